@@ -1,4 +1,4 @@
-// Plots: the server builds each figure with Plotly's Python package (apps/plots.py) and puts it into the page as JSON:
+// Plots: the server builds each figure with Plotly's Python package (pages/frame/plots.py) and puts it into the page as JSON:
 // {figure: {data, layout}, templates: {light, dark}}. Plotly's script is loaded with the first plot of a page. A plot is
 // drawn again when the theme or its figure changes.
 

@@ -110,7 +110,7 @@ async def test_what_concerns_others_is_not_sent(open_page: Open) -> None:
 
 
 async def test_a_rendering_that_fails_is_tried_again_though_nothing_else_happens(open_page: Open, monkeypatch) -> None:
-    monkeypatch.setattr("hekla.live.renderings._AFTER_A_FAULT_SECONDS", 0.1)
+    monkeypatch.setattr("hekla.live.renderings._RETRY_AFTER_ERROR_SECONDS", 0.1)
     fails = iter([True])
 
     def sometimes(user: User, params: registry.Params) -> str:
@@ -144,7 +144,7 @@ async def test_the_hub_survives_a_valkey_that_drops_every_connection(open_page: 
 class _Listener:
     topics = frozenset({"job:7"})
 
-    def hear(self, topics: Collection[str]) -> None:
+    def notify(self, topics: Collection[str]) -> None:
         """Nothing is done about it."""
 
 

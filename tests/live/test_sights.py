@@ -23,7 +23,7 @@ from hekla.domain.errors import NotFound
 from hekla.lib import clock
 from hekla.live import guard, registry
 from hekla.live.consumers import TRY_AGAIN, PageConsumer
-from hekla.live.registry import LiveView, alone
+from hekla.live.registry import LiveView, private_audience
 
 pytestmark = pytest.mark.django_db(transaction=True)
 _rendered: list[str] = []
@@ -51,7 +51,7 @@ def _views(monkeypatch: pytest.MonkeyPatch) -> None:
     _rendered.clear()
     monkeypatch.setattr(guard, "EVERY_SECONDS", 0.2)
     monkeypatch.setitem(registry._views, "shared", (LiveView(_topics, _render, _tenants),))
-    monkeypatch.setitem(registry._views, "own", (LiveView(_topics, _render, alone),))
+    monkeypatch.setitem(registry._views, "own", (LiveView(_topics, _render, private_audience),))
 
 
 def _person(name: str) -> User:
@@ -135,7 +135,7 @@ async def test_who_gains_rights_shows_them_to_nobody_else(
 ) -> None:
     """Even where the guard has not looked yet: whose rights changed is not rendered for those who have the old ones."""
     monkeypatch.setattr(guard, "EVERY_SECONDS", 60)
-    monkeypatch.setattr("hekla.live.hub.HURRYING", frozenset())
+    monkeypatch.setattr("hekla.live.hub.RIGHTS_EVENTS", frozenset())
     pages = {name: await open_page("shared", people[name]) for name in ("alice", "bob")}
     for name in pages:
         await sync_to_async(_tenant)(f"secret-of-{name}", people[name])
@@ -172,7 +172,9 @@ async def test_an_audience_that_may_have_changed_is_asked_anew_before_anything_i
     def render(user: User, params: registry.Params) -> str:
         return "the queue" if is_seen(user, params) else "nothing"
 
-    view = LiveView(lambda _user, _params: frozenset({"queues"}), render, is_seen, anew=frozenset({"queues"}))
+    view = LiveView(
+        lambda _user, _params: frozenset({"queues"}), render, is_seen, audience_topics=frozenset({"queues"})
+    )
     monkeypatch.setitem(registry._views, "queue?", (view,))
     pages = {name: await open_page("queue?", people[name]) for name in ("alice", "bob")}
     see_it.remove("bob")
@@ -233,7 +235,7 @@ async def test_a_page_whose_rights_cannot_be_asked_is_closed_and_comes_again(
     def down(*_args: Any) -> None:
         raise OperationalError("The database is away.")
 
-    monkeypatch.setattr("hekla.live.sights.seen", down)
+    monkeypatch.setattr("hekla.live.subscriptions.resolve", down)
     await sync_to_async(_tenant)("atelier", people["alice"])
     assert await page.close_code() == TRY_AGAIN
 

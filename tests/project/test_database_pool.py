@@ -76,20 +76,21 @@ def test_requests_share_a_bounded_number_of_connections_and_health_is_asked_besi
     assert found["threads"] == []
 
 
-@pytest.mark.parametrize(("module", "pooled"), [("asgi", True), ("celery", False)])
-def test_only_processes_that_answer_requests_have_a_pool(module, pooled):
+@pytest.mark.parametrize(("module", "size"), [("asgi", 7), ("celery", None)])
+def test_only_processes_that_answer_requests_have_a_pool(module, size):
+    """The settings are loaded before, as in a copy of the process that `manage.py up` loads once."""
     code = (
-        f"import hekla.project.{module}, django; django.setup()\n"
-        "from django.conf import settings; print('pool' in settings.DATABASES['default']['OPTIONS'])"
+        f"import django; django.setup()\nimport hekla.project.{module}\nfrom django.db import connection\n"
+        "found = connection.settings_dict\n"
+        "print(found['OPTIONS'].get('pool', {}).get('max_size'), found['CONN_MAX_AGE'])"
     )
-    assert run(code).split() == [str(pooled)]
+    assert run(code, HEKLA_DATABASE_POOL="7").split() == [str(size), "0" if size else "None"]
 
 
 def test_a_pool_takes_its_size_from_the_configuration_and_keeps_other_options():
     url = "postgresql://u:p@h:1/n?sslmode=require"
     pooled, alone = from_url(url), from_url(url)
     share_connections(pooled, 7)
-    share_connections(alone, 0)
     assert pooled["OPTIONS"]["pool"]["max_size"] == 7
     assert pooled["OPTIONS"]["sslmode"] == "require"
     assert pooled["CONN_MAX_AGE"] == 0

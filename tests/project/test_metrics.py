@@ -42,8 +42,8 @@ from hekla.lib import clock
 from hekla.lib.caching import CachedValue
 from hekla.lib.checkout import CHECKOUT
 from hekla.live.consumers import PageConsumer
-from hekla.live.renderings import Lines
-from hekla.live.sights import Asked, Sight
+from hekla.live.renderings import RenderQueues
+from hekla.live.subscriptions import LiveQuery, SubscriptionKey
 from hekla.pages.metrics import rows as row_figures
 from hekla.pages.metrics import tasks
 from hekla.pages.metrics.rows import rows
@@ -369,7 +369,7 @@ def test_renderings_are_measured_by_what_they_show() -> None:
         return REGISTRY.get_sample_value("hekla_live_rendering_cpu_seconds_count", {"view": "home"}) or 0
 
     before = made()
-    Lines().note(Sight(Asked.by({"view": "home"}, "en"), 0, None, frozenset()), 0.01)
+    RenderQueues().record(SubscriptionKey(LiveQuery.parse({"view": "home"}, "en"), 0, None, frozenset()), 0.01)
     assert made() == before + 1
 
 

@@ -20,7 +20,7 @@ from rest_framework.renderers import JSONRenderer
 CHANGES = frozenset({"PUT", "PATCH", "DELETE"})
 
 
-class ChangedMeanwhile(APIException):
+class PreconditionFailed(APIException):
     """The address answers something else by now."""
 
     status_code = HTTPStatus.PRECONDITION_FAILED
@@ -28,7 +28,7 @@ class ChangedMeanwhile(APIException):
     default_detail = _("It is not as you saw it any more. Look again, and send again what still holds.")
 
 
-class ETags(ConditionalGetMiddleware):
+class ETagMiddleware(ConditionalGetMiddleware):
     """Marks for the answers of the API; pages differ each time they are made."""
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
@@ -37,10 +37,10 @@ class ETags(ConditionalGetMiddleware):
 
 
 def require_unchanged(wanted: str, data: Any) -> None:  # noqa: ANN401  (whatever an address answers)
-    """Refuse where what the address answers (`data`) is none of what `If-Match` names. Raises ChangedMeanwhile.
+    """Refuse where what the address answers (`data`) is none of what `If-Match` names. Raises PreconditionFailed.
 
     An answer that was compressed on its way had its mark made a weak one; it is of the same answer.
     """
     answer = set_response_etag(HttpResponse(JSONRenderer().render(data)))
     if not {"*", answer["ETag"]} & {mark.removeprefix("W/") for mark in parse_etags(wanted)}:
-        raise ChangedMeanwhile
+        raise PreconditionFailed

@@ -13,7 +13,7 @@ from hekla.api.problems import TooLarge
 MAX_BODY_BYTES = 1024 * 1024
 
 
-class BoundedJSON(BaseParser):
+class BoundedJSONParser(BaseParser):
     """One JSON object."""
 
     media_type = "application/json"
@@ -39,7 +39,7 @@ class ManifestText(dict[str, bytes]):
     """What was sent as a manifest: its `text`."""
 
 
-class Manifest(BaseParser):
+class ManifestParser(BaseParser):
     """YAML, left as it was sent under `text`: whoever knows the format reads it."""
 
     media_type = "application/yaml"
@@ -58,7 +58,7 @@ class TableBytes(dict[str, bytes]):
     """What was sent as a table: its `text`."""
 
 
-class Table(BaseParser):
+class TableParser(BaseParser):
     """CSV, left as it was sent: in which encoding is for its reader to find."""
 
     media_type = "text/csv"

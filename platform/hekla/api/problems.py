@@ -33,19 +33,21 @@ class TooLarge(exceptions.APIException):
 def handle(error: Exception, context: dict[str, Any]) -> Response | None:
     """The answer to what a view raised; None for what is a fault of ours."""
     if isinstance(error, HeklaError):
-        return _answer(context, _status(error), error.code, _detail(error), _problems(error))
+        return _problem_response(context, _status(error), error.code, _detail(error), _problems(error))
     answer = exception_handler(error, context)
     if answer is None:
         return None
-    code, detail, problems = _told(error)
-    told = _answer(context, answer.status_code, code, detail, problems)
+    code, detail, problems = _describe(error)
+    response = _problem_response(context, answer.status_code, code, detail, problems)
     for name in ("WWW-Authenticate", "Retry-After", "Allow"):
         if name in answer.headers:
-            told[name] = answer.headers[name]
-    return told
+            response[name] = answer.headers[name]
+    return response
 
 
-def _answer(context: dict[str, Any], status: int, code: str, detail: str, problems: Iterable[Problem]) -> Response:
+def _problem_response(
+    context: dict[str, Any], status: int, code: str, detail: str, problems: Iterable[Problem]
+) -> Response:
     body: dict[str, Any] = {
         "type": "about:blank",
         "title": HTTPStatus(status).phrase,
@@ -81,7 +83,7 @@ def _problems(error: HeklaError) -> Iterable[Problem]:
     return [Problem(error.path, error.message)] if isinstance(error, Refused) and error.path else []
 
 
-def _told(error: Exception) -> tuple[str, str, list[Problem]]:
+def _describe(error: Exception) -> tuple[str, str, list[Problem]]:
     """Code, sentence and fields of an error of the framework."""
     if isinstance(error, Http404):
         return "not_found", _("There is nothing at this address, or not for you."), []

@@ -13,7 +13,7 @@ SIGN_INS = 60
 WHAT_IFS = 240
 
 
-class PerPerson(BaseThrottle):
+class PerPersonThrottle(BaseThrottle):
     """Counts in whole minutes: cheap, and exact enough against a loop that went wrong."""
 
     def allow_request(self, request: Request, view: APIView) -> bool:  # noqa: ARG002
@@ -33,7 +33,7 @@ class PerPerson(BaseThrottle):
         return limits.until_next(WINDOW_SECONDS).total_seconds()
 
 
-class WhatIfs(PerPerson):
+class WhatIfThrottle(PerPersonThrottle):
     """Questions of what would be cost the engine's time; whoever types asks twice where a job would wait."""
 
     def asker(self, request: Request) -> str:
@@ -50,7 +50,7 @@ def may_ask_what_if(user_id: int) -> bool:
     return limits.allows(f"api:what-if:{user_id}", most=WHAT_IFS, seconds=WINDOW_SECONDS)
 
 
-class PerAddress(PerPerson):
+class PerAddressThrottle(PerPersonThrottle):
     """The same for those who are not signed in, by the address that they send from."""
 
     def asker(self, request: Request) -> str:
@@ -58,7 +58,7 @@ class PerAddress(PerPerson):
         return f"address:{request.META.get('REMOTE_ADDR', '')}"
 
 
-class SignIns(PerAddress):
+class SignInThrottle(PerAddressThrottle):
     """Enough passwords for everybody behind one address, and few for somebody who guesses."""
 
     def asker(self, request: Request) -> str:

@@ -2,10 +2,10 @@
 
 from django.urls import include, path, re_path
 
-from hekla.api.views import Nothing
+from hekla.api.views import UnknownAddressView
 
 app_name = "api"
 urlpatterns = [
     path("v1/", include("hekla.api.v1.urls")),
-    re_path("", Nothing.as_view(), name="nothing"),
+    re_path("", UnknownAddressView.as_view(), name="nothing"),
 ]

@@ -1,39 +1,70 @@
 """What all addresses have in common: who asks, how much, and in which form."""
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
+from django.db.models import Model
 from django.utils.translation import gettext as _
 from rest_framework.exceptions import ValidationError
+from rest_framework.mixins import DestroyModelMixin, ListModelMixin, RetrieveModelMixin
 from rest_framework.pagination import CursorPagination
-from rest_framework.permissions import SAFE_METHODS
+from rest_framework.permissions import SAFE_METHODS, BasePermission, IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer, Serializer
 from rest_framework.throttling import BaseThrottle
 from rest_framework.views import APIView
+from rest_framework.viewsets import GenericViewSet
 
 from hekla.api import etags
-from hekla.api.parsers import BoundedJSON
-from hekla.api.throttles import PerPerson
+from hekla.api.parsers import BoundedJSONParser
+from hekla.api.throttles import PerPersonThrottle
 from hekla.apps.accounts.models import ApiToken, User
+from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.scopes import MissingScope, Scope
+from hekla.apps.accounts.services import require
 from hekla.domain.errors import NotFound
 
+M = TypeVar("M", bound=Model)
 
-class View(APIView):
+
+class HasTokenScope(BasePermission):
+    """A token must have the scope `read` to look and the scope `writes` of the view to change something."""
+
+    def has_permission(self, request: Request, view: APIView) -> bool:
+        """Raises MissingScope. A person who signed in without a token needs no scope."""
+        needed = Scope.READ if request.method in SAFE_METHODS else getattr(view, "writes", Scope.ADMIN)
+        if isinstance(request.auth, ApiToken) and not request.auth.allows(needed):
+            raise MissingScope(needed)
+        return True
+
+
+class HasPlatformPermission(BasePermission):
+    """To change something, a person's platform role must give the permission that the view names."""
+
+    def has_permission(self, request: Request, view: APIView) -> bool:
+        """Raises Forbidden."""
+        permission: Permission | None = getattr(view, "permission", None)
+        if permission is not None and request.method not in SAFE_METHODS:
+            require(person(request), permission)
+        return True
+
+
+class ApiView(APIView):
     """An address of the API: signed in, counted, JSON.
 
-    `writes`: the scope that a token must have to change something here; who forgets to say it asks for the most.
+    `writes`: the scope that a token must have to change something here; the widest unless a view names another.
+    `permission`: what the person's platform role must allow to change something here, if anything.
     """
 
     writes: ClassVar[Scope] = Scope.ADMIN
-    parser_classes = (BoundedJSON,)
-    throttle_classes: tuple[type[BaseThrottle], ...] = (PerPerson,)
+    permission: ClassVar[Permission | None] = None
+    permission_classes: tuple[type[BasePermission], ...] = (IsAuthenticated, HasTokenScope, HasPlatformPermission)
+    parser_classes = (BoundedJSONParser,)
+    throttle_classes: tuple[type[BaseThrottle], ...] = (PerPersonThrottle,)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
         """Who asks, how much, and that what stands in the address is text."""
         super().initial(request, *args, **kwargs)
-        _check_scope(request.auth, Scope.READ if request.method in SAFE_METHODS else self.writes)
         for name, value in request.query_params.items():
             if "\0" in f"{name}{value}":
                 raise ValidationError({name.replace("\0", ""): [_("The character NUL is not text.")]})
@@ -48,13 +79,27 @@ class View(APIView):
         return look(request, *args, **kwargs).data
 
 
-def _check_scope(token: object, needed: Scope) -> None:
-    """Raises MissingScope. Who is signed in otherwise than by a token needs none."""
-    if isinstance(token, ApiToken) and not token.allows(needed):
-        raise MissingScope(needed)
+class ResourceViewSet(ApiView, ListModelMixin, RetrieveModelMixin, GenericViewSet[M]):
+    """A list of resources and each of them; subclasses say how one is found, and add what can be done with it."""
+
+    list_serializer_class: ClassVar[type[BaseSerializer[Any]]]
+
+    def get_serializer_class(self) -> type[BaseSerializer[Any]]:
+        """`list_serializer_class` in the list, `serializer_class` for one resource."""
+        found = self.list_serializer_class if self.action == "list" else self.serializer_class
+        assert found is not None  # noqa: S101  (each subclass names both)
+        return found
+
+    def respond(self, resource: M, status: int = 200) -> Response:
+        """One resource, as the address of that resource shows it."""
+        return Response(self.get_serializer(resource).data, status=status)
 
 
-class Nothing(View):
+class DeletableViewSet(ResourceViewSet[M], DestroyModelMixin):
+    """Resources that can be deleted; `perform_destroy` says how."""
+
+
+class UnknownAddressView(ApiView):
     """Addresses that do not exist answer as problems too."""
 
     schema = None
@@ -66,7 +111,7 @@ class Nothing(View):
         raise NotFound(_("There is nothing at this address; the addresses are listed at /api/v1/schema."))
 
 
-class Paging(CursorPagination):
+class CursorPages(CursorPagination):
     """Pages by cursor: `limit`, `cursor`; the answer's `next` is the address of the next page."""
 
     page_size = 50
@@ -87,13 +132,13 @@ def person(request: Request) -> User:
     return request.user
 
 
-def told(serializer: BaseSerializer[Any], status: int = 200) -> Response:
-    """An answer of this serializer's data."""
+def respond(serializer: BaseSerializer[Any], status: int = 200) -> Response:
+    """A response with this serializer's data."""
     return Response(serializer.data, status=status)
 
 
-def checked(serializer: Serializer[Any]) -> dict[str, Any]:
-    """What was sent, once it is right. Raises ValidationError, also for fields that do not exist."""
+def validated(serializer: Serializer[Any]) -> dict[str, Any]:
+    """The values that were sent. Raises ValidationError if they are wrong, also for unknown fields."""
     unknown = set(serializer.initial_data) - set(serializer.fields)
     if unknown:
         raise ValidationError({name: [_("There is no such field.")] for name in sorted(unknown)})

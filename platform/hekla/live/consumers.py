@@ -16,119 +16,119 @@ from hekla.apps.event_log import selectors as event_log
 from hekla.apps.impersonation import selectors as acting
 from hekla.apps.tenancy.selectors import Standing
 from hekla.domain.errors import NotFound
-from hekla.live import logs, sights
+from hekla.live import logs, subscriptions
 from hekla.live.guard import Visitor, guard
 from hekla.live.hub import hub
 from hekla.live.instruments import OPEN_SOCKETS
-from hekla.live.renderings import Shown, renderings
-from hekla.live.sights import Asked, Sight
+from hekla.live.renderings import Subscription, subscription_registry
+from hekla.live.subscriptions import LiveQuery, SubscriptionKey
 from hekla.live.threads import in_thread, per_loop
 
 log = logging.getLogger(__name__)
 UNKNOWN, NOT_SIGNED_IN, TRY_AGAIN = 4404, 4401, 1013
-_doors = per_loop(partial(asyncio.Semaphore, 2))
-"""However many come at once, so many of them are looked up; those who are inside go on being shown what changes."""
+_lookup_slots = per_loop(partial(asyncio.Semaphore, 2))
+"""At most so many sockets look up their rights at once, so that open pages still get their renderings."""
 
 
 class GuardedConsumer(AsyncJsonWebsocketConsumer):
-    """A socket that is told to go as soon as its person may not look on any more."""
+    """A socket that is closed as soon as its person may not look on any more."""
 
     visitor: Visitor
     standing: Standing | None = None
-    is_over = False
+    is_closed = False
 
     async def __call__(self, *asgi: Any) -> None:  # noqa: ANN401  (scope, receive, send)
-        """Serve it from beginning to end, and count it for as long."""
+        """Serve the socket, and count it while it is open."""
         with OPEN_SOCKETS.track_inprogress():
             await super().__call__(*asgi)
 
     async def connect(self) -> None:
-        """Check the person, then let the socket do what it is for."""
+        """Check the person, then begin."""
         self.params = dict(parse_qsl(self.scope["query_string"].decode(errors="replace")))
         await self.accept()
-        visitor = await _visitor(self.scope)
+        visitor = await _visitor_of(self.scope)
         if visitor is None:
             await self._close(NOT_SIGNED_IN)
             return
         self.visitor = visitor
         guard().watch(self)
-        if not await self._is_let(self.begin):
+        if not await self._is_allowed(self.begin):
             await self._close(UNKNOWN)
 
     async def begin(self) -> None:
-        """Whoever came is signed in. Raises NotFound where there is nothing for them."""
+        """Begin for a person who is signed in. Raises NotFound if they may see nothing."""
         raise NotImplementedError
 
     async def disconnect(self, code: int) -> None:  # noqa: ARG002
         """Stop following."""
-        self._over()
+        self._finish()
 
     async def receive_json(self, content: Any, **_kwargs: Any) -> None:  # noqa: ANN401
-        """Pages only listen."""
+        """Ignore it: pages only listen."""
 
     async def end(self) -> None:
-        """Its person may not look on any more, or there is nothing to be seen."""
+        """Close: its person may see nothing any more."""
         await self._close(UNKNOWN)
 
-    async def look_again(self) -> None:
-        """Its person's rights follow from something else now."""
-        if not await self._is_let(self.refresh):
+    async def reauthorize(self) -> None:
+        """Look up what its person may see now, and end if that is nothing."""
+        if not await self._is_allowed(self.refresh):
             await self.end()
 
     async def refresh(self) -> None:
-        """Go on as what its person is now. Raises NotFound where there is nothing for them any more."""
+        """Go on with the roles of now. Raises NotFound if they may see nothing any more."""
         raise NotImplementedError
 
-    async def _is_let(self, work: Callable[[], Awaitable[None]]) -> bool:
-        """Do it, and say whether there was anything for its person.
+    async def _is_allowed(self, work: Callable[[], Awaitable[None]]) -> bool:
+        """Do it, and say whether its person may see anything.
 
-        Where the database cannot say it now, nothing is shown: the socket is closed, and the browser comes again.
+        If the database does not answer, nothing is shown: the socket is closed, and the browser reconnects.
         """
         try:
             await work()
         except NotFound:
             return False
         except DatabaseError as error:
-            log.warning("cannot ask what a page may show now: %s", error)
+            log.warning("cannot look up what a page may show: %s", error)
             await self._close(TRY_AGAIN)
         return True
 
     async def _close(self, code: int) -> None:
-        if not self.is_over:
-            self._over()
+        if not self.is_closed:
+            self._finish()
             with suppress(OSError):  # the browser left meanwhile
                 await self.close(code)
 
-    def _over(self) -> None:
-        self.is_over = True
+    def _finish(self) -> None:
+        self.is_closed = True
         if hasattr(self, "visitor"):
             guard().leave(self)
 
 
 class PageConsumer(GuardedConsumer):
-    """Sends a page's live parts whenever something that concerns it happened.
+    """Sends a page's live parts whenever one of its topics changes.
 
-    The page says the number it was rendered at (`since`). What happened in between is sent at once: a rendering is the
-    present state, so however much was missed one message makes the page right. Each carries a number at or below
-    which nothing is missing from it.
+    The page names the last event that it includes (`since`). If there were more, its parts are sent at once: a
+    rendering is the present state, so one message makes up for all that was missed. Each message names the last event
+    that it includes.
     """
 
-    shown: Sequence[Shown] = ()
+    subscriptions: Sequence[Subscription] = ()
     _sender: asyncio.Task[None] | None = None
 
     async def begin(self) -> None:
         """Check the view, then follow it."""
-        self._newest: dict[Sight, bytes] = {}
-        self.asked = Asked.by(self.params, self.scope.get("cookies", {}).get("django_language", "en"))
-        shown = await self._join(await self._seen())
-        since = _whole(self.params.get("since", ""))
-        own = [one for one in shown if not one.sight.is_aside]
+        self._newest: dict[SubscriptionKey, bytes] = {}
+        self.query = LiveQuery.parse(self.params, self.scope.get("cookies", {}).get("django_language", "en"))
+        joined = await self._join(await self._resolve())
+        since = _parse_number(self.params.get("since", ""))
+        own = [one for one in joined if not one.key.is_side_view]
         topics = frozenset[str]().union(*(one.topics for one in own))
-        async with _doors():
+        async with _lookup_slots():
             missed = await in_thread(partial(event_log.count_after, since, topics))
         if missed:
             await self.send_json({"type": "behind", "events": missed, "parts": len(own)})
-            self._want_all()
+            self._request_all()
         else:
             await self.send_json({"type": "hello", "seq": since, "parts": len(own)})
 
@@ -140,51 +140,51 @@ class PageConsumer(GuardedConsumer):
     async def refresh(self) -> None:
         """Show what its person may see now; until that is known, nothing."""
         self._leave()
-        await self._join(await self._seen())
-        self._want_all()
+        await self._join(await self._resolve())
+        self._request_all()
 
     async def end(self) -> None:
-        """Say so; the page asks for itself again, and says why."""
+        """Tell the page, which loads itself again and says why."""
         self._leave()
-        if not self.is_over:
+        if not self.is_closed:
             with suppress(OSError):
                 await self.send_json({"type": "gone"})
         await super().end()
 
-    def show(self, sight: Sight, message: bytes) -> None:
-        """Send this, or something newer, as soon as the line is free: a slow line is told less often."""
-        self._newest[sight] = message
+    def show(self, key: SubscriptionKey, message: bytes) -> None:
+        """Send this, or a newer rendering, as soon as the connection is free: a slow one gets fewer."""
+        self._newest[key] = message
         if self._sender is None:
             self._sender = asyncio.create_task(self._send_newest())
 
     async def _send_newest(self) -> None:
-        while self._newest and not self.is_over:
+        while self._newest and not self.is_closed:
             _, message = self._newest.popitem()
             with suppress(OSError):
                 await self.send(bytes_data=message)
         self._sender = None
 
-    async def _seen(self) -> Sequence[Sight]:
-        async with _doors():
-            self.standing, found = await in_thread(partial(sights.seen, self.visitor, self.asked))
-        return found
+    async def _resolve(self) -> Sequence[SubscriptionKey]:
+        async with _lookup_slots():
+            self.standing, keys = await in_thread(partial(subscriptions.resolve, self.visitor, self.query))
+        return keys
 
-    async def _join(self, found: Sequence[Sight]) -> Sequence[Shown]:
+    async def _join(self, keys: Sequence[SubscriptionKey]) -> Sequence[Subscription]:
         self._leave()
-        self.shown = [renderings().join(sight, self) for sight in found]
+        self.subscriptions = [subscription_registry().join(key, self) for key in keys]
         await hub().ready()
-        if self.is_over:  # the browser left meanwhile
+        if self.is_closed:  # the browser left meanwhile
             self._leave()
-        return self.shown
+        return self.subscriptions
 
-    def _want_all(self) -> None:
-        for shown in self.shown:
-            shown.want(self)
+    def _request_all(self) -> None:
+        for subscription in self.subscriptions:
+            subscription.request(self)
 
     def _leave(self) -> None:
-        for shown in self.shown:
-            renderings().leave(shown, self)
-        self.shown = ()
+        for subscription in self.subscriptions:
+            subscription_registry().leave(subscription, self)
+        self.subscriptions = ()
 
 
 class LogConsumer(GuardedConsumer):
@@ -197,7 +197,7 @@ class LogConsumer(GuardedConsumer):
         """Check the person, then follow."""
         self.pod_id = int(self.scope["url_route"]["kwargs"]["pod_id"])
         await self.refresh()
-        self._follower = asyncio.create_task(self._follow(_whole(self.params.get("offset", ""))))
+        self._follower = asyncio.create_task(self._follow(_parse_number(self.params.get("offset", ""))))
 
     async def disconnect(self, code: int) -> None:
         """Stop following."""
@@ -205,9 +205,9 @@ class LogConsumer(GuardedConsumer):
         self._stop()
 
     async def refresh(self) -> None:
-        """Whether they may see the pod is asked at each reading, as whom they are now."""
-        async with _doors():
-            self.standing, self.user = await in_thread(partial(sights.who, self.visitor))
+        """Look up who they are now. Whether they may see the pod is checked at each reading."""
+        async with _lookup_slots():
+            self.standing, self.user = await in_thread(partial(subscriptions.authorize, self.visitor))
 
     async def end(self) -> None:
         """Read nothing more."""
@@ -245,8 +245,8 @@ class LogConsumer(GuardedConsumer):
             await asyncio.sleep(0 if chunk.is_full else logs.LOOK_EVERY_SECONDS)
 
 
-async def _visitor(scope: Mapping[str, Any]) -> Visitor | None:
-    """Who is signed in. Their rights are asked anew each time: they may be taken while the socket is open."""
+async def _visitor_of(scope: Mapping[str, Any]) -> Visitor | None:
+    """The person who is signed in. Their rights may change while the socket is open, and are looked up each time."""
     user, session = scope["user"], scope.get("session")
     if user is None or not user.is_authenticated:
         return None
@@ -255,5 +255,5 @@ async def _visitor(scope: Mapping[str, Any]) -> Visitor | None:
     return Visitor(user.pk, session.session_key, await session.aget(acting.KEY))
 
 
-def _whole(text: str) -> int:
+def _parse_number(text: str) -> int:
     return int(text) if text.isdigit() and len(text) < 19 else 0  # noqa: PLR2004

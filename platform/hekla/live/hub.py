@@ -1,8 +1,7 @@
-"""Follows the event log, once for all sockets of this process, and tells those concerned.
+"""Follows the event log, once for all sockets of this process, and notifies listeners by topic.
 
-The hub reads the log from its own cursor: at a wake-up through Valkey, and each second anyway, so a wake-up that is
-lost (or a Valkey that is down) costs a second. Listeners hear only that something happened; what they send they read
-afresh.
+The hub reads the log from its own cursor: at a wake-up through Valkey, and each second anyway, so a lost wake-up (or a
+Valkey that is down) costs a second. Listeners learn only that something happened; they read what they send afresh.
 """
 
 import asyncio
@@ -20,7 +19,7 @@ from redis.exceptions import RedisError
 
 from hekla.apps.event_log import selectors as event_log
 from hekla.apps.event_log.models import Event
-from hekla.live.guard import HURRYING, guard
+from hekla.live.guard import RIGHTS_EVENTS, guard
 from hekla.live.threads import in_thread, per_loop
 from hekla.live.wake import CHANNEL
 
@@ -30,16 +29,16 @@ _BATCH = 1000
 
 
 class Listener(Protocol):
-    """Whoever hears of its topics."""
+    """It is notified of its topics."""
 
     topics: frozenset[str]
 
-    def hear(self, topics: Collection[str]) -> None:
-        """Something that concerns it happened, of these topics and maybe others."""
+    def notify(self, topics: Collection[str]) -> None:
+        """Something happened in one of its topics; `topics` may hold others too."""
 
 
 class Hub:
-    """The one follower of this process."""
+    """The follower of this process."""
 
     def __init__(self) -> None:
         self._listeners: dict[str, set[Listener]] = defaultdict(set)
@@ -50,7 +49,7 @@ class Hub:
         self._tasks: list[asyncio.Task[None]] = []
 
     def join(self, listener: Listener) -> None:
-        """Tell it of its topics; the hub runs as long as somebody listens."""
+        """Notify it of its topics. The hub runs while there are listeners."""
         self._count += 1
         for topic in listener.topics:
             self._listeners[topic].add(listener)
@@ -59,11 +58,11 @@ class Hub:
             self._tasks = [asyncio.create_task(self._follow()), asyncio.create_task(self._listen())]
 
     async def ready(self) -> None:
-        """Whatever happens from here on is told."""
+        """Wait until listeners are notified of everything that happens from here on."""
         await self._has_cursor.wait()
 
     def leave(self, listener: Listener) -> None:
-        """Tell it no more."""
+        """Notify it no more."""
         self._count -= 1
         for topic in listener.topics:
             self._listeners[topic].discard(listener)
@@ -91,32 +90,32 @@ class Hub:
             self._has_cursor.set()
         while True:
             events = await in_thread(partial(event_log.after, self._cursor, limit=_BATCH))
-            self._tell(events)
+            self._notify_events(events)
             if events:
                 self._cursor = events[-1].pk
             if len(events) < _BATCH:
                 return
 
-    def _tell(self, events: Sequence[Event]) -> None:
-        self._tell_of({topic for event in events for topic in event.topics})
-        if any(event.kind in HURRYING for event in events):
-            guard().hurry()
+    def _notify_events(self, events: Sequence[Event]) -> None:
+        self._notify_topics({topic for event in events for topic in event.topics})
+        if any(event.kind in RIGHTS_EVENTS for event in events):
+            guard().check_now()
 
-    def _tell_of(self, topics: set[str]) -> None:
+    def _notify_topics(self, topics: set[str]) -> None:
         for listener in {listener for topic in topics for listener in self._listeners.get(topic, ())}:
-            listener.hear(topics)
+            listener.notify(topics)
 
-    def _take(self, word: bytes | int) -> None:
-        """A topic is told at once; all else, such as that the channel is open, only makes it look."""
-        if word and isinstance(word, bytes):
-            self._tell_of({word.decode()})
+    def _handle_message(self, message: bytes | int) -> None:
+        """A topic is passed on at once; an empty message, or news of the channel itself, makes the hub read the log."""
+        if message and isinstance(message, bytes):
+            self._notify_topics({message.decode()})
         else:
             self._wake.set()
 
     async def _listen(self) -> None:
-        """Wake at every word on the channel; come back when Valkey was away.
+        """Handle every message of the channel, and reconnect when Valkey was away.
 
-        A client that is just connecting anew may swallow that it was cancelled, so this is asked between words too.
+        A client that is reconnecting may swallow a cancellation, so this checks for it between messages too.
         """
         while not _is_cancelled():
             try:
@@ -124,7 +123,7 @@ class Hub:
                     await channel.subscribe(CHANNEL)
                     while not _is_cancelled():
                         if message := await channel.get_message(timeout=_LOOK_EVERY_SECONDS):
-                            self._take(message["data"])
+                            self._handle_message(message["data"])
             except (RedisError, OSError) as error:
                 log.info("no wake-ups now (%s); looking each second", error)
             await asyncio.sleep(_LOOK_EVERY_SECONDS)

@@ -1,9 +1,9 @@
-"""The parts of pages that are sent again when something changed.
+"""Live views: the parts of pages that are sent again when something changes.
 
-A page names its view (`job`) and its parameters; here stand, for each view, the topics that concern it and the function
-that renders its live parts for one person. Each feature of the pages registers its own.
+A page names its view (`job`) and its parameters. A view has topics that change it and a function that renders its live
+parts for one person. Each feature of the pages registers its own.
 
-What is rendered for one person is shown to others only where the view says so: by its audience.
+A rendering for one person is sent to another only if the view gives both the same audience.
 """
 
 from collections.abc import Callable, Hashable, Mapping
@@ -15,35 +15,35 @@ from hekla.domain.errors import NotFound
 Params = Mapping[str, str]
 
 
-def alone(user: User, _params: Params) -> Hashable:
-    """An audience of one: nobody else is shown what this person sees."""
+def private_audience(user: User, _params: Params) -> Hashable:
+    """An audience of one: nobody else gets this rendering."""
     return user.pk
 
 
 @dataclass(frozen=True, slots=True)
 class LiveView:
-    """`topics`: what it listens to, for this person. `render`: its live parts as they are now.
+    """`topics`: what changes it, for this person. `render`: its live parts now.
 
-    Who may not see it is told NotFound: by the audience, which is asked first, or by the topics.
+    The audience, which is called first, or the topics raise NotFound for people who may not see it.
 
-    `audience`: everything about the person that the rendering depends on. All for whom it is equal are shown the
-    same. It may depend on nothing but the person's standing in tenants, on what never changes, and on what `anew` tells
-    of: topics after which everybody's audience is asked anew before they are shown anything.
+    `audience`: everything about the person that the rendering depends on; people with equal audiences get the same
+    rendering. It may depend only on the person's roles, on what never changes, and on `audience_topics`: after these,
+    all audiences are computed again before anything is sent.
     """
 
     topics: Callable[[User, Params], frozenset[str]]
     render: Callable[[User, Params], str]
-    audience: Callable[[User, Params], Hashable] = alone
-    anew: frozenset[str] = frozenset()
+    audience: Callable[[User, Params], Hashable] = private_audience
+    audience_topics: frozenset[str] = frozenset()
 
 
-ASIDE = "bell"
-"""The view that stands on every page, beside what the page itself shows. It has no number: the newest holds."""
+SIDE_VIEW = "bell"
+"""The view that is on every page beside its own. Its messages have no event number: the newest is right."""
 _views: dict[str, tuple[LiveView, ...]] = {}
 
 
 def register(name: str, *views: LiveView) -> None:
-    """Make a page live under this name. Several views: parts of it that concern different people at different times."""
+    """Register a page's views under this name: several if its parts have different audiences or topics."""
     _views[name] = views
 
 
@@ -55,5 +55,5 @@ def find(name: str) -> tuple[LiveView, ...]:
 
 
 def names() -> tuple[str, ...]:
-    """Every view that there is."""
+    """The names of all views."""
     return tuple(sorted(_views))

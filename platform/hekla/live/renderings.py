@@ -1,7 +1,7 @@
-"""Renders each sight once for all who see it, a few at a time.
+"""Renders each subscription once for all its subscribers, a few at a time.
 
-While a rendering is made, whatever happens leads to one more, not to as many as there were changes. What takes long to
-render is rendered less often, and stands in a line of its own, so that quick pages need not wait for it.
+All changes during a rendering lead to one more rendering. A view that takes long is rendered less often and waits in a
+queue of its own, so that quick pages need not wait for it.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ import logging
 import time
 from collections.abc import Collection
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 from django.db import DatabaseError
 
@@ -20,161 +20,163 @@ from hekla.domain.errors import NotFound
 from hekla.live.guard import Visitor, guard
 from hekla.live.hub import hub
 from hekla.live.instruments import RENDERING_SECONDS
-from hekla.live.sights import Moved, Sight, render, view_of
+from hekla.live.subscriptions import ScopeChanged, SubscriptionKey, render, view_of
 from hekla.live.threads import in_thread, per_loop
 
 log = logging.getLogger(__name__)
-_GATHER_SECONDS = 0.05
-_AGAIN_SECONDS, _AFTER_A_FAULT_SECONDS = 1.0, 10.0
-_RESTS = 5
-"""So many times as long as a rendering took, nothing of that sight is rendered: it takes a sixth of a core at most."""
+_BATCH_SECONDS = 0.05
+_RETRY_SECONDS, _RETRY_AFTER_ERROR_SECONDS = 1.0, 10.0
+_IDLE_RATIO = 5
+"""After a rendering, the subscription rests this many times as long: it takes a sixth of a core at most."""
 _SLOW_SECONDS = 0.1
-_LEVEL = 4
+_COMPRESSION_LEVEL = 4
 
 
 class Viewer(Protocol):
-    """A socket that shows a sight."""
+    """A socket that has subscribed."""
 
     visitor: Visitor
     standing: Standing | None
 
-    def show(self, sight: Sight, message: bytes) -> None:
-        """Send this of that part of the page, or something newer, as soon as the line is free."""
+    def show(self, key: SubscriptionKey, message: bytes) -> None:
+        """Send this rendering of a part, or a newer one, as soon as the connection is free."""
 
-    async def look_again(self) -> None:
-        """Find out what its person sees now."""
+    async def reauthorize(self) -> None:
+        """Look up what its person may see now."""
 
     async def end(self) -> None:
-        """There is nothing to be seen any more."""
+        """Close: its person may see nothing any more."""
 
 
-class Lines:
-    """Where renderings wait for their turn: by what those of the same view took the last time."""
+class RenderQueues:
+    """Two queues of renderings, chosen by how long the view took the last time."""
 
     def __init__(self) -> None:
         self._quick, self._slow = asyncio.Semaphore(2), asyncio.Semaphore(1)
-        self._took: dict[tuple[str, int], float] = {}
+        self._last_seconds: dict[tuple[str, int], float] = {}
 
-    def note(self, sight: Sight, seconds: float) -> None:
-        """So much of a processor it took."""
-        self._took[sight.asked.view, sight.part] = seconds
-        RENDERING_SECONDS.labels(sight.asked.view).observe(seconds)
+    def record(self, key: SubscriptionKey, seconds: float) -> None:
+        """Record the CPU time of a rendering."""
+        self._last_seconds[key.query.view, key.part] = seconds
+        RENDERING_SECONDS.labels(key.query.view).observe(seconds)
 
-    def took(self, sight: Sight) -> float:
-        """How much it takes, as far as anybody knows."""
-        return self._took.get((sight.asked.view, sight.part), 0.0)
+    def last_seconds(self, key: SubscriptionKey) -> float:
+        """CPU seconds of its last rendering; 0 if there was none."""
+        return self._last_seconds.get((key.query.view, key.part), 0.0)
 
-    def of(self, sight: Sight) -> asyncio.Semaphore:
-        """The line for it."""
-        return self._slow if self.took(sight) > _SLOW_SECONDS else self._quick
+    def queue_for(self, key: SubscriptionKey) -> asyncio.Semaphore:
+        """The queue in which it waits."""
+        return self._slow if self.last_seconds(key) > _SLOW_SECONDS else self._quick
 
 
-class Shown:
-    """A sight, and those who see it."""
+class Subscription:
+    """A key and its subscribers."""
 
-    def __init__(self, sight: Sight, lines: Lines) -> None:
-        self.sight, self.topics = sight, sight.topics
-        self._anew = view_of(sight).anew
+    def __init__(self, key: SubscriptionKey, queues: RenderQueues) -> None:
+        self.key, self.topics = key, key.topics
+        self._audience_topics = view_of(key).audience_topics
         self.viewers: set[Viewer] = set()
-        self._lines = lines
+        self._queues = queues
         self._due: set[Viewer] = set()
-        self._unsettled: set[Viewer] = set()
+        self._stale: set[Viewer] = set()
         self._task: asyncio.Task[None] | None = None
 
-    def hear(self, topics: Collection[str]) -> None:
-        """Something changed: show all of them what it is now."""
-        if self._anew.isdisjoint(topics):
+    def notify(self, topics: Collection[str]) -> None:
+        """Something changed: render again for all subscribers."""
+        if self._audience_topics.isdisjoint(topics):
             self._due |= self.viewers
         else:
-            self._unsettled |= self.viewers
+            self._stale |= self.viewers
         self._start()
 
-    def want(self, viewer: Viewer) -> None:
-        """This one has not seen what it is now."""
+    def request(self, viewer: Viewer) -> None:
+        """Render again for this subscriber."""
         self._due.add(viewer)
         self._start()
 
     def _start(self) -> None:
         if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._keep_up())
+            self._task = asyncio.create_task(self._run())
 
-    async def _keep_up(self) -> None:
-        while self._due or self._unsettled:
-            while self._unsettled:
-                await self._unsettled.pop().look_again()
-            async with self._lines.of(self.sight):
+    async def _run(self) -> None:
+        while self._due or self._stale:
+            while self._stale:
+                await self._stale.pop().reauthorize()
+            async with self._queues.queue_for(self.key):
                 due, self._due = self._due & self.viewers, set()
                 pause = await self._show(due)
             await asyncio.sleep(pause)
 
     async def _show(self, due: set[Viewer]) -> float:
-        """Rendered by the rights of any of them: they have the same. Returns for how many seconds it rests now.
+        """Render with the rights of one subscriber, since all have the same. Returns how many seconds to rest.
 
-        Where it cannot be rendered they stay due: this may have been the last change for a long time.
+        After a failure they stay due: this may have been the last change for a long time.
         """
         while due:
             one = next(iter(due))
             try:
-                seconds, message = await in_thread(partial(_message, self.sight, one.visitor))
-            except Moved:
+                seconds, message = await in_thread(partial(_message, self.key, one.visitor))
+            except ScopeChanged:
                 due.discard(one)
-                await one.look_again()
+                await one.reauthorize()
             except NotFound:
                 due -= await self._ended(one)
             except DatabaseError as error:
-                log.warning("cannot render %s now: %s", self.sight.asked.view, error)
+                log.warning("cannot render %s now: %s", self.key.query.view, error)
                 self._due |= due
-                return _AGAIN_SECONDS
+                return _RETRY_SECONDS
             except Exception:
-                log.exception("cannot render %s", self.sight.asked.view)
+                log.exception("cannot render %s", self.key.query.view)
                 self._due |= due
-                return _AFTER_A_FAULT_SECONDS
+                return _RETRY_AFTER_ERROR_SECONDS
             else:
-                self._lines.note(self.sight, seconds)
+                self._queues.record(self.key, seconds)
                 for viewer in due & self.viewers:
-                    viewer.show(self.sight, message)
+                    viewer.show(self.key, message)
                 break
-        return max(_GATHER_SECONDS, _RESTS * self._lines.took(self.sight))
+        return max(_BATCH_SECONDS, _IDLE_RATIO * self._queues.last_seconds(self.key))
 
     async def _ended(self, one: Viewer) -> set[Viewer]:
-        """Those who see no more what this one does not: all of its standing, as the guard knows it now."""
-        await guard().look()
+        """End all subscribers with the roles of this one, as the guard knows them now. Returns them."""
+        await guard().check()
         alike = {one} | {viewer for viewer in self.viewers if viewer.standing == one.standing}
         await asyncio.gather(*(viewer.end() for viewer in alike), return_exceptions=True)
         return alike
 
 
-def _message(sight: Sight, visitor: Visitor) -> tuple[float, bytes]:
-    """Compressed once for all who are sent it; and what that took of this thread's processor."""
+def _message(key: SubscriptionKey, visitor: Visitor) -> tuple[float, bytes]:
+    """The CPU seconds that it took, and the message, compressed once for all subscribers."""
     began = time.thread_time()
-    number, html = render(sight, visitor)
-    told = {"type": "aside"} if sight.is_aside else {"type": "fragments", "part": sight.part, "seq": number}
-    data = gzip.compress(json.dumps(told | {"html": html}).encode(), _LEVEL, mtime=0)
+    number, html = render(key, visitor)
+    header: dict[str, Any] = {"type": "aside"}
+    if not key.is_side_view:
+        header = {"type": "fragments", "part": key.part, "seq": number}
+    data = gzip.compress(json.dumps(header | {"html": html}).encode(), _COMPRESSION_LEVEL, mtime=0)
     return time.thread_time() - began, data
 
 
-class Renderings:
-    """All sights that are seen in this process."""
+class SubscriptionRegistry:
+    """All subscriptions of this process."""
 
     def __init__(self) -> None:
-        self._shown: dict[Sight, Shown] = {}
-        self._lines = Lines()
+        self._subscriptions: dict[SubscriptionKey, Subscription] = {}
+        self._queues = RenderQueues()
 
-    def join(self, sight: Sight, viewer: Viewer) -> Shown:
-        """From now on this viewer is shown what changes."""
-        shown = self._shown.get(sight)
-        if shown is None:
-            shown = self._shown[sight] = Shown(sight, self._lines)
-            hub().join(shown)
-        shown.viewers.add(viewer)
-        return shown
+    def join(self, key: SubscriptionKey, viewer: Viewer) -> Subscription:
+        """Subscribe this viewer."""
+        subscription = self._subscriptions.get(key)
+        if subscription is None:
+            subscription = self._subscriptions[key] = Subscription(key, self._queues)
+            hub().join(subscription)
+        subscription.viewers.add(viewer)
+        return subscription
 
-    def leave(self, shown: Shown, viewer: Viewer) -> None:
-        """It is not shown it any more."""
-        shown.viewers.discard(viewer)
-        if not shown.viewers and self._shown.get(shown.sight) is shown:
-            del self._shown[shown.sight]
-            hub().leave(shown)
+    def leave(self, subscription: Subscription, viewer: Viewer) -> None:
+        """Unsubscribe this viewer."""
+        subscription.viewers.discard(viewer)
+        if not subscription.viewers and self._subscriptions.get(subscription.key) is subscription:
+            del self._subscriptions[subscription.key]
+            hub().leave(subscription)
 
 
-renderings = per_loop(Renderings)
+subscription_registry = per_loop(SubscriptionRegistry)

@@ -1,4 +1,4 @@
-"""The few threads in which open pages ask the database, so that no number of sockets takes more of them."""
+"""A few threads in which all open pages query the database, however many sockets there are."""
 
 import asyncio
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 T = TypeVar("T")
 U = TypeVar("U")
-_MOST = 6
+_MAX_THREADS = 6
 
 
 class _Threads:
@@ -20,7 +20,7 @@ class _Threads:
 
     def __init__(self) -> None:
         self._opened: list[BaseDatabaseWrapper] = []
-        self.pool = ThreadPoolExecutor(_MOST, thread_name_prefix="live", initializer=self._begin)
+        self.pool = ThreadPoolExecutor(_MAX_THREADS, thread_name_prefix="live", initializer=self._begin)
 
     def _begin(self) -> None:
         connection = connections["default"]
@@ -28,7 +28,7 @@ class _Threads:
         self._opened.append(connection)
 
     def end(self) -> None:
-        """Wait until they have done what they do, and give the connections back."""
+        """Wait until they are idle, and close their connections."""
         self.pool.shutdown()
         for connection in self._opened:
             connection.close()
@@ -44,14 +44,14 @@ async def in_thread(work: Callable[[], T]) -> T:
     return await database_sync_to_async(work, thread_sensitive=False, executor=_threads[0].pool)()
 
 
-def rest() -> None:
-    """No page is open: whoever opens the next one gets threads of their own."""
+def release_threads() -> None:
+    """End the threads, since no page is open; the next page starts new ones."""
     while _threads:
         Thread(target=_threads.pop().end, name="live-end").start()
 
 
 def per_loop(make: Callable[[], U]) -> Callable[[], U]:
-    """One of these for each event loop, made when it is first asked for; a server has one loop."""
+    """One object for each event loop, made when it is first needed; a server has one loop."""
     made: dict[asyncio.AbstractEventLoop, U] = {}
 
     def of_this_loop() -> U:

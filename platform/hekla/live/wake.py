@@ -1,6 +1,6 @@
-"""The wake-up for open pages: a word on a Valkey channel after each commit that recorded events.
+"""The wake-up for open pages: a message on a Valkey channel after each commit that recorded events.
 
-The word is empty, or a topic that changed without an event: how much somebody has not read.
+The message is empty, or a topic that changed without an event: how many notifications a person has not read.
 """
 
 import logging
@@ -26,19 +26,19 @@ def _valkey() -> Redis:
 
 @receiver(recorded)
 def after_commit(**_kwargs: Any) -> None:  # noqa: ANN401
-    """Say that the log has grown. Whoever misses it looks within a second anyway."""
-    _say("")
+    """Announce that the log has grown. A hub that misses it looks within a second anyway."""
+    _publish("")
 
 
 @receiver(counted)
-def after_counting(person: int, **_kwargs: Any) -> None:  # noqa: ANN401
-    """Say that somebody's bell shows another number. Whoever misses it asks within a minute."""
-    _say(f"bell:{person}")
+def after_count_change(person: int, **_kwargs: Any) -> None:  # noqa: ANN401
+    """Announce that a person has another number of unread notifications. Pages that miss it ask within a minute."""
+    _publish(f"bell:{person}")
 
 
-def _say(word: str) -> None:
+def _publish(message: str) -> None:
     try:
-        _valkey().publish(CHANNEL, word)
+        _valkey().publish(CHANNEL, message)
     except (RedisError, OSError) as error:
         log.info("open pages will look by themselves: %s", error)
 

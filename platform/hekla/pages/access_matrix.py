@@ -39,7 +39,7 @@ def is_open_to_impersonation(name: str, verb: str) -> bool:
 
 def scope_for(answer: Callable[..., Any], verb: str) -> Scope | None:
     """The scope that a token must have there; None where tokens are not looked at."""
-    view = getattr(answer, "view_class", None)
+    view = getattr(answer, "cls", None)
     if not getattr(view, "authentication_classes", ()):
         return None
     return Scope.READ if verb == "get" else getattr(view, "writes", Scope.ADMIN)

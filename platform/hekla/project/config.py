@@ -55,9 +55,8 @@ class Config(BaseSettings):
     """Where a worker tells its own figures, to whoever reaches that address."""
     metrics_port: int = Field(0, ge=0, le=65535)
     """By which port, another one for each worker of a machine; 0: it tells none."""
-    database_pool: int = Field(16, ge=0)  # six for open pages (live/threads.py), the rest for requests
-    """The most connections to the database that a process which answers requests shares among its threads; 0: each
-    thread keeps its own, as in all other processes."""
+    database_pool: int = Field(16, ge=1)  # six for open pages (live/threads.py), the rest for requests
+    """The most connections to the database that a web process shares among its threads."""
     database_url: str = Field(validation_alias="DATABASE_URL")
     valkey_url: str = Field(validation_alias="VALKEY_URL")
 

@@ -29,12 +29,11 @@ def from_url(url: str) -> dict[str, Any]:
 
 
 def share_connections(entry: dict[str, Any], size: int) -> None:
-    """Have the threads of this process share so many connections; 0: each keeps its own.
+    """Let the threads of this process share at most `size` connections of this entry of DATABASES.
 
-    Call it before the first is opened. The settings may have been loaded for processes of all kinds.
+    Call it before the first is opened. It is no setting, because `manage.py up` loads the settings once for processes
+    of every kind.
     """
-    if not size:
-        return
     entry["OPTIONS"]["pool"] = {
         "min_size": 1,
         "max_size": size,
@@ -42,4 +41,4 @@ def share_connections(entry: dict[str, Any], size: int) -> None:
         "max_idle": _POOL_IDLE_SECONDS,
         "num_workers": 1,
     }
-    entry["CONN_MAX_AGE"] = 0  # it goes back to the pool after each request
+    entry["CONN_MAX_AGE"] = 0  # a connection goes back to the pool after each request

@@ -76,7 +76,7 @@ MIDDLEWARE = [
     "servestatic.middleware.ServeStaticMiddleware",
     "hekla.pages.metrics.requests.RequestFigures",
     "django.middleware.gzip.GZipMiddleware",  # below what serves files: of these it would send the beginning only
-    "hekla.api.etags.ETags",
+    "hekla.api.etags.ETagMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",

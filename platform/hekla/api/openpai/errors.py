@@ -16,7 +16,7 @@ from hekla.apps.jobs.services.submission import NameTaken
 from hekla.domain.errors import Forbidden, HeklaError, Invalid, NotFound, Refused
 
 
-class DoorError(HeklaError):
+class OpenpaiError(HeklaError):
     """A refusal with a status and a code of OpenPAI's."""
 
     def __init__(self, status: HTTPStatus, code: str, message: str) -> None:
@@ -24,14 +24,14 @@ class DoorError(HeklaError):
         self.status, self.code = status, code
 
 
-def no_job(name: str) -> DoorError:
+def no_job(name: str) -> OpenpaiError:
     """There is no such job, or not for this person."""
-    return DoorError(HTTPStatus.NOT_FOUND, "NoJobError", _("Job %(name)s is not found.") % {"name": name[:400]})
+    return OpenpaiError(HTTPStatus.NOT_FOUND, "NoJobError", _("Job %(name)s is not found.") % {"name": name[:400]})
 
 
-def wrong_parameter(message: str) -> DoorError:
+def wrong_parameter(message: str) -> OpenpaiError:
     """What stands in the address or in a small body is not right."""
-    return DoorError(HTTPStatus.BAD_REQUEST, "InvalidParametersError", message)
+    return OpenpaiError(HTTPStatus.BAD_REQUEST, "InvalidParametersError", message)
 
 
 _CODES: tuple[tuple[type[Exception], HTTPStatus, str], ...] = (
@@ -53,34 +53,34 @@ _BY_STATUS = {
 
 def handle(error: Exception, context: dict[str, Any]) -> Response | None:
     """The answer to what a view raised; None for what is a fault of ours."""
-    if isinstance(error, DoorError):
-        return _answer(context, error.status, error.code, error.message)
+    if isinstance(error, OpenpaiError):
+        return _error_response(context, error.status, error.code, error.message)
     if isinstance(error, Refused) and error.path == "queue":
-        return _answer(context, HTTPStatus.BAD_REQUEST, "NoVirtualClusterError", error.message)
+        return _error_response(context, HTTPStatus.BAD_REQUEST, "NoVirtualClusterError", error.message)
     for kind, status, code in _CODES:
         if isinstance(error, kind):
             assert isinstance(error, HeklaError)  # noqa: S101  (all of them are)
-            return _answer(context, status, code, error.message)
+            return _error_response(context, status, code, error.message)
     answer = exception_handler(error, context)
     if answer is None:
         return None
-    told = _answer(
-        context, answer.status_code, _BY_STATUS.get(HTTPStatus(answer.status_code), "UnknownError"), _told(error)
+    response = _error_response(
+        context, answer.status_code, _BY_STATUS.get(HTTPStatus(answer.status_code), "UnknownError"), _describe(error)
     )
     for name in ("WWW-Authenticate", "Retry-After", "Allow"):
         if name in answer.headers:
-            told[name] = answer.headers[name]
-    return told
+            response[name] = answer.headers[name]
+    return response
 
 
-def _answer(context: dict[str, Any], status: int, code: str, message: str) -> Response:
+def _error_response(context: dict[str, Any], status: int, code: str, message: str) -> Response:
     if request := context.get("request"):
         request.accepted_renderer = JSONRenderer()
         request.accepted_media_type = JSONRenderer.media_type
     return Response({"code": code, "message": message}, status=status)
 
 
-def _told(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     if isinstance(error, Http404):
         return _("There is nothing at this address.")
     if isinstance(error, PermissionDenied):

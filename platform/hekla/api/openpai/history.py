@@ -8,11 +8,11 @@ from django.http import HttpResponse
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hekla.api.openpai import told
-from hekla.api.openpai.errors import DoorError
-from hekla.api.openpai.jobs import chosen
-from hekla.api.openpai.told import Attempts
-from hekla.api.openpai.views import DoorView, job_at
+from hekla.api.openpai import descriptions
+from hekla.api.openpai.descriptions import AttemptHistory
+from hekla.api.openpai.errors import OpenpaiError
+from hekla.api.openpai.jobs import attempt_number
+from hekla.api.openpai.views import OpenpaiView, job_at
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.event_log.models import Event
 from hekla.apps.job_history import history
@@ -28,26 +28,26 @@ MOST_LOG_BYTES = 1024 * 1024
 _WARNINGS = {"failed", "stopped", "waiting"}
 
 
-class JobAttempts(DoorView):
+class AttemptListView(OpenpaiView):
     """All attempts."""
 
     def get(self, request: Request, **where: str) -> Response:
         """The last attempt, then the others from the first on."""
-        attempts = Attempts(job_at(request, where))
+        attempts = AttemptHistory(job_at(request, where))
         return Response([attempts.history(number) for number in (attempts.last, *range(attempts.last))])
 
 
-class JobAttempt(DoorView):
+class AttemptView(OpenpaiView):
     """One attempt."""
 
     def get(self, request: Request, attempt: int, **where: str) -> Response:
         """The attempt of that number, from 0."""
-        attempts = Attempts(job_at(request, where))
-        return Response(attempts.history(chosen(attempts, attempt)))
+        attempts = AttemptHistory(job_at(request, where))
+        return Response(attempts.history(attempt_number(attempts, attempt)))
 
 
-class AttemptsHealth(DoorView):
-    """Whether attempts can be asked for."""
+class AttemptsHealthView(OpenpaiView):
+    """Whether attempts are available."""
 
     def get(self, request: Request, **where: str) -> Response:
         """They can."""
@@ -55,7 +55,7 @@ class AttemptsHealth(DoorView):
         return Response({"status": HTTPStatus.OK, "message": "ok"})
 
 
-class Events(DoorView):
+class OpenpaiEventsView(OpenpaiView):
     """The events of a job."""
 
     def get(self, request: Request, **where: str) -> Response:
@@ -67,7 +67,7 @@ class Events(DoorView):
         return Response({"totalCount": len(shown), "data": shown})
 
 
-class Task(DoorView):
+class OpenpaiTaskView(OpenpaiView):
     """One task of an attempt."""
 
     def get(self, request: Request, attempt: int, role: str, index: int, **where: str) -> Response:
@@ -78,7 +78,7 @@ class Task(DoorView):
         return Response(
             {
                 "username": attempts.job.owner.username,
-                "jobName": told.openpai_name(attempts.job),
+                "jobName": descriptions.openpai_name(attempts.job),
                 "jobAttemptId": attempt,
                 "taskRoleName": role,
                 **attempts.task_head(task, index, pods),
@@ -87,7 +87,7 @@ class Task(DoorView):
         )
 
 
-class Logs(DoorView):
+class OpenpaiLogListView(OpenpaiView):
     """Where a log can be read."""
 
     def get(self, request: Request, attempt: int, role: str, index: int, task_attempt: int, **where: str) -> Response:
@@ -97,7 +97,7 @@ class Logs(DoorView):
         return Response({"locations": [{"name": "all", "uri": uri}]})
 
 
-class Log(DoorView):
+class OpenpaiLogView(OpenpaiView):
     """A log."""
 
     def get(
@@ -132,24 +132,26 @@ def _event(job: Job, event: Event) -> dict[str, Any]:
     }
 
 
-def _task_at(request: Request, attempt: int, role: str, index: int, where: dict[str, str]) -> tuple[Attempts, TaskSpec]:
-    """Raises DoorError."""
-    attempts = Attempts(job_at(request, where))
+def _task_at(
+    request: Request, attempt: int, role: str, index: int, where: dict[str, str]
+) -> tuple[AttemptHistory, TaskSpec]:
+    """Raises OpenpaiError."""
+    attempts = AttemptHistory(job_at(request, where))
     task = attempts.task_called(role)
     if task is None or index >= task.replicas:
-        name = told.framework_name(attempts.job)
-        raise DoorError(HTTPStatus.NOT_FOUND, "NoTaskError", f"Task {role[:255]}-{index} is not found in {name}.")
-    chosen(attempts, attempt)
+        name = descriptions.framework_name(attempts.job)
+        raise OpenpaiError(HTTPStatus.NOT_FOUND, "NoTaskError", f"Task {role[:255]}-{index} is not found in {name}.")
+    attempt_number(attempts, attempt)
     return attempts, task
 
 
 def _pod_at(
     request: Request, attempt: int, role: str, index: int, task_attempt: int, where: dict[str, str]
 ) -> tuple[Job, Pod]:
-    """Raises DoorError."""
+    """Raises OpenpaiError."""
     attempts, task = _task_at(request, attempt, role, index, where)
     pods = attempts.pods_of(attempt, task, index)
     if task_attempt >= len(pods):
-        message = f"Log of task {role}-{index} is not found in {told.framework_name(attempts.job)}."
-        raise DoorError(HTTPStatus.NOT_FOUND, "NoTaskLogError", message)
+        message = f"Log of task {role}-{index} is not found in {descriptions.framework_name(attempts.job)}."
+        raise OpenpaiError(HTTPStatus.NOT_FOUND, "NoTaskLogError", message)
     return attempts.job, pods[task_attempt]

@@ -11,9 +11,9 @@ from django.utils.translation import gettext as _
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hekla.api.openpai import states, told
-from hekla.api.openpai.errors import DoorError, wrong_parameter
-from hekla.api.openpai.views import JSON_OR_TEXT, DoorView, done, job_at, named, sent
+from hekla.api.openpai import descriptions, states
+from hekla.api.openpai.errors import OpenpaiError, wrong_parameter
+from hekla.api.openpai.views import JSON_OR_TEXT, OpenpaiView, job_at, message_response, request_body, split_job_name
 from hekla.api.parsers import ManifestText
 from hekla.api.views import person
 from hekla.apps.accounts.models import User
@@ -41,21 +41,21 @@ _ENDING = (JobPhase.ABORTING, JobPhase.COMPLETING, JobPhase.TERMINATING)
 _ACTIONS = {"START": LifecycleAction.RESUME_JOB, "STOP": LifecycleAction.ABORT_JOB}
 
 
-class Jobs(DoorView):
+class OpenpaiJobListView(OpenpaiView):
     """All jobs, or those of one person."""
 
     parser_classes = JSON_OR_TEXT  # type: ignore[assignment]
 
     def get(self, request: Request, user: str = "") -> Response:
         """The jobs that one may see, narrowed and ordered by the address."""
-        asked = request.query_params
-        found = _narrowed(
-            selectors.visible_to(person(request)), {**asked.dict(), **({"username": user} if user else {})}
+        query = request.query_params
+        found = _filtered(
+            selectors.visible_to(person(request)), {**query.dict(), **({"username": user} if user else {})}
         )
-        start = _number(asked.get("offset"), "offset", 0, _MAX_OFFSET)
-        end = start + _number(asked.get("limit"), "limit", MOST, MOST)
-        rows = [told.summary(job) for job in found[start:end]]
-        if asked.get("withTotalCount") == "true":
+        start = _number(query.get("offset"), "offset", 0, _MAX_OFFSET)
+        end = start + _number(query.get("limit"), "limit", MOST, MOST)
+        rows = [descriptions.summary(job) for job in found[start:end]]
+        if query.get("withTotalCount") == "true":
             return Response({"totalCount": found.count(), "data": rows})
         return Response(rows)
 
@@ -64,33 +64,33 @@ class Jobs(DoorView):
         return _submit(request, user)
 
 
-class OneJob(DoorView):
+class OpenpaiJobView(OpenpaiView):
     """One job."""
 
     def get(self, request: Request, attempt: int | None = None, **where: str) -> Response:
         """The job with its last attempt, or the one that is named."""
-        attempts = told.Attempts(job_at(request, where))
-        return Response(attempts.detail(chosen(attempts, attempt)))
+        attempts = descriptions.AttemptHistory(job_at(request, where))
+        return Response(attempts.detail(attempt_number(attempts, attempt)))
 
 
-class OldJob(OneJob):
+class OpenpaiJobV1View(OpenpaiJobView):
     """One job at the addresses of version 1, where it can also be sent and deleted."""
 
     parser_classes = JSON_OR_TEXT  # type: ignore[assignment]
 
     def put(self, request: Request, **where: str) -> Response:
         """Take in a JobConfig under this name, as version 1 did."""
-        owner, name = named(person(request), where)
+        owner, name = split_job_name(person(request), where)
         return _submit(request, owner, name)
 
     def delete(self, request: Request, **where: str) -> Response:
         """Take a job that is over off the lists; its events stay."""
         job = job_at(request, where)
         jobs.delete(job, user=person(request), now=clock.now())
-        return done(f"Delete job {told.framework_name(job)} successfully.")
+        return message_response(f"Delete job {descriptions.framework_name(job)} successfully.")
 
 
-class Config(DoorView):
+class JobConfigView(OpenpaiView):
     """What was sent."""
 
     is_version_1 = False
@@ -108,70 +108,74 @@ class Config(DoorView):
         return HttpResponse(yaml_text.write([document]), content_type="text/yaml; charset=utf-8")
 
 
-class ExecutionType(DoorView):
+class ExecutionTypeView(OpenpaiView):
     """Starting and stopping."""
 
     def put(self, request: Request, **where: str) -> Response:
         """Stop a job, or start one again that was stopped. What is so already stays so."""
         user, job = person(request), job_at(request, where)
-        wish = sent(request).get("value")
+        wish = request_body(request).get("value")
         if not isinstance(wish, str) or wish not in _ACTIONS:
             raise wrong_parameter(_("“value” must be START or STOP."))
-        if _is_so(job, wish):
+        if _is_in_state(job, wish):
             jobs.require_right(job, user)
         else:
             jobs.command(job, _ACTIONS[wish], user=user, now=clock.now())
-        return done(f"Execute job {told.framework_name(job)} successfully.")
+        return message_response(f"Execute job {descriptions.framework_name(job)} successfully.")
 
 
-class Ssh(DoorView):
+class SshView(OpenpaiView):
     """Logging in to pods, which is not possible here."""
 
     def get(self, request: Request, **where: str) -> Response:
         """No."""
-        name = told.framework_name(job_at(request, where))
-        raise DoorError(HTTPStatus.NOT_FOUND, "NoJobSshInfoError", f"SSH info of job {name} is not found.")
+        name = descriptions.framework_name(job_at(request, where))
+        raise OpenpaiError(HTTPStatus.NOT_FOUND, "NoJobSshInfoError", f"SSH info of job {name} is not found.")
 
 
-class Tag(DoorView):
+class TagView(OpenpaiView):
     """Words on a job."""
 
     def put(self, request: Request, **where: str) -> Response:
         """Put one on it."""
         job, tag = job_at(request, where), _tag(request)
         services.add_tag(job, tag, user=person(request), now=clock.now())
-        return done(f"Add tag {tag} for job {told.framework_name(job)} successfully.", HTTPStatus.OK)
+        return message_response(
+            f"Add tag {tag} for job {descriptions.framework_name(job)} successfully.", HTTPStatus.OK
+        )
 
     def delete(self, request: Request, **where: str) -> Response:
         """Take one off."""
         job, tag = job_at(request, where), _tag(request)
         if not hasattr(job, "jobconfig") or tag not in job.jobconfig.tags:
-            message = f"Tag {tag[:100]} is not found for job {told.framework_name(job)}."
+            message = f"Tag {tag[:100]} is not found for job {descriptions.framework_name(job)}."
             jobs.require_right(job, person(request))
-            raise DoorError(HTTPStatus.NOT_FOUND, "NoTagError", message)
+            raise OpenpaiError(HTTPStatus.NOT_FOUND, "NoTagError", message)
         services.delete_tag(job, tag, user=person(request), now=clock.now())
-        return done(f"Delete tag {tag} from job {told.framework_name(job)} successfully.", HTTPStatus.OK)
+        return message_response(
+            f"Delete tag {tag} from job {descriptions.framework_name(job)} successfully.", HTTPStatus.OK
+        )
 
 
-def chosen(attempts: told.Attempts, number: int | None) -> int:
-    """The attempt that was asked for; without a number the last. Raises DoorError."""
+def attempt_number(attempts: descriptions.AttemptHistory, number: int | None) -> int:
+    """The requested attempt; the last without a number. Raises OpenpaiError."""
     if number is None:
         return attempts.last
     if number > attempts.last:
-        name = told.framework_name(attempts.job)
+        name = descriptions.framework_name(attempts.job)
         message = f"JobAttemptId {number} is not found in {name}."
-        raise DoorError(HTTPStatus.NOT_FOUND, "NoJobError", message)
+        raise OpenpaiError(HTTPStatus.NOT_FOUND, "NoJobError", message)
     return number
 
 
 def _tag(request: Request) -> str:
-    tag = sent(request).get("value")
+    tag = request_body(request).get("value")
     if not isinstance(tag, str) or not tag:
         raise wrong_parameter(_("“value” must be a tag."))
     return tag
 
 
-def _is_so(job: Job, wish: str) -> bool:
+def _is_in_state(job: Job, wish: str) -> bool:
     phase = JobPhase(job.phase)
     return phase.is_final or phase in _ENDING if wish == "STOP" else phase is not JobPhase.ABORTED
 
@@ -180,7 +184,7 @@ def _submit(request: Request, owner: str, name: str = "") -> Response:
     user = person(request)
     if owner and owner != user.username:
         message = f"User {user.username} is not allowed to add jobs for {owner[:150]}."
-        raise DoorError(HTTPStatus.FORBIDDEN, "ForbiddenUserError", message)
+        raise OpenpaiError(HTTPStatus.FORBIDDEN, "ForbiddenUserError", message)
     text = _text(request.data)
     config = stored.document_of(text)
     if name:
@@ -190,7 +194,7 @@ def _submit(request: Request, owner: str, name: str = "") -> Response:
     tenant = _tenant(user, request.query_params.get("tenant", ""), loaded.spec.queue)
     services.submit(loaded=loaded, name=own_name, config=config, tenant=tenant, user=user, now=clock.now())
     message = f"Update job {own_name} for user {user.username} successfully."
-    return done(message, warnings=list(loaded.warnings))
+    return message_response(message, warnings=list(loaded.warnings))
 
 
 def _text(body: Any) -> str | bytes:  # noqa: ANN401  (what a parser made of it)
@@ -203,29 +207,29 @@ def _tenant(user: User, slug: str, queue: str) -> Tenant:
     """The tenant of the address, else the first of one's own that may submit to the queue."""
     tenant = tenancy.visible_to(user).filter(slug=slug).first() if slug else selectors.tenant_of(user, queue)
     if tenant is None and slug:
-        raise DoorError(HTTPStatus.NOT_FOUND, "NoVirtualClusterError", _("There is no such tenant."))
+        raise OpenpaiError(HTTPStatus.NOT_FOUND, "NoVirtualClusterError", _("There is no such tenant."))
     if tenant is None:
         message = _("You may not submit to any tenant; ask a platform admin.")
-        raise DoorError(HTTPStatus.FORBIDDEN, "ForbiddenUserError", message)
+        raise OpenpaiError(HTTPStatus.FORBIDDEN, "ForbiddenUserError", message)
     return tenant
 
 
-def _narrowed(jobs: QuerySet[Job], asked: dict[str, str]) -> QuerySet[Job]:
+def _filtered(jobs: QuerySet[Job], query: dict[str, str]) -> QuerySet[Job]:
     for name, field in (("username", "owner__username__in"), ("vc", "queue__name__in")):
-        if asked.get(name):
-            jobs = jobs.filter(**{field: asked[name].split(",")})
-    if asked.get("state"):
-        jobs = jobs.filter(states.matching(asked["state"].split(",")))
-    if word := asked.get("keyword"):
+        if query.get(name):
+            jobs = jobs.filter(**{field: query[name].split(",")})
+    if query.get("state"):
+        jobs = jobs.filter(states.matching(query["state"].split(",")))
+    if word := query.get("keyword"):
         among = Q(openpai_name__contains=word) | Q(queue__name__contains=word)
         jobs = jobs.filter(among | Q(owner__username__contains=word))
     for name, is_wanted in (("tagsContain", True), ("tagsNotContain", False)):
-        if asked.get(name):
-            query = Q()
-            for tag in asked[name].split(","):
-                query |= Q(jobconfig__tags__contains=[tag])
-            jobs = jobs.filter(query) if is_wanted else jobs.filter(~query | Q(jobconfig__isnull=True))
-    return jobs.order_by(*_order(asked.get("order", "")))
+        if query.get(name):
+            tagged = Q()
+            for tag in query[name].split(","):
+                tagged |= Q(jobconfig__tags__contains=[tag])
+            jobs = jobs.filter(tagged) if is_wanted else jobs.filter(~tagged | Q(jobconfig__isnull=True))
+    return jobs.order_by(*_order(query.get("order", "")))
 
 
 def _order(text: str) -> list[OrderBy]:

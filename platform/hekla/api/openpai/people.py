@@ -11,9 +11,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 import hekla
-from hekla.api.openpai.errors import DoorError, wrong_parameter
-from hekla.api.openpai.views import JSON_OR_FORM, DoorView, sent
-from hekla.api.throttles import PerAddress, SignIns
+from hekla.api.openpai.errors import OpenpaiError, wrong_parameter
+from hekla.api.openpai.views import JSON_OR_FORM, OpenpaiView, request_body
+from hekla.api.throttles import PerAddressThrottle, SignInThrottle
 from hekla.api.views import person
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts import services
@@ -30,15 +30,15 @@ SHORTEST_SECONDS, USUAL_SECONDS, LONGEST_SECONDS = 60, 24 * 3600, 7 * 24 * 3600
 _TOKEN_NAME = "OpenPAI"  # noqa: S105  (what it is called)
 
 
-class OpenView(DoorView):
+class PublicOpenpaiView(OpenpaiView):
     """For those who have no token yet."""
 
     authentication_classes = ()
     permission_classes = (AllowAny,)
-    throttle_classes = (PerAddress,)
+    throttle_classes = (PerAddressThrottle,)
 
 
-class Info(OpenView):
+class InfoView(PublicOpenpaiView):
     """What answers here."""
 
     def get(self, request: Request) -> Response:  # noqa: ARG002
@@ -47,7 +47,7 @@ class Info(OpenView):
         return Response({**facts, "launcherType": "k8s", "authnMethod": "basic"})
 
 
-class AuthnInfo(OpenView):
+class AuthnInfoView(PublicOpenpaiView):
     """How one signs in."""
 
     def get(self, request: Request) -> Response:  # noqa: ARG002
@@ -55,25 +55,25 @@ class AuthnInfo(OpenView):
         return Response({"authn_type": "basic", "loginURI": "/api/v1/authn/basic/login", "loginURIMethod": "post"})
 
 
-class Login(OpenView):
+class LoginView(PublicOpenpaiView):
     """A token for a name and a password."""
 
     parser_classes = JSON_OR_FORM  # type: ignore[assignment]
-    throttle_classes = (SignIns,)
+    throttle_classes = (SignInThrottle,)
 
     def post(self, request: Request) -> Response:
-        """The token, which lives as long as was asked for: from a minute to a week, without a wish a day."""
-        fields = sent(request)
+        """A token for the requested time: a minute to a week, by default a day."""
+        fields = request_body(request)
         username, password = (str(fields.get(name, "")) for name in ("username", "password"))
         lifetime = _lifetime(fields.get("expiration"))
-        user, now = _signed_in(request, username, password), clock.now()
+        user, now = _authenticate(request, username, password), clock.now()
         address = request.META.get("REMOTE_ADDR") or ""
         services.note_sign_in(user, method="password", address=address, now=now)
         token = services.create_token(user, name=_TOKEN_NAME, lifetime=lifetime, scopes=[Scope.JOBS], now=now)
         return Response({"user": user.username, "token": token, "admin": is_admin(user), "hasGitHubPAT": False})
 
 
-class Logout(DoorView):
+class LogoutView(OpenpaiView):
     """The end of a token."""
 
     writes = Scope.READ
@@ -88,7 +88,7 @@ class Logout(DoorView):
         return Response({"message": "Logout successfully"})
 
 
-class TokenCheck(DoorView):
+class TokenCheckView(OpenpaiView):
     """Whose token this is."""
 
     def get(self, request: Request) -> Response:
@@ -97,17 +97,17 @@ class TokenCheck(DoorView):
         return Response({"username": user.username, "application": False, "admin": is_admin(user)})
 
 
-class Users(DoorView):
+class OpenpaiUserListView(OpenpaiView):
     """People."""
 
     def get(self, request: Request) -> Response:
         """Everybody, for who manages people; oneself for the others."""
         user = person(request)
         everybody = accounts.everybody() if accounts.may(user, Permission.MANAGE_PEOPLE) else [user]
-        return Response([_told(one) for one in everybody])
+        return Response([_describe(one) for one in everybody])
 
 
-class OneUser(DoorView):
+class OpenpaiUserView(OpenpaiView):
     """A person."""
 
     def get(self, request: Request, username: str) -> Response:
@@ -117,8 +117,8 @@ class OneUser(DoorView):
         if found is None and accounts.may(user, Permission.MANAGE_PEOPLE):
             found = accounts.by_username(username)
         if found is None:
-            raise DoorError(HTTPStatus.NOT_FOUND, "NoUserError", f"User {username[:150]} is not found.")
-        return Response(_told(found))
+            raise OpenpaiError(HTTPStatus.NOT_FOUND, "NoUserError", f"User {username[:150]} is not found.")
+        return Response(_describe(found))
 
 
 def is_admin(user: User) -> bool:
@@ -126,7 +126,7 @@ def is_admin(user: User) -> bool:
     return accounts.may(user, Permission.ACT_ON_ANY_JOB)
 
 
-def _told(user: User) -> dict[str, Any]:
+def _describe(user: User) -> dict[str, Any]:
     return {
         "username": user.username,
         "email": user.email,
@@ -146,20 +146,22 @@ def _lifetime(wish: object) -> timedelta:
     return timedelta(seconds=int(text))
 
 
-def _signed_in(request: Request, username: str, password: str) -> User:
-    """The person. Raises DoorError; whether it is the name or the password that is wrong is told to nobody."""
-    asked = request._request
-    user = authenticate(asked, username=username, password=password) if "\0" not in username + password else None
-    if getattr(asked, "axes_locked_out", False):
-        asked.axes_locked_out = False  # type: ignore[attr-defined]  # or its page would be the answer
+def _authenticate(request: Request, username: str, password: str) -> User:
+    """The person. Raises OpenpaiError, which does not say whether the name or the password is wrong."""
+    django_request = request._request
+    user = (
+        authenticate(django_request, username=username, password=password) if "\0" not in username + password else None
+    )
+    if getattr(django_request, "axes_locked_out", False):
+        django_request.axes_locked_out = False  # type: ignore[attr-defined]  # or its page would be the answer
         message = _("Too many wrong passwords. Wait a quarter of an hour, then try again.")
-        raise DoorError(HTTPStatus.TOO_MANY_REQUESTS, "TooManyRequestsError", message)
+        raise OpenpaiError(HTTPStatus.TOO_MANY_REQUESTS, "TooManyRequestsError", message)
     if not isinstance(user, User):
         message = _("The user name or the password is wrong.")
-        raise DoorError(HTTPStatus.BAD_REQUEST, "IncorrectPasswordError", message)
+        raise OpenpaiError(HTTPStatus.BAD_REQUEST, "IncorrectPasswordError", message)
     if signin.is_asked(user):
         message = _(
             "Your account asks for a second factor, so a password alone gives no token. Make one on your profile."
         )
-        raise DoorError(HTTPStatus.FORBIDDEN, "SecondFactorRequiredError", message)
+        raise OpenpaiError(HTTPStatus.FORBIDDEN, "SecondFactorRequiredError", message)
     return user

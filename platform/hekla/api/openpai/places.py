@@ -7,8 +7,8 @@ from typing import Any
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hekla.api.openpai.errors import DoorError
-from hekla.api.openpai.views import DoorView
+from hekla.api.openpai.errors import OpenpaiError
+from hekla.api.openpai.views import OpenpaiView
 from hekla.api.views import person
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters import selectors as clusters
@@ -22,27 +22,27 @@ from hekla.scheduling.occupancy import Use
 _MiB = 2**20
 
 
-class VirtualClusters(DoorView):
+class VirtualClusterListView(OpenpaiView):
     """The queues that one of one's tenants may submit to."""
 
     def get(self, request: Request) -> Response:
         """All of them by their names."""
-        return Response(_told(person(request)))
+        return Response(_describe(person(request)))
 
 
-class VirtualCluster(DoorView):
+class VirtualClusterView(OpenpaiView):
     """One queue."""
 
     def get(self, request: Request, name: str) -> Response:
         """The queue of that name."""
-        found = _told(person(request)).get(name)
+        found = _describe(person(request)).get(name)
         if found is None:
             message = f"Virtual cluster {name[:100]} is not found."
-            raise DoorError(HTTPStatus.NOT_FOUND, "NoVirtualClusterError", message)
+            raise OpenpaiError(HTTPStatus.NOT_FOUND, "NoVirtualClusterError", message)
         return Response(found)
 
 
-class Storages(DoorView):
+class StoragesView(OpenpaiView):
     """OpenPAI's storages, of which there are none here."""
 
     def get(self, request: Request) -> Response:  # noqa: ARG002
@@ -50,7 +50,7 @@ class Storages(DoorView):
         return Response({"storages": []})
 
 
-def _told(user: User) -> dict[str, Any]:
+def _describe(user: User) -> dict[str, Any]:
     found = list(queues.visible_to(user))
     whole: defaultdict[int, Resources] = defaultdict(Resources)
     for node in clusters.nodes():

@@ -52,8 +52,8 @@ def matching(states: Iterable[str]) -> Q:
         if phase not in _BY_A_FAILURE:
             query |= Q(phase=phase.value) if state in wanted else Q(pk__in=())
             continue
-        for failed, told in ((True, _BY_A_FAILURE[phase]), (False, state)):
-            query |= Q(phase=phase.value, has_failed_pod=failed) if told in wanted else Q(pk__in=())
+        for failed, found in ((True, _BY_A_FAILURE[phase]), (False, state)):
+            query |= Q(phase=phase.value, has_failed_pod=failed) if found in wanted else Q(pk__in=())
     return query
 
 

@@ -10,8 +10,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from hekla.api.openpai import errors
-from hekla.api.parsers import BoundedJSON, Manifest, read_bounded
-from hekla.api.views import View, person
+from hekla.api.parsers import BoundedJSONParser, ManifestParser, read_bounded
+from hekla.api.views import ApiView, person
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.scopes import Scope
 from hekla.apps.jobs.models import Job
@@ -19,7 +19,7 @@ from hekla.apps.openpai import selectors
 from hekla.domain.errors import NotFound
 
 
-class DoorView(View):
+class OpenpaiView(ApiView):
     """Signed in, counted, JSON; refusals in OpenPAI's shape. Not in our own schema."""
 
     writes = Scope.JOBS
@@ -30,13 +30,13 @@ class DoorView(View):
         return errors.handle
 
 
-class AnyText(Manifest):
+class AnyTextParser(ManifestParser):
     """YAML, whatever its sender calls it."""
 
     media_type = "*/*"
 
 
-class BoundedForm(BaseParser):
+class BoundedFormParser(BaseParser):
     """A form, as browsers and `curl -d` send it."""
 
     media_type = "application/x-www-form-urlencoded"
@@ -46,7 +46,7 @@ class BoundedForm(BaseParser):
         return QueryDict(read_bounded(stream, parser_context))
 
 
-class Nothing(DoorView):
+class UnknownOpenpaiAddressView(OpenpaiView):
     """Addresses that OpenPAI has and this door has not, or that nobody has."""
 
     writes = Scope.READ
@@ -55,10 +55,10 @@ class Nothing(DoorView):
         """Refuse, whatever the verb."""
         super().initial(request, *args, **kwargs)
         message = f"API {request.path[:300]} is not found."
-        raise errors.DoorError(HTTPStatus.NOT_FOUND, "NoApiError", message)
+        raise errors.OpenpaiError(HTTPStatus.NOT_FOUND, "NoApiError", message)
 
 
-def named(user: User, where: dict[str, str]) -> tuple[str, str]:
+def split_job_name(user: User, where: dict[str, str]) -> tuple[str, str]:
     """Owner and name of the job in an address: `user~name`, or the two apart; without an owner it is one's own."""
     if "user" in where:
         return where["user"], where["name"]
@@ -67,24 +67,24 @@ def named(user: User, where: dict[str, str]) -> tuple[str, str]:
 
 
 def job_at(request: Request, where: dict[str, str]) -> Job:
-    """The job of the address. Raises DoorError."""
+    """The job of the address. Raises OpenpaiError."""
     user = person(request)
-    owner, name = named(user, where)
+    owner, name = split_job_name(user, where)
     try:
         return selectors.get(owner, name, user)
     except NotFound as error:
         raise errors.no_job(f"{owner}~{name}") from error
 
 
-def sent(request: Request) -> Mapping[str, Any]:
+def request_body(request: Request) -> Mapping[str, Any]:
     """The fields of a body, which its parser made a mapping."""
     return cast("Mapping[str, Any]", request.data)
 
 
-def done(message: str, status: int = HTTPStatus.ACCEPTED, **more: Any) -> Response:  # noqa: ANN401
+def message_response(message: str, status: int = HTTPStatus.ACCEPTED, **more: Any) -> Response:  # noqa: ANN401
     """OpenPAI's answer to what was done."""
     return Response({"status": status, "message": message, **more}, status=status)
 
 
-JSON_OR_TEXT = (BoundedJSON, AnyText)
-JSON_OR_FORM = (BoundedJSON, BoundedForm)
+JSON_OR_TEXT = (BoundedJSONParser, AnyTextParser)
+JSON_OR_FORM = (BoundedJSONParser, BoundedFormParser)

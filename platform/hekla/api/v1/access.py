@@ -54,7 +54,7 @@ ROUTES = {
     "api:v1:quotas": RouteAccess(TENANT, put=SETS_TENANT_QUOTAS),
     "api:v1:pod_attempts": RouteAccess(TENANT),
     "api:v1:pod_use": RouteAccess(TENANT),
-    "api:v1:pod_search": RouteAccess(who(rest="wrong", stranger="absent")),  # they are told to name a text
+    "api:v1:pod_search": RouteAccess(who(rest="wrong", stranger="absent")),  # the search needs a text
     "api:v1:schema": RouteAccess(SIGNED_IN),
     "api:v1:me": RouteAccess(SIGNED_IN),
     "api:v1:tokens": RouteAccess(SIGNED_IN, SIGNED_IN),

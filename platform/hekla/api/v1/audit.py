@@ -7,7 +7,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hekla.api.views import View, person, told
+from hekla.api.views import ApiView, person, respond
 from hekla.apps.tenancy import audit
 
 _MOST = 200
@@ -31,11 +31,11 @@ class ActSerializer(serializers.Serializer[Any]):
     facts = serializers.DictField(source="event.payload")
 
 
-class Audit(View):
+class AuditView(ApiView):
     @extend_schema(parameters=_ASKED, responses=ActSerializer(many=True))
     def get(self, request: Request) -> Response:
         """What people did, newest first: in your tenants for their admins, everywhere for operators and admins."""
         query = request.query_params.dict()
         limit = query.get("limit", "")
         most = min(max(int(limit), 1), _MOST) if limit.isdecimal() and len(limit) < len("1000000") else audit.PAGE
-        return told(ActSerializer(audit.acts(person(request), audit.asked_by(query), most=most), many=True))
+        return respond(ActSerializer(audit.acts(person(request), audit.asked_by(query), most=most), many=True))

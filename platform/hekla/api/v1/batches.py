@@ -5,23 +5,24 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
+from django_filters.rest_framework import DjangoFilterBackend
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import (
     OpenApiParameter,
     OpenApiRequest,
     extend_schema,
     extend_schema_field,
+    extend_schema_view,
 )
 from rest_framework import serializers
-from rest_framework.generics import ListAPIView
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hekla.api.parsers import BoundedJSON, Manifest, ManifestText
-from hekla.api.v1.asked import NAME_AND_TENANT, narrowed, tenant_of
+from hekla.api.parsers import BoundedJSONParser, ManifestParser, ManifestText
+from hekla.api.v1.parameters import NameAndTenant, is_dry_run, tenant_of
 from hekla.api.v1.schema import SWEEP_SPEC
-from hekla.api.views import Paging, View, checked, person, told
+from hekla.api.views import ApiView, CursorPages, ResourceViewSet, person, respond, validated
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.scopes import Scope
 from hekla.apps.batches import selectors, services
@@ -105,20 +106,26 @@ class BatchActionSerializer(serializers.Serializer[Any]):
     action = serializers.ChoiceField(choices=_ACTIONS)
 
 
-class Batches(View, ListAPIView[Batch]):
+@extend_schema_view(
+    list=extend_schema(description="The batches that you may see, newest first."),
+    retrieve=extend_schema(description="One batch with its jobs."),
+)
+class BatchViewSet(ResourceViewSet[Batch]):
     writes = Scope.JOBS
 
-    parser_classes: tuple[type[BaseParser], ...] = (BoundedJSON, Manifest)  # type: ignore[assignment]
-    serializer_class = BatchSerializer
-    pagination_class = Paging
+    parser_classes: tuple[type[BaseParser], ...] = (BoundedJSONParser, ManifestParser)  # type: ignore[assignment]
+    list_serializer_class = BatchSerializer
+    serializer_class = BatchDetailSerializer
+    pagination_class = CursorPages
+    queryset = Batch.objects.none()  # tells the schema which filters there are
+    filter_backends = (DjangoFilterBackend,)
+    filterset_class = NameAndTenant
 
     def get_queryset(self) -> QuerySet[Batch]:
-        return narrowed(self.request, selectors.visible_to(person(self.request)))
+        return selectors.visible_to(person(self.request))
 
-    @extend_schema(parameters=NAME_AND_TENANT)
-    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:  # noqa: ANN401
-        """The batches that you may see, newest first."""
-        return super().get(request, *args, **kwargs)
+    def get_object(self) -> Batch:
+        return selectors.get(self.kwargs["uid"], person(self.request))
 
     @extend_schema(
         parameters=_PARAMETERS,
@@ -131,24 +138,17 @@ class Batches(View, ListAPIView[Batch]):
             201: SubmittedBatchSerializer,
         },
     )
-    def post(self, request: Request) -> Response:
+    def create(self, request: Request) -> Response:
         """Submit many jobs, all or none: a SweepSpec document, or manifests of any kind with `---` between."""
         user = person(request)
         tenant = tenant_of(request)
-        is_dry = request.query_params.get("dry_run") in {"1", "true"}
+        is_dry = is_dry_run(request)
         if isinstance(request.data, ManifestText):
             return _file(request, tenant, user, is_dry=is_dry)
         return _sweep(request, tenant, user, is_dry=is_dry)
 
 
-class OneBatch(View):
-    @extend_schema(responses=BatchDetailSerializer)
-    def get(self, request: Request, uid: UUID) -> Response:
-        """One batch with its jobs."""
-        return told(BatchDetailSerializer(selectors.get(uid, person(request))))
-
-
-class BatchActions(View):
+class BatchActionsView(ApiView):
     writes = Scope.JOBS
 
     @extend_schema(request=BatchActionSerializer, responses=BatchDetailSerializer)
@@ -156,10 +156,10 @@ class BatchActions(View):
         """Stop all of its jobs, or submit those that failed again."""
         user = person(request)
         batch = selectors.get(uid, user)
-        action = checked(BatchActionSerializer(data=request.data))["action"]
+        action = validated(BatchActionSerializer(data=request.data))["action"]
         act = services.stop if action == "stop" else services.retry_failed
         act(batch, user=user, now=clock.now())
-        return told(BatchDetailSerializer(batch))
+        return respond(BatchDetailSerializer(batch))
 
 
 def _sweep(request: Request, tenant: Tenant, user: User, *, is_dry: bool) -> Response:
@@ -187,8 +187,8 @@ def _file(request: Request, tenant: Tenant, user: User, *, is_dry: bool) -> Resp
 
 def _preview(found: list[One], warnings: list[str]) -> Response:
     jobs = [{"parameters": one.parameters, "spec": one.spec.document()} for one in found[:_MOST_IN_PREVIEW]]
-    return told(PreviewSerializer({"size": len(found), "jobs": jobs, "warnings": warnings[:_MOST_WARNINGS]}))
+    return respond(PreviewSerializer({"size": len(found), "jobs": jobs, "warnings": warnings[:_MOST_WARNINGS]}))
 
 
 def _made(batch: Batch, warnings: list[str]) -> Response:
-    return told(SubmittedBatchSerializer({"batch": batch, "warnings": warnings[:_MOST_WARNINGS]}), 201)
+    return respond(SubmittedBatchSerializer({"batch": batch, "warnings": warnings[:_MOST_WARNINGS]}), 201)

@@ -1,4 +1,4 @@
-"""Clusters as REST takes them and tells of them. What opens one is sent and never told."""
+"""Serializers of clusters. Keys are sent and never returned."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ class ClusterHealthSerializer(serializers.ModelSerializer[ClusterHealth]):
 
 class ClusterSerializer(serializers.ModelSerializer[Cluster]):
     is_simulated = serializers.BooleanField()
-    health = serializers.SerializerMethodField(help_text="of a kind that tells it, once it was asked")
+    health = serializers.SerializerMethodField(help_text="for kinds that report it, after the first check")
 
     class Meta:
         model = Cluster
@@ -85,8 +85,8 @@ def _secret(most: int, **more: Any) -> serializers.CharField:  # noqa: ANN401
     return serializers.CharField(max_length=most, write_only=True, required=False, trim_whitespace=False, **more)
 
 
-class WishSerializer(serializers.Serializer[Any]):
-    """A cluster that exists, changed. A key is a kubeconfig, or a token with its server; it is never told again."""
+class ClusterChangeSerializer(serializers.Serializer[Any]):
+    """A cluster that exists, changed. A key is a kubeconfig, or a token with its server; it is never returned."""
 
     config = serializers.DictField(required=False, help_text="what its backend needs to know")
     is_paused = serializers.BooleanField(required=False)
@@ -106,7 +106,7 @@ class WishSerializer(serializers.Serializer[Any]):
         return attrs
 
 
-class NewWishSerializer(WishSerializer):
+class NewClusterSerializer(ClusterChangeSerializer):
     """A new cluster."""
 
     name = serializers.RegexField(

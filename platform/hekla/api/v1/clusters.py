@@ -7,15 +7,15 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hekla.api.v1.asked import is_dry_run
 from hekla.api.v1.cluster_serializers import (
     ClusterAnswerSerializer,
+    ClusterChangeSerializer,
     ClusterDetailSerializer,
     ClusterSerializer,
-    NewWishSerializer,
-    WishSerializer,
+    NewClusterSerializer,
 )
-from hekla.api.views import View, checked, person, told
+from hekla.api.v1.parameters import is_dry_run
+from hekla.api.views import ApiView, person, respond, validated
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.scopes import Scope
@@ -34,43 +34,43 @@ _SECRETS = ("kubeconfig", *keys.PARTS)
 _DRY_RUN = OpenApiParameter("dry_run", bool, description="only try it; nothing is saved")
 
 
-class Clusters(View):
+class ClusterListView(ApiView):
     writes = Scope.MANAGE
 
     @extend_schema(responses=ClusterSerializer(many=True))
     def get(self, request: Request) -> Response:  # noqa: ARG002
         """The places where pods run, and how they are."""
-        return told(ClusterSerializer(selectors.all_clusters().select_related("health"), many=True))
+        return respond(ClusterSerializer(selectors.all_clusters().select_related("health"), many=True))
 
     @extend_schema(
-        request=NewWishSerializer,
+        request=NewClusterSerializer,
         parameters=[_DRY_RUN],
         responses={200: ClusterAnswerSerializer, 201: ClusterDetailSerializer},
     )
     def post(self, request: Request) -> Response:
         """Add a cluster (operators and platform admins). It is tried first; a dry run says what it answered."""
         user = _operator(request)
-        draft, anyway = _draft(checked(NewWishSerializer(data=request.data)), None)
+        draft, anyway = _draft(validated(NewClusterSerializer(data=request.data)), None)
         if is_dry_run(request):
             return _tried(validation.probe(draft, always=True))
-        return told(ClusterDetailSerializer(_saved(draft, user, anyway=anyway)), 201)
+        return respond(ClusterDetailSerializer(_saved(draft, user, anyway=anyway)), 201)
 
 
-class OneCluster(View):
+class ClusterView(ApiView):
     writes = Scope.MANAGE
 
     @extend_schema(responses=ClusterDetailSerializer)
     def get(self, request: Request, name: str) -> Response:
         """One cluster: how it is and how it is reached (operators and platform admins)."""
         _operator(request)
-        return told(ClusterDetailSerializer(selectors.get(name)))
+        return respond(ClusterDetailSerializer(selectors.get(name)))
 
-    @extend_schema(request=WishSerializer, responses=ClusterDetailSerializer)
+    @extend_schema(request=ClusterChangeSerializer, responses=ClusterDetailSerializer)
     def patch(self, request: Request, name: str) -> Response:
         """Change a cluster or its key, or pause it (operators and platform admins)."""
         user = _operator(request)
-        draft, anyway = _draft(checked(WishSerializer(data=request.data)), selectors.get(name))
-        return told(ClusterDetailSerializer(_saved(draft, user, anyway=anyway)))
+        draft, anyway = _draft(validated(ClusterChangeSerializer(data=request.data)), selectors.get(name))
+        return respond(ClusterDetailSerializer(_saved(draft, user, anyway=anyway)))
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, name: str) -> Response:
@@ -80,22 +80,22 @@ class OneCluster(View):
         return Response(status=204)
 
 
-class TryCluster(View):
+class ClusterProbeView(ApiView):
     writes = Scope.MANAGE
 
-    @extend_schema(request=WishSerializer, responses=ClusterAnswerSerializer)
+    @extend_schema(request=ClusterChangeSerializer, responses=ClusterAnswerSerializer)
     def post(self, request: Request, name: str) -> Response:
         """Ask the cluster now how it is, also with changes that are not saved (operators and platform admins)."""
         _operator(request)
         asked_at, cluster = clock.now(), selectors.get(name)
-        draft, _anyway = _draft(checked(WishSerializer(data=request.data)), cluster)
+        draft, _anyway = _draft(validated(ClusterChangeSerializer(data=request.data)), cluster)
         found = validation.probe(draft, always=True)
         if found and draft.is_reached_as_before:
             services.observe_health(cluster, as_facts(found), asked_at=asked_at, now=clock.now())
         return _tried(found)
 
 
-class ClusterKey(View):
+class ClusterKeyView(ApiView):
     writes = Scope.MANAGE
 
     @extend_schema(responses={204: None})
@@ -144,4 +144,4 @@ def _tried(found: Health | None) -> Response:
     """What kinds without a health do not tell is empty: that they answered at all is known by now."""
     facts: dict[str, Any] = {**as_facts(found or Health())}
     facts |= {"is_whole": is_healthy(found or Health()), "sentence": describe_trouble(facts["problem"])}
-    return told(ClusterAnswerSerializer(facts))
+    return respond(ClusterAnswerSerializer(facts))

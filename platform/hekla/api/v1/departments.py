@@ -9,7 +9,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hekla.api.views import View, checked, person, told
+from hekla.api.views import ApiView, person, respond, validated
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.scopes import Scope
 from hekla.apps.accounts.services import actor_of, require
@@ -28,7 +28,7 @@ class DepartmentSerializer(serializers.ModelSerializer[Department]):
 
 
 class TenantUseSerializer(serializers.Serializer[Any]):
-    """`held`: what its running pods asked for, as Kubernetes quantities. Simulated machines do not count."""
+    """`held`: what its running pods request, as Kubernetes quantities. Simulated machines do not count."""
 
     slug = serializers.CharField()
     running = serializers.IntegerField()
@@ -45,7 +45,7 @@ class DepartmentDetailSerializer(serializers.Serializer[Any]):
     together = TenantUseSerializer()
 
 
-class DepartmentWishSerializer(serializers.Serializer[Any]):
+class DepartmentChangeSerializer(serializers.Serializer[Any]):
     """`heads` and `tenants`: all of them, by user name and by short name."""
 
     name = serializers.CharField(max_length=120)
@@ -56,7 +56,7 @@ class DepartmentWishSerializer(serializers.Serializer[Any]):
     tenants = serializers.SlugRelatedField(slug_field="slug", queryset=Tenant.objects.all(), many=True, required=False)
 
 
-class NewDepartmentSerializer(DepartmentWishSerializer):
+class NewDepartmentSerializer(DepartmentChangeSerializer):
     slug = serializers.SlugField(max_length=40)
 
     def validate_slug(self, slug: str) -> str:
@@ -66,42 +66,42 @@ class NewDepartmentSerializer(DepartmentWishSerializer):
         return slug
 
 
-class Departments(View):
+class DepartmentListView(ApiView):
     writes = Scope.MANAGE
 
     @extend_schema(responses=DepartmentSerializer(many=True))
     def get(self, request: Request) -> Response:
         """The departments that you head; all of them for who sees everything."""
-        return told(DepartmentSerializer(selectors.departments_of(person(request)), many=True))
+        return respond(DepartmentSerializer(selectors.departments_of(person(request)), many=True))
 
     @extend_schema(request=NewDepartmentSerializer, responses={201: DepartmentDetailSerializer})
     def post(self, request: Request) -> Response:
         """Make a department (admins of the platform)."""
         user = person(request)
         require(user, Permission.MANAGE_TENANTS)
-        wish = checked(NewDepartmentSerializer(data=request.data))
+        wish = validated(NewDepartmentSerializer(data=request.data))
         made = departments.create(**wish, actor=actor_of(user), now=clock.now())
-        return told(_detail(made), 201)
+        return respond(_detail(made), 201)
 
 
-class OneDepartment(View):
+class DepartmentView(ApiView):
     writes = Scope.MANAGE
 
     @extend_schema(responses=DepartmentDetailSerializer)
     def get(self, request: Request, slug: str) -> Response:
         """A department, its tenants, and what they hold now, each and together."""
-        return told(_detail(selectors.department(slug, person(request))))
+        return respond(_detail(selectors.department(slug, person(request))))
 
-    @extend_schema(request=DepartmentWishSerializer, responses=DepartmentDetailSerializer)
+    @extend_schema(request=DepartmentChangeSerializer, responses=DepartmentDetailSerializer)
     def patch(self, request: Request, slug: str) -> Response:
         """Change it; `heads` and `tenants` replace those that there are (admins of the platform)."""
         user = person(request)
         department = selectors.department(slug, user)
         require(user, Permission.MANAGE_TENANTS)
-        wish = checked(DepartmentWishSerializer(data=request.data, partial=True))
+        wish = validated(DepartmentChangeSerializer(data=request.data, partial=True))
         sets = {name: wish.pop(name, None) for name in ("heads", "tenants")}
         departments.change(department, wish, **sets, actor=actor_of(user), now=clock.now())
-        return told(_detail(selectors.department(slug, user)))
+        return respond(_detail(selectors.department(slug, user)))
 
 
 def _detail(department: Department) -> DepartmentDetailSerializer:

@@ -1,4 +1,4 @@
-"""What is told of templates and flows. They are sent as documents, which `domain` judges."""
+"""Serializers of templates and flows. They are sent as documents, which `domain` validates."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ class TemplateDetailSerializer(TemplateSerializer):
         return formats.dump_template(JobSpec.parse(template.spec))
 
 
-class KeptSerializer(serializers.Serializer[Any]):
+class SavedTemplatesSerializer(serializers.Serializer[Any]):
     templates = TemplateDetailSerializer(many=True)
     warnings = serializers.ListField(
         child=serializers.CharField(), help_text="a sentence for everything that has no effect here"

@@ -4,27 +4,33 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
+from django_filters.rest_framework import DjangoFilterBackend
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiRequest, PolymorphicProxySerializer, extend_schema
-from rest_framework.generics import ListAPIView
+from drf_spectacular.utils import (
+    OpenApiParameter,
+    OpenApiRequest,
+    PolymorphicProxySerializer,
+    extend_schema,
+    extend_schema_view,
+)
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hekla.api.parsers import BoundedJSON, Manifest, ManifestText
-from hekla.api.v1.asked import NAME_AND_TENANT, is_dry_run, key_of, narrowed, tenant_of
+from hekla.api.parsers import BoundedJSONParser, ManifestParser, ManifestText
 from hekla.api.v1.flow_serializers import (
     CheckedFlowSerializer,
     FlowDetailSerializer,
     FlowSerializer,
-    KeptSerializer,
+    SavedTemplatesSerializer,
     StartedSerializer,
     TemplateDetailSerializer,
     TemplateSerializer,
 )
 from hekla.api.v1.jobs import SUBMISSION
+from hekla.api.v1.parameters import NameAndTenant, idempotency_key, is_dry_run, tenant_of
 from hekla.api.v1.schema import FLOW_SPEC, JOB_SPEC
-from hekla.api.views import Paging, View, person, told
+from hekla.api.views import ApiView, CursorPages, DeletableViewSet, person, respond
 from hekla.apps.accounts.scopes import Scope
 from hekla.apps.flows import selectors, services
 from hekla.apps.flows.models import Flow, JobTemplate
@@ -38,35 +44,42 @@ from hekla.domain.phases import FlowPhase
 from hekla.lib import clock
 
 
-class NewestFlows(Paging):
+class NewestFlowsFirst(CursorPages):
     ordering = ("-started_at", "-id")
 
 
-class ByName(Paging):
+class FlowsByName(CursorPages):
     ordering = ("name", "id")
 
 
-class Flows(View, ListAPIView[Flow]):
+@extend_schema_view(
+    list=extend_schema(
+        description="The flows that you may see, newest first.",
+        parameters=[OpenApiParameter("phase", str, many=True, enum=[phase.value for phase in FlowPhase])],
+    ),
+    retrieve=extend_schema(description="One flow: its steps, their jobs, and what they wait for."),
+    destroy=extend_schema(description="Take a flow that is over off the lists; its jobs stay."),
+)
+class FlowViewSet(DeletableViewSet[Flow]):
     writes = Scope.JOBS
 
-    parser_classes: tuple[type[BaseParser], ...] = (BoundedJSON, Manifest)  # type: ignore[assignment]
-    serializer_class = FlowSerializer
-    pagination_class = NewestFlows
+    parser_classes: tuple[type[BaseParser], ...] = (BoundedJSONParser, ManifestParser)  # type: ignore[assignment]
+    list_serializer_class = FlowSerializer
+    serializer_class = FlowDetailSerializer
+    pagination_class = NewestFlowsFirst
+    queryset = Flow.objects.none()  # tells the schema which filters there are
+    filter_backends = (DjangoFilterBackend,)
+    filterset_class = NameAndTenant
 
     def get_queryset(self) -> QuerySet[Flow]:
-        asked = self.request.query_params
-        flows = narrowed(self.request, selectors.visible_to(person(self.request)).defer("spec"))
-        return flows.filter(phase__in=asked.getlist("phase")) if asked.get("phase") else flows
+        flows, phases = (
+            selectors.visible_to(person(self.request)).defer("spec"),
+            self.request.query_params.getlist("phase"),
+        )
+        return flows.filter(phase__in=phases) if any(phases[-1:]) else flows
 
-    @extend_schema(
-        parameters=[
-            OpenApiParameter("phase", str, many=True, enum=[phase.value for phase in FlowPhase]),
-            *NAME_AND_TENANT,
-        ]
-    )
-    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:  # noqa: ANN401
-        """The flows that you may see, newest first."""
-        return super().get(request, *args, **kwargs)
+    def get_object(self) -> Flow:
+        return selectors.get(self.kwargs["uid"], person(self.request))
 
     @extend_schema(
         parameters=SUBMISSION,
@@ -78,98 +91,79 @@ class Flows(View, ListAPIView[Flow]):
             201: StartedSerializer,
         },
     )
-    def post(self, request: Request) -> Response:
+    def create(self, request: Request) -> Response:
         """Start a flow: a FlowSpec document, or Volcano's JobFlow in YAML, with JobTemplates that are kept first.
 
         200 for `dry_run`, and for a key that was sent before; 201 for a new flow.
         """
         tenant, loaded = tenant_of(request), _flow_in(request.data)
-        asked: dict[str, Any] = {"tenant": tenant, "user": person(request)}
+        owner: dict[str, Any] = {"tenant": tenant, "user": person(request)}
         assert loaded.flow is not None  # noqa: S101  (`_flow_in` sees to it)
         try:
             if is_dry_run(request):
-                found = services.check(spec=loaded.flow, more=loaded.templates, **asked)
+                found = services.check(spec=loaded.flow, more=loaded.templates, **owner)
                 jobs = [{"step": step, "spec": spec.document()} for step, spec in found.jobs.items()]
-                return told(CheckedFlowSerializer({"jobs": jobs, "warnings": loaded.warnings + found.warnings}))
+                return respond(CheckedFlowSerializer({"jobs": jobs, "warnings": loaded.warnings + found.warnings}))
             now = clock.now()
             applied = services.apply(
-                templates=loaded.templates, flow=loaded.flow, now=now, key=key_of(request), **asked
+                templates=loaded.templates, flow=loaded.flow, now=now, key=idempotency_key(request), **owner
             )
         except HeklaError as error:
             raise loaded.translate_paths(error) from error
-        assert applied.flow is not None  # noqa: S101  (it was asked for)
+        assert applied.flow is not None  # noqa: S101  (a flow was passed)
         answer = {"flow": applied.flow, "warnings": loaded.warnings + applied.warnings}
-        return told(StartedSerializer(answer), 201 if applied.flow.started_at == now else 200)
+        return respond(StartedSerializer(answer), 201 if applied.flow.started_at == now else 200)
+
+    def perform_destroy(self, flow: Flow) -> None:
+        services.delete(flow, user=person(self.request), now=clock.now())
 
 
-class OneFlow(View):
-    writes = Scope.JOBS
-
-    @extend_schema(responses=FlowDetailSerializer)
-    def get(self, request: Request, uid: UUID) -> Response:
-        """One flow: its steps, their jobs, and what they wait for."""
-        return told(FlowDetailSerializer(selectors.get(uid, person(request))))
-
-    @extend_schema(responses={204: None})
-    def delete(self, request: Request, uid: UUID) -> Response:
-        """Take a flow that is over off the lists; its jobs stay."""
-        user = person(request)
-        services.delete(selectors.get(uid, user), user=user, now=clock.now())
-        return Response(status=204)
-
-
-class StopFlow(View):
+class StopFlowView(ApiView):
     writes = Scope.JOBS
 
     @extend_schema(request=None, responses=FlowDetailSerializer)
     def post(self, request: Request, uid: UUID) -> Response:
         """Begin no other step, and end the jobs that are at work."""
         user = person(request)
-        return told(FlowDetailSerializer(services.stop(selectors.get(uid, user), user=user, now=clock.now())))
+        return respond(FlowDetailSerializer(services.stop(selectors.get(uid, user), user=user, now=clock.now())))
 
 
-class Templates(View, ListAPIView[JobTemplate]):
+@extend_schema_view(
+    list=extend_schema(description="The templates that you may see, by name."),
+    retrieve=extend_schema(description="One template: its job, as a document and as a manifest."),
+    destroy=extend_schema(description="Delete a template; flows that were started have what they need of it."),
+)
+class TemplateViewSet(DeletableViewSet[JobTemplate]):
     writes = Scope.JOBS
 
-    parser_classes: tuple[type[BaseParser], ...] = (BoundedJSON, Manifest)  # type: ignore[assignment]
-    serializer_class = TemplateSerializer
-    pagination_class = ByName
+    parser_classes: tuple[type[BaseParser], ...] = (BoundedJSONParser, ManifestParser)  # type: ignore[assignment]
+    list_serializer_class = TemplateSerializer
+    serializer_class = TemplateDetailSerializer
+    pagination_class = FlowsByName
+    queryset = JobTemplate.objects.none()  # tells the schema which filters there are
+    filter_backends = (DjangoFilterBackend,)
+    filterset_class = NameAndTenant
 
     def get_queryset(self) -> QuerySet[JobTemplate]:
-        return narrowed(self.request, selectors.templates(person(self.request)).defer("spec"))
+        return selectors.templates(person(self.request)).defer("spec")
 
-    @extend_schema(parameters=NAME_AND_TENANT)
-    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:  # noqa: ANN401
-        """The templates that you may see, by name."""
-        return super().get(request, *args, **kwargs)
+    def get_object(self) -> JobTemplate:
+        return selectors.template(self.kwargs["uid"], person(self.request))
 
     @extend_schema(
         parameters=SUBMISSION[:1],
         request={"application/json": OpenApiRequest(JOB_SPEC), "application/yaml": OpenApiRequest(OpenApiTypes.STR)},
-        responses={201: KeptSerializer},
+        responses={201: SavedTemplatesSerializer},
     )
-    def post(self, request: Request) -> Response:
-        """Keep a JobSpec document, or Volcano's JobTemplates in YAML, under their names, in the place of what was."""
+    def create(self, request: Request) -> Response:
+        """Save a JobSpec document, or Volcano's JobTemplates in YAML. They replace the templates of their names."""
         specs, warnings = _templates_in(request.data)
         tenant, user = tenant_of(request), person(request)
         applied = services.apply(templates=specs, flow=None, tenant=tenant, user=user, now=clock.now())
-        return told(KeptSerializer({"templates": applied.templates, "warnings": warnings}), 201)
+        return respond(SavedTemplatesSerializer({"templates": applied.templates, "warnings": warnings}), 201)
 
-
-class OneTemplate(View):
-    writes = Scope.JOBS
-
-    @extend_schema(responses=TemplateDetailSerializer)
-    def get(self, request: Request, uid: UUID) -> Response:
-        """One template: its job, as a document and as a manifest."""
-        return told(TemplateDetailSerializer(selectors.template(uid, person(request))))
-
-    @extend_schema(responses={204: None})
-    def delete(self, request: Request, uid: UUID) -> Response:
-        """Forget a template; flows that were started have what they need of it."""
-        user = person(request)
-        services.delete_template(selectors.template(uid, user), user=user, now=clock.now())
-        return Response(status=204)
+    def perform_destroy(self, template: JobTemplate) -> None:
+        services.delete_template(template, user=person(self.request), now=clock.now())
 
 
 def _flow_in(body: Any) -> LoadedFlow:  # noqa: ANN401  (what a parser made of it)

@@ -17,7 +17,7 @@ from hekla.api.v1.serializers import (
     LogSerializer,
     SampleSerializer,
 )
-from hekla.api.views import View, person, told
+from hekla.api.views import ApiView, person, respond
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.event_log.models import Event
@@ -60,7 +60,7 @@ class _SearchQuery(_UseQuery):
     limit = serializers.IntegerField(min_value=1, max_value=MAX_MATCHES, default=100)
 
 
-class Events(View):
+class JobEventsView(ApiView):
     @extend_schema(
         parameters=[
             OpenApiParameter("after", int, description="only events with a higher number"),
@@ -74,20 +74,20 @@ class Events(View):
         query.is_valid(raise_exception=True)
         after = query.validated_data["after"]
         events = _await(selectors.get(uid, person(request)), after, query.validated_data["wait"])
-        return told(EventsSerializer({"events": events, "next_after": events[-1].pk if events else after}))
+        return respond(EventsSerializer({"events": events, "next_after": events[-1].pk if events else after}))
 
 
-class Attempts(View):
+class PodAttemptsView(ApiView):
     @extend_schema(responses=AttemptSerializer(many=True))
     def get(self, request: Request, uid: UUID, task: str, index: int) -> Response:
         """Every attempt of a replica, the first first: its times, where it ran, how it ended and what to try."""
         attempts = selectors.attempts(selectors.get(uid, person(request)), [(task, index)])
         if not attempts:
             raise NotFound(_("There is no such pod, or it was not created yet."))
-        return told(AttemptSerializer(attempts, many=True))
+        return respond(AttemptSerializer(attempts, many=True))
 
 
-class Use(View):
+class PodUsageView(ApiView):
     @extend_schema(
         parameters=[OpenApiParameter("attempt", int, description="without it the last")],
         responses=SampleSerializer(many=True),
@@ -97,10 +97,10 @@ class Use(View):
         query = _UseQuery(data=request.query_params)
         query.is_valid(raise_exception=True)
         pod = _pod(uid, person(request), task, index, query.validated_data.get("attempt"))
-        return told(SampleSerializer(usage.samples(pod), many=True))
+        return respond(SampleSerializer(usage.samples(pod), many=True))
 
 
-class LogSearch(View):
+class PodLogSearchView(ApiView):
     @extend_schema(
         parameters=[
             OpenApiParameter("q", str, required=True, description="plain text, in one line"),
@@ -117,23 +117,23 @@ class LogSearch(View):
         selectors.get(uid, person(request))
         query = _SearchQuery(data=request.query_params)
         query.is_valid(raise_exception=True)
-        asked = query.validated_data
-        pod = _pod(uid, person(request), task, index, asked.get("attempt"))
+        values = query.validated_data
+        pod = _pod(uid, person(request), task, index, values.get("attempt"))
         key = PodKey(uid.hex, task, index, pod.attempt, tenant=pod.job.tenant.slug)
-        needle = LogQuery(asked["q"], ignore_case=asked["ignore_case"])
+        needle = LogQuery(values["q"], ignore_case=values["ignore_case"])
         found = search_log(
             _backend(pod.job),
             key,
             needle,
-            offset=asked["offset"],
-            line=asked["line"],
-            most=asked["limit"],
+            offset=values["offset"],
+            line=values["line"],
+            most=values["limit"],
             ended=pod.is_final,
         )
-        return told(FoundSerializer(found))
+        return respond(FoundSerializer(found))
 
 
-class Log(View):
+class PodLogView(ApiView):
     @extend_schema(
         parameters=[
             OpenApiParameter("offset", int, description="the first byte"),
@@ -146,12 +146,12 @@ class Log(View):
         """A piece of what a pod wrote to its standard output and error."""
         query = _LogQuery(data=request.query_params)
         query.is_valid(raise_exception=True)
-        asked = query.validated_data
-        pod = _pod(uid, person(request), task, index, asked.get("attempt"))
+        values = query.validated_data
+        pod = _pod(uid, person(request), task, index, values.get("attempt"))
         key = PodKey(uid.hex, task, index, pod.attempt, tenant=pod.job.tenant.slug)
         backend = _backend(pod.job)
-        return told(
-            LogSerializer(read_text(backend, key, offset=asked["offset"], limit=asked["limit"], ended=pod.is_final))
+        return respond(
+            LogSerializer(read_text(backend, key, offset=values["offset"], limit=values["limit"], ended=pod.is_final))
         )
 
 

@@ -4,16 +4,15 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
-from drf_spectacular.utils import extend_schema, extend_schema_field
+from drf_spectacular.utils import extend_schema, extend_schema_field, extend_schema_view
 from rest_framework import serializers
-from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hekla.api.v1.asked import tenant_of
 from hekla.api.v1.jobs import SUBMISSION
+from hekla.api.v1.parameters import tenant_of
 from hekla.api.v1.serializers import SubmittedSerializer
-from hekla.api.views import Paging, View, checked, person, told
+from hekla.api.views import CursorPages, DeletableViewSet, person, respond, validated
 from hekla.apps.gallery import selectors, services
 from hekla.apps.gallery.models import Template
 from hekla.apps.jobs.facts import spec_of
@@ -77,60 +76,49 @@ class BeginSerializer(serializers.Serializer[Any]):
     )
 
 
-class ByTitle(Paging):
+class TemplatesByTitle(CursorPages):
     ordering = ("title", "id")
 
 
-class Gallery(View, ListAPIView[Template]):
-    serializer_class = CardSerializer
-    pagination_class = ByTitle
+@extend_schema_view(
+    list=extend_schema(description="The templates that you may begin jobs with, by title."),
+    retrieve=extend_schema(description="One template: its job, and what of it is open."),
+    destroy=extend_schema(description="Offer it no more; jobs that were begun with it stay."),
+)
+class GalleryViewSet(DeletableViewSet[Template]):
+    list_serializer_class = CardSerializer
+    serializer_class = CardDetailSerializer
+    pagination_class = TemplatesByTitle
 
     def get_queryset(self) -> QuerySet[Template]:
         return selectors.visible_to(person(self.request))
 
-    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:  # noqa: ANN401
-        """The templates that you may begin jobs with, by title."""
-        return super().get(request, *args, **kwargs)
+    def get_object(self) -> Template:
+        return selectors.get(self.kwargs["uid"], person(self.request))
 
     @extend_schema(request=PublishSerializer, responses={201: CardDetailSerializer})
-    def post(self, request: Request) -> Response:
+    def create(self, request: Request) -> Response:
         """Publish a template, or the next version of one."""
-        asked, user = checked(PublishSerializer(data=request.data)), person(request)
-        template = selectors.get(asked["template"], user) if asked["template"] else None
-        tenant = tenancy.get(asked["tenant"], user) if asked["tenant"] else None
+        values, user = validated(PublishSerializer(data=request.data)), person(request)
         made = services.publish(
-            title=asked["title"],
-            description=asked["description"],
-            spec=JobSpec.parse(asked["spec"]),
-            fields=asked["fields_open"],
-            tenant=tenant,
-            template=template,
+            title=values["title"],
+            description=values["description"],
+            spec=JobSpec.parse(values["spec"]),
+            fields=values["fields_open"],
+            tenant=tenancy.get(values["tenant"], user) if values["tenant"] else None,
+            template=selectors.get(values["template"], user) if values["template"] else None,
             user=user,
             now=clock.now(),
         )
-        return told(CardDetailSerializer(made), 201)
+        return self.respond(made, 201)
 
+    def perform_destroy(self, template: Template) -> None:
+        services.withdraw(template, user=person(self.request), now=clock.now())
 
-class OneCard(View):
-    @extend_schema(responses=CardDetailSerializer)
-    def get(self, request: Request, uid: UUID) -> Response:
-        """One template: its job, and what of it is open."""
-        return told(CardDetailSerializer(selectors.get(uid, person(request))))
-
-    @extend_schema(responses={204: None})
-    def delete(self, request: Request, uid: UUID) -> Response:
-        """Offer it no more; jobs that were begun with it stay."""
-        user = person(request)
-        services.withdraw(selectors.get(uid, user), user=user, now=clock.now())
-        return Response(status=204)
-
-
-class Begin(View):
     @extend_schema(parameters=SUBMISSION[:1], request=BeginSerializer, responses={201: SubmittedSerializer})
-    def post(self, request: Request, uid: UUID) -> Response:
+    def begin(self, request: Request, uid: UUID) -> Response:  # noqa: ARG002
         """Submit the job of a template with values in its open fields; a locked one is refused."""
-        user, asked = person(request), checked(BeginSerializer(data=request.data))
-        given = {"name": asked["name"], "values": asked["values"], "seen": asked["version"]}
-        template = selectors.get(uid, user)
-        job = services.begin(template, **given, tenant=tenant_of(request), user=user, now=clock.now())
-        return told(SubmittedSerializer({"job": job, "warnings": spec_of(job).remarks}), 201)
+        user, values = person(request), validated(BeginSerializer(data=request.data))
+        given = {"name": values["name"], "values": values["values"], "seen": values["version"]}
+        job = services.begin(self.get_object(), **given, tenant=tenant_of(request), user=user, now=clock.now())
+        return respond(SubmittedSerializer({"job": job, "warnings": spec_of(job).remarks}), 201)

@@ -9,9 +9,9 @@ from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hekla.api.parsers import BoundedJSON, Table, TableBytes
-from hekla.api.v1.asked import is_dry_run
-from hekla.api.views import View, checked, person, told
+from hekla.api.parsers import BoundedJSONParser, TableBytes, TableParser
+from hekla.api.v1.parameters import is_dry_run
+from hekla.api.views import ApiView, person, respond, validated
 from hekla.apps.accounts.scopes import Scope
 from hekla.apps.invitations import importing, table
 from hekla.apps.invitations.issuing import issue
@@ -36,7 +36,7 @@ class WrongCellSerializer(serializers.Serializer[Any]):
 
 
 class ImportedSerializer(serializers.Serializer[Any]):
-    """A row and what became of it. The only time that the link is told; `sent`: it is mailed too, within minutes."""
+    """A row and what became of it. The link is shown only here; `sent`: it is mailed too, within minutes."""
 
     line = serializers.IntegerField(source="outcome.row.line")
     row = serializers.DictField(source="outcome.row.cells", child=serializers.CharField())
@@ -47,9 +47,9 @@ class ImportedSerializer(serializers.Serializer[Any]):
     sent = serializers.BooleanField()
 
 
-class PeopleImport(View):
+class PeopleImportView(ApiView):
     writes = Scope.ADMIN
-    parser_classes: tuple[type[BaseParser], ...] = (BoundedJSON, Table)  # type: ignore[assignment]
+    parser_classes: tuple[type[BaseParser], ...] = (BoundedJSONParser, TableParser)  # type: ignore[assignment]
 
     @extend_schema(
         parameters=_PARAMETERS,
@@ -69,7 +69,7 @@ class PeopleImport(View):
         rows = table.read(_text(request)).rows
         act = importing.preview if is_dry_run(request) else importing.carry_out
         outcomes = act(rows, into=into, by=user, now=clock.now())
-        return told(ImportedSerializer(issue(outcomes, request.build_absolute_uri), many=True))
+        return respond(ImportedSerializer(issue(outcomes, request.build_absolute_uri), many=True))
 
 
 def _into(request: Request) -> Tenant | None:
@@ -80,5 +80,5 @@ def _into(request: Request) -> Tenant | None:
 def _text(request: Request) -> str:
     if isinstance(request.data, TableBytes):
         return table.decoded(request.data["text"])
-    text: str = checked(TableSerializer(data=request.data))["text"]
+    text: str = validated(TableSerializer(data=request.data))["text"]
     return text

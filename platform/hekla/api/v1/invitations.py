@@ -8,7 +8,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hekla.api.views import View, checked, person, told
+from hekla.api.views import ApiView, person, respond, validated
 from hekla.apps.accounts.roles import PLATFORM_ROLE_LABELS, TENANT_ROLE_LABELS, Permission, TenantRole
 from hekla.apps.invitations import letters, selectors, services
 from hekla.apps.invitations.models import Invitation
@@ -44,7 +44,7 @@ class NewInvitationSerializer(serializers.Serializer[Any]):
 
 
 class IssuedInvitationSerializer(InvitationSerializer):
-    """The only time that the link is told; `sent`: a letter with it is on its way too."""
+    """The link, shown only here; `sent`: it is mailed too."""
 
     link = serializers.URLField()
     sent = serializers.BooleanField()
@@ -53,20 +53,20 @@ class IssuedInvitationSerializer(InvitationSerializer):
         fields = [*InvitationSerializer.Meta.fields, "link", "sent"]
 
 
-class Invitations(View):
+class InvitationListView(ApiView):
     @extend_schema(responses=InvitationSerializer(many=True))
     def get(self, request: Request, slug: str) -> Response:
         """The invitations that nobody accepted or revoked yet, newest first."""
-        return told(InvitationSerializer(selectors.waiting(_managed(request, slug)), many=True))
+        return respond(InvitationSerializer(selectors.waiting(_managed(request, slug)), many=True))
 
     @extend_schema(request=NewInvitationSerializer, responses={201: IssuedInvitationSerializer})
     def post(self, request: Request, slug: str) -> Response:
         """Invite somebody. Only platform admins may give a platform role."""
-        tenant, wish = _managed(request, slug), checked(NewInvitationSerializer(data=request.data))
+        tenant, wish = _managed(request, slug), validated(NewInvitationSerializer(data=request.data))
         return _issued(request, *services.invite(tenant, **wish, by=person(request), now=clock.now()))
 
 
-class OneInvitation(View):
+class InvitationView(ApiView):
     @extend_schema(operation_id="tenants_invitations_resend", request=None, responses={201: IssuedInvitationSerializer})
     def post(self, request: Request, slug: str, invitation_id: int) -> Response:
         """A new link that lives for another week; the one before it ends."""

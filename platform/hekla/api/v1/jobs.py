@@ -14,9 +14,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from hekla.api.parsers import BoundedJSON, Manifest, ManifestText
-from hekla.api.v1.asked import is_dry_run, key_of, tenant_of
+from hekla.api.parsers import BoundedJSONParser, ManifestParser, ManifestText
 from hekla.api.v1.notifications import CHOICE, choice_of
+from hekla.api.v1.parameters import idempotency_key, is_dry_run, tenant_of
 from hekla.api.v1.schema import JOB_SIZE, JOB_SPEC
 from hekla.api.v1.serializers import (
     CheckedSerializer,
@@ -28,7 +28,7 @@ from hekla.api.v1.serializers import (
     ScaledSerializer,
     SubmittedSerializer,
 )
-from hekla.api.views import Paging, View, checked, person, told
+from hekla.api.views import ApiView, CursorPages, person, respond, validated
 from hekla.apps.accounts.scopes import Scope
 from hekla.apps.jobs import filters, selectors, services
 from hekla.apps.jobs.copies import copy_of
@@ -77,7 +77,7 @@ class _ScaleQuery(serializers.Serializer[None]):
     revision = serializers.IntegerField(min_value=1, max_value=2**31 - 1, required=False)
 
 
-class JobPaging(Paging):
+class JobPagination(CursorPages):
     """Sorted as the list on the page can be."""
 
     def get_ordering(self, request: Request, queryset: QuerySet[Job], view: APIView) -> tuple[str, ...]:  # noqa: ARG002
@@ -86,15 +86,15 @@ class JobPaging(Paging):
         return f"{sign}{by.field}", f"{sign}id"
 
 
-class Jobs(View, ListAPIView[Job]):
+class JobListView(ApiView, ListAPIView[Job]):
     writes = Scope.JOBS
 
-    parser_classes: tuple[type[BaseParser], ...] = (BoundedJSON, Manifest)  # type: ignore[assignment]
+    parser_classes: tuple[type[BaseParser], ...] = (BoundedJSONParser, ManifestParser)  # type: ignore[assignment]
     serializer_class = JobSerializer
-    pagination_class = JobPaging
+    pagination_class = JobPagination
 
     def get_queryset(self) -> QuerySet[Job]:
-        return jobs_asked_for(self.request)
+        return filtered_jobs(self.request)
 
     @extend_schema(parameters=FILTERS)
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:  # noqa: ANN401
@@ -121,26 +121,26 @@ class Jobs(View, ListAPIView[Job]):
         """
         user = person(request)
         tenant = tenant_of(request)
-        spec, warnings, values = asked_for(request.data)
+        spec, warnings, values = parse_submission(request.data)
         choice = choice_of(request)
         if is_dry_run(request):
             services.try_out(spec=spec, tenant=tenant, user=user, now=clock.now(), secrets=values)
-            return told(CheckedSerializer({"spec": spec.document(), "warnings": warnings}))
+            return respond(CheckedSerializer({"spec": spec.document(), "warnings": warnings}))
         now = clock.now()
         job = submitting.submit(
-            spec=spec, tenant=tenant, user=user, now=now, key=key_of(request), secrets=values, choice=choice
+            spec=spec, tenant=tenant, user=user, now=now, key=idempotency_key(request), secrets=values, choice=choice
         )
         status = 201 if job.submitted_at == now else 200
-        return told(SubmittedSerializer({"job": job, "warnings": warnings}), status)
+        return respond(SubmittedSerializer({"job": job, "warnings": warnings}), status)
 
 
-class OneJob(View):
+class JobDetailView(ApiView):
     writes = Scope.JOBS
 
     @extend_schema(responses=JobDetailSerializer)
     def get(self, request: Request, uid: UUID) -> Response:
-        """One job: what was asked for, why it waits, its pods."""
-        return told(JobDetailSerializer(selectors.get(uid, person(request))))
+        """One job: its spec, why it waits, its pods."""
+        return respond(JobDetailSerializer(selectors.get(uid, person(request))))
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, uid: UUID) -> Response:
@@ -153,27 +153,27 @@ class OneJob(View):
         return Response(status=204)
 
 
-class Copied(View):
+class JobCopyView(ApiView):
     @extend_schema(responses=CopySerializer)
     def get(self, request: Request, uid: UUID) -> Response:
         """What to send to run the job again: its JobSpec under a name that is free, and the secrets to give with it."""
         job = selectors.get(uid, person(request))
-        return told(CopySerializer(copy_of(job, job.tenant)))
+        return respond(CopySerializer(copy_of(job, job.tenant)))
 
 
-class Actions(View):
+class JobActionsView(ApiView):
     writes = Scope.JOBS
 
     @extend_schema(request=JobActionSerializer, responses=JobDetailSerializer)
     def post(self, request: Request, uid: UUID) -> Response:
         """Abort, resume, restart or end a job, or restart a part of it."""
         user = person(request)
-        job, asked = selectors.get(uid, user), checked(JobActionSerializer(data=request.data))
-        action, part = LifecycleAction(asked["action"]), {"task": asked["task"], "index": asked["index"]}
-        return told(JobDetailSerializer(services.command(job, action, **part, user=user, now=clock.now())))
+        job, values = selectors.get(uid, user), validated(JobActionSerializer(data=request.data))
+        action, part = LifecycleAction(values["action"]), {"task": values["task"], "index": values["index"]}
+        return respond(JobDetailSerializer(services.command(job, action, **part, user=user, now=clock.now())))
 
 
-class Scale(View):
+class JobScaleView(ApiView):
     writes = Scope.JOBS
 
     @extend_schema(
@@ -191,32 +191,32 @@ class Scale(View):
         job, size = selectors.get(uid, user), JobScale.parse(cast("Mapping[str, Any]", request.data))
         seen = query.validated_data.get("revision")
         job = services.scale(job, size, user=user, now=clock.now(), seen=seen)
-        return told(ScaledSerializer({"job": job, "warnings": services.scaling_remarks(job)}))
+        return respond(ScaledSerializer({"job": job, "warnings": services.scaling_remarks(job)}))
 
 
-class Priority(View):
+class JobPriorityView(ApiView):
     writes = Scope.JOBS
 
     @extend_schema(request=PrioritySerializer, responses=JobDetailSerializer)
     def patch(self, request: Request, uid: UUID) -> Response:
         """Change a job's priority; the scheduler goes by it from its next cycle on."""
         user = person(request)
-        job, asked = selectors.get(uid, user), checked(PrioritySerializer(data=request.data))
-        priority, seen = asked["priority"], asked.get("revision")
-        return told(JobDetailSerializer(services.set_priority(job, priority, user=user, now=clock.now(), seen=seen)))
+        job, values = selectors.get(uid, user), validated(PrioritySerializer(data=request.data))
+        priority, seen = values["priority"], values.get("revision")
+        return respond(JobDetailSerializer(services.set_priority(job, priority, user=user, now=clock.now(), seen=seen)))
 
 
-def jobs_asked_for(request: Request) -> QuerySet[Job]:
+def filtered_jobs(request: Request) -> QuerySet[Job]:
     """The jobs that the address asks for, by `FILTERS`, of those that the person may see. Raises Invalid."""
-    user, asked = person(request), request.query_params.copy()
-    of_deleted = asked.get("deleted") in {"1", "true"}
-    if asked.get("mine") in {"1", "true"}:
-        asked["whose"] = "mine"
+    user, query = person(request), request.query_params.copy()
+    of_deleted = query.get("deleted") in {"1", "true"}
+    if query.get("mine") in {"1", "true"}:
+        query["whose"] = "mine"
     jobs = selectors.deleted_for(user) if of_deleted else selectors.visible_to(user)
-    return filters.narrowed(jobs, asked, user)
+    return filters.narrowed(jobs, query, user)
 
 
-def asked_for(body: Any) -> tuple[JobSpec, tuple[str, ...], Mapping[str, str]]:  # noqa: ANN401  (what a parser made of it)
+def parse_submission(body: Any) -> tuple[JobSpec, tuple[str, ...], Mapping[str, str]]:  # noqa: ANN401  (what a parser made of it)
     """The job, what in it has no effect, and its secrets; beside a JobSpec they stand in `secrets`."""
     if isinstance(body, ManifestText):
         loaded = formats.load(body["text"])

@@ -11,8 +11,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hekla.api.v1.jobs import FILTERS, jobs_asked_for
-from hekla.api.views import View, checked, person, told
+from hekla.api.v1.jobs import FILTERS, filtered_jobs
+from hekla.api.views import ApiView, person, respond, validated
 from hekla.apps.accounts.scopes import Scope
 from hekla.apps.jobs import filters, groups, services
 from hekla.apps.jobs.models import Job
@@ -64,30 +64,30 @@ class GroupsSerializer(serializers.Serializer[Any]):
     groups = GroupSerializer(many=True)
 
 
-class Bulk(View):
+class BulkActionView(ApiView):
     writes = Scope.JOBS
 
     @extend_schema(parameters=_NARROWING, request=BulkSerializer, responses=OutcomesSerializer)
     def post(self, request: Request) -> Response:
-        """One action on many jobs, at most 1,000: each is asked by itself, and has an outcome.
+        """One action on many jobs, at most 1,000: each has an outcome of its own.
 
         The jobs are named by their uids, by the filters of the list in the address, or by both. An address that narrows
         nothing, or by what is not known, is refused: it never means all jobs.
         """
-        asked = checked(BulkSerializer(data=request.data))
-        services.require_priority(asked["action"], asked["priority"])
-        found, left = _meant(request, asked["uids"])
-        if asked["dry_run"]:
+        values = validated(BulkSerializer(data=request.data))
+        services.require_priority(values["action"], values["priority"])
+        found, left = _meant(request, values["uids"])
+        if values["dry_run"]:
             outcomes = [_outcome(job, done=None) for job in found]
         else:
-            act = {name: asked[name] for name in ("action", "priority")}
+            act = {name: values[name] for name in ("action", "priority")}
             done = services.act_on_all(found, **act, user=person(request), now=clock.now())
             outcomes = [_outcome(each.job, done=each.is_done, why=each.why) for each in done]
-        missing = [_missing(uid) for uid in sorted(set(asked["uids"]) - {job.uid for job in found})]
-        return told(OutcomesSerializer({"outcomes": [*outcomes, *missing], "left": left}))
+        missing = [_missing(uid) for uid in sorted(set(values["uids"]) - {job.uid for job in found})]
+        return respond(OutcomesSerializer({"outcomes": [*outcomes, *missing], "left": left}))
 
 
-class Groups(View):
+class JobGroupsView(ApiView):
     @extend_schema(
         parameters=[OpenApiParameter("by", str, required=True, enum=[*groups.LABELS]), *FILTERS],
         responses=GroupsSerializer,
@@ -98,24 +98,24 @@ class Groups(View):
         if by not in groups.LABELS:
             sentence = _("Jobs are counted by one of: %(names)s.") % {"names": ", ".join(groups.LABELS)}
             raise Invalid([Problem("by", sentence)])
-        counted = groups.of(jobs_asked_for(request), by, QueryDict())
-        return told(GroupsSerializer({"by": by, "groups": counted}))
+        counted = groups.of(filtered_jobs(request), by, QueryDict())
+        return respond(GroupsSerializer({"by": by, "groups": counted}))
 
 
 def _meant(request: Request, uids: Sequence[UUID]) -> tuple[list[Job], bool]:
     """The jobs that are meant, and whether there are more of them. Raises Invalid."""
-    asked, most = request.query_params, services.MOST_AT_ONCE
-    _require_narrow(asked, is_named=bool(uids))
-    found = filters.order(asked).of(jobs_asked_for(request))
+    query, most = request.query_params, services.MOST_AT_ONCE
+    _require_narrow(query, is_named=bool(uids))
+    found = filters.order(query).of(filtered_jobs(request))
     jobs = list((found.filter(uid__in=uids) if uids else found)[: most + 1])
     return jobs[:most], len(jobs) > most
 
 
-def _require_narrow(asked: Mapping[str, Any], *, is_named: bool) -> None:
+def _require_narrow(query: Mapping[str, Any], *, is_named: bool) -> None:
     known = {parameter.name for parameter in _NARROWING}
-    if unknown := sorted(set(asked) - known):
+    if unknown := sorted(set(query) - known):
         raise Invalid([Problem(name, _("Jobs cannot be narrowed by this.")) for name in unknown])
-    if not is_named and not any(asked[name] for name in asked if name != "sort"):
+    if not is_named and not any(query[name] for name in query if name != "sort"):
         raise Invalid([Problem("uids", _("Say which jobs: by their uids, or by filters in the address."))])
 
 

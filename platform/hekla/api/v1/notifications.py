@@ -1,4 +1,4 @@
-"""What you were told of jobs, and what you want to be told."""
+"""Notifications about jobs, and the settings for them."""
 
 from typing import Any
 from uuid import UUID
@@ -10,7 +10,7 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hekla.api.views import Paging, View, checked, person, told
+from hekla.api.views import ApiView, CursorPages, person, respond, validated
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.notifications import labels, selectors, services
 from hekla.apps.notifications.choices import MOMENT_LABELS, Way
@@ -30,7 +30,7 @@ class DeliverySerializer(serializers.ModelSerializer[Delivery]):
 
 
 class NotificationSerializer(serializers.ModelSerializer[Notification]):
-    """A moment of a job of which you were told."""
+    """A notification about a moment of a job."""
 
     number = serializers.IntegerField(source="pk")
     moment = serializers.CharField()
@@ -42,9 +42,9 @@ class NotificationSerializer(serializers.ModelSerializer[Notification]):
         model = Notification
         fields = ["number", "at", "moment", "job_uid", "job_name", "sentence", "facts", "read_at", "deliveries"]
 
-    def get_sentence(self, told: Notification) -> str:
+    def get_sentence(self, notification: Notification) -> str:
         """What happened."""
-        return labels.sentence(told)
+        return labels.sentence(notification)
 
 
 class ChoiceSerializer(serializers.Serializer[Any]):
@@ -61,35 +61,35 @@ CHOICE = [
         str,
         many=True,
         enum=[*MOMENT_LABELS, "nothing"],
-        description="of what you are told, in place of your settings",
+        description="of this job, instead of your settings",
     ),
     OpenApiParameter("notify_by", str, many=True, enum=[*Way], description="how; without it as your settings say"),
     OpenApiParameter("notify_after", int, description="after how many minutes a wait is long"),
 ]
 
 
-class _AskedSerializer(serializers.Serializer[Any]):
+class _QuerySerializer(serializers.Serializer[Any]):
     notify = serializers.MultipleChoiceField(choices=[*_MOMENTS, (_NOTHING, _NOTHING)])
     notify_by = serializers.MultipleChoiceField(choices=_WAYS)
     notify_after = serializers.IntegerField(min_value=1, max_value=MOST_MINUTES, required=False)
 
 
 def choice_of(request: Request) -> dict[str, Any] | None:
-    """What is to be told of the job that is sent; None where its address says nothing of it."""
-    serializer = _AskedSerializer(data=request.query_params)
+    """The notification settings in the address of a submission; None if there are none."""
+    serializer = _QuerySerializer(data=request.query_params)
     serializer.is_valid(raise_exception=True)
-    asked, usual = serializer.validated_data, selectors.preference(person(request))
-    if not any(asked.values()):
+    values, usual = serializer.validated_data, selectors.preference(person(request))
+    if not any(values.values()):
         return None
     return {
-        "moments": sorted(set(asked["notify"] or usual.moments) - {_NOTHING}),
-        "ways": sorted(asked["notify_by"] or usual.ways),
-        "long_wait_minutes": asked.get("notify_after", usual.long_wait_minutes),
+        "moments": sorted(set(values["notify"] or usual.moments) - {_NOTHING}),
+        "ways": sorted(values["notify_by"] or usual.ways),
+        "long_wait_minutes": values.get("notify_after", usual.long_wait_minutes),
     }
 
 
 class PreferenceSerializer(ChoiceSerializer):
-    """What holds for all of your jobs, and where you are reached. The webhook's secret is told when it is made."""
+    """Settings for all of your jobs, and how to reach you. The secret of the webhook is shown once, when it is made."""
 
     mail = serializers.EmailField(allow_blank=True, required=False)
     is_digest = serializers.BooleanField(required=False)
@@ -104,11 +104,11 @@ class _ReadSerializer(serializers.Serializer[Any]):
     up_to = serializers.IntegerField(min_value=0, max_value=2**62, help_text="the number of the newest that you saw")
 
 
-class _Pages(Paging):
+class _Pages(CursorPages):
     ordering = ("-id",)
 
 
-class Notifications(View, ListAPIView[Notification]):
+class NotificationListView(ApiView, ListAPIView[Notification]):
     serializer_class = NotificationSerializer
     pagination_class = _Pages
 
@@ -118,47 +118,47 @@ class Notifications(View, ListAPIView[Notification]):
 
     @extend_schema(parameters=[OpenApiParameter("unread", bool, description="only what you have not read")])
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:  # noqa: ANN401
-        """What you were told, newest first."""
+        """Your notifications, newest first."""
         return super().get(request, *args, **kwargs)
 
     @extend_schema(request=_ReadSerializer, responses={204: None})
     def post(self, request: Request) -> Response:
         """You have read what came up to a number."""
-        asked = checked(_ReadSerializer(data=request.data))
-        services.mark_read(person(request), up_to=asked["up_to"], now=clock.now())
+        values = validated(_ReadSerializer(data=request.data))
+        services.mark_read(person(request), up_to=values["up_to"], now=clock.now())
         return Response(status=204)
 
 
-class Preferences(View):
+class NotificationPreferencesView(ApiView):
     @extend_schema(responses=PreferenceSerializer)
     def get(self, request: Request) -> Response:
         """What holds for all of your jobs."""
-        return told(PreferenceSerializer(selectors.preference(person(request))))
+        return respond(PreferenceSerializer(selectors.preference(person(request))))
 
     @extend_schema(request=PreferenceSerializer, responses=ChosenSerializer)
     def put(self, request: Request) -> Response:
         """Choose it; what is left out stays as it is."""
         user = person(request)
         kept = PreferenceSerializer(selectors.preference(user)).data
-        secret = services.choose(user, _listed({**kept, **checked(PreferenceSerializer(data=request.data))}))
+        secret = services.choose(user, _listed({**kept, **validated(PreferenceSerializer(data=request.data))}))
         return Response({**PreferenceSerializer(selectors.preference(user)).data, "secret": secret})
 
 
-class JobNotifications(View):
+class JobNotificationsView(ApiView):
     @extend_schema(responses=ChoiceSerializer)
     def get(self, request: Request, uid: UUID) -> Response:
         """What you hear of this job; no moments: nothing."""
         user = person(request)
         job = jobs.get(uid, user)
         own = selectors.job_choice(user, job) or (selectors.preference(user) if job.owner_id == user.pk else None)
-        return told(ChoiceSerializer(own or {"moments": [], "ways": [], "long_wait_minutes": 30}))
+        return respond(ChoiceSerializer(own or {"moments": [], "ways": [], "long_wait_minutes": 30}))
 
     @extend_schema(request=ChoiceSerializer, responses=ChoiceSerializer)
     def put(self, request: Request, uid: UUID) -> Response:
         """Choose it for this job alone."""
         user = person(request)
-        job, asked = jobs.get(uid, user), checked(ChoiceSerializer(data=request.data))
-        return told(ChoiceSerializer(services.choose_for_job(user, job, _listed(asked))))
+        job, values = jobs.get(uid, user), validated(ChoiceSerializer(data=request.data))
+        return respond(ChoiceSerializer(services.choose_for_job(user, job, _listed(values))))
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, uid: UUID) -> Response:

@@ -16,7 +16,7 @@ from hekla.api.v1.serializers import (
     TenantSerializer,
     TokenSerializer,
 )
-from hekla.api.views import View, checked, person, told
+from hekla.api.views import ApiView, person, respond, validated
 from hekla.apps.accounts import selectors, services
 from hekla.apps.accounts.models import ApiToken
 from hekla.apps.accounts.roles import Permission
@@ -29,27 +29,27 @@ from hekla.domain.errors import NotFound
 from hekla.lib import clock
 
 
-class Me(View):
+class MeView(ApiView):
     @extend_schema(responses=PersonSerializer)
     def get(self, request: Request) -> Response:
         """Who the token or the session stands for."""
         user = person(request)
         facts = {name: getattr(user, name) for name in ("username", "display_name", "platform_role")}
-        return told(PersonSerializer({**facts, "scopes": _scopes(request), "tenants": tenancy.own(user)}))
+        return respond(PersonSerializer({**facts, "scopes": _scopes(request), "tenants": tenancy.own(user)}))
 
 
 def _scopes(request: Request) -> list[str]:
     return request.auth.scopes if isinstance(request.auth, ApiToken) else []
 
 
-class Tenants(View):
+class TenantsView(ApiView):
     @extend_schema(responses=TenantSerializer(many=True))
     def get(self, request: Request) -> Response:
         """The tenants that you may see."""
-        return told(TenantSerializer(tenancy.visible_to(person(request)), many=True))
+        return respond(TenantSerializer(tenancy.visible_to(person(request)), many=True))
 
 
-class Roles(View):
+class RolesView(ApiView):
     @extend_schema(responses=RoleSerializer(many=True))
     def get(self, request: Request) -> Response:
         """What each role may do, for those who give roles."""
@@ -59,16 +59,16 @@ class Roles(View):
             for table in tables
             for role, held in table.allowed.items()
         ]
-        return told(RoleSerializer(roles, many=True))
+        return respond(RoleSerializer(roles, many=True))
 
 
-class Retention(View):
+class RetentionView(ApiView):
     writes = Scope.MANAGE
 
     @extend_schema(responses=RetentionSerializer)
     def get(self, request: Request, slug: str) -> Response:
         """For how long a tenant keeps the logs and the history of deleted jobs, in days after the deletion."""
-        return told(RetentionSerializer(tenancy.get(slug, person(request))))
+        return respond(RetentionSerializer(tenancy.get(slug, person(request))))
 
     @extend_schema(request=RetentionSerializer, responses=RetentionSerializer)
     def patch(self, request: Request, slug: str) -> Response:
@@ -77,12 +77,12 @@ class Retention(View):
         tenant = tenancy.get(slug, user)
         tenants.require(user, tenant, Permission.SET_RETENTION)
         kept = {"log_days": tenant.log_days, "history_days": tenant.history_days}
-        wish = {**kept, **checked(RetentionSerializer(data=request.data))}
+        wish = {**kept, **validated(RetentionSerializer(data=request.data))}
         tenants.set_retention(tenant, **wish, actor=actor_of(user), now=clock.now())
-        return told(RetentionSerializer(tenancy.get(slug, user)))
+        return respond(RetentionSerializer(tenancy.get(slug, user)))
 
 
-class OtherFactor(View):
+class SecondFactorView(ApiView):
     @extend_schema(responses={204: None})
     def delete(self, request: Request, username: str) -> Response:
         """Turn off the second factor of somebody who lost it: app, keys and recovery codes (platform admins)."""
@@ -94,16 +94,16 @@ class OtherFactor(View):
         return Response(status=204)
 
 
-class Tokens(View):
+class TokenListView(ApiView):
     @extend_schema(responses=TokenSerializer(many=True))
     def get(self, request: Request) -> Response:
         """Your tokens; of each only its beginning is known."""
-        return told(TokenSerializer(selectors.tokens_of(person(request)), many=True))
+        return respond(TokenSerializer(selectors.tokens_of(person(request)), many=True))
 
     @extend_schema(request=NewTokenSerializer, responses={201: IssuedTokenSerializer})
     def post(self, request: Request) -> Response:
-        """Make a token. It is told this once. Without `scopes` it reads, submits jobs and acts on them."""
-        wish = checked(NewTokenSerializer(data=request.data))
+        """Make a token. It is shown only once. Without `scopes` it reads, submits jobs and acts on them."""
+        wish = validated(NewTokenSerializer(data=request.data))
         lifetime = timedelta(days=wish["days"])
         scopes = {Scope(name) for name in wish["scopes"]}
         secret = services.create_token(
@@ -112,7 +112,7 @@ class Tokens(View):
         return Response({"token": secret}, status=201)
 
 
-class Token(View):
+class TokenView(ApiView):
     @extend_schema(responses={204: None})
     def delete(self, request: Request, token_id: int) -> Response:
         """Revoke one of your tokens, at once."""

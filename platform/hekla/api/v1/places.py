@@ -7,24 +7,24 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from hekla.api.v1.serializers import EnvironmentSerializer, NodeSerializer
-from hekla.api.views import View, told
+from hekla.api.views import ApiView, respond
 from hekla.apps.clusters import selectors as clusters
 from hekla.domain.resources import Resources
 from hekla.scheduling import occupancy
 
 
-class Nodes(View):
+class NodesView(ApiView):
     @extend_schema(responses=NodeSerializer(many=True))
     def get(self, request: Request) -> Response:  # noqa: ARG002
         """The machines, what each can give, and what of it is held."""
-        return told(NodeSerializer(_with_use(), many=True))
+        return respond(NodeSerializer(_with_use(), many=True))
 
 
-class Environments(View):
+class EnvironmentsView(ApiView):
     @extend_schema(responses=EnvironmentSerializer(many=True))
     def get(self, request: Request) -> Response:  # noqa: ARG002
         """The named sets of packages that a task may ask for."""
-        return told(EnvironmentSerializer(clusters.environments(), many=True))
+        return respond(EnvironmentSerializer(clusters.environments(), many=True))
 
 
 def _with_use() -> list[dict[str, Any]]:

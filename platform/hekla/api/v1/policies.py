@@ -8,7 +8,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hekla.api.views import View, checked, person, told
+from hekla.api.views import ApiView, person, respond, validated
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.services import actor_of, require
 from hekla.apps.clusters import selectors, services
@@ -70,34 +70,34 @@ class TrialSerializer(serializers.Serializer[Any]):
     faults = FaultSerializer(many=True)
 
 
-class Policy(View):
+class PolicyView(ApiView):
     @extend_schema(responses=ClusterPolicySerializer)
     def get(self, request: Request, name: str) -> Response:
         """The policy in force (operators and platform admins)."""
         require(person(request), Permission.SEE_EVERYTHING)
-        return told(ClusterPolicySerializer(_in_force(_cluster(name))))
+        return respond(ClusterPolicySerializer(_in_force(_cluster(name))))
 
     @extend_schema(request=ClusterPolicySerializer, responses=ClusterPolicySerializer)
     def put(self, request: Request, name: str) -> Response:
         """Put another policy in force, from the next cycle on; it is checked first."""
         user = person(request)
         require(user, Permission.MANAGE_CLUSTERS)
-        cluster, asked = _cluster(name), checked(ClusterPolicySerializer(data=request.data))
-        policy.parse(asked["text"])
-        note = asked.get("note", "")
-        services.set_policy(cluster, asked["text"], note=note, by=user, actor=actor_of(user), now=clock.now())
-        return told(ClusterPolicySerializer(_in_force(cluster)))
+        cluster, values = _cluster(name), validated(ClusterPolicySerializer(data=request.data))
+        policy.parse(values["text"])
+        note = values.get("note", "")
+        services.set_policy(cluster, values["text"], note=note, by=user, actor=actor_of(user), now=clock.now())
+        return respond(ClusterPolicySerializer(_in_force(cluster)))
 
 
-class TryPolicy(View):
+class PolicyTrialView(ApiView):
     @extend_schema(request=TextSerializer, responses=TrialSerializer)
     def post(self, request: Request, name: str) -> Response:
         """What the next cycle would do by another policy, beside what it does by the one in force. Nothing is saved."""
         require(person(request), Permission.MANAGE_CLUSTERS)
-        cluster, asked = _cluster(name), checked(TextSerializer(data=request.data))
-        wanted = policy.parse(asked["text"])
+        cluster, values = _cluster(name), validated(TextSerializer(data=request.data))
+        wanted = policy.parse(values["text"])
         trial = try_policy(cluster, policies.in_force(cluster), wanted, now=clock.now())
-        return told(TrialSerializer(trial))
+        return respond(TrialSerializer(trial))
 
 
 def _cluster(name: str) -> Cluster:

@@ -4,15 +4,14 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
 from rest_framework import serializers
-from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hekla.api.v1.asked import tenant_of
+from hekla.api.v1.parameters import tenant_of
 from hekla.api.v1.serializers import CopySerializer
-from hekla.api.views import Paging, View, checked, person, told
+from hekla.api.views import CursorPages, DeletableViewSet, person, respond, validated
 from hekla.apps.jobs.copies import begun_with
 from hekla.apps.presets import selectors, services
 from hekla.apps.presets.models import MAX_NAME, Preset
@@ -52,64 +51,56 @@ class PresetChangeSerializer(serializers.Serializer[Any]):
     is_default = serializers.BooleanField(required=False)
 
 
-class ByName(Paging):
+class PresetsByName(CursorPages):
     ordering = ("name", "id")
 
 
-class Presets(View, ListAPIView[Preset]):
-    serializer_class = PresetSerializer
-    pagination_class = ByName
+@extend_schema_view(
+    list=extend_schema(description="Your own presets and those of your tenants, by name."),
+    retrieve=extend_schema(description="One preset, with its job."),
+    destroy=extend_schema(description="Delete it; jobs that were begun with it stay."),
+)
+class PresetViewSet(DeletableViewSet[Preset]):
+    list_serializer_class = PresetSerializer
+    serializer_class = PresetDetailSerializer
+    pagination_class = PresetsByName
 
     def get_queryset(self) -> QuerySet[Preset]:
         return selectors.visible_to(person(self.request)).defer("spec")
 
-    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:  # noqa: ANN401
-        """Your own presets and those of your tenants, by name."""
-        return super().get(request, *args, **kwargs)
+    def get_object(self) -> Preset:
+        return selectors.get(self.kwargs["uid"], person(self.request))
 
     @extend_schema(request=NewPresetSerializer, responses={201: PresetDetailSerializer})
-    def post(self, request: Request) -> Response:
-        """Keep a job under a name, in the place of what was kept there."""
-        asked, user = checked(NewPresetSerializer(data=request.data)), person(request)
-        tenant = tenancy.get(asked["tenant"], user) if asked["tenant"] else None
-        spec = JobSpec.parse(asked["spec"])
-        preset = services.save(name=asked["name"], spec=spec, user=user, tenant=tenant, now=clock.now())
-        return told(PresetDetailSerializer(preset), 201)
-
-
-class OnePreset(View):
-    @extend_schema(responses=PresetDetailSerializer)
-    def get(self, request: Request, uid: UUID) -> Response:
-        """One preset, with its job."""
-        return told(PresetDetailSerializer(selectors.get(uid, person(request))))
+    def create(self, request: Request) -> Response:
+        """Save a job under a name. It replaces the preset of that name."""
+        values, user = validated(NewPresetSerializer(data=request.data)), person(request)
+        tenant = tenancy.get(values["tenant"], user) if values["tenant"] else None
+        spec = JobSpec.parse(values["spec"])
+        preset = services.save(name=values["name"], spec=spec, user=user, tenant=tenant, now=clock.now())
+        return self.respond(preset, 201)
 
     @extend_schema(request=PresetChangeSerializer, responses=PresetDetailSerializer)
-    def patch(self, request: Request, uid: UUID) -> Response:
-        """Give it another name, or let new jobs begin with it."""
+    def partial_update(self, request: Request, uid: UUID) -> Response:  # noqa: ARG002
+        """Rename it, or make it the default of new jobs."""
         user, now = person(request), clock.now()
-        preset, asked = selectors.get(uid, user), checked(PresetChangeSerializer(data=request.data))
-        if "name" in asked:
-            preset = services.rename(preset, asked["name"], user=user, now=now)
-        if "is_default" in asked:
-            preset = services.set_default(preset, is_default=asked["is_default"], user=user, now=now)
-        return told(PresetDetailSerializer(preset))
+        preset, values = self.get_object(), validated(PresetChangeSerializer(data=request.data))
+        if "name" in values:
+            preset = services.rename(preset, values["name"], user=user, now=now)
+        if "is_default" in values:
+            preset = services.set_default(preset, is_default=values["is_default"], user=user, now=now)
+        return self.respond(preset)
 
-    @extend_schema(responses={204: None})
-    def delete(self, request: Request, uid: UUID) -> Response:
-        """Forget it; jobs that were begun with it stay."""
-        user = person(request)
-        services.delete(selectors.get(uid, user), user=user, now=clock.now())
-        return Response(status=204)
+    def perform_destroy(self, preset: Preset) -> None:
+        services.delete(preset, user=person(self.request), now=clock.now())
 
-
-class Begun(View):
     @extend_schema(
         parameters=[OpenApiParameter("tenant", str, description="for which of your tenants; else the preset's")],
         responses=CopySerializer,
     )
-    def get(self, request: Request, uid: UUID) -> Response:
+    def copy(self, request: Request, uid: UUID) -> Response:  # noqa: ARG002
         """What to send to begin a job with it: its JobSpec under a name that is free."""
-        preset = selectors.get(uid, person(request))
-        asked = request.query_params.get("tenant")
-        tenant = preset.tenant if preset.tenant and not asked else tenant_of(request)
-        return told(CopySerializer(begun_with(selectors.spec_of(preset), tenant)))
+        preset = self.get_object()
+        is_own = not request.query_params.get("tenant")
+        tenant = preset.tenant if preset.tenant and is_own else tenant_of(request)
+        return respond(CopySerializer(begun_with(selectors.spec_of(preset), tenant)))

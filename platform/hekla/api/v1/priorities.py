@@ -1,15 +1,16 @@
 """Priority classes: look, make, change, delete."""
 
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hekla.api.views import View, checked, person, told
+from hekla.api.views import DeletableViewSet, person, respond, validated
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.scopes import Scope
-from hekla.apps.accounts.services import actor_of, require
+from hekla.apps.accounts.services import actor_of
 from hekla.apps.forms import RESERVED
 from hekla.apps.priorities import selectors, services
 from hekla.apps.priorities.models import PriorityClass
@@ -17,7 +18,7 @@ from hekla.apps.tenancy.models import Tenant
 from hekla.lib import clock
 
 
-class ToldClassSerializer(serializers.ModelSerializer[PriorityClass]):
+class PriorityClassSummarySerializer(serializers.ModelSerializer[PriorityClass]):
     class Meta:
         model = PriorityClass
         fields = ["name", "value", "description", "is_default", "never_preempts", "is_offered"]
@@ -46,47 +47,42 @@ class NewPriorityClassSerializer(PriorityClassSerializer):
         return name
 
 
-class PriorityClasses(View):
+@extend_schema_view(
+    list=extend_schema(
+        description="The classes that your jobs may name, the highest first; all of them for who sees everything."
+    ),
+    retrieve=extend_schema(description="One priority class."),
+    destroy=extend_schema(
+        description="Delete it; jobs that were submitted with it keep their priority (admins of the platform)."
+    ),
+)
+class PriorityClassViewSet(DeletableViewSet[PriorityClass]):
     writes = Scope.MANAGE
+    permission = Permission.MANAGE_PRIORITY_CLASSES
+    list_serializer_class = serializer_class = PriorityClassSummarySerializer
 
-    @extend_schema(responses=ToldClassSerializer(many=True))
-    def get(self, request: Request) -> Response:
-        """The classes that your jobs may name, the highest first; all of them for who sees everything."""
-        return told(ToldClassSerializer(selectors.visible_to(person(request)), many=True))
+    def get_queryset(self) -> QuerySet[PriorityClass]:
+        return selectors.visible_to(person(self.request))
+
+    def get_object(self) -> PriorityClass:
+        return selectors.get(self.kwargs["name"], person(self.request))
 
     @extend_schema(request=NewPriorityClassSerializer, responses={201: NewPriorityClassSerializer})
-    def post(self, request: Request) -> Response:
+    def create(self, request: Request) -> Response:
         """Make a priority class (admins of the platform)."""
-        user = person(request)
-        require(user, Permission.MANAGE_PRIORITY_CLASSES)
-        wish = checked(NewPriorityClassSerializer(data=request.data))
-        name, tenants = wish.pop("name"), wish.pop("tenants", ())
-        made = services.create(name=name, values=wish, tenants=tenants, actor=actor_of(user), now=clock.now())
-        return told(NewPriorityClassSerializer(made), 201)
-
-
-class OnePriorityClass(View):
-    writes = Scope.MANAGE
-
-    @extend_schema(responses=ToldClassSerializer)
-    def get(self, request: Request, name: str) -> Response:
-        """One priority class."""
-        return told(ToldClassSerializer(selectors.get(name, person(request))))
+        values = validated(NewPriorityClassSerializer(data=request.data))
+        name, tenants = values.pop("name"), values.pop("tenants", ())
+        actor = actor_of(person(request))
+        made = services.create(name=name, values=values, tenants=tenants, actor=actor, now=clock.now())
+        return respond(NewPriorityClassSerializer(made), 201)
 
     @extend_schema(request=PriorityClassSerializer, responses=NewPriorityClassSerializer)
-    def patch(self, request: Request, name: str) -> Response:
+    def partial_update(self, request: Request, name: str) -> Response:  # noqa: ARG002
         """Change it for jobs to come; those that were submitted keep their priority (admins of the platform)."""
-        user = person(request)
-        require(user, Permission.MANAGE_PRIORITY_CLASSES)
-        wish = checked(PriorityClassSerializer(data=request.data, partial=True))
-        tenants = wish.pop("tenants", None)
-        services.change(selectors.get(name, user), wish, tenants=tenants, actor=actor_of(user), now=clock.now())
-        return told(NewPriorityClassSerializer(selectors.get(name, user)))
+        values = validated(PriorityClassSerializer(data=request.data, partial=True))
+        tenants, actor = values.pop("tenants", None), actor_of(person(request))
+        services.change(self.get_object(), values, tenants=tenants, actor=actor, now=clock.now())
+        return respond(NewPriorityClassSerializer(self.get_object()))
 
-    @extend_schema(responses={204: None})
-    def delete(self, request: Request, name: str) -> Response:
-        """Delete it; jobs that were submitted with it keep their priority (admins of the platform)."""
-        user = person(request)
-        require(user, Permission.MANAGE_PRIORITY_CLASSES)
-        services.delete(selectors.get(name, user), actor=actor_of(user), now=clock.now())
-        return Response(status=204)
+    def perform_destroy(self, found: PriorityClass) -> None:
+        services.delete(found, actor=actor_of(person(self.request)), now=clock.now())

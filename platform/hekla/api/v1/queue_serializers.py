@@ -17,7 +17,7 @@ from hekla.engine.queue_shares import QueueShares
 from hekla.simulation.queue_shares import Forecast, Loss
 
 
-class Amounts(serializers.DictField):
+class AmountsField(serializers.DictField):
     """Kubernetes quantities by resource."""
 
     child = serializers.CharField(max_length=64)
@@ -32,7 +32,7 @@ class Amounts(serializers.DictField):
 
 
 class QueueSerializer(serializers.ModelSerializer[Queue]):
-    """A queue, told and (by admins) sent. That a name is taken is for the service to say."""
+    """A queue. The service checks that its name is free."""
 
     name = serializers.RegexField(
         r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?\Z",
@@ -43,9 +43,9 @@ class QueueSerializer(serializers.ModelSerializer[Queue]):
     tenants = serializers.SlugRelatedField(
         slug_field="slug", many=True, queryset=tenancy.all_tenants(), required=False, help_text="none: open to all"
     )
-    capability = Amounts(required=False)
-    guarantee = Amounts(required=False)
-    deserved = Amounts(required=False)
+    capability = AmountsField(required=False)
+    guarantee = AmountsField(required=False)
+    deserved = AmountsField(required=False)
     parent = serializers.SlugRelatedField(  # type: ignore[assignment]
         slug_field="name", queryset=queues.all_queues(), required=False, allow_null=True, help_text="null: none"
     )
@@ -78,7 +78,7 @@ class QueueSerializer(serializers.ModelSerializer[Queue]):
 
 
 class QueueDetailSerializer(QueueSerializer):
-    """One queue, and its manifest: with what of it is told to this person."""
+    """One queue with its manifest, as far as this person may know it."""
 
     manifest = serializers.SerializerMethodField(help_text="the same as Volcano's Queue")
 
@@ -105,8 +105,8 @@ class MadeQueueSerializer(QueueDetailSerializer):
 
 
 @extend_schema_field(serializers.DictField(child=serializers.CharField()))
-class Quantities(serializers.Field[Resources, Any, dict[str, str], Any]):
-    """Amounts by resource, told."""
+class ReadOnlyQuantitiesField(serializers.Field[Resources, Any, dict[str, str], Any]):
+    """Amounts by resource, read only."""
 
     def to_representation(self, value: Resources) -> dict[str, str]:
         return value.quantities()
@@ -115,13 +115,13 @@ class Quantities(serializers.Field[Resources, Any, dict[str, str], Any]):
 class SharesSerializer(serializers.Serializer[QueueShares]):
     """What the engine counts of a queue (`divided_by`: the plugin that says what it deserves; empty: none does)."""
 
-    held = Quantities(source="allocated", help_text="what its pods hold")
-    pending = Quantities(help_text="what the jobs in its line wait for")
-    guarantee = Quantities()
-    deserved = Quantities()
-    bound = Quantities(source="limit", help_text="the most that it may hold")
-    borrowed = Quantities(help_text="what it holds beyond what it deserves")
-    lent = Quantities(help_text="what it deserves and leaves, as far as others borrow it")
+    held = ReadOnlyQuantitiesField(source="allocated", help_text="what its pods hold")
+    pending = ReadOnlyQuantitiesField(help_text="what the jobs in its line wait for")
+    guarantee = ReadOnlyQuantitiesField()
+    deserved = ReadOnlyQuantitiesField()
+    bound = ReadOnlyQuantitiesField(source="limit", help_text="the most that it may hold")
+    borrowed = ReadOnlyQuantitiesField(help_text="what it holds beyond what it deserves")
+    lent = ReadOnlyQuantitiesField(help_text="what it deserves and leaves, as far as others borrow it")
     share = serializers.FloatField(help_text="how much of what it deserves it holds; 1: all")
     divided_by = serializers.CharField(source="plugin")
 

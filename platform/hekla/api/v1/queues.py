@@ -9,7 +9,7 @@ from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hekla.api.parsers import BoundedJSON, Manifest, ManifestText
+from hekla.api.parsers import BoundedJSONParser, ManifestParser, ManifestText
 from hekla.api.problems import flattened
 from hekla.api.v1.queue_serializers import (
     ForecastSerializer,
@@ -18,7 +18,7 @@ from hekla.api.v1.queue_serializers import (
     QueueSerializer,
     StandingSerializer,
 )
-from hekla.api.views import View, checked, person, told
+from hekla.api.views import ApiView, person, respond, validated
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
@@ -36,15 +36,15 @@ from hekla.simulation import queue_shares
 from hekla.simulation.queue_order import line
 
 
-class Queues(View):
+class QueueListView(ApiView):
     writes = Scope.MANAGE
 
-    parser_classes: tuple[type[BaseParser], ...] = (BoundedJSON, Manifest)  # type: ignore[assignment]
+    parser_classes: tuple[type[BaseParser], ...] = (BoundedJSONParser, ManifestParser)  # type: ignore[assignment]
 
     @extend_schema(responses=QueueSerializer(many=True))
     def get(self, request: Request) -> Response:
         """The queues that one of your tenants may submit to."""
-        return told(_serialized(selectors.visible_to(person(request)).prefetch_related("tenants"), person(request)))
+        return respond(_serialized(selectors.visible_to(person(request)).prefetch_related("tenants"), person(request)))
 
     @extend_schema(
         request={"application/json": QueueSerializer, "application/yaml": OpenApiTypes.STR},
@@ -56,7 +56,7 @@ class Queues(View):
         require(user, Permission.MANAGE_QUEUES)
         body: Any = request.data
         if not isinstance(body, ManifestText):
-            return told(MadeQueueSerializer(_made(body, user)), status=201)
+            return respond(MadeQueueSerializer(_made(body, user)), status=201)
         loaded = formats.load_queue(body["text"])
         document = loaded.placed([cluster.name for cluster in clusters.all_clusters()])
         try:
@@ -65,16 +65,16 @@ class Queues(View):
             raise loaded.findings.translate_paths(Invalid(flattened(error))) from error
         except HeklaError as error:
             raise loaded.findings.translate_paths(error) from error
-        return told(MadeQueueSerializer(queue, context={"warnings": loaded.warnings}), status=201)
+        return respond(MadeQueueSerializer(queue, context={"warnings": loaded.warnings}), status=201)
 
 
-class OneQueue(View):
+class QueueDetailView(ApiView):
     writes = Scope.MANAGE
 
     @extend_schema(responses=QueueDetailSerializer)
     def get(self, request: Request, name: str) -> Response:
         """One queue, also as a manifest."""
-        return told(_serialized(selectors.get(name, person(request)), person(request)))
+        return respond(_serialized(selectors.get(name, person(request)), person(request)))
 
     @extend_schema(request=QueueDetailSerializer(partial=True), responses=QueueDetailSerializer)
     def patch(self, request: Request, name: str) -> Response:
@@ -82,15 +82,15 @@ class OneQueue(View):
         user = person(request)
         queue = selectors.get(name, user)
         require(user, Permission.MANAGE_QUEUES)
-        values = checked(QueueDetailSerializer(queue, data=request.data, partial=True))
+        values = validated(QueueDetailSerializer(queue, data=request.data, partial=True))
         state, tenants = values.pop("state", queue.state), values.pop("tenants", None)
         if values or tenants is not None:
             services.change(queue, values, tenants=tenants, by=user, actor=actor_of(user), now=clock.now())
         services.set_state(queue, state, by=user, actor=actor_of(user), now=clock.now())
-        return told(QueueDetailSerializer(queue))
+        return respond(QueueDetailSerializer(queue))
 
 
-class QueueStanding(View):
+class QueueSharesView(ApiView):
     @extend_schema(responses=StandingSerializer)
     def get(self, request: Request, name: str) -> Response:
         """What a queue holds, deserves, borrows and lends now, and the jobs that wait in it, as far as you see them."""
@@ -101,25 +101,25 @@ class QueueStanding(View):
         facts = {"name": queue.name, "state": queue.state, "waiting": found.waiting, "inside": found.inside}
         in_line = [{"uid": here.snapshot.jobs[str(pk)].uid, "name": here.snapshot.jobs[str(pk)].name, "place": place}
                    for pk, place in found.places.items()]  # fmt: skip
-        return told(StandingSerializer({**facts, "in_line": in_line, "shares": here.standings.get(queue.name)}))
+        return respond(StandingSerializer({**facts, "in_line": in_line, "shares": here.standings.get(queue.name)}))
 
 
-class QueuePreview(View):
+class QueuePreviewView(ApiView):
     @extend_schema(request=QueueDetailSerializer(partial=True), responses=ForecastSerializer)
     def post(self, request: Request, name: str) -> Response:
         """What a change would do to every queue's share, and who would lose pods. Nothing is saved."""
         user = person(request)
         queue = selectors.get(name, user)
         require(user, Permission.MANAGE_QUEUES)
-        values = checked(QueueDetailSerializer(queue, data=request.data, partial=True))
+        values = validated(QueueDetailSerializer(queue, data=request.data, partial=True))
         for field in values.keys() - {"tenants", "cluster", "name", "state"}:
             setattr(queue, field, values[field])
         checks.require(queue)
-        return told(ForecastSerializer(queue_shares.forecast(queue)))
+        return respond(ForecastSerializer(queue_shares.forecast(queue)))
 
 
 def _made(document: dict[str, Any], user: User) -> Queue:
-    values = checked(QueueSerializer(data=document))
+    values = validated(QueueSerializer(data=document))
     return services.create(
         cluster=values.pop("cluster"),
         name=values.pop("name"),
@@ -131,7 +131,7 @@ def _made(document: dict[str, Any], user: User) -> Queue:
 
 
 def _serialized(queues: Any, user: User) -> QueueSerializer:  # noqa: ANN401  (one queue, or many)
-    """Which tenants may use a queue, and what it is a part of, is told to those who manage queues.
+    """Its tenants and federated queues are shown to people who manage queues.
 
     To others, other tenants and their queues do not exist.
     """

@@ -7,8 +7,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hekla.api.v1.queue_serializers import Amounts
-from hekla.api.views import View, checked, person, told
+from hekla.api.v1.queue_serializers import AmountsField
+from hekla.api.views import ApiView, person, respond, validated
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.quotas import services
 from hekla.apps.quotas.models import Quota
@@ -32,7 +32,7 @@ class QuotaRowSerializer(serializers.Serializer[Any]):
     gpu_hours = serializers.FloatField(help_text="this month, by UTC")
     most_gpu_hours = serializers.IntegerField(source="quota.gpu_hours", default=None, allow_null=True)
     resources = serializers.SerializerMethodField(help_text="held at once, by cluster; where some are bounded")
-    most_resources = Amounts(source="quota.resources", default=dict, help_text="at once in each cluster")
+    most_resources = AmountsField(source="quota.resources", default=dict, help_text="at once in each cluster")
 
     def get_resources(self, row: Row) -> dict[str, dict[str, str]]:
         """Kubernetes quantities."""
@@ -49,26 +49,26 @@ class QuotaSerializer(serializers.Serializer[dict[str, Any]]):
     username = serializers.CharField(required=False, default="", max_length=150)
     jobs = serializers.IntegerField(required=False, min_value=0, max_value=_MOST, allow_null=True)
     sessions = serializers.IntegerField(required=False, min_value=0, max_value=_MOST, allow_null=True)
-    resources = Amounts(required=False, help_text="at once in each cluster; {}: no bound")
+    resources = AmountsField(required=False, help_text="at once in each cluster; {}: no bound")
     gpu_hours = serializers.IntegerField(required=False, min_value=0, max_value=_MOST, allow_null=True)
 
 
-class Quotas(View):
+class QuotasView(ApiView):
     @extend_schema(responses=QuotaRowSerializer(many=True))
     def get(self, request: Request, slug: str) -> Response:
-        """What the tenant and its members may have, and have; of other members only who sets quotas is told."""
+        """Quotas and use of the tenant and its members. Only people who set quotas see other members."""
         tenant = tenancy.get(slug, person(request))
-        return told(QuotaRowSerializer(quota_usage.seen_by(person(request), tenant, clock.now()), many=True))
+        return respond(QuotaRowSerializer(quota_usage.seen_by(person(request), tenant, clock.now()), many=True))
 
     @extend_schema(request=QuotaSerializer, responses=QuotaRowSerializer(many=True))
     def put(self, request: Request, slug: str) -> Response:
         """Set a quota: the tenant's as an operator or platform admin, those of members as an admin of the tenant."""
         user = person(request)
-        tenant, values = tenancy.get(slug, user), checked(QuotaSerializer(data=request.data))
+        tenant, values = tenancy.get(slug, user), validated(QuotaSerializer(data=request.data))
         name, of = values.pop("username"), Quota.Of(values.pop("of"))
         one = next((m.user for m in tenancy.members(tenant) if m.user.username == name), None)
         if (of is Quota.Of.ONE) is not (one is not None):
             raise Invalid([Problem("username", "Name a member of the tenant for “one”, and nobody otherwise.")])
         now = clock.now()
         services.set_quota(tenant=tenant, of=of, user=one, bounds=values, by=user, actor=actor_of(user), now=now)
-        return told(QuotaRowSerializer(quota_usage.seen_by(user, tenant, now), many=True))
+        return respond(QuotaRowSerializer(quota_usage.seen_by(user, tenant, now), many=True))

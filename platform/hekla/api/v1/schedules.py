@@ -4,18 +4,24 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
+from django_filters.rest_framework import DjangoFilterBackend
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiRequest, extend_schema, extend_schema_field
+from drf_spectacular.utils import (
+    OpenApiParameter,
+    OpenApiRequest,
+    extend_schema,
+    extend_schema_field,
+    extend_schema_view,
+)
 from rest_framework import serializers
-from rest_framework.generics import ListAPIView
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hekla.api.parsers import BoundedJSON, Manifest, ManifestText
-from hekla.api.v1.asked import NAME_AND_TENANT, narrowed, tenant_of
+from hekla.api.parsers import BoundedJSONParser, ManifestParser, ManifestText
+from hekla.api.v1.parameters import NameAndTenant, tenant_of
 from hekla.api.v1.schema import SCHEDULE_SPEC
-from hekla.api.views import Paging, View, checked, person, told
+from hekla.api.views import ApiView, CursorPages, DeletableViewSet, person, respond, validated
 from hekla.apps.accounts.scopes import Scope
 from hekla.apps.schedules import overview, selectors, services
 from hekla.apps.schedules.models import Run, Schedule
@@ -27,7 +33,7 @@ _NEXT = 5
 _ACTIONS = ("run", "suspend", "resume")
 
 
-class _ByName(Paging):
+class _ByName(CursorPages):
     ordering = ("name", "id")
 
 
@@ -62,7 +68,7 @@ class ScheduleSerializer(serializers.ModelSerializer[Schedule]):
 
 
 class ScheduleDetailSerializer(ScheduleSerializer):
-    """A schedule with what was asked for, the next times, and what came of the last ones."""
+    """A schedule with its spec, the next times, and what came of the last ones."""
 
     spec = serializers.JSONField()
     next_times = serializers.SerializerMethodField()
@@ -82,7 +88,7 @@ class ScheduleDetailSerializer(ScheduleSerializer):
         return RunSerializer(selectors.runs(schedule)[: overview.MOST_RUNS], many=True).data
 
 
-class MadeSerializer(serializers.Serializer[Any]):
+class MadeScheduleSerializer(serializers.Serializer[Any]):
     schedule = ScheduleDetailSerializer()
     warnings = serializers.ListField(child=serializers.CharField())
 
@@ -91,20 +97,27 @@ class ScheduleActionSerializer(serializers.Serializer[Any]):
     action = serializers.ChoiceField(choices=_ACTIONS)
 
 
-class Schedules(View, ListAPIView[Schedule]):
+@extend_schema_view(
+    list=extend_schema(description="The schedules that you may see, by name."),
+    retrieve=extend_schema(description="One schedule: its spec, when it runs next, and what came of the last times."),
+    destroy=extend_schema(description="Delete a schedule; jobs that it started stay."),
+)
+class ScheduleViewSet(DeletableViewSet[Schedule]):
     writes = Scope.JOBS
 
-    parser_classes: tuple[type[BaseParser], ...] = (BoundedJSON, Manifest)  # type: ignore[assignment]
-    serializer_class = ScheduleSerializer
+    parser_classes: tuple[type[BaseParser], ...] = (BoundedJSONParser, ManifestParser)  # type: ignore[assignment]
+    list_serializer_class = ScheduleSerializer
+    serializer_class = ScheduleDetailSerializer
     pagination_class = _ByName
+    queryset = Schedule.objects.none()  # tells the schema which filters there are
+    filter_backends = (DjangoFilterBackend,)
+    filterset_class = NameAndTenant
 
     def get_queryset(self) -> QuerySet[Schedule]:
-        return narrowed(self.request, selectors.visible_to(person(self.request)))
+        return selectors.visible_to(person(self.request))
 
-    @extend_schema(parameters=NAME_AND_TENANT)
-    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:  # noqa: ANN401
-        """The schedules that you may see, by name."""
-        return super().get(request, *args, **kwargs)
+    def get_object(self) -> Schedule:
+        return selectors.get(self.kwargs["uid"], person(self.request))
 
     @extend_schema(
         parameters=[OpenApiParameter("tenant", str, description="short name; without it the first of yours")],
@@ -112,43 +125,30 @@ class Schedules(View, ListAPIView[Schedule]):
             "application/json": OpenApiRequest(SCHEDULE_SPEC),
             "application/yaml": OpenApiRequest(OpenApiTypes.STR),
         },
-        responses={201: MadeSerializer},
+        responses={201: MadeScheduleSerializer},
     )
-    def post(self, request: Request) -> Response:
+    def create(self, request: Request) -> Response:
         """Make a schedule: a ScheduleSpec document, or a CronJob of Volcano in YAML."""
-        user = person(request)
         tenant = tenant_of(request)
-        spec, warnings = _asked(request.data)
-        schedule = services.create(spec=spec, tenant=tenant, user=user, now=clock.now())
-        return told(MadeSerializer({"schedule": schedule, "warnings": warnings}), 201)
-
-
-class OneSchedule(View):
-    writes = Scope.JOBS
-
-    @extend_schema(responses=ScheduleDetailSerializer)
-    def get(self, request: Request, uid: UUID) -> Response:
-        """One schedule: what was asked for, when it comes next, and what came of the last times."""
-        return told(ScheduleDetailSerializer(selectors.get(uid, person(request))))
+        spec, warnings = _spec_in(request.data)
+        schedule = services.create(spec=spec, tenant=tenant, user=person(request), now=clock.now())
+        return respond(MadeScheduleSerializer({"schedule": schedule, "warnings": warnings}), 201)
 
     @extend_schema(request={"application/json": OpenApiRequest(SCHEDULE_SPEC)}, responses=ScheduleDetailSerializer)
-    def patch(self, request: Request, uid: UUID) -> Response:
+    def partial_update(self, request: Request, uid: UUID) -> Response:  # noqa: ARG002
         """Change the fields that are sent, all but the name; its jobs are yours from now on."""
-        user = person(request)
-        schedule = selectors.get(uid, user)
+        schedule = self.get_object()
         document: Any = request.data
         spec = ScheduleSpec.parse({**selectors.spec_of(schedule).document(), **document})
-        return told(ScheduleDetailSerializer(services.change(schedule, spec, user=user, now=clock.now())))
+        return self.respond(services.change(schedule, spec, user=person(request), now=clock.now()))
 
-    @extend_schema(responses={204: None})
-    def delete(self, request: Request, uid: UUID) -> Response:
-        """Take a schedule away; jobs that it started stay."""
-        user = person(request)
-        services.delete(selectors.get(uid, user), user=user, now=clock.now())
-        return Response(status=204)
+    def perform_destroy(self, schedule: Schedule) -> None:
+        services.delete(schedule, user=person(self.request), now=clock.now())
 
 
-class ScheduleActions(View):
+class ScheduleActionsView(ApiView):
+    """Apart from the schedule itself: it takes no manifests."""
+
     writes = Scope.JOBS
 
     @extend_schema(request=ScheduleActionSerializer, responses=ScheduleDetailSerializer)
@@ -156,16 +156,16 @@ class ScheduleActions(View):
         """Start a run now, suspend, or resume."""
         user = person(request)
         schedule = selectors.get(uid, user)
-        action = checked(ScheduleActionSerializer(data=request.data))["action"]
+        action = validated(ScheduleActionSerializer(data=request.data))["action"]
         if action == "run":
             services.run_now(schedule, user=user, now=clock.now())
         else:
             suspended = action == "suspend"
             schedule = services.set_suspended(schedule, suspended=suspended, user=user, now=clock.now())
-        return told(ScheduleDetailSerializer(schedule))
+        return respond(ScheduleDetailSerializer(schedule))
 
 
-def _asked(body: Any) -> tuple[ScheduleSpec, tuple[str, ...]]:  # noqa: ANN401  (what a parser made of it)
+def _spec_in(body: Any) -> tuple[ScheduleSpec, tuple[str, ...]]:  # noqa: ANN401  (what a parser made of it)
     if isinstance(body, ManifestText):
         loaded = formats.load_schedule(body["text"])
         return loaded.spec, loaded.warnings

@@ -6,7 +6,7 @@ from drf_spectacular.views import SpectacularJSONAPIView
 from pydantic import BaseModel
 from rest_framework.views import APIView
 
-from hekla.api.throttles import PerPerson
+from hekla.api.throttles import PerPersonThrottle
 from hekla.backends import registry
 from hekla.domain.flows import FlowSpec
 from hekla.domain.phases import FlowPhase, GangPhase, JobPhase, PodPhase
@@ -38,12 +38,12 @@ def _components() -> dict[str, Any]:
     return found
 
 
-class Schema(SpectacularJSONAPIView):
+class SchemaView(SpectacularJSONAPIView):
     """All addresses, for people's own programs."""
 
     authentication_classes = APIView.authentication_classes
     permission_classes = APIView.permission_classes
-    throttle_classes = (PerPerson,)
+    throttle_classes = (PerPersonThrottle,)
     custom_settings = {
         "OAS_VERSION": "3.1.1",  # with a JSON Schema that knows null, as the JobSpec's does
         "APPEND_COMPONENTS": {"schemas": _components()},

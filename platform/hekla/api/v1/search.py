@@ -8,7 +8,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hekla.api.views import View, person, told
+from hekla.api.views import ApiView, person, respond
 from hekla.apps.search import registry, selectors
 from hekla.apps.search.registry import Hit
 
@@ -30,7 +30,7 @@ class FoundThingSerializer(serializers.Serializer[Any]):
         return registry.get(hit.kind).icon
 
 
-class Search(View):
+class SearchView(ApiView):
     @extend_schema(
         parameters=[OpenApiParameter("q", str, required=True, description="two letters or more")],
         responses=FoundThingSerializer(many=True),
@@ -38,4 +38,4 @@ class Search(View):
     def get(self, request: Request) -> Response:
         """A few things of each kind whose name holds the text: jobs, queues, nodes, tenants, people, help, …"""
         hits = selectors.find(person(request), request.query_params.get("q", ""), get_language() or "en")
-        return told(FoundThingSerializer(hits, many=True))
+        return respond(FoundThingSerializer(hits, many=True))

@@ -1,4 +1,4 @@
-"""What is told of each thing. A job is sent and told as the JobSpec document itself, which `domain.jobspec` judges."""
+"""Serializers. A job is sent and returned as the JobSpec document itself, which `domain.jobspec` validates."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -70,7 +70,7 @@ class NewTokenSerializer(serializers.Serializer[Any]):
 
 
 class IssuedTokenSerializer(serializers.Serializer[Any]):
-    """The only time that the token itself is told."""
+    """The token itself; it is shown only here."""
 
     token = serializers.CharField()
 
@@ -204,18 +204,18 @@ class PlacementSerializer(serializers.Serializer[dict[str, Any]]):
 def placement_of(found: Placement) -> dict[str, Any]:
     """Its document."""
     span = found.span.name if found.span else None
-    return {"span": span, "at": found.at, "moves": found.moves, "asked": asked_of(found.asked, found.at)}
+    return {"span": span, "at": found.at, "moves": found.moves, "asked": pending_changes(found.asked, found.at)}
 
 
-def asked_of(asked: Sequence[dict[str, Any]], at: datetime) -> list[dict[str, Any]]:
+def pending_changes(found: Sequence[dict[str, Any]], at: datetime) -> list[dict[str, Any]]:
     """What clusters said at that time, each with a sentence."""
     times = ("earliest_at", "latest_at")
-    moments = [{name: one[name] and datetime.fromisoformat(one[name]) for name in times} for one in asked]
-    return [{**one, **when, "sentence": prospects.sentence(one, at)} for one, when in zip(asked, moments, strict=True)]
+    moments = [{name: one[name] and datetime.fromisoformat(one[name]) for name in times} for one in found]
+    return [{**one, **when, "sentence": prospects.sentence(one, at)} for one, when in zip(found, moments, strict=True)]
 
 
 class JobDetailSerializer(JobSerializer):
-    """A job with what was asked for, why it waits, and the last attempt of every replica."""
+    """A job with its spec, why it waits, and the last attempt of every replica."""
 
     logs_until = serializers.DateTimeField(
         allow_null=True, help_text="of a deleted job: how long its logs are kept; null: they are gone"
@@ -319,7 +319,7 @@ class EventsSerializer(serializers.Serializer[Any]):
 
 
 class LogSerializer(serializers.Serializer[Any]):
-    """Bytes `offset .. next_offset` as text. `complete`: the pod has ended and all of its log was told."""
+    """Bytes `offset .. next_offset` as text. `complete`: the pod has ended and all of its log was returned."""
 
     text = serializers.CharField()
     offset = serializers.IntegerField()

@@ -2,18 +2,18 @@
 
 from typing import Any
 
+from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
-from drf_spectacular.utils import extend_schema, extend_schema_field
+from drf_spectacular.utils import extend_schema, extend_schema_field, extend_schema_view
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hekla.api.views import View, checked, person, told
+from hekla.api.views import DeletableViewSet, person, validated
 from hekla.apps.accounts import selectors as accounts
-from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.scopes import Scope
-from hekla.apps.accounts.services import actor_of, require
+from hekla.apps.accounts.services import actor_of
 from hekla.apps.forms import RESERVED
 from hekla.apps.queues import selectors, services
 from hekla.apps.queues.models import Span
@@ -29,7 +29,7 @@ class MemberQueueSerializer(serializers.Serializer[dict[str, Any]]):
     is_open = serializers.BooleanField()
 
 
-class SpanWishSerializer(serializers.ModelSerializer[Span]):
+class SpanChangeSerializer(serializers.ModelSerializer[Span]):
     """What of it can be changed."""
 
     members = serializers.SlugRelatedField(
@@ -44,7 +44,7 @@ class SpanWishSerializer(serializers.ModelSerializer[Span]):
         fields = ["description", "members", "tenants"]
 
 
-class NewSpanSerializer(SpanWishSerializer):
+class NewSpanSerializer(SpanChangeSerializer):
     """A new one. That a name is taken is for the service to say."""
 
     name = serializers.RegexField(
@@ -53,8 +53,8 @@ class NewSpanSerializer(SpanWishSerializer):
         error_messages={"invalid": _("Use small letters a–z, digits and hyphens, no hyphen at either end.")},
     )
 
-    class Meta(SpanWishSerializer.Meta):
-        fields = ["name", *SpanWishSerializer.Meta.fields]
+    class Meta(SpanChangeSerializer.Meta):
+        fields = ["name", *SpanChangeSerializer.Meta.fields]
 
     def validate_name(self, name: str) -> str:
         """A name that addresses do not use otherwise."""
@@ -64,7 +64,7 @@ class NewSpanSerializer(SpanWishSerializer):
 
 
 class SpanSerializer(serializers.ModelSerializer[Span]):
-    """One, as far as the reader may know of its queues. Which tenants may use it is told to those who manage queues."""
+    """One, as far as the reader may know of its queues. Its tenants are shown to people who manage queues."""
 
     members = serializers.SerializerMethodField(help_text="names of its queues")
     queues = serializers.SerializerMethodField(help_text="the same, each with its cluster")
@@ -91,54 +91,40 @@ class SpanSerializer(serializers.ModelSerializer[Span]):
         return sorted(tenant.slug for tenant in span.tenants.all()) if manages else None
 
 
-class Spans(View):
+@extend_schema_view(
+    list=extend_schema(description="The names for queues of several clusters that one of your tenants may submit to."),
+    retrieve=extend_schema(description="One name for queues of several clusters."),
+    destroy=extend_schema(
+        description="Give the name up; its queues and their jobs stay (platform admins and operators)."
+    ),
+)
+class SpanViewSet(DeletableViewSet[Span]):
     writes = Scope.MANAGE
+    permission = Permission.MANAGE_QUEUES
+    list_serializer_class = serializer_class = SpanSerializer
 
-    @extend_schema(responses=SpanSerializer(many=True))
-    def get(self, request: Request) -> Response:
-        """The names for queues of several clusters that one of your tenants may submit to."""
-        user = person(request)
-        return told(SpanSerializer(selectors.spans_visible_to(user), many=True, context={"user": user}))
+    def get_queryset(self) -> QuerySet[Span]:
+        return selectors.spans_visible_to(person(self.request))
+
+    def get_object(self) -> Span:
+        return selectors.span(self.kwargs["name"], person(self.request))
+
+    def get_serializer_context(self) -> dict[str, Any]:
+        return {"user": person(self.request)}
 
     @extend_schema(request=NewSpanSerializer, responses={201: SpanSerializer})
-    def post(self, request: Request) -> Response:
+    def create(self, request: Request) -> Response:
         """Make one (platform admins and operators)."""
-        user = _operator(request)
-        wish = checked(NewSpanSerializer(data=request.data))
-        span = services.create_span(**wish, actor=actor_of(user), now=clock.now())
-        return told(SpanSerializer(span, context={"user": user}), 201)
+        values = validated(NewSpanSerializer(data=request.data))
+        return self.respond(services.create_span(**values, actor=actor_of(person(request)), now=clock.now()), 201)
 
-
-class OneSpan(View):
-    writes = Scope.MANAGE
-
-    @extend_schema(responses=SpanSerializer)
-    def get(self, request: Request, name: str) -> Response:
-        """One name for queues of several clusters."""
-        user = person(request)
-        return told(SpanSerializer(selectors.span(name, user), context={"user": user}))
-
-    @extend_schema(request=SpanWishSerializer(partial=True), responses=SpanSerializer)
-    def patch(self, request: Request, name: str) -> Response:
+    @extend_schema(request=SpanChangeSerializer(partial=True), responses=SpanSerializer)
+    def partial_update(self, request: Request, name: str) -> Response:  # noqa: ARG002
         """Change what is sent of it (platform admins and operators)."""
-        user = person(request)
-        span = selectors.span(name, user)
-        require(user, Permission.MANAGE_QUEUES)
-        wish = checked(SpanWishSerializer(span, data=request.data, partial=True))
-        services.change_span(span, **wish, by=user, actor=actor_of(user), now=clock.now())
-        return told(SpanSerializer(selectors.span(name, user), context={"user": user}))
+        user, span = person(request), self.get_object()
+        values = validated(SpanChangeSerializer(span, data=request.data, partial=True))
+        services.change_span(span, **values, by=user, actor=actor_of(user), now=clock.now())
+        return self.respond(self.get_object())
 
-    @extend_schema(responses={204: None})
-    def delete(self, request: Request, name: str) -> Response:
-        """Give the name up; its queues and their jobs stay (platform admins and operators)."""
-        user = person(request)
-        span = selectors.span(name, user)
-        require(user, Permission.MANAGE_QUEUES)
-        services.delete_span(span, actor=actor_of(user), now=clock.now())
-        return Response(status=204)
-
-
-def _operator(request: Request) -> User:
-    user = person(request)
-    require(user, Permission.MANAGE_QUEUES)
-    return user
+    def perform_destroy(self, span: Span) -> None:
+        services.delete_span(span, actor=actor_of(person(self.request)), now=clock.now())

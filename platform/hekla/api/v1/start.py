@@ -1,4 +1,4 @@
-"""When a job that waits will start: asked of the engine, as the page of the job does."""
+"""When a waiting job will start, as the engine forecasts it."""
 
 from typing import Any
 from uuid import UUID
@@ -8,9 +8,9 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hekla.api.throttles import PerPerson, WhatIfs
-from hekla.api.v1.what_if import OthersSerializer, told_of
-from hekla.api.views import View, person, told
+from hekla.api.throttles import PerPersonThrottle, WhatIfThrottle
+from hekla.api.v1.what_if import OthersSerializer, describe_others
+from hekla.api.views import ApiView, person, respond
 from hekla.apps.forecasts import selectors as forecasts
 from hekla.apps.forecasts.selectors import Accuracy
 from hekla.apps.jobs import selectors
@@ -35,11 +35,11 @@ class StartSerializer(serializers.Serializer[dict[str, Any]]):
     earliest_at = serializers.DateTimeField(allow_null=True, help_text="null where nobody can tell")
     latest_at = serializers.DateTimeField(allow_null=True)
     after = OthersSerializer(help_text="the jobs for whose end it waits")
-    accuracy = AccuracySerializer(allow_null=True, help_text="null where too few such times were told")
+    accuracy = AccuracySerializer(allow_null=True, help_text="null if there are too few forecasts to judge by")
 
 
-class Start(View):
-    throttle_classes = (PerPerson, WhatIfs)
+class JobStartView(ApiView):
+    throttle_classes = (PerPersonThrottle, WhatIfThrottle)
 
     @extend_schema(responses=StartSerializer)
     def get(self, request: Request, uid: UUID) -> Response:
@@ -47,7 +47,7 @@ class Start(View):
         user = person(request)
         job = selectors.get(uid, user)
         answer = Answer(Verdict.NOW) if job.is_final else what_if.about_job(job, user=user, with_offers=False)
-        return told(StartSerializer(_document(job, answer)))
+        return respond(StartSerializer(_document(job, answer)))
 
 
 def _document(job: Job, answer: Answer) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def _document(job: Job, answer: Answer) -> dict[str, Any]:
         "line": answer.line,
         "earliest_at": answer.eta.earliest if answer.eta else None,
         "latest_at": answer.eta.latest if answer.eta else None,
-        "after": told_of(answer.after),
+        "after": describe_others(answer.after),
         "accuracy": accuracy,
     }
 

@@ -7,34 +7,34 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from hekla.api.v1.watching_serializers import ExposureSerializer, ReceiptsSerializer, RibbonSerializer
-from hekla.api.views import View, person, told
+from hekla.api.views import ApiView, person, respond
 from hekla.apps.job_history import receipts, ribbon
 from hekla.apps.jobs import selectors
 from hekla.lib import clock
 from hekla.simulation import reclaim_risk
 
 
-class Waits(View):
+class JobWaitsView(ApiView):
     @extend_schema(responses=RibbonSerializer)
     def get(self, request: Request, uid: UUID) -> Response:
         """Why a job waited, stretch by stretch, and what is so now."""
         job = selectors.get(uid, person(request))
-        return told(RibbonSerializer(ribbon.of(job, selectors.course(job), now=clock.now())))
+        return respond(RibbonSerializer(ribbon.of(job, selectors.course(job), now=clock.now())))
 
 
-class Receipts(View):
+class ReceiptsView(ApiView):
     @extend_schema(responses=ReceiptsSerializer)
     def get(self, request: Request, uid: UUID) -> Response:
         """Evictions: what its pods made room for, and what others gave up for it; the newest twenty of each."""
         job = selectors.get(uid, person(request))
         given = receipts.given(job)
         found = {"given": given, "gained": receipts.gained(job), "standing": receipts.standing(job, given)}
-        return told(ReceiptsSerializer(found))
+        return respond(ReceiptsSerializer(found))
 
 
-class Exposed(View):
+class ReclaimRiskView(ApiView):
     @extend_schema(responses=ExposureSerializer)
     def get(self, request: Request, uid: UUID) -> Response:
         """How many of a job's pods hold what its queue has borrowed, and who may take that back."""
         user = person(request)
-        return told(ExposureSerializer(reclaim_risk.seen_by(user, selectors.get(uid, user), now=clock.now())))
+        return respond(ExposureSerializer(reclaim_risk.seen_by(user, selectors.get(uid, user), now=clock.now())))

@@ -1,4 +1,4 @@
-"""What is told of a job to who watches it."""
+"""Serializers of a waiting or running job."""
 
 from typing import Any
 

@@ -9,13 +9,13 @@ from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hekla.api.parsers import BoundedJSON, Manifest
-from hekla.api.throttles import PerPerson, WhatIfs
-from hekla.api.v1.asked import tenant_of
-from hekla.api.v1.jobs import asked_for
+from hekla.api.parsers import BoundedJSONParser, ManifestParser
+from hekla.api.throttles import PerPersonThrottle, WhatIfThrottle
+from hekla.api.v1.jobs import parse_submission
+from hekla.api.v1.parameters import tenant_of
 from hekla.api.v1.schema import JOB_SPEC
-from hekla.api.v1.serializers import ProspectSerializer, asked_of
-from hekla.api.views import View, person, told
+from hekla.api.v1.serializers import ProspectSerializer, pending_changes
+from hekla.api.views import ApiView, person, respond
 from hekla.apps.forecasts import selectors as forecasts
 from hekla.apps.forecasts.selectors import Accuracy
 from hekla.apps.jobs import services as jobs
@@ -60,9 +60,9 @@ class WhatIfSerializer(serializers.Serializer[dict[str, Any]]):
     changes = _ChangeSerializer(many=True, help_text="with each of which it would start now, the smallest first")
 
 
-class WhatIf(View):
-    parser_classes: tuple[type[BaseParser], ...] = (BoundedJSON, Manifest)  # type: ignore[assignment]
-    throttle_classes = (PerPerson, WhatIfs)
+class WhatIfView(ApiView):
+    parser_classes: tuple[type[BaseParser], ...] = (BoundedJSONParser, ManifestParser)  # type: ignore[assignment]
+    throttle_classes = (PerPersonThrottle, WhatIfThrottle)
 
     @extend_schema(
         parameters=[
@@ -78,19 +78,19 @@ class WhatIf(View):
     def post(self, request: Request) -> Response:
         """Whether a job would start now, and where; else for what it would wait, until when, and what would help."""
         user, tenant = person(request), tenant_of(request)
-        spec, _warnings, _secrets = asked_for(request.data)
+        spec, _warnings, _secrets = parse_submission(request.data)
         with_eta = request.query_params.get("eta") not in {"0", "false"}
         way = jobs.way_for(spec=spec, tenant=tenant, user=user, is_timed=with_eta)
         answer = what_if.about_draft(spec, tenant=tenant, user=user, queue=way.queue, with_eta=with_eta)
         accuracy = forecasts.accuracy(way.queue.pk)
         sentences = [wording.head(answer), *wording.sentences(answer), *_when(answer, accuracy, is_asked=with_eta)]
-        return told(WhatIfSerializer(_document(spec, answer, sentences) | _where(way)))
+        return respond(WhatIfSerializer(_document(spec, answer, sentences) | _where(way)))
 
 
 def _where(way: Way) -> dict[str, Any]:
     asked = [one.as_data() for one in way.asked]
     where = {"cluster": way.queue.cluster.name, "queue": way.queue.name}
-    return {**where, "asked": asked_of(asked, clock.now())}
+    return {**where, "asked": pending_changes(asked, clock.now())}
 
 
 def _when(answer: Answer, accuracy: Accuracy | None, *, is_asked: bool) -> list[str]:
@@ -102,13 +102,13 @@ def _document(spec: JobSpec, answer: Answer, sentences: list[str]) -> dict[str, 
         "verdict": answer.verdict,
         "text": sentences,
         "nodes": answer.nodes,
-        "evicts": told_of(answer.evicts),
+        "evicts": describe_others(answer.evicts),
         "reasons": answer.reasons,
         "place": answer.place,
         "line": answer.line,
         "earliest_at": answer.eta.earliest if answer.eta else None,
         "latest_at": answer.eta.latest if answer.eta else None,
-        "after": told_of(answer.after),
+        "after": describe_others(answer.after),
         "changes": [
             {"change": way.change, "text": way.text, "evicts": offer.evicted, "spec": _changed(spec, offer)}
             for way, offer in zip(wording.ways(spec, answer.offers), answer.offers, strict=True)
@@ -120,6 +120,6 @@ def _changed(spec: JobSpec, offer: Offer) -> dict[str, Any]:
     return apply_changes(spec, offer.changes).document()
 
 
-def told_of(others: Others) -> dict[str, Any]:
+def describe_others(others: Others) -> dict[str, Any]:
     """Jobs that somebody may know of, and the rest as numbers."""
     return {"known": [job.name for job in others.known], "unknown": others.unknown, "pods": others.pods}

@@ -6,7 +6,6 @@ template `hekla.io/ports`.
 Annotations for plugins of the scheduler (`words.SCHEDULING`) stay as they are.
 """
 
-import re
 from collections.abc import Collection
 from typing import Any
 
@@ -20,9 +19,9 @@ from hekla.domain.jobspec import Dependency, JobSpec, TaskSpec
 from hekla.domain.policies import LifecyclePolicy
 from hekla.domain.translation import translate
 from hekla.domain.validation import join, quote
+from hekla.lib import durations
 
 _SCHEDULERS = ("volcano", "hekla")
-_DURATION = re.compile(r"(?:(?P<h>\d{1,6})h)?(?:(?P<m>\d{1,6})m)?(?:(?P<s>\d{1,9})s)?", re.ASCII)
 
 
 def _read(reading: ManifestReader, job: Fields) -> dict[str, Any]:
@@ -88,12 +87,12 @@ def _seconds(reading: ManifestReader, policy: Fields, name: str, target: str) ->
     """A duration as manifests write it: 1h30m, 90s."""
     reading.findings.origins[target] = policy.at(name)
     text = policy.text(name)
-    match = _DURATION.fullmatch(text)
-    if match is None:
+    found = durations.seconds(text) if text else 0.0
+    if found is None or not found.is_integer():
         message = translate("This must be a duration such as 90s, 10m or 1h30m, not {given}.", given=quote(text))
         reading.findings.problem(policy.at(name), message)
         return None
-    return sum(int(match[unit] or 0) * size for unit, size in (("h", 3600), ("m", 60), ("s", 1))) or None
+    return int(found) or None
 
 
 def _task(reading: ManifestReader, task: Fields, place: int, commands: Collection[str]) -> dict[str, Any]:

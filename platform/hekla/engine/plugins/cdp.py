@@ -6,12 +6,12 @@ nothing.
 
 from collections.abc import Sequence
 
-from hekla.engine.durations import seconds
 from hekla.engine.extension_points import ExtensionPoint
 from hekla.engine.job_info import PodInfo
 from hekla.engine.model import PodStatus
 from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session
+from hekla.lib.durations import seconds
 
 _COOLDOWN = "volcano.sh/cooldown-time"
 

@@ -25,13 +25,13 @@ import numpy as np
 
 from hekla.domain.resources import Resources
 from hekla.engine.columns import NodeTable, Rows, Vector
-from hekla.engine.durations import seconds
 from hekla.engine.extension_points import ExtensionPoint, Vote
 from hekla.engine.job_info import JobInfo, PodInfo
 from hekla.engine.model import QueueSpec
 from hekla.engine.node_fit import Refusal
 from hekla.engine.policy import PluginOption, is_true
 from hekla.engine.session import Session
+from hekla.lib.durations import seconds
 
 _DEFAULT_TIMEOUT = 1.0
 _VOTES = {1: Vote.PERMIT, 0: Vote.ABSTAIN, -1: Vote.REJECT}

@@ -18,11 +18,11 @@ from math import inf
 import numpy as np
 
 from hekla.engine.columns import Vector, share
-from hekla.engine.durations import seconds
 from hekla.engine.extension_points import ExtensionPoint
 from hekla.engine.job_info import JobInfo, PodInfo
 from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session
+from hekla.lib.durations import seconds
 
 ANNOTATION = "hekla.io/job-order"
 _WAITING_TIMES = ("volcano.sh/sla-waiting-time", "sla-waiting-time")

@@ -17,12 +17,12 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from hekla.engine.columns import Mask, Vector, fits
-from hekla.engine.durations import seconds
 from hekla.engine.extension_points import ExtensionPoint
 from hekla.engine.job_info import PodInfo
 from hekla.engine.model import PodStatus
 from hekla.engine.policy import Argument, PluginOption, number
 from hekla.engine.session import Session
+from hekla.lib.durations import seconds
 
 _INTERVAL = 300.0
 _STRATEGY = "lowNodeUtilization"

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from hekla.engine.columns import EPSILON, Mask, NodeTable, Vector
-from hekla.engine.durations import seconds
 from hekla.engine.extension_points import ExtensionPoint
 from hekla.engine.job_info import ALLOCATED, JobInfo, PodInfo
 from hekla.engine.model import PodStatus, QueueSpec
@@ -26,6 +25,7 @@ from hekla.engine.node_fit import NodeFit, Refusal
 from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session
 from hekla.engine.victims import total_request
+from hekla.lib.durations import seconds
 
 _AFTER = 600.0
 _CANDIDATES = 32

@@ -6,11 +6,11 @@ above zero, counts as not set.
 
 import math
 
-from hekla.engine.durations import seconds
 from hekla.engine.extension_points import ExtensionPoint, Vote
 from hekla.engine.job_info import JobInfo
 from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session
+from hekla.lib.durations import seconds
 
 _NAME = "sla-waiting-time"
 

@@ -15,13 +15,13 @@ import numpy as np
 
 from hekla.engine import disruption_budgets
 from hekla.engine.columns import NodeTable, Rows, Vector
-from hekla.engine.durations import seconds
 from hekla.engine.extension_points import ExtensionPoint, Vote
 from hekla.engine.job_info import JobInfo, PodInfo
 from hekla.engine.model import PodStatus
 from hekla.engine.node_fit import Refusal
 from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session
+from hekla.lib.durations import seconds
 
 _ZONE = "volcano.sh/revocable-zone"
 _PREEMPTABLE = "volcano.sh/preemptable"

@@ -24,7 +24,7 @@ def _home_free(_user: User, _params: Params) -> str:
 VIEWS = {
     "home": (
         LiveView(owner_topics, _home_jobs),
-        LiveView(queues_topics, _home_queues, visible_queues, anew=QUEUES),
+        LiveView(queues_topics, _home_queues, visible_queues, audience_topics=QUEUES),
         LiveView(cluster_topics, _home_free, everybody),
     ),
 }

@@ -39,6 +39,6 @@ def _queue(user: User, params: Params) -> str:
 
 
 VIEWS = {
-    "queues": (LiveView(queues_topics, _queues, _queues_audience, anew=QUEUES),),
+    "queues": (LiveView(queues_topics, _queues, _queues_audience, audience_topics=QUEUES),),
     "queue": (LiveView(_queue_topics, _queue, role_snapshot),),
 }

@@ -1,10 +1,7 @@
 """What requests have in common: for which tenant, under which key, and of which names."""
 
-from typing import Any
-
-from django.db.models import QuerySet
 from django.utils.translation import gettext as _
-from drf_spectacular.utils import OpenApiParameter
+from django_filters import CharFilter, FilterSet
 from rest_framework.request import Request
 
 from hekla.api.views import person
@@ -13,10 +10,6 @@ from hekla.apps.tenancy.models import Tenant
 from hekla.domain.errors import Invalid, Problem
 
 _MAX_KEY = 200
-NAME_AND_TENANT = [
-    OpenApiParameter("name", str, description="exactly this name"),
-    OpenApiParameter("tenant", str, description="the tenant's short name"),
-]
 
 
 def tenant_of(request: Request) -> Tenant:
@@ -28,7 +21,7 @@ def tenant_of(request: Request) -> Tenant:
     return tenant
 
 
-def key_of(request: Request) -> str:
+def idempotency_key(request: Request) -> str:
     """The idempotency key, empty without one. Raises Invalid."""
     key = request.headers.get("Idempotency-Key", "")
     if len(key) > _MAX_KEY:
@@ -37,11 +30,11 @@ def key_of(request: Request) -> str:
     return key
 
 
-def narrowed(request: Request, found: QuerySet[Any]) -> QuerySet[Any]:
-    """Of what has names and belongs to tenants, what the request asks for (`NAME_AND_TENANT`)."""
-    asked = request.query_params
-    wanted = {"name": asked.get("name"), "tenant__slug": asked.get("tenant")}
-    return found.filter(**{field: value for field, value in wanted.items() if value})
+class NameAndTenant(FilterSet):  # type: ignore[misc]
+    """Filters of resources that have a name and a tenant."""
+
+    name = CharFilter(help_text="exactly this name")
+    tenant = CharFilter(field_name="tenant__slug", help_text="the tenant's short name")
 
 
 def is_dry_run(request: Request) -> bool:

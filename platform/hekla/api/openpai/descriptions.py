@@ -1,4 +1,4 @@
-"""What is told of jobs, their attempts and their tasks, in OpenPAI's shapes. Instants are milliseconds."""
+"""Jobs, attempts and tasks in OpenPAI's shapes. Times are in milliseconds."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -94,7 +94,7 @@ def _totals(job: Job) -> Shape:
     }
 
 
-class Attempts:
+class AttemptHistory:
     """A job with all its pods: an attempt there is what the pods of one version of the job make."""
 
     def __init__(self, job: Job) -> None:
@@ -151,7 +151,7 @@ class Attempts:
         }
 
     def task_head(self, task: TaskSpec, index: int, pods: Sequence[Pod]) -> Shape:
-        """What is told of a task as a whole."""
+        """A task as a whole."""
         first, last = (pods[0], pods[-1]) if pods else (None, None)
         return {
             "taskIndex": index,
@@ -165,7 +165,7 @@ class Attempts:
         }
 
     def pod(self, number: int, task: TaskSpec, index: int, pod: Pod | None, attempt: int) -> Shape:
-        """What is told of one attempt of a task."""
+        """One attempt of a task."""
         state, role = states.pod_state(pod), self.roles[task.name]
         ports = ports_of(role, pod.address) if pod else {}
         return {
@@ -186,7 +186,7 @@ class Attempts:
         }
 
     def log_address(self, number: int, task: TaskSpec, index: int, attempt: int) -> str:
-        """Where the log of an attempt of a task is told about."""
+        """The address of the logs of an attempt of a task."""
         place = f"attempts/{number}/taskRoles/{self.roles[task.name].name}/taskIndex/{index}/attempts/{attempt}/logs"
         return f"{ROOT}/{framework_name(self.job)}/{place}"
 

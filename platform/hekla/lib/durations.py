@@ -8,7 +8,7 @@ _MAX_LENGTH = 64
 
 
 def seconds(text: str) -> float | None:
-    """The duration in seconds; None where the text is none."""
+    """The duration in seconds; None if the text is not a duration."""
     parts = _PART.findall(text) if len(text) <= _MAX_LENGTH else []
     if not parts or "".join(number + unit for number, unit in parts) != text:
         return None

@@ -1,0 +1,120 @@
+"""What a socket subscribes to: a view, and everything that its rendering depends on. Equal keys get equal renderings.
+
+One snapshot of the database answers whether a person may look on, what they may see, and what they are shown. So
+nothing is ever rendered with other rights than those of the subscribers that receive it.
+"""
+
+from collections.abc import Hashable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from django.db import connection, transaction
+from django.utils import translation
+
+from hekla.apps.accounts import selectors as accounts
+from hekla.apps.accounts.models import User
+from hekla.apps.event_log import selectors as event_log
+from hekla.apps.impersonation import selectors as acting
+from hekla.apps.login_sessions import selectors as visits
+from hekla.apps.tenancy import selectors as tenancy
+from hekla.apps.tenancy.selectors import Standing
+from hekla.domain.errors import NotFound
+from hekla.lib import clock
+from hekla.live import registry
+from hekla.live.guard import Visitor
+from hekla.live.registry import LiveView
+
+_CONTROL_PARAMETERS = ("view", "since")
+
+
+@dataclass(frozen=True, slots=True)
+class LiveQuery:
+    """What a page subscribes to."""
+
+    view: str
+    params: frozenset[tuple[str, str]]
+    language: str
+
+    @staticmethod
+    def parse(parameters: Mapping[str, str], language: str) -> "LiveQuery":
+        """Read it from the parameters of the socket's address."""
+        rest = frozenset((name, value) for name, value in parameters.items() if name not in _CONTROL_PARAMETERS)
+        return LiveQuery(parameters.get("view", ""), rest, language)
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionKey:
+    """The query, which part of its page, who sees it (`audience`), and the topics that change it."""
+
+    query: LiveQuery
+    part: int
+    audience: Hashable
+    topics: frozenset[str]
+
+    @property
+    def is_side_view(self) -> bool:
+        """Whether it is on every page, beside what the page itself shows."""
+        return self.query.view == registry.SIDE_VIEW
+
+
+class ScopeChanged(Exception):
+    """The person may see something else now."""
+
+
+def resolve(visitor: Visitor, query: LiveQuery) -> tuple[Standing, list[SubscriptionKey]]:
+    """The visitor's roles, and a key for each part of the page, the side view last. Raises NotFound."""
+    with _snapshot():
+        roles, user = _roles_and_user(visitor)
+        side = _key_for(user, LiveQuery(registry.SIDE_VIEW, frozenset(), query.language), 0)
+        return roles, [*(_key_for(user, query, part) for part in range(len(registry.find(query.view)))), side]
+
+
+def authorize(visitor: Visitor) -> tuple[Standing, User]:
+    """The visitor's roles and effective user now. Raises NotFound if they may not look on any more."""
+    with _snapshot():
+        return _roles_and_user(visitor)
+
+
+def render(key: SubscriptionKey, visitor: Visitor) -> tuple[int, str]:
+    """The HTML for one subscriber, and the number of the last event that it includes.
+
+    Raises ScopeChanged if the visitor may see something else by now, and NotFound if they may see nothing.
+    """
+    with _snapshot():
+        number, user = event_log.last_number(), _effective_user(visitor)
+        if _key_for(user, key.query, key.part) != key:
+            raise ScopeChanged
+        with translation.override(key.query.language):
+            return number, view_of(key).render(user, dict(key.query.params))
+
+
+def _roles_and_user(visitor: Visitor) -> tuple[Standing, User]:
+    if visitor.session is not None:
+        carried = visits.carried(visitor.session, accounts.active(visitor.person), now=clock.now())
+        if carried is None or carried.get(acting.KEY) != visitor.acting:
+            raise NotFound("This session is over.")
+    user = _effective_user(visitor)
+    return tenancy.standings([user.pk])[user.pk], user
+
+
+def _effective_user(visitor: Visitor) -> User:
+    """The visitor, or the person whom they impersonate. Raises NotFound."""
+    return acting.present(accounts.active(visitor.person), visitor.acting, now=clock.now())
+
+
+def view_of(key: SubscriptionKey) -> LiveView:
+    """The live view that renders it."""
+    return registry.find(key.query.view)[key.part]
+
+
+def _key_for(user: User, query: LiveQuery, part: int) -> SubscriptionKey:
+    view, params = registry.find(query.view)[part], dict(query.params)
+    return SubscriptionKey(query, part, view.audience(user, params), view.topics(user, params))
+
+
+@contextmanager
+def _snapshot() -> Iterator[None]:
+    """Read within one snapshot of the database, and write nothing."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        yield
