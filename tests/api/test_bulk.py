@@ -33,7 +33,7 @@ def test_each_job_has_an_outcome_and_none_keeps_another_from_it(people: People, 
     answer = asked(as_(people.alice), action="SetPriority", priority=50, uids=[*uids, NOBODYS])
     assert outcomes(answer) == {"one": True, "two": False, "three": True, "": False}
     refused = {UUID(one["uid"]): one["why"] for one in answer.json()["outcomes"] if not one["done"]}
-    assert "The job is over" in refused[three[1].uid]
+    assert "The job has finished" in refused[three[1].uid]
     assert list(Job.objects.order_by("pk").values_list("priority", flat=True)) == [50, 1, 50]
 
 

@@ -28,7 +28,7 @@ def where(pod: Pod, what: str = "") -> str:
 def test_every_attempt_is_told_with_what_its_end_means(alice, pod):
     first, second = alice.get(where(pod)).json()
     assert (first["attempt"], first["exit_code"], first["exit_meaning"]) == (1, 137, "137, out of memory")
-    assert "more memory than it asked for" in first["cause"]
+    assert "exceeded its memory request" in first["cause"]
     assert first["advice"]
     assert (second["attempt"], second["exit_meaning"], second["cause"], second["advice"]) == (2, "–", "", "")
 

@@ -211,7 +211,7 @@ def test_a_part_is_restarted_and_the_story_says_which(alice, submitted):
     assert act(alice, submitted, action="RestartTask", task="worker").json()["phase"] == "pending"
     assert act(alice, submitted, action="RestartPod", task="worker", index=0).status_code == 200
     told = [event["sentence"] for event in alice.get(f"{JOBS}/{submitted['uid']}/events").json()["events"]]
-    assert {"Asked to restart worker.", "Asked to restart worker-0."} <= set(told)
+    assert {"Restart of worker requested.", "Restart of worker-0 requested."} <= set(told)
 
 
 JOBCONFIG = """

@@ -90,12 +90,12 @@ def test_a_job_says_where_it_went_and_why(second: World) -> None:
     assert (told["queue"], told["cluster"], told["spec"]["queue"]) == ("far", "away", "both")
     placement = told["placement"]
     assert (placement["span"], placement["moves"]) == ("both", 0)
-    assert placement["asked"][0]["sentence"] == "It would start now."
+    assert placement["asked"][0]["sentence"] == "Would start now."
     assert "cannot start there" in placement["asked"][1]["sentence"]
     again = client_of(second.people["alice"])
     page = again.get(reverse("jobs:detail", args=[told["uid"]])).content.decode()
     assert "Sent to away by both." in page
-    assert "both sent it to queue far of cluster away." in page
+    assert "both assigned the job to queue far of cluster away." in page
     assert post(alice, job("small"), "/api/v1/jobs").json()["job"]["placement"] is None
 
 
@@ -137,7 +137,7 @@ spec:
     - {name: main, template: {spec: {containers: [{name: m, command: ["true"], resources: {requests: {cpu: 6}}}]}}}
 """
     told = alice.post(reverse("jobs_what_if"), {"text": text}).content.decode()
-    assert "It would start now." in told
+    assert "Would start now." in told
     assert "cannot start there" in told
     assert root.post(reverse("spans:delete", args=["both"])).status_code == 302
     assert not Span.objects.exists()

@@ -91,7 +91,7 @@ def test_the_page_of_all_leads_to_what_plays(staged: People, as_: As) -> None:
     ("name", "words"),
     [
         ("home", "Explore gangs and elastic jobs on a simulated cluster"),
-        ("jobs:list", "Watch a demonstration"),
+        ("jobs:list", "Open a demonstration"),
         ("help:index", "<span>Demonstrations</span>"),
     ],
 )

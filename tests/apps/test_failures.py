@@ -19,25 +19,25 @@ def a_pod(**changes: object) -> Pod:
 @pytest.mark.parametrize(
     ("reason", "code", "exit_words", "cause", "advice"),
     [
-        ("Error", 1, "1", "exit code 1", "end of its log"),
-        ("Error", 2, "2", "called in a wrong way", "arguments"),
-        ("Error", 42, "42", "exit code 42", "end of its log"),
-        ("CommandNotExecutable", 126, "126, not executable", "cannot be run", "right to be executed"),
-        ("Error", 126, "126, not executable", "could not be run", "letter by letter"),
-        ("CommandNotFound", 127, "127, no such program", "no program of that name", "letter by letter"),
-        ("Error", 127, "127, no such program", "A command was not found", "letter by letter"),
-        ("Error", 130, "130, ended by SIGINT", "interrupted", "processes sent it"),
-        ("SIGABRT", 134, "134, ended by SIGABRT", "gave up by itself", "end of its log"),
-        ("SIGBUS", 135, "135, ended by SIGBUS", "not there (SIGBUS)", "shared memory"),
-        ("OOMKilled", 137, "137, out of memory", "more memory than it asked for", "more memory"),
-        ("SIGKILL", 137, "137, ended by SIGKILL", "for want of memory", "more memory"),
-        ("SIGKILL", -9, "-9, ended by SIGKILL", "killed (SIGKILL)", "more memory"),
-        ("SIGSEGV", 139, "139, ended by SIGSEGV", "crashed (SIGSEGV)", "faulthandler"),
-        ("SIGTERM", 143, "143, ended by SIGTERM", "asked to end", "eviction"),
-        ("SIGHUP", 129, "129, ended by SIGHUP", "A signal ended", "end of its log"),
+        ("Error", 1, "1", "exit code 1", "end of the log"),
+        ("Error", 2, "2", "wrong arguments", "arguments"),
+        ("Error", 42, "42", "exit code 42", "end of the log"),
+        ("CommandNotExecutable", 126, "126, not executable", "cannot be executed", "executable"),
+        ("Error", 126, "126, not executable", "cannot be executed", "spelling"),
+        ("CommandNotFound", 127, "127, command not found", "does not exist", "spelling"),
+        ("Error", 127, "127, command not found", "Command not found", "spelling"),
+        ("Error", 130, "130, stopped by SIGINT", "interrupted", "processes sent the signal"),
+        ("SIGABRT", 134, "134, stopped by SIGABRT", "aborted", "end of the log"),
+        ("SIGBUS", 135, "135, stopped by SIGBUS", "does not exist (SIGBUS)", "shared memory"),
+        ("OOMKilled", 137, "137, out of memory", "exceeded its memory request", "more memory"),
+        ("SIGKILL", 137, "137, stopped by SIGKILL", "for lack of memory", "more memory"),
+        ("SIGKILL", -9, "-9, stopped by SIGKILL", "killed (SIGKILL)", "more memory"),
+        ("SIGSEGV", 139, "139, stopped by SIGSEGV", "Segmentation fault (SIGSEGV)", "faulthandler"),
+        ("SIGTERM", 143, "143, stopped by SIGTERM", "received SIGTERM", "eviction"),
+        ("SIGHUP", 129, "129, stopped by SIGHUP", "A signal stopped", "end of the log"),
         ("StartRefused", None, "–", "never start", "message"),
         ("EnvironmentFailed", None, "–", "could not be built", "package"),
-        ("NodeLost", None, "–", "node n1 does not answer", "again"),
+        ("NodeLost", None, "–", "Node n1 is not responding", "again"),
         ("SomethingNew", None, "–", "could not be started", "message"),
     ],
 )
@@ -63,7 +63,7 @@ def test_what_did_not_fail_is_not_explained(pod: Pod) -> None:
 def test_a_pod_that_was_lost_is_explained_whatever_the_reason() -> None:
     why = failures.explain(a_pod(phase="lost", reason="Unheard"))
     assert why is not None
-    assert "Nobody knows" in why.cause
+    assert "Unknown exit status" in why.cause
 
 
 def test_every_reason_of_the_backends_is_known() -> None:
@@ -81,16 +81,16 @@ def test_every_reason_of_the_backends_is_known() -> None:
     ("log", "cause", "advice"),
     [
         ("x\nModuleNotFoundError: No module named 'torch'\n", "package torch is missing", "environment"),
-        ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate", "GPU's memory was full", "Smaller batches"),
-        ("FileNotFoundError: [Errno 2] No such file or directory: '/data/x'", "/data/x is not there", "bring it"),
-        ("PermissionError: [Errno 13] Permission denied: '/root'", "may not touch /root", "own folder"),
-        ("OSError: [Errno 28] No space left on device", "disk was full", "elsewhere"),
-        ("OSError: [Errno 98] Address already in use", "port already", "another port"),
-        ("ConnectionRefusedError: [Errno 111] Connection refused", "Nobody listened", "dependsOn"),
-        ("socket.gaierror: [Errno -2] Name or service not known", "name could not be found", "svc"),
-        ("MemoryError", "more memory than it could get", "memory"),
-        ("NCCL WARN Call to connect returned", "GPUs could not speak", "NCCL_DEBUG"),
-        ("Traceback (most recent call last):\n  File\nValueError: no", "ended with ValueError", "lines above"),
+        ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate", "GPU ran out of memory", "smaller batches"),
+        ("FileNotFoundError: [Errno 2] No such file or directory: '/data/x'", "/data/x does not exist", "Add the file"),
+        ("PermissionError: [Errno 13] Permission denied: '/root'", "No permission to access /root", "own folder"),
+        ("OSError: [Errno 28] No space left on device", "disk is full", "elsewhere"),
+        ("OSError: [Errno 98] Address already in use", "uses the port", "another port"),
+        ("ConnectionRefusedError: [Errno 111] Connection refused", "Connection refused", "dependsOn"),
+        ("socket.gaierror: [Errno -2] Name or service not known", "could not be resolved", "svc"),
+        ("MemoryError", "could not allocate memory", "memory"),
+        ("NCCL WARN Call to connect returned", "GPUs could not communicate", "NCCL_DEBUG"),
+        ("Traceback (most recent call last):\n  File\nValueError: no", "failed with ValueError", "lines above"),
         (
             "ConnectionRefusedError\nTraceback (most recent call last):\n  x\nModuleNotFoundError: No module named 'a'",
             "package a is missing",

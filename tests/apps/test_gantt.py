@@ -121,7 +121,7 @@ def test_a_row_shows_waiting_by_cause_starting_running_and_the_end_of_each_attem
     assert row.words == (
         "attempt 1, waited 20 s, ran for 30 s, n1, Failed; attempt 2, waited 10 s, ran for 30 s, n1, Running"
     )
-    assert "all of the cluster is given out" in row.bars[0].words
+    assert "The cluster has none free" in row.bars[0].words
 
 
 def keep(job: Job, told: Iterable[Event]) -> None:

@@ -54,10 +54,10 @@ def test_the_page_of_a_job_says_what_is_mounted_where(people: People, as_: As) -
     page = as_(people.alice).get(reverse("jobs:detail", args=[job.uid])).content.decode()
     words = " ".join(re.sub("<[^>]*>", " ", page).split())
     for told in (
-        "Volume data the claim imagenet /data ps · read only",
-        "Volume out a claim of 5Gi, deleted with the job /work/out worker",
-        "Volume shm memory of each pod, at most 8Gi /dev/shm ps",
-        "Volume tmp an empty folder of each pod /scratch worker",
+        "Volume data claim imagenet /data ps · read only",
+        "Volume out claim of 5Gi, deleted with the job /work/out worker",
+        "Volume shm memory of the pod, at most 8Gi /dev/shm ps",
+        "Volume tmp empty folder per pod /scratch worker",
     ):
         assert told in words
 

@@ -48,7 +48,7 @@ def test_one_chooses_which_are_followed(
     page = as_(people.bob).get(f"{reverse('jobs:detail', args=[job.uid])}?log=all{query}")
     many = page.context["all_logs"]
     assert (many.names.split(","), many.count) == (names, count)
-    assert ("No pod fits these filters." in page.content.decode()) is (count == 0)
+    assert ("No pods match these filters." in page.content.decode()) is (count == 0)
 
 
 def test_pages_lead_on_with_what_was_chosen_and_say_what_is_left_out(people: People, as_: As, job: Job) -> None:

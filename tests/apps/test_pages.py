@@ -159,7 +159,7 @@ def test_a_dependency_that_cannot_be_is_told_at_its_field(
         ({"tasks-0-command": "python 'oops"}, "id_tasks-0-command", "quotation"),
         ({"tasks-0-cpu": "many"}, "id_tasks-0-cpu", "not an amount"),
         ({"tasks-0-cpu": "64"}, "id_tasks-0-cpu", "largest node has 4"),
-        ({"tasks-0-replicas": "9"}, "", "could never start"),
+        ({"tasks-0-replicas": "9"}, "", "can never start"),
         ({"tasks-0-env": "nonsense"}, "id_tasks-0-env", "NAME=value"),
         ({"active_deadline_seconds": "0"}, "id_active_deadline_seconds", "greater than or equal to 1"),
         ({"name": "taken"}, "id_name", "already"),
@@ -208,8 +208,8 @@ def test_a_manifest_submits_a_job(people: People, as_: As) -> None:
     [
         (MANIFEST % "many", "replicas"),
         ("kind: [", "Line 2, column 1"),
-        ("", "Type a manifest"),
-        (MANIFEST % 500, "could never start"),
+        ("", "Enter a manifest"),
+        (MANIFEST % 500, "can never start"),
     ],
 )
 def test_a_bad_manifest_is_explained_and_kept(people: People, as_: As, text: str, word: str) -> None:
@@ -304,8 +304,8 @@ def test_a_job_asks_the_database_no_more_than_this(
 @pytest.mark.parametrize(
     ("language", "sentence"),
     [
-        ("en", "No other job of its queue gives way to it: 12 pods are not less urgent; 1 pod must never be evicted."),
-        ("zh-hans", "本队列中没有其他作业为它让出位置：12 个 Pod 的优先级并不更低；1 个 Pod 不允许被驱逐。"),
+        ("en", "No other job of its queue can be preempted: 12 pods are not less urgent; 1 pod must never be evicted."),
+        ("zh-hans", "本队列中没有可抢占的其他作业：12 个 Pod 的优先级并不更低；1 个 Pod 不允许被驱逐。"),
     ],
 )
 def test_a_job_that_waits_says_who_was_considered_and_what_spared_them(
@@ -341,8 +341,8 @@ def test_the_story_of_a_job_says_who_goes_by_whose_leave_and_who_was_spared(peop
         tell(job, evicted, actor=PLATFORM, now=clock.now())
         tell(job, events.JobUnschedulable(reasons=(full, spared)), actor=PLATFORM, now=clock.now())
     page = as_(people.alice).get(reverse("jobs:detail", args=[job.uid])).content.decode()
-    assert "main-0 must make room on n1 for another job (preempt: gang)." in page
-    assert "Its job held 100% of the cluster and holds 50% now." in page
+    assert "main-0 on n1 is evicted for another job (preempt: gang)." in page
+    assert "Its job used 100% of the cluster and uses 50% now." in page
     assert "all of the cluster is given out. No other job of its queue gives way to it: 1 pod is of a job that" in page
 
 
@@ -356,14 +356,14 @@ def test_the_page_says_which_tasks_a_task_waits_for(people, as_):
     job = people.submit("staged", tasks=tasks)
     address = reverse("jobs:detail", args=[job.uid])
     page = as_(people.alice).get(address).content.decode()
-    assert "begins when reader runs" in page
-    assert "begins when one of reader, train runs" in page
+    assert "starts when reader is running" in page
+    assert "starts when one of reader, train is running" in page
     client = as_(people.alice)
     client.cookies["django_language"] = "zh-hans"
-    assert "reader 运行后开始" in client.get(address).content.decode()
+    assert "reader 运行后启动" in client.get(address).content.decode()
     job.phase = "completed"
     job.save()
-    assert "begins when" not in as_(people.alice).get(address).content.decode()
+    assert "starts when" not in as_(people.alice).get(address).content.decode()
 
 
 def deleted(people: People, *, ran: bool) -> Job:
@@ -378,7 +378,7 @@ def test_a_deleted_job_is_found_under_deleted_with_its_story(people: People, as_
     assert "vanished" not in alice.get(reverse("jobs:list")).content.decode()
     assert "vanished" in alice.get(reverse("jobs:list"), {"deleted": "yes"}).content.decode()
     page = alice.get(reverse("jobs:detail", args=[job.uid])).content.decode()
-    assert "Its logs are kept until" in page
+    assert "Logs are kept until" in page
     assert "Delete this job?" not in page
     assert as_(people.charlie).get(reverse("jobs:detail", args=[job.uid])).status_code == 404
     assert "No deleted jobs" in as_(people.charlie).get(reverse("jobs:list"), {"deleted": "yes"}).content.decode()
@@ -397,8 +397,8 @@ def test_before_a_deletion_the_page_says_what_goes_and_what_stays(
     people.cluster.kind = kind
     people.cluster.save()
     page = as_(people.alice).get(reverse("jobs:detail", args=[job.uid])).content.decode()
-    assert ("cannot be got back" in page) == (kind == "local")
-    assert ("Its logs go too" in page) == (log_days == 0)
+    assert ("deleted permanently" in page) == (kind == "local")
+    assert ("Its logs are deleted too" in page) == (log_days == 0)
     assert "history" in page.split('data-confirm-title="Delete this job?"')[0].rsplit("data-confirm=", 1)[1]
     assert ('data-confirm-name="ended"' in page) == asks_for_name
 

@@ -63,9 +63,9 @@ def _changes(job: Job, new: PodPhase, seconds: int, exit_code: int | None = None
 def test_every_state_has_its_time_its_reason_and_how_long_it_lasted(pod: Pod) -> None:
     states = pod_context.page(pod, now=at(60))["states"]
     assert [((told.at - NOW).total_seconds(), told.state, told.sentence, told.lasted) for told in states] == [
-        (0, "waiting", "Attempt 2 is made, and waits for a place.", "4 s"),
-        (4, "waiting", "Waits for 4 CPU; all of the cluster is given out.", "6 s"),
-        (10, "admitted", "main-0 placed on n1.", "0 s"),
+        (0, "waiting", "Attempt 2 was created and is pending.", "4 s"),
+        (4, "waiting", "Waiting for 4 CPU. The cluster has none free.", "6 s"),
+        (10, "admitted", "main-0 was bound to n1.", "0 s"),
         (10, "running", "main-0 runs on n1.", "20 s"),
         (30, "failed", "main-0 failed. Exit code 139.", ""),
     ]
@@ -74,14 +74,14 @@ def test_every_state_has_its_time_its_reason_and_how_long_it_lasted(pod: Pod) ->
 def test_the_page_says_why_it_failed_and_leads_to_the_other_attempts(people: People, as_: As, pod: Pod) -> None:
     address = reverse("jobs:pod", args=[pod.job.uid, pod.pk])
     page = as_(people.bob).get(address).content.decode()
-    assert "crashed (SIGSEGV)" in page
+    assert "Segmentation fault (SIGSEGV)" in page
     assert "faulthandler" in page
-    assert "139, ended by SIGSEGV" in page
+    assert "139, stopped by SIGSEGV" in page
     assert reverse("live:evidence", args=[pod.pk]) in page
     first = Pod.objects.get(attempt=1)
     assert reverse("jobs:pod", args=[pod.job.uid, first.pk]) in page
     lost = as_(people.bob).get(reverse("jobs:pod", args=[pod.job.uid, first.pk])).content.decode()
-    assert "The machine was started anew while it ran." in lost
+    assert "The node restarted while the pod was running." in lost
 
 
 def test_a_pod_of_another_job_is_not_found_under_this_one(people: People, as_: As, pod: Pod) -> None:
@@ -109,10 +109,10 @@ def test_a_failed_job_names_a_pod_for_each_way_in_which_one_failed(people: Peopl
     client = as_(people.alice)
     page = client.get(reverse("jobs:detail", args=[pod.job.uid])).content.decode()
     assert "and 1 other ·" in page.replace("\n", " ")
-    assert page.index("more memory than it asked for") < page.index("crashed (SIGSEGV)")
+    assert page.index("exceeded its memory request") < page.index("Segmentation fault (SIGSEGV)")
     assert reverse("live:evidence", args=[Pod.objects.get(index=1).pk]) in page
     client.cookies[settings.LANGUAGE_COOKIE_NAME] = "zh-hans"
-    assert "因此被结束" in client.get(reverse("jobs:detail", args=[pod.job.uid])).content.decode()
+    assert "因此被停止" in client.get(reverse("jobs:detail", args=[pod.job.uid])).content.decode()
 
 
 def test_the_page_of_a_pod_follows_its_job_for_who_may_see_it(people: People, pod: Pod) -> None:
@@ -134,7 +134,7 @@ def test_where_the_logs_are_gone_nobody_is_told_that_the_pod_wrote_nothing(peopl
     Job.objects.filter(pk=pod.job.pk).update(phase="failed", deleted_at=NOW, cleaned_at=NOW, logs_purged_at=NOW)
     for address in (reverse("jobs:pod", args=[pod.job.uid, pod.pk]), reverse("jobs:detail", args=[pod.job.uid])):
         page = as_(people.alice).get(address).content.decode()
-        assert "Its logs are gone" in page
-        assert "crashed (SIGSEGV)" in page
+        assert "The logs were deleted" in page
+        assert "Segmentation fault (SIGSEGV)" in page
         assert reverse("live:evidence", args=[pod.pk]) not in page
         assert reverse("live:download_log", args=[pod.pk]) not in page

@@ -105,7 +105,7 @@ def test_the_page_renames_chooses_and_forgets(people: People, as_: As) -> None:
     alice.post(reverse("jobs:choose_preset", args=[preset.uid]), {"default": "yes"})
     preset.refresh_from_db()
     assert (preset.name, preset.is_default) == ("better", True)
-    assert "New jobs begin with it" in alice.get(reverse("jobs:presets")).content.decode()
+    assert "Default for new jobs" in alice.get(reverse("jobs:presets")).content.decode()
     alice.post(reverse("jobs:delete_preset", args=[preset.uid]))
     assert not Preset.objects.filter(pk=preset.pk).exists()
 

@@ -27,7 +27,7 @@ def test_it_is_on_the_row_in_the_settings_and_in_the_story(people: People) -> No
     job = change(people.submit(), 7, people.alice)
     assert (job.priority, job.spec["priority"], job.revision) == (7, 7, 2)
     (line,) = history.lines(list(Event.objects.filter(kind="JobChanged")))
-    assert (line.sentence, line.actor) == ("Changed: its priority is 7 instead of 0.", "alice")
+    assert (line.sentence, line.actor) == ("Changed: priority from 0. to 7", "alice")
 
 
 def test_the_same_again_changes_nothing(people: People) -> None:
@@ -62,7 +62,7 @@ def test_what_no_priority_is_is_refused(people: People) -> None:
 
 def test_who_looked_at_another_revision_is_told_so(people: People) -> None:
     job = change(people.submit(), 3, people.alice)
-    with pytest.raises(Refused, match="Somebody changed the job"):
+    with pytest.raises(Refused, match="The job was changed"):
         change(job, 4, people.alice, seen=1)
 
 
@@ -78,9 +78,9 @@ def test_the_page_changes_it_and_keeps_what_was_refused(people: People, as_: As)
     job, client = people.submit(), as_(people.alice)
     address = reverse("jobs:priority", args=[job.uid])
     page = client.post(address, {"priority-revision": "1", "priority-priority": "9"}, follow=True).content.decode()
-    assert "its priority is 9 instead of 0" in page
+    assert "priority from 0 to 9" in page
     page = client.post(address, {"priority-revision": "1", "priority-priority": "12"}).content.decode()
-    assert "Somebody changed the job" in page
+    assert "The job was changed" in page
     assert 'value="12"' in page
     Job.objects.update(phase="completed")
     assert "jobs:priority" not in client.get(reverse("jobs:detail", args=[job.uid])).content.decode()

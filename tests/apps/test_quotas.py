@@ -70,7 +70,7 @@ def debugging(name: str) -> JobSpec:
     [
         (
             "tenant",
-            "Lab may have 1 debugging sessions and has 1; 1 more is too many. End one, or ask a platform admin.",
+            "Lab has 1 of 1 debugging sessions. 1 more would exceed the quota. Stop one, or ask a platform admin.",
         ),
         (
             "each",

@@ -32,10 +32,10 @@ def problems(people: People, *tasks: dict[str, object], **more: object) -> list[
 
 def test_what_could_never_start_is_refused_at_its_field_with_figures(people: People) -> None:
     bound(people, "tenant", resources={"cpu": "2"})
-    together = "The job needs at least 3 of cpu together; Lab may use 2 at once. Ask a platform admin for more."
+    together = "The job needs at least 3 of cpu in total. The quota of Lab is 2. Ask a platform admin for more."
     assert problems(people, task(3)) == [("tasks.0.replicas", together)]
     assert problems(people, task(1), task(2, "more")) == [("tasks", together)]
-    one = "One replica asks for 3 of cpu; Lab may use 2 at once. Ask a platform admin for more."
+    one = "One replica requests 3 of cpu. The quota of Lab is 2. Ask a platform admin for more."
     assert problems(people, task(2, cpu="3"))[-1] == ("tasks.0.resources.cpu", one)
     assert people.submit("elastic", tasks=[task(3)], min_available=2).pk
 

@@ -68,9 +68,9 @@ def test_both_sides_hold_the_same_receipt(people: People, giver: Job) -> None:
     taker = people.submit("taker")
     make_room(giver, taker, placed(giver, 0, ran=60), placed(giver, 1, ran=30))
     (given,), (gained,) = receipts.given(giver), receipts.gained(taker)
-    assert given.sentence == "2 pods made room on n1 for job taker."
-    assert gained.sentence == "2 pods of job giver made room for it on n1."
-    assert given.rule == gained.rule == "A queue took back its share (reclaim, by leave of gang)"
+    assert given.sentence == "2 pods on n1 were evicted for job taker."
+    assert gained.sentence == "2 pods of job giver on n1 were evicted for this job."
+    assert given.rule == gained.rule == "A queue took back its share (reclaim, allowed by gang)"
     assert given.pods == gained.pods == ("main-0", "main-1")
     assert given.held == gained.held
     assert given.held.quantities() == {"cpu": "2", "nvidia.com/gpu": "4"}
@@ -83,7 +83,7 @@ def test_what_was_lost_is_counted_since_the_start(people: People, giver: Job) ->
     (given,) = receipts.given(giver)
     assert given.lost_seconds == pytest.approx(60, abs=1)
     assert given.lost_gpu_seconds == pytest.approx(2 * 60 + 2 * 30, abs=4)
-    assert given.lost.startswith("Up to 1 min 0 s of work since their start, 3 min")
+    assert given.lost.startswith("Up to 1 min 0 s of work since the start, 3 min")
 
 
 def test_where_it_stands_now(people: People, giver: Job) -> None:
@@ -91,13 +91,13 @@ def test_where_it_stands_now(people: People, giver: Job) -> None:
     Job.objects.filter(name="before").update(priority=9)
     make_room(giver, people.submit("taker"), placed(giver, 0, ran=60), placed(giver, 1, ran=30))
     given = receipts.given(giver)
-    assert given[0].now == "2 of 2 have no place now."
-    wait = "Of the jobs of queue default that wait, 1 is of higher priority or came before it."
+    assert given[0].now == "2 of 2 are pending now."
+    wait = "1 pending job of queue default had higher priority or came first."
     assert receipts.standing(giver, given) == wait
     for index in (0, 1):
         placed(giver, index, ran=0, attempt=2)
     given = receipts.given(giver)
-    assert given[0].now == "All of them have places again."
+    assert given[0].now == "All of them are running again."
     assert receipts.standing(giver, given) == ""
 
 
@@ -107,8 +107,8 @@ def test_what_is_another_tenants_has_no_name(people: People, giver: Job) -> None
     theirs = services.submit(spec=spec, tenant=people.other, user=people.charlie, now=clock.now())
     make_room(giver, theirs, placed(giver, 0, ran=60))
     (given,), (gained,) = receipts.given(giver), receipts.gained(theirs)
-    assert given.sentence == "1 pod made room on n1 for a job of another tenant."
-    assert gained.sentence == "1 pod of another tenant's job made room for it on n1."
+    assert given.sentence == "1 pod on n1 was evicted for a job of another tenant."
+    assert gained.sentence == "1 pod of another tenant on n1 was evicted for this job."
     assert (gained.pods, gained.other_uid, gained.lost, dict(gained.held)) == ((), "", "", {})
     assert given.other_uid == ""
 
@@ -116,8 +116,8 @@ def test_what_is_another_tenants_has_no_name(people: People, giver: Job) -> None
 def test_who_leaves_for_nobody_is_told_so(giver: Job) -> None:
     make_room(giver, None, placed(giver, 0, ran=1), action="shuffle")
     (given,) = receipts.given(giver)
-    assert given.sentence == "1 pod had to leave n1."
-    assert given.rule.startswith("The policy moves pods to other nodes")
+    assert given.sentence == "1 pod was evicted from n1."
+    assert given.rule.startswith("Rescheduling by the policy")
 
 
 def test_both_pages_and_programs_show_it(people: People, as_: As, giver: Job) -> None:
@@ -125,8 +125,8 @@ def test_both_pages_and_programs_show_it(people: People, as_: As, giver: Job) ->
     make_room(giver, taker, placed(giver, 0, ran=60))
     pages = [client.get(reverse("jobs:detail", args=[job.uid])).content.decode() for job in (giver, taker)]
     assert all('id="job-receipts-card"' in page for page in pages)
-    assert "1 pod made room on n1 for job taker." in pages[0]
-    assert pages[1].count("1 pod of job giver made room for it on n1.") == 2  # the card, and the story
+    assert "1 pod on n1 was evicted for job taker." in pages[0]
+    assert pages[1].count("1 pod of job giver on n1 was evicted for this job.") == 2  # the card, and the story
     told = client.get(reverse("api:v1:job_receipts", args=[taker.uid])).json()
     assert (told["given"], told["gained"][0]["other"], told["gained"][0]["held"]["cpu"]) == ([], "giver", "1")
     hers = client.get(reverse("api:v1:job_receipts", args=[giver.uid])).json()

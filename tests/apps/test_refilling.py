@@ -184,7 +184,7 @@ def test_a_preset_fills_what_it_says_and_leaves_what_was_typed(people: People, a
     assert [sent[f"files-{number}-name"] for number in (0, 1)] == ["big.py", "mine.py"]
     assert json.loads(sent["rest"])["annotations"] == {"a": "large"}
     assert page.context["filling"].words == (
-        "Filled in from “large”: At most so many restarts, annotations, plugins and their arguments, Replicas, "
+        "Filled in from “large”: Maximum restarts, annotations, plugins and their arguments, Replicas, "
         "Command, CPU, Memory, node labels, big.py. All else is as you typed it."
     )
     back = sent_by(alice.post(reverse("jobs:submit"), sent | {"do": "undo"}))

@@ -115,7 +115,7 @@ def test_the_numbers_are_the_newest_ones(job: Job) -> None:
     happened(job, (0, waits(FULL)))
     job.waiting = [MORE]
     (cell,) = ribbon.of(job, selectors.course(job), now=at(65)).cells
-    assert cell.words == "1 min 5 s: Waits for 8 CPU; all of the cluster is given out."
+    assert cell.words == "1 min 5 s: Waiting for 8 CPU. The cluster has none free."
     assert ribbon.of(job, selectors.course(job), now=at(65)).sentence == cell.sentence
 
 
@@ -124,7 +124,7 @@ def test_a_job_that_is_over_waits_for_nothing(job: Job) -> None:
     job.phase = "completed"
     found = ribbon.of(job, selectors.course(job), now=at(9000))
     assert [cell.kind for cell in found.cells] == ["capacity", "running"]
-    assert found.sentence == "It waited 1 min 30 s in all, and waits for nothing now."
+    assert found.sentence == "Pending for 1 min 30 s in total. Not pending now."
 
 
 @pytest.mark.parametrize("changes", [30, 200, 1000])

@@ -62,7 +62,7 @@ def test_in_english_a_fact_is_told_as_it_was_written_and_in_chinese_otherwise(co
 
 def test_several_facts_are_several_sentences() -> None:
     said = FactMessage(fact("restart_asked"), fact("all_stopped"))
-    assert said == "A person asked for a restart. All pods have stopped."
+    assert said == "A person requested a restart. All pods have stopped."
     assert messages.told(facts_in(said), said) == said
 
 
@@ -76,7 +76,7 @@ def test_a_job_and_its_events_keep_the_facts_and_pages_tell_them(people: People,
     services.command(job, LifecycleAction.ABORT_JOB, user=people.alice, now=clock.now())
     job.refresh_from_db()
     assert (job.message, job.said) == (
-        "All pods have stopped; the job can be resumed.",
+        "All pods have stopped. You can resume the job.",
         [{"code": "can_be_resumed"}],
     )
     event = Event.objects.filter(kind="JobPhaseChanged").latest("id")
@@ -87,7 +87,7 @@ def test_a_job_and_its_events_keep_the_facts_and_pages_tell_them(people: People,
     client.cookies[settings.LANGUAGE_COOKIE_NAME] = "zh-hans"
     page = client.get(address).content.decode()
     assert job.message not in page
-    assert "作业可以恢复运行" in page
+    assert "可以恢复运行作业" in page
 
 
 def test_rows_from_before_there_were_facts_are_still_told(people: People, as_: As) -> None:

@@ -35,7 +35,7 @@ def test_a_job_gets_the_size_that_was_typed(people: People, as_: As, job: Job) -
     page = alice.post(reverse("jobs:scale", args=[job.uid]), typed(**{"replicas-1": "4"}), follow=True).content.decode()
     job.refresh_from_db()
     assert [task["replicas"] for task in job.spec["tasks"] if "replicas" in task] == [4]
-    assert "worker has 4 replicas instead of 2" in page
+    assert "replicas of worker from 2 to 4" in page
     assert "pods that run keep TF_CONFIG" in page
 
 
@@ -46,7 +46,7 @@ def test_a_job_gets_the_size_that_was_typed(people: People, as_: As, job: Job) -
         ({"replicas-1": "-1"}, "id_size-replicas-1", "greater than or equal to 0"),
         ({"replicas-0": "x"}, "id_size-replicas-0", "whole number"),
         ({"min_available": "9"}, "id_size-min_available", "The tasks have 3 replicas together"),
-        ({"replicas-1": "9", "least-1": "9"}, "", "could never start"),
+        ({"replicas-1": "9", "least-1": "9"}, "", "can never start"),
     ],
 )
 def test_a_refusal_stands_at_its_field_and_keeps_what_was_typed(
@@ -63,7 +63,7 @@ def test_who_looked_too_long_ago_sees_what_is_so_and_can_send_again(people: Peop
     alice, where = as_(people.alice), reverse("jobs:scale", args=[job.uid])
     alice.post(where, typed(**{"replicas-1": "3"}))
     page = alice.post(where, typed(**{"replicas-1": "4"})).content.decode()
-    assert "Somebody changed the job since you looked" in page
+    assert "The job was changed by another person" in page
     assert 'name="size-revision" value="2"' in page
     assert 'name="size-replicas-1" value="4"' in page
 
@@ -74,4 +74,4 @@ def test_a_job_that_is_over_or_of_others_offers_no_form(people: People, as_: As,
     Job.objects.update(phase="completed")
     assert "size-revision" not in as_(people.alice).get(where).content.decode()
     page = as_(people.alice).post(reverse("jobs:scale", args=[job.uid]), typed()).content.decode()
-    assert "The job is over" in page
+    assert "The job has finished" in page

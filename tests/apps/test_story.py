@@ -43,12 +43,12 @@ def test_what_became_of_a_pod(facts: dict[str, Any], state: str, sentence: str) 
 
 def test_a_pod_that_ends_because_it_was_asked_to_did_not_fail() -> None:
     facts = pod("failed", reason="Stopped", message="preempt", exit_code=143)
-    assert told("PodPhaseChanged", **facts) == ("stopped", "worker-7 has ended, as it was asked to.")
+    assert told("PodPhaseChanged", **facts) == ("stopped", "worker-7 stopped on request.")
 
 
 def test_a_tag_is_told() -> None:
     assert told("JobTagged", tag="odd") == ("neutral", "Tagged “odd”.")
-    assert told("JobTagged", tag="odd", is_on=False) == ("neutral", "The tag “odd” was taken off.")
+    assert told("JobTagged", tag="odd", is_on=False) == ("neutral", "Tag “odd” removed.")
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_a_tag_is_told() -> None:
         (
             "OOMKilled",
             "x",
-            "worker-7 failed. Exit code 3. It took more memory than it asked for, and was ended for that.",
+            "worker-7 failed. Exit code 3. The pod exceeded its memory request and was stopped.",
         ),
         (
             "CommandNotFound",
@@ -74,8 +74,8 @@ def test_what_the_exit_code_says_already_is_not_said_twice(reason: str, message:
 
 @pytest.mark.parametrize(
     ("reason", "words"),
-    [("AbortRequested", "the job is aborted"), ("MadeUp", "MadeUp"), ("Restarting", "the job restarts")],
+    [("AbortRequested", "the job was aborted"), ("MadeUp", "MadeUp"), ("Restarting", "the job restarts")],
 )
 def test_why_a_pod_is_asked_to_stop_is_told_in_words(reason: str, words: str) -> None:
     facts = {"task": "worker", "index": 7, "attempt": 1, "reason": reason, "message": ""}
-    assert told("PodStopRequested", **facts) == ("stopped", f"worker-7 is asked to stop ({words}).")
+    assert told("PodStopRequested", **facts) == ("stopped", f"worker-7 is stopping ({words}).")

@@ -302,7 +302,7 @@ def test_a_sweep_goes_to_yaml_and_back_and_is_submitted_from_there(people: Peopl
         ({"sweep-parameters": "lr = 1"}, "tasks-0-command", "There is no parameter"),
         ({"tasks-0-command": "train {{lr}}"}, "sweep-parameters", "No command and no variable contains"),
         ({"sweep-how": "random"}, "sweep-count", "must be given"),
-        ({"tasks-0-cpu": "100"}, "tasks-0-cpu", "the largest node has"),
+        ({"tasks-0-cpu": "100"}, "tasks-0-cpu", "The largest node has"),
         ({"name": "a" * 50}, "name", "40"),
         ({"secrets": "token: one"}, "secrets", "one by one"),
     ],

@@ -46,7 +46,7 @@ def _nothing_is_kept() -> Iterator[None]:
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"tasks-0-replicas": "2"}, ["It would start now", "2 pods on n1"]),
+        ({"tasks-0-replicas": "2"}, ["Would start now", "2 pods on n1"]),
         ({}, ["It cannot start as things are", "worker with 4 pods in place of 6", "worker.replicas=4"]),
         ({"tasks-0-replicas": ""}, ["once the fields are right"]),
     ],
@@ -63,9 +63,9 @@ def test_the_form_is_told_what_would_be(people: People, as_: As, changes: dict[s
     ("text", "says"),
     [
         (MANIFEST, "worker with 4 pods in place of 6"),
-        (MANIFEST.replace("replicas: 6", "replicas: 1"), "It would start now"),
+        (MANIFEST.replace("replicas: 6", "replicas: 1"), "Would start now"),
         ("kind: [", "not"),
-        (MANIFEST.replace("default", "theirs"), "has no queue called"),
+        (MANIFEST.replace("default", "theirs"), "cannot use a queue"),
     ],
 )
 def test_the_manifest_is_told_what_would_be(people: People, as_: As, text: str, says: str) -> None:
@@ -112,7 +112,7 @@ def test_a_waiting_job_is_told_what_would_help_and_takes_it(people: People, as_:
     assert "Its place in the line of its queue: 1 of 1." in told
     assert "too little is known" in told
     assert 'value="main.replicas=2"' in told
-    assert "Change it so" not in as_(people.bob).get(reverse("job_unblock", args=[job.uid])).content.decode()
+    assert "Apply change" not in as_(people.bob).get(reverse("job_unblock", args=[job.uid])).content.decode()
     answer = client.post(reverse("job_ease", args=[job.uid]), {"change": "main.replicas=2", "revision": "1"})
     assert answer.status_code == 302
     assert Job.objects.get(pk=job.pk).replicas == 2
@@ -135,7 +135,7 @@ def test_what_would_help_is_told_later_where_there_was_no_time_for_it(
     draft, client = FORM | {"tasks-0-replicas": "3"}, as_(people.alice)
     box = client.post(reverse("jobs_what_if"), draft).content.decode()
     (later,) = re.findall(r'hx-post="([^"]+)"', box)
-    assert "No smaller form" not in box
+    assert "No smaller variant" not in box
     assert "data-take" not in box
     told = client.post(later, draft).content.decode()
     assert "too little is known" in told

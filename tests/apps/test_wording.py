@@ -24,18 +24,18 @@ def reason(code: str, cause: str = "quota", **more: Any) -> str:
 @pytest.mark.parametrize(
     ("code", "cause", "sentence"),
     [
-        ("queue_is_full", "quota", "It needs 4 CPU, and its queue may hold only 1 CPU more."),
-        ("parent_queue_is_full", "quota", "It needs 4 CPU, and a queue above its own may hold only 1 CPU more."),
-        ("queue_share_used", "quota", "Waits for its queue's share: it needs 4 CPU, and 1 CPU is left."),
-        ("queue_overused", "quota", "Its queue holds all of its share already; it needs 4 CPU."),
-        ("queue_tree_cycle", "quota", "The queues above its own form a circle; the queue needs another parent."),
-        ("queue_parent_missing", "quota", "A queue above its own does not exist; the queue needs another parent."),
-        ("queue_has_children", "quota", "Its queue has queues below it, and jobs start only in the lowest ones."),
-        ("namespace_quota", "quota", "Its tenant's quota leaves 1 CPU, and it needs 4 CPU."),
-        ("cluster_is_full", "capacity", "Waits for 4 CPU; all of the cluster is given out."),
-        ("no_node_fits", "capacity", "Waits for 4 CPU; 1 CPU is free."),
-        ("plugin_failed", "policy", "“p” in the scheduling policy failed; nothing starts until that is repaired."),
-        ("not_enough_pods", "gang", "It has fewer pods than it needs to start: 2 are missing."),
+        ("queue_is_full", "quota", "Waiting for 4 CPU. The limit of its queue leaves 1 CPU."),
+        ("parent_queue_is_full", "quota", "Waiting for 4 CPU. The limit of a parent queue leaves 1 CPU."),
+        ("queue_share_used", "quota", "Waiting for 4 CPU. The queue has 1 CPU of its share left."),
+        ("queue_overused", "quota", "Waiting for 4 CPU. The queue uses all of its share."),
+        ("queue_tree_cycle", "quota", "The parent queues form a cycle. Change the parent of the queue."),
+        ("queue_parent_missing", "quota", "A parent queue does not exist. Change the parent of the queue."),
+        ("queue_has_children", "quota", "The queue has child queues. Jobs start only in leaf queues."),
+        ("namespace_quota", "quota", "Waiting for 4 CPU. The quota of its tenant leaves 1 CPU."),
+        ("cluster_is_full", "capacity", "Waiting for 4 CPU. The cluster has none free."),
+        ("no_node_fits", "capacity", "Waiting for 4 CPU. 1 CPU is free."),
+        ("plugin_failed", "policy", "Plugin “p” of the scheduling policy failed. No pod starts until it is fixed."),
+        ("not_enough_pods", "gang", "The job has fewer pods than its minimum: 2 are missing."),
     ],
 )
 def test_a_reason_says_what_is_needed_and_what_there_is(code: str, cause: str, sentence: str) -> None:
@@ -44,25 +44,25 @@ def test_a_reason_says_what_is_needed_and_what_there_is(code: str, cause: str, s
 
 def test_a_quota_is_told_with_its_figures() -> None:
     figures = {"need": {"nvidia.com/gpu": "4"}, "used": {"nvidia.com/gpu": "6"}, "most": {"nvidia.com/gpu": "8"}}
-    told = "It needs 4 GPU, and its tenant uses 6 of 8 GPU that it may use at once."
+    told = "Waiting for 4 GPU. Its tenant uses its whole quota of 6 of 8 GPU."
     assert reason("tenant_quota", **figures) == told
     nothing = {"need": {"cpu": "1"}, "used": {}, "most": {}}
-    told = "It needs 1 CPU, and its owner uses 0 of 0 CPU that they may use at once in this tenant."
+    told = "Waiting for 1 CPU. Its owner uses their whole quota of 0 of 0 CPU in this tenant."
     assert reason("member_quota", **nothing) == told
 
 
 def test_more_than_a_cluster_has_is_not_said_to_be_given_out() -> None:
-    told = "It needs 4 CPU, which is more than the cluster has. It can never start as things are."
+    told = "Needs 4 CPU. The cluster is smaller than that. The job can never start with its current settings."
     assert reason("cluster_is_full", "capacity", ever=False) == told
 
 
 def test_a_share_of_which_nothing_is_known_is_not_said_to_be_a_dash() -> None:
-    assert reason("queue_share_used", have={}) == "Waits for its queue's share: it needs 4 CPU."
+    assert reason("queue_share_used", have={}) == "Waiting for 4 CPU. The queue has used its share."
 
 
 def test_nodes_are_counted_by_what_they_lack() -> None:
     assert reason("no_domain_fits", "capacity", nodes={"insufficient cpu": 3}) == (
-        "Its pods must be close together; no group of nodes has room for all of them (3 nodes: not enough CPU)."
+        "Its pods must be close together. No node group has room for all of them (3 nodes: not enough CPU)."
     )
 
 
@@ -79,7 +79,7 @@ def test_every_refusal_of_the_engine_has_its_words() -> None:
         ("insufficient nvidia.com/gpu", "not enough GPU"),
         ("insufficient memory", "not enough memory"),
         ("insufficient example.com/fpga", "not enough example.com/fpga"),
-        ("taint spot", "taint spot, which it does not tolerate"),
+        ("taint spot", "untolerated taint spot"),
         ("cpu usage is too high", "too busy: CPU"),
         ("the extender says no", "the extender says no"),
     ],
@@ -89,7 +89,7 @@ def test_a_refusal_of_nodes_is_told_in_words(refusal: str, words: str) -> None:
 
 
 def test_what_can_never_be_is_said() -> None:
-    assert reason("not_valid", "policy", ever=False).endswith(" It can never start as things are.")
+    assert reason("not_valid", "policy", ever=False).endswith(" The job can never start with its current settings.")
 
 
 def test_every_code_of_the_engine_has_a_sentence() -> None:
@@ -129,26 +129,26 @@ def considered(**facts: object) -> dict[str, object]:
 @pytest.mark.parametrize(
     ("code", "facts", "sentence"),
     [
-        ("nobody_preempted", {}, "No other job of its queue has a pod that could give way to it."),
-        ("nobody_reclaimed", {}, "No other queue has a pod that could give way to it."),
+        ("nobody_preempted", {}, "No other job of its queue has a pod to preempt."),
+        ("nobody_reclaimed", {}, "No other queue has a pod to reclaim."),
         (
             "nobody_preempted",
             {"spared": {"gang": 3, "priority": 12}, "too_little": 1},
-            "No other job of its queue gives way to it: 12 pods are not less urgent; 3 pods are of jobs that are no"
-            " larger than their minimum; 1 pod would leave too little room.",
+            "No other job of its queue gives way to it: 12 pods are not less urgent; 3 pods belong to jobs at "
+            "their minimum; 1 pod would leave too little room.",
         ),
         (
             "nobody_reclaimed",
             {"spared": {"proportion": 2}, "in_vain": 4, "barred": {"queue_not_reclaimable": 1}, "of_nodes": 90},
-            "No other queue gives anything back for it: 2 pods are of queues that hold no more than they deserve;"
-            " 4 pods could go, and still the job could not start; 1 pod is of a queue that gives nothing back;"
-            " only 2 of 90 nodes were looked at.",
+            "No other queue gives anything back for it: 2 pods belong to queues within their deserved share; 4 "
+            "pods could go, and still the job could not start; 1 pod is of a queue that gives nothing back; "
+            "only 2 of 90 nodes were checked.",
         ),
         (
             "nobody_preempted",
             {"spared": {"mine": 1, "": 2}},
-            "No other job of its queue gives way to it: nothing in the scheduling policy lets 2 pods go; “mine” keeps 1"
-            " pod.",
+            "No other job of its queue can be preempted: nothing in the scheduling policy lets 2 pods go; "
+            "“mine” keeps 1 pod.",
         ),
     ],
 )
@@ -159,9 +159,9 @@ def test_who_was_considered_and_what_spared_them_is_said(code: str, facts: dict[
 @pytest.mark.parametrize(
     ("code", "sentence"),
     [
-        ("never_evicts", "2 of its pods never evict others."),
-        ("queue_takes_nothing", "Its queue takes nothing back from others: it would hold more than it deserves."),
-        ("victims_not_counted", "Nobody gives way to it; who could was counted only for the jobs before it."),
+        ("never_evicts", "2 of its pods never evict other pods."),
+        ("queue_takes_nothing", "Its queue cannot reclaim from others. It would exceed its deserved share."),
+        ("victims_not_counted", "No pod can be evicted for it. Candidates were counted only for the jobs before it."),
     ],
 )
 def test_why_nobody_was_even_looked_for_is_said(code: str, sentence: str) -> None:
@@ -186,15 +186,15 @@ GREW = {"before": 0.0, "after": 0.5}
         ([], ""),
         (
             [{"of": "queue", "giver": {"before": 2.0, "after": 1.2}, "taker": GREW}],
-            "Its queue held 200% of what it deserves and holds 120% now; the other queue 0%, and 50% now.",
+            "Its queue used 200% of its deserved share and uses 120% now. The other queue went from 0% to 50%.",
         ),
-        ([{"of": "queue", "giver": HALVED}], "Its queue held 100% of what it deserves and holds 50% now."),
+        ([{"of": "queue", "giver": HALVED}], "Its queue used 100% of its deserved share and uses 50% now."),
         (
             [
                 {"of": "queue", "giver": {"before": 1.0, "after": 1.0}, "taker": {"before": 1.0, "after": 1.0}},
                 {"of": "job", "giver": HALVED, "taker": GREW},
             ],
-            "Its job held 100% of the cluster and holds 50% now; the other job 0%, and 50% now.",
+            "Its job used 100% of the cluster and uses 50% now. The other job went from 0% to 50%.",
         ),
     ],
 )

@@ -47,7 +47,7 @@ def test_a_job_through_its_life(console, manifest):
     console("abort", "again")
     console("watch", "again")
     deleted = console("delete", row["uid"])
-    assert (deleted.exit_code, "logs are kept until" in deleted.output) == (0, True)
+    assert (deleted.exit_code, "Logs are kept until" in deleted.output) == (0, True)
     left = console("jobs").output
     assert "again" in left
     assert "talk" not in left
@@ -187,8 +187,8 @@ def test_what_became_of_a_pod_is_shown_attempt_by_attempt(console, manifest):
     console("submit", path, "--watch")
     shown = console("pod", "talk").output
     assert shown.count("main-0, attempt") == 2
-    assert shown.count("137, ended by SIGKILL") == 2
-    assert "Ask for more memory" in shown
+    assert shown.count("137, stopped by SIGKILL") == 2
+    assert "Request more memory" in shown
     told = json.loads(console("pod", "talk", "--task", "main", "--json").output)
     assert [attempt["attempt"] for attempt in told] == [1, 2]
     absent = console("pod", "talk", "--index", "7")

@@ -31,10 +31,10 @@ def test_one_is_made_submitted_to_and_deleted(console, manifest):
     assert "at least two clusters" in console("span", "set", "both", "--queue", "far").output
     assert "anywhere" in console("spans").output
     told = console("what-if", manifest("talk"), "--queue", "both").output
-    assert "simulated (default): It would start now." in told
+    assert "simulated (default): Would start now." in told
     assert "Submitted talk" in console("submit", manifest("talk"), "--queue", "both").output
     shown = console("job", "talk").output
     assert "Sent by both" in shown
-    assert "simulated: It would start now." in shown
+    assert "simulated: Would start now." in shown
     assert json.loads(console("job", "talk", "--json").output)["placement"]["span"] == "both"
     assert "both is deleted." in console("span", "delete", "both").output

@@ -40,32 +40,30 @@ ENDINGS = {
     "crashes": Ending(
         "ulimit -c 0; exec python -c 'import ctypes; ctypes.string_at(0)'",
         "failed 139 SIGSEGV",
-        "139, ended by SIGSEGV",
-        "touched memory that is not its own",
+        "139, stopped by SIGSEGV",
+        "Segmentation fault",
         "failed with exit code 139.",
     ),
     "outgrows": Ending(
         "exec python -c 'import resource as r; r.setrlimit(r.RLIMIT_AS, (2**28, 2**28)); bytearray(2**30)'",
         "failed 1 Error",
         "1",
-        "ended with exit code 1",
+        "failed with exit code 1",
         "failed with exit code 1.",
     ),
     "childkilled": Ending(
         "sh -c 'kill -KILL $$'; exit $?",
         "failed 137 Error",
-        "137, ended by SIGKILL",
+        "137, stopped by SIGKILL",
         "was killed (SIGKILL)",
         "failed with exit code 137.",
     ),
     "killed": Ending(
-        "", "failed 137 SIGKILL", "137, ended by SIGKILL", "was killed (SIGKILL)", "failed with exit code 137."
+        "", "failed 137 SIGKILL", "137, stopped by SIGKILL", "was killed (SIGKILL)", "failed with exit code 137."
     ),
-    "lost": Ending("", "lost None ShimDied", "–", "process that watches over it was killed", "was lost."),
-    "deaf": Ending("while :; do sleep 0.1; done", "failed 137 Stopped", "137, ended by SIGKILL"),
-    "orphaned": Ending(
-        "while :; do sleep 0.1; done", "lost None ShimDied", "–", "process that watches over it was killed"
-    ),
+    "lost": Ending("", "lost None ShimDied", "–", "supervising process was killed", "was lost."),
+    "deaf": Ending("while :; do sleep 0.1; done", "failed 137 Stopped", "137, stopped by SIGKILL"),
+    "orphaned": Ending("while :; do sleep 0.1; done", "lost None ShimDied", "–", "supervising process was killed"),
 }
 """The deaf ones do not end when they are asked to; the orphaned ones lose their shim just then."""
 FAILURES = ("exits", "crashes", "outgrows", "childkilled", "killed")
@@ -154,7 +152,7 @@ class Cell:
     def words_of_job(self) -> str:
         """A sentence that must be said of it at some time."""
         if self.ending == "lost" and not self.is_answered:
-            return "1 pod waits for a place; fewer than 3 are at work."
+            return "1 pod is pending. Fewer than 3 are running."
         return f"work-1 {self.how.job_words}" if self.how.job_words else ""
 
     def phases(self) -> list[str]:

@@ -27,7 +27,7 @@ def test_what_runs_ends_and_what_waits_stays_out_until_it_is_open_again(world: W
     for _ in range(3):
         controllers.reconcile(world.cluster)
     assert phase(waits) == "pending"
-    assert labels.reason(Job.objects.get(pk=waits.pk).waiting[0]).startswith("Its queue is being drained")
+    assert labels.reason(Job.objects.get(pk=waits.pk).waiting[0]).startswith("The queue is draining")
     queues.set_state(world.queue, "open", by=world.alice, actor=PLATFORM, now=clock.now())
     world.turn_until(lambda: phase(waits) == "completed")
     told = Event.objects.filter(subject=f"queue:{world.queue.pk}").order_by("id").values_list("kind", flat=True)

@@ -193,5 +193,5 @@ def _read_pods(cell: Cell, pods: list[Pod]) -> None:
 def _read_log(cell: Cell, log: str) -> None:
     """The log of the pod that ended."""
     seen = failures.seen_in(log)
-    assert (seen.cause if seen else "") == ("It asked for more memory than it could get." * (cell.ending == "outgrows"))
+    assert (seen.cause if seen else "") == ("The program could not allocate memory." * (cell.ending == "outgrows"))
     assert ("heard" in log) == (cell.ending == "deaf"), cell.name

@@ -160,7 +160,7 @@ def test_v6_a_second_job_in_the_same_queue_preempts_the_elastic_pods(gpus: Gpus)
     told = Event.objects.filter(subject=f"job:{first.uid}", kind="PodEvicted")
     assert {event.payload["for_name"] for event in told} == {"job1-2"}
     assert {tuple(event.payload["plugins"]) for event in told} == {("drf",)}
-    assert all("must make room" in line.sentence for line in history.lines(list(told)))
+    assert all("is evicted" in line.sentence for line in history.lines(list(told)))
 
 
 def test_v6_a_job_in_another_queue_reclaims_the_elastic_pods(gpus: Gpus) -> None:
@@ -179,7 +179,7 @@ def test_v6_a_job_in_another_queue_reclaims_the_elastic_pods(gpus: Gpus) -> None
     assert shares["taker"] == {"before": 0.0, "after": 1.0}
     (given,), (gained,) = receipts.given(first), receipts.gained(second)
     assert (given.count, given.other, gained.count, gained.other) == (5, "job2-1", 5, "job1-1")
-    assert given.now == "5 of 5 have no place now."
+    assert given.now == "5 of 5 are pending now."
 
 
 def test_v6_what_would_cut_into_a_minimum_is_not_let_in(gpus: Gpus) -> None:
@@ -212,7 +212,7 @@ def test_a_job_that_must_not_be_evicted_is_not(gpus: Gpus) -> None:
     second.refresh_from_db()
     (reason,) = (reason for reason in second.waiting if reason["code"] == "nobody_preempted")
     assert reason["victims"]["barred"] == {"not_preemptable": 4}
-    assert "4 pods must never be evicted" in labels.reason(reason)
+    assert "4 pods are not preemptible" in labels.reason(reason)
 
 
 def test_an_eviction_sets_off_the_policy_of_the_job(gpus: Gpus) -> None:

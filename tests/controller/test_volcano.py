@@ -361,7 +361,7 @@ def test_the_page_says_what_cannot_be_asked_of_volcano_and_shows_no_way_to_it(le
     until(led, job, JobPhase.RUNNING)
     client.force_login(led.alice, backend="django.contrib.auth.backends.ModelBackend")
     page = client.get(reverse("jobs:detail", args=[job.uid])).content.decode()
-    assert "It goes by the PriorityClass that the job names" in page
+    assert "uses its PriorityClass" in page
     assert reverse("jobs:priority", args=[job.uid]) not in page
     assert escape("at number 1 (max_retry) the job fails") in page
     assert 'value="RestartJob"' not in page
@@ -394,7 +394,7 @@ def test_how_many_partitions_a_task_has_is_not_changed_there(led) -> None:
     task = {"name": "main", "command": ["x"], "replicas": 2, "partition_size": 1, "resources": {"cpu": "1"}}
     spec = JobSpec.parse({"name": "one", "tasks": [task]})
     job = services.submit(spec=spec, tenant=led.tenant, user=led.alice, now=clock.now())
-    with pytest.raises(Refused, match="how many partitions"):
+    with pytest.raises(Refused, match="cannot change the partitions"):
         resize(led, job, TaskScale(replicas=3))
 
 

@@ -19,15 +19,15 @@ def test_both_sides_of_a_preemption_hold_a_receipt(hekla: Running, page: Page) -
 
     page.goto(giver)
     receipts = page.locator("#job-receipts")
-    expect(receipts).to_contain_text("5 pods made room")
-    receipts.get_by_text("Receipt", exact=True).first.click()
-    expect(receipts).to_contain_text("A job of the same queue went first")
-    expect(receipts).to_contain_text("of work since their start")
+    expect(receipts).to_contain_text("5 pods")
+    receipts.get_by_text("Eviction record", exact=True).first.click()
+    expect(receipts).to_contain_text("Preemption within the queue")
+    expect(receipts).to_contain_text("of work since the start")
 
-    receipts.get_by_role("link", name=re.compile("made room")).first.click()
+    receipts.get_by_role("link", name=re.compile("evicted for")).first.click()
     page.wait_for_url(f"**{taker}")
-    expect(page.locator("#job-receipts")).to_contain_text("made room for it")
-    expect(page.locator("#job-timeline")).to_contain_text("made room for it")
+    expect(page.locator("#job-receipts")).to_contain_text("evicted for this job")
+    expect(page.locator("#job-timeline")).to_contain_text("evicted for this job")
 
     cell = page.locator("#job-ribbon rect").first
     cell.focus()

@@ -19,7 +19,7 @@ def test_what_was_typed_goes_from_the_form_to_yaml_and_back_and_runs(page: Page)
     text.fill(text.input_value().replace("spec:\n", "spec:\n  minSuccess: 1\n", 1))
     page.get_by_role("button", name="Form", exact=True).click()
     expect(page.get_by_label("Command")).to_have_value("sh -c 'echo one\necho two'")
-    expect(page.get_by_label("About this job")).to_contain_text("successes that are enough")
+    expect(page.get_by_label("About this job")).to_contain_text("minimum successes")
     page.get_by_label("Name", exact=True).press("Enter")
     page.wait_for_url(re.compile("/jobs/[0-9a-f-]{36}/"))
     expect(page.locator("#job-head")).to_contain_text("Completed", timeout=60_000)
@@ -41,7 +41,7 @@ def test_controls_beside_one_another_stand_on_one_line(page: Page, kind: str, wi
 
 
 def keep_as_preset(page: Page, name: str) -> None:
-    page.get_by_text("Keep this job as a preset").click()
+    page.get_by_text("Save as preset").click()
     page.locator("#id_preset-name").fill(name)
     page.get_by_role("button", name="Keep", exact=True).click()
 
@@ -60,7 +60,7 @@ def test_a_job_is_kept_as_a_preset_and_begun_with(page: Page) -> None:
     page.goto("/jobs/presets/")
     page.get_by_role("button", name="Delete my echo").click()
     page.locator("dialog[open]").get_by_role("button", name="Delete").click()
-    expect(page.get_by_text("is forgotten")).to_be_visible()
+    expect(page.get_by_text("Deleted preset")).to_be_visible()
 
 
 def test_a_job_is_published_filled_in_and_begun(page: Page) -> None:
@@ -72,7 +72,7 @@ def test_a_job_is_published_filled_in_and_begun(page: Page) -> None:
     page.get_by_label("main · Command").check()
     page.get_by_role("button", name="Publish").click()
     page.goto("/gallery/")
-    page.get_by_role("link", name="Begin with One command").click()
+    page.get_by_role("link", name="Start from One command").click()
     page.get_by_label("main · Command").fill("echo from the gallery")
     page.get_by_role("button", name="Submit").click()
     page.wait_for_url(re.compile("/jobs/[0-9a-f-]{36}/"))
@@ -104,9 +104,9 @@ def test_a_preset_is_taken_into_the_draft_which_waits_while_one_looks_at_the_gal
     page.get_by_role("button", name="of several").press("Enter")
     expect(page.get_by_role("button", name="Undo")).to_be_focused()
     expect(page.get_by_label("Command")).to_have_value("echo several")
-    page.get_by_role("link", name="From the gallery").click()
+    page.get_by_role("link", name="Gallery").click()
     page.wait_for_url(re.compile("/gallery/"))
-    page.get_by_role("button", name="Back to it").press("Enter")
+    page.get_by_role("button", name="Restore draft").press("Enter")
     expect(page.get_by_label("Name", exact=True)).to_have_value("by-hand")
     expect(page.get_by_label("Command")).to_have_value("echo several")
     expect(page.get_by_label("Replicas")).to_have_value("2")
@@ -119,10 +119,10 @@ def test_a_manifest_is_uploaded_into_the_form_and_a_refused_one_changes_nothing(
     page.goto("/jobs/submit/?preset=single")
     page.get_by_label("Command").fill("echo mine")
     for file, command in ((bad, "echo mine"), (good, "echo up")):
-        if not page.get_by_label("File with a manifest").is_visible():
+        if not page.get_by_label("Manifest file").is_visible():
             page.get_by_text("Upload a manifest").press("Enter")
-        page.get_by_label("File with a manifest").set_input_files(file)
-        page.get_by_role("button", name="Fill in", exact=True).press("Enter")
+        page.get_by_label("Manifest file").set_input_files(file)
+        page.get_by_role("button", name="Fill in form", exact=True).press("Enter")
         expect(page.get_by_label("Command")).to_have_value(command)
     page.get_by_role("button", name="Undo").press("Enter")
     expect(page.get_by_label("Command")).to_have_value("echo mine")
@@ -132,8 +132,8 @@ def test_a_job_becomes_a_sweep_by_the_keyboard_and_nothing_typed_is_lost(page: P
     page.goto("/jobs/submit/?preset=single")
     page.get_by_label("Name", exact=True).fill("by-keyboard")
     page.get_by_label("Command").fill("echo rate {{ lr }}")
-    page.get_by_role("button", name="Many with other parameters").press("Enter")
-    chosen = page.get_by_role("button", name="Many with other parameters")
+    page.get_by_role("button", name="Parameter sweep").press("Enter")
+    chosen = page.get_by_role("button", name="Parameter sweep")
     expect(chosen).to_be_focused()
     expect(chosen).to_have_attribute("aria-pressed", "true")
     expect(page.get_by_label("Command")).to_have_value("echo rate {{ lr }}")

@@ -106,9 +106,9 @@ def submitted(page: Page, spec: object) -> str:
 def save_view(page: Page, word: str) -> None:
     page.goto(f"/jobs/?q={word}")
     page.locator("summary[aria-label=Views]").click()
-    page.get_by_role("button", name="Save this list as a view").click()
+    page.get_by_role("button", name="Save as view").click()
     page.locator("#save-view").get_by_label("Name").fill(f"{word} view")
-    page.locator("#save-view").get_by_label("Who sees it").select_option(word)
+    page.locator("#save-view").get_by_label("Visible to").select_option(word)
     page.locator("#save-view").get_by_role("button", name="Save").click()
     page.wait_for_url(re.compile(f"q={word}"))
 

@@ -49,7 +49,7 @@ def test_a_draft_says_what_would_be_and_takes_a_change(hekla: Running, page: Pag
     fill(page, name="too-many", replicas=most + 3, cpu="1")
     box = page.locator("#what-if")
     expect(box).to_contain_text("It cannot start as things are", timeout=10_000)
-    box.get_by_role("listitem").filter(has_text="pods in place of").get_by_role("button", name="Fill in").click()
+    box.get_by_role("listitem").filter(has_text="pods in place of").get_by_role("button", name="Fill in form").click()
     expect(box).to_contain_text("It would start now", timeout=10_000)
     assert int(page.locator("#id_tasks-0-replicas").input_value()) <= most
 
@@ -64,10 +64,10 @@ def test_a_waiting_job_is_explained_and_unblocked(hekla: Running, page: Page) ->
     expect(page.locator("#what-if")).to_contain_text("It would wait", timeout=10_000)
     expect(page.locator("#what-if")).to_contain_text(WHEN, timeout=10_000)
     submit(page)
-    expect(page.locator("#job-waiting")).to_contain_text("Why it waits", timeout=20_000)
+    expect(page.locator("#job-waiting")).to_contain_text("Pending reason", timeout=20_000)
     box = page.locator("#job-unblock")
     expect(box).to_contain_text("Its place in the line of its queue: 1 of 1.", timeout=20_000)
-    box.get_by_role("listitem").filter(has_text="pods in place of").get_by_role("button", name="Change it so").click()
+    box.get_by_role("listitem").filter(has_text="pods in place of").get_by_role("button", name="Apply change").click()
     expect(page.locator("#job-head")).to_contain_text("Running", timeout=30_000)
     for address in (page.url, holder):
         page.goto(address)

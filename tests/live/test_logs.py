@@ -108,7 +108,7 @@ def test_the_whole_log_is_searched_in_steps(world: World, monkeypatch) -> None:
     more = dict(parse_qsl(html.unescape(re.findall(r'hx-get="[^"?]*\?([^"]*)"', found)[0])))
     rest = page(world.alice, "live:search_log", pod, **more)
     assert re.findall(r'href="#L(\d)"', rest) == ["5"]
-    assert "That is all of it." in rest
+    assert "End of results." in rest
     every = page(world.alice, "live:search_log", pod, q="<B>", ignore_case="on")
     assert "ROW &lt;b&gt; 1" in every
     assert "nowhere" in page(world.alice, "live:search_log", pod, q="absent")
@@ -139,4 +139,4 @@ def test_logs_of_earlier_attempts_stay(world: World) -> None:
     client.force_login(world.alice, backend="django.contrib.auth.backends.ModelBackend")
     shown = client.get(reverse("jobs:pod", args=[job.uid, first.pk])).content.decode()
     assert reverse("live:download_log", args=[second.pk]) in shown
-    assert "there is a later one" in shown
+    assert "a later attempt exists" in shown

@@ -41,8 +41,8 @@ def test_a_job_waits_for_its_quota_and_starts_when_it_is_raised(found: Found, po
     submit(world, spec("first", replicas=2))
     settle(world)
     answer = ask(world, spec(replicas=2))
-    whose = "tenant uses 2 of 3 CPU that it" if of == "tenant" else "owner uses 2 of 3 CPU that they"
-    told = f"It needs 2 CPU, and its {whose} may use at once"
+    whose = "tenant" if of == "tenant" else "owner in this tenant"
+    told = f"Waiting for 2 CPU. Quota of its {whose}: 2 of 3 CPU in use."
     assert (answer.verdict, labels.reason(answer.reasons[0]).startswith(told)) == (Verdict.WAITS, True)
     second = submit(world, spec("second", replicas=2))
     settle(world)

@@ -58,7 +58,7 @@ def delete(choice: Choice, job: str) -> None:
     click.echo(f"{found['name']} is deleted.")
     kept = client.get(f"jobs/{found['uid']}")
     click.echo(
-        f"Its logs are kept until {output.moment(kept['logs_until'])}, its history until "
+        f"Logs are kept until {output.moment(kept['logs_until'])}, its history until "
         f"{output.moment(kept['history_until'])}: hekla jobs --deleted, hekla job {found['uid']}"
     )
 

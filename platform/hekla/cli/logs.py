@@ -73,6 +73,6 @@ def _search(client: Client, where: str, attempt: int, text: str, ignore_case: bo
 
 def _none(found: JobDetail, task: str | None, index: int | None) -> str:
     if not found["pods"]:
-        return f"{found['name']} has no pods yet. Why it waits: hekla job {found['name']}"
+        return f"{found['name']} has no pods yet. Pending reason: hekla job {found['name']}"
     names = ", ".join(f"{pod['task']}-{pod['index']}" for pod in found["pods"][:10])
     return f"{found['name']} has no pod {task or '*'}-{'*' if index is None else index}. It has: {names}."

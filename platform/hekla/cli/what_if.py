@@ -37,7 +37,7 @@ def _tell(answer: dict[str, Any]) -> None:
     for sentence in sentences:
         click.echo(f"  {sentence}")
     if answer["changes"]:
-        click.echo("With one of these changes it would start now:")
+        click.echo("With one of these changes the job would start now:")
     for change in answer["changes"]:
         evicts = f" (evicts {change['evicts']} pods)" if change["evicts"] else ""
         click.echo(f"  {change['text']}{evicts}: {change['change']}")

@@ -82,7 +82,7 @@ def _value(parents: list[str], last: str, text: str, place: str) -> Any:  # noqa
         try:
             return shlex.split(text)
         except ValueError as error:
-            message = translate("This is not a whole command line: a quotation mark is open.")
+            message = translate("Incomplete command line: a quotation mark is not closed.")
             raise Invalid([Problem(place, message)]) from error
     try:
         documents = yaml_text.read(text)

@@ -127,9 +127,7 @@ def test_a_job_without_retries_left_tells_what_failed():
         told = world.last
         world.stopped_pods_end()
     assert told.reason == "RetriesExhausted"
-    assert told.message == (
-        "worker-0 failed with exit code 1. The job was restarted once already, as often as is allowed."
-    )
+    assert told.message == ("worker-0 failed with exit code 1. The job was restarted once, the maximum.")
 
 
 def test_the_policies_of_a_task_come_before_those_of_the_job():
@@ -390,6 +388,6 @@ def test_a_job_whose_time_is_over_has_failed_and_says_so():
     world.report(PodPhase.SUCCEEDED, [PodRef("worker", 0, 1)])
     outcome = expire(world.job, list(world.pods.values()))
     assert (outcome.phase, outcome.gang_phase, outcome.reason) == ("failed", "completed", "DeadlineExceeded")
-    assert outcome.message == "It was to run for 1 h 30 min 30 s at most, restarts among it, and was not done by then."
+    assert outcome.message == "The job reached its time limit of 1 h 30 min 30 s, including restarts."
     assert outcome.stop == (PodRef("worker", 1, 1), PodRef("worker", 2, 1))
     assert (outcome.create, outcome.retry_count) == ((), 0)

@@ -94,7 +94,7 @@ def test_what_waits_for_a_task_that_failed_never_begins_and_the_job_says_so():
     assert (world.phase, world.last.reason) == ("failed", "PodsFailed")
     assert world.last.message == (
         "0 of 5 pods succeeded. prepare-0 failed with exit code 2, and 1 other pod failed too. "
-        "train never began: it waited for prepare."
+        "train never started: it waited for prepare."
     )
 
 

@@ -17,8 +17,8 @@ def exit_code(code: int | None) -> str:
     if code is None:
         return "–"
     if name := signal_name(code):
-        return _("%(code)d, ended by %(signal)s") % {"code": code, "signal": name}
-    meaning = {126: _("not executable"), 127: _("no such program")}.get(code)
+        return _("%(code)d, stopped by %(signal)s") % {"code": code, "signal": name}
+    meaning = {126: _("not executable"), 127: _("command not found")}.get(code)
     return f"{code}, {meaning}" if meaning else str(code)
 
 
@@ -51,7 +51,7 @@ def detail(reason: str, message: str) -> str:
     if reason == "Error" or reason.startswith("SIG"):
         return ""
     if reason == "OOMKilled":
-        return _("It took more memory than it asked for, and was ended for that.")
+        return _("The pod exceeded its memory request and was stopped.")
     return stop_reason(message) if reason == "Stopped" else message
 
 
@@ -62,29 +62,29 @@ def stop_reason(code: str) -> str:
 
 
 def _has_failed() -> str:
-    return _("the job has failed")
+    return _("the job failed")
 
 
 def _is_done() -> str:
-    return _("the job is done")
+    return _("the job finished")
 
 
 _STOP_REASONS: dict[str, Callable[[], str]] = {
-    "AbortRequested": lambda: _("the job is aborted"),
-    "TerminateRequested": lambda: _("the job is terminated"),
-    "CompleteRequested": lambda: _("the job is completed"),
-    "RestartRequested": lambda: _("the job restarts, as a person asked"),
+    "AbortRequested": lambda: _("the job was aborted"),
+    "TerminateRequested": lambda: _("the job was terminated"),
+    "CompleteRequested": lambda: _("the job was completed early"),
+    "RestartRequested": lambda: _("a person restarted the job"),
     "Restarting": lambda: _("the job restarts"),
-    "Resumed": lambda: _("the job is resumed"),
-    "RetriesExhausted": lambda: _("the job's restarts are used up"),
+    "Resumed": lambda: _("the job was resumed"),
+    "RetriesExhausted": lambda: _("the job has no restarts left"),
     "PodsFailed": _has_failed,
     "TaskFailed": _has_failed,
     "TooFewSuccesses": _has_failed,
     "PodsSucceeded": _is_done,
     "MinSuccessReached": _is_done,
-    "DeadlineExceeded": lambda: _("the time of the job is over"),
-    "ScaledDown": lambda: _("the job is to have fewer pods"),
-    "LeaderStops": lambda: _("Volcano ended it"),
-    "preempt": lambda: _("a more urgent job needs its place"),
-    "reclaim": lambda: _("another queue takes its share back"),
+    "DeadlineExceeded": lambda: _("the job reached its time limit"),
+    "ScaledDown": lambda: _("the job was scaled down"),
+    "LeaderStops": lambda: _("stopped by Volcano"),
+    "preempt": lambda: _("preempted by a job of higher priority"),
+    "reclaim": lambda: _("reclaimed by another queue"),
 }

@@ -53,136 +53,136 @@ def _plain(pod: Pod) -> tuple[Phrase, Phrase]:
     if pod.phase == PodPhase.LOST:
         return _lost, _replaced
     if pod.exit_code is None:
-        return (lambda: _("It could not be started.")), _ask_message
+        return (lambda: _("The process could not be started.")), _ask_message
     if pod.exit_code > _SIGNALLED and endings.signal_name(pod.exit_code):
-        return (lambda: _("A signal ended its process.")), _ask_log
-    return (
-        lambda: _("Its program ended with exit code %(code)s, by which it says that something went wrong.")
-    ), _ask_log
+        return (lambda: _("A signal stopped the process.")), _ask_log
+    return (lambda: _("The program failed with exit code %(code)s.")), _ask_log
 
 
 def _lost() -> str:
-    return _("Nobody knows how it ended: its node or its record is gone.")
+    return _("Unknown exit status: the node or the record is missing.")
 
 
 def _try_again() -> str:
-    return _("Run it again. A policy for PodFailed restarts it by itself; if it is lost again, look at the node.")
-
-
-def _replaced() -> str:
     return _(
-        "A lost pod is replaced by itself, as often as its task's max_retry allows; if it happens again, look at the "
-        "node."
+        "Run the job again. A policy for PodFailed restarts it automatically. If the pod is lost again, check the node."
     )
 
 
+def _replaced() -> str:
+    return _("A lost pod is replaced automatically, up to max_retry of its task. If it happens again, check the node.")
+
+
 def _ask_log() -> str:
-    return _("Look at the end of its log: programs say there what they could not do.")
+    return _("Check the end of the log for the error.")
 
 
 def _ask_message() -> str:
-    return _("The message says what is in the way; change the job, or ask those who run the cluster.")
+    return _("The message names the problem. Change the job, or ask a cluster operator.")
 
 
 def _more_memory() -> str:
-    return _("Ask for more memory, or let it take less: smaller batches, fewer workers that load data.")
+    return _("Request more memory, or use less: smaller batches, fewer data loader workers.")
 
 
 def _check_command() -> str:
-    return _("Compare the command with what there is in its environment or image, letter by letter, and its PATH.")
+    return _("Check the spelling of the command, the programs in its environment or image, and PATH.")
 
 
 def _debug_crash() -> str:
-    return _("Look for a native library that does not fit the others or the driver; faulthandler shows where it was.")
+    return _(
+        "Check for a native library that does not match the other libraries or the driver. faulthandler shows "
+        "where it crashed."
+    )
 
 
 _STOPPED_FROM_OUTSIDE = (
-    lambda: _("It was asked to end (SIGTERM) and ended."),
-    lambda: _("If nobody stopped it, look in the job's history for an eviction or a policy that did."),
+    lambda: _("The process received SIGTERM and stopped."),
+    lambda: _("If no person stopped it, check the job's history for an eviction or a policy."),
 )
 _BY_REASON: dict[str, tuple[Phrase, Phrase]] = {
     "OOMKilled": (
-        lambda: _("It took more memory than it asked for, and was ended for that."),
+        lambda: _("The pod exceeded its memory request and was stopped."),
         _more_memory,
     ),
-    "CommandNotFound": (lambda: _("There is no program of that name where it ran."), _check_command),
+    "CommandNotFound": (lambda: _("The command does not exist on the node or in the image."), _check_command),
     "CommandNotExecutable": (
-        lambda: _("Its command is there and cannot be run."),
-        lambda: _("Give the file the right to be executed and a first line that names its interpreter, or name that."),
-    ),
-    "WorkingDirMissing": (
-        lambda: _("Its working folder is not there."),
-        lambda: _("Correct working_dir, or let the job bring a file into that folder."),
-    ),
-    "EnvironmentFailed": (
-        lambda: _("Its Python environment could not be built."),
-        lambda: _("The log says which package was in the way: correct the environment's list of packages."),
-    ),
-    "PreparationDied": (lambda: _("Getting it ready was cut off again and again."), _try_again),
-    "StartRefused": (lambda: _("It can never start as it is."), _ask_message),
-    "NodeRestarted": (lambda: _("The machine was started anew while it ran."), _replaced),
-    "ShimDied": (
-        lambda: _("The process that watches over it was killed, so it was ended too."),
+        lambda: _("The command exists but cannot be executed."),
         lambda: _(
-            "Was memory short on the machine? Then its system log says so. A lost pod is replaced by itself, as often "
-            "as its task's max_retry allows."
+            "Make the file executable and start it with an interpreter line, or name the interpreter in the command."
         ),
     ),
-    "Vanished": (lambda: _("The cluster knows nothing of it any more."), _replaced),
-    "Deleted": (lambda: _("Somebody deleted it from the cluster."), _replaced),
-    "NodeLost": (lambda: _("Its node %(node)s does not answer any more."), _replaced),
-    "Unreadable": (lambda: _("The record of how it ended is damaged."), _replaced),
+    "WorkingDirMissing": (
+        lambda: _("The working folder does not exist."),
+        lambda: _("Correct working_dir, or add a file in that folder to the job."),
+    ),
+    "EnvironmentFailed": (
+        lambda: _("The Python environment could not be built."),
+        lambda: _("The log names the failing package. Correct the list of packages of the environment."),
+    ),
+    "PreparationDied": (lambda: _("The preparation was interrupted several times."), _try_again),
+    "StartRefused": (lambda: _("The pod can never start with these settings."), _ask_message),
+    "NodeRestarted": (lambda: _("The node restarted while the pod was running."), _replaced),
+    "ShimDied": (
+        lambda: _("The supervising process was killed, so the pod was stopped too."),
+        lambda: _(
+            "If the node ran out of memory, its system log shows it. A lost pod is replaced automatically, up "
+            "to max_retry of its task."
+        ),
+    ),
+    "Vanished": (lambda: _("The pod no longer exists in the cluster."), _replaced),
+    "Deleted": (lambda: _("The pod was deleted from the cluster."), _replaced),
+    "NodeLost": (lambda: _("Node %(node)s is not responding."), _replaced),
+    "Unreadable": (lambda: _("The exit record is damaged."), _replaced),
     "Evicted": (
-        lambda: _("It had to leave its node."),
-        lambda: _("The message says what was short there; ask for as much as it needs, and it is placed by that."),
+        lambda: _("The pod was evicted from its node."),
+        lambda: _("The message names the missing resource. Request as much as the pod needs."),
     ),
     "DeadlineExceeded": (
-        lambda: _("It ran longer than it was allowed to."),
-        lambda: _("Raise the limit of time, or let it keep its state and go on from there."),
+        lambda: _("The pod reached its time limit."),
+        lambda: _("Raise the time limit, or save checkpoints and continue from them."),
     ),
 } | dict.fromkeys(
     ("ErrImagePull", "ImagePullBackOff", "InvalidImageName"),
     (
-        lambda: _("Its image could not be fetched."),
-        lambda: _("Check the image's name and tag, and that the cluster may read it there."),
+        lambda: _("The image could not be pulled."),
+        lambda: _("Check the image name, its tag, and the cluster's permission to pull it."),
     ),
 )
 _BY_EXIT_CODE: dict[int | None, tuple[Phrase, Phrase]] = {
     2: (
-        lambda: _("It ended with exit code 2, by which most programs say that they were called in a wrong way."),
-        lambda: _("Check the arguments of its command; the log shows which one was not understood."),
+        lambda: _("Exit code 2. Most programs use it for wrong arguments."),
+        lambda: _("Check the arguments of the command. The log names the wrong one."),
     ),
-    126: (lambda: _("A command was found and could not be run (exit code 126)."), _check_command),
-    127: (lambda: _("A command was not found (exit code 127)."), _check_command),
+    126: (lambda: _("The command cannot be executed (exit code 126)."), _check_command),
+    127: (lambda: _("Command not found (exit code 127)."), _check_command),
     130: (
-        lambda: _("It was interrupted (SIGINT)."),
-        lambda: _("If nobody did that, one of its own processes sent it; the log may say which."),
+        lambda: _("The process was interrupted (SIGINT)."),
+        lambda: _("If no person interrupted it, one of its own processes sent the signal. Check the log."),
     ),
     132: (
-        lambda: _("It used an instruction that this processor does not know (SIGILL)."),
-        lambda: _("Use a build of its libraries for this kind of processor."),
+        lambda: _("The program used an instruction that this processor does not support (SIGILL)."),
+        lambda: _("Use libraries built for this type of processor."),
     ),
-    134: (lambda: _("It gave up by itself (SIGABRT), mostly after an assertion in a native library."), _ask_log),
+    134: (lambda: _("The program aborted (SIGABRT), usually after a failed assertion in a native library."), _ask_log),
     135: (
-        lambda: _("It reached for memory that is not there (SIGBUS)."),
-        lambda: _("Mostly shared memory is too small, or a mapped file was cut short: fewer workers that load data."),
+        lambda: _("The program accessed memory that does not exist (SIGBUS)."),
+        lambda: _("Usually shared memory is too small, or a mapped file was truncated. Use fewer data loader workers."),
     ),
-    136: (lambda: _("It calculated what cannot be calculated, such as a division by zero (SIGFPE)."), _ask_log),
+    136: (lambda: _("Arithmetic error, for example division by zero (SIGFPE)."), _ask_log),
     137: (
-        lambda: _(
-            "Its process was killed (SIGKILL): by a person, by the end of its grace time, or for want of memory."
-        ),
+        lambda: _("The process was killed (SIGKILL): by a person, after the grace period, or for lack of memory."),
         _more_memory,
     ),
-    139: (lambda: _("It touched memory that is not its own and crashed (SIGSEGV)."), _debug_crash),
+    139: (lambda: _("Segmentation fault (SIGSEGV)."), _debug_crash),
     141: (
-        lambda: _("It wrote to something that nobody reads any more (SIGPIPE)."),
-        lambda: _("Look at which of the programs that it is connected to ended first."),
+        lambda: _("The program wrote to a closed pipe or connection (SIGPIPE)."),
+        lambda: _("Check which of the connected programs stopped first."),
     ),
     143: _STOPPED_FROM_OUTSIDE,
     152: (
-        lambda: _("It used up the CPU time that it may take (SIGXCPU)."),
-        lambda: _("Raise that limit (ulimit -t) or shorten the run."),
+        lambda: _("The process reached its CPU time limit (SIGXCPU)."),
+        lambda: _("Raise the limit (ulimit -t), or shorten the run."),
     ),
 }
 
@@ -194,8 +194,8 @@ def _seen(pattern: str, cause: Phrase, advice: Phrase) -> tuple[re.Pattern[str],
 _IN_LOGS = (
     _seen(
         r"CUDA out of memory|CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation",
-        lambda: _("The GPU's memory was full."),
-        lambda: _("Smaller batches, a smaller model or mixed precision; or a GPU with more memory."),
+        lambda: _("The GPU ran out of memory."),
+        lambda: _("Use smaller batches, a smaller model, mixed precision, or a GPU with more memory."),
     ),
     _seen(
         r"ModuleNotFoundError: No module named '(?P<what>[^'\n]{1,200})'",
@@ -204,47 +204,47 @@ _IN_LOGS = (
     ),
     _seen(
         r"FileNotFoundError: \[Errno 2\] No such file or directory: '(?P<what>[^'\n]{1,400})'",
-        lambda: _("The file %(what)s is not there."),
-        lambda: _("Let the job bring it, or name it as it is called where the pod runs."),
+        lambda: _("The file %(what)s does not exist."),
+        lambda: _("Add the file to the job, or correct its path."),
     ),
     _seen(
         r"PermissionError: \[Errno 13\] Permission denied: '(?P<what>[^'\n]{1,400})'",
-        lambda: _("It may not touch %(what)s."),
-        lambda: _("Write into its own folder, or have the rights changed."),
+        lambda: _("No permission to access %(what)s."),
+        lambda: _("Write to the pod's own folder, or change the permissions."),
     ),
     _seen(
         r"No space left on device",
-        lambda: _("The disk was full."),
-        lambda: _("Write less or elsewhere, and remove what is not needed any more."),
+        lambda: _("The disk is full."),
+        lambda: _("Write less or elsewhere, and delete unused files."),
     ),
     _seen(
         r"Address already in use",
-        lambda: _("Another process listens on its port already."),
-        lambda: _("Choose another port, or wait until the one that holds it has ended."),
+        lambda: _("Another process uses the port."),
+        lambda: _("Choose another port, or wait until the other process stops."),
     ),
     _seen(
         r"Connection refused|ConnectionRefusedError",
-        lambda: _("Nobody listened where it wanted to connect."),
-        lambda: _("Let it try again for a while, or let its task wait for the other one (dependsOn)."),
+        lambda: _("Connection refused."),
+        lambda: _("Retry for a while in the program, or let the task wait for the other one (dependsOn)."),
     ),
     _seen(
         r"Name or service not known|Temporary failure in name resolution|getaddrinfo failed",
-        lambda: _("A name could not be found in the network."),
-        lambda: _("Use the addresses that it is given in its environment, or the plugin svc."),
+        lambda: _("A host name could not be resolved."),
+        lambda: _("Use the addresses from the environment variables, or the plugin svc."),
     ),
     _seen(
         r"MemoryError|Cannot allocate memory|bad_alloc",
-        lambda: _("It asked for more memory than it could get."),
+        lambda: _("The program could not allocate memory."),
         _more_memory,
     ),
     _seen(
         r"NCCL (?:WARN|error)|ncclSystemError|ncclUnhandledCudaError",
-        lambda: _("The GPUs could not speak to one another (NCCL)."),
-        lambda: _("Look which pod ended first: the others only notice. NCCL_DEBUG=INFO tells more."),
+        lambda: _("The GPUs could not communicate (NCCL)."),
+        lambda: _("Check which pod stopped first. The others only report it. NCCL_DEBUG=INFO shows more."),
     ),
     _seen(
         r"Traceback \(most recent call last\)[\s\S]{0,4000}?\n(?P<what>[A-Za-z_][\w.]{0,80}(?:Error|Exception))\b",
-        lambda: _("Its Python program ended with %(what)s."),
-        lambda: _("The lines above it say where; the last one says what was wrong."),
+        lambda: _("The Python program failed with %(what)s."),
+        lambda: _("The last line names the error, the lines above show where it happened."),
     ),
 )

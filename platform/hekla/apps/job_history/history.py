@@ -45,18 +45,20 @@ def _tell(kind: str, facts: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _submitted(facts: Mapping[str, Any]) -> tuple[str, str]:
-    return "neutral", _("Submitted to queue %(queue)s, %(replicas)s pods.") % facts
+    return "neutral", _("Submitted to queue %(queue)s with %(replicas)s pods.") % facts
 
 
 def _placed(facts: Mapping[str, Any]) -> tuple[str, str]:
-    return "neutral", _("%(span)s sent it to queue %(queue)s of cluster %(cluster)s.") % {
+    return "neutral", _("%(span)s assigned the job to queue %(queue)s of cluster %(cluster)s.") % {
         **facts,
         "span": facts["federated_queue"],
     }
 
 
 def _moved(facts: Mapping[str, Any]) -> tuple[str, str]:
-    sentence = _("Moved from cluster %(old_cluster)s to %(cluster)s, queue %(queue)s, where it would start now.")
+    sentence = _(
+        "Moved from cluster %(old_cluster)s to queue %(queue)s of cluster %(cluster)s, where it would start now."
+    )
     return "admitted", sentence % facts
 
 
@@ -69,7 +71,7 @@ def _phase(facts: Mapping[str, Any]) -> tuple[str, str]:
 
 def _gang(facts: Mapping[str, Any]) -> tuple[str, str]:
     admitted = facts["new"] == "inqueue" and facts["old"] == "pending"
-    return "admitted", _("Let in: its least resources fit.") if admitted else ""
+    return "admitted", _("Admitted: the queue has room for its minimum.") if admitted else ""
 
 
 def _waits(facts: Mapping[str, Any]) -> tuple[str, str]:
@@ -79,16 +81,16 @@ def _waits(facts: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _delayed(facts: Mapping[str, Any]) -> tuple[str, str]:
-    return "waiting", _("The cluster does not take its pods yet, and is asked again. %(message)s") % facts
+    return "waiting", _("The cluster rejects its pods for now. Retrying. %(message)s") % facts
 
 
 def _bound(facts: Mapping[str, Any]) -> tuple[str, str]:
-    return "admitted", _("%(task)s-%(index)s placed on %(node)s.") % facts
+    return "admitted", _("%(task)s-%(index)s was bound to %(node)s.") % facts
 
 
 def _pod(facts: Mapping[str, Any]) -> tuple[str, str]:
     if facts["new"] == "failed" and facts["reason"] == "Stopped":
-        return "stopped", _("%(task)s-%(index)s has ended, as it was asked to.") % facts
+        return "stopped", _("%(task)s-%(index)s stopped on request.") % facts
     teller = _POD_WORDS.get(facts["new"])
     if teller is None:
         return "neutral", ""
@@ -100,35 +102,35 @@ def _pod(facts: Mapping[str, Any]) -> tuple[str, str]:
 
 def _stop(facts: Mapping[str, Any]) -> tuple[str, str]:
     told = {**facts, "reason": endings.stop_reason(facts["reason"])}
-    return "stopped", _("%(task)s-%(index)s is asked to stop (%(reason)s).") % told
+    return "stopped", _("%(task)s-%(index)s is stopping (%(reason)s).") % told
 
 
 def _evicted(facts: Mapping[str, Any]) -> tuple[str, str]:
     if facts.get("for_name"):
-        sentence = _("%(task)s-%(index)s must make room on %(node)s for job %(for_name)s (%(action)s).")
+        sentence = _("%(task)s-%(index)s on %(node)s is evicted for job %(for_name)s (%(action)s).")
     elif facts.get("for_job"):
-        sentence = _("%(task)s-%(index)s must make room on %(node)s for another job (%(action)s).")
+        sentence = _("%(task)s-%(index)s on %(node)s is evicted for another job (%(action)s).")
     else:
-        sentence = _("%(task)s-%(index)s must leave %(node)s (%(action)s).")
+        sentence = _("%(task)s-%(index)s is evicted from %(node)s (%(action)s).")
     action = ": ".join(filter(None, [facts["action"], _(", ").join(facts.get("plugins", ()))]))
     return "stopped", together([sentence % {**facts, "action": action}, victims.moved(facts)])
 
 
 def _spared(facts: Mapping[str, Any]) -> tuple[str, str]:
-    sentence = _("%(task)s-%(index)s was to leave and stays: a budget of disruptions keeps it. %(message)s")
+    sentence = _("The eviction of %(task)s-%(index)s was blocked by a disruption budget. %(message)s")
     return "neutral", sentence % facts
 
 
 def _command(facts: Mapping[str, Any]) -> tuple[str, str]:
     words = {
-        "AbortJob": _("Asked to abort."),
-        "ResumeJob": _("Asked to resume."),
-        "RestartJob": _("Asked to restart."),
-        "TerminateJob": _("Asked to terminate."),
-        "CompleteJob": _("Asked to complete."),
-        "RestartTask": _("Asked to restart %(task)s."),
-        "RestartPod": _("Asked to restart %(task)s-%(index)s."),
-        "RestartPartition": _("Asked to restart the partition of %(task)s-%(index)s."),
+        "AbortJob": _("Abort requested."),
+        "ResumeJob": _("Resume requested."),
+        "RestartJob": _("Restart requested."),
+        "TerminateJob": _("Termination requested."),
+        "CompleteJob": _("Completion requested."),
+        "RestartTask": _("Restart of %(task)s requested."),
+        "RestartPod": _("Restart of %(task)s-%(index)s requested."),
+        "RestartPartition": _("Restart of the partition of %(task)s-%(index)s requested."),
     }
     return "neutral", words.get(facts["action"], facts["action"]) % facts
 
@@ -140,14 +142,14 @@ def _changed(facts: Mapping[str, Any]) -> tuple[str, str]:
 
 def _size(path: str, change: Mapping[str, Any]) -> str:
     if path == "priority":
-        return _("its priority is %(new)s instead of %(old)s") % {"old": change.get("old"), "new": change.get("new")}
+        return _("priority from %(old)s to %(new)s") % {"old": change.get("old"), "new": change.get("new")}
     task, _dot, field = path.rpartition(".")
     facts = {"task": task, "old": change.get("old"), "new": change.get("new")}
     if field == "replicas":
-        return _("%(task)s has %(new)s replicas instead of %(old)s") % facts
+        return _("replicas of %(task)s from %(old)s to %(new)s") % facts
     if task:
-        return _("%(task)s needs at least %(new)s instead of %(old)s") % facts
-    return _("all together at least %(new)s pods instead of %(old)s") % facts
+        return _("minimum of %(task)s from %(old)s to %(new)s") % facts
+    return _("minimum pods of the job from %(old)s to %(new)s") % facts
 
 
 def _deleted(_facts: Mapping[str, Any]) -> tuple[str, str]:
@@ -155,11 +157,11 @@ def _deleted(_facts: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _cleaned(_facts: Mapping[str, Any]) -> tuple[str, str]:
-    return "neutral", _("What was attached to it is gone: pods, files, addresses.")
+    return "neutral", _("Its pods, files and addresses were deleted.")
 
 
 def _tagged(facts: Mapping[str, Any]) -> tuple[str, str]:
-    sentence = _("Tagged “%(tag)s”.") if facts.get("is_on", True) else _("The tag “%(tag)s” was taken off.")
+    sentence = _("Tag “%(tag)s” added.") if facts.get("is_on", True) else _("Tag “%(tag)s” removed.")
     return "neutral", sentence % facts
 
 
@@ -199,8 +201,8 @@ _PHASE_WORDS = {
     "failed": lambda: _("Failed."),
 }
 _POD_WORDS = {
-    "preparing": lambda: _("%(task)s-%(index)s is being prepared on %(node)s."),
-    "running": lambda: _("%(task)s-%(index)s runs on %(node)s."),
+    "preparing": lambda: _("Preparing %(task)s-%(index)s on %(node)s."),
+    "running": lambda: _("%(task)s-%(index)s is running on %(node)s."),
     "succeeded": lambda: _("%(task)s-%(index)s succeeded."),
     "failed": lambda: _("%(task)s-%(index)s failed."),
     "lost": lambda: _("%(task)s-%(index)s was lost."),

@@ -59,7 +59,7 @@ def waits_for(task: TaskSpec, others: Sequence[str]) -> str:
     """For which tasks a task waits: “begins when ps runs”."""
     names = _(", ").join(others)
     is_any = task.depends_on is not None and task.depends_on.iteration is Iteration.ANY and len(others) > 1
-    return (_("begins when one of %s runs") if is_any else _("begins when %s runs")) % names
+    return (_("starts when one of %s is running") if is_any else _("starts when %s is running")) % names
 
 
 def reason(data: Mapping[str, Any]) -> str:
@@ -78,7 +78,7 @@ def reason(data: Mapping[str, Any]) -> str:
     }
     sentence = (_BY_CODE.get(data["code"]) or _BY_CAUSE.get(data["cause"], _general))(facts)
     if not data["ever"]:
-        return together([sentence, _("It can never start as things are.")])
+        return together([sentence, _("The job can never start with its current settings.")])
     return sentence
 
 
@@ -97,133 +97,135 @@ def _nodes(nodes: Mapping[str, int]) -> str:
 
 def _capacity(facts: dict[str, Any]) -> str:
     if facts["nodes"]:
-        return _("Waits for %(need)s; no node has room (%(nodes)s).") % facts
-    return _("Waits for %(need)s; %(have)s is free.") % facts
+        return _("Waiting for %(need)s. No node has room (%(nodes)s).") % facts
+    return _("Waiting for %(need)s. %(have)s is free.") % facts
 
 
 def _quota(facts: dict[str, Any]) -> str:
     if facts["have"] == _NOTHING:
-        return _("Waits for its queue's share: it needs %(need)s.") % facts
-    return _("Waits for its queue's share: it needs %(need)s, and %(have)s is left.") % facts
+        return _("Waiting for %(need)s. The queue has used its share.") % facts
+    return _("Waiting for %(need)s. The queue has %(have)s of its share left.") % facts
 
 
 def _gang(facts: dict[str, Any]) -> str:
     if facts["nodes"]:
-        sentence = _("Its pods start together or not at all; %(tasks)s of them found no place (%(nodes)s).")
+        sentence = _("Its pods start together or not at all. %(tasks)s of them do not fit (%(nodes)s).")
     else:
-        sentence = _("Its pods start together or not at all; %(tasks)s of them found no place.")
+        sentence = _("Its pods start together or not at all. %(tasks)s of them do not fit.")
     return sentence % facts
 
 
 def _priority(facts: dict[str, Any]) -> str:
-    return _("Jobs of higher priority go first; it needs %(need)s.") % facts
+    return _("Waiting for %(need)s. Jobs of higher priority go first.") % facts
 
 
 def _constraint(facts: dict[str, Any]) -> str:
-    return _("No node meets its conditions (%(nodes)s).") % facts
+    return _("No node matches its constraints (%(nodes)s).") % facts
 
 
 def _policy(facts: dict[str, Any]) -> str:
-    return _("The scheduling policy holds it back; it needs %(need)s, and %(have)s is left.") % facts
+    return _("Waiting for %(need)s. The scheduling policy leaves %(have)s.") % facts
 
 
 def _queue_closed(_facts: dict[str, Any]) -> str:
-    return _("Its queue is closed; it can start when the queue is opened again.")
+    return _("The queue is closed. The job can start when the queue opens.")
 
 
 def _queue_draining(_facts: dict[str, Any]) -> str:
-    return _("Its queue is being drained and lets nobody in; it can start when the queue is opened again.")
+    return _("The queue is draining and admits no jobs. The job can start when the queue opens.")
 
 
 def _cluster_full(facts: dict[str, Any]) -> str:
     if not facts["ever"]:
-        return _("It needs %(need)s, which is more than the cluster has.") % facts
-    return _("Waits for %(need)s; all of the cluster is given out.") % facts
+        return _("Needs %(need)s. The cluster is smaller than that.") % facts
+    return _("Waiting for %(need)s. The cluster has none free.") % facts
 
 
 def _no_pods(facts: dict[str, Any]) -> str:
-    return _("It has fewer pods than it needs to start: %(tasks)s are missing.") % facts
+    return _("The job has fewer pods than its minimum: %(tasks)s are missing.") % facts
 
 
 def _queue_is_full(facts: dict[str, Any]) -> str:
-    return _("It needs %(need)s, and its queue may hold only %(have)s more.") % facts
+    return _("Waiting for %(need)s. The limit of its queue leaves %(have)s.") % facts
 
 
 def _parent_is_full(facts: dict[str, Any]) -> str:
-    return _("It needs %(need)s, and a queue above its own may hold only %(have)s more.") % facts
+    return _("Waiting for %(need)s. The limit of a parent queue leaves %(have)s.") % facts
 
 
 def _queue_overused(facts: dict[str, Any]) -> str:
-    return _("Its queue holds all of its share already; it needs %(need)s.") % facts
+    return _("Waiting for %(need)s. The queue uses all of its share.") % facts
 
 
 def _tree_cycle(_facts: dict[str, Any]) -> str:
-    return _("The queues above its own form a circle; the queue needs another parent.")
+    return _("The parent queues form a cycle. Change the parent of the queue.")
 
 
 def _parent_missing(_facts: dict[str, Any]) -> str:
-    return _("A queue above its own does not exist; the queue needs another parent.")
+    return _("A parent queue does not exist. Change the parent of the queue.")
 
 
 def _has_children(_facts: dict[str, Any]) -> str:
-    return _("Its queue has queues below it, and jobs start only in the lowest ones.")
+    return _("The queue has child queues. Jobs start only in leaf queues.")
 
 
 def _tree_not_ready(_facts: dict[str, Any]) -> str:
-    return _("The queues cannot be read as one tree, so none of them lets jobs start; one of them needs repair.")
+    return _("The queues do not form a tree, so no job can start. Fix the parents of the queues.")
 
 
 def _namespace_quota(facts: dict[str, Any]) -> str:
-    return _("Its tenant's quota leaves %(have)s, and it needs %(need)s.") % facts
+    return _("Waiting for %(need)s. The quota of its tenant leaves %(have)s.") % facts
 
 
 def _tenant_quota(facts: dict[str, Any]) -> str:
-    return _("It needs %(need)s, and its tenant uses %(used)s that it may use at once.") % facts
+    return _("Waiting for %(need)s. Quota of its tenant: %(used)s in use.") % facts
 
 
 def _member_quota(facts: dict[str, Any]) -> str:
-    return _("It needs %(need)s, and its owner uses %(used)s that they may use at once in this tenant.") % facts
+    return _("Waiting for %(need)s. Quota of its owner in this tenant: %(used)s in use.") % facts
 
 
 def _no_domain(facts: dict[str, Any]) -> str:
     if facts["nodes"]:
-        return _("Its pods must be close together; no group of nodes has room for all of them (%(nodes)s).") % facts
-    return _("Its pods must be close together; no group of nodes has room for all of them.")
+        return _("Its pods must be close together. No node group has room for all of them (%(nodes)s).") % facts
+    return _("Its pods must be close together. No node group has room for all of them.")
 
 
 def _plugin_failed(facts: dict[str, Any]) -> str:
-    return _("“%(plugin)s” in the scheduling policy failed; nothing starts until that is repaired.") % facts
+    return _("Plugin “%(plugin)s” of the scheduling policy failed. No pod starts until it is fixed.") % facts
 
 
 def _nobody_preempted(facts: dict[str, Any]) -> str:
     if spared := victims.spared(facts["victims"]):
-        return _("No other job of its queue gives way to it: %(spared)s.") % {"spared": spared}
-    return _("No other job of its queue has a pod that could give way to it.")
+        return _("No other job of its queue can be preempted: %(spared)s.") % {"spared": spared}
+    return _("No other job of its queue has a pod to preempt.")
 
 
 def _nobody_reclaimed(facts: dict[str, Any]) -> str:
     if spared := victims.spared(facts["victims"]):
-        return _("No other queue gives anything back for it: %(spared)s.") % {"spared": spared}
-    return _("No other queue has a pod that could give way to it.")
+        return _("No other queue has pods to reclaim: %(spared)s.") % {"spared": spared}
+    return _("No other queue has a pod to reclaim.")
 
 
 def _never_evicts(facts: dict[str, Any]) -> str:
     sentence = ngettext(
-        "%(tasks)d of its pods never evicts others.", "%(tasks)d of its pods never evict others.", facts["tasks"]
+        "%(tasks)d of its pods never evicts other pods.",
+        "%(tasks)d of its pods never evict other pods.",
+        facts["tasks"],
     )
     return sentence % facts
 
 
 def _takes_nothing(_facts: dict[str, Any]) -> str:
-    return _("Its queue takes nothing back from others: it would hold more than it deserves.")
+    return _("Its queue cannot reclaim from others. It would exceed its deserved share.")
 
 
 def _not_counted(_facts: dict[str, Any]) -> str:
-    return _("Nobody gives way to it; who could was counted only for the jobs before it.")
+    return _("No pod can be evicted for it. Candidates were counted only for the jobs before it.")
 
 
 def _not_valid(_facts: dict[str, Any]) -> str:
-    return _("The scheduler leaves it out, since what it asks for makes no sense.")
+    return _("The scheduler skips this job because its requests are contradictory.")
 
 
 def _leader_says(facts: dict[str, Any]) -> str:
@@ -231,7 +233,7 @@ def _leader_says(facts: dict[str, Any]) -> str:
 
 
 def _general(facts: dict[str, Any]) -> str:
-    return _("Waits for %(need)s.") % facts
+    return _("Waiting for %(need)s.") % facts
 
 
 _BY_CODE = {
@@ -278,24 +280,24 @@ def part(used: Resources, capacity: Resources, name: str) -> str:
 def files_go(replicas: int) -> str:
     """What deletion does to files."""
     return ngettext(
-        "What its pod wrote into its working folder is destroyed and cannot be got back.",
-        "What its %(n)d pods wrote into their working folders is destroyed and cannot be got back.",
+        "The working folder of its pod is deleted permanently.",
+        "The working folders of its %(n)d pods are deleted permanently.",
         replicas,
     ) % {"n": replicas}
 
 
 def logs_go() -> str:
     """What deletion does to logs where the tenant keeps none."""
-    return _("Its logs go too: this tenant keeps none of deleted jobs.")
+    return _("Its logs are deleted too. This tenant keeps no logs of deleted jobs.")
 
 
 def kept_after_deletion(log_days: int, history_days: int) -> str:
     """What deletion leaves, and for how long."""
     facts = {"logs": log_days, "history": history_days}
-    sentence = _("Its settings and its history are kept for %(history)d days, under “Deleted” in the list of jobs.")
+    sentence = _("Its settings and history are kept for %(history)d days under “Deleted” in the list of jobs.")
     if log_days:
         sentence = _(
-            "Its logs are kept for %(logs)d days, its settings and its history for %(history)d days, under “Deleted” "
-            "in the list of jobs."
+            "Its logs are kept for %(logs)d days, its settings and history for %(history)d days, under "
+            "“Deleted” in the list of jobs."
         )
     return sentence % facts

@@ -26,7 +26,7 @@ def told(said: Sequence[Facts], message: str) -> str:
 
 
 def _pods_run(facts: Facts) -> str:
-    return _("%(running)s of %(replicas)s pods run.") % facts
+    return _("%(running)s of %(replicas)s pods are running.") % facts
 
 
 def _pods_succeeded(facts: Facts) -> str:
@@ -34,11 +34,11 @@ def _pods_succeeded(facts: Facts) -> str:
 
 
 def _as_many_as_asked(facts: Facts) -> str:
-    return _("%(succeeded)s pods succeeded, as was asked.") % facts
+    return _("%(succeeded)s pods succeeded, as required.") % facts
 
 
 def _successes_asked(facts: Facts) -> str:
-    return _("%(asked)s successes were asked for.") % facts
+    return _("%(asked)s successes were required.") % facts
 
 
 def _task_needed(facts: Facts) -> str:
@@ -47,8 +47,8 @@ def _task_needed(facts: Facts) -> str:
 
 def _too_few_at_work(facts: Facts) -> str:
     sentence = ngettext(
-        "%(pending)s pod waits for a place; fewer than %(minimum)s are at work.",
-        "%(pending)s pods wait for a place; fewer than %(minimum)s are at work.",
+        "%(pending)s pod is pending. Fewer than %(minimum)s are running.",
+        "%(pending)s pods are pending. Fewer than %(minimum)s are running.",
         facts["pending"],
     )
     return sentence % facts
@@ -81,15 +81,15 @@ def _pod_failed(facts: Facts) -> str:
 
 
 def _no_policy(_facts: Facts) -> str:
-    return _("No policy says what to do then, so the others go on; the job is judged when all have ended.")
+    return _("No policy covers this, so the other pods continue. The job's result is known when all have finished.")
 
 
 def _never_begun(facts: Facts) -> str:
-    return _("%(task)s never began: it waited for %(others)s.") % facts
+    return _("%(task)s never started: it waited for %(others)s.") % facts
 
 
 def _restart_asked(_facts: Facts) -> str:
-    return _("A person asked for a restart.")
+    return _("A person requested a restart.")
 
 
 def _restart_counted(facts: Facts) -> str:
@@ -98,25 +98,25 @@ def _restart_counted(facts: Facts) -> str:
 
 def _restarted_often(facts: Facts) -> str:
     sentence = ngettext(
-        "The job was restarted once already, as often as is allowed.",
-        "The job was restarted %(times)s times already, as often as is allowed.",
+        "The job was restarted once, the maximum.",
+        "The job was restarted %(times)s times, the maximum.",
         facts["times"],
     )
     return sentence % facts
 
 
 def _out_of_time(facts: Facts) -> str:
-    return _("It was to run for %(long)s at most, restarts among it, and was not done by then.") % {
+    return _("The job reached its time limit of %(long)s, including restarts.") % {
         "long": labels.duration(facts["seconds"])
     }
 
 
 def _old_pods_gone(_facts: Facts) -> str:
-    return _("The old pods are gone.")
+    return _("The old pods stopped.")
 
 
 def _resumed(_facts: Facts) -> str:
-    return _("What had succeeded is kept; the rest runs again.")
+    return _("Succeeded pods are kept. The others run again.")
 
 
 def _all_stopped(_facts: Facts) -> str:
@@ -124,7 +124,7 @@ def _all_stopped(_facts: Facts) -> str:
 
 
 def _can_be_resumed(_facts: Facts) -> str:
-    return _("All pods have stopped; the job can be resumed.")
+    return _("All pods have stopped. You can resume the job.")
 
 
 SENTENCES: dict[str, Callable[[Facts], str]] = {

@@ -39,7 +39,11 @@ def of_job(job: Job, placement: Placement | None) -> Reason | None:
     if placement is None:
         return None
     facts = {"cluster": job.cluster.name, "span": placement.span or job.spec.get("queue", "")}
-    sentence = _("Moved to %(cluster)s by %(span)s.") if placement.moves else _("Sent to %(cluster)s by %(span)s.")
+    sentence = (
+        _("%(span)s moved the job to %(cluster)s.")
+        if placement.moves
+        else _("%(span)s assigned the job to %(cluster)s.")
+    )
     return Reason(placement, sentence % facts, told(placement.asked, placement.at, chosen=job.cluster.name))
 
 
@@ -58,7 +62,7 @@ def sentence(one: Mapping[str, Any], at: datetime) -> str:
     chance = one["chance"]
     why = [labels.reason(reason) for reason in one["reasons"]]
     if chance == Feasibility.NOW:
-        return together([_("It would start now."), _evicting(one["evicts"])])
+        return together([_("Would start now."), _evicting(one["evicts"])])
     if chance == Feasibility.WAITS:
         return together([_waiting(one, at), *why])
     words = _WORDS.get(chance)
@@ -66,17 +70,17 @@ def sentence(one: Mapping[str, Any], at: datetime) -> str:
 
 
 def _evicting(pods: int) -> str:
-    said = ngettext("For it %(n)d pod would be evicted.", "For it %(n)d pods would be evicted.", pods) % {"n": pods}
+    said = ngettext("%(n)d pod would be evicted.", "%(n)d pods would be evicted.", pods) % {"n": pods}
     return said if pods else ""
 
 
 def _waiting(one: Mapping[str, Any], at: datetime) -> str:
     if not one["earliest_at"]:
-        return _("It would wait.")
+        return _("Would be pending.")
     spans = [labels.duration((datetime.fromisoformat(one[name]) - at).total_seconds()) for name in _TIMES]
     if spans[0] == spans[1]:
-        return _("It would wait about %(time)s.") % {"time": spans[0]}
-    return _("It would wait about %(earliest)s to %(latest)s.") % {"earliest": spans[0], "latest": spans[1]}
+        return _("Would be pending for about %(time)s.") % {"time": spans[0]}
+    return _("Would be pending for about %(earliest)s to %(latest)s.") % {"earliest": spans[0], "latest": spans[1]}
 
 
 _TIMES = ("earliest_at", "latest_at")
@@ -87,12 +91,12 @@ _STATES = {
     Feasibility.AWAY: "failed",
 }
 _WORDS = {
-    Feasibility.UNANSWERED: lambda: _("It did not answer in time."),
+    Feasibility.UNANSWERED: lambda: _("The cluster did not answer in time."),
     Feasibility.DELEGATED: lambda: _(
-        "Volcano schedules it, so that nobody can say when a job starts; it is taken last."
+        "Volcano schedules this cluster, so its start times are unknown. It is used last."
     ),
-    Feasibility.PAUSED: lambda: _("It is paused."),
-    Feasibility.AWAY: lambda: _("It is out of reach."),
-    Feasibility.NEVER: lambda: _("It cannot start there as things are."),
-    Feasibility.CLOSED: lambda: _("Its queue takes nothing in."),
+    Feasibility.PAUSED: lambda: _("The cluster is paused."),
+    Feasibility.AWAY: lambda: _("The cluster is not reachable."),
+    Feasibility.NEVER: lambda: _("The job cannot start there now."),
+    Feasibility.CLOSED: lambda: _("Its queue accepts no jobs."),
 }

@@ -4,37 +4,37 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 SENTENCES = {
-    "anti-affinity of its pods": gettext_lazy("its pods want to be apart from these"),
-    "claimed devices out of reach": gettext_lazy("out of reach of the claimed devices"),
-    "cpu and memory are kept for devices": gettext_lazy("CPU and memory are kept for who asks for devices"),
-    "device claim not found": gettext_lazy("there is no such device claim"),
-    "for revocable tasks only": gettext_lazy("only for what may be taken back"),
-    "full of online work": gettext_lazy("full of online work"),
+    "anti-affinity of its pods": gettext_lazy("anti-affinity of its own pods"),
+    "claimed devices out of reach": gettext_lazy("claimed devices not reachable"),
+    "cpu and memory are kept for devices": gettext_lazy("CPU and memory reserved for device jobs"),
+    "device claim not found": gettext_lazy("device claim not found"),
+    "for revocable tasks only": gettext_lazy("only for reclaimable jobs"),
+    "full of online work": gettext_lazy("full of online workloads"),
     "label does not match": gettext_lazy("labels do not match"),
     "no GPU with room": gettext_lazy("no GPU has room"),
-    "no label to spread by": gettext_lazy("no label to spread by"),
-    "no such GPU": gettext_lazy("no such GPU"),
-    "no volume to bind": gettext_lazy("no volume is free"),
-    "node does not satisfy the node group affinity": gettext_lazy("not in its group of nodes"),
-    "node group affinity not specified": gettext_lazy("its queue names no group of nodes"),
-    "node group label not found": gettext_lazy("in no group of nodes"),
-    "node group resource limit annotation invalid": gettext_lazy("the bound of its group of nodes cannot be read"),
-    "node group resource limit exceeded": gettext_lazy("its group of nodes is at its bound"),
-    "not schedulable": gettext_lazy("takes no new pods"),
-    "numa topology cannot be kept": gettext_lazy("its NUMA cells have no room"),
-    "numa topology policy does not match": gettext_lazy("another NUMA policy"),
-    "pod affinity": gettext_lazy("too far from the pods that it wants to be near to"),
-    "pod anti-affinity": gettext_lazy("too near to pods that it wants to be apart from"),
-    "port in use": gettext_lazy("its port is in use"),
-    "reserved for a job that waits longer": gettext_lazy("kept for a job that waits longer"),
+    "no label to spread by": gettext_lazy("no label for topology spread"),
+    "no such GPU": gettext_lazy("GPU type not available"),
+    "no volume to bind": gettext_lazy("no free volume"),
+    "node does not satisfy the node group affinity": gettext_lazy("not in its node group"),
+    "node group affinity not specified": gettext_lazy("its queue has no node group"),
+    "node group label not found": gettext_lazy("in no node group"),
+    "node group resource limit annotation invalid": gettext_lazy("limit of its node group is invalid"),
+    "node group resource limit exceeded": gettext_lazy("node group at its limit"),
+    "not schedulable": gettext_lazy("unschedulable"),
+    "numa topology cannot be kept": gettext_lazy("NUMA cells have no room"),
+    "numa topology policy does not match": gettext_lazy("NUMA policy differs"),
+    "pod affinity": gettext_lazy("pod affinity not met"),
+    "pod anti-affinity": gettext_lazy("pod anti-affinity not met"),
+    "port in use": gettext_lazy("port in use"),
+    "reserved for a job that waits longer": gettext_lazy("reserved for a job that waits longer"),
     "revocable zone is closed": gettext_lazy("closed at this time"),
-    "too many pods": gettext_lazy("as many pods as it takes"),
-    "uneven spread": gettext_lazy("its pods would be spread unevenly"),
-    "volume claim not bound": gettext_lazy("its volume claim is not bound"),
-    "volume claim not found": gettext_lazy("there is no such volume claim"),
-    "volume in another zone": gettext_lazy("its volume is in another zone"),
-    "volume not found": gettext_lazy("there is no such volume"),
-    "volume out of reach": gettext_lazy("its volume is out of reach"),
+    "too many pods": gettext_lazy("pod limit reached"),
+    "uneven spread": gettext_lazy("uneven topology spread"),
+    "volume claim not bound": gettext_lazy("volume claim not bound"),
+    "volume claim not found": gettext_lazy("volume claim not found"),
+    "volume in another zone": gettext_lazy("volume in another zone"),
+    "volume not found": gettext_lazy("volume not found"),
+    "volume out of reach": gettext_lazy("volume not reachable"),
 }
 _SHORT, _TAINT, _BUSY = "insufficient ", "taint ", " usage is too high"
 
@@ -46,7 +46,7 @@ def told(reason: str) -> str:
     if reason.startswith(_SHORT):
         return _("not enough %s") % resource(reason.removeprefix(_SHORT))
     if reason.startswith(_TAINT):
-        return _("taint %s, which it does not tolerate") % reason.removeprefix(_TAINT)
+        return _("untolerated taint %s") % reason.removeprefix(_TAINT)
     if reason.endswith(_BUSY):
         return _("too busy: %s") % resource(reason.removesuffix(_BUSY))
     return reason

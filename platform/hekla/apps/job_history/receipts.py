@@ -63,7 +63,7 @@ class Receipt:
         rule = _RULES.get(self.action, lambda: self.action)()
         if not self.plugins:
             return _("%(rule)s (%(action)s)") % {"rule": rule, "action": self.action}
-        return _("%(rule)s (%(action)s, by leave of %(plugins)s)") % {
+        return _("%(rule)s (%(action)s, allowed by %(plugins)s)") % {
             "rule": rule, "action": self.action, "plugins": _(", ").join(self.plugins)
         }  # fmt: skip
 
@@ -77,10 +77,10 @@ class Receipt:
         """What the pods had done since they began, as far as it may be told."""
         if self.lost_seconds is None:
             return ""
-        told = _("Up to %(long)s of work since their start") % {"long": labels.duration(self.lost_seconds)}
+        told = _("Up to %(long)s of work since the start") % {"long": labels.duration(self.lost_seconds)}
         if self.lost_gpu_seconds:
             told += _(", %(long)s on GPUs in all") % {"long": labels.duration(self.lost_gpu_seconds)}
-        return _("%s; what they had saved is not lost.") % told
+        return _("%s. Saved checkpoints are not lost.") % told
 
     @property
     def now(self) -> str:
@@ -89,9 +89,9 @@ class Receipt:
             return ""
         waiting = self.count - self.returned
         if not waiting:
-            return ngettext("It has a place again.", "All of them have places again.", self.count)
+            return ngettext("It is running again.", "All of them are running again.", self.count)
         facts = {"n": waiting, "of": self.count}
-        return ngettext("%(n)d of %(of)d has no place now.", "%(n)d of %(of)d have no place now.", waiting) % facts
+        return ngettext("%(n)d of %(of)d is pending now.", "%(n)d of %(of)d are pending now.", waiting) % facts
 
 
 def given(job: Job) -> list[Receipt]:
@@ -114,8 +114,8 @@ def standing(job: Job, receipts: Iterable[Receipt]) -> str:
         return ""
     ahead = selectors.ahead_of(job)
     sentence = ngettext(
-        "Of the jobs of queue %(queue)s that wait, %(n)d is of higher priority or came before it.",
-        "Of the jobs of queue %(queue)s that wait, %(n)d are of higher priority or came before it.",
+        "%(n)d pending job of queue %(queue)s had higher priority or came first.",
+        "%(n)d pending jobs of queue %(queue)s had higher priority or came first.",
         ahead,
     )
     return sentence % {"queue": job.queue.name, "n": ahead}
@@ -217,37 +217,37 @@ def _seen_by(gave: bool, shares: Mapping[str, Any]) -> Mapping[str, Any]:
 def _gave(receipt: Receipt) -> Callable[[int], str]:
     if receipt.other:
         return lambda n: ngettext(
-            "%(n)d pod made room on %(nodes)s for job %(other)s.",
-            "%(n)d pods made room on %(nodes)s for job %(other)s.",
+            "%(n)d pod on %(nodes)s was evicted for job %(other)s.",
+            "%(n)d pods on %(nodes)s were evicted for job %(other)s.",
             n,
         )
     if receipt.is_for_somebody:
         return lambda n: ngettext(
-            "%(n)d pod made room on %(nodes)s for a job of another tenant.",
-            "%(n)d pods made room on %(nodes)s for a job of another tenant.",
+            "%(n)d pod on %(nodes)s was evicted for a job of another tenant.",
+            "%(n)d pods on %(nodes)s were evicted for a job of another tenant.",
             n,
         )
-    return lambda n: ngettext("%(n)d pod had to leave %(nodes)s.", "%(n)d pods had to leave %(nodes)s.", n)
+    return lambda n: ngettext("%(n)d pod was evicted from %(nodes)s.", "%(n)d pods were evicted from %(nodes)s.", n)
 
 
 def _gained(receipt: Receipt) -> Callable[[int], str]:
     if receipt.other:
         return lambda n: ngettext(
-            "%(n)d pod of job %(other)s made room for it on %(nodes)s.",
-            "%(n)d pods of job %(other)s made room for it on %(nodes)s.",
+            "%(n)d pod of job %(other)s on %(nodes)s was evicted for this job.",
+            "%(n)d pods of job %(other)s on %(nodes)s were evicted for this job.",
             n,
         )
     return lambda n: ngettext(
-        "%(n)d pod of another tenant's job made room for it on %(nodes)s.",
-        "%(n)d pods of another tenant's job made room for it on %(nodes)s.",
+        "%(n)d pod of another tenant on %(nodes)s was evicted for this job.",
+        "%(n)d pods of another tenant on %(nodes)s were evicted for this job.",
         n,
     )
 
 
 _RULES = {
-    "preempt": lambda: _("A job of the same queue went first"),
-    "gangpreempt": lambda: _("A job of the same queue went first, with all of its pods together"),
-    "reclaim": lambda: _("A queue took back its share"),
-    "gangreclaim": lambda: _("A queue took back its share, for all pods of a job together"),
-    "shuffle": lambda: _("The policy moves pods to other nodes"),
+    "preempt": lambda: _("Preemption within the queue"),
+    "gangpreempt": lambda: _("Preemption within the queue by a whole gang"),
+    "reclaim": lambda: _("Reclaim by another queue"),
+    "gangreclaim": lambda: _("Reclaim by another queue for a whole gang"),
+    "shuffle": lambda: _("Rescheduling by the policy"),
 }

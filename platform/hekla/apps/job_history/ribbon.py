@@ -68,7 +68,7 @@ class Cell:
     def sentence(self) -> str:
         """What was in the way, with the numbers that the log has."""
         if self.merged > 1:
-            return ngettext("%(n)d earlier stretch.", "%(n)d earlier stretches.", self.merged) % {"n": self.merged}
+            return ngettext("%(n)d earlier period.", "%(n)d earlier periods.", self.merged) % {"n": self.merged}
         return labels.reason(self.reason) if self.reason else _SENTENCES[self.kind]()
 
     @property
@@ -78,11 +78,11 @@ class Cell:
 
 
 _SENTENCES = {
-    UNSAID: lambda: _("The scheduler had not said why."),
-    EARLIER: lambda: _("What was so earlier is no longer shown here."),
-    STARTING: lambda: _("Its pods had places and were starting."),
-    RUNNING: lambda: _("It ran."),
-    STOPPED: lambda: _("It was stopped."),
+    UNSAID: lambda: _("The scheduler gave no reason."),
+    EARLIER: lambda: _("Earlier periods are not shown."),
+    STARTING: lambda: _("Its pods were allocated and starting."),
+    RUNNING: lambda: _("Running."),
+    STOPPED: lambda: _("Stopped."),
 }
 
 
@@ -190,6 +190,8 @@ def _now(job: Job, cells: Sequence[Cell]) -> str:
         return labels.reason(job.waiting[0])
     if cells and cells[-1].is_open and cells[-1].is_wait:
         admitted = cells[-1].is_admitted
-        return _("It is let in and gets places now.") if admitted else _("The scheduler has not said yet why it waits.")
+        return (
+            _("Admitted. Its pods are being allocated.") if admitted else _("The scheduler has not given a reason yet.")
+        )
     waited = labels.duration(sum(cell.seconds for cell in cells if cell.is_wait))
-    return _("It waited %(long)s in all, and waits for nothing now.") % {"long": waited}
+    return _("Pending for %(long)s in total. Not pending now.") % {"long": waited}

@@ -17,7 +17,7 @@ def spared(facts: Mapping[str, Any]) -> str:
     if not phrases:
         return ""
     if facts["nodes"] < facts["of_nodes"]:
-        seen = _("only %(nodes)d of %(of_nodes)d nodes were looked at") % facts
+        seen = _("only %(nodes)d of %(of_nodes)d nodes were checked") % facts
         return _("; ").join([*phrases, seen])
     return _("; ").join(phrases)
 
@@ -52,49 +52,49 @@ def _per_cent(giver: Mapping[str, float], taker: Mapping[str, float]) -> dict[st
 
 
 _ALONE = {
-    "queue": lambda: _("Its queue held %(had)s%% of what it deserves and holds %(has)s%% now."),
-    "job": lambda: _("Its job held %(had)s%% of the cluster and holds %(has)s%% now."),
+    "queue": lambda: _("Its queue used %(had)s%% of its deserved share and uses %(has)s%% now."),
+    "job": lambda: _("Its job used %(had)s%% of the cluster and uses %(has)s%% now."),
 }
 _BOTH = {
     "queue": lambda: _(
-        "Its queue held %(had)s%% of what it deserves and holds %(has)s%% now; the other queue %(other_had)s%%, and"
-        " %(other_has)s%% now."
+        "Its queue used %(had)s%% of its deserved share and uses %(has)s%% now. The other queue went from "
+        "%(other_had)s%% to %(other_has)s%%."
     ),
     "job": lambda: _(
-        "Its job held %(had)s%% of the cluster and holds %(has)s%% now; the other job %(other_had)s%%, and"
-        " %(other_has)s%% now."
+        "Its job used %(had)s%% of the cluster and uses %(has)s%% now. The other job went from %(other_had)s%% "
+        "to %(other_has)s%%."
     ),
 }
 
 
 def _gang(n: int) -> str:
     return ngettext(
-        "%(n)d pod is of a job that is no larger than its minimum",
-        "%(n)d pods are of jobs that are no larger than their minimum",
+        "%(n)d pod belongs to a job at its minimum",
+        "%(n)d pods belong to jobs at their minimum",
         n,
     )
 
 
 def _priority(n: int) -> str:
-    return ngettext("%(n)d pod is not less urgent", "%(n)d pods are not less urgent", n)
+    return ngettext("%(n)d pod does not have lower priority", "%(n)d pods do not have lower priority", n)
 
 
 def _conformance(n: int) -> str:
-    return ngettext("the cluster itself needs %(n)d pod", "the cluster itself needs %(n)d pods", n)
+    return ngettext("%(n)d pod is critical for the cluster", "%(n)d pods are critical for the cluster", n)
 
 
 def _queue_share(n: int) -> str:
     return ngettext(
-        "%(n)d pod is of a queue that holds no more than it deserves",
-        "%(n)d pods are of queues that hold no more than they deserve",
+        "%(n)d pod belongs to a queue within its deserved share",
+        "%(n)d pods belong to queues within their deserved share",
         n,
     )
 
 
 def _job_share(n: int) -> str:
     return ngettext(
-        "%(n)d pod is of a job that would then hold less than this one",
-        "%(n)d pods are of jobs that would then hold less than this one",
+        "%(n)d pod belongs to a job that would end up with less than this one",
+        "%(n)d pods belong to jobs that would end up with less than this one",
         n,
     )
 
@@ -105,58 +105,66 @@ def _budget(n: int) -> str:
 
 def _lent(n: int) -> str:
     return ngettext(
-        "the rules for lent nodes keep %(n)d pod where it is",
-        "the rules for lent nodes keep %(n)d pods where they are",
+        "the rules for lent nodes protect %(n)d pod",
+        "the rules for lent nodes protect %(n)d pods",
         n,
     )
 
 
 def _fresh(n: int) -> str:
-    return ngettext("%(n)d pod was placed only a short while ago", "%(n)d pods were placed only a short while ago", n)
+    return ngettext("%(n)d pod started recently", "%(n)d pods started recently", n)
 
 
 def _online(n: int) -> str:
-    return ngettext("%(n)d pod is online work", "%(n)d pods are online work", n)
+    return ngettext("%(n)d pod is an online workload", "%(n)d pods are online workloads", n)
 
 
 def _extender(n: int) -> str:
-    return ngettext("another program keeps %(n)d pod", "another program keeps %(n)d pods", n)
+    return ngettext("another program protects %(n)d pod", "another program protects %(n)d pods", n)
 
 
 def _by_nobodys_leave(n: int) -> str:
     return ngettext(
-        "nothing in the scheduling policy lets %(n)d pod go", "nothing in the scheduling policy lets %(n)d pods go", n
+        "no plugin of the scheduling policy allows evicting %(n)d pod",
+        "no plugin of the scheduling policy allows evicting %(n)d pods",
+        n,
     )
 
 
 def _by_another(n: int) -> str:
-    return ngettext("“%(plugin)s” keeps %(n)d pod", "“%(plugin)s” keeps %(n)d pods", n)
+    return ngettext("plugin “%(plugin)s” protects %(n)d pod", "plugin “%(plugin)s” protects %(n)d pods", n)
 
 
 def _too_little(n: int) -> str:
-    return ngettext("%(n)d pod would leave too little room", "%(n)d pods would leave too little room", n)
+    return ngettext("evicting %(n)d pod would free too little", "evicting %(n)d pods would free too little", n)
 
 
 def _in_vain(n: int) -> str:
     return ngettext(
-        "%(n)d pod could go, and still the job could not start",
-        "%(n)d pods could go, and still the job could not start",
+        "after evicting %(n)d pod the job still could not start",
+        "after evicting %(n)d pods the job still could not start",
         n,
     )
 
 
 def _not_preemptable(n: int) -> str:
-    return ngettext("%(n)d pod must never be evicted", "%(n)d pods must never be evicted", n)
+    return ngettext("%(n)d pod is not preemptible", "%(n)d pods are not preemptible", n)
 
 
 def _not_reclaimable(n: int) -> str:
     return ngettext(
-        "%(n)d pod is of a queue that gives nothing back", "%(n)d pods are of queues that give nothing back", n
+        "%(n)d pod belongs to a queue that is not reclaimable",
+        "%(n)d pods belong to queues that are not reclaimable",
+        n,
     )
 
 
 def _not_whole(n: int) -> str:
-    return ngettext("%(n)d pod could go only with all of its job", "%(n)d pods could go only with all of their jobs", n)
+    return ngettext(
+        "%(n)d pod could only be evicted with its whole job",
+        "%(n)d pods could only be evicted with their whole jobs",
+        n,
+    )
 
 
 SPARED: Mapping[str, Phrase] = {

@@ -57,7 +57,7 @@ class MomentField(forms.CharField):
         except ValueError:
             found = None
         if found is None:
-            raise forms.ValidationError(_("Write a day (2026-03-01), an instant, or an age such as 24h or 7d."))
+            raise forms.ValidationError(_("Enter a date (2026-03-01), a time, or an age, for example 24h or 7d."))
         return make_aware(found, get_current_timezone()) if is_naive(found) else found
 
 

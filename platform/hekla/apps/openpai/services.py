@@ -90,7 +90,7 @@ def delete_tag(job: Job, tag: str, *, user: User, now: datetime) -> None:
 def _submission(job: Job, user: User) -> Submission:
     """The row that holds the tags, locked. Raises Forbidden, NotFound."""
     if not jobs.may_act(user, job):
-        raise Forbidden(_("Only the job's owner and the admins of its tenant may do this."))
+        raise Forbidden(_("Only the owner of the job and tenant admins can do this."))
     submission = Submission.objects.select_for_update().filter(job=job).first()
     if submission is None:
         raise NotFound(_("This job did not come as a JobConfig, so it has no tags."))

@@ -53,21 +53,21 @@ def _pod_failed(args: Mapping[str, Any]) -> str:
 
 
 def _too_few_at_work(args: Mapping[str, Any]) -> str:
-    pods = "1 pod waits" if args["pending"] == 1 else f"{args['pending']} pods wait"
-    return f"{pods} for a place; fewer than {args['minimum']} are at work."
+    pods = "1 pod is" if args["pending"] == 1 else f"{args['pending']} pods are"
+    return f"{pods} pending. Fewer than {args['minimum']} are running."
 
 
 def _restarted_often(args: Mapping[str, Any]) -> str:
     times = "once" if args["times"] == 1 else f"{args['times']} times"
-    return f"The job was restarted {times} already, as often as is allowed."
+    return f"The job was restarted {times}, the maximum."
 
 
 def _out_of_time(args: Mapping[str, Any]) -> str:
-    """“It was to run for 1 h 30 min at most …”"""
+    """“The job reached its time limit of 1 h 30 min, including restarts.”"""
     seconds = args["seconds"]
     parts = ((seconds // 3600, "h"), (seconds // 60 % 60, "min"), (seconds % 60, "s"))
     long = " ".join(f"{number} {unit}" for number, unit in parts if number)
-    return f"It was to run for {long} at most, restarts among it, and was not done by then."
+    return f"The job reached its time limit of {long}, including restarts."
 
 
 def _plain(sentence: str) -> Callable[[Mapping[str, Any]], str]:
@@ -75,21 +75,23 @@ def _plain(sentence: str) -> Callable[[Mapping[str, Any]], str]:
 
 
 ENGLISH: dict[str, Callable[[Mapping[str, Any]], str]] = {
-    "pods_run": _plain("{running} of {replicas} pods run."),
+    "pods_run": _plain("{running} of {replicas} pods are running."),
     "pods_succeeded": _plain("{succeeded} of {replicas} pods succeeded."),
-    "as_many_as_asked": _plain("{succeeded} pods succeeded, as was asked."),
-    "successes_asked": _plain("{asked} successes were asked for."),
+    "as_many_as_asked": _plain("{succeeded} pods succeeded, as required."),
+    "successes_asked": _plain("{asked} successes were required."),
     "task_needed": _plain("Task {task} needed {needed} successes and had {had}."),
     "too_few_at_work": _too_few_at_work,
     "pod_failed": _pod_failed,
-    "no_policy": _plain("No policy says what to do then, so the others go on; the job is judged when all have ended."),
-    "never_begun": _plain("{task} never began: it waited for {others}."),
-    "restart_asked": _plain("A person asked for a restart."),
+    "no_policy": _plain(
+        "No policy covers this, so the other pods continue. The job's result is known when all have finished."
+    ),
+    "never_begun": _plain("{task} never started: it waited for {others}."),
+    "restart_asked": _plain("A person requested a restart."),
     "restart_counted": _plain("Restart {count} of {limit}."),
     "restarted_often": _restarted_often,
     "out_of_time": _out_of_time,
-    "old_pods_gone": _plain("The old pods are gone."),
-    "resumed": _plain("What had succeeded is kept; the rest runs again."),
+    "old_pods_gone": _plain("The old pods stopped."),
+    "resumed": _plain("Succeeded pods are kept. The others run again."),
     "all_stopped": _plain("All pods have stopped."),
-    "can_be_resumed": _plain("All pods have stopped; the job can be resumed."),
+    "can_be_resumed": _plain("All pods have stopped. You can resume the job."),
 }

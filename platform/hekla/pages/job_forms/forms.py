@@ -25,12 +25,12 @@ FRAMEWORKS = [
     ("mpi", gettext_lazy("MPI: mpirun in the master, ranks in the workers")),
     ("horovod", gettext_lazy("Horovod over MPI")),
     ("mxnet", gettext_lazy("MXNet roles (DMLC_ROLE)")),
-    ("ray", gettext_lazy("Ray: a head and workers (RAY_ADDRESS)")),
+    ("ray", gettext_lazy("Ray: head and workers (RAY_ADDRESS)")),
     ("mindspore", gettext_lazy("MindSpore roles (MS_ROLE)")),
     ("paddle", gettext_lazy("PaddlePaddle trainers (PADDLE_TRAINER_ID)")),
-    ("hcclrank", gettext_lazy("Numbers among Ascend devices (RANK)")),
-    ("jax", gettext_lazy("JAX: equals that meet at the first (COORDINATOR_ADDRESS)")),
-    ("xgboost", gettext_lazy("XGBoost: a master and workers (MASTER_ADDR, RANK)")),
+    ("hcclrank", gettext_lazy("Ascend device ranks (RANK)")),
+    ("jax", gettext_lazy("JAX: peer processes (COORDINATOR_ADDRESS)")),
+    ("xgboost", gettext_lazy("XGBoost: master and workers (MASTER_ADDR, RANK)")),
     ("indexed", gettext_lazy("A number for each pod (JOB_COMPLETION_INDEX)")),
     ("openpai", gettext_lazy("OpenPAI addresses and ports (PAI_HOST_IP_…)")),
 ]
@@ -38,10 +38,10 @@ _TIMES = ("restart", "min_available", "priority", "priority_class", "max_retry",
 _WORDS = ("description", "secrets", "kind", "framework")
 _NO_FRAMEWORKS = {"env", "svc", "ssh"}
 _SHOWN_AT_FIRST = [
-    ("single", gettext_lazy("One process")),
-    ("distributed", gettext_lazy("Several that work together")),
-    ("debugging", gettext_lazy("For debugging")),
-    ("sweep", gettext_lazy("Many with other parameters")),
+    ("single", gettext_lazy("Single process")),
+    ("distributed", gettext_lazy("Distributed training")),
+    ("debugging", gettext_lazy("Debugging")),
+    ("sweep", gettext_lazy("Parameter sweep")),
 ]
 
 
@@ -54,7 +54,9 @@ class SecretsField(forms.CharField):
 
     def __init__(self, **kwargs: Any) -> None:  # noqa: ANN401
         kwargs.setdefault("label", gettext_lazy("Secrets"))
-        kwargs.setdefault("help_text", gettext_lazy("One name: value a line. They are kept apart and shown nowhere."))
+        kwargs.setdefault(
+            "help_text", gettext_lazy("One “name: value” per line. Secrets are stored separately and never shown.")
+        )
         super().__init__(required=False, strip=False, widget=_code(3), **kwargs)
 
     def clean(self, value: str | None) -> dict[str, str]:
@@ -78,32 +80,30 @@ class JobForm(forms.Form):
     framework = forms.ChoiceField(label=gettext_lazy("Framework"), choices=FRAMEWORKS, required=False)
     kind = forms.CharField(label=gettext_lazy("Kind"), max_length=32, initial="training", required=False)
     min_available = forms.IntegerField(
-        label=gettext_lazy("Start with at least"),
+        label=gettext_lazy("Minimum pods"),
         required=False,
         min_value=1,
-        help_text=gettext_lazy("So many pods start together or none does. Empty: all of them."),
+        help_text=gettext_lazy("At least this many pods start together, or none. Empty: all pods."),
     )
     priority = forms.IntegerField(label=gettext_lazy("Priority"), initial=0, required=False)
     priority_class = forms.ChoiceField(label=gettext_lazy("Priority class"), required=False)
     restart = forms.BooleanField(
         label=gettext_lazy("Restart the whole job when a pod fails or is evicted"), required=False, initial=False
     )
-    max_retry = forms.IntegerField(
-        label=gettext_lazy("At most so many restarts"), min_value=1, initial=3, required=False
-    )
+    max_retry = forms.IntegerField(label=gettext_lazy("Maximum restarts"), min_value=1, initial=3, required=False)
     active_deadline_seconds = forms.IntegerField(
         label=gettext_lazy("Run at most"),
         required=False,
         min_value=1,
         help_text=gettext_lazy(
-            "Counted from its start, restarts among it; then it has failed. Empty: as long as it takes."
+            "Counted from the start, including restarts. At the limit the job fails. Empty: no limit."
         ),
     )
     ttl_seconds_after_finished = forms.IntegerField(
         label=gettext_lazy("Delete after"),
         required=False,
         min_value=0,
-        help_text=gettext_lazy("Counted from its end. Empty: it stays."),
+        help_text=gettext_lazy("Counted from the end of the job. Empty: never deleted."),
     )
 
     description = forms.CharField(
@@ -122,9 +122,9 @@ class JobForm(forms.Form):
         listed = {name for name, _label in FRAMEWORKS} | _NO_FRAMEWORKS
         own = [(name, name) for name in frameworks.load_frameworks() if name not in listed]
         self.fields["framework"].choices = [*FRAMEWORKS, *own]  # type: ignore[attr-defined]
-        _offer(self, "queue", queues, gettext_lazy("%s (not open to this tenant)"))
-        usual = ("", gettext_lazy("as the number says"))
-        _offer(self, "priority_class", [usual, *classes], gettext_lazy("%s (not offered to this tenant)"))
+        _offer(self, "queue", queues, gettext_lazy("%s (not available to this tenant)"))
+        usual = ("", gettext_lazy("by priority number"))
+        _offer(self, "priority_class", [usual, *classes], gettext_lazy("%s (not available to this tenant)"))
 
     @property
     def times_matter(self) -> bool:
@@ -174,7 +174,7 @@ class TaskForm(forms.Form):
         required=False,
         widget=_code(2),
         help_text=gettext_lazy(
-            "A program and its arguments, such as: python train.py --epochs 10. For a shell: sh -c '…'."
+            "A program and its arguments, for example: python train.py --epochs 10. For a shell: sh -c '…'."
         ),
     )
     cpu = forms.CharField(label=gettext_lazy("CPU"), initial="1", required=False)
@@ -186,20 +186,22 @@ class TaskForm(forms.Form):
         required=False,
         strip=False,
         widget=_code(2),
-        help_text=gettext_lazy("One NAME=value a line."),
+        help_text=gettext_lazy("One NAME=value per line."),
     )
     depends_on = forms.CharField(
-        label=gettext_lazy("Begins after"),
+        label=gettext_lazy("Depends on"),
         required=False,
         max_length=4000,
-        help_text=gettext_lazy("Roles that must be at work or done before, with commas between. Empty: with the job."),
+        help_text=gettext_lazy(
+            "Roles that must run or be finished first, separated by commas. Empty: start with the job."
+        ),
     )
-    depends_on_any = forms.BooleanField(label=gettext_lazy("One of these roles is enough"), required=False)
+    depends_on_any = forms.BooleanField(label=gettext_lazy("Any one of these roles is enough"), required=False)
     image = forms.CharField(
         label=gettext_lazy("Image"),
         required=False,
         max_length=512,
-        help_text=gettext_lazy("Where clusters run containers. Empty: as the environment says."),
+        help_text=gettext_lazy("For clusters that run containers. Empty: the image of the environment."),
     )
     working_dir = forms.CharField(label=gettext_lazy("Working folder"), required=False, max_length=1024)
     rest = passthrough_fields.task_field()
@@ -213,8 +215,8 @@ class TaskForm(forms.Form):
     ) -> None:
         super().__init__(*args, **kwargs)
         self.fields["command"].required = needs_command
-        choices = [("", gettext_lazy("The console's own")), *((name, name) for name in environments)]
-        _offer(self, "environment", choices, gettext_lazy("%s (not there any more)"))
+        choices = [("", gettext_lazy("Console default")), *((name, name) for name in environments)]
+        _offer(self, "environment", choices, gettext_lazy("%s (deleted)"))
 
     @property
     def opens(self) -> bool:
@@ -247,7 +249,7 @@ class TaskForm(forms.Form):
                 "command": passthrough_fields.merged_command(given.get("rest", {}), given.get("command", ""))
             }
         except ValueError:
-            self.add_error("command", _("This is not a whole command line: a quotation mark is open."))
+            self.add_error("command", _("Incomplete command line: a quotation mark is not closed."))
             return given
 
     def document(self) -> dict[str, Any]:
@@ -283,7 +285,7 @@ class FileForm(forms.Form):
         """A text needs a name; its lines end as they do on the machines where it is used."""
         given = super().clean() or self.cleaned_data
         if given.get("text") and not given.get("name"):
-            self.add_error("name", _("Say what this file is called, for example train.py."))
+            self.add_error("name", _("Enter a file name, for example train.py."))
         return given | {"text": passthrough_fields.with_our_ends(given.get("text", ""))}
 
 
@@ -330,7 +332,7 @@ class ManifestForm(forms.Form):
         if given.get("upload"):
             given["text"] = given["upload"]
         if not given.get("text") and not self.errors:
-            self.add_error("text", _("Type a manifest, or choose a file."))
+            self.add_error("text", _("Enter a manifest, or choose a file."))
         return given
 
 
@@ -339,12 +341,12 @@ class UploadForm(forms.Form):
 
     use_required_attribute = False
     upload = forms.FileField(
-        label=gettext_lazy("File with a manifest"),
+        label=gettext_lazy("Manifest file"),
         error_messages={"required": gettext_lazy("Choose a file.")},
         widget=forms.ClearableFileInput({"form": "submission"}),
         help_text=gettext_lazy(
-            "YAML or JSON: a job of Volcano, Kubeflow, Kubernetes or OpenPAI, at most 1 MiB. It takes the place of "
-            "what stands here, which can be undone."
+            "YAML or JSON: a job of Volcano, Kubeflow, Kubernetes or OpenPAI, at most 1 MiB. It replaces the "
+            "form. You can undo this."
         ),
     )
 
@@ -369,7 +371,7 @@ def _text_of(upload: UploadedFile | None) -> str:
         return ""
     size = upload.size or 0
     if size > MAX_MANIFEST_BYTES:
-        raise forms.ValidationError(_("The file has %.1f MiB; a manifest may have 1 MiB.") % (size / 2**20))
+        raise forms.ValidationError(_("The file has %.1f MiB. The limit is 1 MiB.") % (size / 2**20))
     text: str = upload.read().decode(errors="replace")
     return text
 
@@ -412,7 +414,7 @@ class PresetForm(forms.Form):
         label=gettext_lazy("Name"), max_length=60, required=False, widget=forms.TextInput({"form": "submission"})
     )
     for_tenant = forms.BooleanField(
-        label=gettext_lazy("For all of the tenant"),
+        label=gettext_lazy("Share with the tenant"),
         required=False,
         widget=forms.CheckboxInput({"form": "submission"}),
     )
@@ -424,7 +426,7 @@ class PresetForm(forms.Form):
 class LogSearchForm(forms.Form):
     """What to look for in a log, and from where on."""
 
-    q = forms.CharField(label=gettext_lazy("Search in the whole log"), max_length=200, strip=False)
+    q = forms.CharField(label=gettext_lazy("Search the whole log"), max_length=200, strip=False)
     ignore_case = forms.BooleanField(label=gettext_lazy("Ignore case"), required=False)
     offset = forms.IntegerField(min_value=0, max_value=2**62, required=False)
     line = forms.IntegerField(min_value=1, max_value=2**62, required=False)
@@ -433,5 +435,5 @@ class LogSearchForm(forms.Form):
         """A line cannot hold a line break, nor text a zero."""
         text: str = self.cleaned_data["q"]
         if "\n" in text:
-            raise forms.ValidationError(_("Search for something that stands in one line."))
+            raise forms.ValidationError(_("Enter text to search for within one line."))
         return text

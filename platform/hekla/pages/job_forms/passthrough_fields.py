@@ -26,7 +26,7 @@ _TASK = {
     "volume_mounts": list,
 }  # fmt: skip
 _WORDS = {
-    "min_success": gettext_lazy("successes that are enough"),
+    "min_success": gettext_lazy("minimum successes"),
     "annotations": gettext_lazy("annotations"),
     "policies": gettext_lazy("policies"),
     "plugins": gettext_lazy("plugins and their arguments"),
@@ -34,14 +34,14 @@ _WORDS = {
     "description": gettext_lazy("description"),
     "volumes": gettext_lazy("volumes"),
     "volume_mounts": gettext_lazy("mounted volumes"),
-    "max_retry": gettext_lazy("restarts of a pod"),
-    "node_selector": gettext_lazy("node labels"),
-    "grace_seconds": gettext_lazy("time to end"),
+    "max_retry": gettext_lazy("pod retries"),
+    "node_selector": gettext_lazy("node selector"),
+    "grace_seconds": gettext_lazy("grace period"),
     "partition_size": gettext_lazy("partitions"),
     "ports": gettext_lazy("ports"),
     "resources": gettext_lazy("resources"),
-    "env": gettext_lazy("variables of several lines"),
-    "command": gettext_lazy("line ends of the command"),
+    "env": gettext_lazy("multi-line variables"),
+    "command": gettext_lazy("line breaks in the command"),
     "image": gettext_lazy("image"),
     "working_dir": gettext_lazy("working folder"),
 }
@@ -63,7 +63,7 @@ class RestField(forms.JSONField):
         except (forms.ValidationError, RecursionError):
             found = None
         if not isinstance(found, dict) or not all(isinstance(v, self._types.get(k, ())) for k, v in found.items()):
-            raise forms.ValidationError(_("What the form does not show was damaged on its way. Give it as YAML."))
+            raise forms.ValidationError(_("Hidden form data was damaged. Submit the job as YAML."))
         return found
 
     def bound_data(self, data: object, initial: object) -> object:

@@ -14,9 +14,9 @@ def read(text: str) -> dict[str, str]:
     try:
         documents = yaml_text.read(text)
     except Invalid as error:
-        raise Invalid([Problem("secrets", _("This is not of the form name: value, one a line."))]) from error
+        raise Invalid([Problem("secrets", _("Enter one “name: value” per line."))]) from error
     if len(documents) > 1:
-        raise Invalid([Problem("secrets", _("One list of secrets is expected."))])
+        raise Invalid([Problem("secrets", _("Expected one list of secrets."))])
     return secrets.parse(documents[0] if documents else {})
 
 

@@ -46,7 +46,7 @@ def _cell(column: Column) -> Callable[[Row], str]:
 
 
 def _place() -> Callable[[Row], str]:
-    label = text(_("Place"))
+    label = text(_("Position"))
     return lambda row: f'<td class="number" data-label="{label}">{text(row["turn"])}</td>'
 
 
@@ -90,7 +90,7 @@ def _phase(row: Row) -> SafeString:
 
 def _pods(row: Row) -> SafeString:
     job, busy = row["job"], row["busy"]
-    state, label = _STATES.get(job.phase, "running"), _("Pods that run or are done")
+    state, label = _STATES.get(job.phase, "running"), _("Running or finished pods")
     return html.progress(busy, job.replicas, label=label, state=state, words=f"{busy} / {job.replicas}")
 
 

@@ -97,7 +97,7 @@ def save_view(request: HttpRequest) -> HttpResponse:
     user = person(request)
     form = _valid(ViewForm(request.POST, tenants=tenancy.own(user)))
     view = services.save_view(**form.cleaned_data, user=user, now=clock.now())
-    messages.success(request, _("The list is kept as “%s”.") % view)
+    messages.success(request, _("List saved as “%s”.") % view)
     return _back(request)
 
 

@@ -26,7 +26,7 @@ class NumbersField(forms.CharField):
         parts = [part.strip() for part in (super().clean(value) or "").replace("，", ",").split(",") if part.strip()]
         found = [_RANGE.fullmatch(part) for part in parts]
         if not all(found):
-            raise forms.ValidationError(_("Write numbers and ranges, such as 0-15, 20."))
+            raise forms.ValidationError(_("Enter numbers and ranges, for example 0-15, 20."))
         return [range(int(match[1]), int(match[2] or match[1]) + 1) for match in found if match]
 
 
@@ -35,7 +35,7 @@ class WhichLogs(forms.Form):
 
     log_task = forms.ChoiceField(label=gettext_lazy("Role"), required=False)
     log_index = NumbersField(label=gettext_lazy("Numbers"), required=False, max_length=200)
-    log_failed = forms.BooleanField(label=gettext_lazy("Only failed"), required=False)
+    log_failed = forms.BooleanField(label=gettext_lazy("Failed only"), required=False)
 
     def __init__(self, data: Mapping[str, str], *, tasks: Sequence[str]) -> None:
         super().__init__(data, auto_id="id_%s")

@@ -58,7 +58,7 @@ def _events(pod: Pod) -> Iterator[tuple[datetime, str, str]]:
 def _waiting(pod: Pod, waited: Sequence[Stretch], end: datetime) -> Iterator[tuple[datetime, str, str]]:
     """From its beginning until it has a place, with what the job waited for then."""
     pieces = list(waits.cut(pod.created_at, pod.bound_at or end, waited))
-    yield pod.created_at, "waiting", _("Attempt %d is made, and waits for a place.") % pod.attempt
+    yield pod.created_at, "waiting", _("Attempt %d was created and is pending.") % pod.attempt
     for piece in pieces:
         if piece.sentence:
             yield piece.begin, "waiting", piece.sentence

@@ -19,7 +19,7 @@ class PriorityForm(forms.Form):
         min_value=-MAX_PRIORITY,
         max_value=MAX_PRIORITY,
         help_text=gettext_lazy(
-            "The higher one goes first in its queue. It holds from the scheduler's next cycle on; pods that run go on."
+            "Higher numbers go first in the queue. Takes effect in the next scheduling cycle. Running pods continue."
         ),
     )
 

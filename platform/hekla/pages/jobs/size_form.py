@@ -44,11 +44,11 @@ class SizeForm(forms.Form):
             self.fields[f"replicas-{place}"] = _number(gettext_lazy("Replicas"), task.replicas)
             self.fields[f"least-{place}"] = _number(gettext_lazy("At least"), task.minimum)
         self.fields["min_available"] = forms.IntegerField(
-            label=gettext_lazy("All together at least"),
+            label=gettext_lazy("Minimum pods of the job"),
             required=self.spec.min_available is not None,
             initial=self.spec.min_available,
             min_value=1,
-            help_text=gettext_lazy("With fewer the job waits. Empty: what the tasks need."),
+            help_text=gettext_lazy("With fewer pods the job waits. Empty: the sum of its tasks."),
         )
 
     def rows(self) -> Iterator[Row]:

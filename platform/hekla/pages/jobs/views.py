@@ -80,7 +80,7 @@ def pod(request: HttpRequest, uid: UUID, pod_id: int) -> HttpResponse:
     since = event_log.last_number()
     found = selectors.pod(pod_id, person(request))
     if found.job.uid != uid:
-        raise NotFound(_("There is no such pod."))
+        raise NotFound(_("Unknown pod."))
     context = {"since": since, "search": LogSearchForm()}
     return render(request, "jobs/pod.html", pod_context.page(found, now=clock.now()) | context)
 
@@ -102,7 +102,7 @@ def command(request: HttpRequest, uid: UUID) -> HttpResponse:
     try:
         action = LifecycleAction(request.POST.get("action", ""))
     except ValueError as error:
-        raise Refused(_("There is no such action.")) from error
+        raise Refused(_("Unknown action.")) from error
     services.command(job, action, user=person(request), now=clock.now())
     return redirect("jobs:detail", uid)
 
@@ -153,7 +153,7 @@ def delete(request: HttpRequest, uid: UUID) -> HttpResponse:
     """Let a finished job go."""
     job = selectors.get(uid, person(request))
     services.delete(job, user=person(request), now=clock.now())
-    messages.success(request, _("%s was deleted. Its logs and history stand under “Deleted”.") % job)
+    messages.success(request, _("Deleted %s. Its logs and history are under “Deleted”.") % job)
     return redirect("jobs:list")
 
 

@@ -33,16 +33,16 @@ def shown(spec: JobSpec) -> list[Shown]:
 
 def _words(volume: VolumeSpec) -> str:
     if volume.volume_claim:
-        return _("a claim of %(size)s, deleted with the job") % {"size": volume.volume_claim.storage}
+        return _("claim of %(size)s, deleted with the job") % {"size": volume.volume_claim.storage}
     if volume.empty_dir is None:
-        return _("the claim %(name)s") % {"name": volume.volume_claim_name}
+        return _("claim %(name)s") % {"name": volume.volume_claim_name}
     in_memory, size = volume.empty_dir.medium is Medium.MEMORY, volume.empty_dir.size_limit
     if not size:
-        return _("memory of each pod") if in_memory else _("an empty folder of each pod")
+        return _("memory of the pod") if in_memory else _("empty folder per pod")
     bounded = {"size": size}
     if in_memory:
-        return _("memory of each pod, at most %(size)s") % bounded
-    return _("an empty folder of each pod, at most %(size)s") % bounded
+        return _("memory of the pod, at most %(size)s") % bounded
+    return _("empty folder per pod, at most %(size)s") % bounded
 
 
 def _places(spec: JobSpec, name: str) -> tuple[Place, ...]:

@@ -29,7 +29,7 @@ class ScheduleForm(forms.Form):
         help_text=_("Small letters, digits, hyphens. Each job is called by it and a number."),
     )
     cron = forms.CharField(
-        label=_("When"),
+        label=_("Time"),
         max_length=200,
         initial="0 2 * * *",
         help_text=_("Minute, hour, day, month, weekday: 30 2 * * mon-fri, */15 * * * *, @daily."),

@@ -48,5 +48,5 @@ def delete(request: HttpRequest, uid: UUID) -> HttpResponse:
     """Forget it."""
     preset = selectors.get(uid, person(request))
     services.delete(preset, user=person(request), now=clock.now())
-    messages.success(request, _("The preset “%s” is forgotten.") % preset.name)
+    messages.success(request, _("Deleted preset “%s”.") % preset.name)
     return redirect("jobs:presets")

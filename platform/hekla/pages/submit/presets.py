@@ -105,10 +105,10 @@ def _job(name: str, title: Any, tasks: Sequence[dict[str, Any]], program: str = 
 
 
 KINDS = (
-    _job("single", _("One process"), [_SMALL | {"name": "main", "command": _HELLO, "cpu": "1"}], shape="single"),
+    _job("single", _("Single process"), [_SMALL | {"name": "main", "command": _HELLO, "cpu": "1"}], shape="single"),
     _job(
         "distributed",
-        _("Several that work together"),
+        _("Distributed training"),
         [_SMALL | {"name": "worker", "replicas": 2, "command": "sh -c 'echo I am worker $JOB_COMPLETION_INDEX'"}],
         shape="distributed",
         framework="indexed",
@@ -116,7 +116,7 @@ KINDS = (
     ),
     _job(
         "debugging",
-        _("For debugging"),
+        _("Debugging"),
         [_SMALL | {"name": "main", "command": "sleep infinity", "cpu": "1"}],
         shape="debugging",
         kind=SESSION,
@@ -126,7 +126,7 @@ KINDS = (
 )
 SWEEP = _job(
     "sweep",
-    _("Many with other parameters"),
+    _("Parameter sweep"),
     [_SMALL | {"name": "main", "command": _SWEEPING, "cpu": "1"}],
     shape="sweep",
 )
@@ -179,7 +179,7 @@ FRAMEWORKS = (
     ),
     _job(
         "ray",
-        _("Ray: a head, workers and a driver"),
+        _("Ray: head, workers and driver"),
         [
             _SMALL | {"name": "head", "memory": "1Gi"},
             _SMALL | {"name": "worker", "replicas": 2, "memory": "1Gi"},
@@ -191,7 +191,7 @@ FRAMEWORKS = (
     ),
     _job(
         "jax",
-        _("JAX: equals that meet"),
+        _("JAX: peer processes"),
         [_TRAIN | {"name": "worker", "replicas": 2}],
         _JAX,
         framework="jax",

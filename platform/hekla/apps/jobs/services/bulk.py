@@ -51,7 +51,7 @@ def act_on_all(
 def require_priority(action: str, priority: int | None) -> None:
     """It is said where it is to be set. Raises Invalid."""
     if action == SET_PRIORITY and priority is None:
-        raise Invalid([Problem("priority", _("Say which priority the jobs get."))])
+        raise Invalid([Problem("priority", _("Enter a priority."))])
 
 
 def _act_of(action: str, priority: int | None, user: User, now: datetime) -> Callable[[Job], object]:
@@ -66,7 +66,7 @@ def _outcomes(jobs: Sequence[Job], act: Callable[[Job], object]) -> Iterator[Out
     limit = time.monotonic() + _MOST_SECONDS
     for job in jobs:
         if time.monotonic() > limit:
-            yield Outcome(job, False, _("Not reached in time; ask again."))
+            yield Outcome(job, False, _("Timed out. Try again."))
         else:
             yield _outcome(job, act)
 

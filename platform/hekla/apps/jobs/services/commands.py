@@ -31,9 +31,9 @@ def command(
     with unit_of_work():
         job = Job.objects.select_for_update().get(pk=job.pk)
         if job.deleted_at is not None:
-            raise Refused(_("The job is deleted. Clone it to run it again."))
+            raise Refused(_("The job was deleted. Clone it to run it again."))
         if job.is_adopted:
-            raise Refused(_("Others made the pods of this job; whoever made them ends them, or makes them anew."))
+            raise Refused(_("The pods of this job are external. Their owner stops or recreates them."))
         target, actor = target_of(spec_of(job), action, task, index), actor_of(user)
         if job.is_final and action is LifecycleAction.RESUME_JOB:
             _require_quota(job, user, now)
@@ -53,4 +53,4 @@ def _require_quota(job: Job, by: User, now: datetime) -> None:
 def require_right(job: Job, user: User) -> None:
     """Raises Forbidden for who may only look."""
     if not selectors.may_act(user, job):
-        raise Forbidden(_("Only the job's owner and the admins of its tenant may do this."))
+        raise Forbidden(_("Only the owner of the job and tenant admins can do this."))

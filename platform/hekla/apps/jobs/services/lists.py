@@ -24,13 +24,13 @@ def save_view(*, name: str, query: str, tenant: Tenant | None, user: User, now: 
     if tenant is not None:
         tenancy.require(user, tenant, Permission.SHARE_VIEWS)
     if View.objects.filter(owner=user).count() >= MOST_VIEWS:
-        raise Refused(_("You keep %(most)d views already; delete one first.") % {"most": MOST_VIEWS})
+        raise Refused(_("You have %(most)d views, the maximum. Delete one first.") % {"most": MOST_VIEWS})
     try:
         with unit_of_work():
             view = View.objects.create(name=name, query=query, tenant=tenant, owner=user, created_at=now)
             _tell(events.JobViewSaved(name=name, tenant=tenant.slug if tenant else ""), user, tenant, now)
     except IntegrityError as error:
-        raise Refused(_("There is a view called “%s” already; choose another name.") % name, "name") from error
+        raise Refused(_("A view “%s” exists already. Choose another name.") % name, "name") from error
     return view
 
 
@@ -39,7 +39,7 @@ def delete_view(view: View, *, user: User, now: datetime) -> None:
     if view.tenant is not None:
         tenancy.require(user, view.tenant, Permission.SHARE_VIEWS)
     elif view.owner_id != user.pk:
-        raise Forbidden(_("Only its owner may delete this view."))
+        raise Forbidden(_("Only the owner can delete this view."))
     with unit_of_work():
         _tell(
             events.JobViewDeleted(name=view.name, tenant=view.tenant.slug if view.tenant else ""),

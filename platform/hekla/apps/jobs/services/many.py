@@ -62,7 +62,7 @@ def check_many(*, specs: Sequence[JobSpec], tenant: Tenant, user: User) -> list[
     names: set[str] = set()
     for number, spec in enumerate(specs, start=1):
         if spec.name in names:
-            problems.append(Problem(join("jobs", number, "name"), _("Another job here is called so already.")))
+            problems.append(Problem(join("jobs", number, "name"), _("Another job here has this name.")))
         names.add(spec.name)
         shape = _shape(spec)
         if shape in known or len(problems) >= _MOST_PROBLEMS:
@@ -95,5 +95,5 @@ def _shape(spec: JobSpec) -> Hashable:
 
 
 def _taken(names: Sequence[str], tenant: Tenant) -> NameTaken:
-    sentence = _("%(tenant)s has jobs of these names already: %(names)s. Choose another name, or delete those jobs.")
+    sentence = _("%(tenant)s has jobs with these names already: %(names)s. Choose another name, or delete those jobs.")
     return NameTaken(sentence % {"tenant": tenant, "names": _(", ").join(names[:5])}, "name")

@@ -33,9 +33,9 @@ def set_priority(job: Job, priority: int, *, user: User, now: datetime, seen: in
     with unit_of_work():
         job = Job.objects.select_for_update().get(pk=job.pk)
         if job.is_adopted:
-            raise Refused(_("Others made the pods of this job; their priority is what the pods say."))
+            raise Refused(_("The pods of this job are external. Their specs set the priority."))
         if not has_priority(job):
-            raise Refused(_("The job is over, so its priority matters no more. Clone it to run it with another one."))
+            raise Refused(_("The job has finished. Clone it to run it with another priority."))
         if reason := fixed_since(job):
             raise Refused(reason)
         require_unchanged(job, seen)
@@ -64,8 +64,8 @@ def fixed_since(job: Job) -> str:
     if not (has_priority(job) and job.cluster.leads_jobs):
         return ""
     return _(
-        "Volcano leads this job. It goes by the PriorityClass that the job names in the cluster and not by numbers, so "
-        "it cannot be given one here. Clone the job to run it with another class."
+        "Volcano schedules this job and uses its PriorityClass instead of numbers. Clone the job to run it "
+        "with another class."
     )
 
 

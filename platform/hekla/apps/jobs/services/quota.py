@@ -93,13 +93,13 @@ def _too_much_at_once(spec: JobSpec, quota: Quota, name: str, most: float) -> It
 def _one_exceeds(quota: Quota, facts: dict[str, Any]) -> str:
     if quota.of == Quota.Of.TENANT:
         sentence = _(
-            "One replica asks for %(need)s of %(name)s; %(tenant)s may use %(most)s at once. "
-            "Ask a platform admin for more."
+            "One replica requests %(need)s of %(name)s. The quota of %(tenant)s is %(most)s. Ask a platform "
+            "admin for more."
         )
     else:
         sentence = _(
-            "One replica asks for %(need)s of %(name)s; a member may use %(most)s at once in %(tenant)s. "
-            "Ask an admin of %(tenant)s for more."
+            "One replica requests %(need)s of %(name)s. The quota of a member in %(tenant)s is %(most)s. Ask "
+            "an admin of %(tenant)s for more."
         )
     return sentence % facts
 
@@ -107,13 +107,13 @@ def _one_exceeds(quota: Quota, facts: dict[str, Any]) -> str:
 def _gang_exceeds(quota: Quota, facts: dict[str, Any]) -> str:
     if quota.of == Quota.Of.TENANT:
         sentence = _(
-            "The job needs at least %(need)s of %(name)s together; %(tenant)s may use %(most)s at once. "
-            "Ask a platform admin for more."
+            "The job needs at least %(need)s of %(name)s in total. The quota of %(tenant)s is %(most)s. Ask a "
+            "platform admin for more."
         )
     else:
         sentence = _(
-            "The job needs at least %(need)s of %(name)s together; a member may use %(most)s at once in %(tenant)s. "
-            "Ask an admin of %(tenant)s for more."
+            "The job needs at least %(need)s of %(name)s in total. The quota of a member in %(tenant)s is "
+            "%(most)s. Ask an admin of %(tenant)s for more."
         )
     return sentence % facts
 
@@ -142,43 +142,43 @@ class _Refusal:
 
 _TOO_MANY_JOBS = _Refusal(
     gettext_lazy(
-        "%(tenant)s may have %(most)d unfinished jobs and has %(used)d; %(more)d more is too many. "
-        "Wait until some end, or ask a platform admin."
+        "%(tenant)s has %(used)d of %(most)d unfinished jobs. %(more)d more would exceed the quota. Wait until "
+        "jobs finish, or ask a platform admin."
     ),
     gettext_lazy(
-        "In %(tenant)s you may have %(most)d unfinished jobs and have %(used)d; %(more)d more is too many. "
-        "Wait until some end, or ask an admin of %(tenant)s."
+        "You have %(used)d of %(most)d unfinished jobs in %(tenant)s. %(more)d more would exceed the quota. "
+        "Wait until jobs finish, or ask an admin of %(tenant)s."
     ),
     gettext_lazy(
-        "In %(tenant)s %(name)s may have %(most)d unfinished jobs and has %(used)d; %(more)d more is too many. "
-        "Wait until some end, or ask an admin of %(tenant)s."
+        "%(name)s has %(used)d of %(most)d unfinished jobs in %(tenant)s. %(more)d more would exceed the "
+        "quota. Wait until jobs finish, or ask an admin of %(tenant)s."
     ),
 )
 _TOO_MANY_SESSIONS = _Refusal(
     gettext_lazy(
-        "%(tenant)s may have %(most)d debugging sessions and has %(used)d; %(more)d more is too many. "
-        "End one, or ask a platform admin."
+        "%(tenant)s has %(used)d of %(most)d debugging sessions. %(more)d more would exceed the quota. Stop "
+        "one, or ask a platform admin."
     ),
     gettext_lazy(
-        "In %(tenant)s you may have %(most)d debugging sessions and have %(used)d; %(more)d more is too many. "
-        "End one, or ask an admin of %(tenant)s."
+        "You have %(used)d of %(most)d debugging sessions in %(tenant)s. %(more)d more would exceed the quota. "
+        "Stop one, or ask an admin of %(tenant)s."
     ),
     gettext_lazy(
-        "In %(tenant)s %(name)s may have %(most)d debugging sessions and has %(used)d; %(more)d more is too many. "
-        "End one, or ask an admin of %(tenant)s."
+        "%(name)s has %(used)d of %(most)d debugging sessions in %(tenant)s. %(more)d more would exceed the "
+        "quota. Stop one, or ask an admin of %(tenant)s."
     ),
 )
 _USED_UP = _Refusal(
     gettext_lazy(
-        "%(tenant)s may use %(most)d GPU-hours a month and has used %(used).1f since %(since)s (UTC). "
-        "Ask a platform admin for more."
+        "%(tenant)s has used %(used).1f of %(most)d GPU-hours this month, since %(since)s (UTC). Ask a "
+        "platform admin for more."
     ),
     gettext_lazy(
-        "In %(tenant)s you may use %(most)d GPU-hours a month and have used %(used).1f since %(since)s (UTC). "
-        "Ask an admin of %(tenant)s for more."
+        "You have used %(used).1f of %(most)d GPU-hours in %(tenant)s this month, since %(since)s (UTC). Ask "
+        "an admin of %(tenant)s for more."
     ),
     gettext_lazy(
-        "In %(tenant)s %(name)s may use %(most)d GPU-hours a month and has used %(used).1f since %(since)s (UTC). "
+        "%(name)s has used %(used).1f of %(most)d GPU-hours in %(tenant)s this month, since %(since)s (UTC). "
         "Ask an admin of %(tenant)s for more."
     ),
 )

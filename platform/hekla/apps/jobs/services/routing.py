@@ -53,7 +53,7 @@ def through(span: Span, spec: JobSpec, *, tenant: Tenant, user: User, is_timed: 
     asked = rank_candidates(prospects(spec, members, tenant=tenant, user=user, is_timed=is_timed))
     best = next((one for one in asked if one.chance is not Feasibility.CLOSED), None)
     if best is None:
-        raise AllClosed(_("All queues of %(name)s are closed; ask who runs them.") % {"name": span}, "queue")
+        raise AllClosed(_("All queues of %(name)s are closed. Ask a queue admin.") % {"name": span}, "queue")
     return Way(next(queue for queue in members if queue.name == best.queue), span, tuple(asked))
 
 

@@ -69,9 +69,9 @@ def remarks(job: Job, pods: Iterable[Pod] | None = None) -> tuple[str, ...]:
 
 def _require_open(job: Job, seen: int | None) -> None:
     if job.is_adopted:
-        raise Refused(_("Others made the pods of this job; how many there are is theirs to say."))
+        raise Refused(_("The pods of this job are external. Their owner sets the number of pods."))
     if not is_scalable(job):
-        raise Refused(_("The job is over, so its size is what it was. Clone it to run it in another one."))
+        raise Refused(_("The job has finished. Clone it to run it with another size."))
     require_unchanged(job, seen)
 
 
@@ -80,7 +80,7 @@ def _require_possible_there(job: Job, old: JobSpec, changes: Mapping[str, tuple[
     divided = [task.name for task in old.tasks if task.partition_size and f"{task.name}.replicas" in changes]
     if job.cluster.leads_jobs and divided:
         raise Refused(
-            _("Volcano leads this job and does not change how many partitions a task has: %(task)s keeps its replicas.")
+            _("Volcano schedules this job and cannot change the partitions of a task. %(task)s keeps its replicas.")
             % {"task": divided[0]}
         )
 
@@ -89,7 +89,7 @@ def require_unchanged(job: Job, seen: int | None) -> None:
     """Raises ChangedMeanwhile where the job has another revision than the one that was looked at."""
     if seen is not None and seen != job.revision:
         raise ChangedMeanwhile(
-            _("Somebody changed the job since you looked at it. See what is so now, and send again.")
+            _("The job was changed by another person meanwhile. Check the current values, then submit again.")
         )
 
 

@@ -131,7 +131,7 @@ def way_for(*, spec: JobSpec, tenant: Tenant, user: User, is_timed: bool = True)
 
 def _the_same(known: Job, spec: JobSpec, tenant: Tenant) -> Job:
     if known.deleted_at is not None or known.tenant_id != tenant.pk or not _is_the_same(known, spec):
-        raise KeyUsed(_("This idempotency key was used for another job, or its job is deleted. Choose a new key."))
+        raise KeyUsed(_("This idempotency key belongs to another or a deleted job. Use a new key."))
     return known
 
 
@@ -165,7 +165,7 @@ def submitted(job: Job) -> events.JobSubmitted:
 
 
 def _name_taken(spec: JobSpec, tenant: Tenant) -> NameTaken:
-    sentence = _("%(tenant)s has a job called “%(name)s” already. Choose another name, or delete that job.")
+    sentence = _("%(tenant)s has a job “%(name)s” already. Choose another name, or delete that job.")
     return NameTaken(sentence % {"tenant": tenant, "name": spec.name}, "name")
 
 
@@ -174,7 +174,7 @@ def _open_queue(name: str, tenant: Tenant) -> Queue:
     queue = next((queue for queue in open_to if queue.name == name), None)
     others = _(", ").join(queue.name for queue in open_to if queue.is_open and queue.name != name) or _("none")
     if queue is None:
-        sentence = _("%(tenant)s has no queue called “%(name)s”. It may submit to: %(others)s.")
+        sentence = _("%(tenant)s cannot use a queue “%(name)s”. Available queues: %(others)s.")
         raise Refused(sentence % {"tenant": tenant, "name": name, "others": others}, "queue")
     if not queue.is_open:
         raise QueueNotOpen(_why_shut(queue, others), "queue")
@@ -185,22 +185,24 @@ def _why_shut(queue: Queue, others: str) -> str:
     facts = {
         "name": queue.name,
         "since": date_format(queue.state_at or queue.created_at, "DATETIME_FORMAT"),
-        "who": queue.state_by or _("an admin of the platform"),
+        "who": queue.state_by or _("a platform admin"),
         "others": others,
     }
     if queue.is_draining:
         sentence = _(
-            "Queue %(name)s is being drained since %(since)s, by %(who)s: it takes nothing in. "
-            "Open queues: %(others)s. Or ask %(who)s."
+            "Queue %(name)s is draining since %(since)s (by %(who)s) and accepts no jobs. Open queues: "
+            "%(others)s. You can also ask %(who)s."
         )
     else:
-        sentence = _("Queue %(name)s is closed since %(since)s, by %(who)s. Open queues: %(others)s. Or ask %(who)s.")
+        sentence = _(
+            "Queue %(name)s is closed since %(since)s (by %(who)s). Open queues: %(others)s. You can also ask %(who)s."
+        )
     return sentence % facts
 
 
 def _taken_kind(spec: JobSpec) -> Iterable[Problem]:
     if spec.kind == EXTERNAL:
-        yield Problem("kind", _("Jobs of this kind are made of pods that are there already. Choose another word."))
+        yield Problem("kind", _("This kind is reserved for external pods. Choose another kind."))
 
 
 def _unknown_environments(spec: JobSpec) -> Iterable[Problem]:
@@ -208,7 +210,7 @@ def _unknown_environments(spec: JobSpec) -> Iterable[Problem]:
     for place, task in enumerate(spec.tasks):
         if task.environment and task.environment not in known:
             names = _(", ").join(sorted(known))
-            sentence = _("There is no environment called “%(name)s”. There are: %(names)s.")
+            sentence = _("Unknown environment “%(name)s”. Available: %(names)s.")
             yield Problem(f"tasks.{place}.environment", sentence % {"name": task.environment, "names": names})
 
 
@@ -216,10 +218,10 @@ def _missing_secrets(spec: JobSpec, values: Mapping[str, str]) -> Iterable[Probl
     """Secrets that a JobConfig names without a value, as in a copy of a job, or that make a command too long."""
     for place, task in enumerate(spec.tasks if "openpai" in spec.plugins else ()):
         if missing := sorted(naming.secret_names(task.command) - set(values)):
-            sentence = _("The value of the secret “%(name)s” is not known. Send the whole JobConfig, with its secrets.")
+            sentence = _("The secret “%(name)s” has no value. Send the whole JobConfig with its secrets.")
             yield Problem(f"tasks.{place}.command", sentence % {"name": missing[0]})
         elif any(naming.filled_length(word, values) > naming.MAX_FILLED for word in task.command):
-            sentence = _("With its secrets the command has more than %(most)d KiB.")
+            sentence = _("The command with its secrets exceeds %(most)d KiB.")
             yield Problem(f"tasks.{place}.command", sentence % {"most": naming.MAX_FILLED // 1024})
 
 
@@ -249,7 +251,7 @@ def _larger_than_any_node(spec: JobSpec, sizes: Sequence[Resources]) -> Iterable
         for name, need in task.request.items():
             largest = max(size.amount(name) for size in sizes)
             if need > largest:
-                sentence = _("One replica asks for %(need)s of %(name)s; the largest node has %(have)s.")
+                sentence = _("One replica requests %(need)s of %(name)s. The largest node has %(have)s.")
                 have = format_quantity(name, largest)
                 facts = {"need": format_quantity(name, need), "name": name, "have": have}
                 yield Problem(f"tasks.{place}.resources.{name}", sentence % facts)
@@ -257,7 +259,8 @@ def _larger_than_any_node(spec: JobSpec, sizes: Sequence[Resources]) -> Iterable
 
 def _too_much(name: str, need: float, have: float, owner: str) -> str:
     sentence = _(
-        "The job needs at least %(need)s of %(name)s together; %(owner)s has %(have)s, so it could never start."
+        "The job needs at least %(need)s of %(name)s in total. The capacity of %(owner)s is %(have)s, so the "
+        "job can never start."
     )
     return sentence % {
         "need": format_quantity(name, need),
