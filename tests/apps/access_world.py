@@ -1,8 +1,10 @@
 """Somebody of every role, one of everything that an address may be about, and how they are asked."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, field
 from datetime import datetime
+from http.cookies import SimpleCookie
 from typing import Any
 
 from django.db import transaction
@@ -169,6 +171,21 @@ class World:
     job: Job
     pod: Pod
     arguments: dict[str, list[Any]]
+    signed_in: dict[str, SimpleCookie]
+    """What the browser of each role keeps: everybody is signed in once for all questions."""
+    _client: Client = field(default_factory=Client)
+
+    def browser(self, kept: SimpleCookie) -> Client:
+        """One that keeps this, whatever it was told to forget at the last question."""
+        self._client.cookies = copy(kept)
+        return self._client
+
+
+def _signed_in(user: User | None) -> SimpleCookie:
+    client = Client()
+    if user is not None:
+        client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    return client.cookies
 
 
 def _over_clusters(people: People, now: datetime) -> None:
@@ -269,7 +286,8 @@ def make_world() -> World:
     card = gallery.publish(**shown, user=people.alice, now=now)
     arguments |= {name: [card.uid] for name in declared() if "gallery" in name}
     arguments |= {name: [] for name in ("gallery:list", "gallery:publish", "api:v1:gallery")}
-    return World(people, roles, job, pod, arguments)
+    signed_in = {role: _signed_in(user) for role, user in roles.items()}
+    return World(people, roles, job, pod, arguments, signed_in)
 
 
 _WITHOUT_FLOW = {
@@ -306,11 +324,8 @@ _WITHOUT_JOB |= {"api:v1:jobs_bulk", "api:v1:job_groups", "jobs:arrange", "jobs:
 
 def ask(world: World, name: str, method: str, role: str) -> str:
     """What this person is answered; whatever they changed is undone."""
-    client, user = Client(), world.roles[role]
     with transaction.atomic():
-        if user is not None:
-            client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
-        answer = sent(world, name, method, client)
+        answer = sent(world, name, method, world.browser(world.signed_in[role]))
         transaction.set_rollback(True)
     return verdict(answer)
 

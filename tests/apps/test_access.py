@@ -1,7 +1,9 @@
 """Who may open or do what: every address of the URL configuration, for everybody, as it is declared and printed."""
 
 import re
+from collections.abc import Iterator
 from datetime import timedelta
+from http.cookies import SimpleCookie
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ from django.core.management import call_command
 from django.db import transaction
 from django.test import Client
 from django.urls import reverse
+from pytest_django import DjangoDbBlocker
 from tests.apps.access_world import MANIFEST, World, acting_for, ask, make_world, sent, verdict
 
 from hekla.apps.accounts import services as accounts
@@ -33,12 +36,28 @@ def _part(name: str) -> str:
 TAKE_TOKENS = [name for name in ROUTES if access.scope_for(ANSWERS[name], "get")]
 
 
+@pytest.fixture(scope="module")
+def made_world(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[World]:
+    """One for all of the tests, in a transaction around them: to make it takes longer than most of them."""
+    with django_db_blocker.unblock(), transaction.atomic():
+        yield make_world()
+        transaction.set_rollback(True)
+
+
 @pytest.fixture
-def world(db: None, monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path) -> World:
+def db(made_world: World) -> Iterator[None]:
+    """What a test changes in the world is undone after it."""
+    with transaction.atomic():
+        yield
+        transaction.set_rollback(True)
+
+
+@pytest.fixture
+def world(db: None, made_world: World, settings: Any, tmp_path: Path) -> World:
     settings.API_SIGN_INS_A_MINUTE = settings.API_REQUESTS_A_MINUTE = 100_000
     (tmp_path / "jobs.md").write_text("# Jobs\n")
     settings.HELP_FOLDER = tmp_path
-    return make_world()
+    return made_world
 
 
 def test_every_route_is_declared() -> None:
@@ -71,7 +90,7 @@ def test_a_token_does_what_its_owner_may_and_its_scope_says(world: World, held: 
 
 def _with_token(world: World, name: str, verb: str, secret: str) -> str:
     with transaction.atomic():
-        answer = sent(world, name, verb, Client(), Authorization=f"Bearer {secret}")
+        answer = sent(world, name, verb, world.browser(world.signed_in["anonymous"]), Authorization=f"Bearer {secret}")
         transaction.set_rollback(True)
     lacks = answer.status_code == 403 and "lacks the scope" in answer.content.decode()
     return "lacks" if lacks else verdict(answer)
@@ -88,16 +107,17 @@ def _expected(name: str, verb: str, held: Scope, role: str) -> str:
 
 @pytest.mark.parametrize("part", sorted({_part(name) for name in ROUTES}))
 def test_who_acts_for_somebody_finds_what_they_find_or_a_closed_door(world: World, part: str) -> None:
+    kept = acting_for(world.people.alice, by=world.people.ada).cookies
     for name in (name for name in ROUTES if _part(name) == part):
         for verb, verdicts in ROUTES[name].by_verb():
             as_the_person = verdicts["tenant_admin"] if reach.is_open(name, verb) else "refused"
             expected = "ok" if name in reach.AS_ONESELF else as_the_person
-            assert _acting(world, name, verb) == expected, f"{verb} {name}"
+            assert _acting(world, kept, name, verb) == expected, f"{verb} {name}"
 
 
-def _acting(world: World, name: str, verb: str) -> str:
+def _acting(world: World, kept: SimpleCookie, name: str, verb: str) -> str:
     with transaction.atomic():
-        answer = sent(world, name, verb, acting_for(world.people.alice, by=world.people.ada))
+        answer = sent(world, name, verb, world.browser(kept))
         transaction.set_rollback(True)
     return verdict(answer)
 
