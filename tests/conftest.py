@@ -1,44 +1,16 @@
 """What holds for every test."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
-from django.contrib.auth.hashers import Argon2PasswordHasher
 from django.utils import translation
 from hypothesis import HealthCheck, settings
-from servestatic.middleware import ServeStaticMiddleware
 
 from hekla.launcher import catalogues
 
 settings.register_profile("hekla", deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a machine may be busy
 settings.load_profile("hekla")
 catalogues.compile_stale()
-
-
-@pytest.fixture(scope="session", autouse=True)
-def static_files() -> Iterator[None]:
-    """They are looked for once in a run: each client of a test begins with a console of its own, which looks anew."""
-    look, found = ServeStaticMiddleware.add_files_from_finders, dict[str, Any]()
-
-    def look_once(middleware: ServeStaticMiddleware) -> None:
-        if not found:
-            look(middleware)
-            found.update(files=middleware.files, directories=middleware.directories)
-        middleware.files, middleware.directories = dict(found["files"]), list(found["directories"])
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ServeStaticMiddleware, "add_files_from_finders", look_once)
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def passwords() -> Iterator[None]:
-    """They are hashed as ever, but at the least cost that Argon2 takes."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in {"time_cost": 1, "memory_cost": 8, "parallelism": 1}.items():
-            patch.setattr(Argon2PasswordHasher, name, value)
-        yield
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,45 @@
+"""A pytest plugin: what thousands of tests do alike costs each of them little."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.contrib.auth.hashers import Argon2PasswordHasher
+from django.db import connection, transaction
+from django.test import TransactionTestCase
+from servestatic.middleware import ServeStaticMiddleware
+
+_LEAST = {"time_cost": 1, "memory_cost": 8, "parallelism": 1}
+_MADE_BY_MIGRATIONS = {"django_migrations", "django_content_type", "auth_permission"}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def economy() -> Iterator[None]:
+    """Static files are found once, passwords are hashed at the least cost, and few rows are deleted as few."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ServeStaticMiddleware, "add_files_from_finders", _once(ServeStaticMiddleware))
+        for name, value in _LEAST.items():
+            patch.setattr(Argon2PasswordHasher, name, value)
+        patch.setattr(TransactionTestCase, "_fixture_teardown", _delete_rows)
+        yield
+
+
+def _once(kind: type[ServeStaticMiddleware]) -> Any:
+    """Looks for the files only the first time: every client of a test starts a console of its own, which looks."""
+    look, found = kind.add_files_from_finders, dict[str, Any]()
+
+    def look_once(middleware: ServeStaticMiddleware) -> None:
+        if not found:
+            look(middleware)
+            found.update(files=middleware.files, directories=middleware.directories)
+        middleware.files, middleware.directories = dict(found["files"]), list(found["directories"])
+
+    return look_once
+
+
+def _delete_rows(_case: TransactionTestCase) -> None:
+    """As Django does it, all tables are truncated and what migrations leave is made again: that takes half a second."""
+    tables = set(connection.introspection.django_table_names(only_existing=True, include_views=False))
+    deleted = [f"DELETE FROM {connection.ops.quote_name(table)}" for table in sorted(tables - _MADE_BY_MIGRATIONS)]  # noqa: S608
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("; ".join(deleted))
