@@ -174,10 +174,11 @@ def audit(fleet: Fleet) -> None:
     rows = {key_of(pod).name: pod for pod in Pod.objects.select_related("job")}
     told = {one.name: one.body["target"]["name"] for one in fleet.proxy.done("POST pods/binding")}
     assert {name: rows[name].node for name in told} == told
-    assert {name for name, pod in rows.items() if pod.started_at} <= set(told)
+    possibly_bound = set(told) | {one.name for one in fleet.proxy.may_be_done("POST pods/binding")}
+    assert {name for name, pod in rows.items() if pod.started_at} <= possibly_bound
     assert not [str(pod) for pod in rows.values() if pod.phase == "lost" or pod.reason in ("Deleted", "Vanished")]
     _audit_starts()
-    _audit_gangs(told)
+    _audit_gangs(possibly_bound)
 
 
 def _audit_starts() -> None:
@@ -187,13 +188,13 @@ def _audit_starts() -> None:
     assert set(refs.values()) <= {1}
 
 
-def _audit_gangs(told: dict[str, str]) -> None:
+def _audit_gangs(bound: set[str]) -> None:
     """A gang gets its places in one decision, and where nobody ended it before, all of its pods are bound."""
     for job in Job.objects.prefetch_related("pods"):
         decided = Counter(Event.objects.filter(subject=f"job:{job.uid}", kind="PodBound").values_list("at", flat=True))
         assert set(decided.values()) <= {job.replicas}, f"{job}: {decided}"
         if job.phase == JobPhase.COMPLETED:
-            missing = [str(pod) for pod in job.pods.all() if pod.phase == "succeeded" and key_of(pod).name not in told]
+            missing = [str(pod) for pod in job.pods.all() if pod.phase == "succeeded" and key_of(pod).name not in bound]
             assert not missing, f"{job}: {missing}"
 
 

@@ -68,6 +68,11 @@ class Asked:
         """Whether the server did it."""
         return 200 <= self.status < 300
 
+    @property
+    def may_be_done(self) -> bool:
+        """Whether nobody knows what the server did: it had the request, and was gone before it answered."""
+        return self.status == 0 and self.fate in (Fate.PASSED, Fate.CUT_AFTER)
+
     def _below(self) -> list[str]:
         parts = self.path.partition("?")[0].strip("/").split("/")
         head = parts.index("namespaces") + 2 if "namespaces" in parts else 2
@@ -142,6 +147,10 @@ class Proxy:
     def done(self, kind: str) -> list[Asked]:
         """What of this kind the server did, in the order in which it was asked."""
         return [one for one in list(self.asked) if one.kind == kind and one.is_done]
+
+    def may_be_done(self, kind: str) -> list[Asked]:
+        """Those of this kind whose answer was lost with the server."""
+        return [one for one in list(self.asked) if one.kind == kind and one.may_be_done]
 
     # For the handler
 
