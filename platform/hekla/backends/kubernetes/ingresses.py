@@ -12,7 +12,7 @@ from hekla.backends.kubernetes import kinds, names
 from hekla.backends.kubernetes.api import FORBIDDEN, NOT_FOUND, ApiError, Json
 from hekla.backends.kubernetes.async_client import AsyncClient
 from hekla.backends.kubernetes.config import IngressConfig
-from hekla.domain.ports import host
+from hekla.domain.addresses import port_host
 
 log = logging.getLogger(__name__)
 _AGAIN_SECONDS = 60.0
@@ -63,7 +63,7 @@ class Ingresses:
         made = await self._client.create_once(f"{place}/services", _service(meta, pods, port))
         service = made or await self._found(place, str(meta["name"]))
         owner = {"apiVersion": "v1", "kind": "Service", "name": meta["name"], "uid": service["metadata"]["uid"]}
-        reached = host(order.key.job, name, config.domain)
+        reached = port_host(order.key.job, name, config.domain)
         ingress = _ingress({**meta, "ownerReferences": [owner]}, reached, port, config)
         await self._client.create_once(kinds.path(place, kinds.INGRESSES), ingress)
 
