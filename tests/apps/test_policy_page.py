@@ -66,6 +66,6 @@ def test_the_same_over_rest(people: People) -> None:
 
 def test_a_difference_tells_what_went_and_came() -> None:
     assert diff_lines("a\nb\n", "a\nb\n") == []
-    assert diff_lines("a\nb\n", "a\nc\n") == [DiffLine("same", "a"), DiffLine("went", "b"), DiffLine("came", "c")]
+    assert diff_lines("a\nb\n", "a\nc\n") == [DiffLine("same", "a"), DiffLine("removed", "b"), DiffLine("added", "c")]
     far = "\n".join(map(str, range(30)))
     assert DiffLine("gap", "…") in diff_lines(far, far.replace("2\n", "x\n", 1).replace("27", "y"))

@@ -295,7 +295,7 @@ def test_who_asks_while_an_answer_is_looked_for_gets_that_answer() -> None:
     for thread in threads:
         thread.join(10)
     assert answers == [1] * 5
-    kept.forget()
+    kept.clear()
     assert kept() == 2
 
 

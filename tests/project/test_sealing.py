@@ -10,19 +10,19 @@ from hekla.lib.encryption import Cipher, DecryptionError
 @given(st.text())
 def test_what_is_sealed_comes_out_again(text: str) -> None:
     seal = Cipher(["one"], "test")
-    sealed = seal.close(text)
-    assert seal.open(sealed) == text
-    assert Cipher(["two", "one"], "test").open(sealed) == text
+    sealed = seal.encrypt(text)
+    assert seal.decrypt(sealed) == text
+    assert Cipher(["two", "one"], "test").decrypt(sealed) == text
 
 
 @pytest.mark.parametrize("other", [Cipher(["two"], "test"), Cipher(["one"], "other")])
 def test_another_key_opens_nothing(other: Cipher) -> None:
     with pytest.raises(DecryptionError):
-        other.open(Cipher(["one"], "test").close("open-sesame"))
+        other.decrypt(Cipher(["one"], "test").encrypt("open-sesame"))
 
 
 def test_what_was_changed_is_not_opened() -> None:
     seal = Cipher(["one"], "test")
-    sealed = seal.close("open-sesame")
+    sealed = seal.encrypt("open-sesame")
     with pytest.raises(DecryptionError):
-        seal.open(sealed[:-2] + bytes([sealed[-2] ^ 1]) + sealed[-1:])
+        seal.decrypt(sealed[:-2] + bytes([sealed[-2] ^ 1]) + sealed[-1:])

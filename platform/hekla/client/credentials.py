@@ -1,6 +1,6 @@
-"""Which console is spoken to, and with which token.
+"""The server that the client connects to, and its token.
 
-A token is only ever sent to the console that it belongs to: the one it was kept for, or this machine's own.
+A token is only sent to the server that it was saved for, or to this machine's own.
 """
 
 import json
@@ -19,14 +19,14 @@ _USUAL = "http://127.0.0.1:8000"
 
 @dataclass(frozen=True, slots=True)
 class ServerCredentials:
-    """A console and the key to it."""
+    """The address of a server, and a token for it."""
 
     url: str
     token: str
 
 
 def find_credentials(url: str | None = None, token: str | None = None, home: Path | None = None) -> ServerCredentials:
-    """The console that is meant; both may be left out. Raises NotConfiguredError without a token for it."""
+    """Fill in a missing address or token. Raises NotConfiguredError without a token for the server."""
     known = _candidates(home)
     url = normalize_url(url) if url else known[0].url if known else _USUAL
     token = token or next((server.token for server in known if server.url == url), "")
@@ -38,14 +38,14 @@ def find_credentials(url: str | None = None, token: str | None = None, home: Pat
 
 
 def from_environment(url: str | None = None, token: str | None = None) -> ServerCredentials:
-    """What is not said is what the command `hekla` would go by. Raises NotConfiguredError."""
+    """As `find_credentials`, with the environment variables of the command `hekla`. Raises NotConfiguredError."""
     home = os.environ.get("HEKLA_HOME")
     url, token = url or os.environ.get("HEKLA_SERVER"), token or os.environ.get("HEKLA_TOKEN")
     return find_credentials(url, token, Path(home) if home else None)
 
 
 def save_credentials(server: ServerCredentials) -> Path:
-    """Write the console and the token down for later, for this person's eyes only."""
+    """Save both to the user's configuration file, readable by the user only."""
     path = _config_path()
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     new = path.with_suffix(".new")
@@ -56,13 +56,13 @@ def save_credentials(server: ServerCredentials) -> Path:
 
 
 def normalize_url(url: str) -> str:
-    """An address as people type it, in the form that is compared and kept."""
+    """The address with a scheme and without a trailing slash."""
     url = url.strip().rstrip("/")
     return url if "://" in url else f"http://{url}"
 
 
 def _candidates(home: Path | None) -> list[ServerCredentials]:
-    """Most wished first: the folder that was named, what `hekla login` kept, this checkout's own."""
+    """By priority: the named data folder, the saved login, this checkout's data folder."""
     saved = _saved()
     own = _local_server(home or _CHECKOUT / ".hekla")
     both = [own, saved] if home else [saved, own]
@@ -85,7 +85,7 @@ def _saved() -> ServerCredentials | None:
 
 
 def _local_server(home: Path) -> ServerCredentials | None:
-    """A console that runs on this machine leaves a token in its data folder, and its address in the lock."""
+    """The server of a data folder on this machine, which holds a token file and a lock with the address."""
     try:
         token = (home / "cli-token").read_text(encoding="utf-8").strip()
     except OSError:

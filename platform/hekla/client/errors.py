@@ -1,4 +1,14 @@
-"""Why there is no answer, or why it is a no."""
+"""Errors of the client.
+
+ClientError
+├── NotConfiguredError   no server or no token
+├── UnreachableError     no response
+│   └── ServerError      an internal error of the server
+├── NotHeklaError        something else responds at this address
+├── WaitTimeoutError     `wait` timed out
+└── ResponseError        the server refused: BadRequest-, Authentication-, PermissionDenied-, NotFound-,
+                         Conflict-, RateLimitError
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,7 +17,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """What is wrong with one place of what was sent; the path is empty where it is the whole."""
+    """A problem with one field of the request; the path is empty for the request as a whole."""
 
     path: str
     message: str
@@ -17,31 +27,31 @@ class FieldError:
 
 
 class ClientError(Exception):
-    """All that the client raises."""
+    """The base of all errors of the client."""
 
 
 class NotConfiguredError(ClientError):
-    """There is no console to speak to, or no token for it."""
+    """No server is configured, or no token for it."""
 
 
 class UnreachableError(ClientError):
-    """Nobody answers; later somebody may."""
+    """The server does not respond; a retry may help."""
 
 
 class ServerError(UnreachableError):
-    """The console could not answer, through no fault of the request. To ask again may not help."""
+    """The server failed with an internal error; a retry may not help."""
 
 
 class NotHeklaError(ClientError):
-    """What answers there is no console."""
+    """The server at this address is not Hekla."""
 
 
 class WaitTimeoutError(ClientError, TimeoutError):
-    """What was waited for did not come in time; the job goes on."""
+    """The job did not reach the phase in time; it continues."""
 
 
 class ResponseError(ClientError):
-    """The console says no. `detail`: why, as a sentence; `code`: the same for programs; `errors`: field by field."""
+    """The server refused the request. `detail`: the reason; `code`: the same for programs; `errors`: by field."""
 
     def __init__(self, status: int, detail: str, code: str = "", errors: tuple[FieldError, ...] = ()) -> None:
         super().__init__(detail)
@@ -53,27 +63,27 @@ class ResponseError(ClientError):
 
 
 class BadRequestError(ResponseError):
-    """What was sent is not right; `errors` says where."""
+    """The request is invalid (400); see `errors`."""
 
 
 class AuthenticationError(ResponseError):
-    """The token is unknown, expired or revoked."""
+    """The token is unknown, expired or revoked (401)."""
 
 
 class PermissionDeniedError(ResponseError):
-    """One may see it and not do this to it."""
+    """The token does not permit this (403)."""
 
 
 class NotFoundError(ResponseError):
-    """It does not exist, or not for you."""
+    """The resource does not exist, or is not visible to you (404)."""
 
 
 class ConflictError(ResponseError):
-    """As things are now it cannot be done."""
+    """The present state does not allow this (409)."""
 
 
 class RateLimitError(ResponseError):
-    """So many requests a minute are not answered. `retry_after`: seconds until they are again."""
+    """Too many requests (429). `retry_after`: seconds to wait."""
 
     retry_after: float | None = None
 

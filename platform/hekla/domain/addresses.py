@@ -1,4 +1,4 @@
-"""One replica of a task, before it has a pod: what its address is made from."""
+"""Addresses: what the address of a replica is made from, and the host name of a published port."""
 
 from dataclasses import dataclass
 
@@ -16,3 +16,8 @@ class Replica:
     task: str
     index: int
     slot: int
+
+
+def port_host(job: str, port: str, domain: str) -> str:
+    """The host name of a job's port for users. `job`: its uid in hexadecimal digits, so no two ports share a host."""
+    return f"{job}-{port}.{domain}"

@@ -1,4 +1,4 @@
-"""Pods that others made and left to us to place: which job they form, and how that job stands by them."""
+"""External pods: created by other controllers and scheduled by Hekla. Which job they form, and its phase."""
 
 import re
 from collections import Counter
@@ -19,7 +19,7 @@ _AS_ITS_POD_SAYS = "as-its-pod-says"
 
 
 class GroupKind(StrEnum):
-    """By what pods belong together."""
+    """What groups pods into one job."""
 
     POD_GROUP = "podgroup"
     JOB_NAME = "job-name"
@@ -29,7 +29,7 @@ class GroupKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GroupRef:
-    """Which group. `owner`: the uid of what made it, where that tells it from others of its name."""
+    """A group of pods. `owner`: the uid of its owner object, where names are not unique."""
 
     namespace: str
     kind: GroupKind
@@ -38,12 +38,12 @@ class GroupRef:
 
     @property
     def key(self) -> str:
-        """The same for the same group."""
+        """A unique text for the group; `of` reads it back."""
         return "/".join((self.namespace, self.kind, self.name, self.owner))
 
     @classmethod
     def of(cls, key: str) -> "GroupRef":
-        """The group with that key. In its name alone a slash may stand, as an annotation may say anything."""
+        """The group of a key. Its name may contain slashes, since an annotation holds any text."""
         namespace, kind, rest = key.split("/", 2)
         name, owner = rest.rsplit("/", 1)
         return cls(namespace, GroupKind(kind), name, owner)
@@ -83,10 +83,7 @@ class ExternalPod:
 
 @dataclass(frozen=True, slots=True)
 class PodGroup:
-    """What stands in the object that holds pods together.
-
-    `minimum`: how many are placed together or not at all; `request`: what these ask for together, where that is said.
-    """
+    """A PodGroup object of Volcano: `minimum` is its minMember, `request` its minResources."""
 
     namespace: str
     name: str
@@ -97,13 +94,13 @@ class PodGroup:
 
     @property
     def is_new(self) -> bool:
-        """Nobody has let it in yet."""
+        """It has not been admitted yet."""
         return self.phase in ("", "Pending")
 
 
 @dataclass(frozen=True, slots=True)
 class ExternalPodRules:
-    """Whose pods are placed from here, and as whose jobs. `tenants`: by namespace; what is not there is left alone."""
+    """Which external pods Hekla schedules, and for whom. `tenants`: by namespace; other namespaces are ignored."""
 
     tenants: Mapping[str, str]
     queue: str
@@ -112,7 +109,7 @@ class ExternalPodRules:
 
 @dataclass(frozen=True, slots=True)
 class RecordedPod:
-    """An attempt that is on record, and the name of its pod."""
+    """A recorded attempt, and the name of its pod."""
 
     ref: PodRef
     name: str
@@ -120,25 +117,25 @@ class RecordedPod:
 
 
 def job_name(group: GroupRef, *, distinct: str = "") -> str:
-    """What the job of a group is called; `distinct`: what is added where that name is taken."""
+    """The job name of a group; `distinct`: a suffix if that name is in use."""
     name = _label(group.name, _MAX_NAME - len(distinct) - 1 if distinct else _MAX_NAME) or "pods"
     return f"{name}-{distinct}" if distinct else name
 
 
 def role_name(text: str) -> str:
-    """A task's name, made of what others call the role."""
+    """A valid task name for a role."""
     return _label(text, _MAX_ROLE) or "pod"
 
 
 class ExternalTasks:
-    """The tasks of a job: pods of one role that ask for the same are one task."""
+    """The tasks of a job: pods of one role with equal requests form a task."""
 
     def __init__(self, spec: JobSpec | None) -> None:
         tasks = spec.tasks if spec else ()
         self._tasks = {task.name: task.model_dump(mode="json", exclude_defaults=True) for task in tasks}
 
     def task_of(self, pod: ExternalPod) -> str | None:
-        """The name of the pod's task, a new one where none fits; None: there are as many as a job may have."""
+        """The name of the pod's task, created if none matches; None if the job has its maximum of tasks."""
         wanted = {"resources": dict(pod.request), "node_selector": dict(pod.node_selector)}
         for name, task in self._tasks.items():
             if _base(name) == pod.role and all(task.get(key, {}) == value for key, value in wanted.items()):
@@ -150,13 +147,13 @@ class ExternalTasks:
         return name
 
     def expect(self, request: Mapping[str, str], minimum: int) -> None:
-        """Pods are to come that ask for this together; which roles they have shows when they are there."""
+        """Add a placeholder task for a group whose pods do not exist yet."""
         each = (Resources.parse(request) * (1 / minimum)).quantities()
         resources = {name: text for name, text in each.items() if name != "pods"}
         self._tasks["pod"] = {"name": "pod", "command": [_AS_ITS_POD_SAYS], "resources": resources}
 
     def documents(self, replicas: Mapping[str, int], minimum: int) -> list[dict[str, Any]]:
-        """The tasks with so many replicas; those that are still to come to the minimum are in the first one."""
+        """The tasks as documents; replicas missing to the minimum count for the first task."""
         first, *_ = self._tasks
         missing = max(0, minimum - sum(replicas.values()))
         counts = {name: replicas.get(name, 0) + (missing if name == first else 0) for name in self._tasks}
@@ -179,9 +176,8 @@ def _base(name: str) -> str:
 def assign_refs(
     pods: Iterable[tuple[ExternalPod, str]], held: Sequence[RecordedPod]
 ) -> list[tuple[ExternalPod, PodRef]]:
-    """Which attempt of which replica each new pod of a task is: it takes the place of its name, or of one that failed.
-
-    Otherwise it is one replica more.
+    """The reference of each new pod: the next attempt of a finished replica of its name, or of a failed one, else a new
+    replica.
     """
     last: dict[tuple[str, int], RecordedPod] = {}
     for one in sorted(held, key=lambda one: one.ref):
@@ -207,7 +203,7 @@ def _index(pod: ExternalPod, task: str, last: Mapping[tuple[str, int], RecordedP
 def build_spec(
     group: GroupRef, roles: ExternalTasks, refs: Iterable[PodRef], *, name: str, queue: str, priority: int, minimum: int
 ) -> JobSpec:
-    """The job of these replicas. Raises Invalid where there are more than a job may have."""
+    """The job spec of these replicas. Raises Invalid if they exceed the limits of a job."""
     replicas: Counter[str] = Counter()
     for ref in refs:
         replicas[ref.task] = max(replicas[ref.task], ref.index + 1)
@@ -224,7 +220,7 @@ def build_spec(
 
 
 def phase_changes(job: JobFacts, pods: Iterable[PodFacts], *, has_started: bool) -> tuple[PhaseChange, ...]:
-    """The phases that the job goes through to where its pods are now. `has_begun`: pods of it ran before."""
+    """The phase changes that lead to the phase of the job's pods. `has_started`: its pods ran before."""
     last = {pod.slot: pod for pod in sorted(pods, key=lambda pod: pod.ref)}
     now = Counter(PodPhase.LOST if pod.stopping and not pod.is_alive else pod.phase for pod in last.values())
     wanted = _wanted(job, now)
@@ -252,7 +248,7 @@ def _wanted(job: JobFacts, now: Counter[PodPhase]) -> JobPhase:
 
 
 def _end(now: Counter[PodPhase]) -> JobPhase:
-    """What was deleted or evicted has neither succeeded nor failed."""
+    """Deleted and evicted pods have neither succeeded nor failed."""
     if now[PodPhase.FAILED]:
         return JobPhase.FAILED
     return JobPhase.COMPLETED if now[PodPhase.SUCCEEDED] else JobPhase.TERMINATED

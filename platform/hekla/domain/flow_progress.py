@@ -1,7 +1,6 @@
-"""How a flow goes on: from what its steps' jobs are to the steps that begin now, what the others wait for, its phase.
+"""Progress of a flow: from the state of its jobs to its phase, the steps to start, and what the others wait for.
 
-Pure and level-triggered: whoever asks again with the same facts is told the same, and a step that has a job is never
-told to begin.
+Pure and level-triggered: equal facts give equal answers, and a step with a job is never started again.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -13,7 +12,7 @@ from hekla.domain.phases import FlowPhase, JobPhase
 
 @dataclass(frozen=True, slots=True)
 class TaskFacts:
-    """How many pods of a task must be in a state for the task to be in it, and how many run or have succeeded now."""
+    """The pods of a task: the minimum for a probe, and how many run or have succeeded."""
 
     minimum: int
     running: int = 0
@@ -22,7 +21,7 @@ class TaskFacts:
 
 @dataclass(frozen=True, slots=True)
 class StepFacts:
-    """What a step's job is. A job that was taken off the lists before it completed counts as terminated."""
+    """The state of a step's job. A job deleted before it completed counts as terminated."""
 
     phase: JobPhase
     tasks: Mapping[str, TaskFacts] = field(default_factory=dict)
@@ -30,7 +29,7 @@ class StepFacts:
 
 @dataclass(frozen=True, slots=True)
 class PortProbe:
-    """A probe of a step, by its place, asked of one of the steps that it waits for."""
+    """A probe of a step, by its index, of the job of one of its dependencies."""
 
     step: str
     probe: int
@@ -39,7 +38,7 @@ class PortProbe:
 
 @dataclass(frozen=True, slots=True)
 class StepWait:
-    """Why a step does not begin: the job of `target` has not completed (`phase` None: it has not begun), or a probe."""
+    """Why a step waits: the job of `target` has not completed (`phase` None: not started), or a probe fails."""
 
     target: str
     phase: JobPhase | None
@@ -48,7 +47,7 @@ class StepWait:
 
 @dataclass(frozen=True, slots=True)
 class FlowProgress:
-    """`due`: steps that begin now, in the order of the flow. `is_over`: nothing more will happen by itself."""
+    """`due`: steps to start now, in the order of the flow. `is_over`: nothing more will happen."""
 
     phase: FlowPhase
     due: tuple[str, ...]
@@ -59,7 +58,7 @@ class FlowProgress:
 def evaluate_flow(
     spec: FlowSpec, jobs: Mapping[str, StepFacts], answered: Collection[PortProbe] = (), *, is_stopped: bool = False
 ) -> FlowProgress:
-    """How the flow stands. `jobs`: of the steps that have one. `answered`: questions on ports that were answered."""
+    """The progress of a flow. `jobs`: by step, if it has one. `answered`: port probes that succeeded."""
     phase = _phase(spec, jobs, is_stopped)
     if phase not in (FlowPhase.PENDING, FlowPhase.RUNNING):
         return FlowProgress(phase, (), {}, all(job.phase.is_final for job in jobs.values()))
@@ -69,7 +68,7 @@ def evaluate_flow(
 
 
 def port_probes(spec: FlowSpec, jobs: Mapping[str, StepFacts]) -> list[PortProbe]:
-    """What ports are to be asked now: of running jobs, for the steps that wait for nothing else."""
+    """The ports to probe now: of running jobs, for steps that wait for nothing else."""
     return [
         PortProbe(step.name, place, target)
         for step in spec.steps
@@ -100,7 +99,7 @@ def _phase(spec: FlowSpec, jobs: Mapping[str, StepFacts], is_stopped: bool) -> F
 
 
 def _waits(step: StepSpec, jobs: Mapping[str, StepFacts], answered: Collection[PortProbe]) -> Iterable[StepWait]:
-    """What keeps a step from beginning. A job that has completed fulfils its probes too: nobody is left to ask."""
+    """Why a step cannot start. A completed job passes its probes, since no pod is left to probe."""
     for target in dict.fromkeys(step.depends_on):
         job = jobs.get(target)
         if job is None or (not step.probes and job.phase is not JobPhase.COMPLETED):

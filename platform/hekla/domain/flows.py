@@ -1,7 +1,7 @@
-"""Flows: jobs that wait for one another, as a person asks for them.
+"""Flows: jobs with dependencies between them (Volcano's JobFlow).
 
-A `FlowSpec` that exists is well formed: its steps wait only for steps that there are, and never in a circle. Whether
-the templates that it names exist, and whether its patches fit them, is asked elsewhere.
+A `FlowSpec` is always well formed: its dependencies exist and have no cycle. Whether its templates exist and its
+patches fit them is checked elsewhere.
 """
 
 import json
@@ -40,14 +40,14 @@ Name = Annotated[Label, Field(max_length=MAX_JOB_NAME)]
 
 
 class Retain(StrEnum):
-    """Whether the jobs of a flow stay on the lists once all of them have completed."""
+    """Whether the jobs of a flow are deleted once all of them have completed."""
 
     RETAIN = "retain"
     DELETE = "delete"
 
 
 class TaskState(StrEnum):
-    """What a probe may wait for in a task: that its minimum of pods runs (or has succeeded), or has succeeded."""
+    """The state of a task that a probe waits for: its minimum of pods runs, or has succeeded."""
 
     RUNNING = "running"
     SUCCEEDED = "succeeded"
@@ -63,10 +63,10 @@ PlainLine = Annotated[Text, Field(max_length=1024), AfterValidator(_one_line)]
 
 
 class Probe(BaseModel):
-    """A condition on a task of the jobs that a step waits for: on its state, or on a port of its first pod.
+    """A condition on a dependency: the state of a task, or a port of its first pod.
 
-    With a path the port is asked over HTTP, and any answer from 200 to 399 will do; without one it must take a
-    connection. Without a task a state is asked of all tasks, and a port of the first.
+    With a path, the probe is an HTTP request that passes with status 200 to 399; without one, a TCP connection. Without
+    a task, a state applies to all tasks and a port to the first.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -95,10 +95,10 @@ class Probe(BaseModel):
 
 
 class StepSpec(BaseModel):
-    """One job of a flow: from a template of the tenant (by default the one of the step's name), or as it stands here.
+    """One job of a flow: from a template of the tenant (by default the one with the step's name), or inline.
 
-    It begins when all steps of `depends_on` have completed; with probes already when every probe holds for each of
-    them. `patch` is merged into the job's manifest (`formats.patching`).
+    It starts when all steps of `depends_on` have completed, or when all probes pass for each of them. `patch` is merged
+    into the job's manifest (`formats.merge_patch`).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

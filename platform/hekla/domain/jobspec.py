@@ -1,7 +1,7 @@
-"""What a person asks for: a job of tasks, each with replicas. Every door (form, YAML, REST, CLI) ends here.
+"""The spec of a job: tasks with replicas. Forms, YAML, REST and the CLI all parse into it.
 
-A `JobSpec` that exists is well formed; whether its queue is open or its name free is asked elsewhere. Everything in it
-is bounded, since it is kept in a row, copied into pods and shown on pages.
+A `JobSpec` is always well formed; whether its queue is open or its name free is checked elsewhere. Everything in it has
+a limit, since it is stored in a row, copied into pods and rendered on pages.
 """
 
 import re
@@ -50,12 +50,12 @@ MAX_FILE_BYTES = 256 * 1024
 MAX_ENV_BYTES = 128 * 1024
 MAX_JOB_NAME = 53
 MAX_PORT_NAME = 15
-"""What leads people to a port has its name beside the uid of its job."""
+"""A port has a host name of its own, made of its name and the uid of its job."""
 MAX_RETRY = 1000
 SESSION = "debugging"
-"""The kind of jobs that are there to be looked into."""
+"""The kind of debugging sessions."""
 EXTERNAL = "adopted"
-"""The kind of jobs whose pods others made, and that are only placed from here."""
+"""The kind of jobs of external pods, which Hekla only schedules."""
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _PORT = re.compile(rf"[a-z0-9]([a-z0-9-]{{0,{MAX_PORT_NAME - 2}}}[a-z0-9])?")
@@ -71,14 +71,14 @@ Strings = Annotated[dict[str, Text], Field(max_length=256)]
 
 
 class Iteration(StrEnum):
-    """Whether a task waits for all of the tasks that it names, or for any one of them."""
+    """Whether a task waits for all of its dependencies, or for any one."""
 
     ALL = "all"
     ANY = "any"
 
 
 class Dependency(BaseModel):
-    """Pods of a task are made when these tasks of the job have their minimum at work (or done)."""
+    """Pods of a task are created when the minimum of these tasks runs or has succeeded."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -87,7 +87,7 @@ class Dependency(BaseModel):
 
 
 class TaskSpec(BaseModel):
-    """A role in a job, such as `ps` or `worker`: so many replicas of one command."""
+    """A role in a job, such as `ps` or `worker`: replicas of one command."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -200,7 +200,7 @@ class TaskSpec(BaseModel):
 
     @cached_property
     def request(self) -> Resources:
-        """What one replica asks for."""
+        """The resources that one replica requests."""
         return Resources.parse(self.resources)
 
     @property
@@ -214,7 +214,7 @@ class TaskSpec(BaseModel):
 
 
 class JobSpec(BaseModel):
-    """A job as it was asked for."""
+    """The spec of a job."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -246,9 +246,9 @@ class JobSpec(BaseModel):
 
     @classmethod
     def _behind(cls, document: Mapping[str, Any], error: ValidationError) -> list[Problem]:
-        """What is wrong between the job and its tasks, at which pydantic does not look while a task is wrong in itself.
+        """Contradictions between the job and its tasks, which pydantic skips while a task is invalid.
 
-        Told only where it is certain: where names and numbers of the tasks are right.
+        They are only reported if names and replicas of the tasks are valid.
         """
         wrong = {details["loc"] for details in findings(error)}
         tasks = document.get("tasks") if isinstance(document, Mapping) else None
@@ -270,11 +270,11 @@ class JobSpec(BaseModel):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What in the job has no effect, or another one than it may seem, as sentences that begin with the place."""
+        """Warnings about fields without effect, or with an unexpected one, as sentences that begin with the path."""
         return tuple(f"{remark.path}: {remark.message}" for remark in self.placed_remarks())
 
     def placed_remarks(self) -> list[Problem]:
-        """The remarks, each with its path."""
+        """The remarks as problems with paths."""
         of_volumes = [
             Problem(join("volumes", remark.path), remark.message)
             for remark in volumes.remarks(self.volumes, self.tasks)
@@ -287,23 +287,23 @@ class JobSpec(BaseModel):
 
     @cached_property
     def has_dependencies(self) -> bool:
-        """Whether some of its tasks wait for others."""
+        """Whether a task depends on others."""
         return any(task.depends_on for task in self.tasks)
 
     @property
     def has_timeouts(self) -> bool:
-        """Whether some policy waits before it acts."""
+        """Whether a policy has a timeout."""
         rules = (*self.policies, *(policy for task in self.tasks for policy in task.policies))
         return any(policy.timeout_seconds is not None for policy in rules)
 
     @property
     def replicas(self) -> int:
-        """The number of pods when all is there."""
+        """The number of pods of the whole job."""
         return sum(task.replicas for task in self.tasks)
 
     @property
     def gang_minimum(self) -> int:
-        """How many pods must be placed together for the job to start at all."""
+        """How many pods must be placed together for the job to start (minAvailable)."""
         return self.min_available if self.min_available is not None else sum(task.minimum for task in self.tasks)
 
     def task(self, name: str) -> TaskSpec:
@@ -311,14 +311,14 @@ class JobSpec(BaseModel):
         return next((task for task in self.tasks if task.name == name), None) or _no_task(name)
 
     def minimum_resources(self) -> Resources:
-        """What the gang needs to start: the amounts that admission to the queue is asked for."""
+        """The resources of the smallest gang (minResources), as admission to the queue checks them."""
         total = Resources()
         for task, count in zip(self.tasks, self._minimum_members(), strict=True):
             total += task.request * count
         return total
 
     def _minimum_members(self) -> list[int]:
-        """How many pods of each task make up the smallest gang, earlier tasks first."""
+        """The pods of each task in the smallest gang, earlier tasks first."""
         wanted = self.gang_minimum
         minimums_fit = wanted >= sum(task.minimum for task in self.tasks)
         members = [task.minimum if minimums_fit else 0 for task in self.tasks]
@@ -409,7 +409,7 @@ class JobSpec(BaseModel):
 
     @model_validator(mode="after")
     def _volumes_are_mounted(self) -> "JobSpec":
-        """Each by somebody, and nowhere over a file of the job or of its plugins."""
+        """Every volume is mounted, and none over a file of the job or its plugins."""
         if self.volumes:
             files = [*self.files, *(frameworks.files(self) if self.plugins else ())]
             unused, hiding = (
@@ -422,7 +422,7 @@ class JobSpec(BaseModel):
 
     @model_validator(mode="after")
     def _files_leave_room(self) -> "JobSpec":
-        """A file cannot be where plugins need a folder, nor the other way round."""
+        """No file of the job is a folder of a plugin's file, and the reverse."""
         if self.files and self.plugins:
             theirs = frameworks.files(self)
             folders = {folder for path in theirs for folder in parent_folders(path)}
@@ -433,7 +433,7 @@ class JobSpec(BaseModel):
 
 
 def _with_commands(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The document, with the commands that plugins have for tasks which say none."""
+    """The document, with default commands of plugins for tasks without one."""
     plugins, tasks = document.get("plugins"), document.get("tasks")
     if not _are_mappings(tasks) or not isinstance(plugins, Mapping):
         return document

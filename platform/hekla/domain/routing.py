@@ -1,4 +1,4 @@
-"""Where a job goes that may go to one of several clusters: to the one that can start it first."""
+"""Placement of a job of a federated queue: it goes to the cluster that can start it first."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,14 +6,14 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-_NOBODY_KNOWS = datetime.max.replace(tzinfo=UTC)
+_UNKNOWN = datetime.max.replace(tzinfo=UTC)
 
 
 class Feasibility(StrEnum):
-    """What a cluster says of a job, the best first.
+    """Whether and when a cluster can start a job, best first.
 
     `UNANSWERED`: it did not answer in time; `DELEGATED`: Volcano schedules its jobs, so no estimate is known;
-    `CLOSED`: its queue takes nothing in, so that the job cannot go there.
+    `CLOSED`: its queue is closed.
     """
 
     NOW = "now"
@@ -31,10 +31,10 @@ _ORDER = {chance: place for place, chance in enumerate(Feasibility)}
 
 @dataclass(frozen=True, slots=True)
 class PlacementCandidate:
-    """What would be of a job in a queue of a cluster.
+    """A queue that the job could go to, with the estimate of its cluster.
 
-    `evicts`: how many pods would go for it; `earliest`, `latest`: when it would start, None where nobody can tell;
-    `load`: how much of the cluster is held of what the job asks for, 1: all; `reasons`: why it would wait.
+    `evicts`: pods that would be evicted; `earliest`, `latest`: the estimated start, None if unknown; `load`: the share
+    in use of the resources that the job requests, 1 is all; `reasons`: why it would wait.
     """
 
     cluster: str
@@ -47,7 +47,7 @@ class PlacementCandidate:
     reasons: tuple[dict[str, Any], ...] = ()
 
     def as_data(self) -> dict[str, Any]:
-        """As it is stored, sent and told."""
+        """As JSON, for rows, events and REST."""
         times = {"earliest_at": self.earliest, "latest_at": self.latest}
         start_times = {name: at.isoformat() if at else None for name, at in times.items()}
         whole = {"cluster": self.cluster, "queue": self.queue, "chance": str(self.chance), "evicts": self.evicts}
@@ -55,12 +55,10 @@ class PlacementCandidate:
 
 
 def rank_candidates(prospects: Iterable[PlacementCandidate]) -> list[PlacementCandidate]:
-    """The best first: who starts it now before all others, and of these who evicts nobody for it; then who starts it
-    earlier; then the one that is used less; then by name.
-    """
+    """Best first: feasible now, without evictions, earlier start, lower load, name."""
     return sorted(prospects, key=_rank)
 
 
 def _rank(one: PlacementCandidate) -> tuple[object, ...]:
-    when = one.earliest or _NOBODY_KNOWS
+    when = one.earliest or _UNKNOWN
     return _ORDER[one.chance], bool(one.evicts), when, round(one.load, 3), one.cluster, one.queue

@@ -1,7 +1,7 @@
-"""To change the size of a job that lives: how many replicas its tasks have, and how few will do.
+"""Scaling of a submitted job: the replicas of its tasks, and their minimum.
 
-Beside its priority nothing else of a job changes once it is submitted (`volcano-spec` §1.1). What was not said at first
-is meant as it was: a task without a minimum needed all of its replicas, and needs as many when it gets more.
+Besides its priority, nothing else of a submitted job changes (`volcano-spec` §1.1). A minimum that was never set
+keeps its value: a task without one needed all its replicas, and needs the same number after it grows.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ _SIZES = ("replicas", "min_available")
 
 
 class TaskScale(BaseModel):
-    """What is to be so of one task; what is left out stays as it is."""
+    """The new size of a task; omitted fields keep their value."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -29,7 +29,7 @@ class TaskScale(BaseModel):
 
 
 class JobScale(BaseModel):
-    """What is to be so of a job: of some of its tasks by their names, and how few pods will do together."""
+    """The new size of a job: of some tasks by name, and `min_available` of the whole."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -46,7 +46,7 @@ class JobScale(BaseModel):
 
 
 def resize(spec: JobSpec, size: JobScale) -> JobSpec:
-    """The job in that size. Raises Invalid, with the paths of the size."""
+    """The job scaled to that size. Raises Invalid with paths in `size`."""
     names = [task.name for task in spec.tasks]
     unknown = [Problem(join("tasks", name[:63]), no_task(name, names)) for name in size.tasks if name not in names]
     if unknown:
@@ -63,7 +63,7 @@ def resize(spec: JobSpec, size: JobScale) -> JobSpec:
 
 
 def size_changes(old: JobSpec, new: JobSpec) -> dict[str, tuple[int, int]]:
-    """What differs in size: the numbers before and after, by `task.replicas`, `task.min_available`, `min_available`."""
+    """The changed numbers as (before, after), by `task.replicas`, `task.min_available`, `min_available`."""
     pairs = {"min_available": (old.gang_minimum, new.gang_minimum)}
     for before, after in zip(old.tasks, new.tasks, strict=True):
         pairs[f"{after.name}.replicas"] = (before.replicas, after.replicas)
@@ -72,16 +72,16 @@ def size_changes(old: JobSpec, new: JobSpec) -> dict[str, tuple[int, int]]:
 
 
 def immutable_fields(spec: JobSpec) -> dict[str, Any]:
-    """The job as a document, but for what may change."""
+    """The job document without the fields that may change."""
     document = spec.document()
     tasks = [{name: value for name, value in task.items() if name not in _SIZES} for task in document["tasks"]]
     return {**document, "tasks": tasks, "min_available": None, "priority": None, "priority_class": None}
 
 
 def remarks(spec: JobSpec, *, acts_on_updates: bool = True) -> tuple[str, ...]:
-    """What pods that run do not learn of a change of size; nothing where all of them begin again.
+    """What running pods do not notice of the new size; empty if a policy restarts the job.
 
-    `acts_on_updates`: policies about JobUpdated are carried out, which Volcano does not do.
+    `acts_on_updates`: policies on JobUpdated are in effect, which Volcano ignores.
     """
     if acts_on_updates and any(
         LifecycleEvent.JOB_UPDATED in rule.events and rule.action is LifecycleAction.RESTART_JOB

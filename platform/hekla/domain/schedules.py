@@ -1,7 +1,7 @@
-"""A job that recurs: what a person asks for, and what is to be done about it at some moment.
+"""Recurring jobs: the spec of a schedule, and the decision about the run that is due.
 
-Volcano's CronJob, except that a run which is skipped is skipped for good, and that a day of the clock is kept where the
-clock itself is changed (`hekla.domain.cron`).
+As Volcano's CronJob, with two differences: a skipped run is never made up for, and a daily run happens once on days
+with a clock change (`hekla.domain.cron`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ _LATEST_MINUTE = 10**8 - 1
 
 
 class Concurrency(StrEnum):
-    """When a run is due while an earlier one is not over: both run, it is skipped, or it takes the place."""
+    """When a run is due while an earlier one is active: run both, skip the new one, or replace the earlier one."""
 
     ALLOW = "Allow"
     FORBID = "Forbid"
@@ -46,7 +46,7 @@ def _is_zone(name: str) -> str:
 
 
 class ScheduleSpec(BaseModel):
-    """A schedule as it was asked for. Its job's own name is not used: each run has one of its own (`run_name`)."""
+    """The spec of a schedule. Each run has a name of its own (`run_name`), so the job's name is not used."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -64,7 +64,7 @@ class ScheduleSpec(BaseModel):
         "cron", "time_zone", "concurrency", "starting_deadline_seconds", "successful_jobs_history_limit",
         "failed_jobs_history_limit",
     )  # fmt: skip
-    """What is about the schedule itself, apart from its name and whether it is suspended."""
+    """Fields of the schedule that can be edited; its name cannot, and `suspended` has actions of its own."""
 
     @classmethod
     def parse(cls, document: Mapping[str, Any]) -> "ScheduleSpec":
@@ -77,7 +77,7 @@ class ScheduleSpec(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _job_is_named(cls, document: Any) -> Any:  # noqa: ANN401  (whatever was sent)
-        """The job is judged under the longest name that a run of it can have."""
+        """Validate the job under the longest name of a run."""
         if not isinstance(document, Mapping) or not isinstance(document.get("job"), Mapping):
             return document
         name = str(document.get("name", ""))[:MAX_NAME]
@@ -117,7 +117,7 @@ class ScheduleSpec(BaseModel):
 
 
 def run_name(name: str, due_at: datetime, *, by_hand: bool = False) -> str:
-    """What the job of a run is called: the same for the same instant, so that to start it twice is to start it once."""
+    """The name of a run's job: one name for one instant, so a second start finds the first."""
     return _named(name, int(due_at.timestamp()) // 60, by_hand=by_hand)
 
 
@@ -135,23 +135,18 @@ class SkipReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MissedRuns:
-    """Instants that went by unseen, as while nothing was running here. More than `MAX_COUNTED` are not counted."""
+    """Runs that were due while the controller was down. At most `MAX_COUNTED` + 1 are counted."""
 
     first: datetime
     last: datetime
     count: int
 
-    @property
-    def is_more(self) -> bool:
-        """Whether there were more than were counted."""
-        return self.count > MAX_COUNTED
-
 
 @dataclass(frozen=True, slots=True)
 class ScheduleDecision:
-    """What is to be done. `due_at`: the run that is decided about; it starts unless `skip` says why not.
+    """What to do with the run of `due_at`: start it, unless `skip` gives the reason why not.
 
-    `replaces`: the runs that must make way first. `missed`: what was due before `due_at` and is given up.
+    `replaces`: runs to stop first. `missed`: earlier runs that will not be made up for.
     """
 
     due_at: datetime | None = None
@@ -161,9 +156,9 @@ class ScheduleDecision:
 
 
 def decide_run(spec: ScheduleSpec, looked_at: datetime, now: datetime, running: Sequence[int]) -> ScheduleDecision:
-    """What to do about all that was due after `looked_at` and not after `now`; `running`: its runs that are not over.
+    """The decision about the runs due after `looked_at` and up to `now`; `running`: active runs of the schedule.
 
-    Of several, only the last is started, and that only within the starting deadline.
+    Of several due runs only the last one starts, and only within the starting deadline.
     """
     if spec.suspended:
         return ScheduleDecision()
@@ -190,5 +185,5 @@ def _missed(spec: ScheduleSpec, looked_at: datetime, due: datetime) -> MissedRun
 
 
 def excess_runs(successful: Sequence[int], failed: Sequence[int], spec: ScheduleSpec) -> list[int]:
-    """Which of its finished runs, each newest first, are too many."""
+    """The finished runs beyond the history limits; both lists are newest first."""
     return [*successful[spec.successful_jobs_history_limit :], *failed[spec.failed_jobs_history_limit :]]

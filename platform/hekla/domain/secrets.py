@@ -1,4 +1,4 @@
-"""Secrets in commands: written as `<% $secrets.name %>`, and filled in where the pod is started, nowhere before."""
+"""Secrets in commands: `<% $secrets.name %>`, replaced only when the pod starts."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -10,7 +10,7 @@ from hekla.domain.validation import is_text
 MAX_SECRETS = 100
 MAX_BYTES = 32 * 1024
 MAX_FILLED = 120 * 1024
-"""Systems take no longer word of a command."""
+"""Linux limits one argument of a command to 128 KiB."""
 
 _VARIABLE = "HEKLA_SCRIPT"
 _FROM_VARIABLE = f'hekla_script=${_VARIABLE}; unset {_VARIABLE}; eval "$hekla_script"'
@@ -20,24 +20,24 @@ _PLACE = re.compile(r"<%\s*\$secrets\.([^\s%<>]{1,255})\s*%>")
 
 
 def secret_names(texts: Iterable[str]) -> set[str]:
-    """The secrets that these texts speak of."""
+    """The secrets that these texts refer to."""
     return {match[1] for text in texts for match in _PLACE.finditer(text)}
 
 
 def placeholder(name: str) -> str:
-    """How a command speaks of a secret."""
+    """The placeholder of a secret in a command."""
     return f"<% $secrets.{name} %>"
 
 
 def fill(text: str, values: Mapping[str, str]) -> str:
-    """The text with its secrets; one of which no value is known stays as it is written."""
+    """Replace the placeholders; those of unknown secrets stay."""
     return _PLACE.sub(lambda match: values.get(match[1], match[0]), text)
 
 
 def fill_command(command: tuple[str, ...], values: Mapping[str, str]) -> tuple[tuple[str, ...], dict[str, str]]:
-    """The command with its secrets, and variables for it.
+    """The command with its secrets filled in, and environment variables for it.
 
-    A script for bash goes by a variable, which lists of processes do not show; programs that it starts get none of it.
+    A bash script is passed in a variable, so process lists do not show it. The script unsets the variable first.
     """
     words = tuple(fill(word, values) for word in command)
     if words == command or words[:2] != _SHELL or len(words) != len(_SHELL) + 1:
@@ -46,13 +46,13 @@ def fill_command(command: tuple[str, ...], values: Mapping[str, str]) -> tuple[t
 
 
 def filled_length(text: str, values: Mapping[str, str]) -> int:
-    """How long the text will be."""
+    """The length of the text with its secrets filled in."""
     grown = sum(len(values.get(match[1], match[0])) - len(match[0]) for match in _PLACE.finditer(text))
     return len(text) + grown
 
 
 def parse(document: object) -> dict[str, str]:
-    """Secrets that came as a mapping of names to texts. Raises Invalid, which repeats none of them."""
+    """Parse a mapping of names to texts. Raises Invalid without repeating any value."""
     if not isinstance(document, Mapping) or not all(
         isinstance(text, str) for pair in document.items() for text in pair
     ):
@@ -64,7 +64,7 @@ def parse(document: object) -> dict[str, str]:
 
 
 def problem(values: Mapping[str, str]) -> str:
-    """What is wrong with them; nothing if they can be kept."""
+    """Why these secrets cannot be stored; empty if they can."""
     size = sum(len(text.encode("utf-8", "replace")) for pair in values.items() for text in pair)
     if len(values) > MAX_SECRETS or size > MAX_BYTES:
         return translate(

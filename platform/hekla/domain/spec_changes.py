@@ -1,4 +1,4 @@
-"""One change of a job that was asked for: fewer pods, smaller ones, another queue. It has a text, so that it travels.
+"""Changes to a job spec, such as fewer replicas or another queue, with a text form for URLs and links.
 
 queue=batch                            another queue
 worker.replicas=2                      fewer pods of a task
@@ -27,7 +27,7 @@ _MOST = 8
 
 
 class SpecField(StrEnum):
-    """What of a job a change is about."""
+    """The field of a job spec that a change sets."""
 
     QUEUE = "queue"
     REPLICAS = "replicas"
@@ -38,7 +38,7 @@ class SpecField(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SpecChange:
-    """What is to be another: of the job, or of one of its tasks."""
+    """A new value for one field of the job or of one of its tasks."""
 
     lever: SpecField
     value: str = ""
@@ -69,7 +69,7 @@ class SpecChange:
 
     @property
     def is_of_size(self) -> bool:
-        """Whether a job that was submitted can be changed so; for others it is submitted anew."""
+        """Whether a submitted job can be changed in place; otherwise a clone is submitted."""
         return self.lever in (SpecField.REPLICAS, SpecField.LEAST)
 
     def applied(self, spec: JobSpec) -> JobSpec:
@@ -112,7 +112,7 @@ def apply_changes(spec: JobSpec, changes: Iterable[SpecChange]) -> JobSpec:
 
 
 def size_of(spec: JobSpec) -> JobScale:
-    """The size that the job has now, for one that was submitted in another."""
+    """The size of a spec, as a request to scale another job to it."""
     tasks = {task.name: TaskScale(replicas=task.replicas, min_available=task.minimum) for task in spec.tasks}
     return JobScale(tasks=tasks, min_available=spec.min_available)
 
@@ -123,7 +123,7 @@ def parse(text: str) -> tuple[SpecChange, ...]:
 
 
 def _within_bounds(document: dict[str, Any]) -> dict[str, Any]:
-    """What the job asks for as a whole is no more than its tasks can give, nor more than they need."""
+    """Cap `min_available` and `min_success` of the job to what its tasks allow."""
     tasks = [(task.get("replicas", 1), task.get("min_available")) for task in document["tasks"]]
     total = sum(replicas for replicas, _least in tasks)
     needed = sum(replicas if least is None else least for replicas, least in tasks)

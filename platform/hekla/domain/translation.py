@@ -1,9 +1,8 @@
-"""Sentences for people, in the language of whoever reads them.
+"""Translation of messages for users, without a dependency on Django.
 
-The domain writes English and knows no other language. Whoever serves readers of several says once, at its start, how a
-sentence is looked up in the language of the present one. A sentence is finished where it arises: there its values are
-at hand, and what people typed is a value, never part of what is looked up. What is kept for later readers holds facts
-instead (`lifecycle.messages`).
+The domain writes English. The process that serves readers installs a lookup once, at its start (`set_translator`). A
+message is formatted where it arises, after the lookup: user input is always a value, never part of the message id.
+Messages that are stored for later readers hold facts instead (`lifecycle.messages`).
 """
 
 from collections.abc import Callable
@@ -14,17 +13,17 @@ _look_up: Translator = str
 
 
 def set_translator(look_up: Translator) -> None:
-    """Look up every sentence so from now on."""
+    """Install the lookup of this process."""
     global _look_up  # noqa: PLW0603  (of this process: the lookup itself knows who reads now)
     _look_up = look_up
 
 
 def translate(sentence: str, /, **values: object) -> str:
-    """The sentence for the present reader, with the values in their places; without values it stays as it stands."""
+    """The message in the reader's language, with the values filled in."""
     found = _look_up(sentence)
     return found.format(**values) if values else found
 
 
 def gettext_noop(text: str) -> str:
-    """A sentence that is written down here and said elsewhere."""
+    """Mark a message for extraction; it is translated where it is used."""
     return text

@@ -1,6 +1,6 @@
-"""From pydantic's findings to sentences for people: one problem per finding, with its dotted path.
+"""Pydantic's errors as messages for users: one `Problem` per error, with its dotted path.
 
-Whoever sends a wrong job should learn at once everything that is wrong, where, what was got, and what would be right.
+Every problem of a document is reported at once: where it is, which value was sent, and what would be right.
 """
 
 import difflib
@@ -19,7 +19,7 @@ from hekla.domain.translation import gettext_noop, translate
 
 
 class InconsistentFields(ValueError):
-    """Values that are fine alone and wrong together; the problems' paths count from the field that raises this."""
+    """Values that contradict one another. Paths of the problems are relative to the field that raises this."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         super().__init__("; ".join(problem.message for problem in problems))
@@ -27,7 +27,7 @@ class InconsistentFields(ValueError):
 
 
 def findings(error: ValidationError) -> list[ErrorDetails]:
-    """What pydantic found, without its echoes: it also calls a list too short whose entries are there but wrong."""
+    """Pydantic's errors, without the follow-up error that a list of wrong entries is too short."""
     return [
         details
         for details in error.errors()
@@ -41,7 +41,7 @@ def explain(error: ValidationError, model: type[BaseModel]) -> list[Problem]:
 
 
 def quote(value: object) -> str:
-    """A value as one may print it: short, and text in quotation marks."""
+    """A short form of a value for messages, with text in quotation marks."""
     if isinstance(value, str):
         return f"“{value[:40]}…”" if len(value) > 40 else f"“{value}”"  # noqa: PLR2004
     if isinstance(value, Mapping):
@@ -60,7 +60,7 @@ def suggest(word: str, choices: Iterable[str], *, cutoff: float = 0.6) -> str:
 
 
 def not_one_of(value: object, choices: Sequence[str]) -> str:
-    """That what was given is none of the choices, with the one that is like it."""
+    """The message that a value is not among the choices, with the closest choice."""
     values = {"given": quote(value), "choices": ", ".join(choices)}
     if isinstance(value, str) and (hint := suggest(value, choices)):
         return translate("{given} is not one of {choices}{hint}", hint=hint, **values)
@@ -68,7 +68,7 @@ def not_one_of(value: object, choices: Sequence[str]) -> str:
 
 
 def no_task(name: str, names: Sequence[str]) -> str:
-    """That no task of the job is called so."""
+    """The message that the job has no task of this name."""
     if hint := suggest(name, names):
         return translate("No task is called {name}{hint}", name=quote(name), hint=hint)
     return translate("No task is called {name}; there are {names}.", name=quote(name), names=", ".join(names))

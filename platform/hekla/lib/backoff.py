@@ -1,4 +1,4 @@
-"""How long to wait before something is tried again: ever longer, up to a bound."""
+"""Exponential back-off between retries."""
 
 from datetime import timedelta
 
@@ -6,5 +6,5 @@ _FIRST, _LONGEST = timedelta(seconds=30), timedelta(hours=1)
 
 
 def backoff_delay(attempts: int) -> timedelta:
-    """How long to wait after so many attempts."""
+    """The delay after that many attempts: 30 s, doubling, at most 1 h."""
     return min(_FIRST * (1 << min(attempts - 1, 10)), _LONGEST)

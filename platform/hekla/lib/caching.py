@@ -1,4 +1,4 @@
-"""An answer that costs something, found once for all who ask for it within some seconds."""
+"""A cache for one expensive value."""
 
 import time
 from collections.abc import Callable
@@ -9,22 +9,22 @@ T = TypeVar("T")
 
 
 class CachedValue(Generic[T]):
-    """What `find` answers, for so many seconds. Who asks while it is looked for waits for that same answer."""
+    """The result of `load`, cached for some seconds. Callers during a load wait for its result."""
 
-    def __init__(self, find: Callable[[], T], seconds: float) -> None:
-        self._find, self._seconds = find, seconds
+    def __init__(self, load: Callable[[], T], seconds: float) -> None:
+        self._load, self._seconds = load, seconds
         self._lock = Lock()
-        self._known: tuple[float, T] | None = None
+        self._value: tuple[float, T] | None = None
 
     def __call__(self) -> T:
-        """The answer; whatever `find` raises is raised, and nothing is kept of it."""
+        """The cached value, loaded if it is older. An exception of `load` is raised and not cached."""
         with self._lock:
-            if self._known is None or time.monotonic() - self._known[0] >= self._seconds:
-                found = self._find()
-                self._known = time.monotonic(), found
-            return self._known[1]
+            if self._value is None or time.monotonic() - self._value[0] >= self._seconds:
+                value = self._load()
+                self._value = time.monotonic(), value
+            return self._value[1]
 
-    def forget(self) -> None:
-        """The next who asks has it looked for anew."""
+    def clear(self) -> None:
+        """Drop the value; the next call loads it again."""
         with self._lock:
-            self._known = None
+            self._value = None

@@ -1,26 +1,26 @@
-"""Two texts, line by line: what went and what came."""
+"""Line differences between two texts."""
 
 import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-_AROUND = 3
+_CONTEXT = 3
 
 
 @dataclass(frozen=True, slots=True)
 class DiffLine:
-    """A line of a difference. `kind`: `went`, `came`, `same`, or `gap` where lines that are the same are left out."""
+    """A line of a diff. `kind`: `removed`, `added`, `same`, or `gap` for omitted lines."""
 
     kind: str
     text: str
 
 
-_KINDS = {"-": "went", "+": "came", " ": "same"}
+_KINDS = {"-": "removed", "+": "added", " ": "same"}
 
 
 def diff_lines(old: str, new: str) -> list[DiffLine]:
-    """What to do to come from the one to the other, with three lines around each change; empty where they are alike."""
-    changes = difflib.unified_diff(old.splitlines(), new.splitlines(), n=_AROUND, lineterm="")
+    """The diff from `old` to `new` with three lines of context; empty if they are equal."""
+    changes = difflib.unified_diff(old.splitlines(), new.splitlines(), n=_CONTEXT, lineterm="")
     return list(_lines(changes))
 
 

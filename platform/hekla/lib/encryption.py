@@ -1,4 +1,4 @@
-"""Texts that are kept so that only who has the key can read them (Fernet: AES-128-CBC with HMAC-SHA256)."""
+"""Encryption of stored texts (Fernet: AES-128-CBC with HMAC-SHA256)."""
 
 import base64
 from collections.abc import Sequence
@@ -9,21 +9,21 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 
 class DecryptionError(Exception):
-    """It was sealed with another key, or changed."""
+    """The token was encrypted with another key, or was changed."""
 
 
 class Cipher:
-    """Keys for one purpose, made from secrets: the first seals, all of them open."""
+    """Keys for one purpose, derived from secrets: the first one encrypts, all of them decrypt."""
 
     def __init__(self, secrets: Sequence[str], purpose: str) -> None:
         self._keys = MultiFernet([Fernet(_key(secret, purpose)) for secret in secrets])
 
-    def close(self, text: str) -> bytes:
-        """The text, sealed."""
+    def encrypt(self, text: str) -> bytes:
+        """Encrypt a text."""
         return self._keys.encrypt(text.encode())
 
-    def open(self, token: bytes) -> str:
-        """What was sealed. Raises Unreadable."""
+    def decrypt(self, token: bytes) -> str:
+        """Decrypt a token. Raises DecryptionError."""
         try:
             return self._keys.decrypt(token).decode()
         except InvalidToken as error:

@@ -1,4 +1,4 @@
-"""Pairs of keys for ssh, made from a secret: the same secret gives the same pair, so that no key need be kept."""
+"""SSH key pairs derived from a secret. The same secret gives the same pair, so no key is stored."""
 
 from dataclasses import dataclass, field
 
@@ -8,14 +8,14 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 @dataclass(frozen=True, slots=True)
 class KeyPair:
-    """The two as the files of OpenSSH hold them."""
+    """Both keys in the file formats of OpenSSH."""
 
     private: str = field(repr=False)
     public: str
 
 
 def key_pair(seed: bytes, comment: str) -> KeyPair:
-    """The pair of a secret of 32 bytes."""
+    """The pair of a 32-byte secret."""
     private = Ed25519PrivateKey.from_private_bytes(seed)
     public = private.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH)
     written = private.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption())

@@ -7,12 +7,12 @@ from hekla.lib.encryption import Cipher
 
 def closed(link: str) -> bytes:
     """To be kept."""
-    return _seal().close(link)
+    return _seal().encrypt(link)
 
 
 def opened(kept: bytes | memoryview) -> str:
     """The link. Raises Unreadable."""
-    return _seal().open(bytes(kept))
+    return _seal().decrypt(bytes(kept))
 
 
 def _seal() -> Cipher:

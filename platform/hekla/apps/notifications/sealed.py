@@ -12,12 +12,12 @@ _BYTES = 32
 def make() -> tuple[str, bytes]:
     """A new secret, and what of it is kept."""
     secret = f"whs_{secrets.token_urlsafe(_BYTES)}"
-    return secret, _seal().close(secret)
+    return secret, _seal().encrypt(secret)
 
 
 def opened(kept: bytes | memoryview) -> str:
     """The secret. Raises Unreadable."""
-    return _seal().open(bytes(kept))
+    return _seal().decrypt(bytes(kept))
 
 
 def _seal() -> Cipher:

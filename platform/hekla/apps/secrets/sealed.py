@@ -12,7 +12,7 @@ from hekla.lib.encryption import Cipher, DecryptionError
 
 def closed(values: Mapping[str, str]) -> bytes:
     """To be kept."""
-    return _seal().close(json.dumps(dict(values)))
+    return _seal().encrypt(json.dumps(dict(values)))
 
 
 def opened(kept: bytes | memoryview) -> dict[str, str]:
@@ -20,7 +20,7 @@ def opened(kept: bytes | memoryview) -> dict[str, str]:
     `SECRET_KEY_FALLBACKS`.
     """
     try:
-        values: dict[str, str] = json.loads(_seal().open(bytes(kept)))
+        values: dict[str, str] = json.loads(_seal().decrypt(bytes(kept)))
     except DecryptionError as error:
         sentence = _(
             "The secrets of this job cannot be decrypted: the secret key of this console has changed. Submit "

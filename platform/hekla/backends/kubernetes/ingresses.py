@@ -13,7 +13,7 @@ from hekla.backends.kubernetes.api import FORBIDDEN, NOT_FOUND, ApiError, Json
 from hekla.backends.kubernetes.async_client import AsyncClient
 from hekla.backends.kubernetes.config import IngressConfig
 from hekla.backends.kubernetes.resource_paths import INGRESSES, POLICIES, resource_path
-from hekla.domain.ports import host
+from hekla.domain.addresses import port_host
 
 log = logging.getLogger(__name__)
 _RETRY_SECONDS = 60.0
@@ -66,7 +66,7 @@ class Ingresses:
         made = await self._client.create_once(f"{namespace}/services", _service(meta, pods, port))
         service = made or await self._find_service(namespace, str(meta["name"]))
         owner = {"apiVersion": "v1", "kind": "Service", "name": meta["name"], "uid": service["metadata"]["uid"]}
-        host_name = host(order.key.job, name, config.domain)
+        host_name = port_host(order.key.job, name, config.domain)
         ingress = _ingress({**meta, "ownerReferences": [owner]}, host_name, port, config)
         await self._client.create_once(resource_path(namespace, INGRESSES), ingress)
 

@@ -18,7 +18,7 @@ _Json = TypeVar("_Json")
 
 
 def _storable(text: object) -> object:
-    """Text that came from outside is mended, never refused: the fact must be recorded, and a database takes no NUL."""
+    """Clean external text instead of refusing it, since the fact must be recorded and a database takes no NUL."""
     if not isinstance(text, str):
         return text
     text = text.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
@@ -26,14 +26,14 @@ def _storable(text: object) -> object:
 
 
 def bounded(data: _Json) -> _Json:
-    """The same, unless it is too much for a row of the log."""
+    """The data, if it fits in a row of the log. Raises ValueError."""
     if len(json.dumps(data)) > MAX_DATA_BYTES:
         raise ValueError(translate("An event carries at most {kib} KiB of data.", kib=MAX_DATA_BYTES // 1024))
     return data
 
 
 class Vocabulary(Enum):
-    """Of which of our own words a value is one. Where people read the log, it is said in their language."""
+    """The vocabulary of a field whose values are translated for readers of the log."""
 
     PHASE = "phase"
     TENANT_ROLE = "tenant role"
@@ -67,7 +67,7 @@ _KINDS: dict[str, type[Event]] = {}
 
 
 def vocabulary_of(kind: str, field: str) -> Vocabulary | None:
-    """Of which words the values of this field are, where they are ours and not somebody's."""
+    """The vocabulary of a field; None if its values are free text."""
     model = _KINDS.get(kind)
     about = model.model_fields.get(field) if model else None
     return next((one for one in about.metadata if isinstance(one, Vocabulary)), None) if about else None

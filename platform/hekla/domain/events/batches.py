@@ -1,4 +1,4 @@
-"""What happens to batches. The subject is the batch."""
+"""Batches and demonstrations. The subject is the batch, or the run of the demonstration."""
 
 from hekla.domain.events.base import Event, Name
 
@@ -21,3 +21,13 @@ class BatchRetried(Event):
 
     name: Name
     jobs: int
+
+
+class DemonstrationStarted(Event):
+    name: Name
+
+
+class DemonstrationEnded(Event):
+    """All jobs of the run are over."""
+
+    name: Name

@@ -22,7 +22,7 @@ class ClusterRemoved(Event):
 
 
 class ClusterKeyAdded(Event):
-    """From now on the cluster is reached with this key, which is told only by what may be shown of it."""
+    """The credentials of the cluster were set; the event holds their public part only."""
 
     name: Name
     server: Annotated[str, Field(max_length=300)]
@@ -36,9 +36,9 @@ class ClusterKeyRemoved(Event):
 
 
 class ClusterHealthChanged(Event):
-    """A cluster came within reach or left it, or lets us do more or less than before.
+    """A cluster became reachable or unreachable, or our permissions in it changed.
 
-    `problem`: why it is out of reach, in a word of `backends.base.Health`; `message` says more. `missing`: rights.
+    `problem`: a code of `backends.base.Health`; `message`: details. `missing`: permissions.
     """
 
     name: Name
@@ -51,7 +51,7 @@ class ClusterHealthChanged(Event):
 
 
 class NodeChanged(Event):
-    """A machine came, went, or offers something else. `present` is False where it is gone."""
+    """A node was added, removed (`present` is False), or changed its condition or capacity."""
 
     node: Name
     ready: bool

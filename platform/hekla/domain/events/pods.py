@@ -32,7 +32,7 @@ class PodPhaseChanged(_PodEvent):
 
 
 class PodStopRequested(_PodEvent):
-    """`reason` tells which step of the lifecycle wished it."""
+    """`reason`: the step of the lifecycle that stops it."""
 
     reason: Name
     message: Message = ""
@@ -48,10 +48,9 @@ class ShareChange(BaseModel):
 
 
 class EvictionShares(BaseModel):
-    """What an eviction did to the shares of who lost and who gained, as a plugin counts them; 1 is all of it.
+    """The effect of an eviction on two shares, as a plugin computes them; 1 is all.
 
-    `of`: those of two queues, as parts of what they deserve, or of two jobs, as parts of the cluster. `taker` is None
-    where nobody gains.
+    `of`: shares of queues (of what they deserve) or of jobs (of the cluster). `taker` is None if nobody gains.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -63,9 +62,9 @@ class EvictionShares(BaseModel):
 
 
 class PodEvicted(_PodEvent):
-    """The scheduler wants the pod's place: which action, by which plugins' leave, for which job; how shares moved.
+    """The scheduler evicts the pod: the action, the plugins that allowed it, the job that gains, and the shares.
 
-    `for_job` is that job's uid; `for_name` its name where it belongs to the same tenant (to others it does not exist).
+    `for_job`: that job's uid; `for_name`: its name, if it belongs to the same tenant.
     """
 
     action: Name
@@ -77,6 +76,6 @@ class PodEvicted(_PodEvent):
 
 
 class PodEvictionBlocked(_PodEvent):
-    """The pod was to go, and stays: a budget of disruptions keeps it, as the cluster says in `message`."""
+    """A disruption budget blocked the eviction; `message` is the cluster's."""
 
     message: Message = ""

@@ -1,4 +1,4 @@
-"""What happens to queues. The subject is the queue."""
+"""Queues, federated queues and priority classes. The subject is the queue or the class."""
 
 from typing import Annotated
 
@@ -44,4 +44,18 @@ class FederatedQueueChanged(Event):
 
 
 class FederatedQueueDeleted(Event):
+    name: Name
+
+
+class PriorityClassCreated(Event):
+    name: Name
+    value: int
+
+
+class PriorityClassChanged(Event):
+    name: Name
+    changes: Changes
+
+
+class PriorityClassDeleted(Event):
     name: Name

@@ -1,7 +1,7 @@
-"""Job plugins: how the pods of one job learn about one another, in the way that their framework expects.
+"""Job plugins: they configure the pods of a distributed job as its framework (PyTorch, MPI, Ray …) expects.
 
-Each is a `Framework`: a name, its options, and a pure function from a pod's place in the job to environment variables,
-files and host names. A package of one's own adds one by an entry point in the group `hekla.frameworks`.
+Each is a `Framework`: a name, options, and a pure function from `PodContext` and options to `PodSettings`. Other
+packages add plugins by the entry point group `hekla.frameworks`.
 """
 
 from hekla.domain.frameworks.base import Framework, Option, PodContext, PodSettings

@@ -20,11 +20,11 @@ _FIRST_OWN_PORT, _OWN_PORTS = 10_000, 22_000
 
 @dataclass(frozen=True, slots=True)
 class PodSettings:
-    """What is set for one pod: variables, files (paths relative to its working folder), names and their addresses.
+    """The settings of one pod: environment, files (paths relative to its working folder) and host names.
 
-    `secrets` are files that only its own processes may read, and that are shown to nobody. `mounts` are folders of
-    files by the absolute paths at which programs look for them too; pods of one machine share its root and have none.
-    `is_closed`: only pods of its own job are to reach it, where the network of a cluster can see to that.
+    `secrets`: files that only the pod's processes may read. `mounts`: folders of files by the absolute paths where
+    programs also look for them; pods of the local backend share the machine's root and have none. `is_closed`: only
+    pods of the same job may connect, where the cluster has network policies.
     """
 
     env: Mapping[str, str] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class PodSettings:
 
     @property
     def paths(self) -> set[str]:
-        """Of all files."""
+        """The paths of all files, secret or not."""
         return {*self.files, *self.secrets}
 
     def __or__(self, other: "PodSettings") -> "PodSettings":
@@ -53,9 +53,9 @@ class PodSettings:
 
 @dataclass(frozen=True, slots=True)
 class PodContext:
-    """Which pod of whose job this is, and where every pod of it can be reached (an IP address or a DNS name).
+    """The pod that a plugin configures, and the address of every pod of its job (an IP address or a DNS name).
 
-    `secret`: 32 bytes that all pods of this job are told and nobody else; none where settings are only looked at.
+    `secret`: 32 bytes known to the job's pods only; empty for a preview.
     """
 
     spec: "JobSpec"
@@ -87,15 +87,15 @@ class PodContext:
 def port_at(address: str, port: int) -> int:
     """The port for a server there that listens on every address of its machine.
 
-    All loopback addresses are one machine's, so such servers would be in each other's way: there each address has a
-    port of its own, below those that Linux gives to outgoing connections.
+    All loopback addresses belong to one machine, so such servers would collide. Each loopback address therefore gets
+    its own port, below Linux's range for outgoing connections.
     """
     number = _loopback(address)
     return port if number is None else _FIRST_OWN_PORT + int(number) % _OWN_PORTS
 
 
 def is_loopback(address: str) -> bool:
-    """Whether pods with such addresses are processes of one machine, and of one user."""
+    """Whether pods with this address are processes of one machine and one user."""
     return _loopback(address) is not None
 
 
@@ -109,9 +109,9 @@ def _loopback(address: str) -> IPv4Address | None:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """An argument of a plugin, written `--name=value`. Its default tells its type; whole numbers are ports unless told.
+    """An argument of a plugin, written `--name=value`, with the type of its default. A number is a port by default.
 
-    `unheeded`: why it has no effect here, where that is so; whoever sets it is told.
+    `unheeded`: why the argument has no effect here. Setting it gives a warning.
     """
 
     name: str
@@ -121,7 +121,7 @@ class Option:
     unheeded: str = ""
 
     def read(self, text: str | None) -> Value:
-        """The value that was written. Raises ValueError with a sentence."""
+        """Parse a value. Raises ValueError with a sentence."""
         if isinstance(self.default, bool):
             return self._truth(text)
         if not text:
@@ -151,7 +151,7 @@ class Option:
         raise ValueError(translate("--{name} must be true or false, not {given}.", name=self.name, given=quote(text)))
 
 
-def _nothing_wrong(_tasks: Sequence["TaskSpec"], _options: Options) -> list[str]:
+def _no_remarks(_tasks: Sequence["TaskSpec"], _options: Options) -> list[str]:
     return []
 
 
@@ -159,12 +159,12 @@ def _no_commands(_options: Options) -> dict[str, tuple[str, ...]]:
     return {}
 
 
-def _learned(_options: Options) -> str:
+def _no_scaling_remark(_options: Options) -> str:
     return ""
 
 
 def fixed_at_start(what: str) -> Callable[[Options], str]:
-    """For plugins whose pods learn how many there are once, when they start."""
+    """A scaling remark for plugins that give `what` to a pod when it starts, and never again."""
     return lambda _options: translate(
         "pods that run keep {what} as it was when they began; only new ones know of the change. "
         "Restart the job for all to know.",
@@ -178,7 +178,7 @@ def find_task(name: Value, tasks: Sequence["TaskSpec"]) -> "TaskSpec | None":
 
 
 def missing_roles(roles: Sequence[str], tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
-    """A sentence for each option that names a role which no task of the job has, or one without a replica."""
+    """A sentence for each option whose role has no task in the job, or a task without replicas."""
     names = ", ".join(task.name for task in tasks)
     problems = []
     for role in roles:
@@ -200,7 +200,7 @@ def missing_roles(roles: Sequence[str], tasks: Sequence["TaskSpec"], options: Op
 
 
 def several_leaders(role: str, tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
-    """A sentence where the task of a role that only one pod can have has more of them."""
+    """A sentence if the task of a single-pod role has several replicas."""
     task = find_task(options[role], tasks)
     if task is None or task.replicas <= 1:
         return []
@@ -218,10 +218,9 @@ def several_leaders(role: str, tasks: Sequence["TaskSpec"], options: Options) ->
 class Framework:
     """A job plugin.
 
-    `implies` names others that it needs; `problems` says what is wrong with a job that asks for it, `remarks` what in
-    one will not go as it may be expected to; `commands` are those that tasks start which say none, by the task's name;
-    `scaling` says what pods that run do not learn of others that come and go, nothing where they learn all.
-    `tells_addresses`: whether its pods are told where others are, so that they may look for them.
+    `implies`: plugins that it needs. `problems`: errors in a job that uses it. `remarks`: warnings. `commands`: default
+    commands by task name. `scaling`: what running pods do not notice when the job is scaled; empty if they notice all.
+    `tells_addresses`: whether its pods get one another's addresses.
     """
 
     name: str
@@ -229,14 +228,14 @@ class Framework:
     settings: Callable[[PodContext, Options], PodSettings]
     options: tuple[Option, ...] = ()
     implies: tuple[str, ...] = ()
-    problems: Callable[[Sequence["TaskSpec"], Options], list[str]] = _nothing_wrong
-    remarks: Callable[[Sequence["TaskSpec"], Options], list[str]] = _nothing_wrong
+    problems: Callable[[Sequence["TaskSpec"], Options], list[str]] = _no_remarks
+    remarks: Callable[[Sequence["TaskSpec"], Options], list[str]] = _no_remarks
     commands: Callable[[Options], Mapping[str, tuple[str, ...]]] = _no_commands
-    scaling: Callable[[Options], str] = _learned
+    scaling: Callable[[Options], str] = _no_scaling_remark
     tells_addresses: bool = True
 
     def read(self, arguments: Sequence[str]) -> tuple[Options, list[Problem]]:
-        """The options that the arguments set, over the defaults; and what is wrong with them, by their number."""
+        """The options with defaults filled in, and the problems of the arguments by their index."""
         known = {option.name: option for option in self.options}
         values: dict[str, Value] = {option.name: option.default for option in self.options}
         problems = []
@@ -252,7 +251,7 @@ class Framework:
         return values, problems
 
     def unheeded(self, arguments: Sequence[str]) -> list[Problem]:
-        """Arguments that ask for something else than what happens anyway, and in vain, by their number."""
+        """Arguments without effect that differ from the default, by their index."""
         options = {option.name: option for option in self.options if option.unheeded}
         found = [(place, name) for place, argument in enumerate(arguments) if (name := _named(argument)) in options]
         values = self.read(arguments)[0]

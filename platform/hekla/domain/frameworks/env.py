@@ -3,8 +3,8 @@
 from hekla.domain.frameworks.base import Framework, Options, PodContext, PodSettings
 
 
-def _settings(place: PodContext, _options: Options) -> PodSettings:
-    index = str(place.index)
+def _settings(context: PodContext, _options: Options) -> PodSettings:
+    index = str(context.index)
     return PodSettings(env={"VC_TASK_INDEX": index, "VK_TASK_INDEX": index})
 
 

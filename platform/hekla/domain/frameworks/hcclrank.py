@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 FILE = "etc/hccl/rankIndex"
 
 
-def _settings(place: PodContext, options: Options) -> PodSettings:
-    if place.task not in (options["master"], options["worker"]):
+def _settings(context: PodContext, options: Options) -> PodSettings:
+    if context.task not in (options["master"], options["worker"]):
         return PodSettings()
-    masters = place.find(options["master"])
-    first_rank = masters.replicas if masters and place.task != masters.name else 0
-    rank = place.spec.task(place.task).env.get("RANK") or str(first_rank + place.index)
+    masters = context.find(options["master"])
+    first_rank = masters.replicas if masters and context.task != masters.name else 0
+    rank = context.spec.task(context.task).env.get("RANK") or str(first_rank + context.index)
     return PodSettings(env={"RANK": rank}, files={FILE: f"{rank}\n"})
 
 

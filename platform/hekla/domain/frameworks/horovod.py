@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 _OVER_MPI = {"HOROVOD_CONTROLLER": "mpi", "HOROVOD_CPU_OPERATIONS": "mpi"}
 
 
-def _settings(place: PodContext, options: Options) -> PodSettings:
-    has_role = place.task in (options["master"], options["worker"])
-    return MPI.settings(place, options) | PodSettings(env=_OVER_MPI if has_role else {})
+def _settings(context: PodContext, options: Options) -> PodSettings:
+    has_role = context.task in (options["master"], options["worker"])
+    return MPI.settings(context, options) | PodSettings(env=_OVER_MPI if has_role else {})
 
 
 def _remarks(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:

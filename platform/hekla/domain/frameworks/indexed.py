@@ -3,8 +3,8 @@
 from hekla.domain.frameworks.base import Framework, Options, PodContext, PodSettings
 
 
-def _settings(place: PodContext, _options: Options) -> PodSettings:
-    return PodSettings(env={"JOB_COMPLETION_INDEX": str(place.index)})
+def _settings(context: PodContext, _options: Options) -> PodSettings:
+    return PodSettings(env={"JOB_COMPLETION_INDEX": str(context.index)})
 
 
 INDEXED = Framework("indexed", "Tells every pod its number, as JOB_COMPLETION_INDEX.", _settings, tells_addresses=False)

@@ -10,16 +10,16 @@ if TYPE_CHECKING:
     from hekla.domain.jobspec import TaskSpec
 
 
-def _settings(place: PodContext, options: Options) -> PodSettings:
-    workers = place.find(options["worker"])
-    if workers is None or place.task != workers.name:
+def _settings(context: PodContext, options: Options) -> PodSettings:
+    workers = context.find(options["worker"])
+    if workers is None or context.task != workers.name:
         return PodSettings()
     return PodSettings(
         env={
-            "COORDINATOR_ADDRESS": place.addresses[workers.name, 0],
+            "COORDINATOR_ADDRESS": context.addresses[workers.name, 0],
             "COORDINATOR_PORT": str(options["port"]),
             "NUM_PROCESSES": str(workers.replicas),
-            "PROCESS_ID": str(place.index),
+            "PROCESS_ID": str(context.index),
         }
     )
 

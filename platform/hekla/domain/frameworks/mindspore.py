@@ -24,20 +24,20 @@ if TYPE_CHECKING:
 ROLES = {"scheduler": "MS_SCHED", "worker": "MS_WORKER", "server": "MS_PSERVER"}
 
 
-def _settings(place: PodContext, options: Options) -> PodSettings:
-    scheduler, worker, server = (place.find(options[role]) for role in ROLES)
-    own_role = next((word for role, word in ROLES.items() if options[role] == place.task), None)
+def _settings(context: PodContext, options: Options) -> PodSettings:
+    scheduler, worker, server = (context.find(options[role]) for role in ROLES)
+    own_role = next((word for role, word in ROLES.items() if options[role] == context.task), None)
     if own_role is None or scheduler is None or worker is None:
         return PodSettings()
     return PodSettings(
         env={
             "MS_ROLE": own_role,
-            "MS_SCHED_HOST": place.addresses[scheduler.name, 0],
+            "MS_SCHED_HOST": context.addresses[scheduler.name, 0],
             "MS_SCHED_PORT": str(options["port"]),
             "MS_WORKER_NUM": str(worker.replicas),
             **({"MS_SERVER_NUM": str(server.replicas)} if server else {}),
-            "MS_WORKER_IP": place.own_address,
-            **({} if place.task == scheduler.name else {"MS_NODE_ID": str(place.index)}),
+            "MS_WORKER_IP": context.own_address,
+            **({} if context.task == scheduler.name else {"MS_NODE_ID": str(context.index)}),
         }
     )
 

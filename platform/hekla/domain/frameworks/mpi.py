@@ -34,27 +34,27 @@ HYDRA_HOSTS = f"{FOLDER}/machinefile"
 _AGENT_TEXT = Path(mpi_agent.__file__).read_text(encoding="utf-8")
 
 
-def _settings(place: PodContext, options: Options) -> PodSettings:
-    if place.task not in (options["master"], options["worker"]):
+def _settings(context: PodContext, options: Options) -> PodSettings:
+    if context.task not in (options["master"], options["worker"]):
         return PodSettings()
-    by_ssh = PodSettings() if is_loopback(place.own_address) else _ssh(place, options)
-    if place.task == options["worker"]:
+    by_ssh = PodSettings() if is_loopback(context.own_address) else _ssh(context, options)
+    if context.task == options["worker"]:
         return by_ssh | PodSettings(files={AGENT: _AGENT_TEXT})
-    workers = place.find(options["worker"])
-    return by_ssh if workers is None else by_ssh | _of_master(place, workers, options)
+    workers = context.find(options["worker"])
+    return by_ssh if workers is None else by_ssh | _of_master(context, workers, options)
 
 
-def _ssh(place: PodContext, options: Options) -> PodSettings:
+def _ssh(context: PodContext, options: Options) -> PodSettings:
     """What the plugin `ssh` gives, unless the job asks for that itself, and the port for a worker that serves."""
     ssh_options = {**SSH.read(())[0], "ssh-port": options["port"]}
-    keys = PodSettings() if SSH.name in place.spec.plugins else SSH.settings(place, ssh_options)
+    keys = PodSettings() if SSH.name in context.spec.plugins else SSH.settings(context, ssh_options)
     return keys | PodSettings(env={mpi_agent.PORT: str(options["port"])})
 
 
-def _of_master(place: PodContext, workers: "TaskSpec", options: Options) -> PodSettings:
-    hosts, slots = place.addresses_of(workers), options["slots"]
-    folder = place.spec.task(place.task).working_dir
-    launcher = {**_hosts(folder), **(_agent(folder) if is_loopback(place.own_address) else {})}
+def _of_master(context: PodContext, workers: "TaskSpec", options: Options) -> PodSettings:
+    hosts, slots = context.addresses_of(workers), options["slots"]
+    folder = context.spec.task(context.task).working_dir
+    launcher = {**_hosts(folder), **(_agent(folder) if is_loopback(context.own_address) else {})}
     return PodSettings(
         env={"MPI_HOST": ",".join(hosts), **({} if _is_outside(folder) else launcher)},
         files={

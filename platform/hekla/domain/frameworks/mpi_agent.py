@@ -44,12 +44,12 @@ def become_sshd(port: str, home: str) -> int:
 
 def serve(host: str) -> int:
     """Run what callers ask for, each beside the others."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as door:
-        door.bind(_name(host))
-        door.listen(64)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        listener.bind(_name(host))
+        listener.listen(64)
         print(f"waiting at {host} for what mpirun starts", flush=True)
         while True:
-            caller = door.accept()[0]
+            caller = listener.accept()[0]
             threading.Thread(target=_run, args=[caller], daemon=True).start()
 
 

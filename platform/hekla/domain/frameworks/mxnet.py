@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 ROLES = ("scheduler", "server", "worker")
 
 
-def _settings(place: PodContext, options: Options) -> PodSettings:
-    tasks = {role: task for role in ROLES if (task := place.find(options[role]))}
-    own_role = next((role for role, task in tasks.items() if task.name == place.task), None)
+def _settings(context: PodContext, options: Options) -> PodSettings:
+    tasks = {role: task for role in ROLES if (task := context.find(options[role]))}
+    own_role = next((role for role, task in tasks.items() if task.name == context.task), None)
     if own_role is None or len(tasks) < len(ROLES):
         return PodSettings()
     return PodSettings(
         env={
             "DMLC_ROLE": own_role,
-            "DMLC_PS_ROOT_URI": place.addresses[tasks["scheduler"].name, 0],
+            "DMLC_PS_ROOT_URI": context.addresses[tasks["scheduler"].name, 0],
             "DMLC_PS_ROOT_PORT": str(options["port"]),
             "DMLC_NUM_SERVER": str(tasks["server"].replicas),
             "DMLC_NUM_WORKER": str(tasks["worker"].replicas),
-            "DMLC_NODE_HOST": place.own_address,
+            "DMLC_NODE_HOST": context.own_address,
         }
     )
 

@@ -109,17 +109,17 @@ def _matches(options: Options, option: str) -> Iterator[re.Match[str]]:
     return (match for entry in str(options[option]).split(",") if (match := pattern.fullmatch(entry)))
 
 
-def _settings(place: PodContext, options: Options) -> PodSettings:
-    roles = roles_of(place.spec.tasks, options)
-    named = str(options["name"]) or place.spec.name
-    job = f"{place.owner}~{named}" if place.owner else named
+def _settings(context: PodContext, options: Options) -> PodSettings:
+    roles = roles_of(context.spec.tasks, options)
+    named = str(options["name"]) or context.spec.name
+    job = f"{context.owner}~{named}" if context.owner else named
     of_job = {"PAI_JOB_NAME": job, "PAI_FRAMEWORK_NAME": job, "PAI_DEFAULT_FS_URI": ""}
-    of_person = {"PAI_USER_NAME": place.owner, "PAI_USERNAME": place.owner} if place.owner else {}
-    env = {**of_job, **of_person, "PAI_VIRTUAL_CLUSTER": place.spec.queue}
-    env |= _numbers(place.spec.tasks, roles)
-    if place.spec.replicas <= MANY_PODS:
-        env |= _everybody(place, roles)
-    return PodSettings(env=env | _own(place, roles[place.task]))
+    of_person = {"PAI_USER_NAME": context.owner, "PAI_USERNAME": context.owner} if context.owner else {}
+    env = {**of_job, **of_person, "PAI_VIRTUAL_CLUSTER": context.spec.queue}
+    env |= _numbers(context.spec.tasks, roles)
+    if context.spec.replicas <= MANY_PODS:
+        env |= _everybody(context, roles)
+    return PodSettings(env=env | _own(context, roles[context.task]))
 
 
 def _numbers(tasks: Sequence["TaskSpec"], roles: Mapping[str, TaskRole]) -> dict[str, str]:
@@ -145,12 +145,12 @@ def _resources(request: Resources, role: TaskRole) -> str:
     return ",".join([*(f"{amount:.10g}" for amount in amounts), str(role.shm)])
 
 
-def _everybody(place: PodContext, roles: Mapping[str, TaskRole]) -> dict[str, str]:
+def _everybody(context: PodContext, roles: Mapping[str, TaskRole]) -> dict[str, str]:
     """Where every pod of the job is."""
     env, instances = {}, []
-    for task in place.spec.tasks:
+    for task in context.spec.tasks:
         role, hosts = roles[task.name], []
-        for index, address in enumerate(place.addresses_of(task)):
+        for index, address in enumerate(context.addresses_of(task)):
             ports = ports_of(role, address)
             hosts.append(f"{address}:{ports['http'][0]}")
             instances.append(f"{role.name}:{index}")
@@ -163,9 +163,9 @@ def _everybody(place: PodContext, roles: Mapping[str, TaskRole]) -> dict[str, st
     return env | {"PAI_TASK_ROLE_INSTANCES": ",".join(instances)}
 
 
-def _own(place: PodContext, role: TaskRole) -> dict[str, str]:
+def _own(context: PodContext, role: TaskRole) -> dict[str, str]:
     """What a pod is told of itself."""
-    index, address, ports = str(place.index), place.own_address, ports_of(role, place.own_address)
+    index, address, ports = str(context.index), context.own_address, ports_of(role, context.own_address)
     lists = {label: ",".join(map(str, numbers)) for label, numbers in ports.items()}
     return {
         "PAI_CURRENT_TASK_ROLE_NAME": role.name,

@@ -22,38 +22,38 @@ if TYPE_CHECKING:
     from hekla.domain.jobspec import TaskSpec
 
 
-def _settings(place: PodContext, options: Options) -> PodSettings:
-    trainers, servers, port = place.find(options["worker"]), place.find(options["ps"]), options["port"]
-    if trainers is None or place.task not in (options["worker"], options["ps"]):
+def _settings(context: PodContext, options: Options) -> PodSettings:
+    trainers, servers, port = context.find(options["worker"]), context.find(options["ps"]), options["port"]
+    if trainers is None or context.task not in (options["worker"], options["ps"]):
         return PodSettings()
-    env = {"PADDLE_TRAINERS_NUM": str(trainers.replicas), "POD_IP": place.own_address, "PADDLE_PORT": str(port)}
+    env = {"PADDLE_TRAINERS_NUM": str(trainers.replicas), "POD_IP": context.own_address, "PADDLE_PORT": str(port)}
     if servers is not None:
-        env |= _roles(place, servers, trainers, port)
-    if place.task == trainers.name:
-        env |= {"PADDLE_TRAINER_ID": str(place.index), **_meeting(place, trainers, options)}
+        env |= _roles(context, servers, trainers, port)
+    if context.task == trainers.name:
+        env |= {"PADDLE_TRAINER_ID": str(context.index), **_meeting(context, trainers, options)}
     return PodSettings(env=env)
 
 
-def _roles(place: PodContext, servers: "TaskSpec", trainers: "TaskSpec", port: str | int) -> dict[str, str]:
+def _roles(context: PodContext, servers: "TaskSpec", trainers: "TaskSpec", port: str | int) -> dict[str, str]:
     """What fleet reads where parameters live in servers."""
     return {
-        "TRAINING_ROLE": "PSERVER" if place.task == servers.name else "TRAINER",
-        "PADDLE_PSERVERS_IP_PORT_LIST": ",".join(place.addresses_of(servers, port)),
+        "TRAINING_ROLE": "PSERVER" if context.task == servers.name else "TRAINER",
+        "PADDLE_PSERVERS_IP_PORT_LIST": ",".join(context.addresses_of(servers, port)),
         "PADDLE_PSERVER_NUMS": str(servers.replicas),
-        "PADDLE_TRAINER_ENDPOINTS": ",".join(place.addresses_of(trainers, port)),
+        "PADDLE_TRAINER_ENDPOINTS": ",".join(context.addresses_of(trainers, port)),
     }
 
 
-def _meeting(place: PodContext, trainers: "TaskSpec", options: Options) -> dict[str, str]:
+def _meeting(context: PodContext, trainers: "TaskSpec", options: Options) -> dict[str, str]:
     """What trainers read to find one another, alone or by way of the launcher."""
-    endpoints = place.addresses_of(trainers, options["port"])
+    endpoints = context.addresses_of(trainers, options["port"])
     return {
         "PADDLE_TRAINER_ENDPOINTS": ",".join(endpoints),
-        "PADDLE_CURRENT_ENDPOINT": endpoints[place.index],
-        "PADDLE_MASTER": place.addresses_of(trainers, options["master-port"])[0],
+        "PADDLE_CURRENT_ENDPOINT": endpoints[context.index],
+        "PADDLE_MASTER": context.addresses_of(trainers, options["master-port"])[0],
         "PADDLE_NNODES": str(trainers.replicas),
-        "PADDLE_RANK": str(place.index),
-        "PADDLE_JOB_ID": place.spec.name,
+        "PADDLE_RANK": str(context.index),
+        "PADDLE_JOB_ID": context.spec.name,
     }
 
 

@@ -30,38 +30,38 @@ _PROCESSES = re.compile(r"[1-9][0-9]{0,3}|auto|cpu|gpu")
 _WAITS = gettext_noop("the pods of a gang start together, and torch waits for its master.")
 
 
-def _settings(place: PodContext, options: Options) -> PodSettings:
-    master = place.find(options["master"])
-    if master is None or place.task not in (options["master"], options["worker"]):
+def _settings(context: PodContext, options: Options) -> PodSettings:
+    master = context.find(options["master"])
+    if master is None or context.task not in (options["master"], options["worker"]):
         return PodSettings()
     if options["nnodes"] != ALL:
-        return PodSettings(env=_rendezvous(place, options))
-    first_rank = 0 if place.task == master.name else master.replicas
+        return PodSettings(env=_rendezvous(context, options))
+    first_rank = 0 if context.task == master.name else master.replicas
     return PodSettings(
         env={
-            "MASTER_ADDR": place.addresses[master.name, 0],
+            "MASTER_ADDR": context.addresses[master.name, 0],
             "MASTER_PORT": str(options["port"]),
-            "WORLD_SIZE": str(_pods(place.spec.tasks, options)),
-            "RANK": str(first_rank + place.index),
+            "WORLD_SIZE": str(_pods(context.spec.tasks, options)),
+            "RANK": str(first_rank + context.index),
         }
     )
 
 
-def _rendezvous(place: PodContext, options: Options) -> dict[str, str]:
+def _rendezvous(context: PodContext, options: Options) -> dict[str, str]:
     """The first pod of the master keeps the list of who is there.
 
     Where torchrun shares that store with the program (seen in torch 2.8), those who were there before never tell a pod
     that comes later where to go on; so it is told not to.
     """
-    keeps = (place.task, place.index) == (options["master"], 0)
+    keeps = (context.task, context.index) == (options["master"], 0)
     return {
         "PET_NNODES": str(options["nnodes"]),
         "PET_NPROC_PER_NODE": str(options["nproc-per-node"]),
         "PET_RDZV_BACKEND": "c10d",
-        "PET_RDZV_ENDPOINT": f"{place.addresses[str(options['master']), 0]}:{options['port']}",
-        "PET_RDZV_ID": place.spec.name,
+        "PET_RDZV_ENDPOINT": f"{context.addresses[str(options['master']), 0]}:{options['port']}",
+        "PET_RDZV_ID": context.spec.name,
         "PET_RDZV_CONF": f"is_host={int(keeps)}",
-        "PET_LOCAL_ADDR": place.own_address,
+        "PET_LOCAL_ADDR": context.own_address,
         "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
     }
 

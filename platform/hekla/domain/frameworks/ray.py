@@ -25,8 +25,8 @@ _ONE_CONTAINER = gettext_noop("only the first container of a pod runs.")
 _OWN_ADDRESS = "${HEKLA_POD_ADDRESS:+--node-ip-address=$HEKLA_POD_ADDRESS}"
 
 
-def _settings(place: PodContext, options: Options) -> PodSettings:
-    host = place.addresses[str(options["head"]), 0]
+def _settings(context: PodContext, options: Options) -> PodSettings:
+    host = context.addresses[str(options["head"]), 0]
     return PodSettings(
         env={
             "RAY_ADDRESS": f"{host}:{options['port']}",
@@ -58,7 +58,7 @@ def _problems(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
 
 
 def _remarks(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
-    """Volcano puts its own command in the place of any other; here a job that says what to run is taken at its word."""
+    """Volcano replaces every command by its own. Here a job's own command runs."""
     commands = _commands(options)
     return [
         translate("“{task}” has a command of its own, which runs in place of ray start.", task=task.name)

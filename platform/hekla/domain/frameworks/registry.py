@@ -1,4 +1,4 @@
-"""Which job plugins there are, whether a job asks for them rightly, and what all of them set for a pod."""
+"""The job plugins: lookup by name, validation of a job's arguments, and the settings of a pod."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -54,13 +54,13 @@ Plugins = Mapping[str, Sequence[str]]
 
 @cache
 def load_frameworks() -> Mapping[str, Framework]:
-    """Every plugin by its name. Raises what a broken package raises, so that it is noticed at the start."""
+    """Every plugin by its name. An error in somebody's package is raised here, at the start."""
     added = [entry.load() for entry in entry_points(group=ENTRY_POINTS)]
     return {framework.name: framework for framework in (*added, *_BUILT_IN)}
 
 
 def check(plugins: Plugins, tasks: Sequence["TaskSpec"]) -> list[Problem]:
-    """What is wrong with a job's plugins, each with its path (`pytorch.0`)."""
+    """Problems in a job's plugins, each with its path (`pytorch.0`)."""
     return [problem for name, arguments in plugins.items() for problem in _check_one(name, arguments, tasks)]
 
 
@@ -73,22 +73,22 @@ def settings_for(
     *,
     owner: str = "",
 ) -> PodSettings:
-    """What the plugins of `owner`'s job set for a pod. `hosts` gives the address of every (task, index) of the job."""
-    place = PodContext(spec, task, index, hosts, secret, owner)
+    """The settings that all plugins of `owner`'s job give one pod. `hosts`: the address of every (task, index)."""
+    context = PodContext(spec, task, index, hosts, secret, owner)
     settings = PodSettings()
     for name, arguments in _in_force(spec.plugins).items():
         framework = load_frameworks()[name]
-        settings |= framework.settings(place, framework.read(arguments)[0])
+        settings |= framework.settings(context, framework.read(arguments)[0])
     return settings
 
 
 def shares_addresses(spec: "JobSpec") -> bool:
-    """Whether pods of the job learn where others of it are."""
+    """Whether the job's pods get one another's addresses."""
     return any(load_frameworks()[name].tells_addresses for name in _in_force(spec.plugins))
 
 
 def commands(plugins: Mapping[str, object]) -> Mapping[str, tuple[str, ...]]:
-    """What tasks start that say nothing themselves, by their names. Plugins that are asked for wrongly give nothing."""
+    """Default commands by task name. Plugins with wrong arguments give none."""
     commands_by_task: dict[str, tuple[str, ...]] = {}
     for name, arguments in plugins.items():
         if name in load_frameworks() and _are_words(arguments):
@@ -102,19 +102,19 @@ def _are_words(value: object) -> TypeGuard[Sequence[str]]:
 
 
 def files(spec: "JobSpec") -> set[str]:
-    """The paths of all files that plugins put into pods of the job."""
+    """The paths of all files that plugins add to the job's pods."""
     return {path for task in spec.tasks for settings in _samples(spec, task).values() for path in settings.paths}
 
 
 def remarks(spec: "JobSpec") -> list[Problem]:
-    """What a job asks of its plugins in vain, and what it sets itself in their place, each with its path."""
+    """Plugin arguments without effect, and plugin settings that the job overrides, each with its path."""
     found = [remark for name, arguments in spec.plugins.items() for remark in _remarks(name, arguments, spec.tasks)]
     overruled = [problem for place, task in enumerate(spec.tasks) for problem in _overruled(spec, task, place)]
     return [*found, *dict.fromkeys(overruled)]
 
 
 def scaling_remarks(spec: "JobSpec") -> list[str]:
-    """What pods of the job that run do not learn of others that come and go, by plugin, as sentences."""
+    """What running pods do not notice when the job is scaled: one sentence per plugin."""
     found = ((load_frameworks()[name], arguments) for name, arguments in spec.plugins.items())
     sentences = ((framework.name, framework.scaling(framework.read(arguments)[0])) for framework, arguments in found)
     return [f"{name}: {sentence}" for name, sentence in sentences if sentence]
@@ -136,14 +136,14 @@ def _overruled(spec: "JobSpec", task: "TaskSpec", place: int) -> list[Problem]:
 
 
 def _samples(spec: "JobSpec", task: "TaskSpec") -> Mapping[str, PodSettings]:
-    """What each plugin sets for the first pod of a task, at addresses that stand for any; of many replicas two do."""
+    """Each plugin's settings for the first pod of a task, with made-up addresses and at most two replicas a task."""
     if not task.replicas:
         return {}
     few = [one.model_copy(update={"replicas": min(one.replicas, 2)}) for one in spec.tasks]
     anywhere = {(one.name, index): f"{one.name}-{index}" for one in few for index in range(one.replicas)}
-    place = PodContext(spec.model_copy(update={"tasks": tuple(few)}), task.name, 0, anywhere)
+    context = PodContext(spec.model_copy(update={"tasks": tuple(few)}), task.name, 0, anywhere)
     return {
-        name: load_frameworks()[name].settings(place, load_frameworks()[name].read(arguments)[0])
+        name: load_frameworks()[name].settings(context, load_frameworks()[name].read(arguments)[0])
         for name, arguments in _in_force(spec.plugins).items()
     }
 
@@ -162,6 +162,6 @@ def _check_one(name: str, arguments: Sequence[str], tasks: Sequence["TaskSpec"])
 
 
 def _in_force(plugins: Plugins) -> Plugins:
-    """The plugins that a job asks for, behind those that they imply."""
+    """The job's plugins, after those that they imply."""
     implied = [other for name in plugins for other in load_frameworks()[name].implies if other not in plugins]
     return {**dict.fromkeys(implied, ()), **plugins}

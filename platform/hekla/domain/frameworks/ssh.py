@@ -35,13 +35,13 @@ _OWN_KEY = gettext_noop(
 )
 
 
-def _settings(place: PodContext, options: Options) -> PodSettings:
-    pair = _pair(place.secret, place.spec.name) if place.secret else KeyPair("", "")
+def _settings(context: PodContext, options: Options) -> PodSettings:
+    pair = _pair(context.secret, context.spec.name) if context.secret else KeyPair("", "")
     files = {
         KEY: pair.private,
         f"{KEY}.pub": pair.public,
         "authorized_keys": pair.public,
-        "config": _config(place, options),
+        "config": _config(context, options),
     }
     return PodSettings(
         secrets={f"{FOLDER}/{name}": text for name, text in files.items()}, mounts={str(options[_PATH]): FOLDER}
@@ -53,12 +53,12 @@ def _pair(secret: bytes, job: str) -> KeyPair:
     return key_pair(secret, job)
 
 
-def _config(place: PodContext, options: Options) -> str:
+def _config(context: PodContext, options: Options) -> str:
     """A name for each pod, as `svc` calls it, and how to reach it."""
-    job = place.spec.name
+    job = context.spec.name
     hosts = (
         f"Host {job}-{task}-{index} {job}-{task}-{index}.{job}\n  HostName {address}\n  Port {options['ssh-port']}\n"
-        for (task, index), address in place.addresses.items()
+        for (task, index), address in context.addresses.items()
     )
     return "".join((*hosts, _FOR_ALL, f"  IdentityFile {options[_PATH]}/{KEY}\n"))
 

@@ -13,10 +13,10 @@ from hekla.domain.translation import gettext_noop
 FOLDER = "etc/volcano"
 
 
-def _settings(place: PodContext, options: Options) -> PodSettings:
+def _settings(context: PodContext, options: Options) -> PodSettings:
     env, files = {}, {}
-    for task in place.spec.tasks:
-        addresses = place.addresses_of(task)
+    for task in context.spec.tasks:
+        addresses = context.addresses_of(task)
         name = task.name.upper().replace("-", "_")
         env[f"VC_{name}_HOSTS"] = ",".join(addresses)
         env[f"VC_{name}_NUM"] = str(task.replicas)
@@ -24,16 +24,16 @@ def _settings(place: PodContext, options: Options) -> PodSettings:
     return PodSettings(
         env=env if options["inject-hosts-env"] else {},
         files=files,
-        hosts=_names(place),
+        hosts=_names(context),
         mounts={f"/{FOLDER}": FOLDER},
         is_closed=not options["disable-network-policy"],
     )
 
 
-def _names(place: PodContext) -> dict[str, str]:
-    job = place.spec.name
+def _names(context: PodContext) -> dict[str, str]:
+    job = context.spec.name
     names: dict[str, str] = {}
-    for (task, index), address in place.addresses.items():
+    for (task, index), address in context.addresses.items():
         if _is_ip(address):
             pod = f"{job}-{task}-{index}"
             names |= {pod: address, f"{pod}.{job}": address}

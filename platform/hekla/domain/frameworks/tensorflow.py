@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 ROLES = ("ps", "worker", "chief", "evaluator")
 
 
-def _settings(place: PodContext, options: Options) -> PodSettings:
-    tasks = {role: task for role in ROLES if (task := place.find(options[role]))}
-    own_role = next((role for role, task in tasks.items() if task.name == place.task), None)
-    if own_role is None or place.spec.replicas == 1:
+def _settings(context: PodContext, options: Options) -> PodSettings:
+    tasks = {role: task for role in ROLES if (task := context.find(options[role]))}
+    own_role = next((role for role, task in tasks.items() if task.name == context.task), None)
+    if own_role is None or context.spec.replicas == 1:
         return PodSettings()
-    cluster = {role: place.servers_of(task, int(options["port"])) for role, task in tasks.items()}
-    config = {"cluster": cluster, "task": {"type": own_role, "index": place.index}}
+    cluster = {role: context.servers_of(task, int(options["port"])) for role, task in tasks.items()}
+    config = {"cluster": cluster, "task": {"type": own_role, "index": context.index}}
     return PodSettings(env={"TF_CONFIG": json.dumps(config)})
 
 

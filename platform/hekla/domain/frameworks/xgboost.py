@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from hekla.domain.jobspec import TaskSpec
 
 
-def _settings(place: PodContext, options: Options) -> PodSettings:
-    env = PYTORCH.settings(place, {**options, "nnodes": ALL}).env
-    workers = place.find(options["worker"])
+def _settings(context: PodContext, options: Options) -> PodSettings:
+    env = PYTORCH.settings(context, {**options, "nnodes": ALL}).env
+    workers = context.find(options["worker"])
     if not env or workers is None:
         return PodSettings(env=env)
-    workers_env = {"WORKER_PORT": str(options["port"]), "WORKER_ADDRS": ",".join(place.addresses_of(workers))}
+    workers_env = {"WORKER_PORT": str(options["port"]), "WORKER_ADDRS": ",".join(context.addresses_of(workers))}
     return PodSettings(env={**env, **workers_env})
 
 

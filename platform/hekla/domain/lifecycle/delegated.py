@@ -1,6 +1,6 @@
-"""Jobs that somebody else leads, by the same phases as ours: what a person's wish means there.
+"""Jobs whose lifecycle Volcano's controller runs: what a user may request, and when its phases become ours.
 
-A wish only enters the phase that says so. All else of such a job follows what its leader says of it.
+A request only enters the phase that records it. Every other change follows what Volcano reports.
 """
 
 from hekla.domain.errors import Refused
@@ -20,14 +20,14 @@ _REQUESTS = {
         JobPhase.RESTARTING, "RestartRequested", FactMessage(fact("restart_asked"))
     ),
 }
-_BEGIN_ANEW = frozenset({LifecycleAction.RESUME_JOB, LifecycleAction.RESTART_JOB})
+_RESTARTS = frozenset({LifecycleAction.RESUME_JOB, LifecycleAction.RESTART_JOB})
 _PLACED = frozenset({JobPhase.PENDING, JobPhase.RUNNING})
-_GOING_ON = frozenset({JobPhase.PENDING, JobPhase.RUNNING, JobPhase.RESTARTING})
+_ACTIVE = frozenset({JobPhase.PENDING, JobPhase.RUNNING, JobPhase.RESTARTING})
 _HALTED = frozenset({JobPhase.ABORTING, JobPhase.ABORTED})
 
 
 def request(job: JobFacts, action: LifecycleAction) -> JobOutcome:
-    """What a person asks for. Raises Refused for what cannot be asked of the leader, ImpossibleTransition as usual."""
+    """Record a user's request. Raises Refused for what Volcano cannot do, ImpossibleTransition as usual."""
     if action not in _REQUESTS:
         raise Refused(
             translate("Volcano leads this job, and can be asked to restart it as a whole only. Restart the job.")
@@ -35,14 +35,14 @@ def request(job: JobFacts, action: LifecycleAction) -> JobOutcome:
     if (job.phase, action) not in TRANSITIONS:
         raise ImpossibleTransition(job.phase, action)
     step = _REQUESTS[action]
-    if action in _BEGIN_ANEW and job.phase is not step.phase:
-        _require_a_restart_left(job)
-    is_so = job.phase is step.phase or (job.phase is JobPhase.ABORTED and action is LifecycleAction.ABORT_JOB)
-    return outcome_of(job, () if is_so else (step,))
+    if action in _RESTARTS and job.phase is not step.phase:
+        _require_retry_left(job)
+    is_there = job.phase is step.phase or (job.phase is JobPhase.ABORTED and action is LifecycleAction.ABORT_JOB)
+    return outcome_of(job, () if is_there else (step,))
 
 
 def refusal(job: JobFacts, action: LifecycleAction) -> str:
-    """Why a person may not wish for that; empty where they may."""
+    """Why the request is not possible; empty if it is."""
     try:
         request(job, action)
     except Refused as refused:
@@ -50,8 +50,8 @@ def refusal(job: JobFacts, action: LifecycleAction) -> str:
     return ""
 
 
-def _require_a_restart_left(job: JobFacts) -> None:
-    """Volcano counts beginnings that people ask for like its own, and lets the job fail at the last. Raises Refused."""
+def _require_retry_left(job: JobFacts) -> None:
+    """Volcano counts requested restarts as retries, and fails the job at the last one. Raises Refused."""
     if job.retry_count + 1 >= job.spec.max_retry:
         raise Refused(
             translate(
@@ -63,7 +63,7 @@ def _require_a_restart_left(job: JobFacts) -> None:
 
 
 def outcome_of(job: JobFacts, steps: tuple[PhaseChange, ...] = ()) -> JobOutcome:
-    """The job as it is, after these steps."""
+    """The job after these phase changes; without them, as it is."""
     last = steps[-1] if steps else PhaseChange(job.phase, "", "")
     return JobOutcome(
         phase=last.phase,
@@ -77,51 +77,51 @@ def outcome_of(job: JobFacts, steps: tuple[PhaseChange, ...] = ()) -> JobOutcome
 
 
 def is_request(reason: str) -> bool:
-    """Whether a phase that was entered for this reason is a person's wish."""
+    """Whether this reason of a phase records a user's request."""
     return any(step.reason == reason for step in _REQUESTS.values())
 
 
 def is_restart(reason: str) -> bool:
-    """Whether a job restarts for this reason since a person resumed or restarted it."""
-    return any(reason == _REQUESTS[action].reason for action in _BEGIN_ANEW)
+    """Whether this reason records a requested restart or resumption."""
+    return any(reason == _REQUESTS[action].reason for action in _RESTARTS)
 
 
 def pending_request(
     ours: JobPhase, reason: str, theirs: JobPhase, *, restarted: bool = False
 ) -> LifecycleAction | None:
-    """What the leader is still to be asked for, since our phase, entered for this reason, is a wish and not news.
+    """The request that Volcano has not carried out yet, by our phase and its reason, and Volcano's phase.
 
-    `restarted`: it counts more restarts than we know of, so that it has begun the job anew since the wish.
+    `restarted`: Volcano counts more restarts than we have recorded, so it has restarted the job since.
     """
     if _is_over(ours):
-        return LifecycleAction.TERMINATE_JOB if theirs in _GOING_ON else None
+        return LifecycleAction.TERMINATE_JOB if theirs in _ACTIVE else None
     requested = next(
         (action for action, step in _REQUESTS.items() if (step.phase, step.reason) == (ours, reason)), None
     )
-    if requested is None or (restarted and requested in _BEGIN_ANEW):
+    if requested is None or (restarted and requested in _RESTARTS):
         return None
-    before = {LifecycleAction.RESUME_JOB: _HALTED, LifecycleAction.RESTART_JOB: _PLACED}.get(requested, _GOING_ON)
+    before = {LifecycleAction.RESUME_JOB: _HALTED, LifecycleAction.RESTART_JOB: _PLACED}.get(requested, _ACTIVE)
     return requested if theirs in before else None
 
 
 def follows(ours: JobPhase, reason: str, theirs: JobPhase, *, restarted: bool = False) -> bool:
-    """Whether our phase becomes theirs: unless a wish is still due, or the job is over here.
+    """Whether our phase becomes Volcano's: not while a request is pending, and not once the job has ended here.
 
-    A restart that nobody saw is told though the job is back where it was. `restarted`: as for `due`.
+    A missed restart is recorded even if the phase is the same again. `restarted`: as for `pending_request`.
     """
-    has_moved = ours is not theirs or (restarted and ours in _PLACED)
-    return has_moved and not _is_over(ours) and pending_request(ours, reason, theirs, restarted=restarted) is None
+    has_changed = ours is not theirs or (restarted and ours in _PLACED)
+    return has_changed and not _is_over(ours) and pending_request(ours, reason, theirs, restarted=restarted) is None
 
 
 def _is_over(phase: JobPhase) -> bool:
-    """For good: an aborted job may go on."""
+    """Final for good; an aborted job may be resumed."""
     return phase.is_final and phase is not JobPhase.ABORTED
 
 
 def phases_between(job: JobFacts, theirs: JobPhase, *, has_started: bool, restarts: int) -> list[JobPhase]:
-    """The phases from ours to theirs, also those that were over before anybody looked.
+    """The phases from ours to theirs, including those that passed unobserved.
 
-    `has_begun`: our record knows that its pods ran; `restarts`: how many its leader counts.
+    `has_started`: we recorded that its pods ran. `restarts`: how many Volcano counts.
     """
     passed = []
     if restarts > job.retry_count and JobPhase.RESTARTING not in (job.phase, theirs):

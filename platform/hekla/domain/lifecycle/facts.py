@@ -1,4 +1,4 @@
-"""What is so about a job and its pods, as the lifecycle needs to know it."""
+"""The state of a job and its pods that the lifecycle works on."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -7,12 +7,12 @@ from datetime import datetime
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import GangPhase, JobPhase, PodPhase
 
-_GOING_ON = frozenset({JobPhase.PENDING, JobPhase.RUNNING, JobPhase.RESTARTING})
+_ACTIVE = frozenset({JobPhase.PENDING, JobPhase.RUNNING, JobPhase.RESTARTING})
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Slot:
-    """The place of one replica in a job; attempts come and go in it."""
+    """One replica of a task. It has one attempt after the other."""
 
     task: str
     index: int
@@ -36,11 +36,10 @@ class PodRef:
 
 @dataclass(frozen=True, slots=True)
 class PodFacts:
-    """What is so about one attempt.
+    """The state of one attempt.
 
-    `stopping`: its end was wished, by an outcome or by the scheduler; such a pod does not count any more, however it
-    ended: it is as good as deleted. `evicted`: the scheduler wished it. `since`: when it came into its phase (for a
-    pod that does not run yet: when it was created).
+    `stopping`: the lifecycle or the scheduler ends it. Such a pod counts as deleted, whatever its exit code. `evicted`:
+    the scheduler ends it. `since`: when it entered its phase; before it runs, when it was created.
     """
 
     task: str
@@ -63,15 +62,15 @@ class PodFacts:
 
     @property
     def is_alive(self) -> bool:
-        """It holds resources, or may still get some."""
+        """It holds resources, or may still get them."""
         return not self.phase.is_final
 
 
 @dataclass(frozen=True, slots=True)
 class JobFacts:
-    """What is so about a job. `version` counts its full restarts from 1, `retry_count` all restarts by policy.
+    """The state of a job. `version` counts full restarts from 1, `retry_count` all restarts by policy.
 
-    `deadline_at`: when it must have ended; None while that does not run.
+    `deadline_at`: when it must have ended; None before its first pods run, or without a deadline.
     """
 
     spec: JobSpec
@@ -82,20 +81,20 @@ class JobFacts:
     deadline_at: datetime | None = None
 
     def is_out_of_time(self, now: datetime) -> bool:
-        """Whether it goes on although its time is over."""
-        return self.deadline_at is not None and now >= self.deadline_at and self.phase in _GOING_ON
+        """Whether it is still active after its deadline."""
+        return self.deadline_at is not None and now >= self.deadline_at and self.phase in _ACTIVE
 
 
 @dataclass(frozen=True, slots=True)
 class ActionTarget:
-    """The part of a job that an action is about: a task, or one replica of it."""
+    """The part of a job that an action applies to: a task, or one replica of it."""
 
     task: str
     index: int | None = None
 
 
 class AttemptIndex:
-    """The attempts of a job by slot: which of them count, and which stand in the way of a new one."""
+    """The attempts of a job by replica: which one counts, and which ones block a new attempt."""
 
     def __init__(self, spec: JobSpec, pods: Iterable[PodFacts]) -> None:
         self.spec = spec
@@ -113,11 +112,11 @@ class AttemptIndex:
         return self._slots
 
     def wants(self, task: str, index: int) -> bool:
-        """Whether the job should have this replica, as large as it is now."""
+        """Whether the job has this replica at its present size."""
         return index < self._replicas.get(task, 0)
 
     def surplus(self) -> list[PodFacts]:
-        """Every attempt of replicas that the job should not have any more."""
+        """Every attempt of replicas that a scale-down removed."""
         beyond = (attempts for slot, attempts in self._attempts.items() if not self.wants(slot.task, slot.index))
         return [pod for attempts in beyond for pod in attempts]
 
@@ -126,7 +125,7 @@ class AttemptIndex:
         return self._attempts.get(slot, [])
 
     def current(self, slot: Slot, version: int) -> PodFacts | None:
-        """The attempt that counts for a replica; None where there is none, or only one that is to be replaced."""
+        """The attempt that counts for a replica; None if there is none, or if it will be replaced."""
         attempts = self.attempts(slot)
         if not attempts or attempts[-1].stopping or attempts[-1].version != version:
             return None
@@ -135,13 +134,13 @@ class AttemptIndex:
         return attempts[-1]
 
     def replaces_losses(self, slot: Slot, version: int) -> bool:
-        """Whether a lost attempt of this replica is replaced once more."""
+        """Whether a lost attempt of this replica is replaced again."""
         limit = self._loss_limit.get(slot.task, 0)
         attempts = [pod for pod in self.attempts(slot) if pod.version == version and not pod.stopping]
         return limit < 0 or sum(pod.phase is PodPhase.LOST for pod in attempts) <= limit
 
     def next_attempt(self, slot: Slot) -> PodRef:
-        """The name of the attempt that would come after those on record."""
+        """The reference of the attempt after the recorded ones."""
         attempts = self.attempts(slot)
         return PodRef(slot.task, slot.index, attempts[-1].attempt + 1 if attempts else 1)
 

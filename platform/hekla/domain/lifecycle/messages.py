@@ -1,7 +1,6 @@
-"""What the lifecycle says of a job: sentences in English that remember the facts which they tell.
+"""Messages of the lifecycle: English text together with the facts that it states.
 
-Rows and events keep both. Pages tell the facts in the reader's language; programs that read a message, and what was
-written before there were facts, have the English sentence.
+Rows and events store both. Pages render the facts in the reader's language; programs read the English text.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One sentence: which one, and what is filled in (only what JSON knows)."""
+    """One sentence as data: its code in `ENGLISH`, and its arguments (JSON values only)."""
 
     code: str
     args: Mapping[str, Any]
@@ -22,12 +21,12 @@ class Fact:
 
 
 class FactMessage(str):
-    """An English text that knows its facts. A plain `str` beside it is one that has none."""
+    """English text with the facts that it was made from."""
 
     facts: tuple[Fact, ...]
 
     def __new__(cls, *facts: Fact) -> "FactMessage":
-        """The sentences of these facts, one behind the other."""
+        """Join the sentences of these facts."""
         text = super().__new__(cls, " ".join(ENGLISH[fact.code](fact.args) for fact in facts))
         text.facts = facts
         return text
@@ -39,7 +38,7 @@ def fact(code: str, **args: Any) -> Fact:  # noqa: ANN401  (whatever JSON knows)
 
 
 def facts_in(text: str) -> list[dict[str, Any]]:
-    """What is stored of a message beside its text; nothing of one that has no facts."""
+    """The facts of a message, as stored beside its text; empty for plain text."""
     return [fact.data() for fact in text.facts] if isinstance(text, FactMessage) else []
 
 

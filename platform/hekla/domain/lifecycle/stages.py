@@ -1,7 +1,7 @@
-"""Tasks that wait for other tasks of their job, and how large the gang is meanwhile.
+"""Dependencies between the tasks of a job, and the size of the gang while some tasks are held back.
 
-What waits is not there, so it is asked of nobody: a gang of which a part is held back starts with the rest. Otherwise
-the first tasks would wait for the others to be placed, and these for the first to run.
+A task that is held back is no part of the gang. Otherwise the first tasks would wait for the others to be placed, and
+these for the first ones to run.
 """
 
 from collections import Counter
@@ -15,10 +15,10 @@ from hekla.domain.phases import PodPhase
 
 @dataclass(frozen=True, slots=True)
 class GangStage:
-    """How far a job with dependencies has come.
+    """The progress of a job with dependencies.
 
-    `waits`: the tasks of which replicas are held back, with those that they wait for. `minimum`: how many pods make up
-    the gang now; `minimums`: how many of each task at least.
+    `held`: the replicas that are held back. `waits`: their tasks, each with the tasks that it waits for. `minimum`: the
+    gang's size now; `minimums`: its share of each task.
     """
 
     held: frozenset[Slot]
@@ -28,7 +28,7 @@ class GangStage:
 
 
 def stage_of(job: JobFacts, pods: Sequence[PodFacts]) -> GangStage:
-    """Where the job stands with all attempts on record."""
+    """The stage of a job, from all its recorded attempts."""
     if not job.spec.has_dependencies:
         return _whole(job.spec)
     roster = AttemptIndex(job.spec, pods)
@@ -37,7 +37,7 @@ def stage_of(job: JobFacts, pods: Sequence[PodFacts]) -> GangStage:
 
 
 def stage(roster: AttemptIndex, current: Mapping[Slot, PodFacts]) -> GangStage:
-    """The same, where the attempts that count are known."""
+    """The same, if the current attempts are known already."""
     spec = roster.spec
     waits = _unmet(spec, current.values()) if spec.has_dependencies else {}
     if not waits:
@@ -61,7 +61,7 @@ def _is_open(roster: AttemptIndex, current: Mapping[Slot, PodFacts], slot: Slot)
 
 
 def _unmet(spec: JobSpec, current: Iterable[PodFacts]) -> dict[str, tuple[str, ...]]:
-    """The tasks of which no pod may be made now, and for which tasks they wait."""
+    """Tasks whose pods may not be created yet, and the tasks that they wait for."""
     at_work = Counter(pod.task for pod in current if pod.phase in (PodPhase.RUNNING, PodPhase.SUCCEEDED))
     missing = {task.name for task in spec.tasks if at_work[task.name] < task.minimum}
     found = ((task.name, _waits_for(task, missing)) for task in spec.tasks)

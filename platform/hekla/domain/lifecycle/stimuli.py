@@ -1,4 +1,4 @@
-"""From what happened to what is to be done: the reading of policies."""
+"""From what happened to the action that a policy asks for."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from hekla.domain.policies import INTERNAL_EVENTS, PARTIAL_ACTIONS, LifecycleAct
 
 @dataclass(frozen=True, slots=True)
 class Stimulus:
-    """Something that may call for an action: an event (about a pod, where `task` is named) or a person's command."""
+    """An event (about a pod if `task` is set) or a user's command that may lead to an action."""
 
     event: LifecycleEvent = LifecycleEvent.OUT_OF_SYNC
     command: LifecycleAction | None = None
@@ -24,15 +24,15 @@ class Stimulus:
 
     @property
     def target(self) -> ActionTarget | None:
-        """The pod or task that this is about, for `advance`."""
+        """The pod or task concerned, for `advance`."""
         return ActionTarget(self.task, self.index) if self.task else None
 
 
 def stimuli_of(job: JobFacts, pods: Sequence[PodFacts], changed: Iterable[PodFacts]) -> list[Stimulus]:
-    """What it means that the pods in `changed` have just come into their phases; `pods` are all of the job's.
+    """One stimulus for each pod in `changed`, which just entered its phase; `pods` are all of the job's.
 
-    The caller resolves one after the other. After an action other than SYNC_JOB it asks again, with fresh facts, about
-    those that are left: news of pods that a restart has stopped come to nothing then. SYNC_JOB comes once at the end.
+    The caller resolves them in order. After an action other than SYNC_JOB it calls this again with fresh facts for the
+    rest, since a restart stops pods whose news then mean nothing. SYNC_JOB is done once, at the end.
     """
     roster = AttemptIndex(job.spec, pods)
     done = _done(job, roster)
@@ -40,10 +40,7 @@ def stimuli_of(job: JobFacts, pods: Sequence[PodFacts], changed: Iterable[PodFac
 
 
 def resized(job: JobFacts, task: str) -> Stimulus | None:
-    """What it means that a person gave a task another size; None where no policy asks for anything.
-
-    A policy about a part of the task is about all of it.
-    """
+    """The stimulus of a task that was scaled; None if no policy reacts. A partial action applies to the whole task."""
     policy = _first_match(job, task, LifecycleEvent.JOB_UPDATED, None)
     if policy is None or policy.timeout_seconds or not _is_possible(job, policy.action, task):
         return None
@@ -52,10 +49,10 @@ def resized(job: JobFacts, task: str) -> Stimulus | None:
 
 
 def resolve(job: JobFacts, stimulus: Stimulus) -> LifecycleAction:
-    """What is to be done: a command as it is, else what the first matching policy says, else to look (SYNC_JOB).
+    """The action: a command as it is, else that of the first matching policy, else SYNC_JOB.
 
-    News of a pod from before the last full restart, and actions that the job's phase does not know, come to nothing. A
-    policy with a timeout is left to `overdue`.
+    Events from before the last full restart and actions that the phase does not allow give SYNC_JOB. Policies with a
+    timeout are left to `overdue`.
     """
     if stimulus.command is not None:
         return stimulus.command
@@ -68,7 +65,7 @@ def resolve(job: JobFacts, stimulus: Stimulus) -> LifecycleAction:
 
 
 def overdue(job: JobFacts, pods: Sequence[PodFacts], now: datetime) -> tuple[LifecycleAction, ActionTarget] | None:
-    """An action whose policy waited for its timeout, and the replica it is about, where it is still so by now."""
+    """An action whose policy timeout has passed while its cause persists, and the replica concerned."""
     if not job.spec.has_timeouts:
         return None
     roster = AttemptIndex(job.spec, pods)
@@ -83,7 +80,7 @@ def overdue(job: JobFacts, pods: Sequence[PodFacts], now: datetime) -> tuple[Lif
 
 
 def _unanswered(job: JobFacts, roster: AttemptIndex, slot: Slot) -> Sequence[PodFacts]:
-    """The attempts of a replica since an action last stopped one; none when it is at work again."""
+    """The attempts of a replica since an action last stopped one; empty once it runs again."""
     attempts = [pod for pod in roster.attempts(slot) if pod.version == job.version]
     answered = [place for place, pod in enumerate(attempts, start=1) if pod.stopping and not pod.evicted]
     recent = attempts[max(answered, default=0) :]
@@ -93,7 +90,7 @@ def _unanswered(job: JobFacts, roster: AttemptIndex, slot: Slot) -> Sequence[Pod
 
 
 def _waiting_policy(job: JobFacts, stimulus: Stimulus) -> LifecyclePolicy | None:
-    """The policy with a timeout, if any, that this has set running."""
+    """The matching policy with a timeout, if any."""
     if stimulus.event in INTERNAL_EVENTS:
         return None
     policy = _first_match(job, stimulus.task, stimulus.event, stimulus.exit_code)
@@ -101,7 +98,7 @@ def _waiting_policy(job: JobFacts, stimulus: Stimulus) -> LifecyclePolicy | None
 
 
 def _since(job: JobFacts, roster: AttemptIndex, stimulus: Stimulus, pod: PodFacts) -> datetime | None:
-    """Since when it is so; a task is completed when the last of its pods is."""
+    """When the stimulus began; a task completes with the last of its pods."""
     if stimulus.event is not LifecycleEvent.TASK_COMPLETED:
         return pod.since
     slots = (slot for slot in roster.slots() if slot.task == pod.task)
@@ -111,18 +108,18 @@ def _since(job: JobFacts, roster: AttemptIndex, stimulus: Stimulus, pod: PodFact
 
 
 def _is_possible(job: JobFacts, action: LifecycleAction, task: str) -> bool:
-    """Whether the job's phase knows the action, and it is clear which part of the job is meant."""
+    """Whether the job's phase allows the action, and the part of the job is given if one is needed."""
     return (job.phase, action) in TRANSITIONS and (bool(task) or action not in PARTIAL_ACTIONS)
 
 
 def _first_match(job: JobFacts, task: str, event: LifecycleEvent, exit_code: int | None) -> LifecyclePolicy | None:
-    """The rules of the pod's task come before those of the job."""
+    """The first matching policy: those of the pod's task come before those of the job."""
     rules = [policy for spec in job.spec.tasks if spec.name == task for policy in spec.policies]
     return next((policy for policy in (*rules, *job.spec.policies) if policy.matches(event, exit_code)), None)
 
 
 def _state_event(pod: PodFacts) -> LifecycleEvent | None:
-    """The event that the pod's state alone tells of."""
+    """The event of the pod's own state."""
     if pod.stopping:
         return LifecycleEvent.POD_EVICTED if pod.evicted and pod.phase.is_final else None
     return _EVENTS.get(pod.phase)
@@ -139,7 +136,7 @@ def _stimulus(job: JobFacts, roster: AttemptIndex, done: set[str], pod: PodFacts
 
 
 def _done(job: JobFacts, roster: AttemptIndex) -> set[str]:
-    """The tasks of which every replica has succeeded."""
+    """Tasks with all replicas succeeded."""
     return {task.name for task in job.spec.tasks if _has_succeeded(job, roster, task)}
 
 

@@ -93,25 +93,25 @@ def advance(
     `target` says which part RestartTask, RestartPod and RestartPartition are about; `by_person` that a restart is a
     wish and no retry. Raises ImpossibleTransition when the action does not fit the phase.
     """
-    course = _Transition(job, AttemptIndex(job.spec, pods), target, counted=not by_person)
+    transition = _Transition(job, AttemptIndex(job.spec, pods), target, counted=not by_person)
     move = TRANSITIONS.get((job.phase, action))
     if move is None:
         raise ImpossibleTransition(job.phase, action)
-    course.drop_surplus()
-    move(course)
+    transition.drop_surplus()
+    move(transition)
     while True:
-        before = course.phase
-        TRANSITIONS[before, LifecycleAction.SYNC_JOB](course)
-        if course.phase is before:
-            return course.outcome()
+        before = transition.phase
+        TRANSITIONS[before, LifecycleAction.SYNC_JOB](transition)
+        if transition.phase is before:
+            return transition.outcome()
 
 
 def expire(job: JobFacts, pods: Sequence[PodFacts]) -> JobOutcome:
     """End a job whose time is over, wherever it stands: it has failed, and what lives is stopped."""
-    course = _Transition(job, AttemptIndex(job.spec, pods), None, counted=False)
+    transition = _Transition(job, AttemptIndex(job.spec, pods), None, counted=False)
     message = FactMessage(fact("out_of_time", seconds=job.spec.active_deadline_seconds or 0))
-    _finish(course, JobPhase.FAILED, "DeadlineExceeded", message)
-    return course.outcome()
+    _finish(transition, JobPhase.FAILED, "DeadlineExceeded", message)
+    return transition.outcome()
 
 
 @dataclass
@@ -226,34 +226,34 @@ _WORKING = frozenset({JobPhase.PENDING, JobPhase.RUNNING})
 # What the phases do by themselves.
 
 
-def _start(course: _Transition) -> None:
+def _start(transition: _Transition) -> None:
     """Pending: enough pods have come to work."""
-    tally = course.tally()
+    tally = transition.tally()
     if tally.stage.minimum <= tally.running + tally.succeeded + tally.failed:
-        message = FactMessage(fact("pods_run", running=tally.running, replicas=course.spec.replicas))
-        course.enter(JobPhase.RUNNING, "GangStarted", message)
+        message = FactMessage(fact("pods_run", running=tally.running, replicas=transition.spec.replicas))
+        transition.enter(JobPhase.RUNNING, "GangStarted", message)
 
 
-def _judge(course: _Transition) -> None:
+def _judge(transition: _Transition) -> None:
     """Running: is it over, and how? The rules of `volcano-spec` §2.3."""
-    spec, tally = course.spec, course.tally()
+    spec, tally = transition.spec, transition.tally()
     if not spec.replicas:
         return
     if spec.min_success is not None and tally.succeeded >= spec.min_success:
         message = FactMessage(fact("as_many_as_asked", succeeded=tally.succeeded))
-        _finish(course, JobPhase.COMPLETED, "MinSuccessReached", message)
+        _finish(transition, JobPhase.COMPLETED, "MinSuccessReached", message)
     elif not tally.unfinished:
-        _finish(course, *_verdict(course, tally))
+        _finish(transition, *_verdict(transition, tally))
     elif tally.pending > spec.replicas - len(tally.stage.held) - tally.stage.minimum:
         message = FactMessage(fact("too_few_at_work", pending=tally.pending, minimum=tally.stage.minimum))
-        course.enter(JobPhase.PENDING, "TooFewPods", message)
+        transition.enter(JobPhase.PENDING, "TooFewPods", message)
     elif tally.failed_pods:
-        course.note = ("PodFailed", FactMessage(_failed_fact(tally.failed_pods), fact("no_policy")))
+        transition.note = ("PodFailed", FactMessage(_failed_fact(tally.failed_pods), fact("no_policy")))
 
 
-def _verdict(course: _Transition, tally: _Tally) -> tuple[JobPhase, str, str]:
+def _verdict(transition: _Transition, tally: _Tally) -> tuple[JobPhase, str, str]:
     """How a job ends whose pods have all ended. What still waits for another task will never begin."""
-    spec = course.spec
+    spec = transition.spec
     failures = [_failed_fact(tally.failed_pods)] if tally.failed_pods else []
     failures += _never_started(tally.stage)
     summary = [fact("pods_succeeded", succeeded=tally.succeeded, replicas=spec.replicas), *failures]
@@ -279,55 +279,57 @@ def _never_started(stage: GangStage) -> list[Fact]:
     return [fact("never_begun", task=name, others=", ".join(waits)) for name, waits in stage.waits.items()]
 
 
-def _begin_again(course: _Transition) -> None:
+def _begin_again(transition: _Transition) -> None:
     """Restarting: enough of the old pods are gone."""
-    if course.spec.replicas - course.tally().ending >= course.spec.gang_minimum:
-        course.enter(
-            JobPhase.PENDING, course.note[0] or "Restarted", course.note[1] or FactMessage(fact("old_pods_gone"))
+    if transition.spec.replicas - transition.tally().ending >= transition.spec.gang_minimum:
+        transition.enter(
+            JobPhase.PENDING,
+            transition.note[0] or "Restarted",
+            transition.note[1] or FactMessage(fact("old_pods_gone")),
         )
 
 
 def _ended(phase: JobPhase, message: str) -> "Move":
     """Aborting, completing, terminating: all pods are gone."""
 
-    def move(course: _Transition) -> None:
-        course.stop(course.alive())
-        if not course.alive():
-            course.enter(phase, course.note[0] or str(phase).capitalize(), course.note[1] or message)
+    def move(transition: _Transition) -> None:
+        transition.stop(transition.alive())
+        if not transition.alive():
+            transition.enter(phase, transition.note[0] or str(phase).capitalize(), transition.note[1] or message)
             if phase is not JobPhase.ABORTED:
-                course.gang_phase = GangPhase.COMPLETED
+                transition.gang_phase = GangPhase.COMPLETED
 
     return move
 
 
-def _rest(course: _Transition) -> None:
+def _rest(transition: _Transition) -> None:
     """Final: nothing happens, and nothing goes on."""
-    course.stop(course.alive())
+    transition.stop(transition.alive())
 
 
 # What is done to a job.
 
 
-def _restart(course: _Transition) -> None:
+def _restart(transition: _Transition) -> None:
     """Everything from the start: a new version, and admission to the queue anew."""
-    if _take_retry(course):
-        course.stop(course.alive())
-        course.version += 1
-        course.gang_phase = GangPhase.PENDING
+    if _take_retry(transition):
+        transition.stop(transition.alive())
+        transition.version += 1
+        transition.gang_phase = GangPhase.PENDING
 
 
-def _restart_task(course: _Transition) -> None:
+def _restart_task(transition: _Transition) -> None:
     """One task from the start; the gang keeps its admission."""
-    _restart_part(course, ActionTarget(course.target.task) if course.target else None)
+    _restart_part(transition, ActionTarget(transition.target.task) if transition.target else None)
 
 
-def _restart_partition(course: _Transition) -> None:
+def _restart_partition(transition: _Transition) -> None:
     """The partition of a replica from the start."""
-    if course.target is None or course.target.index is None:
-        _restart_part(course, None)
+    if transition.target is None or transition.target.index is None:
+        _restart_part(transition, None)
         return
-    task, index = course.spec.task(course.target.task), course.target.index
-    _restart_slots(course, {Slot(task.name, other) for other in _neighbours(task, index)})
+    task, index = transition.spec.task(transition.target.task), transition.target.index
+    _restart_slots(transition, {Slot(task.name, other) for other in _neighbours(task, index)})
 
 
 def _neighbours(task: TaskSpec, index: int) -> list[int]:
@@ -335,77 +337,77 @@ def _neighbours(task: TaskSpec, index: int) -> list[int]:
     return [other for other in range(task.replicas) if task.partition(other) == task.partition(index)]
 
 
-def _restart_pod(course: _Transition) -> None:
+def _restart_pod(transition: _Transition) -> None:
     """One replica from the start."""
-    _restart_part(course, course.target)
+    _restart_part(transition, transition.target)
 
 
-def _restart_part(course: _Transition, part: ActionTarget | None) -> None:
+def _restart_part(transition: _Transition, part: ActionTarget | None) -> None:
     if part is None:
         raise Refused(translate("To restart a part of a job, say which."))
-    _restart_slots(course, {slot for slot in course.roster.slots() if _is_in(slot, part)})
+    _restart_slots(transition, {slot for slot in transition.roster.slots() if _is_in(slot, part)})
 
 
-def _restart_slots(course: _Transition, slots: AbstractSet[Slot]) -> None:
+def _restart_slots(transition: _Transition, slots: AbstractSet[Slot]) -> None:
     """While the job restarts anyway, a further part of it is not counted once more."""
-    chosen = [pod for slot, pod in course.current().items() if slot in slots]
-    if course.phase is JobPhase.RESTARTING or _take_retry(course):
-        course.stop(chosen)
+    chosen = [pod for slot, pod in transition.current().items() if slot in slots]
+    if transition.phase is JobPhase.RESTARTING or _take_retry(transition):
+        transition.stop(chosen)
 
 
-def _take_retry(course: _Transition) -> bool:
+def _take_retry(transition: _Transition) -> bool:
     """Count a restart and enter Restarting; or fail the job when there were as many as allowed."""
-    limit = course.spec.max_retry
-    if not course.counted:
-        course.enter(JobPhase.RESTARTING, "RestartRequested", FactMessage(fact("restart_asked")))
+    limit = transition.spec.max_retry
+    if not transition.counted:
+        transition.enter(JobPhase.RESTARTING, "RestartRequested", FactMessage(fact("restart_asked")))
         return True
-    if course.retry_count >= limit:
-        message = FactMessage(*_cause(course), fact("restarted_often", times=limit))
-        _finish(course, JobPhase.FAILED, "RetriesExhausted", message)
+    if transition.retry_count >= limit:
+        message = FactMessage(*_cause(transition), fact("restarted_often", times=limit))
+        _finish(transition, JobPhase.FAILED, "RetriesExhausted", message)
         return False
-    course.retry_count += 1
-    counted = fact("restart_counted", count=course.retry_count, limit=limit)
-    course.enter(JobPhase.RESTARTING, "Restarting", FactMessage(*_cause(course), counted))
+    transition.retry_count += 1
+    counted = fact("restart_counted", count=transition.retry_count, limit=limit)
+    transition.enter(JobPhase.RESTARTING, "Restarting", FactMessage(*_cause(transition), counted))
     return True
 
 
-def _resume(course: _Transition) -> None:
+def _resume(transition: _Transition) -> None:
     """An aborted job goes on: what succeeded is kept."""
-    unfinished = [pod for pod in course.current().values() if pod.phase is not PodPhase.SUCCEEDED]
-    course.stop(unfinished)
-    course.gang_phase = GangPhase.PENDING
-    course.enter(JobPhase.RESTARTING, "Resumed", FactMessage(fact("resumed")))
+    unfinished = [pod for pod in transition.current().values() if pod.phase is not PodPhase.SUCCEEDED]
+    transition.stop(unfinished)
+    transition.gang_phase = GangPhase.PENDING
+    transition.enter(JobPhase.RESTARTING, "Resumed", FactMessage(fact("resumed")))
 
 
 def _end(phase: JobPhase, reason: str) -> "Move":
     """Stop what runs, keep what has ended, and lead to a final phase."""
 
-    def move(course: _Transition) -> None:
-        message = FactMessage(*_cause(course))
-        course.stop(course.alive())
-        course.gang_phase = GangPhase.PENDING
-        course.enter(phase, reason, message)
+    def move(transition: _Transition) -> None:
+        message = FactMessage(*_cause(transition))
+        transition.stop(transition.alive())
+        transition.gang_phase = GangPhase.PENDING
+        transition.enter(phase, reason, message)
 
     return move
 
 
-def _finish(course: _Transition, phase: JobPhase, reason: str, message: str) -> None:
-    course.enter(phase, reason, message)
-    course.gang_phase = GangPhase.COMPLETED
-    course.stop(course.alive())
+def _finish(transition: _Transition, phase: JobPhase, reason: str, message: str) -> None:
+    transition.enter(phase, reason, message)
+    transition.gang_phase = GangPhase.COMPLETED
+    transition.stop(transition.alive())
 
 
 def _is_in(slot: Slot, target: ActionTarget) -> bool:
     return slot.task == target.task and target.index in (None, slot.index)
 
 
-def _cause(course: _Transition) -> list[Fact]:
+def _cause(transition: _Transition) -> list[Fact]:
     """The pod that gave rise to an action, also one that is replaced because it was lost; nothing where none did."""
-    if course.target is None:
+    if transition.target is None:
         return []
-    slots = [slot for slot in course.roster.slots() if _is_in(slot, course.target)]
-    pods = [attempts[-1] for slot in slots if (attempts := course.roster.attempts(slot))]
-    here = [pod for pod in pods if pod.version == course.version and not pod.stopping]
+    slots = [slot for slot in transition.roster.slots() if _is_in(slot, transition.target)]
+    pods = [attempts[-1] for slot in slots if (attempts := transition.roster.attempts(slot))]
+    here = [pod for pod in pods if pod.version == transition.version and not pod.stopping]
     guilty = [pod for pod in here if pod.phase in (PodPhase.FAILED, PodPhase.LOST)]
     return [_failed_fact(guilty)] if guilty else []
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job
+from hekla.domain.addresses import port_host
 from hekla.domain.phases import JobPhase
-from hekla.domain.ports import host
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,4 +26,4 @@ def of(job: Job) -> Sequence[PortLink]:
         return []
     scheme = "https" if told.get("tls") else "http"
     names = [name for task in spec_of(job).tasks for name in task.ports]
-    return [PortLink(name, f"{scheme}://{host(job.uid.hex, name, told['domain'])}/") for name in names]
+    return [PortLink(name, f"{scheme}://{port_host(job.uid.hex, name, told['domain'])}/") for name in names]

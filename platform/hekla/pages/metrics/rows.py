@@ -221,8 +221,8 @@ class Rows(Collector):
 
     def forget(self) -> None:
         """As a new process would begin."""
-        self._kept.forget()
-        _lost.forget()
+        self._kept.clear()
+        _lost.clear()
 
 
 def _read() -> list[Metric]:

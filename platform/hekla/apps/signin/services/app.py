@@ -24,13 +24,13 @@ def begin(user: User, *, now: datetime) -> None:
         SecondFactor.objects.filter(user=user, confirmed_at=None).delete()
         if SecondFactor.objects.filter(user=user).exists():
             raise _is_on()
-        SecondFactor.objects.create(user=user, secret=seal().close(codes.new_secret()), created_at=now)
+        SecondFactor.objects.create(user=user, secret=seal().encrypt(codes.new_secret()), created_at=now)
 
 
 def secret_of(factor: SecondFactor) -> str:
     """What the app is to know. Raises Refused where the console's own secret was changed since."""
     try:
-        return seal().open(bytes(factor.secret))
+        return seal().decrypt(bytes(factor.secret))
     except DecryptionError as error:
         raise Refused(
             _(
