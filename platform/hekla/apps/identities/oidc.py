@@ -15,7 +15,7 @@ from authlib.integrations.httpx_client import OAuth2Client
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from joserfc.errors import JoseError
 
-from hekla.apps.identities.providers import Provider, failed
+from hekla.apps.identities.claims import Provider, failed
 
 _TIMEOUT_SECONDS = 10
 _FAILURES = (AuthlibBaseError, JoseError, httpx2.HTTPError, httpx2.InvalidURL, RuntimeError, ValueError)
