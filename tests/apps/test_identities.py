@@ -18,9 +18,9 @@ from tests.support import openid_provider as there
 
 from hekla.apps.accounts.models import User
 from hekla.apps.event_log.models import Event
-from hekla.apps.identities import providers, services
+from hekla.apps.identities import claims, services
+from hekla.apps.identities.claims import Claims, ProviderFailed
 from hekla.apps.identities.models import Identity
-from hekla.apps.identities.providers import Claims, ProviderFailed
 from hekla.apps.invitations import services as invitations
 from hekla.apps.signin import services as factors
 from hekla.apps.signin.models import SecondFactor
@@ -162,7 +162,7 @@ def test_a_provider_that_is_away_is_said(people: People, acme: OpenIDProvider, s
 
 def test_another_issuer_is_not_believed(acme: OpenIDProvider) -> None:
     with pytest.raises(ProviderFailed, match="another issuer"):
-        providers.read(acme, {"iss": "https://evil.example", "sub": "1"})
+        claims.read(acme, {"iss": "https://evil.example", "sub": "1"})
 
 
 def test_a_second_factor_here_is_asked_for_too(people: People, lets_in: OpenIDProvider) -> None:

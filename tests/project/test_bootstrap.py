@@ -93,6 +93,14 @@ def test_a_second_start_installs_nothing(installed: Installed) -> None:
     assert installed.installs == ["run"]
 
 
+def test_our_own_code_is_compiled_with_the_installation(installed: Installed) -> None:
+    code = installed.environment.checkout / "platform" / "hekla" / "one.py"
+    code.parent.mkdir(parents=True)
+    code.write_text("one = 1\n")
+    installed.environment.enter("run")
+    assert list(code.parent.glob("__pycache__/one.*.pyc"))
+
+
 def test_the_test_set_contains_the_other_but_not_the_other_way(installed: Installed) -> None:
     installed.environment.enter("run")
     installed.environment.enter("test")

@@ -1,5 +1,6 @@
 """The OpenAPI document. What a job may be comes from the JobSpec itself, so that it is written down once."""
 
+from functools import cache
 from typing import Any
 
 from drf_spectacular.views import SpectacularJSONAPIView
@@ -38,13 +39,10 @@ def _components() -> dict[str, Any]:
     return found
 
 
-class SchemaView(SpectacularJSONAPIView):
-    """All addresses, for people's own programs."""
-
-    authentication_classes = APIView.authentication_classes
-    permission_classes = APIView.permission_classes
-    throttle_classes = (PerPersonThrottle,)
-    custom_settings = {
+@cache
+def _settings() -> dict[str, Any]:
+    """Made when somebody asks, since most processes never do."""
+    return {
         "OAS_VERSION": "3.1.1",  # with a JSON Schema that knows null, as the JobSpec's does
         "APPEND_COMPONENTS": {"schemas": _components()},
         "ENUM_NAME_OVERRIDES": {
@@ -52,3 +50,15 @@ class SchemaView(SpectacularJSONAPIView):
             "ClusterKind": registry.choices(),
         },
     }
+
+
+class SchemaView(SpectacularJSONAPIView):
+    """All addresses, for people's own programs."""
+
+    authentication_classes = APIView.authentication_classes
+    permission_classes = APIView.permission_classes
+    throttle_classes = (PerPersonThrottle,)
+
+    def __init__(self, **initial: Any) -> None:  # noqa: ANN401  (as Django's)
+        super().__init__(**initial)
+        self.custom_settings = _settings()

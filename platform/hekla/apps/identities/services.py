@@ -13,8 +13,8 @@ from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import TenantRole
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.event_log.services import Actor, record, unit_of_work
+from hekla.apps.identities.claims import Claims, Provider
 from hekla.apps.identities.models import Identity
-from hekla.apps.identities.providers import Claims, Provider
 from hekla.apps.invitations import services as invitations
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy import services as tenancy_services

@@ -1,30 +1,24 @@
-"""What a security key or passkey is asked, and whether it answered: the protocol (WebAuthn) is the library's."""
+"""What a security key or passkey is asked, and whether it answered: the protocol (WebAuthn) is the library's.
+
+The library is loaded when somebody uses a key: it takes a twentieth of the time in which everything else is loaded.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import webauthn
 from django.utils.crypto import salted_hmac
-from webauthn.helpers import parse_authentication_credential_json, parse_registration_credential_json
-from webauthn.helpers.structs import (
-    AuthenticatorSelectionCriteria,
-    AuthenticatorTransport,
-    PublicKeyCredentialDescriptor,
-    ResidentKeyRequirement,
-    UserVerificationRequirement,
-)
 
 from hekla.apps.accounts.models import User
 from hekla.apps.signin.challenges import LASTS
 from hekla.apps.signin.models import SecurityKey
 from hekla.apps.signin.relying_party import RelyingParty
 
+if TYPE_CHECKING:
+    from webauthn.helpers.structs import PublicKeyCredentialDescriptor
+
 _TIMEOUT = int(LASTS.total_seconds() * 1000)
-_VERIFIES = UserVerificationRequirement.PREFERRED
-_MAKES = AuthenticatorSelectionCriteria(
-    resident_key=ResidentKeyRequirement.PREFERRED, user_verification=_VERIFIES, require_resident_key=None
-)
 
 
 class Unproven(Exception):
@@ -43,6 +37,18 @@ class Made:
 
 def to_make(party: RelyingParty, user: User, challenge: bytes) -> str:
     """What the browser is to ask of a new key, as JSON; those that are known already make no second one."""
+    import webauthn  # noqa: PLC0415
+    from webauthn.helpers.structs import (  # noqa: PLC0415
+        AuthenticatorSelectionCriteria,
+        ResidentKeyRequirement,
+        UserVerificationRequirement,
+    )
+
+    wanted = AuthenticatorSelectionCriteria(
+        resident_key=ResidentKeyRequirement.PREFERRED,
+        user_verification=UserVerificationRequirement.PREFERRED,
+        require_resident_key=None,
+    )
     options = webauthn.generate_registration_options(
         rp_id=party.id,
         rp_name="Hekla",
@@ -51,7 +57,7 @@ def to_make(party: RelyingParty, user: User, challenge: bytes) -> str:
         user_display_name=str(user),
         challenge=challenge,
         timeout=_TIMEOUT,
-        authenticator_selection=_MAKES,
+        authenticator_selection=wanted,
         exclude_credentials=_described(user),
     )
     return webauthn.options_to_json(options)
@@ -59,18 +65,24 @@ def to_make(party: RelyingParty, user: User, challenge: bytes) -> str:
 
 def to_sign(party: RelyingParty, user: User, challenge: bytes) -> str:
     """What the browser is to ask of a key that this person has, as JSON."""
+    import webauthn  # noqa: PLC0415
+    from webauthn.helpers.structs import UserVerificationRequirement  # noqa: PLC0415
+
     options = webauthn.generate_authentication_options(
         rp_id=party.id,
         challenge=challenge,
         timeout=_TIMEOUT,
         allow_credentials=_described(user),
-        user_verification=_VERIFIES,
+        user_verification=UserVerificationRequirement.PREFERRED,
     )
     return webauthn.options_to_json(options)
 
 
 def made(party: RelyingParty, answer: str, challenge: bytes) -> Made:
     """What the new key answered. Raises Unproven."""
+    import webauthn  # noqa: PLC0415
+    from webauthn.helpers import parse_registration_credential_json  # noqa: PLC0415
+
     with _whatever_comes():
         credential = parse_registration_credential_json(answer)
         verified = webauthn.verify_registration_response(
@@ -82,6 +94,8 @@ def made(party: RelyingParty, answer: str, challenge: bytes) -> Made:
 
 def credential_id(answer: str) -> bytes:
     """Which key says that it answers. Raises Unproven."""
+    from webauthn.helpers import parse_authentication_credential_json  # noqa: PLC0415
+
     with _whatever_comes():
         return parse_authentication_credential_json(answer).raw_id
 
@@ -91,6 +105,8 @@ def signed(party: RelyingParty, key: SecurityKey, answer: str, challenge: bytes)
 
     Raises Unproven.
     """
+    import webauthn  # noqa: PLC0415
+
     with _whatever_comes():
         return webauthn.verify_authentication_response(
             credential=answer,
@@ -102,7 +118,9 @@ def signed(party: RelyingParty, key: SecurityKey, answer: str, challenge: bytes)
         ).new_sign_count
 
 
-def _described(user: User) -> list[PublicKeyCredentialDescriptor]:
+def _described(user: User) -> "list[PublicKeyCredentialDescriptor]":
+    from webauthn.helpers.structs import AuthenticatorTransport, PublicKeyCredentialDescriptor  # noqa: PLC0415
+
     return [
         PublicKeyCredentialDescriptor(
             id=bytes(key.credential_id), transports=[AuthenticatorTransport(name) for name in key.transports]

@@ -75,6 +75,7 @@ class Environment:
             self._make()
             installer.install(self.python, self.requirements(wanted))
             self._link_code()
+            installer.compile_code(self.python, self.checkout / "platform" / "hekla")
             for name in _CONTAINED[wanted]:
                 self._record(name)
 

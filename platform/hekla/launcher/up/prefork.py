@@ -43,6 +43,7 @@ class Launcher:
             return
         os.environ.update({**_THREADS, **env})
         gc.disable()  # all of it stays, so there is no use in looking for garbage among it
+        sys.dont_write_bytecode = False  # it would be made again at each start
         from hekla.launcher.up import preload  # noqa: PLC0415  (this is the moment; nothing of it may be loaded before)
 
         preload.load()

@@ -77,6 +77,7 @@ class Run:
             "DJANGO_SETTINGS_MODULE": "hekla.project.settings",
             "PYTHONPATH": str(CHECKOUT / "platform"),
             "PYTHONUNBUFFERED": "1",
+            "CELERY_SKIP_CHECKS": "1",  # Django's checks of the code: the tests run them, once is enough
         }
         return {**defaults, **os.environ, **ours}
 
@@ -117,19 +118,19 @@ class Run:
         if stamp.matches():
             return
         with step("preparing the tables") as running:
-            told = self._django("migrate", "--noinput")
+            told = self._django("migrate", "--noinput", "--skip-checks")
             running.result = f"{sum('Applying' in line for line in told)} changes"
         stamp.write()
 
     def _start_hekla(self, demo: bool) -> str:
-        """The first data are made while the processes load: both take their time."""
+        """The first data are made while the console starts. Then come the workers; their work waits for them."""
         with step("starting the console, the workers and the clock"):
             web = self._supervisor.add(roles.web(self._address, self.env, self._launcher))
+            told = self._django("setup_first_data", "--skip-checks", *(["--demo"] if demo else []))
+            self._wait_for(web)
             for role in roles.workers(self.env, self._launcher):
                 self._supervisor.add(role)
             self._supervisor.add(roles.beat(run_dir(self._home.path) / "beat", self.env, self._launcher))
-            told = self._django("setup_first_data", *(["--demo"] if demo else []))
-            self._wait_for(web)
         return _link_in(told)
 
     def _wait_for(self, *children: Child) -> None:

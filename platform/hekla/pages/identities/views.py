@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from hekla.apps.accounts.models import User
 from hekla.apps.identities import providers, selectors, services
-from hekla.apps.identities.providers import Claims, Provider, ProviderFailed
+from hekla.apps.identities.claims import Claims, Provider, ProviderFailed
 from hekla.apps.signin.limits import counted_by_address
 from hekla.domain.errors import HeklaError
 from hekla.lib import clock
