@@ -29,7 +29,7 @@ def look(
 
 
 def figures(one: QueueShares) -> dict[str, float]:
-    parts = ("held", "deserved", "borrowed", "lent", "guarantee", "bound")
+    parts = ("allocated", "deserved", "borrowed", "lent", "guarantee", "limit")
     return {part: getattr(one, part).amount("cpu") / 1000 for part in parts}
 
 
@@ -37,10 +37,10 @@ def test_under_capacity_one_borrows_what_another_leaves() -> None:
     queues = [QueueSpec("busy", deserved=cpu(2)), QueueSpec("idle", deserved=cpu(6), guarantee=cpu(1))]
     found = look([running("r", 5, "a", queue="busy")], queues, FLAT)
     assert figures(found["busy"]) == {
-        "held": 5, "deserved": 2, "borrowed": 3, "lent": 0, "guarantee": 0, "bound": 7,
+        "allocated": 5, "deserved": 2, "borrowed": 3, "lent": 0, "guarantee": 0, "limit": 7,
     }  # fmt: skip
     assert figures(found["idle"]) == {
-        "held": 0, "deserved": 6, "borrowed": 0, "lent": 3, "guarantee": 1, "bound": 8,
+        "allocated": 0, "deserved": 6, "borrowed": 0, "lent": 3, "guarantee": 1, "limit": 8,
     }  # fmt: skip
     assert (found["busy"].share, found["busy"].plugin) == (2.5, "capacity")
 
@@ -62,7 +62,7 @@ def test_what_a_child_borrows_its_parent_does_not_lend() -> None:
     queues = [QueueSpec("up", deserved=cpu(8)), QueueSpec("x", parent="up", deserved=cpu(4)),
               QueueSpec("y", parent="up", deserved=cpu(4))]  # fmt: skip
     found = look([running("r", 6, "a", queue="x")], queues, TREE)
-    assert figures(found["up"])["held"] == 6
+    assert figures(found["up"])["allocated"] == 6
     assert figures(found["up"])["lent"] == 0
     assert figures(found["y"])["lent"] == 2
     assert found["x"].ancestors == ("up", "root")
@@ -70,8 +70,8 @@ def test_what_a_child_borrows_its_parent_does_not_lend() -> None:
 
 def test_without_a_plugin_that_divides_nobody_borrows() -> None:
     found = look([running("r", 3, "a", queue="q")], [QueueSpec("q"), QueueSpec("other")], UNDIVIDED)
-    assert (found["q"].plugin, figures(found["q"])["held"], figures(found["q"])["borrowed"]) == ("", 3, 0)
-    assert figures(found["other"])["held"] == 0
+    assert (found["q"].plugin, figures(found["q"])["allocated"], figures(found["q"])["borrowed"]) == ("", 3, 0)
+    assert figures(found["other"])["allocated"] == 0
 
 
 @pytest.mark.parametrize("said", [DEFAULT, FLAT, policy(compatibility="volcano")], ids=["ours", "capacity", "volcano"])
