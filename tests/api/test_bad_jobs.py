@@ -14,7 +14,7 @@ def _task(**changes):
     [
         ({"tasks": [_task(resources={"cpu": "64"})]}, 400, "invalid", "tasks.0.resources.cpu", "largest node has 4"),
         ({"tasks": [_task(replicas=30, resources={"cpu": "1"})]}, 400, "invalid", "tasks", "never start"),
-        ({"queue": "nowhere"}, 409, "refused", "queue", "may submit to"),
+        ({"queue": "nowhere"}, 409, "refused", "queue", "Available queues"),
         ({"queue": "theirs"}, 409, "refused", "queue", "cannot use a queue"),
         ({"tasks": [_task(replicas="two")]}, 400, "invalid", "tasks.0.replicas", "whole number"),
         ({"tasks": [_task(environment="nope")]}, 400, "invalid", "tasks.0.environment", "Unknown environment"),

@@ -160,7 +160,7 @@ def test_a_copy_without_its_secrets_is_refused(alice):
     copy = yaml.safe_load(alice.get(f"{V2}/jobs/alice~secretive/config").content)
     answer = send(alice, {**copy, "name": "copy"})
     assert refused(answer) == (400, "InvalidProtocolError")
-    assert "The value of the secret “token” is not known." in answer.json()["message"]
+    assert "The secret “token” has no value." in answer.json()["message"]
 
 
 # Looking.

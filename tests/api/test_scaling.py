@@ -28,7 +28,7 @@ def test_a_job_is_told_in_its_new_size(alice, submitted):
     assert (told["job"]["replicas"], told["job"]["revision"], told["warnings"]) == (3, 2, [])
     assert told["job"]["spec"]["tasks"][0] | {"replicas": 3, "min_available": 1} == told["job"]["spec"]["tasks"][0]
     event = alice.get(f"{JOBS}/{submitted['uid']}/events").json()["events"][-1]
-    assert (event["kind"], event["sentence"]) == ("JobChanged", "replicas of Changed: worker from 1. to 3")
+    assert (event["kind"], event["sentence"]) == ("JobChanged", "Changed: replicas of worker from 1 to 3.")
 
 
 def test_the_same_size_again_changes_nothing(alice, submitted):

@@ -29,7 +29,7 @@ def sized(a_job, replicas, **more):
 def test_a_job_with_room_would_start(alice, a_job):
     answer = ask(alice, sized(a_job, 3)).json()
     assert (answer["verdict"], answer["nodes"], answer["changes"]) == ("now", {"n": 3}, [])
-    assert answer["text"][0] == "It would start now"
+    assert answer["text"][0] == "Would start now"
     assert not Job.objects.exists()
 
 

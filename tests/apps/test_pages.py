@@ -304,8 +304,11 @@ def test_a_job_asks_the_database_no_more_than_this(
 @pytest.mark.parametrize(
     ("language", "sentence"),
     [
-        ("en", "No other job of its queue can be preempted: 12 pods are not less urgent; 1 pod must never be evicted."),
-        ("zh-hans", "本队列中没有可抢占的其他作业：12 个 Pod 的优先级并不更低；1 个 Pod 不允许被驱逐。"),
+        (
+            "en",
+            "No other job of its queue can be preempted: 12 pods do not have lower priority; 1 pod is not preemptible.",
+        ),
+        ("zh-hans", "本队列中没有可抢占的其他作业：12 个 Pod 的优先级并不更低；1 个 Pod 不可抢占。"),
     ],
 )
 def test_a_job_that_waits_says_who_was_considered_and_what_spared_them(
@@ -343,7 +346,7 @@ def test_the_story_of_a_job_says_who_goes_by_whose_leave_and_who_was_spared(peop
     page = as_(people.alice).get(reverse("jobs:detail", args=[job.uid])).content.decode()
     assert "main-0 on n1 is evicted for another job (preempt: gang)." in page
     assert "Its job used 100% of the cluster and uses 50% now." in page
-    assert "all of the cluster is given out. No other job of its queue gives way to it: 1 pod is of a job that" in page
+    assert "The cluster has none free. No other job of its queue can be preempted: 1 pod belongs to a job at" in page
 
 
 def test_the_page_says_which_tasks_a_task_waits_for(people, as_):

@@ -27,7 +27,7 @@ def test_it_is_on_the_row_in_the_settings_and_in_the_story(people: People) -> No
     job = change(people.submit(), 7, people.alice)
     assert (job.priority, job.spec["priority"], job.revision) == (7, 7, 2)
     (line,) = history.lines(list(Event.objects.filter(kind="JobChanged")))
-    assert (line.sentence, line.actor) == ("Changed: priority from 0. to 7", "alice")
+    assert (line.sentence, line.actor) == ("Changed: priority from 0 to 7.", "alice")
 
 
 def test_the_same_again_changes_nothing(people: People) -> None:

@@ -46,8 +46,11 @@ def real(people: People) -> People:
 @pytest.mark.parametrize(
     ("of", "words"),
     [
-        ("tenant", "Lab may have 2 unfinished jobs and has 2; 1 more is too many. Wait until some end, or ask a pla"),
-        ("each", "In Lab you may have 2 unfinished jobs and have 2; 1 more is too many. Wait until some end, or ask"),
+        (
+            "tenant",
+            "Lab has 2 of 2 unfinished jobs. 1 more would exceed the quota. Wait until jobs finish, or ask a pla",
+        ),
+        ("each", "You have 2 of 2 unfinished jobs in Lab. 1 more would exceed the quota. Wait until jobs finish, or"),
     ],
 )
 def test_who_has_as_many_jobs_as_they_may_is_refused_in_words(people: People, of: str, words: str) -> None:
@@ -74,7 +77,7 @@ def debugging(name: str) -> JobSpec:
         ),
         (
             "each",
-            "In Lab you may have 1 debugging sessions and have 1; 1 more is too many. End one, or ask an admin of",
+            "You have 1 of 1 debugging sessions in Lab. 1 more would exceed the quota. Stop one, or ask an admin of",
         ),
     ],
 )
@@ -105,7 +108,7 @@ def test_many_jobs_at_once_are_taken_in_whole_or_not(people: People) -> None:
     bound(people, "tenant", jobs=2)
     task = {"name": "main", "command": ["true"]}
     specs = [JobSpec.parse({"name": f"j{n}", "tasks": [task]}) for n in range(3)]
-    with pytest.raises(QuotaExceeded, match="3 more is too many"):
+    with pytest.raises(QuotaExceeded, match="3 more would exceed the quota"):
         jobs.submit_many(specs=specs, tenant=people.lab, user=people.alice, now=clock.now())
     assert not Job.objects.exists()
     assert len(jobs.submit_many(specs=specs[:2], tenant=people.lab, user=people.alice, now=clock.now())) == 2
@@ -118,7 +121,7 @@ def test_what_would_be_refused_is_said_before_it_is_sent(people: People) -> None
     asked = {"tenant": people.lab, "user": people.alice, "now": clock.now()}
     with pytest.raises(QuotaExceeded, match="ask a platform admin"):
         jobs.try_out(spec=spec, **asked)
-    with pytest.raises(QuotaExceeded, match="1 more is too many"):
+    with pytest.raises(QuotaExceeded, match="1 more would exceed the quota"):
         jobs.try_out_many(specs=[spec], **asked)
     bound(people, "tenant", jobs=2)
     jobs.try_out(spec=spec, **asked)
@@ -131,10 +134,10 @@ def test_a_job_that_goes_on_is_one_more(people: People) -> None:
     Job.objects.filter(pk=first.pk).update(phase="aborted", finished_at=clock.now())
     bound(people, "each", jobs=1)
     second = people.submit("second")
-    words = "In Lab you may have 1 unfinished jobs and have 1"
+    words = "You have 1 of 1 unfinished jobs in Lab"
     with pytest.raises(QuotaExceeded, match=words):
         jobs.command(first, LifecycleAction.RESUME_JOB, user=people.alice, now=clock.now())
-    with pytest.raises(QuotaExceeded, match="In Lab Alice may have 1 unfinished jobs and has 1"):
+    with pytest.raises(QuotaExceeded, match="Alice has 1 of 1 unfinished jobs in Lab"):
         jobs.command(first, LifecycleAction.RESUME_JOB, user=people.ada, now=clock.now())
     Job.objects.filter(pk=second.pk).update(phase="completed", finished_at=clock.now())
     assert not jobs.command(first, LifecycleAction.RESUME_JOB, user=people.alice, now=clock.now()).is_final
@@ -169,7 +172,7 @@ def test_who_has_used_their_gpu_hours_may_still_submit_what_needs_none(real: Peo
     bound(real, "tenant", gpu_hours=1)
     held(real.submit("first", tasks=[GPU]), max(now - timedelta(hours=2), spending.month_of(now)), None)
     bound(real, "tenant", gpu_hours=0)
-    with pytest.raises(QuotaExceeded, match=r"Lab may use 0 GPU-hours a month and has used [\d.]+ since"):
+    with pytest.raises(QuotaExceeded, match=r"Lab has used [\d.]+ of 0 GPU-hours this month, since"):
         real.submit("second", tasks=[GPU])
     assert real.submit("third").pk
 

@@ -43,7 +43,7 @@ def test_what_could_never_start_is_refused_at_its_field_with_figures(people: Peo
 def test_a_members_own_quota_counts_instead_of_everybodys(people: People) -> None:
     bound(people, "each", resources={"cpu": "1"})
     told = problems(people, task(2))
-    assert "a member may use 1 at once in Lab. Ask an admin of Lab" in told[0][1]
+    assert "The quota of a member in Lab is 1. Ask an admin of Lab" in told[0][1]
     bound(people, "one", people.alice, jobs=5)
     assert people.submit("fits", tasks=[task(2)]).pk
 

@@ -70,12 +70,16 @@ def test_both_sides_hold_the_same_receipt(people: People, giver: Job) -> None:
     (given,), (gained,) = receipts.given(giver), receipts.gained(taker)
     assert given.sentence == "2 pods on n1 were evicted for job taker."
     assert gained.sentence == "2 pods of job giver on n1 were evicted for this job."
-    assert given.rule == gained.rule == "A queue took back its share (reclaim, allowed by gang)"
+    assert given.rule == gained.rule == "Reclaim by another queue (reclaim, allowed by gang)"
     assert given.pods == gained.pods == ("main-0", "main-1")
     assert given.held == gained.held
     assert given.held.quantities() == {"cpu": "2", "nvidia.com/gpu": "4"}
-    assert given.moved.startswith("Its queue held 200% of what it deserves and holds 100% now; the other queue 0%")
-    assert gained.moved.startswith("Its queue held 0% of what it deserves and holds 100% now; the other queue 200%")
+    assert given.moved.startswith(
+        "Its queue used 200% of its deserved share and uses 100% now. The other queue went from 0%"
+    )
+    assert gained.moved.startswith(
+        "Its queue used 0% of its deserved share and uses 100% now. The other queue went from 200%"
+    )
 
 
 def test_what_was_lost_is_counted_since_the_start(people: People, giver: Job) -> None:

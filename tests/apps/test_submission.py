@@ -218,7 +218,7 @@ def test_a_copy_asks_again_for_secrets_and_shows_none(people: People, as_: As) -
     form = typed(**{"tasks-0-command": shlex.join(spec.tasks[0].command), "rest": '{"plugins": {"openpai": []}}'})
     form["framework"] = "openpai"
     page = as_(people.alice).post(reverse("jobs:submit"), form).content.decode()
-    assert "The value of the secret “token” is not known" in page
+    assert "The secret “token” has no value" in page
     as_(people.alice).post(reverse("jobs:submit"), form | {"secrets": "token: other"})
     assert Job.objects.get(name="mine").spec["plugins"] == {"openpai": []}
 

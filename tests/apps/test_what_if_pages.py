@@ -47,7 +47,7 @@ def _nothing_is_kept() -> Iterator[None]:
     ("changes", "says"),
     [
         ({"tasks-0-replicas": "2"}, ["Would start now", "2 pods on n1"]),
-        ({}, ["It cannot start as things are", "worker with 4 pods in place of 6", "worker.replicas=4"]),
+        ({}, ["Cannot start now", "worker with 4 pods in place of 6", "worker.replicas=4"]),
         ({"tasks-0-replicas": ""}, ["once the fields are right"]),
     ],
 )

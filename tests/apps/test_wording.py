@@ -44,10 +44,10 @@ def test_a_reason_says_what_is_needed_and_what_there_is(code: str, cause: str, s
 
 def test_a_quota_is_told_with_its_figures() -> None:
     figures = {"need": {"nvidia.com/gpu": "4"}, "used": {"nvidia.com/gpu": "6"}, "most": {"nvidia.com/gpu": "8"}}
-    told = "Waiting for 4 GPU. Its tenant uses its whole quota of 6 of 8 GPU."
+    told = "Waiting for 4 GPU. Quota of its tenant: 6 of 8 GPU in use."
     assert reason("tenant_quota", **figures) == told
     nothing = {"need": {"cpu": "1"}, "used": {}, "most": {}}
-    told = "Waiting for 1 CPU. Its owner uses their whole quota of 0 of 0 CPU in this tenant."
+    told = "Waiting for 1 CPU. Quota of its owner in this tenant: 0 of 0 CPU in use."
     assert reason("member_quota", **nothing) == told
 
 
@@ -134,21 +134,21 @@ def considered(**facts: object) -> dict[str, object]:
         (
             "nobody_preempted",
             {"spared": {"gang": 3, "priority": 12}, "too_little": 1},
-            "No other job of its queue gives way to it: 12 pods are not less urgent; 3 pods belong to jobs at "
-            "their minimum; 1 pod would leave too little room.",
+            "No other job of its queue can be preempted: 12 pods do not have lower priority; 3 pods belong to jobs at "
+            "their minimum; evicting 1 pod would free too little.",
         ),
         (
             "nobody_reclaimed",
             {"spared": {"proportion": 2}, "in_vain": 4, "barred": {"queue_not_reclaimable": 1}, "of_nodes": 90},
-            "No other queue gives anything back for it: 2 pods belong to queues within their deserved share; 4 "
-            "pods could go, and still the job could not start; 1 pod is of a queue that gives nothing back; "
+            "No other queue has pods to reclaim: 2 pods belong to queues within their deserved share; "
+            "after evicting 4 pods the job still could not start; 1 pod belongs to a queue that is not reclaimable; "
             "only 2 of 90 nodes were checked.",
         ),
         (
             "nobody_preempted",
             {"spared": {"mine": 1, "": 2}},
-            "No other job of its queue can be preempted: nothing in the scheduling policy lets 2 pods go; "
-            "“mine” keeps 1 pod.",
+            "No other job of its queue can be preempted: no plugin of the scheduling policy allows evicting 2 pods; "
+            "plugin “mine” protects 1 pod.",
         ),
     ],
 )

@@ -93,7 +93,7 @@ def test_quotas_are_set_and_told_before_a_job_is_sent(console, manifest, world):
     world.alice.save()
     assert "0 of 0" in console("quotas", "set", "lab", "--jobs", "0", "--gpu-hours", "8").output
     refused = console("submit", manifest("talk"), "--dry-run")
-    assert (refused.exit_code, "may have 0 unfinished jobs" in refused.output) == (1, True)
+    assert (refused.exit_code, "has 0 of 0 unfinished jobs" in refused.output) == (1, True)
     assert "ask a platform admin" in console("what-if", manifest("talk")).output
     rows = json.loads(console("quotas", "set", "lab", "--jobs", "none", "--json").output)
     assert (rows[0]["most_jobs"], rows[0]["most_gpu_hours"]) == (None, 8)

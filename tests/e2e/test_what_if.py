@@ -48,9 +48,9 @@ def test_a_draft_says_what_would_be_and_takes_a_change(hekla: Running, page: Pag
     most = cores(page)
     fill(page, name="too-many", replicas=most + 3, cpu="1")
     box = page.locator("#what-if")
-    expect(box).to_contain_text("It cannot start as things are", timeout=10_000)
+    expect(box).to_contain_text("Cannot start now", timeout=10_000)
     box.get_by_role("listitem").filter(has_text="pods in place of").get_by_role("button", name="Fill in form").click()
-    expect(box).to_contain_text("It would start now", timeout=10_000)
+    expect(box).to_contain_text("Would start now", timeout=10_000)
     assert int(page.locator("#id_tasks-0-replicas").input_value()) <= most
 
 
@@ -61,7 +61,7 @@ def test_a_waiting_job_is_explained_and_unblocked(hekla: Running, page: Page) ->
     expect(page.locator("#job-head")).to_contain_text("Running", timeout=30_000)
     holder = page.url
     fill(page, name="waits-for-room", replicas=2, cpu="1")
-    expect(page.locator("#what-if")).to_contain_text("It would wait", timeout=10_000)
+    expect(page.locator("#what-if")).to_contain_text("Would be pending", timeout=10_000)
     expect(page.locator("#what-if")).to_contain_text(WHEN, timeout=10_000)
     submit(page)
     expect(page.locator("#job-waiting")).to_contain_text("Pending reason", timeout=20_000)

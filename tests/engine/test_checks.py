@@ -1,4 +1,4 @@
-"""What are contradictory is refused by name, and stops nobody else."""
+"""What makes no sense is refused by name, and stops nobody else."""
 
 from dataclasses import replace
 from math import inf, nan
@@ -29,7 +29,7 @@ def asks(name: str, cpu: float) -> object:
         (replace(job("bad"), min_available=-1), "jobs.bad.min_available", "not negative"),
         (replace(job("bad"), min_task_member={"w": -2}), "jobs.bad.min_task_member", "not negative"),
         (replace(job("bad"), min_resources=Resources({"cpu": -1})), "jobs.bad.min_resources.cpu", "negative"),
-        (job("bad", queue="mad"), "jobs.bad.queue", "are contradictory"),
+        (job("bad", queue="mad"), "jobs.bad.queue", "makes no sense"),
     ],
 )
 def test_a_job_that_makes_no_sense_is_left_out_and_named(wrong: object, path: str, word: str) -> None:

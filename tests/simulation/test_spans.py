@@ -261,7 +261,7 @@ def test_only_those_queues_count_that_the_tenant_may_use(world: World) -> None:
     queues.change(queue, {}, tenants=[others], by=world.alice, actor=PLATFORM, now=clock.now())
     assert said(sent(world, "a")) == {"second": "now"}
     queues.change_span(Span.objects.get(), tenants=[others], by=world.alice, actor=PLATFORM, now=clock.now())
-    with pytest.raises(Refused, match="has no queue called “both”"):
+    with pytest.raises(Refused, match="cannot use a queue “both”"):
         sent(world, "b")
 
 

@@ -34,9 +34,9 @@ def head(answer: Answer) -> str:
 
 
 _HEADS = {
-    Verdict.NOW: lambda: _("It would start now"),
-    Verdict.WAITS: lambda: _("It would wait"),
-    Verdict.NEVER: lambda: _("It cannot start as things are"),
+    Verdict.NOW: lambda: _("Would start now"),
+    Verdict.WAITS: lambda: _("Would be pending"),
+    Verdict.NEVER: lambda: _("Cannot start now"),
 }
 
 

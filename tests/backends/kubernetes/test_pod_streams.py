@@ -23,7 +23,7 @@ ENDED_WITH_3: dict[str, Any] = {
     "message": "command terminated with non-zero exit code",
     "details": {"causes": [{"reason": "ExitCode", "message": "3"}]},
 }
-NO_SUCH = {"status": "Failure", "reason": "InternalError", "message": "command not found"}
+NO_SUCH = {"status": "Failure", "reason": "InternalError", "message": "no such program"}
 
 
 class Server:

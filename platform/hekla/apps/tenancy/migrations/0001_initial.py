@@ -37,7 +37,7 @@ class Migration(migrations.Migration):
                     models.PositiveIntegerField(
                         default=30,
                         validators=[django.core.validators.MaxValueValidator(3650)],
-                        verbose_name="days to keep logs",
+                        verbose_name="log retention (days)",
                     ),
                 ),
                 (
@@ -48,7 +48,7 @@ class Migration(migrations.Migration):
                             django.core.validators.MinValueValidator(1),
                             django.core.validators.MaxValueValidator(3650),
                         ],
-                        verbose_name="days to keep history",
+                        verbose_name="history retention (days)",
                     ),
                 ),
                 ("created_at", models.DateTimeField()),
