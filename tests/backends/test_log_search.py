@@ -83,7 +83,7 @@ def test_in_a_line_longer_than_a_piece_nothing_is_missed(before, behind):
 def test_of_a_long_line_the_surroundings_are_told_and_nothing_steers_a_terminal():
     (hit,) = look(b"x" * 5000 + b"\x1b[31mneedle\x07" + b"y" * 5000, LogQuery("needle"))
     assert "needle" in hit.text
-    assert len(hit.text) <= log_search._SHOWN + 2
+    assert len(hit.text) <= log_search._EXCERPT + 2
     assert hit.text[0] == hit.text[-1] == "…"
     assert "\x1b" not in hit.text
     assert "\x07" not in hit.text
