@@ -103,7 +103,7 @@ def test_a_start_that_was_cut_off_before_the_host_was_there_is_made_whole(cloud,
         return None if path.endswith("/ingresses") else await create(path, body)
 
     monkeypatch.setattr(first.parts.client, "create_once", without_ingress)
-    first.start(order)
+    cloud.start(order, at=first)
     assert there(plane, cloud, "ingresses") == []
     cloud.start(order)
     cloud.start(cloud.long(1, ports=_PORTS))

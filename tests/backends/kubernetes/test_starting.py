@@ -47,16 +47,16 @@ def test_a_pod_that_was_made_and_not_bound_is_not_taken_for_started(cloud, monke
 
 @pytest.mark.kubernetes
 def test_a_pod_that_is_stopped_while_somebody_starts_it_is_not_bound_any_more(cloud, monkeypatch) -> None:
-    order, slow, other = cloud.long(), cloud.reopened(), cloud.backend
-    bind = slow._starting._bind
+    order, slow = cloud.long(), cloud.reopened()
+    bind = slow.parts.starting._bind
 
     async def late(pod: object, node: str) -> None:
-        await asyncio.to_thread(other.stop, order.key, reason="Not wanted")
+        await asyncio.to_thread(cloud.stop, order.key, reason="Not wanted")
         await bind(pod, node)
 
-    monkeypatch.setattr(slow._starting, "_bind", late)
-    slow.start(order)
-    made = slow._api.get(slow._path_of(order.key.name))
+    monkeypatch.setattr(slow.parts.starting, "_bind", late)
+    cloud.start(order, at=slow)
+    made = slow.parts.api.get(slow.parts.finder.pod(order.key))
     assert "nodeName" not in made["spec"]
     assert cloud.seen(order.key).reason == "Stopped"
 
@@ -138,7 +138,7 @@ def test_what_others_made_lately_is_known_without_listing_all_pods_again(cloud, 
     other, order = cloud.reopened(), cloud.long()
     assert other.inventory(fresh=False).alive == set(), "nothing was heard yet, so that all is listed"
     other.observe(None)
-    monkeypatch.setattr(other, "_listed", lambda *_: pytest.fail("All pods were listed"))
+    monkeypatch.setattr(other, "list_pods", lambda *_: pytest.fail("All pods were listed"))
     cloud.started(order)
     give_up_at = time.monotonic() + 30
     while other.inventory(fresh=False).alive != {order.key}:
