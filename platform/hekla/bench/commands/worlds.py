@@ -94,7 +94,7 @@ def _own_wishes(at: int) -> dict[str, Any]:
         "labels": {"service": service},
         "tolerations": (Toleration("team", value=f"t{at % 4}"),),
         "node_selector": {} if by_affinity else {"zone": f"z{at % _ZONES}", "model": f"m{at % _MODELS}"},
-        "conditions": replace(_among_pods(at, service), **_among_nodes(at) if by_affinity else {}),
+        "constraints": replace(_among_pods(at, service), **_among_nodes(at) if by_affinity else {}),
     }
 
 
@@ -103,7 +103,7 @@ def _among_nodes(at: int) -> dict[str, Any]:
     zones = Requirement("zone", "In", (f"z{at % _ZONES}", f"z{(at + 1) % _ZONES}"))
     other = Requirement("model", "NotIn", (f"m{at % _MODELS}",))
     rather = NodeSelectorTerm((Requirement("model", "In", (f"m{(at + 1) % _MODELS}",)),))
-    return {"node_terms": (NodeSelectorTerm((zones, other)),), "preferred_nodes": ((1 + at % 100, rather),)}
+    return {"required_node_terms": (NodeSelectorTerm((zones, other)),), "preferred_node_terms": ((1 + at % 100, rather),)}
 
 
 def _among_pods(at: int, service: str) -> PodConstraints:
