@@ -79,7 +79,13 @@ def test_distinct_pods_differ_in_what_they_ask_of_nodes_and_of_each_other() -> N
     tasks = [task for job in SCENARIOS["distinct"].build(8, 256).state.jobs for task in job.pods]
     assert len({(task.request, task.constraints) for task in tasks}) == 256
     asked = [task.constraints for task in tasks]
-    kinds = ("node_terms", "preferred_nodes", "apart", "near", "preferred_pods")
+    kinds = (
+        "required_node_terms",
+        "preferred_node_terms",
+        "pod_anti_affinity",
+        "pod_affinity",
+        "preferred_pod_affinity",
+    )
     assert all(sum(bool(getattr(one, kind)) for one in asked) >= 64 for kind in kinds)
     assert sum(bool(task.node_selector) for task in tasks) == 128
 
