@@ -81,7 +81,7 @@ def test_what_is_done_names_both(people: People, client: Client) -> None:
     assert Job.objects.get(name="sent").owner == people.alice
     assert ("JobSubmitted", "alice", "ada") in told()
     client.post(END)
-    assert [one for one in told() if one[0].startswith("Acting")] == [
+    assert [one for one in told() if one[0].startswith("Impersonation")] == [
         ("ImpersonationStarted", "ada", ""),
         ("ImpersonationEnded", "ada", ""),
     ]

@@ -74,7 +74,7 @@ def test_a_thousand_jobs_are_one_submission(people: People, django_assert_max_nu
 
 def _name_taken(people: People) -> str:
     people.submit("lr-2")
-    return "jobs of these names already: lr-2"
+    return "jobs with these names already: lr-2"
 
 
 def _queue_closed(people: People) -> str:
@@ -117,7 +117,7 @@ def test_a_job_that_lacks_a_secret_is_found_among_others_that_need_none(people: 
         return JobSpec.parse({"name": name, "tasks": [task], "plugins": {"openpai": []}})
 
     specs = [job("open", "hello"), job("closed", "<% $secrets.key %>")]
-    with pytest.raises(Invalid, match="secret “key” is not known"):
+    with pytest.raises(Invalid, match="secret “key” has no value"):
         services.submit_file(name="f", specs=specs, tenant=people.lab, user=people.alice, now=clock.now())
     assert not Job.objects.exists()
 

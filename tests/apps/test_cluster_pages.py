@@ -44,7 +44,7 @@ REFUSED = [
     ("kubernetes", {"kubeconfig": "../secret-key"}, "kubeconfig"),
     ("kubernetes", {"kubeconfig": "absent"}, "The kubeconfig absent cannot be read: No such file or directory."),
     ("kubernetes", {"kubeconfig": "odd"}, "The file odd: This is no kubeconfig that can be used here."),
-    ("kubernetes", {"kubeconfig": "program"}, "signs in by “exec”"),
+    ("kubernetes", {"kubeconfig": "program"}, "The sign-in program returned no credentials."),
     ("kubernetes", {"kubeconfig": "plain"}, "not reached by https"),
     ("kubernetes", {"kubeconfig": "token"}, "The API server does not answer"),
     ("kubernetes", {"kubeconfig": "token", "namespace": "Not A Name"}, "namespace"),

@@ -92,7 +92,7 @@ def test_a_tenant_belongs_to_one_department_at_most(people, head):
     with pytest.raises(Invalid, match=r"another department.*: lab"):
         make("arts", tenants=[people.lab])
     assert not Department.objects.filter(slug="arts").exists()
-    with pytest.raises(Refused, match="“science” already"):
+    with pytest.raises(Refused, match="“science” is used"):
         make("science")
 
 
@@ -108,7 +108,7 @@ def test_the_log_tells_who_came_and_went(people, head):
 def test_pages_make_change_and_show_a_department(people, as_):
     ada = as_(people.ada)
     wish = {"name": "Science", "slug": "science", "heads": "bob, nobody", "tenants": [people.lab.pk]}
-    assert "no active person of that name: nobody" in ada.post(reverse("departments:create"), wish).content.decode()
+    assert "No active person has the name: nobody" in ada.post(reverse("departments:create"), wish).content.decode()
     made = ada.post(reverse("departments:create"), {**wish, "heads": "bob"}, follow=True).content.decode()
     assert (">Lab</a>" in made, "Bob" in made) == (True, True)
     assert "Department Science" in as_(people.alice).get(reverse("tenancy:detail", args=["lab"])).content.decode()

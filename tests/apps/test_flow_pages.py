@@ -124,7 +124,7 @@ def test_a_job_is_saved_as_a_template_and_submitted_from_it(people: People, as_:
     alice.post(reverse("flows:submit_template", args=[template.uid]), {"name": "train-2"})
     assert Job.objects.get(name="train-2").spec["files"] == {"a.py": "print(1)\n"}
     refused = alice.post(reverse("flows:submit_template", args=[template.uid]), {"name": "train-2"}).content.decode()
-    assert "has a job called “train-2” already" in refused
+    assert "has a job “train-2” already" in refused
 
 
 def test_a_template_is_changed_to_another_job(people: People, as_: As) -> None:

@@ -41,7 +41,9 @@ ROUTES = {
     "api:v1:preset": RouteAccess(TENANT, patch=MANAGES_MEMBERS, delete=MANAGES_MEMBERS),
     "api:v1:preset_copy": RouteAccess(TENANT),
     "api:v1:spans": RouteAccess(SIGNED_IN, OPERATORS),
-    "api:v1:span": RouteAccess(TENANT, patch=CHANGES_THE_QUEUE, delete=CHANGES_THE_QUEUE),
+    "api:v1:span": RouteAccess(
+        TENANT, patch=CHANGES_THE_QUEUE | {"stranger": "refused"}, delete=CHANGES_THE_QUEUE | {"stranger": "refused"}
+    ),
     "api:v1:queue": RouteAccess(TENANT, patch=CHANGES_THE_QUEUE),
     "api:v1:queue_preview": RouteAccess(post=CHANGES_THE_QUEUE),
     "api:v1:queue_standing": RouteAccess(TENANT),
