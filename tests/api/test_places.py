@@ -119,7 +119,7 @@ def test_a_queue_is_drained_and_its_manifest_says_so(root, alice, a_job):
     told = alice.get(f"{QUEUES}/default").json()
     assert (told["state"], "state: Closing" in told["manifest"]) == ("draining", True)
     refused = alice.post("/api/v1/jobs", a_job, format="json").json()
-    assert (refused["code"], ", by root: it takes nothing in" in refused["detail"]) == ("queue_closed", True)
+    assert (refused["code"], "(by root) and accepts no jobs." in refused["detail"]) == ("queue_closed", True)
     assert root.patch(f"{QUEUES}/default", {"state": "asleep"}, format="json").status_code == 400
     assert root.patch(f"{QUEUES}/default", {"is_open": True}, format="json").json()["state"] == "open"
 
@@ -261,7 +261,8 @@ def test_quotas_are_set_and_bind(root, alice, a_job):
     row = root.put(address, at_once, format="json").json()[0]
     assert (row["most_resources"], row["resources"]) == ({"cpu": "1"}, {})
     big = {**a_job, "tasks": [{**a_job["tasks"][0], "resources": {"cpu": "2"}}]}
-    assert "may use 1 at once" in alice.post("/api/v1/jobs", big, format="json").json()["errors"][0]["message"]
+    refusal = alice.post("/api/v1/jobs", big, format="json").json()["errors"][0]["message"]
+    assert "One replica requests 2 of cpu. The quota of Lab is 1." in refusal
     wrong = root.put(address, {**at_once, "resources": {"gpu": "1"}}, format="json").json()
     assert "No machine offers “gpu”" in str(wrong)
 

@@ -94,7 +94,7 @@ def test_a_job_says_where_it_went_and_why(second: World) -> None:
     assert "cannot start there" in placement["asked"][1]["sentence"]
     again = client_of(second.people["alice"])
     page = again.get(reverse("jobs:detail", args=[told["uid"]])).content.decode()
-    assert "Sent to away by both." in page
+    assert "both assigned the job to away." in page
     assert "both assigned the job to queue far of cluster away." in page
     assert post(alice, job("small"), "/api/v1/jobs").json()["job"]["placement"] is None
 

@@ -182,7 +182,7 @@ def test_a_closed_queue_says_since_when_and_what_else(people: People, as_: As) -
     queues.set_state(people.queue, "closed", by=people.ada, actor=accounts.actor_of(people.ada), now=clock.now())
     page = as_(people.alice).post(reverse("jobs:submit"), form()).content.decode()
     assert "is closed since" in page
-    assert ", by Ada. Open queues: spare." in page
+    assert "(by Ada). Open queues: spare." in page
     assert "spare" in page
 
 
@@ -315,8 +315,8 @@ def test_a_job_that_waits_says_who_was_considered_and_what_spared_them(
     people: People, as_: As, language: str, sentence: str
 ) -> None:
     job = people.submit()
-    spared = VictimCounts({"priority": 12}, barred={Exclusion.NOT_PREEMPTABLE: 1}, nodes=1, of_nodes=1)
-    job.waiting = [as_data(PendingReason(Cause.PRIORITY, "preempt", "", "nobody_preempted", tasks=1, victims=spared))]
+    spared = VictimCounts({"priority": 12}, excluded={Exclusion.NOT_PREEMPTABLE: 1}, nodes=1, candidate_nodes=1)
+    job.waiting = [as_data(PendingReason(Cause.PRIORITY, "preempt", "", "nobody_preempted", pods=1, victims=spared))]
     job.save(update_fields=["waiting"])
     client = as_(people.alice)
     client.cookies[settings.LANGUAGE_COOKIE_NAME] = language

@@ -66,7 +66,7 @@ def test_every_state_has_its_time_its_reason_and_how_long_it_lasted(pod: Pod) ->
         (0, "waiting", "Attempt 2 was created and is pending.", "4 s"),
         (4, "waiting", "Waiting for 4 CPU. The cluster has none free.", "6 s"),
         (10, "admitted", "main-0 was bound to n1.", "0 s"),
-        (10, "running", "main-0 runs on n1.", "20 s"),
+        (10, "running", "main-0 is running on n1.", "20 s"),
         (30, "failed", "main-0 failed. Exit code 139.", ""),
     ]
 

@@ -79,7 +79,7 @@ def test_a_class_may_go_first_without_evicting(people: People) -> None:
     job = people.submit(priority_class="patient")
     pod = Pod(pk=1, job=job, task="main", index=0, attempt=1, version=1, created_at=clock.now())
     told = snapshot.job(job, [pod], {})
-    assert (told.priority, told.tasks[0].never_preempts) == (100, True)
+    assert (told.priority, told.pods[0].never_preempts) == (100, True)
     assert not people.submit("plain").never_preempts
 
 

@@ -51,7 +51,7 @@ def test_a_members_own_quota_counts_instead_of_everybodys(people: People) -> Non
 def test_a_job_does_not_grow_beyond_what_could_ever_start(people: People) -> None:
     job = people.submit(tasks=[task(1)])
     bound(people, "tenant", resources={"cpu": "2"})
-    with pytest.raises(Invalid, match="Lab may use 2 at once"):
+    with pytest.raises(Invalid, match="The quota of Lab is 2\\."):
         jobs.scale(job, JobScale.parse({"tasks": {"main": {"replicas": 3, "min_available": 3}}, "min_available": 3}),
                    user=people.alice, now=clock.now())  # fmt: skip
 
@@ -89,4 +89,4 @@ def test_the_page_sets_shows_and_refuses(people: People, as_: As) -> None:
     form = ada.get(address, {"whose": "tenant"}).content.decode()
     assert ("cpu=64, memory=256Gi" in form, 'value="9"' in form) == (True, True)
     home = as_(people.alice).get(reverse("home_needs")).content.decode()
-    assert "0 of 64 CPU at once" in home
+    assert "0 of 64 CPU at the same time" in home

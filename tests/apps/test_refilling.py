@@ -185,7 +185,7 @@ def test_a_preset_fills_what_it_says_and_leaves_what_was_typed(people: People, a
     assert json.loads(sent["rest"])["annotations"] == {"a": "large"}
     assert page.context["filling"].words == (
         "Filled in from “large”: Maximum restarts, annotations, plugins and their arguments, Replicas, "
-        "Command, CPU, Memory, node labels, big.py. All else is as you typed it."
+        "Command, CPU, Memory, node selector, big.py. All else is as you typed it."
     )
     back = sent_by(alice.post(reverse("jobs:submit"), sent | {"do": "undo"}))
     assert (back["tasks-0-command"], back["tasks-0-cpu"], back["name"]) == ("python mine.py", "6", "mine")
@@ -278,7 +278,7 @@ def test_a_manifest_takes_the_place_of_the_text_word_by_word(people: People, as_
         ("a: [", "upload"),
         (b"\x89PNG\x00\x01", "upload"),
         ("kind: Shoe\napiVersion: v1\n", "kubeflow.org"),
-        ("x" * (1024 * 1024 + 1), "a manifest may have 1 MiB"),
+        ("x" * (1024 * 1024 + 1), "The limit is 1 MiB."),
         (None, "Choose a file."),
     ],
 )

@@ -50,7 +50,7 @@ def test_a_job_that_does_not_exist(console, words, name):
 @local
 def test_a_refusal_of_the_console_names_the_field(console, manifest):
     output = told(console("submit", manifest(), "--queue", "nowhere"))
-    assert "no queue called “nowhere”" in output
+    assert "Lab cannot use a queue “nowhere”." in output
     too_large = manifest()
     too_large.write_text(too_large.read_text().replace("100m", "64"))
     assert "tasks.0.resources.cpu: " in told(console("submit", too_large))

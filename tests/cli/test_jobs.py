@@ -221,7 +221,7 @@ def test_why_a_job_waited_and_who_made_room_is_told_in_rows(console, manifest):
     console("submit", manifest(), "--watch")
     told = console("waits", "talk").output
     assert "IN THE WAY" in told
-    assert "Now: It waited" in told
+    assert "Now: Pending for " in told
     assert json.loads(console("waits", "talk", "--json").output)["cells"][0]["begin"]
     assert "Nobody made room" in console("receipts", "talk").output
 

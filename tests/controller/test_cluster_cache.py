@@ -161,7 +161,7 @@ def test_a_place_kept_for_a_pod_is_told(world: World) -> None:
 
     def told(nominated: dict[str, str]) -> str:
         (one,) = taken(kept, world, nominated).state.jobs
-        return one.tasks[0].nominated_node
+        return one.pods[0].nominated_node
 
     assert [told({}), told({pod: "n"}), told({pod: "n"}), told({})] == ["", "n", "n", ""]
 

@@ -216,6 +216,6 @@ def test_a_backend_that_cannot_measure_now_stops_no_turn(world: World, monkeypat
 
 @pytest.mark.parametrize("world", ["simulated"], indirect=True)
 def test_who_has_room_is_placed_also_while_budgets_keep_all_who_are_to_give_way(world: World, monkeypatch) -> None:
-    monkeypatch.setattr(disruption_budgets, "forbids", lambda *_args, **_more: True)
+    monkeypatch.setattr(disruption_budgets, "protects_victims", lambda *_args, **_more: True)
     job = submit(world, "beside", ["true"], replicas=2, seconds=0.1)
     world.turn_until(lambda: phase(job) == "completed")

@@ -25,7 +25,7 @@ def test_a_job_that_runs_too_long_has_failed_and_holds_nothing(world: World) -> 
     world.turn_until(lambda: not Pod.objects.exclude(phase="failed").exists())
     job.refresh_from_db()
     assert (job.reason, job.retry_count) == ("DeadlineExceeded", 0)
-    assert "1 s at most" in job.message
+    assert "time limit of 1 s" in job.message
     assert job.started_at
     assert job.deadline_at == job.started_at + timedelta(seconds=1)
     auditor.audit()

@@ -60,5 +60,5 @@ def test_a_lowered_quota_ends_nothing_and_what_never_fits_is_told(found: Found) 
     settle(world)
     assert (begun(first), running()) == (True, 3)
     answer = ask(world, spec(replicas=2))
-    assert (answer.verdict, "may use 1 at once" in answer.problems[0]) == (Verdict.NEVER, True)
+    assert (answer.verdict, "The quota of Lab is 1." in answer.problems[0]) == (Verdict.NEVER, True)
     assert "worker.replicas=1" not in map(str, answer.offers), "its tenant is over its quota now"

@@ -67,7 +67,7 @@ def notify(
     where = f"jobs/{found['uid']}/notifications"
     if default:
         client.delete(where)
-        click.echo(f"For {found['name']} holds what holds for all of your jobs.")
+        click.echo(f"{found['name']} uses your default notification settings.")
         return
     wish: dict[str, Any] = {"moments": list(moments), "ways": list(ways or ("page",))}
     chosen = client.put(where, wish | ({} if minutes is None else {"long_wait_minutes": minutes}))

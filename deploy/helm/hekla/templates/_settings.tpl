@@ -18,6 +18,8 @@ the hook that changes the tables needs no object that is not there yet.
   value: {{ .timeZone | quote }}
 - name: HEKLA_TRIES_A_MINUTE
   value: {{ .triesAMinute | quote }}
+- name: HEKLA_DATABASE_POOL
+  value: {{ .databasePool | quote }}
 - name: HEKLA_SECOND_FACTOR_FOR
   value: {{ .secondFactorFor | quote }}
 - name: HEKLA_WEBHOOKS_MAY_BE_PRIVATE
