@@ -22,9 +22,9 @@ MOST_QUERIES = {"queues:list": 12, "queues:detail": 18}
 
 
 def places(page: str) -> list[tuple[str, str]]:
-    """Place and name of each job in line."""
-    rows = re.findall(r'data-label="Place">(\d+)<.*?jobs/[0-9a-f-]+/">([^<]+)<', page, re.S)
-    return [(place, name) for place, name in rows]
+    """Position and name of each job in line."""
+    rows = re.findall(r'data-label="Position">(\d+)<.*?jobs/[0-9a-f-]+/">([^<]+)<', page, re.S)
+    return [(position, name) for position, name in rows]
 
 
 def run(job: Job, pods: int = 1) -> None:

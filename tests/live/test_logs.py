@@ -111,7 +111,7 @@ def test_the_whole_log_is_searched_in_steps(world: World, monkeypatch) -> None:
     assert "End of results." in rest
     every = page(world.alice, "live:search_log", pod, q="<B>", ignore_case="on")
     assert "ROW &lt;b&gt; 1" in every
-    assert "nowhere" in page(world.alice, "live:search_log", pod, q="absent")
+    assert "No match in this log" in page(world.alice, "live:search_log", pod, q="absent")
     assert "required" in page(world.alice, "live:search_log", pod)
 
 

@@ -103,7 +103,10 @@ def _among_nodes(at: int) -> dict[str, Any]:
     zones = Requirement("zone", "In", (f"z{at % _ZONES}", f"z{(at + 1) % _ZONES}"))
     other = Requirement("model", "NotIn", (f"m{at % _MODELS}",))
     rather = NodeSelectorTerm((Requirement("model", "In", (f"m{(at + 1) % _MODELS}",)),))
-    return {"required_node_terms": (NodeSelectorTerm((zones, other)),), "preferred_node_terms": ((1 + at % 100, rather),)}
+    return {
+        "required_node_terms": (NodeSelectorTerm((zones, other)),),
+        "preferred_node_terms": ((1 + at % 100, rather),),
+    }
 
 
 def _among_pods(at: int, service: str) -> PodConstraints:
