@@ -31,7 +31,7 @@ def pod(new: str, **more: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("facts", "state", "sentence"),
     [
-        (pod("running"), "running", "worker-7 runs on n1."),
+        (pod("running"), "running", "worker-7 is running on n1."),
         (pod("succeeded", exit_code=0), "done", "worker-7 succeeded."),
         (pod("failed", reason="Error", exit_code=3), "failed", "worker-7 failed. Exit code 3."),
         (pod("lost"), "failed", "worker-7 was lost."),
@@ -47,7 +47,7 @@ def test_a_pod_that_ends_because_it_was_asked_to_did_not_fail() -> None:
 
 
 def test_a_tag_is_told() -> None:
-    assert told("JobTagged", tag="odd") == ("neutral", "Tagged “odd”.")
+    assert told("JobTagged", tag="odd") == ("neutral", "Tag “odd” added.")
     assert told("JobTagged", tag="odd", is_on=False) == ("neutral", "Tag “odd” removed.")
 
 
