@@ -246,17 +246,30 @@ def test_nobody_knows_a_pod_that_never_was(place):
 # Facets
 
 
+KUBERNETES = ("kubernetes", "kubernetes-tenants")
+HAVE = {
+    "exec": KUBERNETES,
+    "port_forwarding": (*KUBERNETES, "local"),
+    "budgets": KUBERNETES,
+    "tenancy": KUBERNETES,
+    "metrics": ("local",),
+}
+"""Which backends have a facet."""
+
+
 @pytest.fixture
 def facet(place, request):
-    """One facet of each backend that has it."""
-    found = getattr(place.backend, request.param)
-    if found is None:
-        pytest.skip(f"a backend of the kind {place.kind} has no {request.param}")
-    return found
+    """One facet of a backend that has it."""
+    return getattr(place.backend, request.param)
 
 
 def of(name):
-    return pytest.mark.parametrize("facet", [name], indirect=True)
+    return pytest.mark.parametrize(("place", "facet"), [(kind, name) for kind in HAVE[name]], indirect=True)
+
+
+def test_a_backend_has_the_facets_of_its_kind(place):
+    found = {name for name in HAVE if getattr(place.backend, name) is not None}
+    assert found == {name for name, kinds in HAVE.items() if place.kind in kinds}
 
 
 def test_pods_are_started_by_us_or_by_the_clusters_own_scheduler(place):
