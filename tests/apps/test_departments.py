@@ -111,7 +111,7 @@ def test_pages_make_change_and_show_a_department(people, as_):
     assert "No active person has the name: nobody" in ada.post(reverse("departments:create"), wish).content.decode()
     made = ada.post(reverse("departments:create"), {**wish, "heads": "bob"}, follow=True).content.decode()
     assert (">Lab</a>" in made, "Bob" in made) == (True, True)
-    assert "Department Science" in as_(people.alice).get(reverse("tenancy:detail", args=["lab"])).content.decode()
+    assert "Department: Science" in as_(people.alice).get(reverse("tenancy:detail", args=["lab"])).content.decode()
     edit = reverse("departments:edit", args=["science"])
     assert 'value="bob"' in ada.get(edit).content.decode()
     assert ada.post(edit, {"name": "Sciences", "heads": "", "tenants": []}).status_code == 302
