@@ -11,7 +11,7 @@ from hekla.apps.accounts.services import actor_of
 from hekla.apps.event_log.words import KINDS
 from hekla.apps.tenancy import audit
 from hekla.apps.tenancy import services as tenancy
-from hekla.apps.tenancy.audit_words import said
+from hekla.apps.tenancy.audit_words import describe_value
 from hekla.domain import events
 from hekla.domain.errors import Forbidden
 from hekla.lib import clock
@@ -99,11 +99,11 @@ def test_words_of_ours_are_said_in_the_language_of_the_page_and_what_people_wrot
 
 def test_a_phase_is_said_and_a_kind_that_nobody_knows_any_more_is_told_as_it_is():
     with translation.override("zh-hans"):
-        assert said("JobPhaseChanged", "new", "running") == "运行中"
-        assert said("GoneKind", "new", "running") == "running"
-        assert said("QuotaSet", "changes", {"jobs": {"new": 5}}) == '{"jobs": {"new": 5}}'
+        assert describe_value("JobPhaseChanged", "new", "running") == "运行中"
+        assert describe_value("GoneKind", "new", "running") == "running"
+        assert describe_value("QuotaSet", "changes", {"jobs": {"new": 5}}) == '{"jobs": {"new": 5}}'
 
 
 def test_an_instant_and_a_list_are_told_as_people_write_them():
-    assert said("TokenCreated", "expires_at", "2026-12-22T06:25:11.903164Z") == "2026-12-22 06:25 UTC"
-    assert said("TokenCreated", "scopes", ["read", "jobs"]) == "read, jobs"
+    assert describe_value("TokenCreated", "expires_at", "2026-12-22T06:25:11.903164Z") == "2026-12-22 06:25 UTC"
+    assert describe_value("TokenCreated", "scopes", ["read", "jobs"]) == "read, jobs"

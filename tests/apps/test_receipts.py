@@ -67,7 +67,7 @@ def giver(people: People) -> Job:
 def test_both_sides_hold_the_same_receipt(people: People, giver: Job) -> None:
     taker = people.submit("taker")
     make_room(giver, taker, placed(giver, 0, ran=60), placed(giver, 1, ran=30))
-    (given,), (gained,) = receipts.given(giver), receipts.gained(taker)
+    (given,), (gained,) = receipts.made_room_for(giver), receipts.gained(taker)
     assert given.sentence == "2 pods on n1 were evicted for job taker."
     assert gained.sentence == "2 pods of job giver on n1 were evicted for this job."
     assert given.rule == gained.rule == "Reclaim by another queue (reclaim, allowed by gang)"
@@ -84,7 +84,7 @@ def test_both_sides_hold_the_same_receipt(people: People, giver: Job) -> None:
 
 def test_what_was_lost_is_counted_since_the_start(people: People, giver: Job) -> None:
     make_room(giver, people.submit("taker"), placed(giver, 0, ran=60), placed(giver, 1, ran=30))
-    (given,) = receipts.given(giver)
+    (given,) = receipts.made_room_for(giver)
     assert given.lost_seconds == pytest.approx(60, abs=1)
     assert given.lost_gpu_seconds == pytest.approx(2 * 60 + 2 * 30, abs=4)
     assert given.lost.startswith("Up to 1 min 0 s of work since the start, 3 min")
@@ -94,13 +94,13 @@ def test_where_it_stands_now(people: People, giver: Job) -> None:
     people.submit("before")
     Job.objects.filter(name="before").update(priority=9)
     make_room(giver, people.submit("taker"), placed(giver, 0, ran=60), placed(giver, 1, ran=30))
-    given = receipts.given(giver)
+    given = receipts.made_room_for(giver)
     assert given[0].now == "2 of 2 are pending now."
     wait = "1 pending job of queue default had higher priority or came first."
     assert receipts.standing(giver, given) == wait
     for index in (0, 1):
         placed(giver, index, ran=0, attempt=2)
-    given = receipts.given(giver)
+    given = receipts.made_room_for(giver)
     assert given[0].now == "All of them are running again."
     assert receipts.standing(giver, given) == ""
 
@@ -110,7 +110,7 @@ def test_what_is_another_tenants_has_no_name(people: People, giver: Job) -> None
     spec = JobSpec.parse({"name": "secret", "tasks": [task]})
     theirs = services.submit(spec=spec, tenant=people.other, user=people.charlie, now=clock.now())
     make_room(giver, theirs, placed(giver, 0, ran=60))
-    (given,), (gained,) = receipts.given(giver), receipts.gained(theirs)
+    (given,), (gained,) = receipts.made_room_for(giver), receipts.gained(theirs)
     assert given.sentence == "1 pod on n1 was evicted for a job of another tenant."
     assert gained.sentence == "1 pod of another tenant on n1 was evicted for this job."
     assert (gained.pods, gained.other_uid, gained.lost, dict(gained.held)) == ((), "", "", {})
@@ -119,7 +119,7 @@ def test_what_is_another_tenants_has_no_name(people: People, giver: Job) -> None
 
 def test_who_leaves_for_nobody_is_told_so(giver: Job) -> None:
     make_room(giver, None, placed(giver, 0, ran=1), action="shuffle")
-    (given,) = receipts.given(giver)
+    (given,) = receipts.made_room_for(giver)
     assert given.sentence == "1 pod was evicted from n1."
     assert given.rule.startswith("Rescheduling by the policy")
 
@@ -150,5 +150,5 @@ def test_many_evictions_cost_what_one_does(
     for number in range(60):
         make_room(giver, taker, placed(giver, number % 3, ran=5, attempt=number + 1))
     with django_assert_max_num_queries(4):
-        assert len(receipts.given(giver)) == receipts.MOST
+        assert len(receipts.made_room_for(giver)) == receipts.MOST
         assert len(receipts.gained(taker)) == receipts.MOST

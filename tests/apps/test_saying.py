@@ -53,9 +53,9 @@ def test_every_fact_is_told_here() -> None:
 @pytest.mark.parametrize(("code", "args"), [(code, args) for code, several in FACTS.items() for args in several])
 def test_in_english_a_fact_is_told_as_it_was_written_and_in_chinese_otherwise(code: str, args: dict[str, Any]) -> None:
     said = FactMessage(fact(code, **args))
-    assert messages.told(facts_in(said), "") == str(said)
+    assert messages.render_message(facts_in(said), "") == str(said)
     with translation.override("zh-hans"):
-        chinese = messages.told(facts_in(said), "")
+        chinese = messages.render_message(facts_in(said), "")
     assert chinese != str(said)
     assert "%" not in chinese
 
@@ -63,12 +63,12 @@ def test_in_english_a_fact_is_told_as_it_was_written_and_in_chinese_otherwise(co
 def test_several_facts_are_several_sentences() -> None:
     said = FactMessage(fact("restart_asked"), fact("all_stopped"))
     assert said == "A person requested a restart. All pods have stopped."
-    assert messages.told(facts_in(said), said) == said
+    assert messages.render_message(facts_in(said), said) == said
 
 
 @pytest.mark.parametrize("said", [[], [{"code": "from a later version"}], [{"code": "all_stopped"}, {"code": "?"}]])
 def test_what_has_no_facts_or_unknown_ones_is_told_as_it_was_written(said: list[dict[str, Any]]) -> None:
-    assert messages.told(said, "As it was.") == "As it was."
+    assert messages.render_message(said, "As it was.") == "As it was."
 
 
 def test_a_job_and_its_events_keep_the_facts_and_pages_tell_them(people: People, as_: As) -> None:

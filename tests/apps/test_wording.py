@@ -85,7 +85,7 @@ def test_every_refusal_of_the_engine_has_its_words() -> None:
     ],
 )
 def test_a_refusal_of_nodes_is_told_in_words(refusal: str, words: str) -> None:
-    assert quota_messages.told(refusal) == words
+    assert quota_messages.render_reason(refusal) == words
 
 
 def test_what_can_never_be_is_said() -> None:
@@ -199,7 +199,7 @@ GREW = {"before": 0.0, "after": 0.5}
     ],
 )
 def test_shares_that_moved_are_told(shares: list[dict[str, object]], sentence: str) -> None:
-    assert victims.moved({"shares": shares}) == sentence
+    assert victims.describe_shares({"shares": shares}) == sentence
 
 
 @pytest.mark.parametrize(("language", "told"), [("en", "One. Two."), ("zh-hans", "One.Two.")])

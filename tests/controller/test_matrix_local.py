@@ -124,7 +124,10 @@ class Matrix:
 
     def words(self, cell: Cell) -> list[str]:
         """What was said of the job, and is said of it now."""
-        said = [messages.told(event.payload["message_facts"], event.payload["message"]) for event in self._steps(cell)]
+        said = [
+            messages.render_message(event.payload["message_facts"], event.payload["message"])
+            for event in self._steps(cell)
+        ]
         return [*said, messages.of_job(self.jobs[cell])]
 
     def _steps(self, cell: Cell) -> list[Event]:

@@ -177,7 +177,7 @@ def test_v6_a_job_in_another_queue_reclaims_the_elastic_pods(gpus: Gpus) -> None
     assert (shares["plugin"], shares["of"]) == ("proportion", "queue")
     assert shares["giver"] == {"before": 2.0, "after": 1.0}
     assert shares["taker"] == {"before": 0.0, "after": 1.0}
-    (given,), (gained,) = receipts.given(first), receipts.gained(second)
+    (given,), (gained,) = receipts.made_room_for(first), receipts.gained(second)
     assert (given.count, given.other, gained.count, gained.other) == (5, "job2-1", 5, "job1-1")
     assert given.now == "5 of 5 are pending now."
 

@@ -35,7 +35,7 @@ def judge(document: Document, answer: Outcome) -> Verdict | None:
     if not document.get("expect", {}).get("cycles"):
         return None
     certain, canonical = document.get("deterministic", True), _canonical(document)
-    is_allowed = _facts(answer) in [_facts(outcome) for outcome in _seen(document)]
+    is_allowed = _facts(answer) in [_facts(outcome) for outcome in _accepted_outcomes(document)]
     return Verdict(
         met=is_allowed or (not certain and document.get("outcomeSet") == "open" and _is_possible(document, answer)),
         exact=is_allowed if certain else None,
@@ -43,7 +43,7 @@ def judge(document: Document, answer: Outcome) -> Verdict | None:
     )
 
 
-def _seen(document: Document) -> list[Outcome]:
+def _accepted_outcomes(document: Document) -> list[Outcome]:
     others = document.get("otherOutcomes", ()) if not document.get("deterministic", True) else ()
     return [document["expect"]["cycles"], *(other["cycles"] for other in others)]
 
@@ -51,7 +51,7 @@ def _seen(document: Document) -> list[Outcome]:
 def _canonical(document: Document) -> Outcome | None:
     named = document.get("canonical")
     if isinstance(named, str):
-        return _seen(document)[0 if named == "same" else int(named.removeprefix("outcome "))]
+        return _accepted_outcomes(document)[0 if named == "same" else int(named.removeprefix("outcome "))]
     return named["cycles"] if isinstance(named, dict) else None
 
 

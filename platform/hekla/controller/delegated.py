@@ -83,12 +83,12 @@ def _lead(
     elif report is None:
         told = _gone(phase)
     else:
-        told = _asked(lease, delegated, job, report)
+        told = _request_action(lease, delegated, job, report)
         _resize(lease, delegated, job, report)
     _take_down(lease, job, told, pods)
 
 
-def _asked(lease: LeaseContext, delegated: DelegatedScheduling, job: Job, report: JobReport) -> Standing:
+def _request_action(lease: LeaseContext, delegated: DelegatedScheduling, job: Job, report: JobReport) -> Standing:
     """How it stands, after it was asked for what is due."""
     told, restarted = _standing(report), report.retry_count > job.retry_count
     action = pending_request(JobPhase(job.phase), job.reason, report.phase, restarted=restarted)

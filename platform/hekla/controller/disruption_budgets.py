@@ -27,19 +27,19 @@ _TOLD_FOR_SECONDS = 3600.0
 def protects_victims(lease: LeaseContext, snapshot: Snapshot, decisions: Decisions, *, now: datetime) -> bool:
     """Whether a budget keeps some that are to go by these decisions: others are to be looked for then."""
     pods = [snapshot.pods[eviction.pod] for eviction in decisions.evictions]
-    whys = _kept(lease, pods) | external_pods.protected_pods(lease, pods) if pods else {}
+    whys = _protected(lease, pods) | external_pods.protected_pods(lease, pods) if pods else {}
     protect(lease, whys, now=now)
     return bool(whys)
 
 
 def without_protected(lease: LeaseContext, pods: Sequence[Pod], *, now: datetime) -> list[Pod]:
     """Those of these pods, all to end, that are to end all the same: what people wish is not asked of any budget."""
-    whys = _kept(lease, [pod for pod in pods if pod.evicted])
+    whys = _protected(lease, [pod for pod in pods if pod.evicted])
     protect(lease, whys, now=now)
     return [pod for pod in pods if pod.pk not in whys]
 
 
-def _kept(lease: LeaseContext, pods: Sequence[Pod]) -> dict[int, str]:
+def _protected(lease: LeaseContext, pods: Sequence[Pod]) -> dict[int, str]:
     """Of our own pods those that are kept, by their rows, and why."""
     rows = {key_of(pod): pod.pk for pod in pods if not pod.job.is_adopted}
     budgets = lease.backend.budgets if rows else None

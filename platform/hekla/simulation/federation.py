@@ -51,11 +51,11 @@ def ask(
 
     Where it starts nowhere now, until when it would wait is asked too, if it `is_timed`: that takes longest.
     """
-    found = _asked(spec, members, tenant, user, with_eta=False)
+    found = _candidates(spec, members, tenant, user, with_eta=False)
     if not is_timed or any(one.chance is Feasibility.NOW for one in found):
         return found
     waits = [queue for queue, one in zip(members, found, strict=True) if one.chance is Feasibility.WAITS]
-    known = {one.queue: one for one in _asked(spec, waits, tenant, user, with_eta=True)}
+    known = {one.queue: one for one in _candidates(spec, waits, tenant, user, with_eta=True)}
     timed = (known.get(one.queue, one) for one in found)
     return [one if new.chance is Feasibility.UNANSWERED else new for one, new in zip(found, timed, strict=True)]
 
@@ -108,7 +108,7 @@ def _is_turned(cluster: Cluster) -> bool:
     return not cluster.is_paused and (health is None or health.is_reachable)
 
 
-def _asked(
+def _candidates(
     spec: JobSpec, members: Sequence[Queue], tenant: Tenant, user: User, *, with_eta: bool
 ) -> list[PlacementCandidate]:
     find = partial(_prospect, spec, tenant, user, with_eta)

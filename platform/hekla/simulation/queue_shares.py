@@ -74,12 +74,12 @@ def forecast(changed: Queue) -> Forecast:
     here = present(changed)
     state = here.snapshot.state
     other = replace(state, queues=_with(state.queues, snapshot.queue(changed)))
-    _, as_it_is = _asked(state, here.policy, here.now)
-    after, as_it_would_be = _asked(other, here.policy, here.now)
+    _, as_it_is = _shares_and_decisions(state, here.policy, here.now)
+    after, as_it_would_be = _shares_and_decisions(other, here.policy, here.now)
     return Forecast(here.standings, after, tuple(_losses(here.snapshot, as_it_is, as_it_would_be)))
 
 
-def _asked(
+def _shares_and_decisions(
     state: model.ClusterState, policy: SchedulerPolicy, now: datetime
 ) -> tuple[dict[str, QueueShares], Decisions]:
     """The standings at the beginning of a cycle, and what it decides."""

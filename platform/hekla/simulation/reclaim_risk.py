@@ -96,7 +96,7 @@ def _found(session: Session, busy: Session, uid: str) -> Exposure:
     if not session.functions(ExtensionPoint.QUEUE_SHARE):
         return Exposure(pods=len(held), is_safe="no_shares")
     share = _share(session, job.group.queue)
-    most = _given(busy, _held(busy, busy.jobs[uid]))
+    most = _reclaimable_count(busy, _held(busy, busy.jobs[uid]))
     return Exposure(len(held), _beyond(session, held), most, share, "", _claimants(session, job.group.queue, share))
 
 
@@ -112,7 +112,7 @@ def _beyond(session: Session, held: Sequence[PodInfo]) -> int:
     return next(wanted, len(held))
 
 
-def _given(busy: Session, held: Sequence[PodInfo]) -> int:
+def _reclaimable_count(busy: Session, held: Sequence[PodInfo]) -> int:
     """How many of these pods all plugins would let go for the work of another queue."""
     claims = [job.pods[0] for uid, job in busy.jobs.items() if uid.startswith(_WORK)]
     return max(

@@ -27,7 +27,7 @@ class ReceiptsView(ApiView):
     def get(self, request: Request, uid: UUID) -> Response:
         """Evictions: what its pods made room for, and what others gave up for it; the newest twenty of each."""
         job = selectors.get(uid, person(request))
-        given = receipts.given(job)
+        given = receipts.made_room_for(job)
         found = {"given": given, "gained": receipts.gained(job), "standing": receipts.standing(job, given)}
         return respond(ReceiptsSerializer(found))
 

@@ -123,7 +123,7 @@ def observe_health(cluster: Cluster, found: HealthFacts, *, asked_at: datetime, 
             return
         stays = before is not None and before.is_reachable == (not found["problem"])
         since = before.since if before and stays else now
-        told = {"detail": _shown(found["detail"], 500), "version": _shown(found["version"], 100)}
+        told = {"detail": _printable(found["detail"], 500), "version": _printable(found["version"], 100)}
         after, _is_new = ClusterHealth.objects.update_or_create(
             cluster=cluster, defaults={**found, **told, "asked_at": now, "since": since}
         )
@@ -205,7 +205,7 @@ def change_environment(environment: Environment, values: Mapping[str, Any], *, a
         record(event, subject=f"environment:{environment.pk}", actor=actor, at=now)
 
 
-def _shown(text: str, most: int) -> str:
+def _printable(text: str, most: int) -> str:
     """What a server said, fit for a row: the server may be anybody's."""
     return "".join(letter if letter.isprintable() else " " for letter in text)[:most]
 

@@ -89,7 +89,7 @@ def revoke(tenant: Tenant, invitation_id: int, *, by: User, now: datetime) -> No
 def accept(secret: str, user: User, *, now: datetime) -> Tenant:
     """Somebody who has an account joins. Raises NotFound, Refused for those who are members."""
     with unit_of_work():
-        invitation = _taken(secret, now)
+        invitation = _claim(secret, now)
         _join(invitation, user, now)
     return invitation.tenant
 
@@ -97,7 +97,7 @@ def accept(secret: str, user: User, *, now: datetime) -> Tenant:
 def sign_up(secret: str, *, username: str, password: str | None, display_name: str, now: datetime) -> User:
     """Somebody makes an account and joins. Raises NotFound, Invalid, Refused."""
     with unit_of_work():
-        invitation = _taken(secret, now)
+        invitation = _claim(secret, now)
         user = accounts.create_user(
             username=username,
             password=password,
@@ -109,7 +109,7 @@ def sign_up(secret: str, *, username: str, password: str | None, display_name: s
     return user
 
 
-def _taken(secret: str, now: datetime) -> Invitation:
+def _claim(secret: str, now: datetime) -> Invitation:
     """The open invitation, locked: two who have its link cannot both join."""
     found = selectors.by_secret(secret, now=now)
     Invitation.objects.select_for_update().get(pk=found.pk)

@@ -187,62 +187,62 @@ _BY_EXIT_CODE: dict[int | None, tuple[Phrase, Phrase]] = {
 }
 
 
-def _seen(pattern: str, cause: Phrase, advice: Phrase) -> tuple[re.Pattern[str], tuple[Phrase, Phrase]]:
+def _known_output(pattern: str, cause: Phrase, advice: Phrase) -> tuple[re.Pattern[str], tuple[Phrase, Phrase]]:
     return re.compile(pattern), (cause, advice)
 
 
 _IN_LOGS = (
-    _seen(
+    _known_output(
         r"CUDA out of memory|CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation",
         lambda: _("The GPU ran out of memory."),
         lambda: _("Use smaller batches, a smaller model, mixed precision, or a GPU with more memory."),
     ),
-    _seen(
+    _known_output(
         r"ModuleNotFoundError: No module named '(?P<what>[^'\n]{1,200})'",
         lambda: _("The Python package %(what)s is missing."),
         lambda: _("Add it to the environment of the task, or choose an environment that has it."),
     ),
-    _seen(
+    _known_output(
         r"FileNotFoundError: \[Errno 2\] No such file or directory: '(?P<what>[^'\n]{1,400})'",
         lambda: _("The file %(what)s does not exist."),
         lambda: _("Add the file to the job, or correct its path."),
     ),
-    _seen(
+    _known_output(
         r"PermissionError: \[Errno 13\] Permission denied: '(?P<what>[^'\n]{1,400})'",
         lambda: _("No permission to access %(what)s."),
         lambda: _("Write to the pod's own folder, or change the permissions."),
     ),
-    _seen(
+    _known_output(
         r"No space left on device",
         lambda: _("The disk is full."),
         lambda: _("Write less or elsewhere, and delete unused files."),
     ),
-    _seen(
+    _known_output(
         r"Address already in use",
         lambda: _("Another process uses the port."),
         lambda: _("Choose another port, or wait until the other process stops."),
     ),
-    _seen(
+    _known_output(
         r"Connection refused|ConnectionRefusedError",
         lambda: _("Connection refused."),
         lambda: _("Retry for a while in the program, or let the task wait for the other one (dependsOn)."),
     ),
-    _seen(
+    _known_output(
         r"Name or service not known|Temporary failure in name resolution|getaddrinfo failed",
         lambda: _("A host name could not be resolved."),
         lambda: _("Use the addresses from the environment variables, or the plugin svc."),
     ),
-    _seen(
+    _known_output(
         r"MemoryError|Cannot allocate memory|bad_alloc",
         lambda: _("The program could not allocate memory."),
         _more_memory,
     ),
-    _seen(
+    _known_output(
         r"NCCL (?:WARN|error)|ncclSystemError|ncclUnhandledCudaError",
         lambda: _("The GPUs could not communicate (NCCL)."),
         lambda: _("Check which pod stopped first. The others only report it. NCCL_DEBUG=INFO shows more."),
     ),
-    _seen(
+    _known_output(
         r"Traceback \(most recent call last\)[\s\S]{0,4000}?\n(?P<what>[A-Za-z_][\w.]{0,80}(?:Error|Exception))\b",
         lambda: _("The Python program failed with %(what)s."),
         lambda: _("The last line names the error, the lines above show where it happened."),

@@ -189,7 +189,7 @@ def _waiting(begin: datetime, end: datetime, waited: Sequence[Stretch], scale: S
 def _replica(attempts: Sequence[Pod], waited: Sequence[Stretch], scale: Scale) -> Row:
     last = attempts[-1]
     bars = [bar for pod in attempts for bar in _attempt(pod, waited, scale)]
-    words = _("; ").join(_told(pod, scale.end) for pod in attempts)
+    words = _("; ").join(_describe_attempt(pod, scale.end) for pod in attempts)
     look = "terminated" if endings.was_stopped(last) else last.phase
     return Row(str(last), last.pk, look, endings.outcome(last), last.attempt, bars, words)
 
@@ -218,7 +218,7 @@ def _ran(pod: Pod) -> str:
     return "stopped" if endings.was_stopped(pod) else _ENDED[PodPhase(pod.phase)]
 
 
-def _told(pod: Pod, now: datetime) -> str:
+def _describe_attempt(pod: Pod, now: datetime) -> str:
     """“attempt 2: waited 3 s, started in 1 s, ran for 2 min 4 s, Failed, 1”."""
     over = pod.finished_at or now
     parts = [_("attempt %d") % pod.attempt]

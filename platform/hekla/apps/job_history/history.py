@@ -55,7 +55,7 @@ def _placed(facts: Mapping[str, Any]) -> tuple[str, str]:
     }
 
 
-def _moved(facts: Mapping[str, Any]) -> tuple[str, str]:
+def _describe_cluster_change(facts: Mapping[str, Any]) -> tuple[str, str]:
     sentence = _(
         "Moved from cluster %(old_cluster)s to queue %(queue)s of cluster %(cluster)s, where it would start now."
     )
@@ -65,7 +65,7 @@ def _moved(facts: Mapping[str, Any]) -> tuple[str, str]:
 def _phase(facts: Mapping[str, Any]) -> tuple[str, str]:
     words = _PHASE_WORDS.get(facts["new"])
     sentence = str(words()) if words else facts["new"]
-    message = messages.told(facts.get("message_facts", ()), facts["message"])
+    message = messages.render_message(facts.get("message_facts", ()), facts["message"])
     return _STATES.get(facts["new"], "neutral"), together([sentence, message])
 
 
@@ -113,7 +113,7 @@ def _evicted(facts: Mapping[str, Any]) -> tuple[str, str]:
     else:
         sentence = _("%(task)s-%(index)s is evicted from %(node)s (%(action)s).")
     action = ": ".join(filter(None, [facts["action"], _(", ").join(facts.get("plugins", ()))]))
-    return "stopped", together([sentence % {**facts, "action": action}, victims.moved(facts)])
+    return "stopped", together([sentence % {**facts, "action": action}, victims.describe_shares(facts)])
 
 
 def _spared(facts: Mapping[str, Any]) -> tuple[str, str]:
@@ -169,7 +169,7 @@ _TELLERS = {
     "JobChanged": _changed,
     "JobSubmitted": _submitted,
     "JobPlaced": _placed,
-    "JobReassigned": _moved,
+    "JobReassigned": _describe_cluster_change,
     "JobPhaseChanged": _phase,
     "GangPhaseChanged": _gang,
     "JobUnschedulable": _waits,

@@ -90,7 +90,8 @@ def _used(data: Mapping[str, Any]) -> str:
 
 def _nodes(nodes: Mapping[str, int]) -> str:
     return _(", ").join(
-        ngettext("%(n)d node: %(why)s", "%(n)d nodes: %(why)s", count) % {"n": count, "why": quota_messages.told(why)}
+        ngettext("%(n)d node: %(why)s", "%(n)d nodes: %(why)s", count)
+        % {"n": count, "why": quota_messages.render_reason(why)}
         for why, count in nodes.items()
     )
 

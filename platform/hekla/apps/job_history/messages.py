@@ -15,10 +15,10 @@ Facts = Mapping[str, Any]
 
 def of_job(job: Job) -> str:
     """Why the job stands as it does; its reason where nothing more was said."""
-    return told(job.said, job.message) or job.reason
+    return render_message(job.said, job.message) or job.reason
 
 
-def told(said: Sequence[Facts], message: str) -> str:
+def render_message(said: Sequence[Facts], message: str) -> str:
     """The facts as sentences. A fact that this version does not know leaves the message as it is."""
     if not said or any(fact["code"] not in SENTENCES for fact in said):
         return message

@@ -15,7 +15,7 @@ from hekla.domain.routing import Feasibility
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ClusterProspect:
     """One cluster. `state`: of its colour."""
 
     cluster: str
@@ -31,7 +31,7 @@ class Reason:
 
     placement: Placement
     head: str
-    asked: list[Told]
+    asked: list[ClusterProspect]
 
 
 def of_job(job: Job, placement: Placement | None) -> Reason | None:
@@ -44,17 +44,19 @@ def of_job(job: Job, placement: Placement | None) -> Reason | None:
         if placement.moves
         else _("%(span)s assigned the job to %(cluster)s.")
     )
-    return Reason(placement, sentence % facts, told(placement.asked, placement.at, chosen=job.cluster.name))
+    return Reason(
+        placement, sentence % facts, describe_clusters(placement.asked, placement.at, chosen=job.cluster.name)
+    )
 
 
-def told(asked: Iterable[Mapping[str, Any]], at: datetime, *, chosen: str) -> list[Told]:
+def describe_clusters(asked: Iterable[Mapping[str, Any]], at: datetime, *, chosen: str) -> list[ClusterProspect]:
     """Each cluster, as it was at that time. `chosen`: where the job goes."""
-    return [_told(one, at, is_chosen=one["cluster"] == chosen) for one in asked]
+    return [_describe_cluster(one, at, is_chosen=one["cluster"] == chosen) for one in asked]
 
 
-def _told(one: Mapping[str, Any], at: datetime, *, is_chosen: bool) -> Told:
+def _describe_cluster(one: Mapping[str, Any], at: datetime, *, is_chosen: bool) -> ClusterProspect:
     state = _STATES.get(one["chance"], "stopped")
-    return Told(one["cluster"], one["queue"], state, sentence(one, at), is_chosen)
+    return ClusterProspect(one["cluster"], one["queue"], state, sentence(one, at), is_chosen)
 
 
 def sentence(one: Mapping[str, Any], at: datetime) -> str:

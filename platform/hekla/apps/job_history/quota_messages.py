@@ -39,7 +39,7 @@ SENTENCES = {
 _SHORT, _TAINT, _BUSY = "insufficient ", "taint ", " usage is too high"
 
 
-def told(reason: str) -> str:
+def render_reason(reason: str) -> str:
     """One of them; what is not known here, such as the words of an extender, stays as it is."""
     if sentence := SENTENCES.get(reason):
         return str(sentence)

@@ -70,7 +70,7 @@ class Receipt:
     @property
     def moved(self) -> str:
         """How shares moved, as the job sees it."""
-        return victims.moved({"shares": [_seen_by(self.gave, shares) for shares in self.shares]})
+        return victims.describe_shares({"shares": [_seen_by(self.gave, shares) for shares in self.shares]})
 
     @property
     def lost(self) -> str:
@@ -94,11 +94,11 @@ class Receipt:
         return ngettext("%(n)d of %(of)d is pending now.", "%(n)d of %(of)d are pending now.", waiting) % facts
 
 
-def given(job: Job) -> list[Receipt]:
+def made_room_for(job: Job) -> list[Receipt]:
     """What the job's own pods made room for, newest first."""
     events = selectors.evictions_of(job)
     pods = _by_key(selectors.attempts(job, {(e.payload["task"], e.payload["index"]) for e in events}))
-    return [_given(job, group, pods) for group in _grouped(events)]
+    return [_receipt(job, group, pods) for group in _grouped(events)]
 
 
 def gained(job: Job) -> list[Receipt]:
@@ -146,7 +146,7 @@ def _facts(group: Sequence[Event]) -> dict[str, Any]:
     }
 
 
-def _given(job: Job, group: Sequence[Event], pods: Mapping[Key, Pod]) -> Receipt:
+def _receipt(job: Job, group: Sequence[Event], pods: Mapping[Key, Pod]) -> Receipt:
     first, last = group[0].payload, {(task, index): pod for (task, index, _attempt), pod in pods.items()}
     longest, on_gpus = _lost(job, group, pods)
     placed = [last.get((e.payload["task"], e.payload["index"])) for e in group]

@@ -34,12 +34,12 @@ def _phrases(facts: Mapping[str, Any]) -> Iterator[str]:
         yield BARRED[code](count) % {"n": count}
 
 
-def moved(facts: Mapping[str, Any]) -> str:
+def describe_shares(facts: Mapping[str, Any]) -> str:
     """What an eviction did to shares, as sentences; nothing where none are known or none moved."""
-    return together(map(_moved, facts.get("shares", ())))
+    return together(map(_describe_share, facts.get("shares", ())))
 
 
-def _moved(shares: Mapping[str, Any]) -> str:
+def _describe_share(shares: Mapping[str, Any]) -> str:
     giver, taker = shares["giver"], shares.get("taker")
     if taker in (None, giver):
         return "" if giver["before"] == giver["after"] else _ALONE[shares["of"]]() % _per_cent(giver, giver)

@@ -132,7 +132,7 @@ def _pod(story: Story, ref: Ref, event: Event) -> PodStory:
     return story.pods.setdefault(ref, PodStory())
 
 
-def _moved(story: Story, _facts: Mapping[str, Any], event: Event) -> None:
+def _check_cluster_change(story: Story, _facts: Mapping[str, Any], event: Event) -> None:
     """What was made for it where it was is no more; nothing of that had a place."""
     if any(pod.phase != PodPhase.PENDING for pod in story.pods.values()):
         story.wrong.append(f"event {event.pk} moves it while a pod of it has a place, or had one.")
@@ -142,7 +142,7 @@ def _moved(story: Story, _facts: Mapping[str, Any], event: Event) -> None:
 _TELLERS: dict[str, Callable[[Story, Mapping[str, Any], Event], None]] = {
     "JobPhaseChanged": _job_phase,
     "GangPhaseChanged": _gang_phase,
-    "JobReassigned": _moved,
+    "JobReassigned": _check_cluster_change,
     "PodCreated": _created,
     "PodBound": _bound,
     "PodPhaseChanged": _pod_phase,

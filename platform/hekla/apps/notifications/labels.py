@@ -28,7 +28,7 @@ def _failed(told: Notification) -> str:
 
 
 def _why(told: Notification) -> str:
-    return messages.told(told.facts.get("said", ()), told.facts.get("message", ""))
+    return messages.render_message(told.facts.get("said", ()), told.facts.get("message", ""))
 
 
 def _waits(told: Notification) -> str:

@@ -12,7 +12,7 @@ from hekla.apps.event_log import selectors as event_log
 from hekla.apps.event_log.models import Event
 from hekla.apps.event_log.words import kind_in_words
 from hekla.apps.tenancy import selectors
-from hekla.apps.tenancy.audit_words import said
+from hekla.apps.tenancy.audit_words import describe_value
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain.errors import Forbidden
 
@@ -53,7 +53,7 @@ class Act:
     def facts(self) -> str:
         """What the log keeps of it, shortened."""
         kept = [(name, value) for name, value in self.event.payload.items() if value and name not in _FOR_PROGRAMS]
-        return ", ".join(f"{name}: {said(self.event.kind, name, value)}" for name, value in kept)[:_MOST_TOLD]
+        return ", ".join(f"{name}: {describe_value(self.event.kind, name, value)}" for name, value in kept)[:_MOST_TOLD]
 
 
 def acts(user: User, asked: Asked, *, most: int = PAGE) -> list[Act]:

@@ -24,7 +24,7 @@ _SAID: Mapping[Vocabulary, Callable[[str], str]] = {
 }
 
 
-def said(kind: str, field: str, value: Any) -> str:  # noqa: ANN401  (whatever an event keeps)
+def describe_value(kind: str, field: str, value: Any) -> str:  # noqa: ANN401  (whatever an event keeps)
     """A value of an event for people."""
     if isinstance(value, list) and all(isinstance(one, str) for one in value):
         return ", ".join(value)

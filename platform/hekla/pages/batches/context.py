@@ -72,7 +72,7 @@ def detail(batch: Batch, user: User, query: QueryDict) -> dict[str, Any]:
         "size": len(members),
         "bar": bar(counts, phases),
         "names": names,
-        "members": [_told(member, names) for member in shown[(page - 1) * PAGE : page * PAGE]],
+        "members": [_row(member, names) for member in shown[(page - 1) * PAGE : page * PAGE]],
         "found": len(shown),
         "previous": _address(query, page - 1) if page > 1 else "",
         "next": _address(query, page + 1) if page * PAGE < len(shown) else "",
@@ -120,7 +120,7 @@ def _size(value: str) -> tuple[int, float, str]:
         return 1, 0.0, value
 
 
-def _told(member: Member, names: Sequence[str]) -> dict[str, Any]:
+def _row(member: Member, names: Sequence[str]) -> dict[str, Any]:
     return {
         "member": member,
         "job": member.job,

@@ -51,15 +51,15 @@ class Shown:
 
 def of_answer(found: Health, config: Mapping[str, Any]) -> Shown:
     """What was answered at this moment."""
-    return _shown(found, config)
+    return _health_view(found, config)
 
 
 def of_row(cluster: Cluster, health: ClusterHealth | None) -> Shown | None:
     """What was answered last; None where nobody asked yet."""
-    return _shown(health, cluster.config, since=health.since, asked_at=health.asked_at) if health else None
+    return _health_view(health, cluster.config, since=health.since, asked_at=health.asked_at) if health else None
 
 
-def _shown(found: Health | ClusterHealth, config: Mapping[str, Any], **times: datetime) -> Shown:
+def _health_view(found: Health | ClusterHealth, config: Mapping[str, Any], **times: datetime) -> Shown:
     namespace = str(config.get("namespace") or KubernetesConfig().namespace)
     return Shown(
         namespace=namespace,

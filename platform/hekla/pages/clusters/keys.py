@@ -32,7 +32,7 @@ def wish(form: WayForm, user: User, *, has_key: bool, now: datetime) -> Wish:
         return Wish(drops=has_key)
     if not way:
         return Wish()
-    found = _given(form, way, _carried(form, user, way, now))
+    found = _new_key(form, way, _carried(form, user, way, now))
     if found is None:
         raise Invalid([Problem(_FIELD[Way(way)], _("Give the key here."))])
     return Wish(given.as_stored(found))
@@ -48,7 +48,7 @@ def field_of(way: str) -> str:
     return _FIELD[Way(way)] if way in _FIELD else "config"
 
 
-def _given(form: WayForm, way: str, before: keys.ClusterKey | None) -> keys.ClusterKey | None:
+def _new_key(form: WayForm, way: str, before: keys.ClusterKey | None) -> keys.ClusterKey | None:
     """What was typed or sent now, or `before` where nothing was. An address may be corrected without the token."""
     typed = form.cleaned_data
     if way == Way.KUBECONFIG:

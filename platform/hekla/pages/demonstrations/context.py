@@ -51,7 +51,7 @@ def detail(name: str, user: User) -> dict[str, Any]:
         "demonstration": demonstration,
         "run": run,
         "views": views,
-        "told": told([view.job for view in views]),
+        "told": timeline([view.job for view in views]),
         "coming": len(demonstration.acts) - len(views) if run and run.ended_at is None else 0,
         "as_announced": as_announced(demonstration, views),
     }
@@ -82,7 +82,7 @@ def _view(job: Job, pods: Sequence[Pod]) -> JobView:
     )
 
 
-def told(about: Sequence[Job]) -> list[Told]:
+def timeline(about: Sequence[Job]) -> list[Told]:
     """What happened to these jobs in one line after the other, the newest first."""
     lines = [Told(job, line) for job in about for line in history.lines(list(jobs.history(job).filter(kind__in=_TOLD)))]
     return sorted(lines, key=lambda one: -one.line.number)

@@ -55,7 +55,7 @@ def detail(job: Job, params: Mapping[str, str], *, may_act: bool) -> dict[str, A
     current = [pod for pod in last if not pod.is_final or is_wanted(job, pod)]
     events = selectors.history(job)
     shown = list(events if all_events else events.reverse()[:_MOST_EVENTS])
-    given = receipts.given(job) if any(pod.evicted for pod in pods) else []
+    given = receipts.made_room_for(job) if any(pod.evicted for pod in pods) else []
     gained = receipts.gained(job)
     course = selectors.course(job)
     actions, withheld = _possible(job, offered(job)) if may_act and job.deleted_at is None else ([], "")

@@ -58,7 +58,7 @@ def _detail(
     context = shown.detail(job, request.GET, may_act=may_act)
     context |= gantt.chart(job, request.GET, now=clock.now(), course=context["course"], pods=context["attempts"])
     spec = _spec(job)
-    context |= {"since": since, "asked": spec, "volumes": volumes.shown(spec)}
+    context |= {"since": since, "asked": spec, "volumes": volumes.volume_views(spec)}
     context |= {"manifest": formats.dump(spec), "size": size}
     context |= {"query": _gantt_query(request)}
     context |= {"priority": priority, "priority_is_fixed": fixed}

@@ -18,7 +18,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class VolumeView:
     """A volume as a page tells of it."""
 
     name: str
@@ -26,9 +26,9 @@ class Shown:
     places: tuple[Place, ...]
 
 
-def shown(spec: JobSpec) -> list[Shown]:
+def volume_views(spec: JobSpec) -> list[VolumeView]:
     """All of the job."""
-    return [Shown(volume.name, _words(volume), _places(spec, volume.name)) for volume in spec.volumes]
+    return [VolumeView(volume.name, _words(volume), _places(spec, volume.name)) for volume in spec.volumes]
 
 
 def _words(volume: VolumeSpec) -> str:

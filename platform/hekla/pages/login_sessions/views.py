@@ -34,7 +34,7 @@ def end(request: HttpRequest, visit_id: int) -> HttpResponse:
 def end_others(request: HttpRequest) -> HttpResponse:
     """Sign out everywhere else."""
     ended = services.end_others(person(request), request.session.session_key or "", now=clock.now())
-    messages.success(request, _told(ended))
+    messages.success(request, _describe_ended(ended))
     return redirect("accounts:visits")
 
 
@@ -43,9 +43,9 @@ def end_all(request: HttpRequest, user_id: int) -> HttpResponse:
     """A platform admin signs somebody out everywhere."""
     account_services.require(person(request), Permission.MANAGE_PEOPLE)
     user = get_object_or_404(accounts.everybody(), pk=user_id)
-    messages.success(request, _told(services.end_all(user, by=person(request), now=clock.now())))
+    messages.success(request, _describe_ended(services.end_all(user, by=person(request), now=clock.now())))
     return redirect("accounts:edit", user_id)
 
 
-def _told(ended: int) -> str:
+def _describe_ended(ended: int) -> str:
     return ngettext("Signed out of %(count)d session.", "Signed out of %(count)d sessions.", ended) % {"count": ended}

@@ -43,17 +43,17 @@ class Moved:
 def of_new(request: HttpRequest) -> HttpResponse:
     """If there were a queue as the form says."""
     accounts.require(person(request), Permission.MANAGE_QUEUES)
-    return _told(request, QueueForm(request.POST))
+    return _render_preview(request, QueueForm(request.POST))
 
 
 @require_POST
 def of_change(request: HttpRequest, name: str) -> HttpResponse:
     """If the queue were as the form says."""
     accounts.require(person(request), Permission.MANAGE_QUEUES)
-    return _told(request, QueueChangeForm(request.POST, instance=queues.get(name, person(request))))
+    return _render_preview(request, QueueChangeForm(request.POST, instance=queues.get(name, person(request))))
 
 
-def _told(request: HttpRequest, form: QueueForm) -> HttpResponse:
+def _render_preview(request: HttpRequest, form: QueueForm) -> HttpResponse:
     forecast = _forecast(form) if form.is_valid() else None
     found = list(_rows(forecast, form.instance.name)) if forecast else []
     context = {"rows": found, "losses": forecast.losses if forecast else ()}
@@ -84,10 +84,12 @@ def _rows(forecast: Forecast, name: str) -> Iterator[Moved]:
     for loss in forecast.losses:
         lost[loss.job.queue.name] += loss.pods
     for other, after in forecast.after.items():
-        yield _moved(other, forecast.before, after, is_this=other == name, lost=lost[other])
+        yield _share_change(other, forecast.before, after, is_this=other == name, lost=lost[other])
 
 
-def _moved(name: str, before: Mapping[str, QueueShares], after: QueueShares, *, is_this: bool, lost: int) -> Moved:
+def _share_change(
+    name: str, before: Mapping[str, QueueShares], after: QueueShares, *, is_this: bool, lost: int
+) -> Moved:
     was = before.get(name)
     return Moved(
         name=name,

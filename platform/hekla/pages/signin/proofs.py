@@ -30,7 +30,7 @@ def holds(request: HttpRequest, proof: Proof, user: User) -> bool:
     return proof.is_valid()
 
 
-def shown(request: HttpRequest, proof: Proof, user: User) -> dict[str, object]:
+def proof_context(request: HttpRequest, proof: Proof, user: User) -> dict[str, object]:
     """Both forms for a template, what was wrong with the one that was sent, and what a key is to sign."""
     has_key = selectors.keys_of(user).exists()
     return {

@@ -72,7 +72,7 @@ def second_step(request: HttpRequest) -> HttpResponse:
     proof = proofs.sent(request)
     if request.method == "POST" and proofs.holds(request, proof, half.user):
         return entry.complete(request, half.user, method=half.method, target=half.target)
-    return render(request, "signin/second_step.html", proofs.shown(request, proof, half.user))
+    return render(request, "signin/second_step.html", proofs.proof_context(request, proof, half.user))
 
 
 @never_cache
@@ -87,7 +87,9 @@ def prove(request: HttpRequest) -> HttpResponse:
     proof = proofs.sent(request)
     if request.method == "POST" and proofs.holds(request, proof, user):
         return _proved(request, target)
-    return render(request, "signin/prove.html", {"next": asked, "can": True, **proofs.shown(request, proof, user)})
+    return render(
+        request, "signin/prove.html", {"next": asked, "can": True, **proofs.proof_context(request, proof, user)}
+    )
 
 
 def _prove_by_password(request: HttpRequest, user: User, asked: str, target: str) -> HttpResponse:

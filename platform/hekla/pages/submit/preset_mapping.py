@@ -40,17 +40,17 @@ def _tasks_begun(typed: First, base: First, roles: Sequence[Values]) -> list[Val
 
 def _filled(typed: Values, base: Values, preset: Values, decided: Collection[str]) -> Values:
     """One form: as the preset has it; where that is empty, what was typed. `decided`: by the preset in any case."""
-    kept = _kept(typed, base, preset, decided)
+    kept = _typed_values(typed, base, preset, decided)
     return preset | kept | {"rest": _rest_begun(typed.get("rest"), base.get("rest") or {}, preset["rest"])}
 
 
 def _rest_begun(typed: Any, base: Values, preset: Values) -> Any:  # noqa: ANN401  (damaged, it stays, to be refused)
     if typed and not isinstance(typed, dict):
         return typed
-    return preset | _kept(typed or {}, base, preset, _WITH_THEM)
+    return preset | _typed_values(typed or {}, base, preset, _WITH_THEM)
 
 
-def _kept(typed: Values, base: Values, preset: Values, decided: Collection[str]) -> Values:
+def _typed_values(typed: Values, base: Values, preset: Values, decided: Collection[str]) -> Values:
     left = {name: value for name, value in typed.items() if name not in decided and not preset.get(name)}
     return {name: value for name, value in left.items() if not is_alike(value, base.get(name))}
 

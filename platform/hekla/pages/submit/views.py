@@ -164,11 +164,11 @@ def _taken_page(
 ) -> HttpResponse:
     draft = undo.draft_of(request.POST)
     beside = Beside(draft, first.job["shape"], person(request), is_sent=False)
-    filling = undo.Filling(_told(title, framework_defaults.differences(typed, first)), draft)
+    filling = undo.Filling(_describe_filling(title, framework_defaults.differences(typed, first)), draft)
     return _form_page(request, tenant, _form(None, first, tenant), beside, filling=filling, begun=begun)
 
 
-def _told(title: str, changed: Sequence[str]) -> str:
+def _describe_filling(title: str, changed: Sequence[str]) -> str:
     if not changed:
         return _("“%(title)s” was filled in already; nothing has changed.") % {"title": title}
     said = {"title": title, "fields": ", ".join(changed)}
@@ -212,7 +212,7 @@ def _posted_form(request: HttpRequest, tenant: Tenant) -> HttpResponse:
         if do == "look":
             return _form_page(request, tenant, form, beside, **beside.look(draft, now=clock.now()))
         if do == "keep":
-            return _kept(request, tenant, spec)
+            return _save_preset(request, tenant, spec)
         address = beside.submit(draft, now=clock.now())
     except HeklaError as error:
         beside.show(error, form.show)
@@ -260,7 +260,7 @@ def _done(request: HttpRequest, tenant: Tenant, given: dict[str, Any], beside: B
     if do == "form":
         return _filled_page(request, tenant, loaded, secret_texts.write(secrets), beside)
     if do == "keep":
-        return _kept(request, tenant, loaded.spec)
+        return _save_preset(request, tenant, loaded.spec)
     draft = Draft(loaded.spec, tenant, person(request), secrets)
     if do == "look":
         return _yaml_page(
@@ -304,7 +304,7 @@ def _manifest_form(spec: JobSpec, secrets: Secrets | None = None) -> JobManifest
     return JobManifestForm(initial={"text": formats.dump_whole(spec), "secrets": secret_texts.write(secrets or {})})
 
 
-def _kept(request: HttpRequest, tenant: Tenant, spec: JobSpec) -> HttpResponse:
+def _save_preset(request: HttpRequest, tenant: Tenant, spec: JobSpec) -> HttpResponse:
     """Keep the job on the page as a preset, and go on with it."""
     asked = PresetForm(request.POST)
     asked.is_valid()

@@ -40,7 +40,7 @@ def pod(request: HttpRequest, pod_id: int) -> HttpResponse:
 
 def _part(request: HttpRequest, job: Job, pods: Sequence[Pod], *, by_task: bool, address: str) -> HttpResponse:
     points = selectors.course(pods, by_task=by_task, now=clock.now())
-    asked = _asked(job, pods, by_task=by_task)
+    asked = _requests(job, pods, by_task=by_task)
     context = {
         "job": job,
         "address": address,
@@ -53,7 +53,7 @@ def _part(request: HttpRequest, job: Job, pods: Sequence[Pod], *, by_task: bool,
     return render(request, "usage/_use.html", context)
 
 
-def _asked(job: Job, pods: Sequence[Pod], *, by_task: bool) -> dict[str, Resources]:
+def _requests(job: Job, pods: Sequence[Pod], *, by_task: bool) -> dict[str, Resources]:
     """What each line asked for: a pod its request, a task that of all its replicas."""
     spec = spec_of(job)
     if by_task:

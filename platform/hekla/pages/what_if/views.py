@@ -14,7 +14,7 @@ from hekla.api.throttles import may_ask_what_if
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.forecasts import selectors as forecasts
 from hekla.apps.job_history import prospects
-from hekla.apps.job_history.prospects import Told
+from hekla.apps.job_history.prospects import ClusterProspect
 from hekla.apps.jobs import selectors, services
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.services import Way
@@ -64,7 +64,7 @@ def what_if(request: HttpRequest) -> HttpResponse:
         "icon": icon,
         "head": wording.head(answer),
         "size": size,
-        "asked": [] if waits_somewhere else _asked(way),
+        "asked": [] if waits_somewhere else _prospects(way),
         "sentences": [] if waits_somewhere else wording.sentences(answer),
         "waits": answer.verdict is Verdict.WAITS,
         "starts": answer.verdict is Verdict.NOW,
@@ -90,13 +90,13 @@ def when(request: HttpRequest) -> HttpResponse:
         return HttpResponse("")
     accuracy = forecasts.accuracy(way.queue.pk)
     context = {"sentences": wording.when(answer, clock.now(), accuracy), "tried": "ways" in request.GET}
-    context["asked"] = _asked(way)
+    context["asked"] = _prospects(way)
     return render(request, "jobs/_when.html", context | _ways(request, spec, answer))
 
 
-def _asked(way: Way) -> list[Told]:
+def _prospects(way: Way) -> list[ClusterProspect]:
     """What each cluster says, where the queue stands for several."""
-    return prospects.told([one.as_data() for one in way.asked], clock.now(), chosen=way.queue.cluster.name)
+    return prospects.describe_clusters([one.as_data() for one in way.asked], clock.now(), chosen=way.queue.cluster.name)
 
 
 def _ways(request: HttpRequest, spec: JobSpec, answer: Answer) -> dict[str, Any]:

@@ -43,7 +43,7 @@ def submit_many(*, specs: Sequence[JobSpec], tenant: Tenant, user: User, now: da
                 tell(job, submitted(job), actor=actor_of(user), now=now)
                 routing.note(job, way, actor=actor_of(user), now=now)
     except IntegrityError as error:
-        raise _taken([spec.name for spec in specs], tenant) from error
+        raise _names_taken([spec.name for spec in specs], tenant) from error
     return made
 
 
@@ -75,7 +75,7 @@ def check_many(*, specs: Sequence[JobSpec], tenant: Tenant, user: User) -> list[
         raise Invalid(problems[:_MOST_PROBLEMS])
     taken = Job.objects.filter(tenant=tenant, name__in=names, deleted_at=None).order_by("id")
     if first := list(taken.values_list("name", flat=True)[:5]):
-        raise _taken(first, tenant)
+        raise _names_taken(first, tenant)
     return [known[_shape(spec)] for spec in specs]
 
 
@@ -94,6 +94,6 @@ def _shape(spec: JobSpec) -> Hashable:
     return spec.queue, spec.priority, spec.priority_class, spec.min_available, frozenset(spec.plugins), tasks
 
 
-def _taken(names: Sequence[str], tenant: Tenant) -> NameTaken:
+def _names_taken(names: Sequence[str], tenant: Tenant) -> NameTaken:
     sentence = _("%(tenant)s has jobs with these names already: %(names)s. Choose another name, or delete those jobs.")
     return NameTaken(sentence % {"tenant": tenant, "names": _(", ").join(names[:5])}, "name")

@@ -79,7 +79,7 @@ def _write_job(job: Job, outcome: JobOutcome, actor: Actor, now: datetime) -> bo
     for step in outcome.steps:
         _enter(job, step.phase, step.reason, step.message, actor, now)
     if outcome.reason or outcome.message:
-        job.reason, job.message, job.said = outcome.reason[:64], outcome.message, _said(outcome.message)
+        job.reason, job.message, job.said = outcome.reason[:64], outcome.message, _bounded_facts(outcome.message)
     set_gang_phase(job, outcome.gang_phase, actor=actor, now=now)
     if (job.phase, job.gang_phase, job.version, job.retry_count, job.reason, job.message) == before:
         return False
@@ -93,11 +93,11 @@ def _enter(job: Job, phase: JobPhase, reason: str, message: str, actor: Actor, n
         new=phase,
         reason=reason,
         message=message,
-        message_facts=tuple(_said(message)),
+        message_facts=tuple(_bounded_facts(message)),
         version=job.version,
         retry_count=job.retry_count,
     )
-    job.phase, job.reason, job.message, job.said = phase, reason[:64], message, _said(message)
+    job.phase, job.reason, job.message, job.said = phase, reason[:64], message, _bounded_facts(message)
     if phase is JobPhase.RUNNING and job.started_at is None:
         job.started_at = now
     job.deadline_at = _deadline(job, now)
@@ -117,7 +117,7 @@ def _deadline(job: Job, now: datetime) -> datetime | None:
     return now + timedelta(seconds=seconds or 0) if begins else job.deadline_at
 
 
-def _said(message: str) -> list[dict[str, Any]]:
+def _bounded_facts(message: str) -> list[dict[str, Any]]:
     """The facts of a message, as far as there are no more than a row or an event takes."""
     return facts_in(message)[:_MOST_FACTS]
 

@@ -47,7 +47,7 @@ def _reader() -> Reader | None:
 
 def _tell_all(events: Sequence[Event], now: datetime) -> int:
     known = {f"job:{job.uid}": job for job in jobs.with_uids({e.subject.removeprefix("job:") for e in events})}
-    moments = [told for group in _moments(events).values() if (told := _told(known.get(group[0].subject), group))]
+    moments = [told for group in _moments(events).values() if (told := _notice(known.get(group[0].subject), group))]
     listeners = selectors.listeners([told.job for told in moments])
     people = User.objects.in_bulk({pk for choices in listeners.values() for pk in choices})
     return sum(tell(told, listeners[told.job.uid], people, now=now) for told in moments)
@@ -70,7 +70,7 @@ def _moments(events: Iterable[Event]) -> dict[str, list[Event]]:
     return found
 
 
-def _told(job: Any, group: Sequence[Event]) -> Told | None:  # noqa: ANN401  (a Job or None)
+def _notice(job: Any, group: Sequence[Event]) -> Told | None:  # noqa: ANN401  (a Job or None)
     first = group[0]
     moment = _moment(first)
     if job is None or moment is None:
