@@ -1,14 +1,14 @@
 """What can be done to jobs. Each verb is one unit of work."""
 
 from hekla.apps.jobs.services.bulk import BULK_ACTIONS, MOST_AT_ONCE, Outcome, act_on_all, require_priority
-from hekla.apps.jobs.services.commands import command, require_right
+from hekla.apps.jobs.services.commands import command, end, require_right
 from hekla.apps.jobs.services.decisions import commit
 from hekla.apps.jobs.services.delaying import delay
 from hekla.apps.jobs.services.entrusted import follow
 from hekla.apps.jobs.services.lists import arrange, delete_view, save_view
 from hekla.apps.jobs.services.many import submit_many, try_out_many
 from hekla.apps.jobs.services.moving import move
-from hekla.apps.jobs.services.observations import observe
+from hekla.apps.jobs.services.observations import observe, settle, sync, would_sync
 from hekla.apps.jobs.services.priority import fixed_since, has_priority, set_priority
 from hekla.apps.jobs.services.removal import (
     delete,
@@ -23,7 +23,6 @@ from hekla.apps.jobs.services.scaling import is_scalable, scale
 from hekla.apps.jobs.services.scaling import remarks as scaling_remarks
 from hekla.apps.jobs.services.sparing import spare
 from hekla.apps.jobs.services.submission import check, submit, try_out, way_for
-from hekla.apps.jobs.services.upkeep import end, settle, sync, would_sync
 
 __all__ = [
     "BULK_ACTIONS",

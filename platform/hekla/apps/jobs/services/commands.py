@@ -1,4 +1,4 @@
-"""What a person asks of a job: abort, resume, restart, end."""
+"""What a person, or a part of the platform, asks of a job: abort, resume, restart, end."""
 
 from datetime import datetime
 
@@ -6,7 +6,7 @@ from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.services import actor_of
-from hekla.apps.event_log.services import unit_of_work
+from hekla.apps.event_log.services import Actor, unit_of_work
 from hekla.apps.jobs import selectors
 from hekla.apps.jobs.facts import job_facts, spec_of
 from hekla.apps.jobs.models import Job
@@ -43,6 +43,24 @@ def command(
         else:
             advance(job, list(job.pods.all()), action, target=target, by_person=True, actor=actor, now=now)
     return job
+
+
+def end(job_id: int, *, actor: Actor, now: datetime) -> bool:
+    """A part of the platform wishes a job's end, for good. Returns whether there was anything to end."""
+    with unit_of_work():
+        job = Job.objects.select_for_update().get(pk=job_id)
+        if job.is_final or job.is_adopted:
+            return False
+        tell(job, events.JobCommanded(action=LifecycleAction.TERMINATE_JOB), actor=actor, now=now)
+        if job.cluster.leads_jobs:
+            return write(
+                job,
+                [],
+                delegated.request(job_facts(job), LifecycleAction.TERMINATE_JOB),
+                actor=actor,
+                now=now,
+            )
+        return advance(job, list(job.pods.all()), LifecycleAction.TERMINATE_JOB, actor=actor, now=now)
 
 
 def _require_quota(job: Job, by: User, now: datetime) -> None:
