@@ -10,8 +10,8 @@ from rest_framework.test import APIClient
 from tests.api.conftest import World
 from tests.kubernetes.control_plane import ControlPlane
 
-from hekla.apps.clusters.models import Cluster, ClusterHealth, ClusterKey
-from hekla.apps.event_log.models import Event
+from hekla.apps.clusters.models import Cluster, ClusterHealth, StoredClusterKey
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.controller.backends import backend_of
 
 CLUSTERS = "/api/v1/clusters"
@@ -58,7 +58,7 @@ def test_a_cluster_is_added_shown_paused_and_removed(operator: APIClient, alice:
     assert (paused["is_paused"], paused["config"]) == (True, NODES)
     assert operator.delete(f"{CLUSTERS}/lab").status_code == 204
     assert operator.get(f"{CLUSTERS}/lab").status_code == 404
-    assert Event.objects.filter(kind="ClusterRemoved").get().actor_name == "bob"
+    assert LoggedEvent.objects.filter(kind="ClusterRemoved").get().actor_name == "bob"
 
 
 def test_a_cluster_with_queues_is_not_removed(operator: APIClient) -> None:
@@ -66,7 +66,7 @@ def test_a_cluster_with_queues_is_not_removed(operator: APIClient) -> None:
     assert answer.status_code == 409
     assert "has queues or jobs" in answer.json()["detail"]
     assert operator.get(f"{CLUSTERS}/sim").status_code == 200
-    assert not Event.objects.filter(kind="ClusterRemoved").exists()
+    assert not LoggedEvent.objects.filter(kind="ClusterRemoved").exists()
 
 
 @pytest.mark.parametrize(
@@ -132,10 +132,12 @@ def test_a_kubeconfig_that_is_sent_reaches_the_cluster_and_is_told_nowhere(
     assert backend_of(Cluster.objects.get(name="far")).nodes()
     other = {"server": small_cluster.url, "authority": small_cluster.ca.read_text(), "token": token}
     changed = operator.patch(f"{CLUSTERS}/far", other, format="json")
-    assert (changed.status_code, ClusterKey.objects.get().server) == (200, small_cluster.url)
+    assert (changed.status_code, StoredClusterKey.objects.get().server) == (200, small_cluster.url)
     before = ClusterHealth.objects.get().asked_at
     tried = post(operator, {}, f"{CLUSTERS}/far/try")
     assert (tried.json()["is_whole"], tried.json()["has_namespace"]) == (True, True)
     assert ClusterHealth.objects.get().asked_at > before
     texts = [answer.content.decode() for answer in (made, changed, tried, operator.get(f"{CLUSTERS}/far"))]
-    assert all(token not in text for text in (*texts, caplog.text, str(list(Event.objects.values_list("payload")))))
+    assert all(
+        token not in text for text in (*texts, caplog.text, str(list(LoggedEvent.objects.values_list("payload"))))
+    )

@@ -10,7 +10,7 @@ from tests.api.openpai import V1, V2, config, old_config, send
 from hekla.api.openpai import states
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import ApiToken
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.openpai.models import Submission
@@ -139,7 +139,7 @@ def test_a_secret_is_shown_nowhere_again(alice, bob, caplog):
         bob.get(f"/api/v1/jobs/{job.uid}").content.decode(),
         bob.get(f"{V1}/user/alice/jobs/secretive/config").content.decode(),
     ]
-    told += [str(job.spec), str(Submission.objects.get().config), str(list(Event.objects.values())), caplog.text]
+    told += [str(job.spec), str(Submission.objects.get().config), str(list(LoggedEvent.objects.values())), caplog.text]
     assert not [text for text in told if SECRET in text]
     assert yaml.safe_load(told[1])["secrets"] == "******"
     assert "<% $secrets.token %>" in told[1]
@@ -425,7 +425,7 @@ def test_tags_are_put_on_found_and_taken_off(alice, bob):
     send(alice, config("other"))
     where = f"{V2}/jobs/alice~train/tag"
     assert [alice.put(where, {"value": "odd"}, format="json").status_code for _ in range(2)] == [200, 200]
-    assert [event.payload for event in Event.objects.filter(kind="JobTagged")] == [{"tag": "odd", "is_on": True}]
+    assert [event.payload for event in LoggedEvent.objects.filter(kind="JobTagged")] == [{"tag": "odd", "is_on": True}]
     assert alice.get(f"{V2}/jobs/alice~train").json()["tags"] == ["odd"]
     assert names(alice.get(f"{V2}/jobs?tagsContain=odd,even")) == ["train"]
     assert names(alice.get(f"{V2}/jobs?tagsNotContain=odd")) == ["other"]
@@ -478,7 +478,7 @@ def test_a_password_gives_a_token_that_ends(password, address, form):
     assert (token.name, token.expires_at - token.created_at) == ("OpenPAI", timedelta(seconds=4000))
     client = APIClient(HTTP_AUTHORIZATION=f"Bearer {told['token']}")
     assert client.get(f"{V2}/tokens/check").json()["username"] == "alice"
-    assert Event.objects.filter(kind="SignedIn").exists()
+    assert LoggedEvent.objects.filter(kind="SignedIn").exists()
     assert client.delete(f"{V2}/authn/basic/logout").status_code == 200
     assert refused(client.get(f"{V2}/jobs")) == (401, "UnauthorizedUserError")
 

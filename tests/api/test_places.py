@@ -3,7 +3,7 @@
 import pytest
 
 from hekla.apps.clusters import services as clusters
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs.models import Pod
 from hekla.lib import clock
@@ -83,7 +83,7 @@ def test_a_queue_leaves_its_parent_and_the_history_says_so(root):
     assert root.post(QUEUES, {"name": "whole", "cluster": "sim"}, format="json").status_code == 201
     assert root.patch(f"{QUEUES}/default", {"parent": "whole"}, format="json").json()["parent"] == "whole"
     assert root.patch(f"{QUEUES}/default", {"parent": None}, format="json").json()["parent"] is None
-    told = [event.payload["changes"] for event in Event.objects.filter(kind="QueueChanged").order_by("id")]
+    told = [event.payload["changes"] for event in LoggedEvent.objects.filter(kind="QueueChanged").order_by("id")]
     assert told == [{"parent": {"old": "", "new": "whole"}}, {"parent": {"old": "whole", "new": ""}}]
 
 
@@ -161,7 +161,7 @@ def test_an_admin_sets_for_how_long_deleted_jobs_are_kept(world, alice, charlie)
     assert alice.get(KEPT).json() == {"log_days": 30, "history_days": 365}
     assert root.patch(KEPT, {"log_days": 7}, format="json").json() == {"log_days": 7, "history_days": 365}
     assert root.patch(KEPT, {"log_days": 7}, format="json").status_code == 200
-    told = [event.payload["changes"] for event in Event.objects.filter(kind="TenantChanged")]
+    told = [event.payload["changes"] for event in LoggedEvent.objects.filter(kind="TenantChanged")]
     assert told == [{"log_days": {"old": 30, "new": 7}}]
     assert alice.patch(KEPT, {"log_days": 1}, format="json").status_code == 403
     assert charlie.get(KEPT).status_code == 404

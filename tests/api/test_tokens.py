@@ -8,7 +8,7 @@ from rest_framework.test import APIClient
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import ApiToken
 from hekla.apps.accounts.scopes import Scope
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.tenancy import services as tenancy
 from hekla.lib import clock
@@ -77,7 +77,7 @@ def test_without_a_wish_a_token_reads_and_does_jobs(root):
     assert root.post(TOKENS, {"name": "ci"}, format="json").status_code == 201
     told = root.get(TOKENS).json()[0]
     assert (told["name"], told["scopes"], told["last_used_at"]) == ("ci", ["read", "jobs"], None)
-    assert Event.objects.filter(kind="TokenCreated").last().payload["scopes"] == ["read", "jobs"]
+    assert LoggedEvent.objects.filter(kind="TokenCreated").last().payload["scopes"] == ["read", "jobs"]
 
 
 @pytest.mark.parametrize("scopes", [[], ["everything"], "jobs"])

@@ -12,7 +12,7 @@ from tests.apps.conftest import People
 
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.impersonation import selectors, services
 from hekla.apps.impersonation.models import Acting
 from hekla.apps.jobs.models import Job
@@ -38,7 +38,7 @@ def submit(client: Client):
 
 
 def told() -> list[tuple[str, str, str]]:
-    return list(Event.objects.order_by("id").values_list("kind", "actor_name", "acting_name"))
+    return list(LoggedEvent.objects.order_by("id").values_list("kind", "actor_name", "acting_name"))
 
 
 def over(acting: Acting) -> None:
@@ -88,7 +88,7 @@ def test_what_is_done_names_both(people: People, client: Client) -> None:
     page = client.get(reverse("audit"), {"kind": "JobSubmitted"}).content.decode()
     assert "ada for alice" in page
     for name in ("ada", "alice"):
-        found = audit.acts(people.ada, audit.asked_by({"person": name, "kind": "JobSubmitted"}))
+        found = audit.acts(people.ada, audit.parse_query({"person": name, "kind": "JobSubmitted"}))
         assert [act.event.who for act in found] == ["ada for alice"]
     (read,) = client.get(reverse("api:v1:audit"), {"kind": "JobSubmitted"}).json()
     assert (read["person"], read["acting_by"]) == ("alice", "ada")
@@ -106,7 +106,7 @@ def test_the_log_tells_of_the_end_though_nobody_comes_back(people: People, clien
     acting = Acting.objects.get()
     assert services.end_overdue(now=clock.now()) == 0
     assert services.end_overdue(now=acting.until + timedelta(minutes=5)) == 1
-    assert Event.objects.order_by("id").last().at == acting.until
+    assert LoggedEvent.objects.order_by("id").last().at == acting.until
     assert told()[-1] == ("ImpersonationEnded", "ada", "")
 
 

@@ -28,7 +28,7 @@ def deeds(people):
 
 
 def told(user, **asked):
-    return [(act.event.actor_name, act.event.kind) for act in audit.acts(user, audit.asked_by(asked))]
+    return [(act.event.actor_name, act.event.kind) for act in audit.acts(user, audit.parse_query(asked))]
 
 
 ALICES = [("alice", "TenantChanged"), ("alice", "JobSubmitted")]
@@ -91,7 +91,7 @@ def test_words_of_ours_are_said_in_the_language_of_the_page_and_what_people_wrot
         ("zh-hans", ["role: 查看者, username: charlie", "new: 成员, old: 查看者, username: charlie"]),
     ):
         with translation.override(language):
-            found = audit.acts(people.alice, audit.asked_by({"person": "alice"}))
+            found = audit.acts(people.alice, audit.parse_query({"person": "alice"}))
             assert [act.facts for act in reversed(found)][-2:] == facts
     read = as_(people.alice).get(reverse("api:v1:audit"), {"kind": "MemberAdded"}).json()
     assert read[0]["facts"]["role"] == "viewer", "programs read what was written"

@@ -11,8 +11,8 @@ from tests.apps.conftest import People
 
 from hekla.apps.accounts.models import User
 from hekla.apps.batches import selectors, services
-from hekla.apps.batches.models import Batch, Member
-from hekla.apps.event_log.models import Event
+from hekla.apps.batches.models import Batch, BatchJob
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs.models import Job
@@ -47,7 +47,7 @@ def names() -> list[str]:
 
 
 def kinds(batch: Batch) -> list[str]:
-    found = Event.objects.filter(subject=f"batch:{batch.uid}").order_by("id")
+    found = LoggedEvent.objects.filter(subject=f"batch:{batch.uid}").order_by("id")
     return list(found.values_list("kind", flat=True))
 
 
@@ -59,14 +59,14 @@ def test_a_sweep_is_submitted_in_order_with_its_parameters(people: People) -> No
         (1, "3", ["train", "3"]), (2, "20", ["train", "20"]), (3, "100", ["train", "100"]),
     ]  # fmt: skip
     assert {m.job.owner for m in members} == {people.alice}
-    assert Event.objects.filter(kind="JobSubmitted").count() == 3
+    assert LoggedEvent.objects.filter(kind="JobSubmitted").count() == 3
     assert kinds(batch) == ["BatchSubmitted"]
 
 
 def test_a_thousand_jobs_are_one_submission(people: People, django_assert_max_num_queries: Any) -> None:
     with django_assert_max_num_queries(60):
         batch = submit(people, parameters={"lr": list(range(1000))})
-    assert Member.objects.filter(batch=batch).count() == Job.objects.count() == 1000
+    assert BatchJob.objects.filter(batch=batch).count() == Job.objects.count() == 1000
 
 
 # All or nothing.
@@ -92,10 +92,10 @@ def _batch_taken(people: People) -> str:
 @pytest.mark.parametrize("arrange", [_name_taken, _queue_closed, _batch_taken])
 def test_what_stands_in_its_way_is_named_and_nothing_is_left(people: People, arrange: Callable[[People], str]) -> None:
     sentence = arrange(people)
-    before = (Job.objects.count(), Batch.objects.count(), Event.objects.count())
+    before = (Job.objects.count(), Batch.objects.count(), LoggedEvent.objects.count())
     with pytest.raises(Refused, match=sentence):
         submit(people)
-    assert (Job.objects.count(), Batch.objects.count(), Event.objects.count()) == before
+    assert (Job.objects.count(), Batch.objects.count(), LoggedEvent.objects.count()) == before
 
 
 def test_one_wrong_job_of_many_keeps_all_out_and_is_named(people: People) -> None:

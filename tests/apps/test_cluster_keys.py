@@ -19,9 +19,9 @@ from tests.apps.conftest import People
 from tests.kubernetes.control_plane import ControlPlane
 
 from hekla.apps.accounts.models import User
-from hekla.apps.clusters import sealed, selectors, services
-from hekla.apps.clusters.models import Cluster, ClusterHealth, ClusterKey
-from hekla.apps.event_log.models import Event
+from hekla.apps.clusters import encryption, selectors, services
+from hekla.apps.clusters.models import Cluster, ClusterHealth, StoredClusterKey
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs.models import Pod
@@ -89,9 +89,9 @@ def test_a_pasted_kubeconfig_reaches_the_cluster_and_is_told_nowhere(
     assert send(admin, **typed).status_code == 302
     cluster = Cluster.objects.get(name="far")
     assert backend_of(cluster).nodes()
-    key = ClusterKey.objects.get()
+    key = StoredClusterKey.objects.get()
     assert (key.server, key.holder, key.given_by) == (small_cluster.url, "test", people.ada)
-    assert token in sealed.opened(key.sealed)
+    assert token in encryption.decrypt_key(key.sealed)
     health.look(cluster)
     pages = [reverse(name, args=["far"]) for name in ("clusters:detail", "clusters:edit")]
     pages += [reverse(name) for name in ("clusters:list", "audit", "api:v1:clusters", "api:v1:audit")]
@@ -101,7 +101,7 @@ def test_a_pasted_kubeconfig_reaches_the_cluster_and_is_told_nowhere(
     assert "Cluster given a key" in admin.get(reverse("audit"), {"kind": "ClusterKeyAdded"}).content.decode()
     for text in (*shown, all_that_is_kept(), caplog.text):
         assert token not in text
-    told = Event.objects.get(kind="ClusterKeyAdded")
+    told = LoggedEvent.objects.get(kind="ClusterKeyAdded")
     assert (told.actor_name, told.payload["server"]) == ("ada", small_cluster.url)
 
 
@@ -178,11 +178,11 @@ def test_who_only_tries_saves_nothing_and_need_not_give_the_key_again(
 
 def test_a_key_that_is_carried_on_is_of_use_to_its_person_only_and_not_for_long() -> None:
     now = clock.now()
-    text = sealed.carried(SECRET, by=1, now=now)
+    text = encryption.encrypt_for_form(SECRET, by=1, now=now)
     assert SECRET not in text
-    assert sealed.taken_up(text, by=1, now=now + timedelta(minutes=59)) == SECRET
-    assert sealed.taken_up(text, by=2, now=now) is None
-    assert sealed.taken_up(text, by=1, now=now + timedelta(minutes=61)) is None
+    assert encryption.decrypt_from_form(text, by=1, now=now + timedelta(minutes=59)) == SECRET
+    assert encryption.decrypt_from_form(text, by=2, now=now) is None
+    assert encryption.decrypt_from_form(text, by=1, now=now + timedelta(minutes=61)) is None
 
 
 def test_a_cluster_that_does_not_answer_now_is_saved_when_that_is_asked_for_once_more(
@@ -234,11 +234,11 @@ def test_a_key_that_is_replaced_or_removed_holds_at_once(
     assert after is not before
     assert after.nodes()
     assert backend_of(far) is after, "it stays open"
-    assert ClusterKey.objects.count() == 1
+    assert StoredClusterKey.objects.count() == 1
     assert admin.post(reverse("clusters:remove_key", args=["far"])).status_code == 302
     assert selectors.backend_facts(far)["key"] is None
     kinds = ["ClusterKeyAdded", "ClusterKeyAdded", "ClusterKeyRemoved"]
-    assert [event.kind for event in Event.objects.filter(kind__startswith="ClusterKey").order_by("pk")] == kinds
+    assert [event.kind for event in LoggedEvent.objects.filter(kind__startswith="ClusterKey").order_by("pk")] == kinds
 
 
 def test_a_cluster_that_is_changed_otherwise_keeps_its_key(admin: Client, far: Cluster) -> None:
@@ -249,7 +249,7 @@ def test_a_cluster_that_is_changed_otherwise_keeps_its_key(admin: Client, far: C
     assert send(admin, to=edit, way="", config=far.config, is_paused="on").status_code == 302
     far.refresh_from_db()
     assert far.is_paused
-    assert SECRET in sealed.opened(ClusterKey.objects.get().sealed)
+    assert SECRET in encryption.decrypt_key(StoredClusterKey.objects.get().sealed)
 
 
 def test_pods_are_not_looked_for_in_another_namespace_while_they_are_at_work(
@@ -283,7 +283,7 @@ def test_another_way_takes_the_key_away(admin: Client, far: Cluster, small_clust
     (tmp_path / "kubeconfigs" / "mine").write_text(kubeconfig(small_cluster))
     config = {**far.config, "kubeconfig": "mine"}
     assert send(admin, to=reverse("clusters:edit", args=["far"]), way="file", config=config).status_code == 302
-    assert not ClusterKey.objects.exists()
+    assert not StoredClusterKey.objects.exists()
     far.refresh_from_db()
     assert backend_of(far).nodes()
 
@@ -308,7 +308,7 @@ def test_a_change_of_health_is_one_event_and_what_was_asked_before_it_is_dropped
     services.observe_health(far, well, asked_at=clock.now(), now=clock.now())
     after = ClusterHealth.objects.get()
     assert (after.is_reachable, after.since > first.since) == (True, True)
-    told = Event.objects.filter(kind="ClusterHealthChanged").order_by("pk")
+    told = LoggedEvent.objects.filter(kind="ClusterHealthChanged").order_by("pk")
     assert [event.payload["reachable"] for event in told] == [False, True]
 
 
@@ -321,7 +321,7 @@ def test_programs_are_told_how_a_cluster_is(admin: Client, far: Cluster) -> None
 
 def test_only_who_may_manage_clusters_removes_a_key(people: People, as_: As, far: Cluster) -> None:
     assert as_(people.alice).post(reverse("clusters:remove_key", args=["far"])).status_code == 403
-    assert ClusterKey.objects.exists()
+    assert StoredClusterKey.objects.exists()
 
 
 def test_an_open_page_is_told_of_a_change_of_health_where_its_reader_may_manage_clusters(
@@ -329,7 +329,7 @@ def test_an_open_page_is_told_of_a_change_of_health_where_its_reader_may_manage_
 ) -> None:
     (cluster,), (all_of_them,) = registry.find("cluster"), registry.find("clusters")
     health.look(far)
-    told = set(Event.objects.get(kind="ClusterHealthChanged").topics)
+    told = set(LoggedEvent.objects.get(kind="ClusterHealthChanged").topics)
     for view, params in ((cluster, {"name": "far"}), (all_of_them, {})):
         assert told & view.topics(people.ada, params)
         assert "Out of reach" in view.render(people.ada, params)

@@ -17,10 +17,10 @@ from hekla.apps.clusters import selectors as cluster_questions
 from hekla.apps.clusters import services as clusters
 from hekla.apps.demonstrations import services
 from hekla.apps.demonstrations.catalogue import DEMONSTRATIONS, PAUSE_SECONDS, Demonstration
-from hekla.apps.demonstrations.models import Run
+from hekla.apps.demonstrations.models import DemoRun
 from hekla.apps.demonstrations.stages import ELASTIC, GANGS, POLICY, STAGES, Stage
 from hekla.apps.event_log import selectors as event_log
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs.models import Job, Pod
@@ -127,7 +127,7 @@ def test_the_log_tells_of_the_start_and_of_all_that_was_made_for_it(people: Peop
 
 def test_a_viewer_is_refused_in_words(staged: People, as_: As) -> None:
     assert "but not submit to it" in refusal(as_(staged.bob), "gangs")
-    assert not Run.objects.exists()
+    assert not DemoRun.objects.exists()
 
 
 def test_who_has_no_tenant_is_refused_in_words(staged: People, as_: As) -> None:
@@ -136,15 +136,15 @@ def test_who_has_no_tenant_is_refused_in_words(staged: People, as_: As) -> None:
 
 def test_without_a_simulated_cluster_it_says_who_makes_one(people: People, as_: As) -> None:
     assert "demo-gangs is not there yet" in refusal(as_(people.alice), "gangs")
-    assert not Run.objects.exists()
+    assert not DemoRun.objects.exists()
 
 
 def test_whoever_manages_clusters_makes_it_by_starting(people: People, as_: As) -> None:
     otto = accounts.create_user(username="o", password=None, platform_role="operator", actor=PLATFORM, now=clock.now())
     tenancy.add_member(people.lab, otto, "member", actor=PLATFORM, now=clock.now())
     start(as_(otto), "gangs")
-    assert Run.objects.get().cluster.is_simulated
-    assert Event.objects.get(kind="ClusterCreated", payload__name="demo-gangs").actor_id == otto.pk
+    assert DemoRun.objects.get().cluster.is_simulated
+    assert LoggedEvent.objects.get(kind="ClusterCreated", payload__name="demo-gangs").actor_id == otto.pk
 
 
 def _queue_elsewhere(people: People) -> str:
@@ -176,7 +176,7 @@ def test_what_stands_in_its_way_is_named_and_nothing_is_left(people: People, arr
     before = Queue.objects.count()
     with pytest.raises(Refused, match=sentence):
         services.start("gangs", tenant=people.lab, user=ada, now=clock.now())
-    assert (Run.objects.count(), Job.objects.count(), Queue.objects.count()) == (0, 0, before)
+    assert (DemoRun.objects.count(), Job.objects.count(), Queue.objects.count()) == (0, 0, before)
 
 
 # One at a time.
@@ -185,7 +185,7 @@ def test_what_stands_in_its_way_is_named_and_nothing_is_left(people: People, arr
 def test_to_press_twice_is_to_start_once(staged: People, as_: As) -> None:
     for _ in range(2):
         assert start(as_(staged.alice), "gangs")["Location"] == reverse("demonstrations:detail", args=["gangs"])
-    assert (Run.objects.count(), Job.objects.count()) == (1, 2)
+    assert (DemoRun.objects.count(), Job.objects.count()) == (1, 2)
 
 
 def test_one_at_a_time_plays_on_a_stage(staged: People, as_: As) -> None:
@@ -193,7 +193,7 @@ def test_one_at_a_time_plays_on_a_stage(staged: People, as_: As) -> None:
     assert "“Two elastic jobs at once” plays" in refusal(as_(staged.alice), "elastic-same-queue")
     assert "“Two elastic jobs at once” plays" in refusal(as_(staged.charlie), "elastic-at-once")
     start(as_(staged.charlie), "gangs")
-    assert Run.objects.count() == 2
+    assert DemoRun.objects.count() == 2
 
 
 def test_a_run_exists_for_its_tenant_only(staged: People, as_: As) -> None:
@@ -214,14 +214,14 @@ def test_a_run_whose_jobs_were_stopped_ends_and_says_that_it_went_otherwise(stag
     services.advance_all(now=clock.now())
     run.refresh_from_db()
     assert run.ended_at is not None
-    assert Event.objects.filter(kind="DemonstrationEnded", subject=f"demonstration:{run.pk}").exists()
+    assert LoggedEvent.objects.filter(kind="DemonstrationEnded", subject=f"demonstration:{run.pk}").exists()
     page = as_(staged.alice).get(reverse("demonstrations:detail", args=["elastic-same-queue"])).content.decode()
     assert "It went otherwise this time" in page
     start(as_(staged.alice), "elastic-same-queue")
     assert Job.objects.filter(name="elastic-same-queue-first-2").exists()
 
 
-def let_run(run: Run, count: int, *, since: datetime) -> None:
+def let_run(run: DemoRun, count: int, *, since: datetime) -> None:
     """The first job of a run has its pods, and so many of them run."""
     for index in range(10):
         facts = {"phase": "running", "started_at": since} if index < count else {"phase": "bound"}
@@ -256,7 +256,7 @@ def test_a_queue_that_was_closed_meanwhile_stops_neither_this_run_from_ending_no
     services.advance_all(now=now)
     Job.objects.update(phase="completed")
     services.advance_all(now=now)
-    ended = Run.objects.filter(pk__in=[run.pk, other.pk]).exclude(ended_at=None)
+    ended = DemoRun.objects.filter(pk__in=[run.pk, other.pk]).exclude(ended_at=None)
     assert ended.count() == 2
     assert run.jobs.count() == 1
 

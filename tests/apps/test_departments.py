@@ -7,7 +7,7 @@ from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import BY_TENANT_ROLE, Permission
 from hekla.apps.clusters.models import Cluster
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.queues import selectors as queues
@@ -15,7 +15,7 @@ from hekla.apps.queues import services as queue_services
 from hekla.apps.tenancy import departments, selectors
 from hekla.apps.tenancy import services as tenancy
 from hekla.apps.tenancy.models import Department, Tenant
-from hekla.apps.tenancy.selectors import Standing
+from hekla.apps.tenancy.selectors import RoleSnapshot
 from hekla.domain.errors import Invalid, Refused
 from hekla.lib import clock
 
@@ -78,13 +78,15 @@ def test_a_head_works_for_the_tenant_that_they_are_a_member_of(people, head):
 def test_a_standing_is_all_roles_where_anything_may_be_done(people, head):
     tenancy.add_member(people.other, head, "member", actor=PLATFORM, now=clock.now())
     found = selectors.standings([head.pk, people.ada.pk, people.alice.pk])
-    assert found[head.pk] == Standing("", frozenset({(people.lab.pk, "department admin"), (people.other.pk, "member")}))
+    assert found[head.pk] == RoleSnapshot(
+        "", frozenset({(people.lab.pk, "department admin"), (people.other.pk, "member")})
+    )
     assert found[people.ada.pk].platform_role == "admin"
     assert found[people.alice.pk].roles == {(people.lab.pk, "admin")}
     Tenant.objects.update(is_active=False)
     User.objects.filter(pk=people.alice.pk).update(is_active=False)
     left = selectors.standings([head.pk, people.alice.pk])
-    assert left == {head.pk: Standing("", frozenset())}
+    assert left == {head.pk: RoleSnapshot("", frozenset())}
     assert selectors.standings([]) == {}
 
 
@@ -98,10 +100,10 @@ def test_a_tenant_belongs_to_one_department_at_most(people, head):
 
 def test_the_log_tells_who_came_and_went(people, head):
     change("science", heads=[people.bob], tenants=[])
-    told = Event.objects.filter(kind="DepartmentChanged").last().payload["changes"]
+    told = LoggedEvent.objects.filter(kind="DepartmentChanged").last().payload["changes"]
     assert told["heads"] == {"old": ["dora"], "new": ["bob"]}
     assert told["tenants"] == {"old": ["lab"], "new": []}
-    of_the_tenant = Event.objects.filter(kind="TenantChanged", tenant_id=people.lab.pk).last()
+    of_the_tenant = LoggedEvent.objects.filter(kind="TenantChanged", tenant_id=people.lab.pk).last()
     assert of_the_tenant.payload["changes"]["department"] == {"old": "science", "new": ""}
 
 

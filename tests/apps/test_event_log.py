@@ -6,7 +6,7 @@ import pytest
 from django.db import connection, connections, transaction
 
 from hekla.apps.event_log import selectors
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import PLATFORM, purge, record, unit_of_work
 from hekla.apps.event_log.signals import recorded
 from hekla.domain import events
@@ -61,7 +61,7 @@ def test_a_reader_beside_concurrent_writers_steps_over_nothing() -> None:
         writer.join()
     finished.set()
     reader.join()
-    everything = list(Event.objects.order_by("id").values_list("id", flat=True))
+    everything = list(LoggedEvent.objects.order_by("id").values_list("id", flat=True))
     assert len(everything) == WRITERS * ROUNDS * 2
     assert seen == everything
 
@@ -75,7 +75,7 @@ def test_a_transaction_that_fails_tells_nothing() -> None:
 
     with pytest.raises(ZeroDivisionError):
         fail()
-    assert not Event.objects.exists()
+    assert not LoggedEvent.objects.exists()
     with unit_of_work():
         tell("later")
     assert [event.payload["name"] for event in selectors.after(0, limit=10)] == ["later"]
@@ -98,7 +98,7 @@ def test_a_unit_inside_a_unit_is_one_transaction() -> None:
     finally:
         recorded.disconnect(hear)
     assert heard == [{"tenant:1", "tenant:2"}]
-    assert Event.objects.count() == 2
+    assert LoggedEvent.objects.count() == 2
 
 
 @pytest.mark.django_db
@@ -113,7 +113,7 @@ def test_what_fails_within_a_unit_of_work_is_not_told() -> None:
         with pytest.raises(RuntimeError):
             fail()
         tell("after")
-    assert [one.payload["name"] for one in Event.objects.order_by("id")] == ["before", "after"]
+    assert [one.payload["name"] for one in LoggedEvent.objects.order_by("id")] == ["before", "after"]
 
 
 @pytest.mark.django_db
@@ -126,7 +126,7 @@ def test_outside_a_unit_of_work_nothing_can_be_recorded() -> None:
 def test_every_stored_event_reads_back_as_its_type() -> None:
     with unit_of_work():
         tell("lab")
-    event = Event.objects.get()
+    event = LoggedEvent.objects.get()
     assert events.parse(event.kind, event.payload) == events.TenantCreated(name="lab")
 
 
@@ -163,5 +163,5 @@ def test_what_is_purged_is_not_lost_and_its_numbers_never_come_again() -> None:
         tell("next")
     assert [event.pk for event in selectors.after(0, limit=10)] == [last - 3, last + 1]
     assert selectors.lost() == 0
-    Event.objects.filter(pk=last + 1).delete()
+    LoggedEvent.objects.filter(pk=last + 1).delete()
     assert selectors.lost() == 1

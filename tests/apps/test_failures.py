@@ -99,18 +99,18 @@ def test_every_reason_of_the_backends_is_known() -> None:
     ],
 )
 def test_what_programs_say_at_the_end_is_known_by_sight(log: str, cause: str, advice: str) -> None:
-    seen = failures.seen_in(log)
+    seen = failures.explain_log(log)
     assert seen is not None
     assert cause in seen.cause
     assert advice in seen.advice
 
 
 def test_a_log_that_says_nothing_known_is_left_alone() -> None:
-    assert failures.seen_in("epoch 3 loss 0.2\nall is well\n") is None
+    assert failures.explain_log("epoch 3 loss 0.2\nall is well\n") is None
 
 
 def test_percent_signs_in_a_log_are_text() -> None:
-    seen = failures.seen_in("FileNotFoundError: [Errno 2] No such file or directory: '100%s%(x)s'")
+    seen = failures.explain_log("FileNotFoundError: [Errno 2] No such file or directory: '100%s%(x)s'")
     assert seen is not None
     assert "100%s%(x)s" in seen.cause
 

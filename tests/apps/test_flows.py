@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from tests.apps.conftest import People
 
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import PLATFORM
-from hekla.apps.flows import asking, selectors, services, wake
-from hekla.apps.flows.models import Flow, JobTemplate, Step
+from hekla.apps.flows import port_checks, selectors, services, wake
+from hekla.apps.flows.models import Flow, FlowStep, JobTemplate
 from hekla.apps.flows.services.advancing import TRY_AGAIN_SECONDS
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.queues import services as queues
@@ -53,7 +53,7 @@ def begun() -> list[str]:
 
 def kinds(thing: Flow | JobTemplate) -> list[str]:
     subject = f"{'flow' if isinstance(thing, Flow) else 'template'}:{thing.uid}"
-    return list(Event.objects.filter(subject=subject).order_by("id").values_list("kind", flat=True))
+    return list(LoggedEvent.objects.filter(subject=subject).order_by("id").values_list("kind", flat=True))
 
 
 def problems(people: People, *steps: dict[str, Any]) -> dict[str, str]:
@@ -152,7 +152,7 @@ def test_a_step_that_cannot_be_submitted_says_why_and_is_tried_again(people: Peo
     set_phase("a", "completed")
     look()
     look(1)
-    step = Step.objects.get(name="b")
+    step = FlowStep.objects.get(name="b")
     assert "Queue default is closed" in step.refusal
     queues.set_state(people.queue, "open", by=people.ada, actor=PLATFORM, now=clock.now())
     look(1)
@@ -244,7 +244,7 @@ def test_a_manifest_is_applied_whole_or_not_at_all(people: People) -> None:
     assert [kinds(template) for template in again.templates] == [["JobTemplateCreated"]] * 2
     changed = services.apply(templates=[job("t", priority=1)], flow=None, **asked).templates[0]
     assert changed.pk == applied.templates[0].pk
-    assert Event.objects.get(kind="JobTemplateChanged").payload == {"name": "t", "fields": ["priority"]}
+    assert LoggedEvent.objects.get(kind="JobTemplateChanged").payload == {"name": "t", "fields": ["priority"]}
 
 
 def test_a_template_can_be_renamed_where_the_name_is_free(people: People) -> None:
@@ -391,12 +391,12 @@ def server() -> Iterator[tuple[int, list[bytes]]]:
 def test_a_port_is_asked(server: tuple[int, list[bytes]], said: bytes, path: str, well: bool) -> None:
     port, says = server
     says.append(said)
-    assert asking.answers_at("127.0.0.1", Probe(port=port, path=path)) is well
+    assert port_checks.answers_at("127.0.0.1", Probe(port=port, path=path)) is well
 
 
 def test_a_port_that_keeps_silent_is_not_waited_for(server: tuple[int, list[bytes]], monkeypatch: Any) -> None:
-    monkeypatch.setattr(asking, "PATIENCE_SECONDS", 0.05)
-    assert not asking.answers_at("127.0.0.1", Probe(port=server[0], path="/"))
+    monkeypatch.setattr(port_checks, "PATIENCE_SECONDS", 0.05)
+    assert not port_checks.answers_at("127.0.0.1", Probe(port=server[0], path="/"))
 
 
 def test_a_probe_of_a_port_is_asked_at_the_address_of_the_first_pod(

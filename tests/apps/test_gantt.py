@@ -11,7 +11,7 @@ from django.urls import reverse
 from tests.apps.conftest import People
 
 from hekla.apps.accounts.models import User
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.job_history import gantt, waits
 from hekla.apps.jobs.models import Job, Pod
 from hekla.lib import clock
@@ -29,15 +29,15 @@ def at(seconds: float) -> datetime:
     return START + timedelta(seconds=seconds)
 
 
-def event(kind: str, seconds: float, **payload: Any) -> Event:
-    return Event(kind=kind, at=at(seconds), subject="", actor_name="", topics=[], payload=payload)
+def event(kind: str, seconds: float, **payload: Any) -> LoggedEvent:
+    return LoggedEvent(kind=kind, at=at(seconds), subject="", actor_name="", topics=[], payload=payload)
 
 
-def became(new: str, seconds: float) -> Event:
+def became(new: str, seconds: float) -> LoggedEvent:
     return event("JobPhaseChanged", seconds, new=new)
 
 
-def says(seconds: float, *reasons: dict[str, Any]) -> Event:
+def says(seconds: float, *reasons: dict[str, Any]) -> LoggedEvent:
     return event("JobUnschedulable", seconds, reasons=list(reasons))
 
 
@@ -97,7 +97,7 @@ def chart(job: Job, *, now: float, **params: str) -> dict[str, Any]:
     return gantt.chart(job, params, now=at(now))
 
 
-def bars(row: gantt.Row) -> list[tuple[float, float, str]]:
+def bars(row: gantt.GanttRow) -> list[tuple[float, float, str]]:
     return [(bar.start, bar.width, bar.kind) for bar in row.bars]
 
 
@@ -124,12 +124,12 @@ def test_a_row_shows_waiting_by_cause_starting_running_and_the_end_of_each_attem
     assert "The cluster has none free" in row.bars[0].words
 
 
-def keep(job: Job, told: Iterable[Event]) -> None:
+def keep(job: Job, told: Iterable[LoggedEvent]) -> None:
     """Into the log, behind all that stands there."""
     events = list(told)
-    for number, one in enumerate(events, start=10**6 + Event.objects.count()):
+    for number, one in enumerate(events, start=10**6 + LoggedEvent.objects.count()):
         one.pk, one.subject = number, f"job:{job.uid}"
-    Event.objects.bulk_create(events)
+    LoggedEvent.objects.bulk_create(events)
 
 
 def test_the_first_row_is_the_job_s_own(job: Job) -> None:

@@ -17,7 +17,7 @@ from tests.e2e.conftest import free_port
 from tests.support import openid_provider as there
 
 from hekla.apps.accounts.models import User
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.identities import claims, services
 from hekla.apps.identities.claims import Claims, ProviderFailed
 from hekla.apps.identities.models import Identity
@@ -106,7 +106,7 @@ def test_who_was_invited_joins_and_comes_again(people: People, acme: OpenIDProvi
     assert come(again, "dora", next="/queues/").headers["Location"] == "/queues/"
     assert who(again) == "dora"
     assert Identity.objects.count() == 1
-    assert Event.objects.last().payload["method"] == "acme"
+    assert LoggedEvent.objects.last().payload["method"] == "acme"
 
 
 def test_the_way_there_carries_state_nonce_and_a_challenge(people: People, acme: OpenIDProvider) -> None:

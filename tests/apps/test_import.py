@@ -12,7 +12,7 @@ from django.urls import reverse
 from tests.apps.conftest import People
 
 from hekla.apps.accounts.models import User
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.invitations import importing, letters, services, table
 from hekla.apps.invitations.models import Invitation, Letter
 from hekla.apps.quotas.models import Quota
@@ -91,13 +91,13 @@ def test_members_get_roles_accounts_join_and_others_are_invited(people):
     made = Invitation.objects.get()
     assert (made.username, made.display_name, made.role, made.email) == ("dora", "Dora", "viewer", "dora@example.org")
     kinds = ["MemberRoleChanged", "MemberAdded", "PersonInvited"]
-    assert list(Event.objects.filter(actor_name="alice").values_list("kind", flat=True)) == kinds
+    assert list(LoggedEvent.objects.filter(actor_name="alice").values_list("kind", flat=True)) == kinds
 
 
 def test_the_preview_says_what_the_import_does_and_changes_nothing(people):
-    events = Event.objects.count()
+    events = LoggedEvent.objects.count()
     before = done(people, FOUR, act=importing.preview)
-    assert (Event.objects.count(), Invitation.objects.count()) == (events, 0)
+    assert (LoggedEvent.objects.count(), Invitation.objects.count()) == (events, 0)
     assert not any(outcome.secret for outcome in before)
     assert told(before) == told(done(people, FOUR))
 

@@ -11,7 +11,7 @@ from tests.apps.conftest import People
 
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.services import actor_of
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.invitations import letters, selectors, services
 from hekla.apps.invitations.models import Invitation
 from hekla.apps.tenancy import selectors as tenancy
@@ -45,9 +45,9 @@ def test_whoever_has_the_link_makes_an_account_and_lands_on_home_as_a_member(peo
     assert answer.context["user"].username == "dora"
     assert answer.context["nav"]["tenant"] == people.lab
     assert role_of("dora") == "member"
-    told = list(Event.objects.order_by("id").values_list("kind", flat=True))[-5:]
+    told = list(LoggedEvent.objects.order_by("id").values_list("kind", flat=True))[-5:]
     assert told == ["PersonInvited", "UserCreated", "MemberAdded", "InvitationAccepted", "SignedIn"]
-    assert Event.objects.last().payload["method"] == "invitation"
+    assert LoggedEvent.objects.last().payload["method"] == "invitation"
     assert Client().post(reverse("accounts:sign_in"), DORA).status_code == 302
 
 

@@ -19,7 +19,7 @@ from tests.apps.conftest import People
 
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters.models import Cluster
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs import facts, selectors, services
 from hekla.apps.jobs.filters import order
@@ -269,7 +269,7 @@ def test_all_that_the_list_holds_is_acted_on_and_nothing_else(people: People, as
     answer = act(as_(people.alice), "AbortJob", all="yes", query="q=o&name=one")
     assert [outcome.job.name for outcome in answer.context["outcomes"]] == ["one"]
     assert sorted(Job.objects.filter(phase="aborted").values_list("name", flat=True)) == ["one"]
-    assert Event.objects.filter(kind="JobCommanded").count() == 1
+    assert LoggedEvent.objects.filter(kind="JobCommanded").count() == 1
 
 
 def test_more_than_are_taken_at_once_are_told(people: People, as_: As, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -341,7 +341,7 @@ def test_a_view_is_shared_by_an_admin_with_the_tenant_only(people: People, as_: 
     assert not as_(people.charlie).get(reverse(LIST)).context["views"]
     with pytest.raises(Forbidden):
         services.delete_view(view, user=people.bob, now=now)
-    assert Event.objects.filter(kind="JobViewSaved").count() == 2
+    assert LoggedEvent.objects.filter(kind="JobViewSaved").count() == 2
 
 
 def test_many_jobs_get_another_priority_at_once(people: People, as_: As, three: dict[str, Job]) -> None:

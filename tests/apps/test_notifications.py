@@ -180,7 +180,7 @@ def test_mail_comes_with_the_sentence_and_the_way_to_the_job(people: People, job
     assert (message["To"], message["Subject"]) == ("alice@lab.example", "[Hekla] train failed. No luck.")
     assert f"/jobs/{job.uid}/" in message.get_content()
     assert services.send_due(now=clock.now() + timedelta(days=1)) == 0
-    assert selectors.shown_to(people.alice).count() == 0  # not chosen for the page
+    assert selectors.visible_to(people.alice).count() == 0  # not chosen for the page
 
 
 def test_mail_that_is_not_taken_comes_later(people: People, job: Job, mailbox: Mailbox) -> None:
@@ -216,7 +216,7 @@ def test_mail_is_given_up_at_last(people: People, job: Job, mailbox: Mailbox) ->
     became(job, "failed")
     now, mailbox.refuses = clock.now(), True
     services.follow(now=now)
-    Delivery.objects.update(attempts=sending.MOST_ATTEMPTS[sending.Way.MAIL] - 1)
+    Delivery.objects.update(attempts=sending.MOST_ATTEMPTS[sending.Channel.MAIL] - 1)
     services.send_due(now=now)
     assert Delivery.objects.get().given_up_at == now
     assert services.send_due(now=now + timedelta(days=9)) == 0

@@ -8,7 +8,7 @@ from django.urls import reverse
 from tests.apps.conftest import People
 
 from hekla.apps.accounts.models import User
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.job_history import history
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job
@@ -26,14 +26,14 @@ def change(job: Job, priority: int, user: User, **more: int) -> Job:
 def test_it_is_on_the_row_in_the_settings_and_in_the_story(people: People) -> None:
     job = change(people.submit(), 7, people.alice)
     assert (job.priority, job.spec["priority"], job.revision) == (7, 7, 2)
-    (line,) = history.lines(list(Event.objects.filter(kind="JobChanged")))
+    (line,) = history.lines(list(LoggedEvent.objects.filter(kind="JobChanged")))
     assert (line.sentence, line.actor) == ("Changed: priority from 0 to 7.", "alice")
 
 
 def test_the_same_again_changes_nothing(people: People) -> None:
     job = change(people.submit(), 0, people.alice)
     assert job.revision == 1
-    assert not Event.objects.filter(kind="JobChanged").exists()
+    assert not LoggedEvent.objects.filter(kind="JobChanged").exists()
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from tests.apps.test_queue_pages import run
 
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters import services as clusters
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs.models import Pod
 from hekla.apps.queues import services as queues
@@ -66,14 +66,14 @@ def test_who_owns_less_must_give_back(people: People, borrower: Queue) -> None:
 
 def test_the_form_tells_it_and_saves_nothing(people: People, borrower: Queue, as_: As) -> None:
     address, ada = reverse("queues:preview", args=["other"]), as_(people.ada)
-    before = Event.objects.count()
+    before = LoggedEvent.objects.count()
     page = ada.post(address, form(deserved="cpu=3")).content.decode()
     assert "1 pod of job runs in queue other would be evicted" in page
     assert "<strong>3 CPU</strong>" in page
     assert "<strong>133%</strong>" in page
     assert "Nobody would lose a pod at once." in ada.post(address, form()).content.decode()
     borrower.refresh_from_db()
-    assert (borrower.deserved, Event.objects.count()) == ({"cpu": "4"}, before)
+    assert (borrower.deserved, LoggedEvent.objects.count()) == ({"cpu": "4"}, before)
 
 
 @pytest.mark.parametrize(

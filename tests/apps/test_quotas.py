@@ -11,7 +11,7 @@ from tests.apps.test_queue_pages import run
 
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters.models import Cluster, Node
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs import spending
@@ -186,7 +186,7 @@ def test_who_may_set_which(people: People, of: str, name: str, may: bool) -> Non
     wish = {"tenant": people.lab, "of": Quota.Of(of), "user": user, "bounds": {"jobs": 3}}
     if may:
         services.set_quota(**wish, by=by, actor=PLATFORM, now=clock.now())
-        assert Event.objects.get(kind="QuotaSet").payload["changes"]["jobs"]["new"] == 3
+        assert LoggedEvent.objects.get(kind="QuotaSet").payload["changes"]["jobs"]["new"] == 3
     else:
         with pytest.raises(Forbidden):
             services.set_quota(**wish, by=by, actor=PLATFORM, now=clock.now())

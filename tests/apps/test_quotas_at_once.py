@@ -74,8 +74,8 @@ def test_what_is_used_is_shown_where_most_of_it_is_used(people: People) -> None:
     ]
 
 
-def row(people: People) -> quota_usage.Row:
-    return quota_usage.seen_by(people.alice, people.lab, clock.now())[0]
+def row(people: People) -> quota_usage.QuotaRow:
+    return quota_usage.visible_rows(people.alice, people.lab, clock.now())[0]
 
 
 def test_the_page_sets_shows_and_refuses(people: People, as_: As) -> None:

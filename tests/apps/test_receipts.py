@@ -12,7 +12,7 @@ from tests.apps.conftest import People
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters import services as clusters
 from hekla.apps.clusters.models import NodeFacts
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import CONTROLLER, unit_of_work
 from hekla.apps.job_history import receipts
 from hekla.apps.jobs import services
@@ -140,7 +140,7 @@ def test_both_pages_and_programs_show_it(people: People, as_: As, giver: Job) ->
 def test_the_one_who_gains_is_woken(people: People, giver: Job) -> None:
     taker = people.submit("taker")
     make_room(giver, taker, placed(giver, 0, ran=60))
-    assert f"job:{taker.uid}" in Event.objects.get(kind="PodEvicted").topics
+    assert f"job:{taker.uid}" in LoggedEvent.objects.get(kind="PodEvicted").topics
 
 
 def test_many_evictions_cost_what_one_does(

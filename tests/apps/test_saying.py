@@ -11,7 +11,7 @@ from django.utils import translation
 from tests.apps.conftest import People
 
 from hekla.apps.accounts.models import User
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.job_history import messages
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job
@@ -79,7 +79,7 @@ def test_a_job_and_its_events_keep_the_facts_and_pages_tell_them(people: People,
         "All pods have stopped. You can resume the job.",
         [{"code": "can_be_resumed"}],
     )
-    event = Event.objects.filter(kind="JobPhaseChanged").latest("id")
+    event = LoggedEvent.objects.filter(kind="JobPhaseChanged").latest("id")
     assert event.payload["message_facts"] == [{"code": "can_be_resumed"}]
     client = as_(people.alice)
     address = reverse("jobs:detail", args=[job.uid])

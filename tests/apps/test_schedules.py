@@ -11,13 +11,13 @@ from django.urls import reverse
 from tests.apps.conftest import People
 
 from hekla.apps.accounts.models import User
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs.models import Job
 from hekla.apps.queues import services as queues
 from hekla.apps.schedules import selectors, services
-from hekla.apps.schedules.models import Run, Schedule
+from hekla.apps.schedules.models import Schedule, ScheduleRun
 from hekla.apps.tenancy import services as tenancy
 from hekla.domain.errors import Forbidden, Invalid, NotFound, Refused
 from hekla.domain.phases import JobPhase
@@ -123,7 +123,7 @@ def test_a_replacing_schedule_ends_the_earlier_run(people: People) -> None:
     first, second = Job.objects.order_by("id")
     assert first.phase in (JobPhase.TERMINATING, JobPhase.TERMINATED)
     assert second.phase == JobPhase.PENDING
-    commanded = Event.objects.get(kind="JobCommanded", subject=f"job:{first.uid}")
+    commanded = LoggedEvent.objects.get(kind="JobCommanded", subject=f"job:{first.uid}")
     assert (commanded.payload["action"], commanded.actor_id) == (LifecycleAction.TERMINATE_JOB, None)
 
 
@@ -192,7 +192,7 @@ def test_a_job_that_could_never_run_is_refused_when_the_schedule_is_made(people:
 
 def test_a_name_is_given_once_in_a_tenant(people: People) -> None:
     make(people)
-    with pytest.raises(services.NameTaken):
+    with pytest.raises(services.ScheduleNameConflict):
         make(people)
     services.create(spec=spec(), tenant=people.other, user=people.charlie, now=NOON)
 
@@ -231,7 +231,7 @@ def test_who_changes_it_is_whose_its_jobs_are(people: People) -> None:
     services.start_due(now=NOON + 30 * MINUTE)
     job = Job.objects.get()
     assert (job.owner, job.priority, job.name) == (people.bob, 3, name_at(NOON + 30 * MINUTE))
-    changed = Event.objects.get(kind="ScheduleChanged")
+    changed = LoggedEvent.objects.get(kind="ScheduleChanged")
     assert changed.payload["changes"]["cron"] == {"old": "0 * * * *", "new": "30 * * * *"}
     assert set(changed.payload["changes"]) == {"cron", "job"}
 
@@ -282,7 +282,7 @@ def test_of_finished_jobs_the_newest_are_kept(people: People) -> None:
     assert services.tidy(now=NOON + 8 * HOUR) == 0
     left = Job.objects.filter(deleted_at=None).order_by("id").values_list("phase", flat=True)
     assert list(left) == ["terminated", "completed", "aborted", "completed", "pending"]
-    assert Event.objects.filter(kind="JobDeleted").count() == 3
+    assert LoggedEvent.objects.filter(kind="JobDeleted").count() == 3
 
 
 def test_jobs_of_no_schedule_are_left_alone(people: People) -> None:
@@ -299,7 +299,7 @@ def test_of_very_many_runs_the_oldest_are_forgotten(people: People, monkeypatch:
     schedule = make(people)
     for hour in range(4):
         services.start_due(now=NOON + hour * HOUR)
-    assert Run.objects.filter(schedule=schedule).count() == 4  # they are not over
+    assert ScheduleRun.objects.filter(schedule=schedule).count() == 4  # they are not over
     Job.objects.update(phase="completed")
     services.start_due(now=NOON + 4 * HOUR)
     assert [run.due_at for run in selectors.runs(schedule)] == [NOON + 4 * HOUR, NOON + 3 * HOUR]
@@ -398,7 +398,7 @@ def test_the_buttons_do_what_they_say(people: People, as_: As) -> None:
     alice.post(reverse("schedules:suspend", args=[schedule.uid]), {"suspend": "no"})
     answer = alice.post(reverse("schedules:run", args=[schedule.uid]))
     assert "was submitted" in " ".join(map(str, get_messages(answer.wsgi_request)))
-    assert Run.objects.get().job.owner == people.alice
+    assert ScheduleRun.objects.get().job.owner == people.alice
     alice.post(reverse("schedules:delete", args=[schedule.uid]))
     assert not Schedule.objects.exists()
 

@@ -12,7 +12,7 @@ from tests.support.authenticator import code_at
 
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.signin import codes, selectors, services
 from hekla.apps.signin.models import RecoveryCode, SecondFactor, Tries
 from hekla.domain.errors import Forbidden, NotFound, Refused
@@ -63,7 +63,7 @@ def test_a_password_is_half_of_the_way(people: People, phone: Phone) -> None:
     answer = client.post(reverse("accounts:second_step"), {"code": phone.code(clock.now())})
     assert answer.headers["Location"] == "/queues/"
     assert signed_in(client)
-    assert Event.objects.last().payload["method"] == "password"
+    assert LoggedEvent.objects.last().payload["method"] == "password"
 
 
 def test_a_link_of_an_admin_does_not_go_round_it(people: People, phone: Phone, now: datetime) -> None:
@@ -117,7 +117,7 @@ def test_a_code_is_taken_once(people: People, phone: Phone, now: datetime) -> No
 def test_a_recovery_code_stands_in_once(people: People, phone: Phone, now: datetime) -> None:
     first, second = phone.recovery_codes[:2]
     services.prove(people.alice, first.upper().replace("-", " "), now=now)
-    assert Event.objects.last().payload == {"left": 9}
+    assert LoggedEvent.objects.last().payload == {"left": 9}
     with pytest.raises(Refused):
         services.prove(people.alice, first, now=now)
     fresh = services.renew_codes(people.alice, now=now)
@@ -175,10 +175,10 @@ def test_one_sets_it_up_with_a_picture(people: People) -> None:
     secret = shown.context["secret"]
     wrong = client.post(reverse("accounts:confirm_factor"), {"code": "000000"})
     assert "Wrong code" in str(wrong.context["form"].errors["code"])
-    assert not selectors.is_asked(people.alice)
+    assert not selectors.has_second_factor(people.alice)
     done = client.post(reverse("accounts:confirm_factor"), {"code": code_at(secret, clock.now())})
     assert len(re.findall(r"\b(?:[a-z2-7]{4}-){3}[a-z2-7]{4}\b", done.context["codes"])) == codes.RECOVERY_CODES
-    assert selectors.is_asked(people.alice)
+    assert selectors.has_second_factor(people.alice)
     again = client.get(page).content.decode()
     assert secret not in again
     assert "10 recovery codes left" in again
@@ -192,7 +192,7 @@ def test_an_unlocked_screen_is_not_enough(people: People, phone: Phone, as_, nam
     client = as_(people.alice)
     ask = client.get if name == "second_factor" else client.post
     assert ask(reverse(f"accounts:{name}")).headers["Location"].startswith(reverse("accounts:prove"))
-    assert selectors.is_asked(people.alice)
+    assert selectors.has_second_factor(people.alice)
 
 
 def test_one_proves_it_with_a_code_and_goes_on(people: People, phone: Phone, as_) -> None:
@@ -203,7 +203,7 @@ def test_one_proves_it_with_a_code_and_goes_on(people: People, phone: Phone, as_
     assert right.headers["Location"] == page
     assert client.get(page).status_code == 200
     assert client.post(reverse("accounts:remove_factor")).status_code == 302
-    assert not selectors.is_asked(people.alice)
+    assert not selectors.has_second_factor(people.alice)
 
 
 def test_or_with_the_password_where_there_is_no_code(people: People, as_) -> None:
@@ -225,7 +225,7 @@ def test_a_platform_admin_ends_what_was_lost(people: People, phone: Phone, now: 
     with pytest.raises(Forbidden):
         services.reset(people.alice, by=people.bob, now=now)
     services.reset(people.alice, by=people.ada, now=now)
-    assert (Event.objects.last().kind, Event.objects.last().actor_name) == ("SecondFactorRemoved", "ada")
+    assert (LoggedEvent.objects.last().kind, LoggedEvent.objects.last().actor_name) == ("SecondFactorRemoved", "ada")
     with pytest.raises(NotFound):
         services.reset(people.alice, by=people.ada, now=now)
 
@@ -234,7 +234,7 @@ def test_who_must_have_one_keeps_the_last(people: People, phone: Phone, now: dat
     settings.SECOND_FACTOR_FOR = "everybody"
     with pytest.raises(Refused, match="your only second factor"):
         services.remove(people.alice, now=now)
-    assert selectors.is_asked(people.alice)
+    assert selectors.has_second_factor(people.alice)
     services.reset(people.alice, by=people.ada, now=now)
     assert not RecoveryCode.objects.exists()
 

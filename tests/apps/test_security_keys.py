@@ -13,7 +13,7 @@ from tests.support.security_key import SoftwareKey
 
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.signin import selectors, services
 from hekla.apps.signin.models import RecoveryCode, SecondFactor, SecurityKey
 from hekla.apps.signin.relying_party import relying_party
@@ -80,7 +80,10 @@ def test_a_key_alone_is_a_second_factor(people: People) -> None:
     assert signed_in(client)
     told = add(client, key)
     assert len(told.context["codes"].split()) == 10
-    assert (Event.objects.last().kind, Event.objects.last().payload) == ("SecurityKeyAdded", {"name": "blue"})
+    assert (LoggedEvent.objects.last().kind, LoggedEvent.objects.last().payload) == (
+        "SecurityKeyAdded",
+        {"name": "blue"},
+    )
     client = come(people.alice)
     assert not signed_in(client)
     assert send(client, key.get(asked(client))).headers["Location"] == "/"
@@ -161,7 +164,7 @@ def test_a_key_proves_its_owner_alone(people: People, key: SoftwareKey) -> None:
 
 def test_nobody_adds_a_key_that_is_known(people: People, key: SoftwareKey) -> None:
     assert "already registered here" in problems(add(come(people.bob), key))
-    assert not selectors.is_asked(people.bob)
+    assert not selectors.has_second_factor(people.bob)
 
 
 @pytest.mark.parametrize("nonsense", ["", "{}", "[]", "null", "x", '{"id": 1}', "[" * 9_000, "\0", "é" * 20_000])
@@ -192,7 +195,7 @@ def test_beside_an_app_each_is_enough(people: People, key: SoftwareKey, now: dat
     assert set(RecoveryCode.objects.values_list("digest", flat=True)) == before
     services.prove(people.alice, code_at(secret, now), now=now)
     services.remove_key(people.alice, SecurityKey.objects.get().pk, now=now)
-    assert selectors.is_asked(people.alice)
+    assert selectors.has_second_factor(people.alice)
 
 
 def test_an_app_that_is_not_confirmed_proves_nothing(people: People, key: SoftwareKey, now: datetime) -> None:
@@ -216,8 +219,11 @@ def test_the_last_one_stays_where_there_must_be_one(people: People, key: Softwar
 
 def test_the_last_one_goes_with_its_codes_where_none_must_be(people: People, key: SoftwareKey, now: datetime) -> None:
     services.remove_key(people.alice, SecurityKey.objects.get().pk, now=now)
-    assert (Event.objects.last().kind, Event.objects.last().payload) == ("SecurityKeyRemoved", {"name": "blue"})
-    assert not selectors.is_asked(people.alice)
+    assert (LoggedEvent.objects.last().kind, LoggedEvent.objects.last().payload) == (
+        "SecurityKeyRemoved",
+        {"name": "blue"},
+    )
+    assert not selectors.has_second_factor(people.alice)
     assert not RecoveryCode.objects.exists()
 
 
@@ -268,7 +274,7 @@ def test_an_unlocked_screen_is_not_enough(people: People, key: SoftwareKey, as_:
 
 def test_a_platform_admin_ends_keys_that_were_lost(people: People, key: SoftwareKey, now: datetime) -> None:
     services.reset(people.alice, by=people.ada, now=now)
-    assert not selectors.is_asked(people.alice)
+    assert not selectors.has_second_factor(people.alice)
     assert not RecoveryCode.objects.exists()
 
 

@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.job_history import history
 from hekla.lib import clock
 
 
 def told(kind: str, **facts: Any) -> tuple[str, str]:
     """State and sentence of one event."""
-    (line,) = history.lines([Event(pk=1, at=clock.now(), kind=kind, payload=facts)])
+    (line,) = history.lines([LoggedEvent(pk=1, at=clock.now(), kind=kind, payload=facts)])
     return line.state, line.sentence
 
 

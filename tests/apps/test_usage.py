@@ -141,7 +141,7 @@ def test_a_long_course_is_thinned_to_what_a_picture_shows(people: People) -> Non
 
 def test_pictures_have_a_unit_a_line_for_what_was_asked_and_gpus_only_where_there_are_some(people: People) -> None:
     at = [NOW + timedelta(seconds=10 * n) for n in range(2)]
-    points = [selectors.Point("main-0", when, 0.5, 512 * MIB, None, None) for when in at]
+    points = [selectors.UsagePoint("main-0", when, 0.5, 512 * MIB, None, None) for when in at]
     asked = {"main-0": Resources.parse({"cpu": "2", "memory": "1Gi"})}
     cpu, memory = plots.pictures(points, asked)
     assert (cpu.title, memory.title) == ("CPU (cores)", "Memory (MiB)")
@@ -149,7 +149,7 @@ def test_pictures_have_a_unit_a_line_for_what_was_asked_and_gpus_only_where_ther
     assert memory.figure.data[1].y == (1024, 1024)
     assert memory.figure.layout.showlegend
     assert cpu.figure.data[0].x[0] == f"{NOW:%Y-%m-%dT%H:%M:%SZ}"
-    with_gpu = [selectors.Point("main-0", when, 0.5, MIB, 0.9, 2**31) for when in at]
+    with_gpu = [selectors.UsagePoint("main-0", when, 0.5, MIB, 0.9, 2**31) for when in at]
     assert [picture.title for picture in plots.pictures(with_gpu, asked)][2:] == ["GPUs at work", "GPU memory (GiB)"]
     assert plots.pictures([], asked) == []
     assert plots.pictures(points[:1], asked) == []

@@ -10,7 +10,7 @@ from django.urls import reverse
 from tests.apps.conftest import People
 
 from hekla.apps.accounts.models import User
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.login_sessions import selectors, services
 from hekla.apps.login_sessions.models import Visit
 from hekla.domain.errors import Forbidden, NotFound
@@ -50,7 +50,10 @@ def test_one_ends_one(people: People, three: list[Client]) -> None:
     theirs = next(v for v in seen(people.alice) if v.session_key == three[1].session.session_key)
     three[0].post(reverse("accounts:end_visit", args=[theirs.pk]))
     assert [is_in(client) for client in three] == [True, False, True]
-    assert (Event.objects.last().kind, Event.objects.last().payload["browsers"]) == ("OtherSessionsRevoked", 1)
+    assert (LoggedEvent.objects.last().kind, LoggedEvent.objects.last().payload["browsers"]) == (
+        "OtherSessionsRevoked",
+        1,
+    )
 
 
 def test_or_all_others(people: People, three: list[Client]) -> None:
@@ -69,7 +72,7 @@ def test_but_nobody_elses(people: People, three: list[Client]) -> None:
 def test_except_a_platform_admin(people: People, three: list[Client], as_: As) -> None:
     as_(people.ada).post(reverse("accounts:end_visits_of", args=[people.alice.pk]))
     assert [is_in(client) for client in three] == [False] * 3
-    assert Event.objects.last().actor_name == "ada"
+    assert LoggedEvent.objects.last().actor_name == "ada"
 
 
 def test_a_new_password_ends_the_others_and_not_this_one(people: People, three: list[Client]) -> None:

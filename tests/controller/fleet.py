@@ -18,7 +18,7 @@ from tests.kubernetes.control_plane import ControlPlane, RequestRefused
 from tests.kubernetes.proxy import Fate, Proxy
 from tests.support import auditor
 
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
 from hekla.backends.kubernetes.resource_paths import ATTACHED, resource_path
@@ -183,7 +183,7 @@ def audit(fleet: Fleet) -> None:
 
 def _audit_starts() -> None:
     """Each start is told once."""
-    begun = Event.objects.filter(kind="PodPhaseChanged", payload__new="running")
+    begun = LoggedEvent.objects.filter(kind="PodPhaseChanged", payload__new="running")
     refs = Counter((one.subject, *(one.payload[part] for part in ("task", "index", "attempt"))) for one in begun)
     assert set(refs.values()) <= {1}
 
@@ -191,7 +191,9 @@ def _audit_starts() -> None:
 def _audit_gangs(bound: set[str]) -> None:
     """A gang gets its places in one decision, and where nobody ended it before, all of its pods are bound."""
     for job in Job.objects.prefetch_related("pods"):
-        decided = Counter(Event.objects.filter(subject=f"job:{job.uid}", kind="PodBound").values_list("at", flat=True))
+        decided = Counter(
+            LoggedEvent.objects.filter(subject=f"job:{job.uid}", kind="PodBound").values_list("at", flat=True)
+        )
         assert set(decided.values()) <= {job.replicas}, f"{job}: {decided}"
         if job.phase == JobPhase.COMPLETED:
             missing = [str(pod) for pod in job.pods.all() if pod.phase == "succeeded" and key_of(pod).name not in bound]

@@ -11,7 +11,7 @@ from tests.controller.conftest import World
 from tests.controller.test_cluster_controller import phase, submit
 from tests.support.pods import start_pod
 
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.jobs import audit as rows
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
@@ -33,11 +33,11 @@ def ended(world: World) -> Job:
     return Job.objects.get(pk=job.pk)
 
 
-def _of_kind(kind: str) -> Event:
-    return Event.objects.filter(kind=kind).latest("pk")
+def _of_kind(kind: str) -> LoggedEvent:
+    return LoggedEvent.objects.filter(kind=kind).latest("pk")
 
 
-def _again(event: Event) -> None:
+def _again(event: LoggedEvent) -> None:
     event.pk += 1000
     event.save(force_insert=True)
 
@@ -46,7 +46,7 @@ TAMPERINGS: dict[str, tuple[Callable[[], object], str]] = {
     "a lost event": (lambda: _of_kind("PodPhaseChanged").delete(), "1 numbers stand for no event"),
     "a lost phase": (lambda: _of_kind("JobPhaseChanged").delete(), "phase of it is completed in the row, running by"),
     "a broken chain": (
-        lambda: Event.objects.filter(kind="PodPhaseChanged", payload__new="running").first().delete(),
+        lambda: LoggedEvent.objects.filter(kind="PodPhaseChanged", payload__new="running").first().delete(),
         "to succeeded; it was",
     ),
     "a phase without an event": (lambda: Job.objects.update(phase="failed"), "is failed in the row, completed by"),
@@ -55,8 +55,11 @@ TAMPERINGS: dict[str, tuple[Callable[[], object], str]] = {
     "a pod's node": (lambda: Pod.objects.update(node="moon"), "node of worker-0 (attempt 1) is moon in the row"),
     "a lost pod": (lambda: Pod.objects.filter(index=1).delete(), "tells of worker-1 (attempt 1), which has no row"),
     "a lost job": (lambda: Job.objects.all().delete(), "and there is no such row"),
-    "a lost story": (lambda: Event.objects.filter(subject__startswith="job:").delete(), "should hold 1 JobSubmitted"),
-    "a pod out of nowhere": (lambda: Event.objects.filter(kind="PodCreated").delete(), "which was never created"),
+    "a lost story": (
+        lambda: LoggedEvent.objects.filter(subject__startswith="job:").delete(),
+        "should hold 1 JobSubmitted",
+    ),
+    "a pod out of nowhere": (lambda: LoggedEvent.objects.filter(kind="PodCreated").delete(), "which was never created"),
     "a submission twice": (lambda: _again(_of_kind("JobSubmitted")), "should hold 1 JobSubmitted, and it holds 2"),
     "a pod made twice": (lambda: _again(_of_kind("PodCreated")), "creates worker-1 (attempt 1) once more"),
     "a pod bound twice": (lambda: _again(_of_kind("PodBound")), "binds worker-1 (attempt 1), which was succeeded"),

@@ -7,7 +7,7 @@ from tests.controller.conftest import World
 from tests.controller.test_cluster_controller import phase, submit
 from tests.support import auditor
 
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.decisions import JobDecision, Yield
@@ -48,11 +48,11 @@ def test_what_was_wished_meanwhile_waits_until_it_is_known(world: World, request
     job = submit(world, "ending", ["sleep", "100"], seconds=100)
     world.turn_until(lambda: phase(job) == "running")
     services.command(job, LifecycleAction.ABORT_JOB, user=world.alice, now=clock.now())
-    last = Event.objects.last()
+    last = LoggedEvent.objects.last()
     request.getfixturevalue("tells_nothing")
     controllers.reset()
     controllers.reconcile(world.cluster)
-    assert not Event.objects.filter(pk__gt=last.pk, subject=f"job:{job.uid}").exists()
+    assert not LoggedEvent.objects.filter(pk__gt=last.pk, subject=f"job:{job.uid}").exists()
     assert Pod.objects.get(job=job).phase == "running"
 
 

@@ -10,7 +10,7 @@ from django.conf import settings
 from tests.controller.conftest import World
 from tests.support import auditor
 
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.jobs import selectors, services
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.usage.models import Sample
@@ -56,7 +56,7 @@ def test_a_job_runs_to_its_end(world: World) -> None:
 def test_a_job_that_has_room_never_says_that_it_waits(world: World) -> None:
     job = submit(world, "one", ["true"])
     world.turn_until(lambda: phase(job) == "completed")
-    assert not Event.objects.filter(subject=f"job:{job.uid}", kind="JobUnschedulable").exists()
+    assert not LoggedEvent.objects.filter(subject=f"job:{job.uid}", kind="JobUnschedulable").exists()
 
 
 def test_two_gangs_of_four_never_mix_on_four_places(world: World) -> None:
@@ -131,8 +131,8 @@ def test_tasks_start_after_those_that_they_wait_for_and_are_known_before(world: 
     world.turn_until(lambda: phase(job) == "completed")
     ps, *workers = job.pods.order_by("task", "index")
     assert [pod.task for pod in (ps, *workers)] == ["ps", "worker", "worker"]
-    told = Event.objects.filter(subject=f"job:{job.uid}", payload__task="ps", payload__new="running").get().pk
-    made = Event.objects.filter(subject=f"job:{job.uid}", kind="PodCreated", payload__task="worker")
+    told = LoggedEvent.objects.filter(subject=f"job:{job.uid}", payload__task="ps", payload__new="running").get().pk
+    made = LoggedEvent.objects.filter(subject=f"job:{job.uid}", kind="PodCreated", payload__task="worker")
     assert [event.pk > told for event in made] == [True, True]
     order = order_of(job, ps, selectors.addresses(job, lambda slot: f"10.0.0.{slot}"))
     assert order.env["VC_WORKER_HOSTS"] == ",".join(pod.address for pod in workers)
@@ -179,7 +179,7 @@ def test_pods_get_keys_that_nobody_else_reads_and_that_no_page_or_event_shows(wo
     assert modes == {".ssh": 0o700} | dict.fromkeys(files, 0o600)
     (key,) = {(folder / "id_ed25519").read_text() for folder in folders}
     secret = key.splitlines()[3]
-    assert all(secret not in str(event.payload) for event in Event.objects.all())
+    assert all(secret not in str(event.payload) for event in LoggedEvent.objects.all())
     assert secret not in str(Job.objects.values().get()) + str(list(Pod.objects.values()))
     others = [path for path in Path(settings.HEKLA_HOME).rglob("*") if path.is_file() and path.name != "id_ed25519"]
     assert not [path for path in others if secret.encode() in path.read_bytes()]

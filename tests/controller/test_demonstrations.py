@@ -13,8 +13,8 @@ from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.demonstrations import services, stages
 from hekla.apps.demonstrations.catalogue import DEMONSTRATIONS, Demonstration
-from hekla.apps.demonstrations.models import Run
-from hekla.apps.event_log.models import Event
+from hekla.apps.demonstrations.models import DemoRun
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs.models import Pod
 from hekla.apps.queues.models import Queue
@@ -31,7 +31,7 @@ TWICE_AS_FAST = 2 * stages.SPEED
 class Play:
     """A run that is played to its end: what each job had at every look, and how long it took."""
 
-    run: Run
+    run: DemoRun
     looks: list[list[tuple[int, int]]] = field(default_factory=list)
     """For each look and job: pods that hold a place (and are not asked to leave), and pods that are done."""
 
@@ -122,7 +122,7 @@ def _made_room(played: Play) -> None:
     assert [(10, 0)] in played.looks, "the first ran whole before the second came"
     assert [(5, 0), (5, 0)] in played.looks
     first, second = (view.job for view in played.views)
-    told = Event.objects.filter(subject=f"job:{first.uid}", kind="PodEvicted")
+    told = LoggedEvent.objects.filter(subject=f"job:{first.uid}", kind="PodEvicted")
     assert {event.payload["for_name"] for event in told} == {second.name}
 
 

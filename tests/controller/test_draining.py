@@ -4,7 +4,7 @@ import pytest
 from tests.controller.conftest import World
 from tests.controller.test_cluster_controller import phase, submit
 
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.job_history import labels
 from hekla.apps.jobs.models import Job
@@ -30,5 +30,5 @@ def test_what_runs_ends_and_what_waits_stays_out_until_it_is_open_again(world: W
     assert labels.reason(Job.objects.get(pk=waits.pk).waiting[0]).startswith("The queue is draining")
     queues.set_state(world.queue, "open", by=world.alice, actor=PLATFORM, now=clock.now())
     world.turn_until(lambda: phase(waits) == "completed")
-    told = Event.objects.filter(subject=f"queue:{world.queue.pk}").order_by("id").values_list("kind", flat=True)
+    told = LoggedEvent.objects.filter(subject=f"queue:{world.queue.pk}").order_by("id").values_list("kind", flat=True)
     assert list(told)[-2:] == ["QueueDrained", "QueueOpened"]

@@ -46,7 +46,7 @@ def test_who_waits_for_their_share_is_named_and_a_minimum_is_never_cut_into(gpus
     assert [(one.queue, one.share, one.pods) for one in found.claimants] == [("queue2", 0.0, 2)]
     theirs = tenancy.create(slug="theirs", name="Theirs", actor=PLATFORM, now=clock.now())
     Queue.objects.get(name="queue2").tenants.add(theirs)
-    (hidden,) = reclaim_risk.seen_by(world.alice, first, now=clock.now()).claimants
+    (hidden,) = reclaim_risk.visible_risk(world.alice, first, now=clock.now()).claimants
     assert (hidden.queue, hidden.pods) == ("", 2)
 
 

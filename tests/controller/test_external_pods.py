@@ -12,9 +12,9 @@ from tests.kubernetes.control_plane import ControlPlane, RequestRefused
 from tests.kubernetes.plugin import give_inside
 
 from hekla.apps.clusters import services as clusters
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import PLATFORM
-from hekla.apps.external_pods.models import AdoptedPod
+from hekla.apps.external_pods.models import ExternalPodRow
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.queues import services as queues
@@ -274,7 +274,7 @@ def test_a_controller_that_begins_anew_finds_all_again_and_nothing_twice(shared,
     backend_of(shared.cluster).close()
     delete(small_cluster, others, "long")
     shared.turn_until(lambda: stands("long") == JobPhase.TERMINATED)
-    assert (Job.objects.count(), Pod.objects.count(), AdoptedPod.objects.count()) == (2, 2, 2)
+    assert (Job.objects.count(), Pod.objects.count(), ExternalPodRow.objects.count()) == (2, 2, 2)
     assert audit.findings() == []
 
 
@@ -472,9 +472,9 @@ def test_a_budget_keeps_a_pod_of_others_until_it_allows_more(shared, small_clust
     pair(shared, small_cluster, others)
     kept = budget(small_cluster, others, {"app": "pair"}, 2)
     urgent(shared)
-    shared.turn_until(lambda: Event.objects.filter(kind="PodEvictionBlocked").exists())
-    assert not Event.objects.filter(kind="PodEvicted").exists(), "nobody is told of what does not happen"
-    assert "budget" in Event.objects.filter(kind="PodEvictionBlocked").earliest("id").payload["message"]
+    shared.turn_until(lambda: LoggedEvent.objects.filter(kind="PodEvictionBlocked").exists())
+    assert not LoggedEvent.objects.filter(kind="PodEvicted").exists(), "nobody is told of what does not happen"
+    assert "budget" in LoggedEvent.objects.filter(kind="PodEvictionBlocked").earliest("id").payload["message"]
     assert len(small_cluster.request("GET", f"/api/v1/namespaces/{others}/pods")["items"]) == 2
     assert not Pod.objects.filter(job__name="pair", phase=PodPhase.FAILED).exists()
     small_cluster.request("DELETE", kept)
@@ -493,8 +493,8 @@ def test_a_budget_keeps_a_pod_of_ours_too_but_not_from_a_person(
     shared.turn_until(lambda: Pod.objects.filter(phase=PodPhase.RUNNING).count() == 2)
     budget(small_cluster, given_namespace, {"hekla.dev/job": job.uid.hex}, 2)
     urgent(shared)
-    shared.turn_until(lambda: Event.objects.filter(kind="PodEvictionBlocked").exists())
-    assert not Event.objects.filter(kind="PodEvicted").exists(), "nobody is told of what does not happen"
+    shared.turn_until(lambda: LoggedEvent.objects.filter(kind="PodEvictionBlocked").exists())
+    assert not LoggedEvent.objects.filter(kind="PodEvicted").exists(), "nobody is told of what does not happen"
     assert Pod.objects.filter(job=job, phase=PodPhase.RUNNING).count() == 2
     services.command(job, LifecycleAction.ABORT_JOB, user=shared.alice, now=clock.now())
     shared.turn_until(lambda: (stands("ours"), stands("urgent")) == (JobPhase.ABORTED, JobPhase.RUNNING))
@@ -519,8 +519,8 @@ def test_of_several_pods_of_ours_no_more_go_at_once_than_a_budget_allows(
     kept = budget(small_cluster, given_namespace, {"hekla.dev/job": job.uid.hex}, 3)
     small_cluster.wait_until(lambda: small_cluster.request("GET", kept)["status"].get("disruptionsAllowed") == 1, 60.0)
     urgent(shared)
-    shared.turn_until(lambda: Event.objects.filter(kind="PodEvictionBlocked").exists())
-    assert not Event.objects.filter(kind="PodEvicted").exists(), "two would have to go"
+    shared.turn_until(lambda: LoggedEvent.objects.filter(kind="PodEvictionBlocked").exists())
+    assert not LoggedEvent.objects.filter(kind="PodEvicted").exists(), "two would have to go"
     assert running.count() == 4
     ours(shared, "small", 1, "1", 2000)
     ours(shared, "next", 1, "1", 1999)
@@ -528,7 +528,7 @@ def test_of_several_pods_of_ours_no_more_go_at_once_than_a_budget_allows(
     for _ in range(3):
         controllers.reconcile(shared.cluster)
     assert (running.count(), stands("next"), stands("urgent")) == (3, JobPhase.PENDING, JobPhase.PENDING)
-    assert Event.objects.filter(kind="PodEvicted").count() == 1
+    assert LoggedEvent.objects.filter(kind="PodEvicted").count() == 1
     assert audit.findings() == []
 
 

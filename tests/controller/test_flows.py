@@ -7,9 +7,9 @@ import pytest
 from tests.controller.conftest import World
 from tests.support import auditor
 
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.flows import services
-from hekla.apps.flows.models import Flow, Step
+from hekla.apps.flows.models import Flow, FlowStep
 from hekla.apps.jobs.models import Job
 from hekla.domain.flows import FlowSpec
 from hekla.lib import clock
@@ -58,7 +58,7 @@ def test_it_runs_to_its_end_in_the_order_that_was_asked_for(play: Callable[..., 
     times = {job.name.removeprefix("flow-"): job for job in Job.objects.all()}
     for before, after in ("ab", "ac", "bd", "cd"):
         assert times[before].finished_at <= times[after].submitted_at  # type: ignore[operator]
-    told = list(Event.objects.filter(subject=f"flow:{flow.uid}").order_by("id").values_list("kind", flat=True))
+    told = list(LoggedEvent.objects.filter(subject=f"flow:{flow.uid}").order_by("id").values_list("kind", flat=True))
     assert told[0] == "FlowStarted"
     assert told.count("FlowStepStarted") == 4
     assert told[-1] == "FlowPhaseChanged"
@@ -67,7 +67,7 @@ def test_it_runs_to_its_end_in_the_order_that_was_asked_for(play: Callable[..., 
 def test_a_step_that_fails_lets_nothing_follow(play: Callable[..., Flow], world: World) -> None:
     flow = play(step("a", command="exit 3", env={"HEKLA_SIM_EXIT": "3"}), step("b", "a"))
     assert (flow.phase, phases()) == ("failed", {"flow-a": "failed"})
-    assert Step.objects.get(name="b").job is None
+    assert FlowStep.objects.get(name="b").job is None
 
 
 def test_it_is_stopped_in_the_middle(play: Callable[..., Flow], world: World) -> None:

@@ -13,7 +13,7 @@ from tests.controller.test_cluster_controller import phase, submit
 from tests.support import auditor
 
 from hekla.apps.event_log import selectors as event_log
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.jobs import selectors, services
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.tenancy.models import Tenant
@@ -97,7 +97,7 @@ def is_cleaned(job: Job) -> bool:
 
 
 def told(job: Job) -> Counter[str]:
-    return Counter(Event.objects.filter(subject=f"job:{job.uid}").values_list("kind", flat=True))
+    return Counter(LoggedEvent.objects.filter(subject=f"job:{job.uid}").values_list("kind", flat=True))
 
 
 def age(days: float) -> None:
@@ -146,9 +146,9 @@ def test_purging_survives_a_crash_at_every_step(world: World, crashes: Crashes) 
         assert not Job.objects.filter(pk=job.pk).exists()
         assert told(job) == {}
     assert step > 6
-    batches = [event.payload["jobs"] for event in Event.objects.filter(kind="HistoryPurged")]
+    batches = [event.payload["jobs"] for event in LoggedEvent.objects.filter(kind="HistoryPurged")]
     assert batches == [1] * step
-    assert sum(event.payload["jobs"] for event in Event.objects.filter(kind="LogsPurged")) == step
+    assert sum(event.payload["jobs"] for event in LoggedEvent.objects.filter(kind="LogsPurged")) == step
     assert event_log.lost() == 0
     assert not backend_of(world.cluster).inventory().logged
     auditor.audit()
@@ -180,7 +180,7 @@ def test_a_deleted_job_keeps_its_story_and_its_logs_until_their_time_is_over(wor
     assert told(job)["JobSubmitted"] == 1
     look(0.2)
     assert not Job.objects.exists()
-    assert not Event.objects.filter(subject=f"job:{job.uid}").exists()
+    assert not LoggedEvent.objects.filter(subject=f"job:{job.uid}").exists()
 
 
 def test_each_tenant_keeps_for_its_own_time(world: World) -> None:

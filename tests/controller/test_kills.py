@@ -19,7 +19,7 @@ from tests.support.workers import Workers
 
 from hekla.apps.clusters import services as clusters
 from hekla.apps.clusters.models import Lease
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
@@ -115,7 +115,7 @@ def test_whoever_is_killed_nothing_is_lost_doubled_or_left_over(both: World, tmp
     diary.mkdir()
     load = Load(both, diary)
     with Workers(tmp_path).at_work() as workers:
-        _until(lambda: Event.objects.filter(kind="LeaseAcquired").exists(), workers)
+        _until(lambda: LoggedEvent.objects.filter(kind="LeaseAcquired").exists(), workers)
         for number in range(KILLS):
             load.go_on(number)
             time.sleep(load.dice.uniform(0.2, 2.5))
@@ -165,7 +165,7 @@ def _report() -> None:
         "jobs": dict(Counter(Job.objects.values_list("phase", flat=True))),
         "deleted": Job.objects.filter(cleaned_at__isnull=False).count(),
         "pods": Pod.objects.count(),
-        "events": Event.objects.count(),
-        "leases": Event.objects.filter(kind="LeaseAcquired").count(),
+        "events": LoggedEvent.objects.count(),
+        "leases": LoggedEvent.objects.filter(kind="LeaseAcquired").count(),
     }
     print(figures)

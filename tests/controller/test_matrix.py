@@ -27,7 +27,7 @@ from tests.controller.matrix import (
 from tests.support import auditor
 from tests.support.pods import stop_pod
 
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
 from hekla.controller.observations import key_of
@@ -210,7 +210,11 @@ def _lead(world: World, jobs: dict[tuple[JobPhase, LifecycleAction], Job]) -> No
 
 def _entered(job: Job, since: int) -> JobPhase | None:
     """The first phase that the job entered after this event."""
-    told = Event.objects.filter(subject=f"job:{job.uid}", kind="JobPhaseChanged", pk__gt=since).order_by("pk").first()
+    told = (
+        LoggedEvent.objects.filter(subject=f"job:{job.uid}", kind="JobPhaseChanged", pk__gt=since)
+        .order_by("pk")
+        .first()
+    )
     return JobPhase(told.payload["new"]) if told else None
 
 
@@ -218,7 +222,7 @@ def test_every_command_leads_from_every_phase_where_it_should(simulated: World) 
     jobs = {(at, action): _job_in(simulated, at, action) for at, action in product(JobPhase, COMMANDS)}
     _lead(simulated, jobs)
     refused, entered, now = {}, {}, clock.now()
-    before = {key: Event.objects.latest("pk").pk for key in jobs}
+    before = {key: LoggedEvent.objects.latest("pk").pk for key in jobs}
     for key, job in jobs.items():
         try:
             services.command(job, key[1], user=simulated.alice, now=now)

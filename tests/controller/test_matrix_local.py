@@ -18,7 +18,7 @@ from tests.controller.conftest import World
 from tests.controller.local_cells import CELLS, PODS, RUNS, STOPPED, Cell, State
 from tests.support import auditor
 
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.job_history import endings, failures, messages
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
@@ -130,9 +130,9 @@ class Matrix:
         ]
         return [*said, messages.of_job(self.jobs[cell])]
 
-    def _steps(self, cell: Cell) -> list[Event]:
+    def _steps(self, cell: Cell) -> list[LoggedEvent]:
         subject = f"job:{self.jobs[cell].uid}"
-        return list(Event.objects.filter(subject=subject, kind="JobPhaseChanged").order_by("pk"))
+        return list(LoggedEvent.objects.filter(subject=subject, kind="JobPhaseChanged").order_by("pk"))
 
     def end_all(self) -> None:
         """Whatever still runs."""
@@ -195,6 +195,6 @@ def _read_pods(cell: Cell, pods: list[Pod]) -> None:
 
 def _read_log(cell: Cell, log: str) -> None:
     """The log of the pod that ended."""
-    seen = failures.seen_in(log)
+    seen = failures.explain_log(log)
     assert (seen.cause if seen else "") == ("The program could not allocate memory." * (cell.ending == "outgrows"))
     assert ("heard" in log) == (cell.ending == "deaf"), cell.name

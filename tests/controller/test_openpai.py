@@ -13,7 +13,7 @@ from tests.api.openpai import V1, V2, config, send
 from tests.controller.conftest import World
 
 from hekla.apps.accounts import services as accounts
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.jobs.models import Job
 from hekla.controller.controllers import controllers
 from hekla.lib import clock
@@ -138,7 +138,7 @@ def test_a_pod_is_given_the_secrets_and_nobody_else_is(world: World, client: API
     send(client, config("opens", role=role, secrets={"login": {"word": "open-sesame"}}, parameters={"said": "opened"}))
     assert until_it_ends(world, client, "opens")["jobStatus"]["state"] == "SUCCEEDED", log(client, "opens", "worker")
     assert log(client, "opens", "worker") == "opened\nnothing in the environment\n"
-    places = [str(list(Event.objects.values())), str(list(Job.objects.values())), caplog.text]
+    places = [str(list(LoggedEvent.objects.values())), str(list(Job.objects.values())), caplog.text]
     places += [client.get(f"{V2}/jobs/alice~opens{more}").content.decode() for more in ("", "/config", "/events")]
     assert not [place for place in places if "open-sesame" in place]
 

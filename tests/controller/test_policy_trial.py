@@ -5,7 +5,7 @@ from tests.controller.conftest import World
 from tests.controller.test_sharing import ELASTIC, GPU, Gpus, gpus  # noqa: F401
 
 from hekla.apps.clusters import services as clusters
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
@@ -41,9 +41,9 @@ def tried(world: World, text: str) -> Trial:
 
 
 def test_who_must_yield_is_who_yields(full: World) -> None:
-    last = Event.objects.latest("pk").pk
+    last = LoggedEvent.objects.latest("pk").pk
     trial = tried(full, ELASTIC)
-    assert Event.objects.latest("pk").pk == last
+    assert LoggedEvent.objects.latest("pk").pk == last
     yields = {one.job.name: (one.now, one.then) for one in trial.differences}
     assert set(yields) == {"first"}
     assert yields["first"][0] == Fate()

@@ -5,7 +5,7 @@ from tests.controller.conftest import World
 from tests.support import auditor
 
 from hekla.apps.clusters import leases
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.jobs import facts, selectors, services
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.decisions import JobDecision, Yield, commit
@@ -58,7 +58,7 @@ def test_a_running_job_gets_more_pods_and_loses_the_last_ones(world: World) -> N
     assert (job.phase, job.retry_count, job.version, job.revision, job.replicas) == ("running", 0, 1, 3, 1)
     assert {pod.stop_reason for pod in job.pods.filter(index__gt=0)} == {"ScaledDown"}
     assert [(pod.index, pod.attempt) for pod in selectors.current_pods(job)] == [(0, 1)]
-    told = Event.objects.filter(subject=f"job:{job.uid}", kind="JobChanged").order_by("id")
+    told = LoggedEvent.objects.filter(subject=f"job:{job.uid}", kind="JobChanged").order_by("id")
     assert [event.payload["changes"]["worker.replicas"] for event in told] == [
         {"old": 2, "new": 4},
         {"old": 4, "new": 1},

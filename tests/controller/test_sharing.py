@@ -8,7 +8,7 @@ from tests.support import auditor
 
 from hekla import engine
 from hekla.apps.clusters import services as clusters
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.job_history import history, labels, receipts
 from hekla.apps.jobs import services
@@ -157,7 +157,7 @@ def test_v6_a_second_job_in_the_same_queue_preempts_the_elastic_pods(gpus: Gpus)
     settle(world, {first: 5, second: 5})
     assert len(evicted(first)) == 5
     assert {pod.stop_reason for pod in evicted(first)} == {"preempt"}
-    told = Event.objects.filter(subject=f"job:{first.uid}", kind="PodEvicted")
+    told = LoggedEvent.objects.filter(subject=f"job:{first.uid}", kind="PodEvicted")
     assert {event.payload["for_name"] for event in told} == {"job1-2"}
     assert {tuple(event.payload["plugins"]) for event in told} == {("drf",)}
     assert all("is evicted" in line.sentence for line in history.lines(list(told)))
@@ -171,7 +171,7 @@ def test_v6_a_job_in_another_queue_reclaims_the_elastic_pods(gpus: Gpus) -> None
     second = submit(world, "job2-1", 10, 5, queue="queue2")
     settle(world, {first: 5, second: 5})
     assert {pod.stop_reason for pod in evicted(first)} == {"reclaim"}
-    told = Event.objects.filter(subject=f"job:{first.uid}", kind="PodEvicted")
+    told = LoggedEvent.objects.filter(subject=f"job:{first.uid}", kind="PodEvicted")
     assert all(event.payload["plugins"] == ["gang", "conformance"] for event in told)
     (shares,) = told[0].payload["shares"]
     assert (shares["plugin"], shares["of"]) == ("proportion", "queue")
@@ -246,7 +246,7 @@ def test_a_job_of_another_tenant_has_no_name_in_the_story_of_an_eviction(gpus: G
     tenancy.add_member(world.tenant, world.alice, "admin", actor=PLATFORM, now=now)
     submit(world, "secret", 2)
     world.turn_until(lambda: len(evicted(first)) == 2)
-    told = Event.objects.filter(subject=f"job:{first.uid}", kind="PodEvicted")
+    told = LoggedEvent.objects.filter(subject=f"job:{first.uid}", kind="PodEvicted")
     assert "secret" not in str([event.payload for event in told])
     assert all("another job" in line.sentence for line in history.lines(list(told)))
 

@@ -11,7 +11,7 @@ from tests.controller.conftest import SIZE, World, describe
 from tests.kubernetes.control_plane import ControlPlane
 
 from hekla.apps.clusters import services as clusters
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.job_history import history
 from hekla.apps.jobs import services
@@ -185,7 +185,7 @@ def test_why_the_cluster_does_not_take_its_pods_is_read_on_the_page_of_a_job_and
     run(apart, first := submit(apart, "1000"))
     theirs = filled(apart, small_cluster)
     second = submit(apart, "1000", name="two", replicas=2)
-    told = Event.objects.filter(subject=f"job:{second.uid}", kind="JobDelayed")
+    told = LoggedEvent.objects.filter(subject=f"job:{second.uid}", kind="JobDelayed")
     apart.turn_until(told.exists)
     for _ in range(3):
         controllers.reconcile(apart.cluster)

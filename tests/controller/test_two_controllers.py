@@ -49,7 +49,7 @@ _WRITTEN = """
         RETURN NULL;
     END $$;
 """
-_OF_CONTROLLERS = ("clusters_node", "jobs_job", "jobs_pod", "event_log_event")
+_OF_CONTROLLERS = ("clusters_node", "jobs_job", "jobs_pod", "event_log_loggedevent")
 
 
 @pytest.fixture

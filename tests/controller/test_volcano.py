@@ -15,7 +15,7 @@ from tests.controller.conftest import World
 from tests.kubernetes.control_plane import LOG_LINES, ControlPlane, RequestRefused
 from tests.kubernetes.volcano.processes import Volcano
 
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.job_history import labels as wording
 from hekla.apps.jobs import audit as rows
@@ -205,7 +205,7 @@ def test_a_policy_is_volcanos_to_carry_out_and_is_carried_out_once(led) -> None:
     controllers.reconcile(led.cluster)
     assert phase(job) == JobPhase.ABORTED
     assert [pod.exit_code for pod in job.pods.all()] == [7]
-    assert not Event.objects.filter(kind="JobPhaseChanged", payload__new="restarting").exists()
+    assert not LoggedEvent.objects.filter(kind="JobPhaseChanged", payload__new="restarting").exists()
     assert rows.findings() == []
 
 

@@ -17,7 +17,7 @@ from tests.support.websocket import Socket
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.event_log import selectors as event_log
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import PLATFORM, record, unit_of_work
 from hekla.apps.login_sessions import services as visits
 from hekla.apps.login_sessions.models import Visit
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def _render(_user: User, _params: registry.Params) -> str:
-    return f'<div id="count" data-live>{Event.objects.filter(topics__contains=["job:7"]).count()}</div>'
+    return f'<div id="count" data-live>{LoggedEvent.objects.filter(topics__contains=["job:7"]).count()}</div>'
 
 
 def _topics(user: User, params: registry.Params) -> frozenset[str]:

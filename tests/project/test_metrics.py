@@ -28,7 +28,7 @@ from hekla.apps.accounts.access import ROLES
 from hekla.apps.clusters import leases
 from hekla.apps.clusters import services as clusters
 from hekla.apps.clusters.models import NodeFacts
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs import services
@@ -209,11 +209,11 @@ def test_how_long_the_first_waits_is_told_as_the_page_of_the_job_tells_it(found:
 
 def test_the_log_tells_its_last_number_and_what_it_lost(people: People) -> None:
     people.submit("one")
-    last = Event.objects.order_by("-id").first()
+    last = LoggedEvent.objects.order_by("-id").first()
     told = scrape()
     assert told.value("hekla_event_log_last_number") == last.pk
     assert told.value("hekla_event_log_lost_numbers") == 0
-    Event.objects.order_by("id").first().delete()
+    LoggedEvent.objects.order_by("id").first().delete()
     assert scrape().value("hekla_event_log_lost_numbers") == 1
 
 

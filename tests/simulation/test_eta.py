@@ -10,11 +10,11 @@ from hekla.apps.forecasts import selectors as forecasts
 from hekla.apps.forecasts.models import Forecast
 from hekla.apps.jobs.models import Job
 from hekla.apps.jobs.services.submission import new_row
-from hekla.apps.priorities.selectors import Wish
+from hekla.apps.priorities.selectors import RequestedPriority
 from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
 from hekla.simulation import forecasting, snapshot_cache, what_if
-from hekla.simulation.runtimes import RunTimes, View
+from hekla.simulation.runtimes import RuntimeAssumption, RunTimes
 from hekla.simulation.what_if import Answer, Verdict
 
 
@@ -23,7 +23,7 @@ def ran(world: World, *minutes: float, kind: str = "training") -> list[Job]:
     now, rows = clock.now(), []
     for number, length in enumerate(minutes):
         wanted = spec(f"{kind}-{number}", kind=kind)
-        row = new_row(wanted, Wish(0), tenant=world.tenant, queue=world.queue, user=world.alice, at=now)
+        row = new_row(wanted, RequestedPriority(0), tenant=world.tenant, queue=world.queue, user=world.alice, at=now)
         row.phase, row.gang_phase = "completed", "completed"
         row.started_at, row.finished_at = now - timedelta(minutes=length), now
         rows.append(row)
@@ -86,8 +86,8 @@ def test_a_job_that_runs_longer_than_all_before_it_ends_nobody_knows_when(found:
     job = ran(world, 1)[0]
     times = RunTimes({(job.owner_id, job.kind, job.queue_id): [60.0, 120.0, 180.0, 240.0, 300.0]})
     now = clock.now()
-    assert times.end(job, now - timedelta(seconds=301), now, View.LONG) is None
-    assert times.end(job, now - timedelta(seconds=200), now, View.SHORT) == now + timedelta(seconds=55)
+    assert times.end(job, now - timedelta(seconds=301), now, RuntimeAssumption.LONG) is None
+    assert times.end(job, now - timedelta(seconds=200), now, RuntimeAssumption.SHORT) == now + timedelta(seconds=55)
 
 
 def test_a_waiting_job_is_foretold_once(found: Found) -> None:

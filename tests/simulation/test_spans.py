@@ -11,7 +11,7 @@ from tests.simulation.conftest import begun, end, spec, submit
 
 from hekla.apps.clusters import services as clusters
 from hekla.apps.clusters.models import Cluster, ClusterHealth, NodeFacts
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs import audit, selectors, services
 from hekla.apps.jobs.models import Job, Pod
@@ -87,7 +87,7 @@ def test_it_goes_where_it_starts_at_once(world: World) -> None:
     job = sent(world, cpu=2)
     assert (job.cluster.name, job.queue.name, job.spec["queue"]) == ("second", "other", "both")
     assert said(job) == {"second": "now", "first": "waits"}
-    told = Event.objects.get(kind="JobPlaced")
+    told = LoggedEvent.objects.get(kind="JobPlaced")
     assert (told.payload["cluster"], told.payload["federated_queue"]) == ("second", "both")
     turn(4)
     assert begun(job)
@@ -139,7 +139,7 @@ def test_who_does_not_answer_in_time_is_passed_over(world: World, monkeypatch: p
     def slow(*asked: Any) -> Any:
         if asked[-1].cluster.name == "first":
             goes_on.wait()
-            return federation._unasked(asked[-1])
+            return federation._candidate(asked[-1])
         return real(*asked)
 
     monkeypatch.setattr(federation, "_prospect", slow)
@@ -177,7 +177,7 @@ def test_a_job_that_waits_goes_on_when_another_cluster_has_room(world: World) ->
     turn(4)
     assert begun(job)
     assert Pod.objects.filter(job=job).count() == 1
-    told = Event.objects.get(kind="JobReassigned")
+    told = LoggedEvent.objects.get(kind="JobReassigned")
     assert (told.payload["old_cluster"], told.payload["cluster"]) == ("first", "second")
     assert {f"cluster:{world.cluster.pk}", f"cluster:{moved.cluster_id}"} <= set(told.topics)
     assert federation.move_waiting() == 0
@@ -249,7 +249,7 @@ def test_two_that_move_it_at_once_move_it_once(world: World) -> None:
     for thread in threads:
         thread.join()
     assert sum(moved) == 1
-    assert Event.objects.filter(kind="JobReassigned").count() == 1
+    assert LoggedEvent.objects.filter(kind="JobReassigned").count() == 1
     turn(4)
     assert begun(job)
     assert audit.findings() == []

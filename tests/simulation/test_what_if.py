@@ -9,7 +9,7 @@ from tests.simulation.conftest import POLICY, Found, begun, end, settle, spec, s
 from hekla.apps.accounts import services as accounts
 from hekla.apps.clusters import services as clusters
 from hekla.apps.clusters.models import NodeFacts
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs import services
 from hekla.apps.jobs.facts import spec_of
@@ -136,11 +136,11 @@ def test_who_is_foretold_to_be_evicted_is_evicted(luck: random.Random, found: Fo
     world = some_world(luck, found, policy=POLICY)
     wanted = some_spec(luck, "draft", priority=9)
     answer = ask(world, wanted)
-    before = Event.objects.order_by("-id").values_list("id", flat=True).first() or 0
+    before = LoggedEvent.objects.order_by("-id").values_list("id", flat=True).first() or 0
     job = submit_if_possible(world, wanted)
     settle(world)
     assert (job is not None and begun(job)) == (answer.verdict is Verdict.NOW), answer
-    evicted = Event.objects.filter(kind="PodEvicted", id__gt=before, payload__for_job=str(job.uid if job else ""))
+    evicted = LoggedEvent.objects.filter(kind="PodEvicted", id__gt=before, payload__for_job=str(job.uid if job else ""))
     told = {f"job:{victim.uid}": victim.pods for victim in answer.evicts.known}
     if answer.verdict is Verdict.NOW:
         assert counted(evicted.values_list("subject", flat=True)) == told

@@ -54,7 +54,7 @@ def patiently(work: Any, *arguments: Any) -> Any:
 def submit(order: dict[str, Any]) -> str:
     from hekla.apps.accounts.models import User
     from hekla.apps.jobs import services
-    from hekla.apps.jobs.services.submission import NameTaken
+    from hekla.apps.jobs.services.submission import JobNameConflict
     from hekla.apps.tenancy.models import Tenant
     from hekla.domain.jobspec import JobSpec
     from hekla.lib import clock
@@ -65,7 +65,7 @@ def submit(order: dict[str, Any]) -> str:
         services.submit(
             spec=spec, tenant=Tenant.objects.get(slug="first"), user=User.objects.get(username="admin"), now=clock.now()
         )
-    except NameTaken:
+    except JobNameConflict:
         return "was done"
     return "done"
 

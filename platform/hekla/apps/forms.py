@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy
 from hekla.domain.errors import HeklaError, Invalid, Refused
 from hekla.domain.resources import InvalidQuantity, format_quantity, parse_quantity
 
-_MOST_TOLD = 3  # problems of one field: whoever typed nonsense needs no line for each word of it
+_MAX_PROBLEMS = 3  # problems of one field: whoever typed nonsense needs no line for each word of it
 # What a name that stands in addresses is refused with, for error_messages.
 NAME_ERRORS = {"invalid": gettext_lazy("Use only letters, digits, hyphens and underscores.")}
 RESERVED = frozenset({"new", "switch", "nodes", "policy", "environments", "edit"})
@@ -71,5 +71,5 @@ class QuantitiesField(forms.CharField):
             except InvalidQuantity as error:
                 wrong.append(str(error) if equals else _("“%s” is not in the form name=amount.") % part[:40])
         if wrong:
-            raise forms.ValidationError(wrong[:_MOST_TOLD])
+            raise forms.ValidationError(wrong[:_MAX_PROBLEMS])
         return found

@@ -14,7 +14,7 @@ from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs import services
 from hekla.apps.jobs.facts import job_facts, spec_of
 from hekla.apps.jobs.models import Job
-from hekla.apps.jobs.services.entrusted import PodStanding, Standing
+from hekla.apps.jobs.services.delegated_jobs import DelegatedJobState, DelegatedPodState
 from hekla.apps.queues import selectors as queues
 from hekla.apps.queues.models import Queue
 from hekla.backends.base import BackendError, PodKey, StartRefused
@@ -88,7 +88,9 @@ def _lead(
     _take_down(lease, job, told, pods)
 
 
-def _request_action(lease: LeaseContext, delegated: DelegatedScheduling, job: Job, report: JobReport) -> Standing:
+def _request_action(
+    lease: LeaseContext, delegated: DelegatedScheduling, job: Job, report: JobReport
+) -> DelegatedJobState:
     """How it stands, after it was asked for what is due."""
     told, restarted = _standing(report), report.retry_count > job.retry_count
     action = pending_request(JobPhase(job.phase), job.reason, report.phase, restarted=restarted)
@@ -112,7 +114,7 @@ def _resize(lease: LeaseContext, delegated: DelegatedScheduling, job: Job, repor
             log.warning("could not change the size of %s, will try again: %s", job, error)
 
 
-def _take_down(lease: LeaseContext, job: Job, told: Standing | None, pods: Sequence[PodReport]) -> None:
+def _take_down(lease: LeaseContext, job: Job, told: DelegatedJobState | None, pods: Sequence[PodReport]) -> None:
     """Unless it is what was taken down before, and nothing came between."""
     now = clock.now()
     here = (job.phase, job.reason, told, tuple(pods))
@@ -129,30 +131,32 @@ def _is_to_be_submitted(job: Job, pods: Sequence[PodReport]) -> bool:
     return (is_new or begins) and job.deleted_at is None
 
 
-def _submitted(delegated: DelegatedScheduling, job: Job) -> Standing | None:
+def _submitted(delegated: DelegatedScheduling, job: Job) -> DelegatedJobState | None:
     try:
         delegated.submit(job.uid.hex, spec_of(job))
     except StartRefused as refusal:
-        return Standing(JobPhase.FAILED, GangPhase.COMPLETED, reason="StartRefused", message=str(refusal))
+        return DelegatedJobState(JobPhase.FAILED, GangPhase.COMPLETED, reason="StartRefused", message=str(refusal))
     return None
 
 
-def _gone(phase: JobPhase) -> Standing | None:
+def _gone(phase: JobPhase) -> DelegatedJobState | None:
     """There is no such job there: one that was to end has, another was deleted by somebody."""
     if phase.is_final:
         return None
     if phase in _ENDS:
-        return Standing(_ENDS[phase], GangPhase.PENDING if phase is JobPhase.ABORTING else GangPhase.COMPLETED)
+        return DelegatedJobState(_ENDS[phase], GangPhase.PENDING if phase is JobPhase.ABORTING else GangPhase.COMPLETED)
     message = "Somebody deleted the job from the cluster."
-    return Standing(JobPhase.FAILED, GangPhase.COMPLETED, reason="Deleted", message=message)
+    return DelegatedJobState(JobPhase.FAILED, GangPhase.COMPLETED, reason="Deleted", message=message)
 
 
-def _standing(report: JobReport) -> Standing:
-    return Standing(report.phase, report.gang_phase, report.retry_count, report.reason, report.message, report.waits)
+def _standing(report: JobReport) -> DelegatedJobState:
+    return DelegatedJobState(
+        report.phase, report.gang_phase, report.retry_count, report.reason, report.message, report.waits
+    )
 
 
-def _pod(report: PodReport) -> PodStanding:
-    return PodStanding(sighting(report.observation), report.node, report.is_stopping)
+def _pod(report: PodReport) -> DelegatedPodState:
+    return DelegatedPodState(sighting(report.observation), report.node, report.is_stopping)
 
 
 def _by_job(pods: Iterable[PodReport]) -> dict[str, list[PodReport]]:

@@ -58,7 +58,7 @@ def protect(lease: LeaseContext, whys: Mapping[int, str], *, now: datetime) -> N
         return
     spared = lease.state.protected
     told = {pk for pk, why in whys.items() if pk in spared and spared[pk].why == why}
-    services.spare(lease.cluster_id, lease.epoch, whys, told=told, now=now)
+    services.block_evictions(lease.cluster_id, lease.epoch, whys, told=told, now=now)
     lease.state.nominated = {}
     spared |= {pk: ProtectedPod(why, time.monotonic() + SPARED_SECONDS) for pk, why in whys.items()}
 

@@ -16,7 +16,7 @@ from django.utils import translation
 
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.external_pods import selectors, services
-from hekla.apps.external_pods.models import AdoptedPod
+from hekla.apps.external_pods.models import ExternalPodRow
 from hekla.apps.external_pods.services import Gathered
 from hekla.apps.job_history import labels
 from hekla.apps.jobs.models import Job, Pod
@@ -94,7 +94,7 @@ def _at_home(cluster: Cluster, state: ExternalPodState, pods: Sequence[ExternalP
     Those of jobs that were deleted are left alone.
     """
     state.homes = {pod.uid: state.homes[pod.uid] for pod in pods if pod.uid in state.homes}
-    state.homes |= selectors.homes(cluster.pk, [pod.uid for pod in pods if pod.uid not in state.homes])
+    state.homes |= selectors.job_uids(cluster.pk, [pod.uid for pod in pods if pod.uid not in state.homes])
     for pod in pods:
         key = state.homes.get(pod.uid, pod.group.key)
         if key is not None:
@@ -230,7 +230,7 @@ def _rows(waiting: Sequence[ExternalPod], cache: ClusterCache) -> dict[str, Job]
     if not waiting:
         return {}
     mine = {pod.pk: pod.job for pod in cache.pods() if pod.job.is_adopted and pod.phase == PodPhase.PENDING}
-    objects: Mapping[int, AdoptedPod] = selectors.objects_of(list(mine))
+    objects: Mapping[int, ExternalPodRow] = selectors.objects_of(list(mine))
     return {one.uid: mine[pk] for pk, one in objects.items()}
 
 

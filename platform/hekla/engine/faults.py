@@ -114,7 +114,7 @@ def is_action_skipped(arguments: Mapping[str, Any]) -> bool:
 
 def _check(point: ExtensionPoint, arguments: Sequence[Any], result: Any) -> None:  # noqa: ANN401
     if point in _SCORES and result is not None and not callable(result):
-        count = _rows_asked(point, arguments)
+        count = _row_count(point, arguments)
         scores = np.asarray(result, dtype=float)
         if scores.shape != (count,) or not np.isfinite(scores).all():
             raise ValueError("Scores are finite numbers, one for each row asked for.")
@@ -126,7 +126,7 @@ def _check(point: ExtensionPoint, arguments: Sequence[Any], result: Any) -> None
             raise ValueError("Only candidates may be victims.")
 
 
-def _rows_asked(point: ExtensionPoint, arguments: Sequence[Any]) -> int:
+def _row_count(point: ExtensionPoint, arguments: Sequence[Any]) -> int:
     if point is ExtensionPoint.NODE_ORDER:
         return len(arguments[1].used[arguments[2]])
     return len(arguments[0].used) if point is ExtensionPoint.USE_ORDER else len(arguments[0])

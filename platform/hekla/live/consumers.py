@@ -14,7 +14,7 @@ from django.db import DatabaseError
 from hekla.apps.accounts.models import User
 from hekla.apps.event_log import selectors as event_log
 from hekla.apps.impersonation import selectors as acting
-from hekla.apps.tenancy.selectors import Standing
+from hekla.apps.tenancy.selectors import RoleSnapshot
 from hekla.domain.errors import NotFound
 from hekla.live import logs, subscriptions
 from hekla.live.guard import Visitor, guard
@@ -34,7 +34,7 @@ class GuardedConsumer(AsyncJsonWebsocketConsumer):
     """A socket that is closed as soon as its person may not look on any more."""
 
     visitor: Visitor
-    standing: Standing | None = None
+    standing: RoleSnapshot | None = None
     is_closed = False
 
     async def __call__(self, *asgi: Any) -> None:  # noqa: ANN401  (scope, receive, send)

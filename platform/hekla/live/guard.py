@@ -18,7 +18,7 @@ from django.db import DatabaseError
 from hekla.apps.impersonation import selectors as acting
 from hekla.apps.login_sessions import selectors as visits
 from hekla.apps.tenancy import selectors as tenancy
-from hekla.apps.tenancy.selectors import Standing
+from hekla.apps.tenancy.selectors import RoleSnapshot
 from hekla.lib import clock
 from hekla.live.threads import in_thread, per_loop, release_threads
 
@@ -43,7 +43,7 @@ class Guarded(Protocol):
     """A socket. `standing`: its person's roles when it last looked up what it may show; None if it never did."""
 
     visitor: Visitor
-    standing: Standing | None
+    standing: RoleSnapshot | None
 
     async def end(self) -> None:
         """Close: its person may not look on any more."""
@@ -96,7 +96,7 @@ class Guard:
         for failed in filter(None, await asyncio.gather(*actions, return_exceptions=True)):
             log.error("a page could not be ended or reauthorized", exc_info=failed)
 
-    def _actions(self, visitor: Visitor, standing: Standing | None) -> Iterator[Coroutine[Any, Any, None]]:
+    def _actions(self, visitor: Visitor, standing: RoleSnapshot | None) -> Iterator[Coroutine[Any, Any, None]]:
         for socket in tuple(self._sockets.get(visitor, ())):
             if standing is None:
                 yield socket.end()
@@ -115,12 +115,14 @@ class Guard:
                 log.warning("cannot ask who may look on now: %s", error)
 
 
-def _look_up(visitors: Collection[Visitor], known: Mapping[str, str]) -> tuple[dict[Visitor, Standing], dict[str, str]]:
+def _look_up(
+    visitors: Collection[Visitor], known: Mapping[str, str]
+) -> tuple[dict[Visitor, RoleSnapshot], dict[str, str]]:
     """The roles of each visitor who may still look on, and what proves their sessions."""
     now, sessions = clock.now(), {one.session: one.person for one in visitors if one.session is not None}
     proofs = visits.proofs(sessions, known=known, now=now)
     lasting = [one for one in visitors if one.session is None or one.session in proofs]
-    seen_as = {one: person for one in lasting if (person := acting.seen_as(one.person, one.acting, now=now))}
+    seen_as = {one: person for one in lasting if (person := acting.visible_person(one.person, one.acting, now=now))}
     standings = tenancy.standings(set(seen_as.values()))
     return {one: standings[person] for one, person in seen_as.items() if person in standings}, proofs
 

@@ -18,7 +18,7 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from hekla.apps.event_log import selectors as event_log
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.live.guard import RIGHTS_EVENTS, guard
 from hekla.live.threads import in_thread, per_loop
 from hekla.live.wake import CHANNEL
@@ -96,7 +96,7 @@ class Hub:
             if len(events) < _BATCH:
                 return
 
-    def _notify_events(self, events: Sequence[Event]) -> None:
+    def _notify_events(self, events: Sequence[LoggedEvent]) -> None:
         self._notify_topics({topic for event in events for topic in event.topics})
         if any(event.kind in RIGHTS_EVENTS for event in events):
             guard().check_now()

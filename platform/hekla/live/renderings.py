@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from django.db import DatabaseError
 
-from hekla.apps.tenancy.selectors import Standing
+from hekla.apps.tenancy.selectors import RoleSnapshot
 from hekla.domain.errors import NotFound
 from hekla.live.guard import Visitor, guard
 from hekla.live.hub import hub
@@ -36,7 +36,7 @@ class Viewer(Protocol):
     """A socket that has subscribed."""
 
     visitor: Visitor
-    standing: Standing | None
+    standing: RoleSnapshot | None
 
     def show(self, key: SubscriptionKey, message: bytes) -> None:
         """Send this rendering of a part, or a newer one, as soon as the connection is free."""

@@ -17,7 +17,7 @@ from hekla.apps.event_log import selectors as event_log
 from hekla.apps.impersonation import selectors as acting
 from hekla.apps.login_sessions import selectors as visits
 from hekla.apps.tenancy import selectors as tenancy
-from hekla.apps.tenancy.selectors import Standing
+from hekla.apps.tenancy.selectors import RoleSnapshot
 from hekla.domain.errors import NotFound
 from hekla.lib import clock
 from hekla.live import registry
@@ -61,7 +61,7 @@ class ScopeChanged(Exception):
     """The person may see something else now."""
 
 
-def resolve(visitor: Visitor, query: LiveQuery) -> tuple[Standing, list[SubscriptionKey]]:
+def resolve(visitor: Visitor, query: LiveQuery) -> tuple[RoleSnapshot, list[SubscriptionKey]]:
     """The visitor's roles, and a key for each part of the page, the side view last. Raises NotFound."""
     with _snapshot():
         roles, user = _roles_and_user(visitor)
@@ -69,7 +69,7 @@ def resolve(visitor: Visitor, query: LiveQuery) -> tuple[Standing, list[Subscrip
         return roles, [*(_key_for(user, query, part) for part in range(len(registry.find(query.view)))), side]
 
 
-def authorize(visitor: Visitor) -> tuple[Standing, User]:
+def authorize(visitor: Visitor) -> tuple[RoleSnapshot, User]:
     """The visitor's roles and effective user now. Raises NotFound if they may not look on any more."""
     with _snapshot():
         return _roles_and_user(visitor)
@@ -88,7 +88,7 @@ def render(key: SubscriptionKey, visitor: Visitor) -> tuple[int, str]:
             return number, view_of(key).render(user, dict(key.query.params))
 
 
-def _roles_and_user(visitor: Visitor) -> tuple[Standing, User]:
+def _roles_and_user(visitor: Visitor) -> tuple[RoleSnapshot, User]:
     if visitor.session is not None:
         carried = visits.carried(visitor.session, accounts.active(visitor.person), now=clock.now())
         if carried is None or carried.get(acting.KEY) != visitor.acting:

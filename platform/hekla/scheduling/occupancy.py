@@ -27,7 +27,7 @@ Place = tuple[int, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class QueueUsage:
     """What a queue's jobs hold, how many of them hold something, and how many wait for it."""
 
     used: Resources = field(default_factory=Resources)
@@ -45,7 +45,7 @@ class Occupancy:
     number: int
     nodes: Sequence[tuple[Node, Resources]]
     machines: Mapping[Place, Resources]
-    queues: Mapping[int, Use]
+    queues: Mapping[int, QueueUsage]
 
 
 @dataclass(slots=True)
@@ -102,7 +102,7 @@ class _Sums:
                 number,
                 nodes,
                 {place: Resources(amounts) for place, amounts in self._machines.items()},
-                {pk: Use(Resources(self._queues[pk]), self._running[pk], self._waiting[pk]) for pk in known},
+                {pk: QueueUsage(Resources(self._queues[pk]), self._running[pk], self._waiting[pk]) for pk in known},
             )
         return replace(self._told, number=number, nodes=nodes)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from hekla.engine.decisions import PendingReason, VictimCounts
 
-_KEPT = 8
+_MAX_REASONS = 8
 
 
 def distinct(reasons: Iterable[PendingReason]) -> list[PendingReason]:
@@ -13,7 +13,7 @@ def distinct(reasons: Iterable[PendingReason]) -> list[PendingReason]:
 
     Who was considered for eviction is said for each size of pods.
     """
-    return list({_kind(reason): reason for reason in reversed([*reasons])}.values())[::-1][:_KEPT]
+    return list({_kind(reason): reason for reason in reversed([*reasons])}.values())[::-1][:_MAX_REASONS]
 
 
 def _kind(reason: PendingReason) -> tuple[str, ...]:

@@ -7,8 +7,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from hekla.simulation.runtimes import RunTimes, View
-from hekla.simulation.simulator import Course, begun_at
+from hekla.simulation.runtimes import RuntimeAssumption, RunTimes
+from hekla.simulation.simulator import Course, started_at
 
 _MAX_STEPS = 24
 _COARSENESS = 0.15
@@ -40,7 +40,7 @@ def between(short: Start | None, long: Start | None) -> Eta | None:
     return Eta(min(short.at, long.at), max(short.at, long.at), long.after)
 
 
-def starts(course: Course, wanted: Collection[str], run_times: RunTimes, view: View) -> dict[str, Start]:
+def starts(course: Course, wanted: Collection[str], run_times: RunTimes, view: RuntimeAssumption) -> dict[str, Start]:
     """When each of these jobs starts by this view; those that nobody sees start are left out."""
     walk, found = _Walk(course, run_times, view), dict[str, Start]()
     left = set(wanted)
@@ -57,7 +57,7 @@ def starts(course: Course, wanted: Collection[str], run_times: RunTimes, view: V
 class _Walk:
     """From end to end."""
 
-    def __init__(self, course: Course, run_times: RunTimes, view: View) -> None:
+    def __init__(self, course: Course, run_times: RunTimes, view: RuntimeAssumption) -> None:
         self._course, self._run_times, self._view, self._from = course, run_times, view, course.now
         self._ends: dict[str, datetime | None] = {}
         self.ended: Sequence[str] = ()
@@ -77,5 +77,5 @@ class _Walk:
 
     def _end(self, uid: str) -> datetime | None:
         job, row = self._course.job(uid), self._course.row(uid)
-        began = begun_at(job) if job else None
+        began = started_at(job) if job else None
         return self._run_times.end(row, began, self._course.now, self._view) if row and began else None

@@ -38,7 +38,7 @@ PATIENCE_SECONDS = 10.0
 _MOVING_SECONDS = 2.0
 _FIRST, _SAMPLE = 50, 50
 _VAIN_SECONDS = 60.0
-_in_vain: dict[str, tuple[float, int, tuple[int, ...]]] = {}
+_failed_moves: dict[str, tuple[float, int, tuple[int, ...]]] = {}
 """When all were looked at and none moved, the last event then, and the jobs: none will until something happens."""
 _pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="spans")
 _CHANCES = {Verdict.NOW: Feasibility.NOW, Verdict.WAITS: Feasibility.WAITS, Verdict.NEVER: Feasibility.NEVER}
@@ -75,12 +75,12 @@ def move_waiting() -> int:
         if time.monotonic() > began + _MOVING_SECONDS:
             break
     if found.count(False) == len(waiting):
-        _in_vain["last"] = began, number, waiting
+        _failed_moves["last"] = began, number, waiting
     return found.count(True)
 
 
 def _is_in_vain(now: float, number: int, waiting: tuple[int, ...]) -> bool:
-    at, *known = _in_vain.get("last", (-_VAIN_SECONDS, 0, ()))
+    at, *known = _failed_moves.get("last", (-_VAIN_SECONDS, 0, ()))
     return known == [number, waiting] and now - at < _VAIN_SECONDS
 
 
@@ -115,7 +115,7 @@ def _candidates(
     futures = [_pool.submit(_answered, find, queue) for queue in members]
     done, _late = wait(futures, timeout=PATIENCE_SECONDS)
     both = zip(members, futures, strict=True)
-    return [future.result() if future in done else _unasked(queue) for queue, future in both]
+    return [future.result() if future in done else _candidate(queue) for queue, future in both]
 
 
 def _answered(find: Callable[[Queue], PlacementCandidate], queue: Queue) -> PlacementCandidate:
@@ -123,19 +123,19 @@ def _answered(find: Callable[[Queue], PlacementCandidate], queue: Queue) -> Plac
         return find(queue)
     except Exception:
         log.exception("cluster %s could not be asked", queue.cluster)
-        return _unasked(queue)
+        return _candidate(queue)
     finally:
         connections.close_all()
 
 
-def _unasked(queue: Queue) -> PlacementCandidate:
+def _candidate(queue: Queue) -> PlacementCandidate:
     return PlacementCandidate(queue.cluster.name, queue.name, Feasibility.UNANSWERED)
 
 
 def _prospect(spec: JobSpec, tenant: Tenant, user: User, with_eta: bool, queue: Queue) -> PlacementCandidate:
     answer, load = what_if.about_start(spec, queue, tenant=tenant, user=user, with_eta=with_eta)
     return replace(
-        _unasked(queue),
+        _candidate(queue),
         chance=_CHANCES[answer.verdict],
         evicts=answer.evicts.pods,
         earliest=answer.eta.earliest if answer.eta else None,

@@ -5,7 +5,7 @@ from hekla.apps.forecasts import selectors, services
 from hekla.apps.jobs import selectors as jobs
 from hekla.domain.phases import JobPhase
 from hekla.simulation import eta
-from hekla.simulation.runtimes import View
+from hekla.simulation.runtimes import RuntimeAssumption
 from hekla.simulation.snapshot_cache import Outlook, looking_at
 
 _MOST = 200
@@ -20,7 +20,10 @@ def record(cluster: Cluster) -> int:
         fresh = _fresh(outlook)
         if not fresh:
             return 0
-        short, long = [eta.starts(outlook.course(), fresh, outlook.run_times, view) for view in (View.SHORT, View.LONG)]
+        short, long = [
+            eta.starts(outlook.course(), fresh, outlook.run_times, view)
+            for view in (RuntimeAssumption.SHORT, RuntimeAssumption.LONG)
+        ]
         found = {int(uid): eta.between(short.get(uid), long.get(uid)) for uid in fresh}
     spans = {pk: (span.earliest, span.latest) if span else None for pk, span in found.items()}
     services.keep(spans, now=outlook.now)

@@ -46,7 +46,7 @@ class Loss:
 
 
 @dataclass(frozen=True, slots=True)
-class Forecast:
+class ShareForecast:
     """The queues before and after a change, and who would lose pods that nobody takes from them as it is."""
 
     before: Mapping[str, QueueShares]
@@ -69,14 +69,14 @@ def _standings(outlook: Outlook, queue: Queue) -> Mapping[str, QueueShares]:
         return {}
 
 
-def forecast(changed: Queue) -> Forecast:
+def forecast(changed: Queue) -> ShareForecast:
     """What would be if a queue were as this row, which need not be saved. Its name says which; a new one is added."""
     here = present(changed)
     state = here.snapshot.state
     other = replace(state, queues=_with(state.queues, snapshot.queue(changed)))
     _, as_it_is = _shares_and_decisions(state, here.policy, here.now)
     after, as_it_would_be = _shares_and_decisions(other, here.policy, here.now)
-    return Forecast(here.standings, after, tuple(_losses(here.snapshot, as_it_is, as_it_would_be)))
+    return ShareForecast(here.standings, after, tuple(_losses(here.snapshot, as_it_is, as_it_would_be)))
 
 
 def _shares_and_decisions(

@@ -55,7 +55,7 @@ class Exposure:
     claimants: tuple[Claimant, ...] = ()
 
 
-def seen_by(user: User, job: Job, *, now: datetime) -> Exposure:
+def visible_risk(user: User, job: Job, *, now: datetime) -> Exposure:
     """What of the job other queues may take back; those that the person may not see have no name in it."""
     found = of(job, now=now)
     known = set(queues.visible_to(user).values_list("name", flat=True))

@@ -19,7 +19,7 @@ _OF_A_KEY = 50
 _Key = tuple[int, str, int]
 
 
-class View(Enum):
+class RuntimeAssumption(Enum):
     """Whether jobs run shortly, as the quickest quarter of those before them, or long."""
 
     SHORT = 0.25
@@ -32,14 +32,14 @@ class RunTimes:
 
     seconds: Mapping[_Key, list[float]] = field(default_factory=dict)
 
-    def end(self, job: Job, began: datetime, now: datetime, view: View) -> datetime | None:
+    def end(self, job: Job, began: datetime, now: datetime, view: RuntimeAssumption) -> datetime | None:
         """When it will be over by this view. None: nobody can tell."""
         by_history = self._by_history(job, began, now, view)
         limit = job.deadline_at or _limit(job, began)
         ends = [end for end in (by_history, limit) if end is not None]
         return min(ends, default=None)
 
-    def _by_history(self, job: Job, began: datetime, now: datetime, view: View) -> datetime | None:
+    def _by_history(self, job: Job, began: datetime, now: datetime, view: RuntimeAssumption) -> datetime | None:
         """Of those that ran longer than it has run by now."""
         known = self.seconds.get((job.owner_id, job.kind, job.queue_id), [])
         longer = known[bisect_right(known, (now - began).total_seconds()) :]

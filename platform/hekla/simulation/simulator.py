@@ -82,7 +82,7 @@ class Course:
 
     def has_begun(self, uid: str) -> bool:
         """Whether a job has what it needs to work."""
-        return uid in self._jobs and has_begun(self._jobs[uid])
+        return uid in self._jobs and has_started(self._jobs[uid])
 
     def row(self, uid: str) -> Job | None:
         """What was asked for; None for a job that is over and whose pods still end."""
@@ -90,11 +90,11 @@ class Course:
 
     def started(self) -> list[str]:
         """The jobs that have begun."""
-        return [uid for uid, job in self._jobs.items() if has_begun(job)]
+        return [uid for uid, job in self._jobs.items() if has_started(job)]
 
     def waiting(self) -> list[str]:
         """Those that have not, in the order of their submission."""
-        return [uid for uid, job in self._jobs.items() if uid in self._rows and not has_begun(job)]
+        return [uid for uid, job in self._jobs.items() if uid in self._rows and not has_started(job)]
 
     def nodes(self, uid: str) -> dict[str, int]:
         """How many pods of a job are on which node."""
@@ -192,13 +192,13 @@ def _lacks_pods(job: model.PodGroupSpec) -> bool:
     return not job.pods and job.phase is not GangPhase.PENDING
 
 
-def has_begun(job: model.PodGroupSpec) -> bool:
+def has_started(job: model.PodGroupSpec) -> bool:
     """Whether so many of its pods have a place that it can work."""
     placed = sum(task.status in _PLACED for task in job.pods)
     return placed >= max(1, job.min_available)
 
 
-def begun_at(job: model.PodGroupSpec) -> datetime | None:
+def started_at(job: model.PodGroupSpec) -> datetime | None:
     """When it had the first of the places that it has."""
     times = [task.scheduled_at for task in job.pods if task.status in _PLACED and task.scheduled_at]
     return datetime.fromtimestamp(min(times), UTC) if times else None

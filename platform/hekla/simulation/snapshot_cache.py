@@ -41,7 +41,7 @@ class _Derived:
 
 
 @dataclass
-class _Kept:
+class _Entry:
     lock: Lock = field(default_factory=Lock)
     picture: ClusterCache = field(default_factory=ClusterCache)
     world: SchedulerCache = field(default_factory=SchedulerCache)
@@ -59,7 +59,7 @@ class Outlook:
     policy: SchedulerPolicy
     now: datetime
     _cluster: Cluster
-    _kept: _Kept
+    _kept: _Entry
 
     @property
     def run_times(self) -> RunTimes:
@@ -102,20 +102,20 @@ class Outlook:
         return course
 
 
-_kept: dict[tuple[int, bool], _Kept] = {}
-_kept_lock = Lock()
+_entries: dict[tuple[int, bool], _Entry] = {}
+_entries_lock = Lock()
 
 
 @contextmanager
 def looking_at(cluster: Cluster, *, is_long: bool = False) -> Iterator[Outlook]:
     """What the cluster is like now, for as long as nobody else asks; `is_long`: it may take seconds."""
-    with _kept_lock:
-        kept = _kept.setdefault((cluster.pk, is_long), _Kept())
+    with _entries_lock:
+        kept = _entries.setdefault((cluster.pk, is_long), _Entry())
     with kept.lock:
         yield _outlook(cluster, kept, clock.now())
 
 
-def _outlook(cluster: Cluster, kept: _Kept, now: datetime) -> Outlook:
+def _outlook(cluster: Cluster, kept: _Entry, now: datetime) -> Outlook:
     kept.picture.refresh(cluster, _NOBODY, now=now)
     kept.picture.dirty(now)
     taken = kept.picture.snapshot(cluster)
@@ -128,5 +128,5 @@ _NOBODY: Mapping[str, str] = {}
 
 def forget_all() -> None:
     """Drop what this process keeps, as a new process would."""
-    with _kept_lock:
-        _kept.clear()
+    with _entries_lock:
+        _entries.clear()

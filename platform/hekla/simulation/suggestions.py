@@ -30,7 +30,7 @@ Trial = Callable[[JobSpec, Changes], int | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class Suggestion:
     """Changes with which the job starts, as the engine found, and how many pods of others would be evicted."""
 
     changes: Changes
@@ -44,7 +44,7 @@ class Offer:
 class Found:
     """The offers, the smallest change first. `is_cut_short`: there was no time to try all."""
 
-    offers: list[Offer]
+    offers: list[Suggestion]
     is_cut_short: bool
 
 
@@ -69,11 +69,11 @@ class _Trials:
         self._spec, self._trial, self._left, self._until = spec, trial, _MOST_TRIALS, until
         self._longest, self.is_cut_short = takes, False
 
-    def all_of(self, ladders: Iterable[Sequence[Changes]]) -> list[Offer]:
+    def all_of(self, ladders: Iterable[Sequence[Changes]]) -> list[Suggestion]:
         """The smallest of each."""
         return [offer for ladder in ladders if (offer := self.smallest(ladder))]
 
-    def smallest(self, ladder: Sequence[Changes]) -> Offer | None:
+    def smallest(self, ladder: Sequence[Changes]) -> Suggestion | None:
         """Of changes that are greater and greater, the first with which it starts; the greatest is tried first."""
         if not ladder or (best := self._try(ladder[-1])) is None:
             return None
@@ -86,7 +86,7 @@ class _Trials:
                 high, best = middle, found
         return best
 
-    def _try(self, changes: Changes) -> Offer | None:
+    def _try(self, changes: Changes) -> Suggestion | None:
         began = time.monotonic()
         if began + self._longest > self._until:
             self.is_cut_short = True
@@ -99,7 +99,7 @@ class _Trials:
             return None
         finally:
             self._longest = max(self._longest, time.monotonic() - began)
-        return None if evicted is None else Offer(changes, evicted)
+        return None if evicted is None else Suggestion(changes, evicted)
 
 
 def _ladders(spec: JobSpec) -> Iterator[list[Changes]]:
@@ -150,10 +150,10 @@ def _whole(amount: float) -> list[float]:
 
 
 def _weight(spec: JobSpec, changes: Changes) -> float:
-    return sum(least + more * _given_up(spec, change) for change in changes for least, more in [_WEIGHT[change.lever]])
+    return sum(least + more * _cost(spec, change) for change in changes for least, more in [_WEIGHT[change.lever]])
 
 
-def _given_up(spec: JobSpec, change: SpecChange) -> float:
+def _cost(spec: JobSpec, change: SpecChange) -> float:
     """Which part of what was asked for."""
     if change.lever in (SpecField.QUEUE, SpecField.SELECTOR):
         return 0.0

@@ -15,7 +15,7 @@ from hekla.apps.clusters.models import Cluster
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job
 from hekla.apps.jobs.services import quota
-from hekla.apps.jobs.services.submission import new_row, too_large, way_for
+from hekla.apps.jobs.services.submission import new_row, route_for, too_large
 from hekla.apps.priorities import selectors as priorities
 from hekla.apps.priorities.selectors import Offering
 from hekla.apps.queues import selectors as queues
@@ -30,10 +30,10 @@ from hekla.lib import clock
 from hekla.scheduling import reasons
 from hekla.simulation import eta, suggestions
 from hekla.simulation.eta import Eta
-from hekla.simulation.runtimes import View
+from hekla.simulation.runtimes import RuntimeAssumption
 from hekla.simulation.simulator import Course
 from hekla.simulation.snapshot_cache import Outlook, looking_at
-from hekla.simulation.suggestions import Changes, Offer, Trial
+from hekla.simulation.suggestions import Changes, Suggestion, Trial
 
 _HOLDING = frozenset({PodStatus.BOUND, PodStatus.RUNNING, PodStatus.RELEASING})
 _DRAFT = -1
@@ -52,7 +52,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class KnownJob:
     """A job that the reader may know of, and how many of its pods are meant."""
 
     uid: str
@@ -61,10 +61,10 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True)
-class Others:
+class EvictedJobs:
     """Jobs that this is about: those of the reader's tenants by name, of the rest how many."""
 
-    known: tuple[Named, ...] = ()
+    known: tuple[KnownJob, ...] = ()
     unknown: int = 0
     unknown_pods: int = 0
 
@@ -86,14 +86,14 @@ class Answer:
 
     verdict: Verdict
     nodes: dict[str, int] = field(default_factory=dict)
-    evicts: Others = Others()
+    evicts: EvictedJobs = EvictedJobs()
     reasons: tuple[dict[str, Any], ...] = ()
     problems: tuple[str, ...] = ()
     place: int = 0
     line: int = 0
     eta: Eta | None = None
-    after: Others = Others()
-    offers: tuple[Offer, ...] = ()
+    after: EvictedJobs = EvictedJobs()
+    offers: tuple[Suggestion, ...] = ()
     is_cut_short: bool = False
 
 
@@ -120,7 +120,7 @@ def about_draft(
     Without the first somebody types, and few changes are tried, or none of a very large job.
     """
     began = time.monotonic()
-    queue = queue or way_for(spec=spec, tenant=tenant, user=user).queue
+    queue = queue or route_for(spec=spec, tenant=tenant, user=user).queue
     quota.require([spec], [queue], tenant=tenant, user=user, now=clock.now(), is_dry=True)
     _require_ours(queue.cluster)
     offer = priorities.offer_to(tenant)
@@ -242,7 +242,7 @@ def _answer(
         return Answer(Verdict.NEVER, reasons=found, problems=problems)
     place, line = _place(course, row)
     when = _when(outlook, row, is_new=is_new) if with_eta else None
-    after = _others(course, Counter(when.after), user) if when else Others()
+    after = _others(course, Counter(when.after), user) if when else EvictedJobs()
     return Answer(Verdict.WAITS, reasons=found, place=place, line=line, eta=when, after=after)
 
 
@@ -269,14 +269,14 @@ def _fits_alone(outlook: Outlook, row: Job) -> bool:
 def _when(outlook: Outlook, row: Job, *, is_new: bool) -> Eta | None:
     uid = str(row.pk)
 
-    def by(view: View) -> eta.Start | None:
+    def by(view: RuntimeAssumption) -> eta.Start | None:
         course = outlook.course()
         if is_new:
             course.put(row)
         return eta.starts(course, [uid], outlook.run_times, view).get(uid)
 
-    short = by(View.SHORT)
-    return eta.between(short, by(View.LONG)) if short else None
+    short = by(RuntimeAssumption.SHORT)
+    return eta.between(short, by(RuntimeAssumption.LONG)) if short else None
 
 
 def _place(course: Course, row: Job) -> tuple[int, int]:
@@ -310,26 +310,26 @@ def _open_queues(tenant: Tenant, own: Queue) -> list[Queue]:
     return [one for one in found if one.cluster.is_simulated == own.cluster.is_simulated][: suggestions.MOST]
 
 
-def _elsewhere(spec: JobSpec, own: Queue, others: Sequence[Queue], row: RowOf) -> list[Offer]:
+def _elsewhere(spec: JobSpec, own: Queue, others: Sequence[Queue], row: RowOf) -> list[Suggestion]:
     """Queues of other clusters in which it would start; each cluster is asked for itself."""
-    found: list[Offer] = []
+    found: list[Suggestion] = []
     for queue in (one for one in others if one.cluster_id != own.cluster_id):
         change = SpecChange(SpecField.QUEUE, queue.name)
         with looking_at(queue.cluster) as outlook:
             evicted = _evicted_for(outlook.course(), row(change.applied(spec), queue, outlook))
-        found += [Offer((change,), evicted)] if evicted is not None else []
+        found += [Suggestion((change,), evicted)] if evicted is not None else []
     return found
 
 
-def _victims(course: Course, uid: str, user: User) -> Others:
+def _victims(course: Course, uid: str, user: User) -> EvictedJobs:
     """Whose pods are evicted for this job."""
     pods = {(one.job, one.pod) for one in course.evictions if one.for_job == uid}
     return _others(course, Counter(job for job, _task in pods), user)
 
 
-def _others(course: Course, pods: Counter[str], user: User) -> Others:
+def _others(course: Course, pods: Counter[str], user: User) -> EvictedJobs:
     rows = {uid: course.row(uid) for uid in pods}
     seen = set(tenancy.visible_to(user).values_list("pk", flat=True)) if pods else set()
-    known = [Named(str(row.uid), row.name, pods[uid]) for uid, row in rows.items() if row and row.tenant_id in seen]
+    known = [KnownJob(str(row.uid), row.name, pods[uid]) for uid, row in rows.items() if row and row.tenant_id in seen]
     left = len(pods) - len(known)
-    return Others(tuple(known), left, sum(pods.values()) - sum(job.pods for job in known))
+    return EvictedJobs(tuple(known), left, sum(pods.values()) - sum(job.pods for job in known))

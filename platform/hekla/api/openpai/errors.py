@@ -12,7 +12,7 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
-from hekla.apps.jobs.services.submission import NameTaken
+from hekla.apps.jobs.services.submission import JobNameConflict
 from hekla.domain.errors import Forbidden, HeklaError, Invalid, NotFound, Refused
 
 
@@ -35,7 +35,7 @@ def wrong_parameter(message: str) -> OpenpaiError:
 
 
 _CODES: tuple[tuple[type[Exception], HTTPStatus, str], ...] = (
-    (NameTaken, HTTPStatus.CONFLICT, "ConflictJobError"),
+    (JobNameConflict, HTTPStatus.CONFLICT, "ConflictJobError"),
     (Forbidden, HTTPStatus.FORBIDDEN, "ForbiddenUserError"),
     (Refused, HTTPStatus.CONFLICT, "ConflictJobError"),
     (NotFound, HTTPStatus.NOT_FOUND, "NoJobError"),

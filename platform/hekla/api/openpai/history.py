@@ -14,7 +14,7 @@ from hekla.api.openpai.errors import OpenpaiError
 from hekla.api.openpai.jobs import attempt_number
 from hekla.api.openpai.views import OpenpaiView, job_at
 from hekla.apps.clusters import selectors as clusters
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.job_history import history
 from hekla.apps.jobs import selectors
 from hekla.apps.jobs.models import Job, Pod
@@ -111,7 +111,7 @@ class OpenpaiLogView(OpenpaiView):
         return HttpResponse(text, content_type="text/plain; charset=utf-8")
 
 
-def _event(job: Job, event: Event) -> dict[str, Any]:
+def _event(job: Job, event: LoggedEvent) -> dict[str, Any]:
     line = next(iter(history.lines([event])), None)
     payload, at = event.payload, event.at.isoformat().replace("+00:00", "Z")
     return {

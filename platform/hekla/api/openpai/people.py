@@ -159,7 +159,7 @@ def _authenticate(request: Request, username: str, password: str) -> User:
     if not isinstance(user, User):
         message = _("The user name or the password is wrong.")
         raise OpenpaiError(HTTPStatus.BAD_REQUEST, "IncorrectPasswordError", message)
-    if signin.is_asked(user):
+    if signin.has_second_factor(user):
         message = _(
             "Your account asks for a second factor, so a password alone gives no token. Make one on your profile."
         )

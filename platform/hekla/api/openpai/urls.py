@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, include, path, re_path
 
-from hekla.api.openpai import history, jobs, people, places
+from hekla.api.openpai import history, jobs, people, virtual_clusters
 from hekla.api.openpai.views import UnknownOpenpaiAddressView
 
 app_name = "openpai"
@@ -28,8 +28,8 @@ def _common() -> list[URLPattern]:
         path("authn/basic/login", people.LoginView.as_view(), name="login"),
         path("authn/basic/logout", people.LogoutView.as_view(), name="logout"),
         path("jobs", jobs.OpenpaiJobListView.as_view(), name="jobs"),
-        path("virtual-clusters", places.VirtualClusterListView.as_view(), name="virtual_clusters"),
-        path("virtual-clusters/<str:name>", places.VirtualClusterView.as_view(), name="virtual_cluster"),
+        path("virtual-clusters", virtual_clusters.VirtualClusterListView.as_view(), name="virtual_clusters"),
+        path("virtual-clusters/<str:name>", virtual_clusters.VirtualClusterView.as_view(), name="virtual_cluster"),
     ]
 
 
@@ -56,7 +56,7 @@ _VERSION_2 = [
     path("users/", people.OpenpaiUserListView.as_view(), name="users_"),
     path("users/<str:username>", people.OpenpaiUserView.as_view(), name="user"),
     path("user/<str:username>", people.OpenpaiUserView.as_view(), name="user_"),
-    path("storages", places.StoragesView.as_view(), name="storages"),
+    path("storages", virtual_clusters.StoragesView.as_view(), name="storages"),
 ]
 _VERSION_1 = [
     path("", people.InfoView.as_view(), name="root"),

@@ -11,7 +11,7 @@ from hekla.api.views import ApiView, person, respond
 from hekla.apps.tenancy import audit
 
 _MOST = 200
-_ASKED = [
+_PARAMETERS = [
     OpenApiParameter("person", str, description="exactly this user name, also of who acted for another"),
     OpenApiParameter("kind", str, description="as in TokenCreated"),
     OpenApiParameter("tenant", str, description="the tenant's short name"),
@@ -32,10 +32,10 @@ class ActSerializer(serializers.Serializer[Any]):
 
 
 class AuditView(ApiView):
-    @extend_schema(parameters=_ASKED, responses=ActSerializer(many=True))
+    @extend_schema(parameters=_PARAMETERS, responses=ActSerializer(many=True))
     def get(self, request: Request) -> Response:
         """What people did, newest first: in your tenants for their admins, everywhere for operators and admins."""
         query = request.query_params.dict()
         limit = query.get("limit", "")
         most = min(max(int(limit), 1), _MOST) if limit.isdecimal() and len(limit) < len("1000000") else audit.PAGE
-        return respond(ActSerializer(audit.acts(person(request), audit.asked_by(query), most=most), many=True))
+        return respond(ActSerializer(audit.acts(person(request), audit.parse_query(query), most=most), many=True))

@@ -26,7 +26,7 @@ from hekla.api.views import ApiView, CursorPages, ResourceViewSet, person, respo
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.scopes import Scope
 from hekla.apps.batches import selectors, services
-from hekla.apps.batches.models import Batch, Member
+from hekla.apps.batches.models import Batch, BatchJob
 from hekla.apps.batches.services import One
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import formats
@@ -44,7 +44,7 @@ _PARAMETERS = [
 ]
 
 
-class MemberSerializer(serializers.ModelSerializer[Member]):
+class MemberSerializer(serializers.ModelSerializer[BatchJob]):
     """A job of a batch: the last attempt of its number."""
 
     uid = serializers.UUIDField(source="job.uid")
@@ -54,7 +54,7 @@ class MemberSerializer(serializers.ModelSerializer[Member]):
     parameters = serializers.DictField(child=serializers.CharField())
 
     class Meta:
-        model = Member
+        model = BatchJob
         fields = ["number", "attempt", "parameters", "job", "uid", "phase", "reason"]
 
 

@@ -7,7 +7,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from hekla.apps.clusters import selectors
-from hekla.apps.clusters.models import Cluster, ClusterHealth, ClusterKey
+from hekla.apps.clusters.models import Cluster, ClusterHealth, StoredClusterKey
 from hekla.apps.forms import RESERVED
 from hekla.backends import registry
 from hekla.backends.kubernetes.keys import MAX_BYTES, MAX_SERVER
@@ -38,13 +38,13 @@ class ClusterSerializer(serializers.ModelSerializer[Cluster]):
         return ClusterHealthSerializer(health).data if health else None
 
 
-class KeySerializer(serializers.ModelSerializer[ClusterKey]):
+class KeySerializer(serializers.ModelSerializer[StoredClusterKey]):
     """Of what opens a cluster, what may be shown."""
 
     given_by = serializers.CharField(source="given_by.username", default=None, allow_null=True)
 
     class Meta:
-        model = ClusterKey
+        model = StoredClusterKey
         fields = ["server", "holder", "fingerprint", "valid_until", "given_at", "given_by"]
 
 

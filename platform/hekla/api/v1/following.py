@@ -20,7 +20,7 @@ from hekla.api.v1.serializers import (
 from hekla.api.views import ApiView, person, respond
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters import selectors as clusters
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.jobs import selectors
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.usage import selectors as usage
@@ -155,7 +155,7 @@ class PodLogView(ApiView):
         )
 
 
-def _await(job: Job, after: int, seconds: float) -> list[Event]:
+def _await(job: Job, after: int, seconds: float) -> list[LoggedEvent]:
     """The next events; looked for again and again, since any process may write them."""
     deadline = time.monotonic() + seconds
     while True:

@@ -31,7 +31,7 @@ from hekla.api.v1.serializers import (
 from hekla.api.views import ApiView, CursorPages, person, respond, validated
 from hekla.apps.accounts.scopes import Scope
 from hekla.apps.jobs import filters, selectors, services
-from hekla.apps.jobs.copies import copy_of
+from hekla.apps.jobs.clone import clone_job
 from hekla.apps.jobs.models import Job
 from hekla.apps.notifications import services as submitting
 from hekla.domain import formats, secrets
@@ -158,7 +158,7 @@ class JobCopyView(ApiView):
     def get(self, request: Request, uid: UUID) -> Response:
         """What to send to run the job again: its JobSpec under a name that is free, and the secrets to give with it."""
         job = selectors.get(uid, person(request))
-        return respond(CopySerializer(copy_of(job, job.tenant)))
+        return respond(CopySerializer(clone_job(job, job.tenant)))
 
 
 class JobActionsView(ApiView):

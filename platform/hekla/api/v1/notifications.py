@@ -13,13 +13,13 @@ from rest_framework.response import Response
 from hekla.api.views import ApiView, CursorPages, person, respond, validated
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.notifications import labels, selectors, services
-from hekla.apps.notifications.choices import MOMENT_LABELS, Way
+from hekla.apps.notifications.choices import MOMENT_LABELS, Channel
 from hekla.apps.notifications.forms import MOST_MINUTES
 from hekla.apps.notifications.models import Delivery, Notification
 from hekla.lib import clock
 
 _MOMENTS = [(str(moment), str(moment)) for moment in MOMENT_LABELS]
-_WAYS = [(str(way), str(way)) for way in Way]
+_WAYS = [(str(way), str(way)) for way in Channel]
 _NOTHING = "nothing"
 
 
@@ -63,7 +63,7 @@ CHOICE = [
         enum=[*MOMENT_LABELS, "nothing"],
         description="of this job, instead of your settings",
     ),
-    OpenApiParameter("notify_by", str, many=True, enum=[*Way], description="how; without it as your settings say"),
+    OpenApiParameter("notify_by", str, many=True, enum=[*Channel], description="how; without it as your settings say"),
     OpenApiParameter("notify_after", int, description="after how many minutes a wait is long"),
 ]
 
@@ -113,7 +113,7 @@ class NotificationListView(ApiView, ListAPIView[Notification]):
     pagination_class = _Pages
 
     def get_queryset(self) -> QuerySet[Notification]:
-        found = selectors.shown_to(person(self.request))
+        found = selectors.visible_to(person(self.request))
         return found.filter(read_at=None) if self.request.query_params.get("unread") in {"1", "true"} else found
 
     @extend_schema(parameters=[OpenApiParameter("unread", bool, description="only what you have not read")])

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from hekla.api.v1.parameters import tenant_of
 from hekla.api.v1.serializers import CopySerializer
 from hekla.api.views import CursorPages, DeletableViewSet, person, respond, validated
-from hekla.apps.jobs.copies import begun_with
+from hekla.apps.jobs.clone import clone_spec
 from hekla.apps.presets import selectors, services
 from hekla.apps.presets.models import MAX_NAME, Preset
 from hekla.apps.tenancy import selectors as tenancy
@@ -103,4 +103,4 @@ class PresetViewSet(DeletableViewSet[Preset]):
         preset = self.get_object()
         is_own = not request.query_params.get("tenant")
         tenant = preset.tenant if preset.tenant and is_own else tenant_of(request)
-        return respond(CopySerializer(begun_with(selectors.spec_of(preset), tenant)))
+        return respond(CopySerializer(clone_spec(selectors.spec_of(preset), tenant)))

@@ -14,7 +14,7 @@ from hekla.apps.tenancy import selectors as tenancy
 from hekla.domain import formats
 from hekla.domain.resources import InvalidQuantity, Resources
 from hekla.engine.queue_shares import QueueShares
-from hekla.simulation.queue_shares import Forecast, Loss
+from hekla.simulation.queue_shares import Loss, ShareForecast
 
 
 class AmountsField(serializers.DictField):
@@ -154,7 +154,7 @@ class LossSerializer(serializers.Serializer[Loss]):
     pods = serializers.IntegerField()
 
 
-class ForecastSerializer(serializers.Serializer[Forecast]):
+class ForecastSerializer(serializers.Serializer[ShareForecast]):
     """Every queue of the cluster by name, before and after a change, and who would lose pods by it."""
 
     before = serializers.DictField(child=SharesSerializer())

@@ -14,7 +14,7 @@ from hekla.apps.quotas import services
 from hekla.apps.quotas.models import Quota
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.usage import quota_usage
-from hekla.apps.usage.quota_usage import Row
+from hekla.apps.usage.quota_usage import QuotaRow
 from hekla.domain.errors import Invalid, Problem
 from hekla.lib import clock
 
@@ -34,7 +34,7 @@ class QuotaRowSerializer(serializers.Serializer[Any]):
     resources = serializers.SerializerMethodField(help_text="held at once, by cluster; where some are bounded")
     most_resources = AmountsField(source="quota.resources", default=dict, help_text="at once in each cluster")
 
-    def get_resources(self, row: Row) -> dict[str, dict[str, str]]:
+    def get_resources(self, row: QuotaRow) -> dict[str, dict[str, str]]:
         """Kubernetes quantities."""
         return {cluster: held.quantities() for cluster, held in row.held.items()}
 
@@ -58,7 +58,7 @@ class QuotasView(ApiView):
     def get(self, request: Request, slug: str) -> Response:
         """Quotas and use of the tenant and its members. Only people who set quotas see other members."""
         tenant = tenancy.get(slug, person(request))
-        return respond(QuotaRowSerializer(quota_usage.seen_by(person(request), tenant, clock.now()), many=True))
+        return respond(QuotaRowSerializer(quota_usage.visible_rows(person(request), tenant, clock.now()), many=True))
 
     @extend_schema(request=QuotaSerializer, responses=QuotaRowSerializer(many=True))
     def put(self, request: Request, slug: str) -> Response:
@@ -71,4 +71,4 @@ class QuotasView(ApiView):
             raise Invalid([Problem("username", "Name a member of the tenant for “one”, and nobody otherwise.")])
         now = clock.now()
         services.set_quota(tenant=tenant, of=of, user=one, bounds=values, by=user, actor=actor_of(user), now=now)
-        return respond(QuotaRowSerializer(quota_usage.seen_by(user, tenant, now), many=True))
+        return respond(QuotaRowSerializer(quota_usage.visible_rows(user, tenant, now), many=True))

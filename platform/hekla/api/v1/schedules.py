@@ -24,7 +24,7 @@ from hekla.api.v1.schema import SCHEDULE_SPEC
 from hekla.api.views import ApiView, CursorPages, DeletableViewSet, person, respond, validated
 from hekla.apps.accounts.scopes import Scope
 from hekla.apps.schedules import overview, selectors, services
-from hekla.apps.schedules.models import Run, Schedule
+from hekla.apps.schedules.models import Schedule, ScheduleRun
 from hekla.domain import formats
 from hekla.domain.schedules import ScheduleSpec
 from hekla.lib import clock
@@ -37,7 +37,7 @@ class _ByName(CursorPages):
     ordering = ("name", "id")
 
 
-class RunSerializer(serializers.ModelSerializer[Run]):
+class RunSerializer(serializers.ModelSerializer[ScheduleRun]):
     """What came of a time; of several, where they were missed."""
 
     job = serializers.CharField(source="job.name", default=None, allow_null=True)
@@ -46,10 +46,10 @@ class RunSerializer(serializers.ModelSerializer[Run]):
     sentence = serializers.SerializerMethodField()
 
     class Meta:
-        model = Run
+        model = ScheduleRun
         fields = ["due_at", "until", "count", "by_hand", "outcome", "reason", "sentence", "job", "job_uid", "phase"]
 
-    def get_sentence(self, run: Run) -> str:
+    def get_sentence(self, run: ScheduleRun) -> str:
         """Why there was no run; else empty."""
         return overview.why(run)
 

@@ -10,13 +10,13 @@ from rest_framework import serializers
 from hekla.apps.accounts.models import ApiToken
 from hekla.apps.accounts.scopes import USUAL, Scope
 from hekla.apps.clusters.models import Environment, Node
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.job_history import endings, failures, history, prospects
 from hekla.apps.job_history import labels as wording
 from hekla.apps.jobs import selectors
-from hekla.apps.jobs.copies import Copy
+from hekla.apps.jobs.clone import JobClone
 from hekla.apps.jobs.models import Job, Placement, Pod
-from hekla.apps.tenancy.models import MAX_DAYS_KEPT, Tenant
+from hekla.apps.tenancy.models import MAX_RETENTION_DAYS, Tenant
 from hekla.apps.usage.models import Sample
 from hekla.domain.jobspec import MAX_PRIORITY
 from hekla.domain.policies import LifecycleAction
@@ -35,8 +35,8 @@ class TenantSerializer(serializers.ModelSerializer[Tenant]):
 class RetentionSerializer(serializers.Serializer[Tenant]):
     """Days for which what a deleted job leaves is kept; that history outlives logs is for the service to say."""
 
-    log_days = serializers.IntegerField(min_value=0, max_value=MAX_DAYS_KEPT, required=False)
-    history_days = serializers.IntegerField(min_value=1, max_value=MAX_DAYS_KEPT, required=False)
+    log_days = serializers.IntegerField(min_value=0, max_value=MAX_RETENTION_DAYS, required=False)
+    history_days = serializers.IntegerField(min_value=1, max_value=MAX_RETENTION_DAYS, required=False)
 
 
 class PersonSerializer(serializers.Serializer[Any]):
@@ -268,7 +268,7 @@ class CopySerializer(serializers.Serializer[Any]):
         child=serializers.CharField(), help_text="names of secrets whose values must be given again"
     )
 
-    def get_spec(self, copy: Copy) -> dict[str, Any]:
+    def get_spec(self, copy: JobClone) -> dict[str, Any]:
         """A JobSpec, to be changed and sent to /api/v1/jobs."""
         return copy.spec.document()
 
@@ -299,7 +299,7 @@ class PrioritySerializer(serializers.Serializer[Any]):
     )
 
 
-class JobEventSerializer(serializers.Serializer[Event]):
+class JobEventSerializer(serializers.Serializer[LoggedEvent]):
     number = serializers.IntegerField(source="id")
     at = serializers.DateTimeField()
     kind = serializers.CharField()
@@ -308,7 +308,7 @@ class JobEventSerializer(serializers.Serializer[Event]):
     sentence = serializers.SerializerMethodField()
     payload = serializers.JSONField()
 
-    def get_sentence(self, event: Event) -> str:
+    def get_sentence(self, event: LoggedEvent) -> str:
         """What it says to a person; empty where it says nothing."""
         return next((line.sentence for line in history.lines([event])), "")
 

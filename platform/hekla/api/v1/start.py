@@ -16,7 +16,7 @@ from hekla.apps.forecasts.selectors import Accuracy
 from hekla.apps.jobs import selectors
 from hekla.apps.jobs.models import Job
 from hekla.lib import clock
-from hekla.simulation import what_if, wording
+from hekla.simulation import descriptions, what_if
 from hekla.simulation.what_if import Answer, Verdict
 
 
@@ -66,5 +66,5 @@ def _document(job: Job, answer: Answer) -> dict[str, Any]:
 
 def _sentences(answer: Answer, accuracy: Accuracy | None) -> list[str]:
     if answer.verdict is Verdict.NEVER:
-        return [wording.head(answer)]
-    return [*wording.place(answer), *wording.when(answer, clock.now(), accuracy)]
+        return [descriptions.head(answer)]
+    return [*descriptions.place(answer), *descriptions.when(answer, clock.now(), accuracy)]

@@ -37,4 +37,4 @@ class ReclaimRiskView(ApiView):
     def get(self, request: Request, uid: UUID) -> Response:
         """How many of a job's pods hold what its queue has borrowed, and who may take that back."""
         user = person(request)
-        return respond(ExposureSerializer(reclaim_risk.seen_by(user, selectors.get(uid, user), now=clock.now())))
+        return respond(ExposureSerializer(reclaim_risk.visible_risk(user, selectors.get(uid, user), now=clock.now())))

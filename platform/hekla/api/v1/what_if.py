@@ -19,18 +19,18 @@ from hekla.api.views import ApiView, person, respond
 from hekla.apps.forecasts import selectors as forecasts
 from hekla.apps.forecasts.selectors import Accuracy
 from hekla.apps.jobs import services as jobs
-from hekla.apps.jobs.services import Way
+from hekla.apps.jobs.services import Route
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.spec_changes import apply_changes
 from hekla.lib import clock
-from hekla.simulation import what_if, wording
-from hekla.simulation.suggestions import Offer
-from hekla.simulation.what_if import Answer, Others, Verdict
+from hekla.simulation import descriptions, what_if
+from hekla.simulation.suggestions import Suggestion
+from hekla.simulation.what_if import Answer, EvictedJobs, Verdict
 
 _WITHOUT_ETA = "0: without saying when it starts, which takes longest; of very large jobs no changes are tried then"
 
 
-class OthersSerializer(serializers.Serializer[Others]):
+class OthersSerializer(serializers.Serializer[EvictedJobs]):
     known = serializers.ListField(child=serializers.CharField(), help_text="names of jobs that you may see")
     unknown = serializers.IntegerField(help_text="how many jobs of other tenants")
     pods = serializers.IntegerField(help_text="of all of them together")
@@ -80,21 +80,25 @@ class WhatIfView(ApiView):
         user, tenant = person(request), tenant_of(request)
         spec, _warnings, _secrets = parse_submission(request.data)
         with_eta = request.query_params.get("eta") not in {"0", "false"}
-        way = jobs.way_for(spec=spec, tenant=tenant, user=user, is_timed=with_eta)
+        way = jobs.route_for(spec=spec, tenant=tenant, user=user, is_timed=with_eta)
         answer = what_if.about_draft(spec, tenant=tenant, user=user, queue=way.queue, with_eta=with_eta)
         accuracy = forecasts.accuracy(way.queue.pk)
-        sentences = [wording.head(answer), *wording.sentences(answer), *_when(answer, accuracy, is_asked=with_eta)]
+        sentences = [
+            descriptions.head(answer),
+            *descriptions.sentences(answer),
+            *_when(answer, accuracy, is_asked=with_eta),
+        ]
         return respond(WhatIfSerializer(_document(spec, answer, sentences) | _where(way)))
 
 
-def _where(way: Way) -> dict[str, Any]:
+def _where(way: Route) -> dict[str, Any]:
     asked = [one.as_data() for one in way.asked]
     where = {"cluster": way.queue.cluster.name, "queue": way.queue.name}
     return {**where, "asked": pending_changes(asked, clock.now())}
 
 
 def _when(answer: Answer, accuracy: Accuracy | None, *, is_asked: bool) -> list[str]:
-    return wording.when(answer, clock.now(), accuracy) if is_asked else []
+    return descriptions.when(answer, clock.now(), accuracy) if is_asked else []
 
 
 def _document(spec: JobSpec, answer: Answer, sentences: list[str]) -> dict[str, Any]:
@@ -111,15 +115,15 @@ def _document(spec: JobSpec, answer: Answer, sentences: list[str]) -> dict[str, 
         "after": describe_others(answer.after),
         "changes": [
             {"change": way.change, "text": way.text, "evicts": offer.evicted, "spec": _changed(spec, offer)}
-            for way, offer in zip(wording.ways(spec, answer.offers), answer.offers, strict=True)
+            for way, offer in zip(descriptions.describe_suggestions(spec, answer.offers), answer.offers, strict=True)
         ],
     }
 
 
-def _changed(spec: JobSpec, offer: Offer) -> dict[str, Any]:
+def _changed(spec: JobSpec, offer: Suggestion) -> dict[str, Any]:
     return apply_changes(spec, offer.changes).document()
 
 
-def describe_others(others: Others) -> dict[str, Any]:
+def describe_others(others: EvictedJobs) -> dict[str, Any]:
     """Jobs that somebody may know of, and the rest as numbers."""
     return {"known": [job.name for job in others.known], "unknown": others.unknown, "pods": others.pods}

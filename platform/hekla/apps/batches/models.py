@@ -32,7 +32,7 @@ class Batch(models.Model):
         return self.name
 
 
-class Member(models.Model):
+class BatchJob(models.Model):
     """A job of a batch. A job that is tried again is a further one of the same number; the last attempt counts."""
 
     batch = models.ForeignKey(Batch, on_delete=models.CASCADE, related_name="members")

@@ -8,7 +8,7 @@ from django.db.models import Count, OuterRef, QuerySet, Subquery
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
-from hekla.apps.batches.models import Batch, Member
+from hekla.apps.batches.models import Batch, BatchJob
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.domain.errors import NotFound
 from hekla.domain.phases import FINAL_JOB_PHASES, JobPhase
@@ -46,24 +46,24 @@ def may_retry(user: User, batch: Batch) -> bool:
     return may_act(user, batch) and tenancy.may(user, batch.tenant_id, Permission.SUBMIT_JOBS)
 
 
-def _last() -> QuerySet[Member]:
+def _last() -> QuerySet[BatchJob]:
     """The last attempt of every number."""
-    newest = Member.objects.filter(batch=OuterRef("batch"), number=OuterRef("number")).order_by("-attempt")
-    return Member.objects.filter(pk=Subquery(newest.values("pk")[:1]))
+    newest = BatchJob.objects.filter(batch=OuterRef("batch"), number=OuterRef("number")).order_by("-attempt")
+    return BatchJob.objects.filter(pk=Subquery(newest.values("pk")[:1]))
 
 
-def current(batch: Batch) -> list[Member]:
+def current(batch: Batch) -> list[BatchJob]:
     """The last attempt of every number, in order; those whose jobs were deleted too."""
     return list(_last().filter(batch=batch).select_related("job__queue", "job__cluster").order_by("number"))
 
 
-def unfinished(batch: Batch) -> list[Member]:
+def unfinished(batch: Batch) -> list[BatchJob]:
     """Its jobs that are neither over nor about to be."""
-    found = Member.objects.filter(batch=batch).exclude(job__phase__in=_OVER)
+    found = BatchJob.objects.filter(batch=batch).exclude(job__phase__in=_OVER)
     return list(found.select_related("job").order_by("number"))
 
 
-def failed(batch: Batch) -> list[Member]:
+def failed(batch: Batch) -> list[BatchJob]:
     """Numbers of which the last attempt failed."""
     return list(_last().filter(batch=batch, job__phase__in=FAILED).select_related("job").order_by("number"))
 

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.batches import selectors
-from hekla.apps.batches.models import Batch, Member
+from hekla.apps.batches.models import Batch, BatchJob
 from hekla.apps.event_log.services import record, unit_of_work
 from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs.models import Job
@@ -23,7 +23,7 @@ from hekla.domain.sweeps import MAX_ATTEMPTS, MAX_NAME, SweepSpec
 from hekla.domain.validation import join
 
 
-class NameTaken(Refused):
+class BatchNameConflict(Refused):
     """The tenant has a batch of that name."""
 
     code = "name_taken"
@@ -90,8 +90,8 @@ def retry_failed(batch: Batch, *, user: User, now: datetime) -> int:
         again = [_again(member) for member in failed]
         if again:
             made = jobs.submit_many(specs=again, tenant=batch.tenant, user=user, now=now)
-            Member.objects.bulk_create(
-                Member(batch=batch, number=old.number, attempt=old.attempt + 1, parameters=old.parameters, job=job)
+            BatchJob.objects.bulk_create(
+                BatchJob(batch=batch, number=old.number, attempt=old.attempt + 1, parameters=old.parameters, job=job)
                 for old, job in zip(failed, made, strict=True)
             )
             _tell(batch, events.BatchRetried(name=batch.name, jobs=len(again)), user, now)
@@ -104,19 +104,19 @@ def _points(spec: SweepSpec) -> list[One]:
 
 def _submit(batch: Batch, ones: Sequence[One], tenant: Tenant, user: User, now: datetime) -> Batch:
     if Batch.objects.filter(tenant=tenant, name=batch.name).exists():
-        raise _name_taken(batch.name, tenant)
+        raise _name_conflict(batch.name, tenant)
     try:
         with unit_of_work():
             batch.tenant, batch.owner, batch.submitted_at = tenant, user, now
             made = jobs.submit_many(specs=[one.spec for one in ones], tenant=tenant, user=user, now=now)
             batch.save(force_insert=True)
-            Member.objects.bulk_create(
-                Member(batch=batch, number=number, parameters=one.parameters, job=job)
+            BatchJob.objects.bulk_create(
+                BatchJob(batch=batch, number=number, parameters=one.parameters, job=job)
                 for number, (one, job) in enumerate(zip(ones, made, strict=True), start=1)
             )
             _tell(batch, events.BatchSubmitted(name=batch.name, batch_kind=batch.kind, jobs=len(made)), user, now)
     except IntegrityError as error:
-        raise _name_taken(batch.name, tenant) from error
+        raise _name_conflict(batch.name, tenant) from error
     return batch
 
 
@@ -128,7 +128,7 @@ def _abort(job: Job, user: User, now: datetime) -> bool:
     return True
 
 
-def _again(member: Member) -> JobSpec:
+def _again(member: BatchJob) -> JobSpec:
     """The same job under the name of the next attempt. Raises Invalid where no name fits any more."""
     attempt = member.attempt + 1
     if attempt > MAX_ATTEMPTS:
@@ -153,9 +153,9 @@ def _require_name(name: str) -> None:
         raise Invalid([Problem("name", _("A batch's name has at most %d letters.") % MAX_NAME)])
 
 
-def _name_taken(name: str, tenant: Tenant) -> NameTaken:
+def _name_conflict(name: str, tenant: Tenant) -> BatchNameConflict:
     sentence = _("%(tenant)s has a batch called “%(name)s” already. Choose another name.")
-    return NameTaken(sentence % {"tenant": tenant, "name": name}, "name")
+    return BatchNameConflict(sentence % {"tenant": tenant, "name": name}, "name")
 
 
 def _require(may: bool) -> None:

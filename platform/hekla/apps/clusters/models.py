@@ -41,7 +41,7 @@ class Cluster(models.Model):
         return self.kind == self.Kind.KUBERNETES and self.config.get("scheduler") == "volcano"
 
 
-class ClusterKey(models.Model):
+class StoredClusterKey(models.Model):
     """What opens a cluster, sealed (`sealed`), and what may be shown of it. A cluster without one is reached as its
     configuration says.
     """

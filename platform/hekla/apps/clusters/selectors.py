@@ -5,16 +5,16 @@ from typing import Any, TypedDict
 
 from django.db.models import Count, QuerySet
 
+from hekla.apps.clusters.encryption import decrypt_key
 from hekla.apps.clusters.models import (
     Cluster,
     ClusterHealth,
-    ClusterKey,
     Environment,
     Lease,
     Node,
     PolicyVersion,
+    StoredClusterKey,
 )
-from hekla.apps.clusters.sealed import opened
 from hekla.domain.errors import NotFound
 from hekla.domain.resources import Resources
 from hekla.lib.encryption import DecryptionError
@@ -51,9 +51,9 @@ def by_id(cluster_id: int) -> Cluster:
     return cluster
 
 
-def key(cluster: Cluster) -> ClusterKey | None:
+def key(cluster: Cluster) -> StoredClusterKey | None:
     """The key that is kept for it, where there is one."""
-    return ClusterKey.objects.filter(cluster=cluster).select_related("given_by").first()
+    return StoredClusterKey.objects.filter(cluster=cluster).select_related("given_by").first()
 
 
 def backend_facts(cluster: Cluster) -> BackendFacts:
@@ -68,9 +68,9 @@ def backend_facts(cluster: Cluster) -> BackendFacts:
 
 
 def _opened_key(cluster: Cluster) -> str | None:
-    sealed = ClusterKey.objects.filter(cluster=cluster).values_list("sealed", flat=True).first()
+    sealed = StoredClusterKey.objects.filter(cluster=cluster).values_list("sealed", flat=True).first()
     try:
-        return None if sealed is None else opened(sealed)
+        return None if sealed is None else decrypt_key(sealed)
     except DecryptionError:
         return ""
 

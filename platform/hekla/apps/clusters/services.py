@@ -13,8 +13,16 @@ from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters import leases
-from hekla.apps.clusters.models import Cluster, ClusterHealth, ClusterKey, Environment, Node, NodeFacts, PolicyVersion
-from hekla.apps.clusters.sealed import closed
+from hekla.apps.clusters.encryption import encrypt_key
+from hekla.apps.clusters.models import (
+    Cluster,
+    ClusterHealth,
+    Environment,
+    Node,
+    NodeFacts,
+    PolicyVersion,
+    StoredClusterKey,
+)
 from hekla.apps.event_log import changes
 from hekla.apps.event_log.services import CONTROLLER, Actor, record, unit_of_work
 from hekla.domain import events
@@ -95,16 +103,16 @@ def remove(cluster: Cluster, *, actor: Actor, now: datetime) -> None:
 def give_key(cluster: Cluster, key: Key, *, by: User | None, actor: Actor, now: datetime) -> None:
     """Reach the cluster with this key from now on; one that was there before is forgotten."""
     shown = {"server": key.server, "holder": key.holder[:253], "fingerprint": key.fingerprint}
-    facts = {**shown, "sealed": closed(key.text), "valid_until": key.valid_until, "given_at": now, "given_by": by}
+    facts = {**shown, "sealed": encrypt_key(key.text), "valid_until": key.valid_until, "given_at": now, "given_by": by}
     with unit_of_work():
-        ClusterKey.objects.update_or_create(cluster=cluster, defaults=facts)
+        StoredClusterKey.objects.update_or_create(cluster=cluster, defaults=facts)
         _tell(cluster, events.ClusterKeyAdded(name=cluster.name, **shown), actor, now)
 
 
 def remove_key(cluster: Cluster, *, actor: Actor, now: datetime) -> None:
     """Forget the key; the cluster is reached as its configuration says. Nothing happens where there is none."""
     with unit_of_work():
-        kept = ClusterKey.objects.select_for_update().filter(cluster=cluster).first()
+        kept = StoredClusterKey.objects.select_for_update().filter(cluster=cluster).first()
         if kept is None:
             return
         kept.delete()

@@ -18,7 +18,7 @@ Words = str | Promise
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
+class DemoJob:
     """One job. `least`: pods without which it does not begin; `later`: it comes when the one before runs whole.
 
     `evicted`: how many of its pods have to make room, and `action`: by what.
@@ -69,7 +69,7 @@ class Demonstration:
     watch: Words
     lesson: Words
     stage: Stage
-    acts: tuple[Act, ...]
+    acts: tuple[DemoJob, ...]
     action: str = ""
     one_by_one: bool = False
     one_node: bool = False
@@ -99,7 +99,7 @@ DEMONSTRATIONS = (
         watch=_("the squares: those of one job fill together while all of the other stay hollow. Then they change."),
         lesson=_("One job ran whole while the other waited whole. No GPU was held by a job that could not begin."),
         stage=GANGS,
-        acts=(Act("first", {"worker": 4}, seconds=10), Act("second", {"worker": 4}, seconds=10)),
+        acts=(DemoJob("first", {"worker": 4}, seconds=10), DemoJob("second", {"worker": 4}, seconds=10)),
         one_by_one=True,
     ),
     Demonstration(
@@ -113,7 +113,7 @@ DEMONSTRATIONS = (
         watch=_("the nodes of each job: one machine, with all six of its pods."),
         lesson=_("Each job had one machine to itself; no server was apart from its workers."),
         stage=TOGETHER,
-        acts=tuple(Act(name, _NET, seconds=15, annotations=_TALK) for name in ("first", "second", "third")),
+        acts=tuple(DemoJob(name, _NET, seconds=15, annotations=_TALK) for name in ("first", "second", "third")),
         one_node=True,
     ),
     Demonstration(
@@ -127,7 +127,7 @@ DEMONSTRATIONS = (
         watch=_("five and five squares fill, then the other five of each. Nothing is evicted."),
         lesson=_("Both jobs began at once with their minimum, and the elastic workers took the room that was left."),
         stage=ELASTIC,
-        acts=tuple(Act(name, _TEN, seconds=12, least=5) for name in ("first", "second")),
+        acts=tuple(DemoJob(name, _TEN, seconds=12, least=5) for name in ("first", "second")),
     ),
     Demonstration(
         name="elastic-same-queue",
@@ -141,8 +141,8 @@ DEMONSTRATIONS = (
         lesson=_("The first job gave up what was beyond its minimum and no more, and ran those workers again later."),
         stage=ELASTIC,
         acts=(
-            Act("first", _TEN, seconds=14, least=5, evicted=5),
-            Act("second", _TEN, seconds=14, least=5, later=True),
+            DemoJob("first", _TEN, seconds=14, least=5, evicted=5),
+            DemoJob("second", _TEN, seconds=14, least=5, later=True),
         ),
         action="preempt",
     ),
@@ -160,8 +160,8 @@ DEMONSTRATIONS = (
         ),
         stage=ELASTIC,
         acts=(
-            Act("first", _TEN, seconds=14, least=5, evicted=5),
-            Act("second", _TEN, seconds=14, queue=1, least=5, later=True),
+            DemoJob("first", _TEN, seconds=14, least=5, evicted=5),
+            DemoJob("second", _TEN, seconds=14, queue=1, least=5, later=True),
         ),
         action="reclaim",
     ),

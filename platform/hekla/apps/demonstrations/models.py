@@ -8,7 +8,7 @@ from hekla.apps.jobs.models import Job
 from hekla.apps.tenancy.models import Tenant
 
 
-class Run(models.Model):
+class DemoRun(models.Model):
     """A demonstration that somebody started, and its jobs so far; the order of their rows is that of the acts."""
 
     demonstration = models.CharField(max_length=40)

@@ -4,31 +4,31 @@ from django.db.models import QuerySet
 
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters.models import Cluster
-from hekla.apps.demonstrations.models import Run
+from hekla.apps.demonstrations.models import DemoRun
 from hekla.apps.jobs.models import Job
 from hekla.apps.tenancy import selectors as tenancy
 
 
-def visible_to(user: User) -> QuerySet[Run]:
+def visible_to(user: User) -> QuerySet[DemoRun]:
     """The runs that exist for this person, newest first."""
-    return Run.objects.filter(tenant__in=tenancy.visible_to(user)).select_related("owner", "tenant").order_by("-id")
+    return DemoRun.objects.filter(tenant__in=tenancy.visible_to(user)).select_related("owner", "tenant").order_by("-id")
 
 
-def latest(demonstration: str, user: User) -> Run | None:
+def latest(demonstration: str, user: User) -> DemoRun | None:
     """The newest run of a demonstration that the person may see."""
     return visible_to(user).filter(demonstration=demonstration).first()
 
 
-def in_progress() -> QuerySet[Run]:
+def in_progress() -> QuerySet[DemoRun]:
     """Runs that are not over."""
-    return Run.objects.filter(ended_at=None).order_by("id")
+    return DemoRun.objects.filter(ended_at=None).order_by("id")
 
 
-def in_progress_on(cluster: Cluster) -> Run | None:
+def in_progress_on(cluster: Cluster) -> DemoRun | None:
     """The one run that has the cluster to itself."""
     return in_progress().filter(cluster=cluster).first()
 
 
-def jobs_of(run: Run) -> list[Job]:
+def jobs_of(run: DemoRun) -> list[Job]:
     """Its jobs in the order of the acts, those that were deleted too."""
     return list(run.jobs.select_related("queue", "cluster", "owner", "tenant").order_by("id"))

@@ -13,8 +13,8 @@ from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters import services as cluster_services
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.demonstrations import catalogue, selectors
-from hekla.apps.demonstrations.catalogue import PAUSE_SECONDS, Act, Demonstration
-from hekla.apps.demonstrations.models import Run
+from hekla.apps.demonstrations.catalogue import PAUSE_SECONDS, DemoJob, Demonstration
+from hekla.apps.demonstrations.models import DemoRun
 from hekla.apps.demonstrations.stages import POLICY, Stage
 from hekla.apps.event_log.services import PLATFORM, Actor, record, unit_of_work
 from hekla.apps.jobs import selectors as jobs
@@ -37,7 +37,7 @@ class StageMissing(Refused):
     code = "no_simulated_cluster"
 
 
-class StageTaken(Refused):
+class StageInUse(Refused):
     """A cluster or queue of the name that the demonstration needs is something else."""
 
     code = "name_taken"
@@ -49,7 +49,7 @@ class StageBusy(Refused):
     code = "busy"
 
 
-def start(name: str, *, tenant: Tenant, user: User, now: datetime) -> Run:
+def start(name: str, *, tenant: Tenant, user: User, now: datetime) -> DemoRun:
     """Begin a demonstration for this tenant; where it plays for the tenant already, that is the run.
 
     Raises NotFound, Forbidden, StageMissing, StageTaken, StageBusy, and what submitting a job raises.
@@ -62,13 +62,13 @@ def start(name: str, *, tenant: Tenant, user: User, now: datetime) -> Run:
         playing = selectors.in_progress_on(cluster)
         if playing is not None:
             return _the_same(playing, demonstration, tenant)
-        run = Run.objects.create(demonstration=name, cluster=cluster, tenant=tenant, owner=user, started_at=now)
+        run = DemoRun.objects.create(demonstration=name, cluster=cluster, tenant=tenant, owner=user, started_at=now)
         _tell(run, events.DemonstrationStarted(name=name), actor_of(user), now)
         _submit_what_is_due(run, demonstration, now)
     return run
 
 
-def _the_same(playing: Run, demonstration: Demonstration, tenant: Tenant) -> Run:
+def _the_same(playing: DemoRun, demonstration: Demonstration, tenant: Tenant) -> DemoRun:
     if playing.tenant_id == tenant.pk and playing.demonstration == demonstration.name:
         return playing
     sentence = _(
@@ -108,7 +108,7 @@ def _set_up_cluster(stage: Stage, actor: Actor, now: datetime) -> Cluster:
         kind = Cluster.Kind.SIMULATED
         return cluster_services.create(name=stage.name, kind=kind, config=stage.config, actor=actor, now=now)
     if not cluster.is_simulated:
-        raise StageTaken(_("The cluster %s is not a simulated one; demonstrations do not touch it.") % stage.name)
+        raise StageInUse(_("The cluster %s is not a simulated one; demonstrations do not touch it.") % stage.name)
     if cluster.config != stage.config:
         cluster_services.change(cluster, {"config": stage.config}, actor=actor, now=now)
     return cluster
@@ -119,7 +119,7 @@ def _set_up_queue(name: str, cluster: Cluster, actor: Actor, now: datetime) -> N
     if queue is None:
         queue_services.create(cluster=cluster, name=name, actor=actor, now=now)
     elif queue.cluster_id != cluster.pk:
-        raise StageTaken(
+        raise StageInUse(
             _("The queue %s belongs to another cluster, and the demonstration needs one of this name.") % name
         )
 
@@ -132,7 +132,7 @@ def advance_all(*, now: datetime) -> None:
 
 def _advance(pk: int, now: datetime) -> None:
     with unit_of_work():
-        run = Run.objects.select_for_update().get(pk=pk)
+        run = DemoRun.objects.select_for_update().get(pk=pk)
         if run.ended_at is not None:
             return
         try:
@@ -145,7 +145,7 @@ def _advance(pk: int, now: datetime) -> None:
             _tell(run, events.DemonstrationEnded(name=run.demonstration), PLATFORM, now)
 
 
-def _submit_what_is_due(run: Run, demonstration: Demonstration, now: datetime) -> None:
+def _submit_what_is_due(run: DemoRun, demonstration: Demonstration, now: datetime) -> None:
     submitted = selectors.jobs_of(run)
     for act in demonstration.acts[len(submitted) :]:
         if act.later and not _runs_whole(submitted[-1], now):
@@ -154,7 +154,7 @@ def _submit_what_is_due(run: Run, demonstration: Demonstration, now: datetime) -
         submitted.append(_submit(run, demonstration, act, now + timedelta(microseconds=len(submitted))))
 
 
-def _submit(run: Run, demonstration: Demonstration, act: Act, now: datetime) -> Job:
+def _submit(run: DemoRun, demonstration: Demonstration, act: DemoJob, now: datetime) -> Job:
     name = jobs.free_name(run.tenant, f"{demonstration.name}-{act.name}")
     job = job_services.submit(spec=act.spec(name, demonstration.stage), tenant=run.tenant, user=run.owner, now=now)
     run.jobs.add(job)
@@ -169,7 +169,7 @@ def _runs_whole(job: Job, now: datetime) -> bool:
     return len(running) == job.replicas
 
 
-def _tell(run: Run, event: events.Event, actor: Actor, now: datetime) -> None:
+def _tell(run: DemoRun, event: events.Event, actor: Actor, now: datetime) -> None:
     record(
         event,
         subject=f"demonstration:{run.pk}",

@@ -9,7 +9,7 @@ from django.db.models.fields.json import KeyTextTransform
 from django.utils.translation import gettext as _
 
 
-class Event(models.Model):
+class LoggedEvent(models.Model):
     """Something that happened. `id` is its place in the order in which transactions became visible.
 
     Nothing refers to other tables: the log outlives the rows that it tells of. `topics` are the live streams that it

@@ -7,22 +7,22 @@ from django.db.models import Count, F, Max, Q, QuerySet, Subquery, Value
 from django.db.models.fields.json import KT
 from django.db.models.functions import Coalesce
 
-from hekla.apps.event_log.models import Event, Numbering
+from hekla.apps.event_log.models import LoggedEvent, Numbering
 
 
 def last_number() -> int:
     """The number of the newest event; 0 before the first."""
-    return Event.objects.order_by("-id").values_list("id", flat=True).first() or 0
+    return LoggedEvent.objects.order_by("-id").values_list("id", flat=True).first() or 0
 
 
-def after(number: int, *, limit: int) -> Sequence[Event]:
+def after(number: int, *, limit: int) -> Sequence[LoggedEvent]:
     """The events that follow `number`, at most `limit`, in order."""
-    return list(Event.objects.filter(id__gt=number).order_by("id")[:limit])
+    return list(LoggedEvent.objects.filter(id__gt=number).order_by("id")[:limit])
 
 
-def of_kinds_after(number: int, kinds: Collection[str], *, limit: int) -> Sequence[Event]:
+def of_kinds_after(number: int, kinds: Collection[str], *, limit: int) -> Sequence[LoggedEvent]:
     """The events of these kinds that follow `number`, at most `limit`, in order."""
-    return list(Event.objects.filter(id__gt=number, kind__in=kinds).order_by("id")[:limit])
+    return list(LoggedEvent.objects.filter(id__gt=number, kind__in=kinds).order_by("id")[:limit])
 
 
 def subjects(number: int, last: int, *, topic: str = "", limit: int) -> set[str] | None:
@@ -30,7 +30,7 @@ def subjects(number: int, last: int, *, topic: str = "", limit: int) -> set[str]
 
     None: there are more than `limit` of them.
     """
-    found = Event.objects.filter(id__gt=number, id__lte=last)
+    found = LoggedEvent.objects.filter(id__gt=number, id__lte=last)
     if topic:
         found = found.filter(topics__contains=[topic])
     subjects = found.order_by("id").values_list("subject", flat=True)[: limit + 1]
@@ -39,7 +39,7 @@ def subjects(number: int, last: int, *, topic: str = "", limit: int) -> set[str]
 
 def count_after(number: int, topics: Iterable[str], *, limit: int = 1000) -> int:
     """How many events of these topics follow `number`, counted up to `limit`."""
-    return len(Event.objects.filter(id__gt=number, topics__overlap=list(topics)).values_list("id")[:limit])
+    return len(LoggedEvent.objects.filter(id__gt=number, topics__overlap=list(topics)).values_list("id")[:limit])
 
 
 def lost() -> int:
@@ -47,35 +47,37 @@ def lost() -> int:
 
     Counted in one statement, so that what is written or purged meanwhile makes no difference.
     """
-    there = Event.objects.order_by().annotate(log=Value(1)).values("log").annotate(count=Count("id")).values("count")
+    there = (
+        LoggedEvent.objects.order_by().annotate(log=Value(1)).values("log").annotate(count=Count("id")).values("count")
+    )
     counted = Numbering.objects.annotate(there=Coalesce(Subquery(there), 0))
     return counted.values_list(F("last") - F("purged") - F("there"), flat=True).first() or 0
 
 
-def gains(uid: str, *, limit: int) -> list[Event]:
+def gains(uid: str, *, limit: int) -> list[LoggedEvent]:
     """The newest evictions of pods for the job of this uid, newest first."""
-    found = Event.objects.filter(kind="PodEvicted").annotate(gainer=KT("payload__for_job"))
+    found = LoggedEvent.objects.filter(kind="PodEvicted").annotate(gainer=KT("payload__for_job"))
     return list(found.filter(gainer=uid).order_by("-id")[:limit])
 
 
 def last_of_kind(subjects: Collection[str], kind: str) -> dict[str, datetime]:
     """When an event of this kind happened last to each of these, if one ever did."""
-    found = Event.objects.filter(subject__in=subjects, kind=kind).order_by().values_list("subject")
+    found = LoggedEvent.objects.filter(subject__in=subjects, kind=kind).order_by().values_list("subject")
     return dict(found.annotate(last=Max("at")))
 
 
-def about(subject: str) -> QuerySet[Event]:
+def about(subject: str) -> QuerySet[LoggedEvent]:
     """Everything that happened to one thing, oldest first."""
-    return Event.objects.filter(subject=subject).order_by("id")
+    return LoggedEvent.objects.filter(subject=subject).order_by("id")
 
 
 def of_people(
     *, tenants: Collection[int] | None, person: str, kind: str, before: int | None, limit: int
-) -> Sequence[Event]:
+) -> Sequence[LoggedEvent]:
     """What people did, newest first. `tenants` None: everywhere; empty texts and None ask for nothing. What somebody
     did for another is of both.
     """
-    found = Event.objects.filter(actor_id__isnull=False).order_by("-id")
+    found = LoggedEvent.objects.filter(actor_id__isnull=False).order_by("-id")
     if tenants is not None:
         found = found.filter(tenant_id__in=tenants)
     if person:

@@ -16,7 +16,7 @@ from datetime import datetime
 from django.db import connection, transaction
 from django.db.models import F
 
-from hekla.apps.event_log.models import Event, Numbering
+from hekla.apps.event_log.models import LoggedEvent, Numbering
 from hekla.apps.event_log.signals import recorded
 from hekla.domain import events
 
@@ -24,7 +24,7 @@ _TAKE_NUMBERS = """
     INSERT INTO event_log_numbering (id, last, purged) VALUES (1, %(count)s, 0)
     ON CONFLICT (id) DO UPDATE SET last = event_log_numbering.last + %(count)s RETURNING last
 """
-_pending: ContextVar[list[Event] | None] = ContextVar("pending_events", default=None)
+_pending: ContextVar[list[LoggedEvent] | None] = ContextVar("pending_events", default=None)
 _behalf: ContextVar["Actor | None"] = ContextVar("on_behalf", default=None)
 
 
@@ -71,7 +71,7 @@ def unit_of_work() -> Iterator[None]:
 
 
 @contextmanager
-def _or_nothing(pending: list[Event]) -> Iterator[None]:
+def _or_nothing(pending: list[LoggedEvent]) -> Iterator[None]:
     before = len(pending)
     try:
         yield
@@ -95,7 +95,7 @@ def record(
         raise RuntimeError("An event can only be recorded inside a unit of work")
     tenant_topic = [f"tenant:{tenant}"] if tenant is not None else []
     pending.append(
-        Event(
+        LoggedEvent(
             at=at,
             kind=event.kind,
             subject=subject,
@@ -122,12 +122,12 @@ def purge(subjects: Collection[str]) -> int:
     """
     if _pending.get() is None:
         raise RuntimeError("Events can only be purged inside a unit of work")
-    count, _ = Event.objects.filter(subject__in=subjects).delete()
+    count, _ = LoggedEvent.objects.filter(subject__in=subjects).delete()
     Numbering.objects.update(purged=F("purged") + count)
     return count
 
 
-def _number(pending: list[Event]) -> None:
+def _number(pending: list[LoggedEvent]) -> None:
     if not pending:
         return
     with connection.cursor() as cursor:
@@ -135,6 +135,6 @@ def _number(pending: list[Event]) -> None:
         (last,) = cursor.fetchone()
     for number, event in enumerate(pending, start=last - len(pending) + 1):
         event.pk = number
-    Event.objects.bulk_create(pending, batch_size=2000)
+    LoggedEvent.objects.bulk_create(pending, batch_size=2000)
     actor, topics = pending[-1].actor_name, {topic for event in pending for topic in event.topics}
-    transaction.on_commit(lambda: recorded.send(sender=Event, actor=actor, topics=topics), robust=True)
+    transaction.on_commit(lambda: recorded.send(sender=LoggedEvent, actor=actor, topics=topics), robust=True)

@@ -6,7 +6,7 @@ from hekla.apps.clusters.models import Cluster
 from hekla.apps.jobs.models import Job, Pod
 
 
-class AdoptedGroup(models.Model):
+class ExternalGroup(models.Model):
     """The job of a group of pods. `key`: which group; `maker`: the uid of what made its pods, where one thing did.
 
     A group may have had jobs before, when others made it anew under its old name.
@@ -24,7 +24,7 @@ class AdoptedGroup(models.Model):
         return self.key
 
 
-class AdoptedPod(models.Model):
+class ExternalPodRow(models.Model):
     """The object in the cluster that a pod is. `uid`: the server's own word for it, never used twice."""
 
     pod = models.OneToOneField(Pod, on_delete=models.CASCADE, primary_key=True, related_name="adopted")

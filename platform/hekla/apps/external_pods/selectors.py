@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 
-from hekla.apps.external_pods.models import AdoptedGroup, AdoptedPod
+from hekla.apps.external_pods.models import ExternalGroup, ExternalPodRow
 from hekla.apps.jobs.models import Job
 from hekla.domain.phases import FINAL_JOB_PHASES, FINAL_POD_PHASES, GangPhase
 
@@ -11,44 +11,44 @@ _OVER_PODS, _OVER_JOBS = sorted(FINAL_POD_PHASES), sorted(FINAL_JOB_PHASES)
 
 def living(cluster_id: int) -> set[str]:
     """The uids of pods that are not over by their rows."""
-    found = AdoptedPod.objects.filter(cluster_id=cluster_id).exclude(pod__phase__in=_OVER_PODS)
+    found = ExternalPodRow.objects.filter(cluster_id=cluster_id).exclude(pod__phase__in=_OVER_PODS)
     return set(found.values_list("uid", flat=True))
 
 
-def homes(cluster_id: int, uids: Collection[str]) -> dict[str, str | None]:
+def job_uids(cluster_id: int, uids: Collection[str]) -> dict[str, str | None]:
     """Of those among them that were taken in, by uid, the group; None: its job was deleted."""
     if not uids:
         return {}
-    found = AdoptedPod.objects.filter(cluster_id=cluster_id, uid__in=uids)
+    found = ExternalPodRow.objects.filter(cluster_id=cluster_id, uid__in=uids)
     told = found.values_list("uid", "pod__job__adopted__key", "pod__job__deleted_at")
     return {uid: key if deleted_at is None else None for uid, key, deleted_at in told}
 
 
-def objects_of(pod_ids: Sequence[int]) -> dict[int, AdoptedPod]:
+def objects_of(pod_ids: Sequence[int]) -> dict[int, ExternalPodRow]:
     """By the row of the pod, the object that it is."""
-    return AdoptedPod.objects.in_bulk(pod_ids) if pod_ids else {}
+    return ExternalPodRow.objects.in_bulk(pod_ids) if pod_ids else {}
 
 
 def open_groups(cluster_id: int) -> set[str]:
     """The groups whose jobs are not over."""
-    found = AdoptedGroup.objects.filter(cluster_id=cluster_id).exclude(job__phase__in=_OVER_JOBS)
+    found = ExternalGroup.objects.filter(cluster_id=cluster_id).exclude(job__phase__in=_OVER_JOBS)
     return set(found.values_list("key", flat=True))
 
 
-def group_of(cluster_id: int, key: str) -> AdoptedGroup | None:
+def group_of(cluster_id: int, key: str) -> ExternalGroup | None:
     """The newest job of a group that is not deleted."""
-    found = AdoptedGroup.objects.filter(cluster_id=cluster_id, key=key, job__deleted_at=None)
+    found = ExternalGroup.objects.filter(cluster_id=cluster_id, key=key, job__deleted_at=None)
     return found.order_by("-pk").first()
 
 
-def pods_of(job: Job) -> dict[str, AdoptedPod]:
+def pods_of(job: Job) -> dict[str, ExternalPodRow]:
     """The objects of a job's pods, by uid."""
-    return {one.uid: one for one in AdoptedPod.objects.filter(pod__job=job)}
+    return {one.uid: one for one in ExternalPodRow.objects.filter(pod__job=job)}
 
 
 def gang_phases(cluster_id: int, keys: Sequence[str]) -> dict[str, GangPhase]:
     """How far the newest jobs of these groups are."""
     if not keys:
         return {}
-    found = AdoptedGroup.objects.filter(cluster_id=cluster_id, key__in=keys, job__deleted_at=None)
+    found = ExternalGroup.objects.filter(cluster_id=cluster_id, key__in=keys, job__deleted_at=None)
     return {key: GangPhase(phase) for key, phase in found.order_by("pk").values_list("key", "job__gang_phase")}

@@ -13,7 +13,7 @@ from hekla.apps.clusters import leases
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.event_log.services import CONTROLLER, unit_of_work
 from hekla.apps.external_pods import selectors
-from hekla.apps.external_pods.models import AdoptedGroup, AdoptedPod
+from hekla.apps.external_pods.models import ExternalGroup, ExternalPodRow
 from hekla.apps.jobs.facts import all_pod_facts, job_facts, spec_of
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.observations import ORDER, POD_FIELDS, Sighting, take_down
@@ -37,7 +37,7 @@ GONE = "The pod was deleted, or pods of its namespace are not placed from here a
 
 
 @dataclass(frozen=True, slots=True)
-class Home:
+class GroupOwner:
     """Whose a group is in the console."""
 
     tenant: Tenant
@@ -71,7 +71,7 @@ class Gathered:
         return bool(self.pods) and all(pod.never_preempts for pod in self.pods)
 
 
-def home(cluster: Cluster, rules: ExternalPodRules, namespace: str, wanted_queue: str) -> Home:
+def find_owner(cluster: Cluster, rules: ExternalPodRules, namespace: str, wanted_queue: str) -> GroupOwner:
     """Where pods of this namespace belong. Raises Refused with what is missing."""
     slug = rules.tenants.get(namespace, "")
     tenant = tenancy.all_tenants().filter(slug=slug).first()
@@ -90,7 +90,7 @@ def home(cluster: Cluster, rules: ExternalPodRules, namespace: str, wanted_queue
         raise Refused(
             _("There is no account “%(name)s” in Hekla to which these pods would belong.") % {"name": rules.owner}
         )
-    return Home(tenant, queue, owner)
+    return GroupOwner(tenant, queue, owner)
 
 
 def follow(cluster: Cluster, epoch: int, group: Gathered, rules: ExternalPodRules, *, now: datetime) -> bool:
@@ -105,7 +105,7 @@ def follow(cluster: Cluster, epoch: int, group: Gathered, rules: ExternalPodRule
             return False
         if known is None and not group.minimum:
             raise Refused(_("There is no PodGroup %(name)s that Hekla can see.") % {"name": group.ref.name})
-        at = home(cluster, rules, group.ref.namespace, group.queue) if _has_news(known, group) else None
+        at = find_owner(cluster, rules, group.ref.namespace, group.queue) if _has_news(known, group) else None
         return _follow(cluster, group, known, at, now)
 
 
@@ -125,12 +125,12 @@ def _has_news(job: Job | None, group: Gathered) -> bool:
     return (job is None and group.expects is not None) or bool(_fresh(group, selectors.pods_of(job) if job else {}))
 
 
-def _fresh(group: Gathered, mine: Mapping[str, AdoptedPod]) -> list[ExternalPod]:
+def _fresh(group: Gathered, mine: Mapping[str, ExternalPodRow]) -> list[ExternalPod]:
     found = [pod for pod in group.pods if pod.uid not in mine and not pod.phase.is_final and not pod.obstacle]
     return sorted(found, key=lambda pod: (pod.made_at, pod.name))
 
 
-def _follow(cluster: Cluster, group: Gathered, job: Job | None, at: Home | None, now: datetime) -> bool:
+def _follow(cluster: Cluster, group: Gathered, job: Job | None, at: GroupOwner | None, now: datetime) -> bool:
     mine = selectors.pods_of(job) if job else {}
     pods = list(job.pods.order_by("task", "index", "attempt")) if job else []
     seen = {pod.uid: pod for pod in group.pods}
@@ -149,9 +149,9 @@ def _joined(
     cluster: Cluster,
     group: Gathered,
     job: Job | None,
-    at: Home,
+    at: GroupOwner,
     pods: list[Pod],
-    mine: Mapping[str, AdoptedPod],
+    mine: Mapping[str, ExternalPodRow],
     now: datetime,
 ) -> Job:
     """New pods become attempts of replicas, and the job becomes as large as that makes it."""
@@ -185,7 +185,7 @@ def _free_name(ref: GroupRef, tenant: Tenant) -> str:
     return external_pods.job_name(ref, distinct=hashlib.sha256(seed.encode()).hexdigest()[:8])
 
 
-def _submitted(cluster: Cluster, group: Gathered, at: Home, spec: JobSpec, now: datetime) -> Job:
+def _submitted(cluster: Cluster, group: Gathered, at: GroupOwner, spec: JobSpec, now: datetime) -> Job:
     job = Job.objects.create(
         name=spec.name,
         tenant=at.tenant,
@@ -199,7 +199,7 @@ def _submitted(cluster: Cluster, group: Gathered, at: Home, spec: JobSpec, now: 
         replicas=spec.replicas,
         submitted_at=now,
     )
-    AdoptedGroup.objects.create(job=job, cluster=cluster, key=group.ref.key, maker=group.maker)
+    ExternalGroup.objects.create(job=job, cluster=cluster, key=group.ref.key, maker=group.maker)
     event = events.JobSubmitted(name=spec.name, queue=at.queue.name, job_kind=spec.kind, replicas=spec.replicas)
     tell(job, event, actor=CONTROLLER, now=now)
     return job
@@ -238,8 +238,8 @@ def _make_rows(
         now=now,
     )
     rows = {_ref(pod): pod for pod in pods}
-    AdoptedPod.objects.bulk_create(
-        AdoptedPod(pod=rows[ref], cluster=cluster, uid=pod.uid, namespace=pod.namespace, name=pod.name)
+    ExternalPodRow.objects.bulk_create(
+        ExternalPodRow(pod=rows[ref], cluster=cluster, uid=pod.uid, namespace=pod.namespace, name=pod.name)
         for pod, ref in places
     )
 

@@ -43,7 +43,7 @@ class Box:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class StepEdge:
     """From a step to one that waits for it, as the path of an SVG."""
 
     before: str
@@ -56,7 +56,7 @@ class Drawing:
     width: int
     height: int
     boxes: Sequence[Box]
-    lines: Sequence[Line]
+    lines: Sequence[StepEdge]
 
 
 def columns(waits: Waits) -> dict[str, int]:
@@ -83,7 +83,9 @@ def wide(spec: FlowSpec) -> Drawing:
             y += _size(place) + GAP_Y
     boxes = [Box(name, _left(column[name]), tops[column[name], (name, "")], WIDTH) for name in waits]
     lines = [
-        Line(before, after, _curve(before, after, column, tops)) for after, others in waits.items() for before in others
+        StepEdge(before, after, _curve(before, after, column, tops))
+        for after, others in waits.items()
+        for before in others
     ]
     width = _left(len(grid)) - GAP_X + MARGIN
     return Drawing(width, max(heights) + 2 * MARGIN, boxes, lines)
@@ -98,7 +100,7 @@ def narrow(spec: FlowSpec) -> Drawing:
     for row, name in enumerate(order):
         x = MARGIN + INDENT * min(column[name], MOST_INDENTS)
         boxes[name] = Box(name, x, MARGIN + ROW * row, NARROW_WIDTH - MARGIN - x)
-    lines = [Line(b, a, _corner(boxes[b], boxes[a])) for a, others in waits.items() for b in others]
+    lines = [StepEdge(b, a, _corner(boxes[b], boxes[a])) for a, others in waits.items() for b in others]
     return Drawing(NARROW_WIDTH, MARGIN + ROW * len(order), list(boxes.values()), lines)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from uuid import UUID
 
-from hekla.apps.flows.models import Flow, Step
+from hekla.apps.flows.models import Flow, FlowStep
 from hekla.apps.jobs import facts as job_facts
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.models import Job, Pod
@@ -27,7 +27,7 @@ def _cached_spec(_uid: UUID) -> list[FlowSpec]:
     return []
 
 
-def facts_of(flow: Flow, steps: Sequence[Step], pods: Mapping[int, Sequence[Pod]]) -> dict[str, StepFacts]:
+def facts_of(flow: Flow, steps: Sequence[FlowStep], pods: Mapping[int, Sequence[Pod]]) -> dict[str, StepFacts]:
     """What the jobs of these steps are, of those that have begun. `pods`: by the row of their job."""
     return {
         step.name: StepFacts(_phase(step.job), _tasks(step.job, pods.get(step.job.pk, ()))) if step.job else _gone(flow)
@@ -42,7 +42,7 @@ def _gone(flow: Flow) -> StepFacts:
     return StepFacts(JobPhase.COMPLETED if goes_on else JobPhase.TERMINATED)
 
 
-def current_pods(flows: Iterable[tuple[Flow, Sequence[Step]]]) -> dict[int, list[Pod]]:
+def current_pods(flows: Iterable[tuple[Flow, Sequence[FlowStep]]]) -> dict[int, list[Pod]]:
     """The last attempt of every replica, by job: of the jobs whose pods some probe asks about."""
     asked = [
         step.job.pk

@@ -47,7 +47,7 @@ def _started(facts: Mapping[str, Any]) -> tuple[str, str]:
     return "neutral", _("Started, %(steps)s steps.") % facts
 
 
-def _begun(facts: Mapping[str, Any]) -> tuple[str, str]:
+def _step_started(facts: Mapping[str, Any]) -> tuple[str, str]:
     return "admitted", _("Step %(step)s begins: job %(name)s was submitted.") % facts
 
 
@@ -66,7 +66,7 @@ def _phase(facts: Mapping[str, Any]) -> tuple[str, str]:
 
 _TELLERS = {
     "FlowStarted": _started,
-    "FlowStepStarted": _begun,
+    "FlowStepStarted": _step_started,
     "FlowStepRefused": _refused,
     "FlowStopped": _stopped,
     "FlowPhaseChanged": _phase,

@@ -59,7 +59,7 @@ class Flow(models.Model):
         return self.name
 
 
-class Step(models.Model):
+class FlowStep(models.Model):
     """One job of a flow. `spec` is the job as it will be submitted, fixed when the flow was started.
 
     `refusal`: why it could not be submitted when that was last tried. `job` is none before `begun_at`, and again once

@@ -8,10 +8,10 @@ from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
 from hekla.apps.flows import drawing, labels, selectors
-from hekla.apps.flows.drawing import Box, Drawing, Line
+from hekla.apps.flows.drawing import Box, Drawing, StepEdge
 from hekla.apps.flows.facts import current_pods, facts_of, spec_of
-from hekla.apps.flows.models import Flow, Step
-from hekla.apps.job_history.history import Line as Told
+from hekla.apps.flows.models import Flow, FlowStep
+from hekla.apps.job_history.history import TimelineEntry as Told
 from hekla.apps.jobs.models import Job
 from hekla.domain.flow_progress import StepWait, evaluate_flow
 from hekla.domain.flows import Retain
@@ -47,7 +47,7 @@ class Drawn:
     kind: str
     drawing: Drawing
     boxes: Sequence[tuple[Box, StepView]]
-    lines: Sequence[tuple[Line, bool]]
+    lines: Sequence[tuple[StepEdge, bool]]
 
 
 def detail(flow: Flow, user: User) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def rows(flows: Sequence[Flow]) -> list[dict[str, Any]]:
     ]
 
 
-def steps(flow: Flow, found: Sequence[Step]) -> dict[str, StepView]:
+def steps(flow: Flow, found: Sequence[FlowStep]) -> dict[str, StepView]:
     """Its steps by their names, as they stand. `found`: their rows."""
     spec, views = spec_of(flow), {}
     facts = facts_of(flow, found, current_pods([(flow, found)]))
@@ -105,13 +105,13 @@ def steps(flow: Flow, found: Sequence[Step]) -> dict[str, StepView]:
     return views
 
 
-def _without_job(flow: Flow, step: Step) -> str:
+def _without_job(flow: Flow, step: FlowStep) -> str:
     if step.begun_at is not None:
         return "gone"
     return "waits" if flow.phase in (FlowPhase.PENDING, FlowPhase.RUNNING) else "skipped"
 
 
-def _reasons(step: Step, waits: Sequence[StepWait], simulated: set[str]) -> list[str]:
+def _reasons(step: FlowStep, waits: Sequence[StepWait], simulated: set[str]) -> list[str]:
     told = [labels.wait(reason, is_simulated=reason.target in simulated) for reason in waits]
     if step.refusal and step.job is None:
         told.append(_("Could not be submitted, and is tried again: %(why)s") % {"why": step.refusal})

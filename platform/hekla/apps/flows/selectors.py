@@ -12,8 +12,8 @@ from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.event_log import selectors as event_log
-from hekla.apps.event_log.models import Event
-from hekla.apps.flows.models import Flow, JobTemplate, Step
+from hekla.apps.event_log.models import LoggedEvent
+from hekla.apps.flows.models import Flow, FlowStep, JobTemplate
 from hekla.apps.jobs.models import Job
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
@@ -67,7 +67,7 @@ def may_act(user: User, thing: Flow | JobTemplate) -> bool:
     return own or wide or accounts.may(user, Permission.ACT_ON_ANY_JOB)
 
 
-def steps_of(flow: Flow) -> list[Step]:
+def steps_of(flow: Flow) -> list[FlowStep]:
     """Its steps in their order, with their jobs."""
     return list(flow.steps.select_related("job__queue", "job__cluster").order_by("place"))
 
@@ -75,7 +75,7 @@ def steps_of(flow: Flow) -> list[Step]:
 def step_counts(flows: Sequence[Flow]) -> dict[int, tuple[int, int]]:
     """For each flow (by row id) how many of its steps have completed, and how many it has."""
     rows = (
-        Step.objects.filter(flow__in=[flow.pk for flow in flows])
+        FlowStep.objects.filter(flow__in=[flow.pk for flow in flows])
         .values_list("flow_id")
         .annotate(done=Count("id", filter=Q(job__phase="completed")), all=Count("id"))
     )
@@ -87,12 +87,12 @@ def flow_of(job: Job) -> Flow | None:
     return Flow.objects.filter(steps__job=job, deleted_at=None).first()
 
 
-def history(flow: Flow) -> QuerySet[Event]:
+def history(flow: Flow) -> QuerySet[LoggedEvent]:
     """Everything that happened to the flow, oldest first."""
     return event_log.about(f"flow:{flow.uid}")
 
 
-def taken_names(tenant: Tenant, names: Sequence[str]) -> set[str]:
+def names_in_use(tenant: Tenant, names: Sequence[str]) -> set[str]:
     """Those of the names that jobs of the tenant have."""
     return set(Job.objects.filter(tenant=tenant, deleted_at=None, name__in=names).values_list("name", flat=True))
 
@@ -115,7 +115,7 @@ def free_name(tenant: Tenant, wish: str) -> str:
 
 def in_progress() -> list[Flow]:
     """Flows that are not over, with their steps and these with their jobs; what was asked for is read when needed."""
-    steps = Step.objects.select_related("job__cluster").defer("spec", "job__spec", "job__waiting")
+    steps = FlowStep.objects.select_related("job__cluster").defer("spec", "job__spec", "job__waiting")
     alive = Flow.objects.filter(ended_at=None).defer("spec").order_by("id")
     return list(alive.prefetch_related(Prefetch("steps", queryset=steps)))
 

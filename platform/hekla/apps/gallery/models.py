@@ -24,7 +24,7 @@ class Template(models.Model):
         return self.title
 
 
-class Version(models.Model):
+class TemplateVersion(models.Model):
     """A template as it was published once. `spec` is a JobSpec document, `fields` what of it is open."""
 
     template = models.ForeignKey(Template, on_delete=models.CASCADE, related_name="versions")
@@ -41,11 +41,11 @@ class Version(models.Model):
         return f"{self.template} {self.number}"
 
 
-class Use(models.Model):
+class TemplateUse(models.Model):
     """That a job was begun with a version of a template."""
 
     job = models.OneToOneField(Job, on_delete=models.CASCADE, related_name="+")
-    version = models.ForeignKey(Version, on_delete=models.PROTECT, related_name="+")
+    version = models.ForeignKey(TemplateVersion, on_delete=models.PROTECT, related_name="+")
 
     def __str__(self) -> str:
         return f"{self.job} of {self.version}"

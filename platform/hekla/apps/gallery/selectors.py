@@ -7,7 +7,7 @@ from django.db.models import F, Q, QuerySet
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
-from hekla.apps.gallery.models import Template, Use, Version
+from hekla.apps.gallery.models import Template, TemplateUse, TemplateVersion
 from hekla.apps.jobs.models import Job
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.domain.errors import NotFound
@@ -30,17 +30,17 @@ def get(uid: UUID, user: User) -> Template:
     return template
 
 
-def latest(template: Template) -> Version:
+def latest(template: Template) -> TemplateVersion:
     """The version that jobs begin with now."""
-    return Version.objects.get(template=template, number=template.version)
+    return TemplateVersion.objects.get(template=template, number=template.version)
 
 
-def open_fields(version: Version) -> tuple[OpenField, ...]:
+def open_fields(version: TemplateVersion) -> tuple[OpenField, ...]:
     """What of it may be filled in."""
     return tuple(OpenField.model_validate(field) for field in version.fields)
 
 
-def spec_of(version: Version) -> JobSpec:
+def spec_of(version: TemplateVersion) -> JobSpec:
     """The job with which it begins."""
     return JobSpec.parse(version.spec)
 
@@ -52,6 +52,6 @@ def may_publish(user: User, tenant_id: int | None) -> bool:
     return tenancy.may(user, tenant_id, Permission.KEEP_TENANT_PRESETS)
 
 
-def use_of(job: Job) -> Use | None:
+def use_of(job: Job) -> TemplateUse | None:
     """The template with which the job was begun, if it was with one."""
-    return Use.objects.filter(job=job).select_related("version__template").first()
+    return TemplateUse.objects.filter(job=job).select_related("version__template").first()

@@ -10,7 +10,7 @@ from hekla.apps.accounts.models import User
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.event_log.services import record, unit_of_work
 from hekla.apps.gallery import selectors
-from hekla.apps.gallery.models import Template, Use, Version
+from hekla.apps.gallery.models import Template, TemplateUse, TemplateVersion
 from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs.models import Job
 from hekla.apps.tenancy import selectors as tenancy
@@ -52,7 +52,7 @@ def publish(
         template.version, template.published_at = template.version + 1, now
         template.save()
         document, number = spec.document(), template.version
-        Version.objects.create(
+        TemplateVersion.objects.create(
             template=template, number=number, spec=document, fields=open_, publisher=user, published_at=now
         )
         _tell(template, events.TemplatePublished(title=template.title, version=template.version), user, now)
@@ -90,7 +90,7 @@ def begin(
     spec = instantiate(selectors.spec_of(version), selectors.open_fields(version), values, name=name)
     with unit_of_work():
         job = jobs.submit(spec=spec, tenant=tenant, user=user, now=now)
-        Use.objects.create(job=job, version=version)
+        TemplateUse.objects.create(job=job, version=version)
         event = events.JobCreatedFromTemplate(template=str(template.uid), title=template.title, version=version.number)
         record(event, subject=f"job:{job.uid}", tenant=tenant.pk, actor=actor_of(user), at=now)
     return job

@@ -30,7 +30,7 @@ def present(user: User, acting_id: int | None, *, now: datetime) -> User:
     return acting.person
 
 
-def seen_as(person: int, acting_id: int | None, *, now: datetime) -> int | None:
+def visible_person(person: int, acting_id: int | None, *, now: datetime) -> int | None:
     """The id of whom somebody looks on as: themselves, or the person acted for; None where that is over."""
     if acting_id is None:
         return person

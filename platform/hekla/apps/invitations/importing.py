@@ -26,7 +26,7 @@ from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.invitations import extras, selectors, services
 from hekla.apps.invitations.forms import RowForm
 from hekla.apps.invitations.models import Invitation
-from hekla.apps.invitations.table import Row
+from hekla.apps.invitations.table import InvitationRow
 from hekla.apps.sentences import together
 from hekla.apps.tenancy import departments
 from hekla.apps.tenancy import selectors as tenancy
@@ -63,10 +63,10 @@ _MORE_HEADS = {"department": gettext_lazy("Department")}
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ImportOutcome:
     """What became of a row, or would. `note`: why; `invitation` and the secret of its link, where there is one."""
 
-    row: Row
+    row: InvitationRow
     what: What
     note: str = ""
     problems: Sequence[Problem] = ()
@@ -95,32 +95,32 @@ class Outcome:
         return [problem.message for problem in self.problems if problem.path == column]
 
 
-def preview(rows: Sequence[Row], *, into: Tenant | None, by: User, now: datetime) -> list[Outcome]:
+def preview(rows: Sequence[InvitationRow], *, into: Tenant | None, by: User, now: datetime) -> list[ImportOutcome]:
     """What an import would do now."""
-    with suppress(_TakenBack), unit_of_work():
+    with suppress(_RolledBack), unit_of_work():
         outcomes = carry_out(rows, into=into, by=by, now=now)
-        raise _TakenBack
+        raise _RolledBack
     return [replace(outcome, invitation=None, secret="") for outcome in outcomes]
 
 
-def carry_out(rows: Sequence[Row], *, into: Tenant | None, by: User, now: datetime) -> list[Outcome]:
+def carry_out(rows: Sequence[InvitationRow], *, into: Tenant | None, by: User, now: datetime) -> list[ImportOutcome]:
     """Do it. `into`: the tenant of the rows that name none."""
     once = _Import(into=into, by=by, now=now)
     return [once.outcome(row) for row in rows]
 
 
-def counted(outcomes: Sequence[Outcome]) -> list[tuple[str, int]]:
+def counted(outcomes: Sequence[ImportOutcome]) -> list[tuple[str, int]]:
     """How many rows come to what, in words; what none comes to is left out."""
     found = Counter(outcome.what for outcome in outcomes)
     return [(str(words), found[what]) for what, words in WORDS.items() if found[what]]
 
 
-class _TakenBack(Exception):
+class _RolledBack(Exception):
     """Ends the transaction of a preview."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Wish:
+class _Request:
     """A row that is well formed."""
 
     username: str
@@ -139,7 +139,7 @@ class _Import:
     now: datetime
     seen: dict[tuple[int, str], int] = field(default_factory=dict)
 
-    def outcome(self, row: Row) -> Outcome:
+    def outcome(self, row: InvitationRow) -> ImportOutcome:
         try:
             wish = _read(row)
             with unit_of_work():
@@ -147,10 +147,10 @@ class _Import:
                 self._refuse_twice(row, wish, tenant)
                 return self._bring_in(row, wish, tenant)
         except Invalid as error:
-            return Outcome(row, What.WRONG, problems=error.problems)
+            return ImportOutcome(row, What.WRONG, problems=error.problems)
         except HeklaError as error:
             path = error.path if isinstance(error, Refused) else ""
-            return Outcome(row, What.WRONG, problems=[Problem(path, error.message)])
+            return ImportOutcome(row, What.WRONG, problems=[Problem(path, error.message)])
 
     def _tenant(self, slug: str) -> Tenant:
         """Locked against another import, and not against the jobs that are submitted to it meanwhile."""
@@ -163,13 +163,13 @@ class _Import:
             raise Refused(_("Unknown tenant, or you do not manage its members."), "tenant")
         return tenant
 
-    def _refuse_twice(self, row: Row, wish: _Wish, tenant: Tenant) -> None:
+    def _refuse_twice(self, row: InvitationRow, wish: _Request, tenant: Tenant) -> None:
         for column, value in (("username", wish.username), ("email", wish.email.lower())):
             line = self.seen.setdefault((tenant.pk, value), row.line) if value else row.line
             if line != row.line:
                 raise Refused(_("Same person as in row %(line)d.") % {"line": line}, column)
 
-    def _bring_in(self, row: Row, wish: _Wish, tenant: Tenant) -> Outcome:
+    def _bring_in(self, row: InvitationRow, wish: _Request, tenant: Tenant) -> ImportOutcome:
         """The person, and then what else is said of them."""
         self._require_rights(wish, tenant)
         told, user = [self._place(wish, tenant)], _known(wish, tenant)
@@ -185,11 +185,11 @@ class _Import:
             return replace(outcome, what=What.CHANGED, note=together(told))
         return replace(outcome, note=together([outcome.note, *told]))
 
-    def _require_rights(self, wish: _Wish, tenant: Tenant) -> None:
+    def _require_rights(self, wish: _Request, tenant: Tenant) -> None:
         if not extras.may_all(wish.grants, self.by, tenant):
             raise Refused(_("Your role cannot set this here."), next(iter(wish.grants)))
 
-    def _place(self, wish: _Wish, tenant: Tenant) -> str:
+    def _place(self, wish: _Request, tenant: Tenant) -> str:
         """Put the tenant into the department, where it is in none; the sentence that says so."""
         if not wish.department or (tenant.department and tenant.department.slug == wish.department):
             return ""
@@ -204,31 +204,31 @@ class _Import:
         departments.change(department, {}, tenants=tenants, actor=actor_of(self.by), now=self.now)
         return _("Adds the tenant to department %(department)s.") % {"department": department}
 
-    def _give(self, wish: _Wish, tenant: Tenant, user: User) -> str:
+    def _give(self, wish: _Request, tenant: Tenant, user: User) -> str:
         new = extras.differing(wish.grants, tenant, user)
         extras.give(new, tenant, user, actor=actor_of(self.by), now=self.now)
         return extras.words(new)
 
-    def _have(self, row: Row, wish: _Wish, tenant: Tenant, user: User) -> Outcome:
+    def _have(self, row: InvitationRow, wish: _Request, tenant: Tenant, user: User) -> ImportOutcome:
         membership = Membership.objects.filter(tenant=tenant, user=user).first()
         if membership is None:
             return self._add(row, wish, tenant, user)
         if membership.role == wish.role:
-            return Outcome(row, What.NOTHING, _("%(who)s is a member already.") % {"who": user.username})
+            return ImportOutcome(row, What.NOTHING, _("%(who)s is a member already.") % {"who": user.username})
         old = membership.get_role_display()
         tenancy_services.change_role(tenant, user.pk, wish.role, actor=actor_of(self.by), now=self.now)
-        return Outcome(row, What.CHANGED, _("Previous role: %(role)s.") % {"role": old})
+        return ImportOutcome(row, What.CHANGED, _("Previous role: %(role)s.") % {"role": old})
 
-    def _add(self, row: Row, wish: _Wish, tenant: Tenant, user: User) -> Outcome:
+    def _add(self, row: InvitationRow, wish: _Request, tenant: Tenant, user: User) -> ImportOutcome:
         if not user.is_active:
             raise Refused(_("Sign-in is disabled for this person."), "username")
         tenancy_services.add_member(tenant, user, wish.role, actor=actor_of(self.by), now=self.now)
-        return Outcome(row, What.ADDED, _("%(who)s has an account.") % {"who": user.username})
+        return ImportOutcome(row, What.ADDED, _("%(who)s has an account.") % {"who": user.username})
 
-    def _invite(self, row: Row, wish: _Wish, tenant: Tenant) -> Outcome:
+    def _invite(self, row: InvitationRow, wish: _Request, tenant: Tenant) -> ImportOutcome:
         waiting = list(selectors.waiting(tenant).filter(_meant(wish)))
-        if any(_is_as_wished(invitation, wish, self.now) for invitation in waiting):
-            return Outcome(row, What.NOTHING, _("An invitation is already open."))
+        if any(_is_as_requested(invitation, wish, self.now) for invitation in waiting):
+            return ImportOutcome(row, What.NOTHING, _("An invitation is already open."))
         for invitation in waiting:
             services.revoke(tenant, invitation.pk, by=self.by, now=self.now)
         made, secret = services.invite(
@@ -242,10 +242,10 @@ class _Import:
             now=self.now,
         )
         note = _("The previous link becomes invalid.") if waiting else ""
-        return Outcome(row, What.INVITED, note, invitation=made, secret=secret)
+        return ImportOutcome(row, What.INVITED, note, invitation=made, secret=secret)
 
 
-def _read(row: Row) -> _Wish:
+def _read(row: InvitationRow) -> _Request:
     """Raises Invalid."""
     form = RowForm(row.cells)
     problems = [Problem(name, str(sentence)) for name, sentences in form.errors.items() for sentence in sentences]
@@ -254,10 +254,10 @@ def _read(row: Row) -> _Wish:
         problems.append(Problem("", _("The row has more cells than the first row.")))
     if problems:
         raise Invalid(problems)
-    return _Wish(**form.cleaned_data, grants=grants)
+    return _Request(**form.cleaned_data, grants=grants)
 
 
-def _granted(row: Row, problems: list[Problem]) -> dict[str, Any]:
+def _granted(row: InvitationRow, problems: list[Problem]) -> dict[str, Any]:
     """What else is said of the person. What is wrong with it is added to the problems."""
     granted: dict[str, Any] = {}
     for extra in extras.KNOWN:
@@ -268,7 +268,7 @@ def _granted(row: Row, problems: list[Problem]) -> dict[str, Any]:
     return granted
 
 
-def _known(wish: _Wish, tenant: Tenant) -> User | None:
+def _known(wish: _Request, tenant: Tenant) -> User | None:
     """Who has that name; or who accepted an invitation to this tenant that was meant for them. What addresses other
     people have is nothing that an import may find out.
     """
@@ -279,13 +279,13 @@ def _known(wish: _Wish, tenant: Tenant) -> User | None:
     return last.accepted_by if last else None
 
 
-def _meant(wish: _Wish) -> Q:
+def _meant(wish: _Request) -> Q:
     """The invitations for this person."""
     by_address = Q(email__iexact=wish.email) if wish.email else Q(pk=None)
     return by_address | Q(username=wish.username) if wish.username else by_address
 
 
-def _is_as_wished(invitation: Invitation, wish: _Wish, now: datetime) -> bool:
+def _is_as_requested(invitation: Invitation, wish: _Request, now: datetime) -> bool:
     is_open = invitation.expires_at > now and selectors.is_still_meant(invitation)
     is_there = not wish.email or invitation.email.lower() == wish.email.lower()
     return is_open and is_there and (invitation.role, invitation.grants) == (wish.role, wish.grants)

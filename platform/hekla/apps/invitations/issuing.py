@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from django.urls import reverse
 
 from hekla.apps.invitations import letters
-from hekla.apps.invitations.importing import Outcome
+from hekla.apps.invitations.importing import ImportOutcome
 from hekla.lib import clock
 
 
@@ -14,12 +14,12 @@ from hekla.lib import clock
 class Issued:
     """A row, and where somebody was invited, the link of it, told this once, and whether it is mailed too."""
 
-    outcome: Outcome
+    outcome: ImportOutcome
     link: str = ""
     sent: bool = False
 
 
-def issue(outcomes: Sequence[Outcome], absolute: Callable[[str], str]) -> list[Issued]:
+def issue(outcomes: Sequence[ImportOutcome], absolute: Callable[[str], str]) -> list[Issued]:
     """The links of those who were invited, which are mailed soon where that is possible."""
     links = {
         place: absolute(reverse("invitations:sign_up", args=[outcome.secret]))

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.utils import translation
 
 from hekla.apps.event_log.services import unit_of_work
-from hekla.apps.invitations import mail, sealed, selectors, wake
+from hekla.apps.invitations import encryption, mail, selectors, wake
 from hekla.apps.invitations.models import Invitation, Letter
 from hekla.lib.backoff import backoff_delay
 from hekla.lib.encryption import DecryptionError
@@ -27,7 +27,7 @@ def post(links: Iterable[tuple[Invitation, str]], *, now: datetime) -> set[int]:
         return set()
     language = translation.get_language() or settings.LANGUAGE_CODE
     letters = [
-        Letter(invitation=invitation, link=sealed.closed(link), language=language, due_at=now)
+        Letter(invitation=invitation, link=encryption.encrypt_link(link), language=language, due_at=now)
         for invitation, link in links
         if invitation.email
     ]
@@ -63,8 +63,8 @@ def _send(letter: Letter, now: datetime) -> int:
     try:
         if is_open:
             with translation.override(letter.language):
-                mail.deliver(letter.invitation, sealed.opened(letter.link))
-    except (mail.NotSent, DecryptionError) as error:
+                mail.deliver(letter.invitation, encryption.decrypt_link(letter.link))
+    except (mail.InvitationNotSent, DecryptionError) as error:
         _failed(letter, str(error))
         return 0
     with unit_of_work():

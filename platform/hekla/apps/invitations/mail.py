@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from hekla.apps.invitations.models import Invitation
 
 
-class NotSent(Exception):
+class InvitationNotSent(Exception):
     """The mail server did not take it; it may later."""
 
 
@@ -20,4 +20,4 @@ def deliver(invitation: Invitation, link: str) -> None:
     try:
         send_mail(" ".join(subject.split()), text, None, [invitation.email])
     except (OSError, SMTPException) as error:
-        raise NotSent(str(error)) from error
+        raise InvitationNotSent(str(error)) from error

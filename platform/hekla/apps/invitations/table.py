@@ -26,7 +26,7 @@ _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class InvitationRow:
     """One person as they stand there: the cells by column, and where."""
 
     line: int
@@ -38,7 +38,7 @@ class Row:
 class Table:
     """What was read. `unused`: columns that mean nothing here."""
 
-    rows: Sequence[Row]
+    rows: Sequence[InvitationRow]
     unused: Sequence[str]
 
 
@@ -106,9 +106,11 @@ def _check(head: Sequence[str]) -> None:
         raise _wrong(_("Duplicate column “%(column)s” in the first row.") % {"column": twice})
 
 
-def _row(line: int, cells: Sequence[str], head: Sequence[str]) -> Row:
+def _row(line: int, cells: Sequence[str], head: Sequence[str]) -> InvitationRow:
     by_column = {column: cell for column, cell in zip(head, cells, strict=False) if column}
-    return Row(line, {column: "" for column in head if column} | by_column, has_too_many=any(cells[len(head) :]))
+    return InvitationRow(
+        line, {column: "" for column in head if column} | by_column, has_too_many=any(cells[len(head) :])
+    )
 
 
 def _wrong(sentence: str) -> Invalid:

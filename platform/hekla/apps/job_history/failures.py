@@ -34,7 +34,7 @@ def explain(pod: Pod) -> Explanation | None:
     return Explanation(known[0]() % {"code": pod.exit_code, "node": pod.node}, known[1]())
 
 
-def seen_in(log: str) -> Explanation | None:
+def explain_log(log: str) -> Explanation | None:
     """What the last lines of a log say, where that is known by sight. The last thing said counts."""
     found = [(match.start(), match, told) for pattern, told in _IN_LOGS for match in pattern.finditer(log)]
     if not found:

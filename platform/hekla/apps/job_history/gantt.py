@@ -12,7 +12,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.job_history import endings, labels, waits
 from hekla.apps.job_history.waits import Stretch
 from hekla.apps.jobs import selectors
@@ -33,7 +33,7 @@ _JOB_STATES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class GanttBar:
     """A piece of a row, in thousandths of the whole time. `kind` gives its colour and height."""
 
     start: float
@@ -43,7 +43,7 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class GanttRow:
     """A replica, or the job itself. `words` tell the same as the bars; `look` is the phase whose colour it has."""
 
     name: str
@@ -51,7 +51,7 @@ class Row:
     look: str
     outcome: str
     attempts: int
-    bars: Sequence[Bar]
+    bars: Sequence[GanttBar]
     words: str
 
 
@@ -66,14 +66,14 @@ class Scale:
     def seconds(self) -> float:
         return max((self.end - self.begin).total_seconds(), 1.0)
 
-    def bar(self, begin: datetime, end: datetime, kind: str, words: str) -> Bar | None:
+    def bar(self, begin: datetime, end: datetime, kind: str, words: str) -> GanttBar | None:
         """None for what lies before or behind it."""
         left, right = max(begin, self.begin), min(end, self.end)
         if right < left or end < self.begin:
             return None
         start = (left - self.begin).total_seconds() / self.seconds * _WHOLE
         width = max((right - left).total_seconds() / self.seconds * _WHOLE, _LEAST_WIDTH)
-        return Bar(round(min(start, _WHOLE - width), 1), round(width, 1), kind, words)
+        return GanttBar(round(min(start, _WHOLE - width), 1), round(width, 1), kind, words)
 
     def ticks(self) -> list[str]:
         """The labels of the axis, from its beginning to its end; one that says no more than the last is left empty."""
@@ -86,7 +86,7 @@ def chart(
     params: Mapping[str, str],
     *,
     now: datetime,
-    course: Sequence[Event] | None = None,
+    course: Sequence[LoggedEvent] | None = None,
     pods: Sequence[Pod] | None = None,
 ) -> dict[str, Any]:
     """The picture. `params`: `task` and `phase` narrow it, `pods` is its page, `since=start` leaves out the first wait.
@@ -157,12 +157,12 @@ def _by_replica(pods: Sequence[Pod]) -> Iterator[list[Pod]]:
 # The job's own row
 
 
-def _job_row(job: Job, stays: Sequence[waits.Stay], waited: Sequence[Stretch], scale: Scale) -> Row:
+def _job_row(job: Job, stays: Sequence[waits.Stay], waited: Sequence[Stretch], scale: Scale) -> GanttRow:
     bars = [bar for stay in stays for bar in _stay(stay, waited, scale)]
-    return Row(job.name, None, job.phase, "", 0, bars, _("; ").join(dict.fromkeys(bar.words for bar in bars)))
+    return GanttRow(job.name, None, job.phase, "", 0, bars, _("; ").join(dict.fromkeys(bar.words for bar in bars)))
 
 
-def _stay(stay: waits.Stay, waited: Sequence[Stretch], scale: Scale) -> Iterator[Bar]:
+def _stay(stay: waits.Stay, waited: Sequence[Stretch], scale: Scale) -> Iterator[GanttBar]:
     end = stay.end or scale.end
     if waits.is_at_rest(stay):
         yield from _waiting(stay.begin, end, waited, scale)
@@ -172,7 +172,7 @@ def _stay(stay: waits.Stay, waited: Sequence[Stretch], scale: Scale) -> Iterator
             yield bar
 
 
-def _waiting(begin: datetime, end: datetime, waited: Sequence[Stretch], scale: Scale) -> Iterator[Bar]:
+def _waiting(begin: datetime, end: datetime, waited: Sequence[Stretch], scale: Scale) -> Iterator[GanttBar]:
     """In the colours of what was waited for."""
     for piece in waits.cut(begin, end, waited):
         piece_end = piece.end or end
@@ -186,15 +186,15 @@ def _waiting(begin: datetime, end: datetime, waited: Sequence[Stretch], scale: S
 # Replicas
 
 
-def _replica(attempts: Sequence[Pod], waited: Sequence[Stretch], scale: Scale) -> Row:
+def _replica(attempts: Sequence[Pod], waited: Sequence[Stretch], scale: Scale) -> GanttRow:
     last = attempts[-1]
     bars = [bar for pod in attempts for bar in _attempt(pod, waited, scale)]
     words = _("; ").join(_describe_attempt(pod, scale.end) for pod in attempts)
     look = "terminated" if endings.was_stopped(last) else last.phase
-    return Row(str(last), last.pk, look, endings.outcome(last), last.attempt, bars, words)
+    return GanttRow(str(last), last.pk, look, endings.outcome(last), last.attempt, bars, words)
 
 
-def _attempt(pod: Pod, waited: Sequence[Stretch], scale: Scale) -> Iterator[Bar]:
+def _attempt(pod: Pod, waited: Sequence[Stretch], scale: Scale) -> Iterator[GanttBar]:
     over = pod.finished_at or scale.end
     placed, began = pod.bound_at or over, pod.started_at or over
     yield from _waiting(pod.created_at, placed, waited, scale)

@@ -7,14 +7,14 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.job_history import endings, labels, messages, victims
 from hekla.apps.job_history.receipts import Receipt
 from hekla.apps.sentences import together
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class TimelineEntry:
     """One line of a timeline. `state` gives its colour."""
 
     number: int
@@ -24,19 +24,22 @@ class Line:
     actor: str
 
 
-def lines(events: list[Event]) -> list[Line]:
+def lines(events: list[LoggedEvent]) -> list[TimelineEntry]:
     """The events as lines, those that say nothing to a person left out."""
     told = ((event, _tell(event.kind, event.payload)) for event in events)
     return [
-        Line(event.pk, event.at, state, sentence, "" if event.actor_id is None else event.who)
+        TimelineEntry(event.pk, event.at, state, sentence, "" if event.actor_id is None else event.who)
         for event, (state, sentence) in told
         if sentence
     ]
 
 
-def gains(receipts: Iterable[Receipt]) -> list[Line]:
+def gains(receipts: Iterable[Receipt]) -> list[TimelineEntry]:
     """What others gave up for it."""
-    return [Line(one.number, one.at, "admitted", together([one.sentence, _("%s.") % one.rule]), "") for one in receipts]
+    return [
+        TimelineEntry(one.number, one.at, "admitted", together([one.sentence, _("%s.") % one.rule]), "")
+        for one in receipts
+    ]
 
 
 def _tell(kind: str, facts: Mapping[str, Any]) -> tuple[str, str]:

@@ -292,7 +292,7 @@ def logs_go() -> str:
     return _("Its logs are deleted too. This tenant keeps no logs of deleted jobs.")
 
 
-def kept_after_deletion(log_days: int, history_days: int) -> str:
+def retention(log_days: int, history_days: int) -> str:
     """What deletion leaves, and for how long."""
     facts = {"logs": log_days, "history": history_days}
     sentence = _("Its settings and history are kept for %(history)d days under “Deleted” in the list of jobs.")

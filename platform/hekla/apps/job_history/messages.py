@@ -33,11 +33,11 @@ def _pods_succeeded(facts: Facts) -> str:
     return _("%(succeeded)s of %(replicas)s pods succeeded.") % facts
 
 
-def _as_many_as_asked(facts: Facts) -> str:
+def _min_available_reached(facts: Facts) -> str:
     return _("%(succeeded)s pods succeeded, as required.") % facts
 
 
-def _successes_asked(facts: Facts) -> str:
+def _min_success_reached(facts: Facts) -> str:
     return _("%(asked)s successes were required.") % facts
 
 
@@ -84,11 +84,11 @@ def _no_policy(_facts: Facts) -> str:
     return _("No policy covers this, so the other pods continue. The job's result is known when all have finished.")
 
 
-def _never_begun(facts: Facts) -> str:
+def _never_started(facts: Facts) -> str:
     return _("%(task)s never started: it waited for %(others)s.") % facts
 
 
-def _restart_asked(_facts: Facts) -> str:
+def _restart_requested(_facts: Facts) -> str:
     return _("A person requested a restart.")
 
 
@@ -130,14 +130,14 @@ def _can_be_resumed(_facts: Facts) -> str:
 SENTENCES: dict[str, Callable[[Facts], str]] = {
     "pods_run": _pods_run,
     "pods_succeeded": _pods_succeeded,
-    "as_many_as_asked": _as_many_as_asked,
-    "successes_asked": _successes_asked,
+    "as_many_as_asked": _min_available_reached,
+    "successes_asked": _min_success_reached,
     "task_needed": _task_needed,
     "too_few_at_work": _too_few_at_work,
     "pod_failed": _pod_failed,
     "no_policy": _no_policy,
-    "never_begun": _never_begun,
-    "restart_asked": _restart_asked,
+    "never_begun": _never_started,
+    "restart_asked": _restart_requested,
     "restart_counted": _restart_counted,
     "restarted_often": _restarted_often,
     "out_of_time": _out_of_time,

@@ -12,7 +12,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.job_history import labels, victims
 from hekla.apps.jobs import selectors
 from hekla.apps.jobs.facts import spec_of
@@ -70,7 +70,7 @@ class Receipt:
     @property
     def moved(self) -> str:
         """How shares moved, as the job sees it."""
-        return victims.describe_shares({"shares": [_seen_by(self.gave, shares) for shares in self.shares]})
+        return victims.describe_shares({"shares": [_visible_shares(self.gave, shares) for shares in self.shares]})
 
     @property
     def lost(self) -> str:
@@ -121,18 +121,18 @@ def standing(job: Job, receipts: Iterable[Receipt]) -> str:
     return sentence % {"queue": job.queue.name, "n": ahead}
 
 
-def _uids(events: Iterable[Event], job: Job) -> set[str]:
+def _uids(events: Iterable[LoggedEvent], job: Job) -> set[str]:
     """The givers of the job's own tenant."""
     return {event.subject.removeprefix("job:") for event in events if event.tenant_id == job.tenant_id}
 
 
-def _grouped(events: Sequence[Event]) -> list[list[Event]]:
+def _grouped(events: Sequence[LoggedEvent]) -> list[list[LoggedEvent]]:
     """Decided together: at one instant, about one job, for one job, by one action."""
     together = groupby(events, key=lambda e: (e.at, e.subject, e.payload["action"], e.payload["for_job"]))
     return [list(group)[::-1] for _key, group in together][:MOST]
 
 
-def _facts(group: Sequence[Event]) -> dict[str, Any]:
+def _facts(group: Sequence[LoggedEvent]) -> dict[str, Any]:
     first = group[0].payload
     return {
         "number": group[0].pk,
@@ -146,7 +146,7 @@ def _facts(group: Sequence[Event]) -> dict[str, Any]:
     }
 
 
-def _receipt(job: Job, group: Sequence[Event], pods: Mapping[Key, Pod]) -> Receipt:
+def _receipt(job: Job, group: Sequence[LoggedEvent], pods: Mapping[Key, Pod]) -> Receipt:
     first, last = group[0].payload, {(task, index): pod for (task, index, _attempt), pod in pods.items()}
     longest, on_gpus = _lost(job, group, pods)
     placed = [last.get((e.payload["task"], e.payload["index"])) for e in group]
@@ -167,25 +167,25 @@ def _has_place(pod: Pod | None) -> bool:
     return pod is not None and pod.phase != PodPhase.PENDING and not pod.evicted
 
 
-def _gained_from(giver: Job | None, group: Sequence[Event]) -> Receipt:
+def _gained_from(giver: Job | None, group: Sequence[LoggedEvent]) -> Receipt:
     if giver is None:
         return Receipt(gave=False, **_facts(group))
     held, pods = _held(giver, group), _names(group)
     return Receipt(gave=False, other=giver.name, other_uid=str(giver.uid), held=held, pods=pods, **_facts(group))
 
 
-def _names(group: Sequence[Event]) -> tuple[str, ...]:
+def _names(group: Sequence[LoggedEvent]) -> tuple[str, ...]:
     return tuple(f"{event.payload['task']}-{event.payload['index']}" for event in group)
 
 
-def _held(job: Job, group: Sequence[Event]) -> Resources:
+def _held(job: Job, group: Sequence[LoggedEvent]) -> Resources:
     found = Resources()
     for event in group:
         found = found + spec_of(job).task(event.payload["task"]).request
     return found
 
 
-def _lost(job: Job, group: Sequence[Event], pods: Mapping[Key, Pod]) -> tuple[float, float]:
+def _lost(job: Job, group: Sequence[LoggedEvent], pods: Mapping[Key, Pod]) -> tuple[float, float]:
     """How long the longest had run, and the time of all GPUs together."""
     longest = on_gpus = 0.0
     for event in group:
@@ -207,7 +207,7 @@ def _by_key(pods: Iterable[Pod]) -> dict[Key, Pod]:
     return {(pod.task, pod.index, pod.attempt): pod for pod in pods}
 
 
-def _seen_by(gave: bool, shares: Mapping[str, Any]) -> Mapping[str, Any]:
+def _visible_shares(gave: bool, shares: Mapping[str, Any]) -> Mapping[str, Any]:
     """For who gained, the taker is oneself."""
     if gave or not shares.get("taker"):
         return shares

@@ -12,7 +12,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.job_history import labels
 from hekla.apps.jobs.models import Job
 from hekla.apps.jobs.selectors import MOST_OF_COURSE
@@ -106,13 +106,13 @@ class Ribbon:
         return self.waited_seconds > _QUIET.total_seconds()
 
 
-def of(job: Job, course: Sequence[Event], *, now: datetime) -> Ribbon:
+def of(job: Job, course: Sequence[LoggedEvent], *, now: datetime) -> Ribbon:
     """The ribbon of a job, from its course."""
     cells = _bounded(_merged(_pieces(job, course, now)))
     return Ribbon(list(_laid_out(cells)), _now(job, cells))
 
 
-def _pieces(job: Job, events: Sequence[Event], now: datetime) -> Iterator[Cell]:
+def _pieces(job: Job, events: Sequence[LoggedEvent], now: datetime) -> Iterator[Cell]:
     """From event to event; what is true now is on the row."""
     first = EARLIER if len(events) == MOST_OF_COURSE else UNSAID
     cell = Cell(job.submitted_at, job.submitted_at, first)
@@ -126,7 +126,7 @@ def _pieces(job: Job, events: Sequence[Event], now: datetime) -> Iterator[Cell]:
     yield replace(cell, end=max(now, cell.begin), is_open=True)
 
 
-def _after(cell: Cell, event: Event) -> Cell:
+def _after(cell: Cell, event: LoggedEvent) -> Cell:
     """What is so when this has happened."""
     if event.kind == "JobUnschedulable":
         reason = event.payload["reasons"][0] if event.payload["reasons"] else {}

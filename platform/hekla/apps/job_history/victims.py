@@ -27,7 +27,7 @@ def _phrases(facts: Mapping[str, Any]) -> Iterator[str]:
     for plugin, count in sorted(facts["spared"].items(), key=lambda item: (-item[1], item[0])):
         phrase = SPARED.get(plugin, _by_another)
         yield phrase(count) % {"n": count, "plugin": plugin}
-    for phrase, count in ((_too_little, facts["too_little"]), (_in_vain, facts["in_vain"])):
+    for phrase, count in ((_too_little, facts["too_little"]), (_no_victims, facts["in_vain"])):
         if count:
             yield phrase(count) % {"n": count}
     for code, count in sorted(facts["barred"].items()):
@@ -139,7 +139,7 @@ def _too_little(n: int) -> str:
     return ngettext("evicting %(n)d pod would free too little", "evicting %(n)d pods would free too little", n)
 
 
-def _in_vain(n: int) -> str:
+def _no_victims(n: int) -> str:
     return ngettext(
         "after evicting %(n)d pod the job still could not start",
         "after evicting %(n)d pods the job still could not start",

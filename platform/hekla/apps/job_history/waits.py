@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.job_history import labels
 from hekla.apps.jobs.models import Job
 from hekla.domain.phases import JobPhase
@@ -34,7 +34,7 @@ class Stay:
     phase: str
 
 
-def stretches(job: Job, events: Iterable[Event]) -> list[Stretch]:
+def stretches(job: Job, events: Iterable[LoggedEvent]) -> list[Stretch]:
     """What it waited for, oldest first. What is true now is on the row: the log tells only of other reasons."""
     found: list[Stretch] = []
     for event in events:
@@ -50,7 +50,7 @@ def stretches(job: Job, events: Iterable[Event]) -> list[Stretch]:
     return found
 
 
-def stays(job: Job, events: Iterable[Event]) -> list[Stay]:
+def stays(job: Job, events: Iterable[LoggedEvent]) -> list[Stay]:
     """The phases that the job went through; the last one is open unless it is final."""
     found = [Stay(job.submitted_at, None, JobPhase.PENDING.value)]
     for event in events:

@@ -13,7 +13,7 @@ from typing import Any
 from django.db import connection, transaction
 
 from hekla.apps.event_log import selectors as event_log
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.jobs.models import Job, Pod
 from hekla.domain.phases import JobPhase, PodPhase
 
@@ -72,7 +72,7 @@ def _find() -> Iterator[str]:
 def tell() -> dict[str, Story]:
     """All jobs by their subject, from the log alone."""
     stories: dict[str, Story] = {}
-    for event in Event.objects.filter(subject__startswith="job:").order_by("id").iterator(chunk_size=2000):
+    for event in LoggedEvent.objects.filter(subject__startswith="job:").order_by("id").iterator(chunk_size=2000):
         story = stories.setdefault(event.subject, Story())
         story.kinds[event.kind] += 1
         teller = _TELLERS.get(event.kind)
@@ -84,26 +84,26 @@ def tell() -> dict[str, Story]:
 # The log against itself.
 
 
-def _job_phase(story: Story, facts: Mapping[str, Any], event: Event) -> None:
+def _job_phase(story: Story, facts: Mapping[str, Any], event: LoggedEvent) -> None:
     if facts["old"] != story.phase:
         story.wrong.append(f"event {event.pk} takes it from {facts['old']} to {facts['new']}; it was {story.phase}.")
     story.phase, story.version, story.retry_count = facts["new"], facts["version"], facts["retry_count"]
     story.finished_at = event.at if JobPhase(story.phase).is_final else None
 
 
-def _gang_phase(story: Story, facts: Mapping[str, Any], event: Event) -> None:
+def _gang_phase(story: Story, facts: Mapping[str, Any], event: LoggedEvent) -> None:
     if facts["old"] != story.gang_phase:
         story.wrong.append(f"event {event.pk} takes its gang from {facts['old']}; that was {story.gang_phase}.")
     story.gang_phase = facts["new"]
 
 
-def _created(story: Story, facts: Mapping[str, Any], event: Event) -> None:
+def _created(story: Story, facts: Mapping[str, Any], event: LoggedEvent) -> None:
     if _ref(facts) in story.pods:
         story.wrong.append(f"event {event.pk} creates {_name(_ref(facts))} once more.")
     story.pods[_ref(facts)] = PodStory()
 
 
-def _bound(story: Story, facts: Mapping[str, Any], event: Event) -> None:
+def _bound(story: Story, facts: Mapping[str, Any], event: LoggedEvent) -> None:
     ref, pod = _ref(facts), _pod(story, _ref(facts), event)
     if pod.phase != PodPhase.PENDING:
         story.wrong.append(f"event {event.pk} binds {_name(ref)}, which was {pod.phase}.")
@@ -113,7 +113,7 @@ def _bound(story: Story, facts: Mapping[str, Any], event: Event) -> None:
     pod.phase, pod.node = PodPhase.BOUND, facts["node"]
 
 
-def _pod_phase(story: Story, facts: Mapping[str, Any], event: Event) -> None:
+def _pod_phase(story: Story, facts: Mapping[str, Any], event: LoggedEvent) -> None:
     ref, pod = _ref(facts), _pod(story, _ref(facts), event)
     if facts["old"] != pod.phase:
         story.wrong.append(
@@ -126,20 +126,20 @@ def _pod_phase(story: Story, facts: Mapping[str, Any], event: Event) -> None:
         pod.finished_at = event.at
 
 
-def _pod(story: Story, ref: Ref, event: Event) -> PodStory:
+def _pod(story: Story, ref: Ref, event: LoggedEvent) -> PodStory:
     if ref not in story.pods:
         story.wrong.append(f"event {event.pk} is about {_name(ref)}, which was never created.")
     return story.pods.setdefault(ref, PodStory())
 
 
-def _check_cluster_change(story: Story, _facts: Mapping[str, Any], event: Event) -> None:
+def _check_cluster_change(story: Story, _facts: Mapping[str, Any], event: LoggedEvent) -> None:
     """What was made for it where it was is no more; nothing of that had a place."""
     if any(pod.phase != PodPhase.PENDING for pod in story.pods.values()):
         story.wrong.append(f"event {event.pk} moves it while a pod of it has a place, or had one.")
     story.pods.clear()
 
 
-_TELLERS: dict[str, Callable[[Story, Mapping[str, Any], Event], None]] = {
+_TELLERS: dict[str, Callable[[Story, Mapping[str, Any], LoggedEvent], None]] = {
     "JobPhaseChanged": _job_phase,
     "GangPhaseChanged": _gang_phase,
     "JobReassigned": _check_cluster_change,

@@ -183,7 +183,7 @@ class Placement(models.Model):
         return f"placement of {self.job_id}"
 
 
-class View(models.Model):
+class SavedView(models.Model):
     """A list of jobs under a name, by its address. `tenant`: whose members share it; none: it is the owner's own."""
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
@@ -211,7 +211,7 @@ class Arrangement(models.Model):
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     columns = models.JSONField(default=list)
-    opens_with = models.ForeignKey(View, null=True, on_delete=models.SET_NULL, related_name="+")
+    opens_with = models.ForeignKey(SavedView, null=True, on_delete=models.SET_NULL, related_name="+")
 
     def __str__(self) -> str:
         return f"list of {self.user_id}"

@@ -33,9 +33,9 @@ from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.clusters.models import Cluster, Node
 from hekla.apps.event_log import selectors as event_log
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.jobs.facts import is_wanted, read_specs, replica_of, replicas, reserved_slots, spec_of
-from hekla.apps.jobs.models import Arrangement, Job, Placement, Pod, View
+from hekla.apps.jobs.models import Arrangement, Job, Placement, Pod, SavedView
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.apps.tenancy.selectors import Rights
@@ -171,28 +171,28 @@ def pod(pod_id: int, user: User) -> Pod:
     return found
 
 
-def history(job: Job) -> QuerySet[Event]:
+def history(job: Job) -> QuerySet[LoggedEvent]:
     """Everything that happened to the job, oldest first."""
     return event_log.about(f"job:{job.uid}")
 
 
-def pod_history(pod: Pod) -> list[Event]:
+def pod_history(pod: Pod) -> list[LoggedEvent]:
     """What was told of one attempt, oldest first."""
     facts = {"payload__task": pod.task, "payload__index": pod.index, "payload__attempt": pod.attempt}
     return list(history(pod.job).filter(**facts))
 
 
-def course(job: Job) -> list[Event]:
+def course(job: Job) -> list[LoggedEvent]:
     """How the job went and what it waited for, oldest first: the newest events, at most `MOST_OF_COURSE`."""
     return list(history(job).filter(kind__in=_COURSE).order_by("-id")[:MOST_OF_COURSE])[::-1]
 
 
-def evictions_of(job: Job) -> list[Event]:
+def evictions_of(job: Job) -> list[LoggedEvent]:
     """The newest evictions of its pods, newest first; at most `MOST_EVICTIONS`."""
     return list(history(job).filter(kind="PodEvicted").order_by("-id")[:MOST_EVICTIONS])
 
 
-def evictions_for(job: Job) -> list[Event]:
+def evictions_for(job: Job) -> list[LoggedEvent]:
     """The newest evictions of others' pods for this job, newest first; at most `MOST_EVICTIONS`."""
     return event_log.gains(str(job.uid), limit=MOST_EVICTIONS)
 
@@ -279,7 +279,7 @@ def oldest_waits() -> dict[int, datetime]:
     """
     waiting = Job.objects.filter(~Exists(placed(Pod.objects.filter(job=OuterRef("pk")))), **_WAITING)
     subject = Concat(Value("job:"), Cast(OuterRef("uid"), CharField()))
-    changed = Event.objects.filter(subject=subject, kind="JobPhaseChanged").order_by("-id").values("at")[:1]
+    changed = LoggedEvent.objects.filter(subject=subject, kind="JobPhaseChanged").order_by("-id").values("at")[:1]
     since = Case(
         When(reason="", then=F("submitted_at")),
         default=Coalesce(Subquery(changed), F("submitted_at")),
@@ -296,13 +296,13 @@ def arrangement(user: User) -> Arrangement:
     return found or Arrangement(user=user)
 
 
-def views_of(user: User, rights: Rights | None = None) -> QuerySet[View]:
+def views_of(user: User, rights: Rights | None = None) -> QuerySet[SavedView]:
     """The views that the person has: their own, and those that their tenants share."""
     shared = Q(tenant__in=(rights or tenancy.rights(user)).where(Permission.SEE_TENANT))
-    return View.objects.filter(Q(owner=user, tenant=None) | shared).select_related("tenant").order_by("name")
+    return SavedView.objects.filter(Q(owner=user, tenant=None) | shared).select_related("tenant").order_by("name")
 
 
-def view(pk: int, user: User) -> View:
+def view(pk: int, user: User) -> SavedView:
     """One of the person's views. Raises NotFound."""
     found = views_of(user).filter(pk=pk).first()
     if found is None:

@@ -17,7 +17,7 @@ class Moment(StrEnum):
     ACTED_FOR = "acted_for"
 
 
-class Way(StrEnum):
+class Channel(StrEnum):
     """How one is told."""
 
     PAGE = "page"
@@ -33,7 +33,7 @@ MOMENT_LABELS = {
     Moment.EVICTED: _("Pods are evicted"),
     Moment.DELETING: _("Job is about to be deleted"),
 }
-WAY_LABELS = {Way.PAGE: _("In the console"), Way.MAIL: _("By email"), Way.WEBHOOK: _("By webhook")}
+WAY_LABELS = {Channel.PAGE: _("In the console"), Channel.MAIL: _("By email"), Channel.WEBHOOK: _("By webhook")}
 DEFAULT_MOMENTS = (Moment.ENDED, Moment.FAILED, Moment.EVICTED, Moment.DELETING)
-DEFAULT_WAYS = (Way.PAGE,)
+DEFAULT_CHANNELS = (Channel.PAGE,)
 LONG_WAIT_MINUTES = 30

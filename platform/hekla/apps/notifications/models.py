@@ -3,22 +3,22 @@
 from django.conf import settings
 from django.db import models
 
-from hekla.apps.notifications.choices import DEFAULT_MOMENTS, DEFAULT_WAYS, LONG_WAIT_MINUTES
+from hekla.apps.notifications.choices import DEFAULT_CHANNELS, DEFAULT_MOMENTS, LONG_WAIT_MINUTES
 
 
 def _moments() -> list[str]:
     return [str(moment) for moment in DEFAULT_MOMENTS]
 
 
-def _ways() -> list[str]:
-    return [str(way) for way in DEFAULT_WAYS]
+def _default_channels() -> list[str]:
+    return [str(way) for way in DEFAULT_CHANNELS]
 
 
 class _Choice(models.Model):
     """Of which moments, in which ways, and after how long a wait."""
 
     moments = models.JSONField(default=_moments)
-    ways = models.JSONField(default=_ways)
+    ways = models.JSONField(default=_default_channels)
     long_wait_minutes = models.PositiveIntegerField(default=LONG_WAIT_MINUTES)
 
     class Meta:

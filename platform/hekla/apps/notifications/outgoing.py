@@ -15,28 +15,28 @@ from django.urls import reverse
 from django.utils import translation
 from django.utils.translation import gettext as _
 
-from hekla.apps.notifications import addresses, labels, sealed
+from hekla.apps.notifications import addresses, encryption, labels
 from hekla.apps.notifications.models import Delivery, Notification, Preference
 
 _SECONDS = 4.0
 
 
-class NotSent(Exception):
+class NotificationNotSent(Exception):
     """The other side did not take it; it may later."""
 
 
 def mail(reach: Preference, told: Sequence[Notification]) -> None:
     """One mail with all of these. Raises NotSent."""
     if not settings.MAIL_IS_SET_UP:
-        raise NotSent(_("This console has no mail server."))
+        raise NotificationNotSent(_("This console has no mail server."))
     if not reach.mail:
-        raise NotSent(_("No email address is set."))
+        raise NotificationNotSent(_("No email address is set."))
     with translation.override(reach.language or settings.LANGUAGE_CODE):
         message = _message(reach, told)
     try:
         message.send()
     except (OSError, smtplib.SMTPException) as error:
-        raise NotSent(_("The mail server rejected the message: %s") % str(error)[:200]) from error
+        raise NotificationNotSent(_("The mail server rejected the message: %s") % str(error)[:200]) from error
 
 
 def _message(reach: Preference, told: Sequence[Notification]) -> EmailMessage:
@@ -64,14 +64,14 @@ def address(told: Notification) -> str:
 def webhook(reach: Preference, delivery: Delivery, *, now: datetime) -> None:
     """Post it, signed. Raises NotSent, Refused (the address must not be spoken to), Unreadable."""
     if not reach.webhook_url:
-        raise NotSent(_("The webhook was removed."))
+        raise NotificationNotSent(_("The webhook was removed."))
     target, body = addresses.resolve(reach.webhook_url), _body(reach, delivery)
     headers = {
         "Host": target.host,
         "Content-Type": "application/json",
         "User-Agent": "Hekla",
         "Hekla-Delivery": str(delivery.pk),
-        "Hekla-Signature": signature(sealed.opened(reach.webhook_secret), body, now),
+        "Hekla-Signature": signature(encryption.decrypt_secret(reach.webhook_secret), body, now),
     }
     try:
         with (
@@ -82,9 +82,9 @@ def webhook(reach: Preference, delivery: Delivery, *, now: datetime) -> None:
         ):
             status = answer.status_code
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-        raise NotSent(_("Cannot connect: %s") % (str(error) or type(error).__name__)[:200]) from error
+        raise NotificationNotSent(_("Cannot connect: %s") % (str(error) or type(error).__name__)[:200]) from error
     if not httpx2.codes.is_success(status):
-        raise NotSent(_("The webhook answered with status %d.") % status)
+        raise NotificationNotSent(_("The webhook answered with status %d.") % status)
 
 
 def signature(secret: str, body: bytes, now: datetime) -> str:

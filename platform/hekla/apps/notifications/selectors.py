@@ -26,7 +26,7 @@ def job_choice(user: User, job: Job) -> JobChoice | None:
     return JobChoice.objects.filter(user=user, job_uid=job.uid).first()
 
 
-def shown_to(user: User) -> QuerySet[Notification]:
+def visible_to(user: User) -> QuerySet[Notification]:
     """What a person finds in the page, newest first; not of tenants that they have left."""
     deliveries = Prefetch("deliveries", Delivery.objects.order_by("way"))
     seen = Q(tenant_id=None) | Q(tenant_id__in=tenancy.visible_to(user).values("pk"))
@@ -35,7 +35,7 @@ def shown_to(user: User) -> QuerySet[Notification]:
 
 def unread(user: User, *, most: int = 100) -> int:
     """How many of them they have not read, counted up to `most`."""
-    return len(shown_to(user).prefetch_related(None).filter(read_at=None).values_list("pk")[:most])
+    return len(visible_to(user).prefetch_related(None).filter(read_at=None).values_list("pk")[:most])
 
 
 def is_behind() -> bool:

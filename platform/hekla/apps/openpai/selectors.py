@@ -36,7 +36,7 @@ def get(owner: str, name: str, user: User) -> Job:
     return job
 
 
-def is_taken(owner: User, name: str) -> bool:
+def name_exists(owner: User, name: str) -> bool:
     """Whether the person has a job of that name already, wherever it was submitted."""
     return Job.objects.filter(_called(name), owner=owner, deleted_at=None).exists()
 

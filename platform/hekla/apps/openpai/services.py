@@ -13,7 +13,7 @@ from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job
-from hekla.apps.jobs.services.submission import NameTaken
+from hekla.apps.jobs.services.submission import JobNameConflict
 from hekla.apps.jobs.services.telling import tell
 from hekla.apps.openpai import selectors
 from hekla.apps.openpai.models import Submission
@@ -36,8 +36,8 @@ def submit(
     Names are free among those of other people: a job that would be called like another of the tenant gets a longer
     name there.
     """
-    if selectors.is_taken(user, name):
-        raise _name_taken(user, name)
+    if selectors.name_exists(user, name):
+        raise _name_conflict(user, name)
     text = yaml_text.write([mask_secrets(config)])
     try:
         with unit_of_work():
@@ -45,21 +45,21 @@ def submit(
             job = _take_in(loaded, name, tenant, user, now)
             Submission.objects.create(job=job, owner=user, name=name, config=text)
     except IntegrityError as error:
-        raise _name_taken(user, name) from error
+        raise _name_conflict(user, name) from error
     return job
 
 
 def _take_in(loaded: LoadedJob, name: str, tenant: Tenant, user: User, now: datetime) -> Job:
     try:
         return services.submit(spec=loaded.spec, tenant=tenant, user=user, now=now, secrets=loaded.secrets)
-    except NameTaken:
+    except JobNameConflict:
         spec = rename(loaded.spec, user.username, name)
         return services.submit(spec=spec, tenant=tenant, user=user, now=now, secrets=loaded.secrets)
 
 
-def _name_taken(user: User, name: str) -> NameTaken:
+def _name_conflict(user: User, name: str) -> JobNameConflict:
     sentence = _("Job %(user)s~%(name)s already exists. Choose another name, or delete that job.")
-    return NameTaken(sentence % {"user": user.username, "name": name}, "name")
+    return JobNameConflict(sentence % {"user": user.username, "name": name}, "name")
 
 
 def add_tag(job: Job, tag: str, *, user: User, now: datetime) -> None:

@@ -20,13 +20,13 @@ from hekla.domain.jobspec import JobSpec
 MAX_PRESETS = 200
 
 
-class NameTaken(Refused):
+class PresetNameConflict(Refused):
     """Another preset beside it has that name."""
 
     code = "name_taken"
 
 
-class TooMany(Refused):
+class TooManyPresets(Refused):
     """There are as many as there may be."""
 
     code = "too_many"
@@ -49,13 +49,13 @@ def save(*, name: str, spec: JobSpec, user: User, tenant: Tenant | None, now: da
             preset.save()
             _tell(preset, events.PresetSaved(name=name), user, now)
     except IntegrityError as error:
-        raise _name_taken(name) from error
+        raise _name_conflict(name) from error
     return preset
 
 
 def _new(name: str, count: int, user: User, tenant: Tenant | None, now: datetime) -> Preset:
     if count >= MAX_PRESETS:
-        raise TooMany(_("There are %d presets, and may be no more. Delete some of them.") % MAX_PRESETS, "name")
+        raise TooManyPresets(_("There are %d presets, and may be no more. Delete some of them.") % MAX_PRESETS, "name")
     return Preset(name=name, owner=user, tenant=tenant, created_at=now)
 
 
@@ -69,7 +69,7 @@ def rename(preset: Preset, name: str, *, user: User, now: datetime) -> Preset:
             preset.save(update_fields=["name", "changed_at"])
             _tell(preset, events.PresetRenamed(name=name, old=old), user, now)
     except IntegrityError as error:
-        raise _name_taken(name) from error
+        raise _name_conflict(name) from error
     return preset
 
 
@@ -98,8 +98,8 @@ def _tell(preset: Preset, event: events.Event, user: User, now: datetime) -> Non
     record(event, subject=f"preset:{preset.uid}", tenant=preset.tenant_id, actor=actor_of(user), at=now)
 
 
-def _name_taken(name: str) -> NameTaken:
-    return NameTaken(_("There is a preset called “%s” already.") % name, "name")
+def _name_conflict(name: str) -> PresetNameConflict:
+    return PresetNameConflict(_("There is a preset called “%s” already.") % name, "name")
 
 
 def _checked(name: str) -> str:

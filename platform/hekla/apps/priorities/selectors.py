@@ -17,7 +17,7 @@ from hekla.domain.jobspec import JobSpec
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class RequestedPriority:
     """What a job's priority comes to when it is submitted."""
 
     value: int
@@ -58,12 +58,12 @@ class Offering:
         """The greatest number that may be written."""
         return max([0, *(one.value for one in self.classes)])
 
-    def wish(self, spec: JobSpec) -> Wish:
+    def wish(self, spec: JobSpec) -> RequestedPriority:
         """What the job asks for: its class, its number, or what holds where nothing is said."""
         found = self._named(spec.priority_class) if spec.priority_class else None
         if found is None and not spec.priority:
             found = next((one for one in self.classes if one.is_default), None)
-        return Wish(found.value, found.never_preempts) if found else Wish(spec.priority)
+        return RequestedPriority(found.value, found.never_preempts) if found else RequestedPriority(spec.priority)
 
     def _named(self, name: str) -> PriorityClass | None:
         return next((one for one in self.classes if one.name == name), None)

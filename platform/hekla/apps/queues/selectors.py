@@ -62,7 +62,7 @@ def span(name: str, user: User, rights: Rights | None = None) -> Span:
     return found
 
 
-def members_seen_by(span: Span, user: User, rights: Rights | None = None) -> list[Queue]:
+def visible_members(span: Span, user: User, rights: Rights | None = None) -> list[Queue]:
     """Of its queues those that exist for this person, by cluster."""
     return list(visible_to(user, rights).filter(spans=span).order_by("cluster__name"))
 

@@ -41,7 +41,7 @@ def create(
             queue.tenants.set(tenants)
             _tell(queue, events.QueueCreated(name=name, cluster=cluster.name), actor, now)
     except IntegrityError as error:
-        raise _name_taken(name) from error
+        raise _name_conflict(name) from error
     return queue
 
 
@@ -108,7 +108,7 @@ def create_span(
                 span, events.FederatedQueueCreated(name=name, queues=sorted(str(one) for one in queues)), actor, now
             )
     except IntegrityError as error:
-        raise _name_taken(name) from error
+        raise _name_conflict(name) from error
     return span
 
 
@@ -147,10 +147,10 @@ def delete_span(span: Span, *, actor: Actor, now: datetime) -> None:
 def _require_free(name: str, other: type[Queue] | type[Span]) -> None:
     """Queues and names that stand for several are submitted to alike. Raises Refused."""
     if other.objects.filter(name=name).exists():
-        raise _name_taken(name)
+        raise _name_conflict(name)
 
 
-def _name_taken(name: str) -> Refused:
+def _name_conflict(name: str) -> Refused:
     return Refused(_("A queue is called “%s” already; choose another name.") % name, "name")
 
 

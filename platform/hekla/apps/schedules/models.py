@@ -36,7 +36,7 @@ class Schedule(models.Model):
         return self.name
 
 
-class Run(models.Model):
+class ScheduleRun(models.Model):
     """What came of one time, or of `count` times that were missed between `due_at` and `until`."""
 
     class Outcome(models.TextChoices):

@@ -9,7 +9,7 @@ from django.utils.translation import ngettext
 
 from hekla.apps.accounts.models import User
 from hekla.apps.schedules import selectors
-from hekla.apps.schedules.models import Run, Schedule
+from hekla.apps.schedules.models import Schedule, ScheduleRun
 from hekla.domain import cron, formats
 from hekla.domain.schedules import MAX_COUNTED, ScheduleSpec, SkipReason
 
@@ -18,12 +18,12 @@ _NEXT = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ScheduleRow:
     """A schedule in the list."""
 
     schedule: Schedule
     spec: ScheduleSpec
-    last: Run | None
+    last: ScheduleRun | None
     why: str
 
 
@@ -35,15 +35,15 @@ class Coming:
     wall: str
 
 
-def rows(user: User) -> list[Row]:
+def rows(user: User) -> list[ScheduleRow]:
     """The schedules that one may see."""
     found = list(selectors.visible_to(user))
     last = selectors.last_runs(found)
     return [_row(schedule, last.get(schedule.pk)) for schedule in found]
 
 
-def _row(schedule: Schedule, last: Run | None) -> Row:
-    return Row(schedule, selectors.spec_of(schedule), last, why(last) if last else "")
+def _row(schedule: Schedule, last: ScheduleRun | None) -> ScheduleRow:
+    return ScheduleRow(schedule, selectors.spec_of(schedule), last, why(last) if last else "")
 
 
 def detail(schedule: Schedule, user: User, *, now: datetime) -> dict[str, Any]:
@@ -68,9 +68,9 @@ def coming(spec: ScheduleSpec, now: datetime) -> list[Coming]:
     ]
 
 
-def why(run: Run) -> str:
+def why(run: ScheduleRun) -> str:
     """What came of a time, where that was no run: in a sentence."""
-    if run.outcome == Run.Outcome.MISSED:
+    if run.outcome == ScheduleRun.Outcome.MISSED:
         return _missed(run)
     told = {
         SkipReason.STILL_RUNNING: _("An earlier run was not over (%s), and this schedule forbids two at once.")
@@ -81,7 +81,7 @@ def why(run: Run) -> str:
     return told[SkipReason(run.reason)] if run.reason else ""
 
 
-def _missed(run: Run) -> str:
+def _missed(run: ScheduleRun) -> str:
     if run.count > MAX_COUNTED:
         return _("More than %d times went by while nothing ran here; they are not made up for.") % MAX_COUNTED
     sentence = ngettext(

@@ -10,8 +10,8 @@ from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.event_log import selectors as event_log
-from hekla.apps.event_log.models import Event
-from hekla.apps.schedules.models import Run, Schedule
+from hekla.apps.event_log.models import LoggedEvent
+from hekla.apps.schedules.models import Schedule, ScheduleRun
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.domain.errors import NotFound
 from hekla.domain.phases import FINAL_JOB_PHASES, JobPhase
@@ -53,23 +53,23 @@ def may_start(user: User, schedule: Schedule) -> bool:
     return may_act(user, schedule) and tenancy.may(user, schedule.tenant_id, Permission.SUBMIT_JOBS)
 
 
-def runs(schedule: Schedule) -> QuerySet[Run]:
+def runs(schedule: Schedule) -> QuerySet[ScheduleRun]:
     """What came of its times, the newest first."""
-    return Run.objects.filter(schedule=schedule).select_related("job").order_by("-due_at", "-id")
+    return ScheduleRun.objects.filter(schedule=schedule).select_related("job").order_by("-due_at", "-id")
 
 
-def last_runs(schedules: Sequence[Schedule]) -> dict[int, Run]:
+def last_runs(schedules: Sequence[Schedule]) -> dict[int, ScheduleRun]:
     """The newest run of each schedule (by row id)."""
-    newest = Run.objects.filter(schedule__in=schedules).order_by("schedule_id", "-due_at", "-id")
+    newest = ScheduleRun.objects.filter(schedule__in=schedules).order_by("schedule_id", "-due_at", "-id")
     return {run.schedule_id: run for run in newest.distinct("schedule_id").select_related("job")}
 
 
-def running(schedule: Schedule) -> list[Run]:
+def running(schedule: Schedule) -> list[ScheduleRun]:
     """Its runs whose jobs are not over."""
-    return list(runs(schedule).filter(outcome=Run.Outcome.STARTED).exclude(job__phase__in=_FINAL))
+    return list(runs(schedule).filter(outcome=ScheduleRun.Outcome.STARTED).exclude(job__phase__in=_FINAL))
 
 
-def history(schedule: Schedule) -> QuerySet[Event]:
+def history(schedule: Schedule) -> QuerySet[LoggedEvent]:
     """Everything that happened to the schedule itself, oldest first."""
     return event_log.about(f"schedule:{schedule.uid}")
 
@@ -86,8 +86,8 @@ def next_due() -> datetime | None:
     return found.values_list("next_at", flat=True).first()
 
 
-def finished() -> list[Run]:
+def finished() -> list[ScheduleRun]:
     """Runs whose jobs are over for good and still on the lists, the newest first."""
     over = [phase for phase in _FINAL if phase != JobPhase.ABORTED]
-    found = Run.objects.filter(job__phase__in=over, job__deleted_at=None)
+    found = ScheduleRun.objects.filter(job__phase__in=over, job__deleted_at=None)
     return list(found.select_related("schedule", "job").order_by("schedule_id", "-due_at", "-id"))

@@ -14,7 +14,7 @@ from hekla.apps.event_log.services import PLATFORM, Actor, record, unit_of_work
 from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs.models import Job
 from hekla.apps.schedules import selectors
-from hekla.apps.schedules.models import Run, Schedule
+from hekla.apps.schedules.models import Schedule, ScheduleRun
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import events, schedules
 from hekla.domain.errors import Forbidden, HeklaError, NotFound, Refused
@@ -26,7 +26,7 @@ MOST_RUNS = 500
 """So many runs of a schedule are remembered; the event log knows all."""
 
 
-class NameTaken(Refused):
+class ScheduleNameConflict(Refused):
     """The tenant has a schedule of that name."""
 
     code = "name_taken"
@@ -50,7 +50,7 @@ def create(*, spec: ScheduleSpec, tenant: Tenant, user: User, now: datetime) -> 
             _tell(schedule, event, actor_of(user), now)
     except IntegrityError as error:
         sentence = _("%(tenant)s has a schedule called “%(name)s” already. Choose another name.")
-        raise NameTaken(sentence % {"tenant": tenant, "name": spec.name}, "name") from error
+        raise ScheduleNameConflict(sentence % {"tenant": tenant, "name": spec.name}, "name") from error
     return schedule
 
 
@@ -92,7 +92,7 @@ def delete(schedule: Schedule, *, user: User, now: datetime) -> None:
         schedule.delete()
 
 
-def run_now(schedule: Schedule, *, user: User, now: datetime) -> Run:
+def run_now(schedule: Schedule, *, user: User, now: datetime) -> ScheduleRun:
     """Start a run at once, as this person's job; a second time within the minute gives the same run.
 
     Raises Forbidden, StillRunning, and what submitting raises.
@@ -138,7 +138,7 @@ def _look(pk: int, now: datetime) -> None:
 
 
 def _carry_out(
-    schedule: Schedule, spec: ScheduleSpec, plan: ScheduleDecision, running: Mapping[int, Run], now: datetime
+    schedule: Schedule, spec: ScheduleSpec, plan: ScheduleDecision, running: Mapping[int, ScheduleRun], now: datetime
 ) -> None:
     if plan.missed is not None:
         _missed(schedule, plan.missed, now)
@@ -158,14 +158,14 @@ def _carry_out(
 
 def tidy(*, now: datetime) -> int:
     """Finished jobs of which more are there than their schedule keeps go off the lists. Returns how many."""
-    by_schedule: dict[Schedule, list[Run]] = defaultdict(list)
+    by_schedule: dict[Schedule, list[ScheduleRun]] = defaultdict(list)
     for run in selectors.finished():
         by_schedule[run.schedule].append(run)
     too_many = [pk for schedule, runs in by_schedule.items() for pk in _too_many(schedule, runs)]
     return sum(jobs.delete_finished(pk, actor=PLATFORM, now=now) for pk in too_many)
 
 
-def _too_many(schedule: Schedule, runs: list[Run]) -> list[int]:
+def _too_many(schedule: Schedule, runs: list[ScheduleRun]) -> list[int]:
     """The row ids of jobs, of these runs that are newest first."""
     over = [run.job for run in runs if run.job is not None]
     successful = [job.pk for job in over if job.phase == JobPhase.COMPLETED]
@@ -190,32 +190,42 @@ def _changes(old: ScheduleSpec, new: ScheduleSpec) -> dict[str, events.FieldChan
     return changed if old.job == new.job else {**changed, "job": events.FieldChange()}
 
 
-def _started(schedule: Schedule, due_at: datetime, job: Job, *, by_hand: bool, actor: Actor, now: datetime) -> Run:
+def _started(
+    schedule: Schedule, due_at: datetime, job: Job, *, by_hand: bool, actor: Actor, now: datetime
+) -> ScheduleRun:
     _tell(schedule, events.ScheduleRunStarted(due_at=due_at, job=job.name, by_hand=by_hand), actor, now)
-    return Run.objects.create(schedule=schedule, due_at=due_at, outcome=Run.Outcome.STARTED, job=job, by_hand=by_hand)
+    return ScheduleRun.objects.create(
+        schedule=schedule, due_at=due_at, outcome=ScheduleRun.Outcome.STARTED, job=job, by_hand=by_hand
+    )
 
 
 def _skipped(schedule: Schedule, due_at: datetime, why: SkipReason, message: str, now: datetime) -> None:
     _tell(schedule, events.ScheduleSkipped(due_at=due_at, reason=why, message=message), PLATFORM, now)
-    Run.objects.create(schedule=schedule, due_at=due_at, outcome=Run.Outcome.SKIPPED, reason=why, message=message)
+    ScheduleRun.objects.create(
+        schedule=schedule, due_at=due_at, outcome=ScheduleRun.Outcome.SKIPPED, reason=why, message=message
+    )
 
 
 def _missed(schedule: Schedule, missed: MissedRuns, now: datetime) -> None:
     event = events.ScheduleMissed(first=missed.first, last=missed.last, count=missed.count)
     _tell(schedule, event, PLATFORM, now)
-    Run.objects.create(
-        schedule=schedule, due_at=missed.first, until=missed.last, count=missed.count, outcome=Run.Outcome.MISSED
+    ScheduleRun.objects.create(
+        schedule=schedule,
+        due_at=missed.first,
+        until=missed.last,
+        count=missed.count,
+        outcome=ScheduleRun.Outcome.MISSED,
     )
 
 
-def _end(running: list[Run], now: datetime) -> None:
+def _end(running: list[ScheduleRun], now: datetime) -> None:
     """These make way for a newer run."""
     for run in running:
         if run.job is not None:
             jobs.end(run.job.pk, actor=PLATFORM, now=now)
 
 
-def _names(running: list[Run]) -> str:
+def _names(running: list[ScheduleRun]) -> str:
     return ", ".join(str(run.job) for run in running[:5])
 
 
@@ -224,7 +234,7 @@ def _forget_old_runs(schedule: Schedule) -> None:
     old = list(selectors.runs(schedule).values_list("pk", flat=True)[MOST_RUNS:])
     if old:
         still = [run.pk for run in selectors.running(schedule)]
-        Run.objects.filter(pk__in=old).exclude(pk__in=still).delete()
+        ScheduleRun.objects.filter(pk__in=old).exclude(pk__in=still).delete()
 
 
 def _locked(schedule: Schedule) -> Schedule:

@@ -2,11 +2,11 @@
 
 from uuid import UUID
 
+from hekla.apps.secrets.encryption import decrypt
 from hekla.apps.secrets.models import JobSecrets
-from hekla.apps.secrets.sealed import opened
 
 
 def of_job(uid: UUID) -> dict[str, str]:
     """The job's secrets by their names. Raises NotFound where they cannot be read any more."""
     kept = JobSecrets.objects.filter(job_uid=uid).first()
-    return opened(kept.values) if kept else {}
+    return decrypt(kept.values) if kept else {}

@@ -4,15 +4,15 @@ from collections.abc import Mapping
 from uuid import UUID
 
 from hekla.apps.event_log.services import unit_of_work
+from hekla.apps.secrets.encryption import encrypt
 from hekla.apps.secrets.models import JobSecrets
-from hekla.apps.secrets.sealed import closed
 
 
 def keep(uid: UUID, values: Mapping[str, str]) -> None:
     """Keep a new job's secrets."""
     if values:
         with unit_of_work():
-            JobSecrets.objects.create(job_uid=uid, values=closed(values))
+            JobSecrets.objects.create(job_uid=uid, values=encrypt(values))
 
 
 def forget(uid: UUID) -> None:

@@ -19,7 +19,7 @@ def keys_of(user: User) -> QuerySet[SecurityKey]:
     return SecurityKey.objects.filter(user=user).order_by("pk")
 
 
-def is_asked(user: User) -> bool:
+def has_second_factor(user: User) -> bool:
     """Whether this person is asked for a second factor."""
     has_app = SecondFactor.objects.filter(user=user).exclude(confirmed_at=None).exists()
     return has_app or SecurityKey.objects.filter(user=user).exists()

@@ -9,7 +9,7 @@ from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.event_log import selectors as event_log
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.words import kind_in_words
 from hekla.apps.tenancy import selectors
 from hekla.apps.tenancy.audit_words import describe_value
@@ -17,13 +17,13 @@ from hekla.apps.tenancy.models import Tenant
 from hekla.domain.errors import Forbidden
 
 PAGE = 50
-_MOST_TOLD = 300
+_MAX_TEXT = 300
 _FOR_PROGRAMS = {"message_facts"}
 """What the message of the event says in words."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AuditQuery:
     """What is looked for; empty: everything. `before`: only what has a smaller number."""
 
     person: str = ""
@@ -33,10 +33,10 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
+class AuditEntry:
     """One thing that a person did."""
 
-    event: Event
+    event: LoggedEvent
     tenant: Tenant | None
 
     @property
@@ -53,17 +53,17 @@ class Act:
     def facts(self) -> str:
         """What the log keeps of it, shortened."""
         kept = [(name, value) for name, value in self.event.payload.items() if value and name not in _FOR_PROGRAMS]
-        return ", ".join(f"{name}: {describe_value(self.event.kind, name, value)}" for name, value in kept)[:_MOST_TOLD]
+        return ", ".join(f"{name}: {describe_value(self.event.kind, name, value)}" for name, value in kept)[:_MAX_TEXT]
 
 
-def acts(user: User, asked: Asked, *, most: int = PAGE) -> list[Act]:
+def acts(user: User, asked: AuditQuery, *, most: int = PAGE) -> list[AuditEntry]:
     """The newest acts that the person may know of and that were asked for. Raises Forbidden, NotFound."""
     tenants = {tenant.pk: tenant for tenant in audited(user)}
     within = None if accounts.may(user, Permission.SEE_AUDIT) else list(tenants)
     if asked.tenant:
         within = [tenant.pk for tenant in tenants.values() if tenant.slug == asked.tenant]
     found = event_log.of_people(tenants=within, person=asked.person, kind=asked.kind, before=asked.before, limit=most)
-    return [Act(event, tenants.get(event.tenant_id or 0)) for event in found]
+    return [AuditEntry(event, tenants.get(event.tenant_id or 0)) for event in found]
 
 
 def audited(user: User) -> list[Tenant]:
@@ -76,11 +76,11 @@ def audited(user: User) -> list[Tenant]:
     return list(selectors.all_tenants().filter(pk__in=allowed))
 
 
-def asked_by(query: Mapping[str, str]) -> Asked:
+def parse_query(query: Mapping[str, str]) -> AuditQuery:
     """What an address asks for."""
     before = query.get("before", "")
     number = int(before) if before.isdecimal() and len(before) < 19 else None  # noqa: PLR2004
-    return Asked(_text(query, "person"), _text(query, "kind"), _text(query, "tenant"), number)
+    return AuditQuery(_text(query, "person"), _text(query, "kind"), _text(query, "tenant"), number)
 
 
 def _text(query: Mapping[str, str], name: str) -> str:

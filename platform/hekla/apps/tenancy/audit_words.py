@@ -17,7 +17,7 @@ def _role(labels: Mapping[Any, Any]) -> Callable[[str], str]:
     return lambda value: str(labels.get(value, value))
 
 
-_SAID: Mapping[Vocabulary, Callable[[str], str]] = {
+_LABELS: Mapping[Vocabulary, Callable[[str], str]] = {
     Vocabulary.PHASE: phase,
     Vocabulary.TENANT_ROLE: _role(TENANT_ROLE_LABELS),
     Vocabulary.PLATFORM_ROLE: _role(PLATFORM_ROLE_LABELS),
@@ -33,4 +33,4 @@ def describe_value(kind: str, field: str, value: Any) -> str:  # noqa: ANN401  (
     if instant := _INSTANT.fullmatch(value):
         return f"{instant[1]} {instant[2]} UTC"
     word = events.vocabulary_of(kind, field)
-    return _SAID[word](value) if word else value
+    return _LABELS[word](value) if word else value

@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from hekla.apps.accounts.roles import TENANT_ROLE_LABELS, TenantRole
 
-MAX_DAYS_KEPT = 3650
+MAX_RETENTION_DAYS = 3650
 
 
 class Department(models.Model):
@@ -55,10 +55,12 @@ class Tenant(models.Model):
     )
     is_active = models.BooleanField(_("active"), default=True)
     log_days = models.PositiveIntegerField(
-        _("log retention (days)"), default=30, validators=[MaxValueValidator(MAX_DAYS_KEPT)]
+        _("log retention (days)"), default=30, validators=[MaxValueValidator(MAX_RETENTION_DAYS)]
     )
     history_days = models.PositiveIntegerField(
-        _("history retention (days)"), default=365, validators=[MinValueValidator(1), MaxValueValidator(MAX_DAYS_KEPT)]
+        _("history retention (days)"),
+        default=365,
+        validators=[MinValueValidator(1), MaxValueValidator(MAX_RETENTION_DAYS)],
     )
     created_at = models.DateTimeField()
 

@@ -144,14 +144,14 @@ def _allowed(role: str | None, *, is_headed: bool) -> frozenset[Permission]:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class RoleSnapshot:
     """All that somebody's rights follow from: a platform role, and roles in active tenants or in departments above."""
 
     platform_role: str
     roles: frozenset[tuple[int, str]]
 
 
-def standings(people: Collection[int]) -> dict[int, Standing]:
+def standings(people: Collection[int]) -> dict[int, RoleSnapshot]:
     """The standing of each of these who may sign in."""
     platform: dict[int, str] = {}
     roles: defaultdict[int, set[tuple[int, str]]] = defaultdict(set)
@@ -161,7 +161,7 @@ def standings(people: Collection[int]) -> dict[int, Standing]:
             platform[user] = platform_role
             if tenant is not None:
                 roles[user].add((tenant, role))
-    return {user: Standing(role, frozenset(roles[user])) for user, role in platform.items()}
+    return {user: RoleSnapshot(role, frozenset(roles[user])) for user, role in platform.items()}
 
 
 def where(user: User, permission: Permission) -> list[int]:

@@ -12,7 +12,7 @@ from hekla.apps.accounts.roles import Permission, TenantRole
 from hekla.apps.event_log import changes
 from hekla.apps.event_log.services import Actor, record, unit_of_work
 from hekla.apps.tenancy import selectors
-from hekla.apps.tenancy.models import MAX_DAYS_KEPT, Membership, Tenant
+from hekla.apps.tenancy.models import MAX_RETENTION_DAYS, Membership, Tenant
 from hekla.domain import events
 from hekla.domain.errors import Forbidden, Invalid, NotFound, Problem, Refused
 
@@ -63,10 +63,10 @@ def set_retention(tenant: Tenant, *, log_days: int, history_days: int, actor: Ac
 
 
 def _wrong_retention(log_days: int, history_days: int) -> Iterator[Problem]:
-    facts = {"most": MAX_DAYS_KEPT}
-    if not 0 <= log_days <= MAX_DAYS_KEPT:
+    facts = {"most": MAX_RETENTION_DAYS}
+    if not 0 <= log_days <= MAX_RETENTION_DAYS:
         yield Problem("log_days", _("Log retention must be between 0 and %(most)d days.") % facts)
-    if not 1 <= history_days <= MAX_DAYS_KEPT:
+    if not 1 <= history_days <= MAX_RETENTION_DAYS:
         yield Problem("history_days", _("History retention must be between 1 and %(most)d days.") % facts)
     elif history_days < log_days:
         yield Problem(

@@ -27,7 +27,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class QuotaRow:
     """Somebody's bounds and use. `user` None: the tenant; `quota` None: no bound at all."""
 
     tenant: Tenant
@@ -55,14 +55,14 @@ class Row:
         return str(self.user or self.tenant)
 
 
-def seen_by(user: User, tenant: Tenant, now: datetime) -> list[Row]:
+def visible_rows(user: User, tenant: Tenant, now: datetime) -> list[QuotaRow]:
     """The tenant's, and every member's for who may set quotas; for others their own."""
     members = [member.user for member in tenancy.members(tenant)]
     sets = any(quotas.may_set(user, tenant, of) for of in Quota.Of)
     return list(_rows(tenant, members if sets else [one for one in members if one == user], now))
 
 
-def _rows(tenant: Tenant, members: Sequence[User], now: datetime) -> Iterator[Row]:
+def _rows(tenant: Tenant, members: Sequence[User], now: datetime) -> Iterator[QuotaRow]:
     every, jobs, sessions = quotas.of_tenant(tenant), spending.unfinished(tenant), spending.sessions(tenant)
     hours = spending.gpu_hours(tenant, now)
     own = {quota.user_id: quota for quota in every}
@@ -70,12 +70,12 @@ def _rows(tenant: Tenant, members: Sequence[User], now: datetime) -> Iterator[Ro
     held = selectors.held_by(tenant) if any(quota.resources for quota in every) else []
     whole = general.get(Quota.Of.TENANT)
     counts = (sum(jobs.values()), sum(sessions.values()), sum(hours.values()))
-    yield Row(tenant, None, whole, *counts, _together(held))
+    yield QuotaRow(tenant, None, whole, *counts, _together(held))
     for user in members:
         quota = own.get(user.pk) or general.get(Quota.Of.EACH)
         theirs = (one for one in held if one.job.owner_id == user.pk)
         counts = (jobs.get(user.pk, 0), sessions.get(user.pk, 0), hours.get(user.pk, 0.0))
-        yield Row(tenant, user, quota, *counts, _together(theirs))
+        yield QuotaRow(tenant, user, quota, *counts, _together(theirs))
 
 
 def _together(held: Iterable[Held]) -> dict[str, Resources]:

@@ -17,7 +17,7 @@ POINTS = 240
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class UsagePoint:
     """What a line of a picture (a pod, or a task with all its pods) used around `at`; None where nobody knows."""
 
     line: str
@@ -33,7 +33,7 @@ def samples(pod: Pod) -> list[Sample]:
     return list(Sample.objects.filter(pod=pod).order_by("at"))
 
 
-def course(pods: Sequence[Pod], *, by_task: bool, now: datetime) -> list[Point]:
+def course(pods: Sequence[Pod], *, by_task: bool, now: datetime) -> list[UsagePoint]:
     """What these pods used over time: a line each, attempts of a replica in one, or a line a task with their sum."""
     if not pods:
         return []
@@ -41,7 +41,7 @@ def course(pods: Sequence[Pod], *, by_task: bool, now: datetime) -> list[Point]:
     lines = [pod.task if by_task else str(pod) for pod in pods]
     with connection.cursor() as cursor:
         cursor.execute(_COURSE, {"pods": [pod.pk for pod in pods], "lines": lines, "since": since, "span": span})
-        return [Point(*row) for row in cursor.fetchall()]
+        return [UsagePoint(*row) for row in cursor.fetchall()]
 
 
 def _window(pods: Sequence[Pod], now: datetime) -> tuple[datetime, int]:

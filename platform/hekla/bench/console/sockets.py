@@ -23,7 +23,7 @@ import numpy as np
 import psutil
 
 from hekla.apps.accounts.models import User
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.signals import recorded
 from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs.models import Job
@@ -187,7 +187,7 @@ def _change(edits: Iterator[tuple[Job, int]], pace: Pace) -> list[Change]:
         job, priority = next(edits)
         jobs.set_priority(job, priority, user=user, now=clock.now())
     recorded.disconnect(note)
-    told = list(Event.objects.order_by("-pk").values_list("pk", "topics")[: len(committed)])[::-1]
+    told = list(LoggedEvent.objects.order_by("-pk").values_list("pk", "topics")[: len(committed)])[::-1]
     return [Change(pk, frozenset(topics), when) for (pk, topics), when in zip(told, committed, strict=True)]
 
 

@@ -207,7 +207,7 @@ WITH told AS (
     ) AS step(kind, more)
     WHERE pod.phase <> 'pending' AND job_id > (SELECT max(id) FROM jobs_job) - %(newest)s
 ), numbered AS (
-    INSERT INTO event_log_event (id, at, kind, subject, tenant_id, actor_id, actor_name, topics, payload)
+    INSERT INTO event_log_loggedevent (id, at, kind, subject, tenant_id, actor_id, actor_name, topics, payload)
     SELECT (SELECT last FROM event_log_numbering) + row_number() OVER (ORDER BY told.at, told.kind), told.at, told.kind,
            'job:' || job.uid, job.tenant_id, told.actor_id, CASE WHEN told.actor_id IS NULL THEN 'controller'
            ELSE 'somebody' END, ARRAY['job:' || job.uid, 'tenant:' || job.tenant_id, 'queue:' || job.queue_id],

@@ -55,7 +55,7 @@ def open_session(session: Session, option: PluginOption) -> None:
 
     if makers:
         session.register(ExtensionPoint.USE_ORDER, option, scorer)
-        session.register(ExtensionPoint.TASK_CLASS, option, _wish)
+        session.register(ExtensionPoint.TASK_CLASS, option, _annotations)
     _keep_for_devices(session, option)
 
 
@@ -68,7 +68,7 @@ def _by_strategy(session: Session, option: PluginOption) -> Maker | None:
     default = _strategy(names, _mapping(option.arguments.get("resources")))
 
     def scorer(pod: PodInfo) -> ResourceScorer:
-        chosen = _changed(default, names, *_wish(pod))
+        chosen = _changed(default, names, *_annotations(pod))
         wanted = (pod.request > 0) & (chosen.weights > 0)
         request, weights, fills = pod.request[wanted], chosen.weights[wanted], chosen.fills[wanted] > 0
 
@@ -85,7 +85,7 @@ def _by_strategy(session: Session, option: PluginOption) -> Maker | None:
     return scorer if weight else None
 
 
-def _wish(pod: PodInfo) -> tuple[str, str]:
+def _annotations(pod: PodInfo) -> tuple[str, str]:
     annotations = pod.spec.annotations
     return annotations.get(_TYPE, ""), annotations.get(_WEIGHT, "")
 

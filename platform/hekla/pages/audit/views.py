@@ -12,7 +12,7 @@ from hekla.pages.frame.people import person
 @require_safe
 def show(request: HttpRequest) -> HttpResponse:
     """Who did what, newest first."""
-    user, asked = person(request), audit.asked_by(request.GET.dict())
+    user, asked = person(request), audit.parse_query(request.GET.dict())
     acts = audit.acts(user, asked, most=audit.PAGE + 1)
     context = {
         "acts": acts[: audit.PAGE],

@@ -9,7 +9,7 @@ from django.http import QueryDict
 
 from hekla.apps.accounts.models import User
 from hekla.apps.batches import selectors
-from hekla.apps.batches.models import Batch, Member
+from hekla.apps.batches.models import Batch, BatchJob
 from hekla.domain import formats
 from hekla.domain.phases import JobPhase
 from hekla.domain.sweeps import SweepSpec
@@ -94,7 +94,7 @@ def manifest(batch: Batch) -> str:
     return formats.dump(SweepSpec.parse(batch.spec).job.model_copy(update={"name": batch.name}))
 
 
-def _fits(member: Member, phases: Sequence[str], text: str) -> bool:
+def _fits(member: BatchJob, phases: Sequence[str], text: str) -> bool:
     """Its phase is chosen, and its name or one of its values holds the text."""
     words = [member.job.name, *(f"{name}={value}" for name, value in member.parameters.items())]
     return (not phases or member.job.phase in phases) and any(text.lower() in word.lower() for word in words)
@@ -120,7 +120,7 @@ def _size(value: str) -> tuple[int, float, str]:
         return 1, 0.0, value
 
 
-def _row(member: Member, names: Sequence[str]) -> dict[str, Any]:
+def _row(member: BatchJob, names: Sequence[str]) -> dict[str, Any]:
     return {
         "member": member,
         "job": member.job,

@@ -50,7 +50,7 @@ def _rows(cluster: Cluster, config: AdoptedConfig) -> Iterator[Row]:
 
 def _problem(cluster: Cluster, rules: ExternalPodRules, namespace: str) -> str:
     try:
-        services.home(cluster, rules, namespace, rules.queue)
+        services.find_owner(cluster, rules, namespace, rules.queue)
     except Refused as refusal:
         return str(refusal)
     return ""

@@ -6,7 +6,7 @@ from datetime import datetime
 from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
-from hekla.apps.clusters.sealed import carried, taken_up
+from hekla.apps.clusters.encryption import decrypt_from_form, encrypt_for_form
 from hekla.apps.clusters.services import Key
 from hekla.backends.kubernetes import keys
 from hekla.cluster_access import keys as given
@@ -40,7 +40,7 @@ def wish(form: WayForm, user: User, *, has_key: bool, now: datetime) -> Wish:
 
 def carry(key: Key, way: str, user: User, *, now: datetime) -> str:
     """For a form that is handed back before anything was saved."""
-    return carried(f"{way} {key.text}", by=user.pk, now=now)
+    return encrypt_for_form(f"{way} {key.text}", by=user.pk, now=now)
 
 
 def field_of(way: str) -> str:
@@ -61,7 +61,7 @@ def _new_key(form: WayForm, way: str, before: keys.ClusterKey | None) -> keys.Cl
 def _carried(form: WayForm, user: User, way: str, now: datetime) -> keys.ClusterKey | None:
     """What was given for this way when the form was sent before."""
     text = form.cleaned_data["secret_carried"]
-    of, _space, key = ((taken_up(text, by=user.pk, now=now) if text else None) or "").partition(" ")
+    of, _space, key = ((decrypt_from_form(text, by=user.pk, now=now) if text else None) or "").partition(" ")
     return keys.decode(key) if of == way else None
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from hekla.apps.accounts.models import User
 from hekla.apps.demonstrations import catalogue, selectors
 from hekla.apps.demonstrations.catalogue import Demonstration
-from hekla.apps.demonstrations.models import Run
+from hekla.apps.demonstrations.models import DemoRun
 from hekla.apps.job_history import history
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.models import Job, Pod
@@ -39,7 +39,7 @@ class Told:
     """One line of what happened, with the job that it is about."""
 
     job: Job
-    line: history.Line
+    line: history.TimelineEntry
 
 
 def detail(name: str, user: User) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def detail(name: str, user: User) -> dict[str, Any]:
     }
 
 
-def job_views(run: Run) -> list[JobView]:
+def job_views(run: DemoRun) -> list[JobView]:
     """The jobs of a run as they stand."""
     found = selectors.jobs_of(run)
     pods: dict[int, list[Pod]] = {job.pk: [] for job in found}

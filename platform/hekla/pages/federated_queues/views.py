@@ -24,7 +24,7 @@ def listed(request: HttpRequest) -> HttpResponse:
     """All that one may submit to."""
     user, rights = person(request), current_tenant.rights(request)
     found = selectors.spans_visible_to(user, rights)
-    rows = [(span, selectors.members_seen_by(span, user, rights)) for span in found]
+    rows = [(span, selectors.visible_members(span, user, rights)) for span in found]
     return render(request, "queues/spans.html", {"rows": rows})
 
 
@@ -33,7 +33,7 @@ def detail(request: HttpRequest, name: str) -> HttpResponse:
     """One, with its queues."""
     user, rights = person(request), current_tenant.rights(request)
     span = selectors.span(name, user, rights)
-    members = selectors.members_seen_by(span, user, rights)
+    members = selectors.visible_members(span, user, rights)
     return render(request, "queues/span.html", {"span": span, "members": members})
 
 

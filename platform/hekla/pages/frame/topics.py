@@ -5,7 +5,7 @@ from uuid import UUID
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.tenancy import selectors as tenancy
-from hekla.apps.tenancy.selectors import Standing
+from hekla.apps.tenancy.selectors import RoleSnapshot
 from hekla.domain.errors import NotFound
 from hekla.live.registry import Params
 
@@ -23,7 +23,7 @@ def everybody(_user: User, _params: Params) -> None:
     """Whoever sees it is shown the same."""
 
 
-def role_snapshot(user: User, _params: Params) -> Standing:
+def role_snapshot(user: User, _params: Params) -> RoleSnapshot:
     """Shown to those who have the same roles everywhere."""
     return tenancy.standings([user.pk])[user.pk]
 

@@ -27,7 +27,7 @@ def show(request: HttpRequest) -> HttpResponse:
     """A part of the home page; empty where nothing is to be said."""
     user, now = person(request), clock.now()
     tenant = current_tenant.tenant(request)
-    rows = quota_usage.seen_by(user, tenant, now) if tenant else []
+    rows = quota_usage.visible_rows(user, tenant, now) if tenant else []
     limits = [row for row in rows if row.user in (None, user) and row.quota]
     return render(request, "_needs.html", {"limits": limits, "tenant": tenant, **_needs(user, now)})
 

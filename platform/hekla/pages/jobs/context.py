@@ -90,7 +90,7 @@ def deletion(job: Job) -> dict[str, Any]:
     """What is asked before the job is deleted. `is_final`: something goes that cannot be got back."""
     keeps_no_logs, has_files = job.tenant.log_days == 0, bool(job.started_at) and not job.cluster.is_simulated
     lost = [labels.files_go(job.replicas)] * has_files + [labels.logs_go()] * keeps_no_logs
-    kept = labels.kept_after_deletion(job.tenant.log_days, job.tenant.history_days)
+    kept = labels.retention(job.tenant.log_days, job.tenant.history_days)
     return {"text": together([*lost, kept]), "is_final": bool(lost)}
 
 

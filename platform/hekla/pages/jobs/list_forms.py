@@ -8,7 +8,7 @@ from django.http import QueryDict
 from django.utils.translation import gettext_lazy
 
 from hekla.apps.jobs.filters import JobFilter
-from hekla.apps.jobs.models import View
+from hekla.apps.jobs.models import SavedView
 from hekla.apps.jobs.services import BULK_ACTIONS
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain.jobspec import MAX_PRIORITY
@@ -45,9 +45,9 @@ class ArrangementForm(forms.Form):
     """Columns, and the view that the list opens with."""
 
     columns = forms.MultipleChoiceField(choices=[(column.name, column.label) for column in COLUMNS], required=False)
-    opens_with = forms.ModelChoiceField(View.objects.none(), required=False)
+    opens_with = forms.ModelChoiceField(SavedView.objects.none(), required=False)
 
-    def __init__(self, data: QueryDict, *, views: QuerySet[View]) -> None:
+    def __init__(self, data: QueryDict, *, views: QuerySet[SavedView]) -> None:
         super().__init__(data)
         self.fields["opens_with"].queryset = views  # type: ignore[attr-defined]
 

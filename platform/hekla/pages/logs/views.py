@@ -93,7 +93,7 @@ def evidence(request: HttpRequest, pod_id: int) -> HttpResponse:
     """What the end of a pod's log says about how it ended."""
     pod = jobs.pod(pod_id, _person(request))
     lines = read_logs.last_lines(pod, _EVIDENCE_LINES)
-    context = {"pod": pod, "text": "\n".join(lines), "seen": failures.seen_in("\n".join(lines))}
+    context = {"pod": pod, "text": "\n".join(lines), "seen": failures.explain_log("\n".join(lines))}
     return render(request, "jobs/_evidence.html", context)
 
 

@@ -37,7 +37,7 @@ _STATES = {
 @require_safe
 def notifications(request: HttpRequest) -> HttpResponse:
     """What one was told, newest first; it asks for itself again."""
-    page = Paginator(selectors.shown_to(person(request)), _PAGE).get_page(request.GET.get("page"))
+    page = Paginator(selectors.visible_to(person(request)), _PAGE).get_page(request.GET.get("page"))
     rows = [_row(told) for told in page.object_list]
     context = {"page": page, "rows": rows, "newest": rows[0]["told"].pk if rows else 0}
     is_part = request.headers.get("HX-Request") == "true"

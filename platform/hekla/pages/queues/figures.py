@@ -17,7 +17,7 @@ from hekla.apps.queues.models import Queue
 from hekla.apps.tenancy.selectors import Rights
 from hekla.domain.resources import Resources
 from hekla.engine.queue_shares import QueueShares
-from hekla.scheduling.occupancy import Occupancy, Use
+from hekla.scheduling.occupancy import Occupancy, QueueUsage
 
 _NOTHING = Resources()
 _SHOWN = ("cpu", "memory", "nvidia.com/gpu")
@@ -88,7 +88,7 @@ class QueueView:
 
     queue: Queue
     limit: Resources
-    use: Use
+    use: QueueUsage
 
     @property
     def bars(self) -> list[Bar]:
@@ -146,7 +146,7 @@ def queue_views(user: User, whole: Occupancy, rights: Rights | None = None) -> l
 def views_of(rows: Iterable[Queue], whole: Occupancy) -> list[QueueView]:
     """These queues with what is in them."""
     clusters, uses = by_cluster(whole), whole.queues
-    return [QueueView(queue, _limit(queue, clusters), uses.get(queue.pk, Use())) for queue in rows]
+    return [QueueView(queue, _limit(queue, clusters), uses.get(queue.pk, QueueUsage())) for queue in rows]
 
 
 def as_tree(views: Sequence[QueueView]) -> list[Branch]:

@@ -21,7 +21,7 @@ from hekla.lib import clock
 from hekla.pages.frame.people import person
 from hekla.pages.queues.forms import QueueChangeForm, QueueForm
 from hekla.simulation import queue_shares
-from hekla.simulation.queue_shares import Forecast
+from hekla.simulation.queue_shares import ShareForecast
 
 Pair = tuple[str, str]
 
@@ -60,7 +60,7 @@ def _render_preview(request: HttpRequest, form: QueueForm) -> HttpResponse:
     return render(request, "queues/_preview.html", context | _problems(form))
 
 
-def _forecast(form: QueueForm) -> Forecast | None:
+def _forecast(form: QueueForm) -> ShareForecast | None:
     """None where the settings contradict each other; the form says how."""
     queue, now = form.instance, clock.now()
     queue.created_at = queue.created_at or now
@@ -79,7 +79,7 @@ def _problems(form: QueueForm) -> dict[str, object]:
     return {"problems": wrong, "elsewhere": elsewhere, "is_wrong": any([*wrong.values(), elsewhere])}
 
 
-def _rows(forecast: Forecast, name: str) -> Iterator[Moved]:
+def _rows(forecast: ShareForecast, name: str) -> Iterator[Moved]:
     lost = Counter[str]()
     for loss in forecast.losses:
         lost[loss.job.queue.name] += loss.pods

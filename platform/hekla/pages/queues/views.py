@@ -20,7 +20,7 @@ from hekla.pages.jobs import columns, context
 from hekla.pages.queues import figures
 from hekla.scheduling import occupancy
 from hekla.simulation import queue_shares
-from hekla.simulation.queue_order import Line, line
+from hekla.simulation.queue_order import PlacesInQueue, line
 
 _MOST = 25
 """So many jobs are shown of those that wait, and of the others; the list of jobs has them all."""
@@ -64,7 +64,7 @@ def parts(name: str, user: User, rights: Rights | None = None) -> dict[str, Any]
     }
 
 
-def _rows(found: Line, known: QuerySet[Job]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def _rows(found: PlacesInQueue, known: QuerySet[Job]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The first rows of those that wait, in line, and of the others, the newest first."""
     first, rest = list(found.places)[:_MOST], found.others[::-1][:_MOST]
     rows = {row["job"].pk: row for row in context.rows(jobs.listed(known.filter(pk__in=[*first, *rest])))}

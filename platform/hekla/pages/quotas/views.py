@@ -38,7 +38,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         if form.is_valid() and _saved(form, tenant, user, now):
             messages.success(request, _("Saved."))
             return redirect("tenancy:quotas", slug)
-    context = {"tenant": tenant, "rows": quota_usage.seen_by(user, tenant, now), "form": form if allowed else None}
+    context = {"tenant": tenant, "rows": quota_usage.visible_rows(user, tenant, now), "form": form if allowed else None}
     return render(request, "quotas/detail.html", context | {"since": spending.month_of(now)})
 
 

@@ -41,7 +41,7 @@ class Half:
 
 def enter(request: HttpRequest, user: User, *, method: str, target: str = "home") -> HttpResponseRedirect:
     """Let somebody in who came by `method`, or ask for their code first."""
-    if not selectors.is_asked(user):
+    if not selectors.has_second_factor(user):
         return complete(request, user, method=method, target=target)
     request.session.cycle_key()
     facts = {"user": user.pk, "method": method, "target": resolve_url(target), "at": clock.now().timestamp()}

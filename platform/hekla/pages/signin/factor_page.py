@@ -26,7 +26,7 @@ def factor_page(
         "has_most": len(keys) >= services.MOST_KEYS,
         "key_form": key_form or NewKeyForm(),
         "key": challenge_context.ask(request, Purpose.ADD, user),
-        "is_on": selectors.is_asked(user),
+        "is_on": selectors.has_second_factor(user),
         "must": selectors.must_have(user),
         "left": selectors.codes_left(user),
         **_to_scan(factor, user),

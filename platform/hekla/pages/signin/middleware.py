@@ -29,6 +29,10 @@ class SecondFactorRule:
         user = request.user
         if not isinstance(user, User) or not selectors.must_have(user):
             return None
-        if request.resolver_match is None or request.resolver_match.view_name in _OPEN or selectors.is_asked(user):
+        if (
+            request.resolver_match is None
+            or request.resolver_match.view_name in _OPEN
+            or selectors.has_second_factor(user)
+        ):
             return None
         return redirect("accounts:second_factor")

@@ -82,7 +82,7 @@ def prove(request: HttpRequest) -> HttpResponse:
     """Who is signed in says once more who they are: by the second factor where they have one, else by the password."""
     user, asked = person(request), request.POST.get("next") or request.GET.get("next", "")
     target = asked if url_has_allowed_host_and_scheme(asked, {request.get_host()}) else "accounts:profile"
-    if not selectors.is_asked(user):
+    if not selectors.has_second_factor(user):
         return _prove_by_password(request, user, asked, target)
     proof = proofs.sent(request)
     if request.method == "POST" and proofs.holds(request, proof, user):

@@ -16,7 +16,7 @@ from hekla.apps.accounts.roles import Permission
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.forms import attach
 from hekla.apps.jobs import selectors
-from hekla.apps.jobs.copies import Copy, begun_with, copy_of
+from hekla.apps.jobs.clone import JobClone, clone_job, clone_spec
 from hekla.apps.presets import selectors as presets
 from hekla.apps.presets import services as keeping
 from hekla.apps.presets.models import Preset
@@ -147,7 +147,7 @@ def _begun(request: HttpRequest, tenant: Tenant) -> HttpResponse:
 
 def _begun_text(request: HttpRequest, tenant: Tenant, draft: QueryDict, preset: Preset) -> HttpResponse:
     """A text may be anything, so that the preset takes the place of all of it."""
-    text = formats.dump_whole(begun_with(presets.spec_of(preset), tenant).spec)
+    text = formats.dump_whole(clone_spec(presets.spec_of(preset), tenant).spec)
     return _text_page(request, tenant, draft, text, _said_by(preset.name, draft))
 
 
@@ -331,7 +331,7 @@ def _named(first: First, tenant: Tenant) -> First:
 
 
 def _first_of(preset: Preset, tenant: Tenant) -> First:
-    return filled(begun_with(presets.spec_of(preset), tenant).spec)
+    return filled(clone_spec(presets.spec_of(preset), tenant).spec)
 
 
 def _saved(request: HttpRequest, tenant: Tenant) -> Preset | None:
@@ -427,11 +427,11 @@ def _usual_queue(tenant: Tenant) -> str:
     return "default" if "default" in names else next(iter(names), "")
 
 
-def _copy(request: HttpRequest, tenant: Tenant) -> Copy | None:
+def _copy(request: HttpRequest, tenant: Tenant) -> JobClone | None:
     """The copy of the job that the address names, where it names one, with the changes that are named beside it."""
     try:
         uid = UUID(request.GET.get("clone", ""))
     except ValueError:
         return None
-    copy = copy_of(selectors.get(uid, person(request)), tenant)
+    copy = clone_job(selectors.get(uid, person(request)), tenant)
     return replace(copy, spec=spec_changes.apply_changes(copy.spec, spec_changes.parse(request.GET.get("with", ""))))

@@ -12,7 +12,7 @@ from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import TENANT_ROLE_LABELS
 from hekla.apps.forms import NAME_ERRORS, refuse_reserved
 from hekla.apps.tenancy import selectors
-from hekla.apps.tenancy.models import MAX_DAYS_KEPT, Department, Tenant
+from hekla.apps.tenancy.models import MAX_RETENTION_DAYS, Department, Tenant
 
 ROLES = [(role.value, label) for role, label in TENANT_ROLE_LABELS.items()]
 
@@ -47,13 +47,13 @@ class RetentionForm(forms.Form):
     log_days = forms.IntegerField(
         label=_("Log retention (days)"),
         min_value=0,
-        max_value=MAX_DAYS_KEPT,
+        max_value=MAX_RETENTION_DAYS,
         help_text=_("Counted from the deletion of a job. 0 deletes the logs with the job."),
     )
     history_days = forms.IntegerField(
         label=_("History retention (days)"),
         min_value=1,
-        max_value=MAX_DAYS_KEPT,
+        max_value=MAX_RETENTION_DAYS,
         help_text=_("Counted from the deletion of a job. Covers its settings, pods and events."),
     )
 

@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from hekla.apps.job_history import labels
-from hekla.apps.usage.selectors import Point
+from hekla.apps.usage.selectors import UsagePoint
 from hekla.domain.resources import Resources
 from hekla.pages.frame import plots
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 _SIZES = (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20))
-Value = Callable[[Point], float | None]
+Value = Callable[[UsagePoint], float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Row:
     asked: str
 
 
-def pictures(points: Sequence[Point], asked: Mapping[str, Resources]) -> list[Picture]:
+def pictures(points: Sequence[UsagePoint], asked: Mapping[str, Resources]) -> list[Picture]:
     """CPU and memory, and GPUs where some were seen. `asked`: what each line asked for.
 
     None where no line has two points: then the table says it all.
@@ -62,7 +62,7 @@ def pictures(points: Sequence[Point], asked: Mapping[str, Resources]) -> list[Pi
     return found + _gpu_pictures(points, asked)
 
 
-def _gpu_pictures(points: Sequence[Point], asked: Mapping[str, Resources]) -> list[Picture]:
+def _gpu_pictures(points: Sequence[UsagePoint], asked: Mapping[str, Resources]) -> list[Picture]:
     found = []
     if any(point.gpus is not None for point in points):
         wanted = _same(asked, "nvidia.com/gpu", 1000)
@@ -75,12 +75,12 @@ def _gpu_pictures(points: Sequence[Point], asked: Mapping[str, Resources]) -> li
     return found
 
 
-def rows(points: Sequence[Point], asked: Mapping[str, Resources]) -> list[Row]:
+def rows(points: Sequence[UsagePoint], asked: Mapping[str, Resources]) -> list[Row]:
     """A row a line."""
     return [_row(line, some, asked.get(line, Resources())) for line, some in _by_line(points).items()]
 
 
-def _row(line: str, points: Sequence[Point], asked: Resources) -> Row:
+def _row(line: str, points: Sequence[UsagePoint], asked: Resources) -> Row:
     cores = [point.cores for point in points if point.cores is not None]
     gpus = [point.gpus for point in points if point.gpus is not None]
     unit, size = _size(most := max(point.memory_bytes for point in points))
@@ -94,7 +94,7 @@ def _row(line: str, points: Sequence[Point], asked: Resources) -> Row:
     )
 
 
-def _picture(title: str, points: Sequence[Point], value: Value, asked: float | None) -> Picture:
+def _picture(title: str, points: Sequence[UsagePoint], value: Value, asked: float | None) -> Picture:
     figure = plots.new_figure(
         xaxis_type="date", yaxis_rangemode="tozero", legend_orientation="h", legend_y=-0.2, showlegend=False
     )
@@ -114,12 +114,12 @@ def _picture(title: str, points: Sequence[Point], value: Value, asked: float | N
     return Picture(title, figure)
 
 
-def _instant(point: Point) -> str:
+def _instant(point: UsagePoint) -> str:
     return point.at.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
-def _by_line(points: Sequence[Point]) -> dict[str, list[Point]]:
-    found: dict[str, list[Point]] = {}
+def _by_line(points: Sequence[UsagePoint]) -> dict[str, list[UsagePoint]]:
+    found: dict[str, list[UsagePoint]] = {}
     for point in points:
         found.setdefault(point.line, []).append(point)
     return found

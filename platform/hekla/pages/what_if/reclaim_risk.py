@@ -21,7 +21,7 @@ def part(request: HttpRequest, uid: UUID) -> HttpResponse:
     """The card; queues that one may not see have no name in it."""
     user = person(request)
     job = jobs.get(uid, user)
-    found = reclaim_risk.seen_by(user, job, now=clock.now())
+    found = reclaim_risk.visible_risk(user, job, now=clock.now())
     context = {"job": job, "exposure": found, "sentence": sentence(found)}
     context["claimants"] = [_claims(one) for one in found.claimants]
     return render(request, "jobs/_exposure.html", context)

@@ -17,7 +17,7 @@ from hekla.apps.job_history import prospects
 from hekla.apps.job_history.prospects import ClusterProspect
 from hekla.apps.jobs import selectors, services
 from hekla.apps.jobs.facts import spec_of
-from hekla.apps.jobs.services import Way
+from hekla.apps.jobs.services import Route
 from hekla.apps.queues import selectors as queues
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import formats, spec_changes
@@ -30,8 +30,8 @@ from hekla.pages.job_forms.forms import MAX_MANIFEST_BYTES
 from hekla.pages.job_forms.submission_form import First, SubmissionForm
 from hekla.pages.submit.form_mapping import filled
 from hekla.pages.submit.options import Beside
+from hekla.simulation import descriptions
 from hekla.simulation import what_if as asking
-from hekla.simulation import wording
 from hekla.simulation.what_if import Answer, NotForetold, Verdict
 
 _DRAFT_NAME, _DRAFT_COMMAND = "draft", "true"
@@ -49,7 +49,7 @@ def what_if(request: HttpRequest) -> HttpResponse:
         return render(request, "jobs/_what_if.html", {"remark": remark})
     try:
         spec, size = _swept(request, _spec(request, tenant))
-        way = services.way_for(spec=spec, tenant=tenant, user=person(request), is_timed=False)
+        way = services.route_for(spec=spec, tenant=tenant, user=person(request), is_timed=False)
         answer = asking.about_draft(spec, tenant=tenant, user=person(request), queue=way.queue, with_eta=False)
     except Forbidden as error:
         return render(request, "jobs/_what_if.html", {"remark": error.message}, status=403)
@@ -62,10 +62,10 @@ def what_if(request: HttpRequest) -> HttpResponse:
     context = {
         "state": state,
         "icon": icon,
-        "head": wording.head(answer),
+        "head": descriptions.head(answer),
         "size": size,
         "asked": [] if waits_somewhere else _prospects(way),
-        "sentences": [] if waits_somewhere else wording.sentences(answer),
+        "sentences": [] if waits_somewhere else descriptions.sentences(answer),
         "waits": answer.verdict is Verdict.WAITS,
         "starts": answer.verdict is Verdict.NOW,
         "more": answer.is_cut_short and not answer.offers,
@@ -82,26 +82,26 @@ def when(request: HttpRequest) -> HttpResponse:
         return HttpResponse("")
     try:
         spec, _size = _swept(request, _spec(request, tenant))
-        way = services.way_for(spec=spec, tenant=tenant, user=user)
+        way = services.route_for(spec=spec, tenant=tenant, user=user)
         answer = asking.about_draft(spec, tenant=tenant, user=user, queue=way.queue, with_offers="ways" in request.GET)
     except Forbidden:
         return HttpResponse("", status=403)
     except (Invalid, Refused):  # it was changed meanwhile, and is asked about anew
         return HttpResponse("")
     accuracy = forecasts.accuracy(way.queue.pk)
-    context = {"sentences": wording.when(answer, clock.now(), accuracy), "tried": "ways" in request.GET}
+    context = {"sentences": descriptions.when(answer, clock.now(), accuracy), "tried": "ways" in request.GET}
     context["asked"] = _prospects(way)
     return render(request, "jobs/_when.html", context | _ways(request, spec, answer))
 
 
-def _prospects(way: Way) -> list[ClusterProspect]:
+def _prospects(way: Route) -> list[ClusterProspect]:
     """What each cluster says, where the queue stands for several."""
     return prospects.describe_clusters([one.as_data() for one in way.asked], clock.now(), chosen=way.queue.cluster.name)
 
 
 def _ways(request: HttpRequest, spec: JobSpec, answer: Answer) -> dict[str, Any]:
     """What would help, and whether the form can take it: what it has to keep secret it would lose."""
-    return {"ways": wording.ways(spec, answer.offers), "can_take": not _has_secrets(request)}
+    return {"ways": descriptions.describe_suggestions(spec, answer.offers), "can_take": not _has_secrets(request)}
 
 
 @require_POST
@@ -130,8 +130,8 @@ def unblock(request: HttpRequest, uid: UUID) -> HttpResponse:
     accuracy = forecasts.accuracy(job.queue_id)
     context = {
         "job": job,
-        "sentences": [*wording.place(answer), *wording.when(answer, clock.now(), accuracy)],
-        "ways": wording.ways(spec_of(job), answer.offers),
+        "sentences": [*descriptions.place(answer), *descriptions.when(answer, clock.now(), accuracy)],
+        "ways": descriptions.describe_suggestions(spec_of(job), answer.offers),
         "may_act": selectors.may_act(person(request), job) and services.is_scalable(job),
     }
     return render(request, "jobs/_unblock.html", context)

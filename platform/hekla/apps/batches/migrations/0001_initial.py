@@ -39,7 +39,7 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
-            name="Member",
+            name="BatchJob",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("number", models.PositiveIntegerField()),
@@ -66,7 +66,7 @@ class Migration(migrations.Migration):
             constraint=models.UniqueConstraint(fields=("tenant", "name"), name="one_batch_of_a_name"),
         ),
         migrations.AddConstraint(
-            model_name="member",
+            model_name="batchjob",
             constraint=models.UniqueConstraint(fields=("batch", "number", "attempt"), name="one_job_of_an_attempt"),
         ),
     ]

@@ -12,7 +12,7 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
-            name="AdoptedGroup",
+            name="ExternalGroup",
             fields=[
                 (
                     "job",
@@ -38,7 +38,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="AdoptedPod",
+            name="ExternalPodRow",
             fields=[
                 (
                     "pod",

@@ -80,7 +80,7 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
-            name="Step",
+            name="FlowStep",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("place", models.PositiveIntegerField()),
@@ -125,7 +125,7 @@ class Migration(migrations.Migration):
             constraint=models.UniqueConstraint(fields=("tenant", "name"), name="one_template_of_a_name"),
         ),
         migrations.AddConstraint(
-            model_name="step",
+            model_name="flowstep",
             constraint=models.UniqueConstraint(fields=("flow", "name"), name="one_step_of_a_name"),
         ),
     ]

@@ -9,9 +9,9 @@ from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 
 from hekla.apps.event_log.services import PLATFORM, unit_of_work
-from hekla.apps.flows import asking, selectors
+from hekla.apps.flows import port_checks, selectors
 from hekla.apps.flows.facts import current_pods, facts_of, spec_of
-from hekla.apps.flows.models import Flow, Step
+from hekla.apps.flows.models import Flow, FlowStep
 from hekla.apps.flows.services.telling import tell
 from hekla.apps.jobs import services as job_services
 from hekla.apps.jobs.models import Pod
@@ -31,7 +31,9 @@ def advance_all(*, now: datetime) -> None:
     """Begin the steps that are due, and end the flows that are over. One flow in trouble does not hold up others."""
     flows = [(flow, list(flow.steps.all())) for flow in selectors.in_progress() if _is_readable(flow)]
     pods = current_pods(flows)
-    answers = asking.answered([call for flow, steps in flows for call in asking.calls(flow, steps, pods)])
+    answers = port_checks.run_checks(
+        [call for flow, steps in flows for call in port_checks.due_checks(flow, steps, pods)]
+    )
     for flow, steps in flows:
         answered = answers.get(flow.pk, set())
         try:
@@ -58,14 +60,14 @@ def begin_what_is_due(pk: int, *, answered: Collection[PortProbe] = (), now: dat
 
 
 def _has_news(
-    flow: Flow, steps: Sequence[Step], pods: dict[int, list[Pod]], answered: Collection[PortProbe], now: datetime
+    flow: Flow, steps: Sequence[FlowStep], pods: dict[int, list[Pod]], answered: Collection[PortProbe], now: datetime
 ) -> bool:
     stands = _progress(flow, steps, pods, answered)
     return stands.is_over or stands.phase != flow.phase or _next(steps, stands, now) is not None
 
 
 def _progress(
-    flow: Flow, steps: Sequence[Step], pods: dict[int, list[Pod]], answered: Collection[PortProbe] = ()
+    flow: Flow, steps: Sequence[FlowStep], pods: dict[int, list[Pod]], answered: Collection[PortProbe] = ()
 ) -> FlowProgress:
     stopped = flow.stopped_at is not None
     return evaluate_flow(spec_of(flow), facts_of(flow, steps, pods), answered, is_stopped=stopped)
@@ -90,14 +92,14 @@ def _begin_next(pk: int, answered: Collection[PortProbe], now: datetime) -> bool
         return True
 
 
-def _next(steps: Sequence[Step], stands: FlowProgress, now: datetime) -> Step | None:
+def _next(steps: Sequence[FlowStep], stands: FlowProgress, now: datetime) -> FlowStep | None:
     """The first step that is due and was not refused a moment ago."""
     since = now - timedelta(seconds=TRY_AGAIN_SECONDS)
     due = (step for step in steps if step.name in stands.due)
     return next((step for step in due if step.refused_at is None or step.refused_at <= since), None)
 
 
-def _begin(flow: Flow, step: Step, now: datetime) -> None:
+def _begin(flow: Flow, step: FlowStep, now: datetime) -> None:
     # Who comes first in a queue is told by the time, so no two jobs have the same.
     at = now + timedelta(microseconds=step.place)
     job = job_services.submit(spec=JobSpec.parse(step.spec), tenant=flow.tenant, user=flow.owner, now=at)
@@ -107,7 +109,7 @@ def _begin(flow: Flow, step: Step, now: datetime) -> None:
     tell(flow, event, actor=PLATFORM, now=now)
 
 
-def _refuse(flow: Flow, step: Step, refusal: HeklaError, now: datetime) -> None:
+def _refuse(flow: Flow, step: FlowStep, refusal: HeklaError, now: datetime) -> None:
     """Keep why a step could not be submitted; it is tried again later. Told once as long as it is the same."""
     why = str(refusal)[: events.MAX_MESSAGE]
     if why != step.refusal:
@@ -116,7 +118,7 @@ def _refuse(flow: Flow, step: Step, refusal: HeklaError, now: datetime) -> None:
     step.save(update_fields=["refusal", "refused_at"])
 
 
-def write(flow: Flow, stands: FlowProgress, steps: Sequence[Step], now: datetime) -> None:
+def write(flow: Flow, stands: FlowProgress, steps: Sequence[FlowStep], now: datetime) -> None:
     """Write down where the flow stands. Call with its row locked."""
     if stands.phase != flow.phase:
         event = events.FlowPhaseChanged(old=FlowPhase(flow.phase), new=stands.phase)
@@ -129,7 +131,7 @@ def write(flow: Flow, stands: FlowProgress, steps: Sequence[Step], now: datetime
     flow.save(update_fields=["phase", "ended_at"])
 
 
-def _delete_jobs(steps: Sequence[Step], now: datetime) -> None:
+def _delete_jobs(steps: Sequence[FlowStep], now: datetime) -> None:
     for step in steps:
         if step.job is not None:
             job_services.delete_finished(step.job.pk, actor=PLATFORM, now=now)

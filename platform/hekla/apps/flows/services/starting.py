@@ -12,11 +12,11 @@ from hekla.apps.accounts.models import User
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.flows import selectors
-from hekla.apps.flows.models import Flow, JobTemplate, Step
+from hekla.apps.flows.models import Flow, FlowStep, JobTemplate
 from hekla.apps.flows.services.advancing import begin_what_is_due
 from hekla.apps.flows.services.resolving import Resolved, resolve
 from hekla.apps.flows.services.telling import tell
-from hekla.apps.flows.services.templates import NameTaken, may_submit, save_template
+from hekla.apps.flows.services.templates import FlowNameConflict, may_submit, save_template
 from hekla.apps.jobs import services as job_services
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import events
@@ -28,7 +28,7 @@ from hekla.domain.validation import join
 _KEYS = UUID("0b6f4f0e-54d5-4b0b-a5a0-6a2f5f1d9d3c")  # the name space of idempotency keys
 
 
-class KeyUsed(Refused):
+class FlowKeyConflict(Refused):
     """The idempotency key stands for another flow."""
 
     code = "key_used"
@@ -84,7 +84,7 @@ def _start(spec: FlowSpec, tenant: Tenant, user: User, now: datetime, key: str) 
     except IntegrityError as error:
         if key and (known := Flow.objects.filter(uid=uid).first()):
             return _the_same(known, spec, tenant), ()
-        raise _name_taken(spec, tenant) from error
+        raise _name_conflict(spec, tenant) from error
     begin_what_is_due(flow.pk, now=now)
     flow.refresh_from_db()
     return flow, resolved.warnings
@@ -92,8 +92,8 @@ def _start(spec: FlowSpec, tenant: Tenant, user: User, now: datetime, key: str) 
 
 def _create(uid: UUID, spec: FlowSpec, resolved: Resolved, tenant: Tenant, user: User, now: datetime) -> Flow:
     flow = Flow.objects.create(uid=uid, name=spec.name, tenant=tenant, owner=user, spec=spec.document(), started_at=now)
-    Step.objects.bulk_create(
-        Step(flow=flow, place=place, name=step.name, spec=resolved.jobs[step.name].document())
+    FlowStep.objects.bulk_create(
+        FlowStep(flow=flow, place=place, name=step.name, spec=resolved.jobs[step.name].document())
         for place, step in enumerate(spec.steps)
     )
     tell(flow, events.FlowStarted(name=spec.name, steps=len(spec.steps)), actor=actor_of(user), now=now)
@@ -102,18 +102,20 @@ def _create(uid: UUID, spec: FlowSpec, resolved: Resolved, tenant: Tenant, user:
 
 def _the_same(known: Flow, spec: FlowSpec, tenant: Tenant) -> Flow:
     if known.deleted_at is not None or known.tenant_id != tenant.pk or known.spec != spec.document():
-        raise KeyUsed(_("This idempotency key was used for another flow, or its flow is deleted. Choose a new key."))
+        raise FlowKeyConflict(
+            _("This idempotency key was used for another flow, or its flow is deleted. Choose a new key.")
+        )
     return known
 
 
 def _check_names(spec: FlowSpec, tenant: Tenant) -> None:
     if Flow.objects.filter(tenant=tenant, name=spec.name, deleted_at=None).exists():
-        raise _name_taken(spec, tenant)
-    taken = selectors.taken_names(tenant, [spec.job_name(step.name) for step in spec.steps])
+        raise _name_conflict(spec, tenant)
+    taken = selectors.names_in_use(tenant, [spec.job_name(step.name) for step in spec.steps])
     for place, step in enumerate(spec.steps):
         if (name := spec.job_name(step.name)) in taken:
             sentence = _("%(tenant)s has a job called “%(name)s” already. Rename the flow, or delete that job.")
-            raise NameTaken(sentence % {"tenant": tenant, "name": name}, join("steps", place, "name"))
+            raise FlowNameConflict(sentence % {"tenant": tenant, "name": name}, join("steps", place, "name"))
 
 
 def _check_jobs(spec: FlowSpec, resolved: Resolved, tenant: Tenant, user: User) -> None:
@@ -132,6 +134,6 @@ def _check_jobs(spec: FlowSpec, resolved: Resolved, tenant: Tenant, user: User) 
         raise Invalid(problems)
 
 
-def _name_taken(spec: FlowSpec, tenant: Tenant) -> NameTaken:
+def _name_conflict(spec: FlowSpec, tenant: Tenant) -> FlowNameConflict:
     sentence = _("%(tenant)s has a flow called “%(name)s” already. Choose another name, or delete that flow.")
-    return NameTaken(sentence % {"tenant": tenant, "name": spec.name}, "name")
+    return FlowNameConflict(sentence % {"tenant": tenant, "name": spec.name}, "name")

@@ -21,13 +21,13 @@ from hekla.domain.jobspec import JobSpec
 MAX_TEMPLATES = 1_000
 
 
-class NameTaken(Refused):
+class FlowNameConflict(Refused):
     """The tenant has one of that name."""
 
     code = "name_taken"
 
 
-class TooMany(Refused):
+class TooManyTemplates(Refused):
     """The tenant has as many as it may have."""
 
     code = "too_many"
@@ -38,7 +38,7 @@ def create_template(*, spec: JobSpec, tenant: Tenant, user: User, now: datetime)
     may_submit(user, tenant)
     if selectors.templates_of(tenant).count() >= MAX_TEMPLATES:
         sentence = _("%(tenant)s has %(most)d templates, and may have no more. Delete some of them.")
-        raise TooMany(sentence % {"tenant": tenant, "most": MAX_TEMPLATES})
+        raise TooManyTemplates(sentence % {"tenant": tenant, "most": MAX_TEMPLATES})
     try:
         with unit_of_work():
             template = JobTemplate.objects.create(
@@ -46,7 +46,7 @@ def create_template(*, spec: JobSpec, tenant: Tenant, user: User, now: datetime)
             )
             tell(template, events.JobTemplateCreated(name=spec.name), actor=actor_of(user), now=now)
     except IntegrityError as error:
-        raise _name_taken(spec, tenant) from error
+        raise _name_conflict(spec, tenant) from error
     return template
 
 
@@ -66,7 +66,7 @@ def change_template(template: JobTemplate, *, spec: JobSpec, user: User, now: da
                 event = events.JobTemplateChanged(name=spec.name, fields=tuple(changed))
                 tell(template, event, actor=actor_of(user), now=now)
     except IntegrityError as error:
-        raise _name_taken(spec, template.tenant) from error
+        raise _name_conflict(spec, template.tenant) from error
     return template
 
 
@@ -100,6 +100,6 @@ def _require_right(template: JobTemplate, user: User) -> None:
         raise Forbidden(_("Only who made the template and the admins of its tenant may do this."))
 
 
-def _name_taken(spec: JobSpec, tenant: Tenant) -> NameTaken:
+def _name_conflict(spec: JobSpec, tenant: Tenant) -> FlowNameConflict:
     sentence = _("%(tenant)s has a template called “%(name)s” already. Choose another name, or change that one.")
-    return NameTaken(sentence % {"tenant": tenant, "name": spec.name}, "name")
+    return FlowNameConflict(sentence % {"tenant": tenant, "name": spec.name}, "name")

@@ -34,7 +34,7 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
-            name="Version",
+            name="TemplateVersion",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("number", models.PositiveIntegerField()),
@@ -56,7 +56,7 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
-            name="Use",
+            name="TemplateUse",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 (
@@ -66,13 +66,13 @@ class Migration(migrations.Migration):
                 (
                     "version",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="gallery.version"
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="gallery.templateversion"
                     ),
                 ),
             ],
         ),
         migrations.AddConstraint(
-            model_name="version",
+            model_name="templateversion",
             constraint=models.UniqueConstraint(fields=("template", "number"), name="one_version_of_a_number"),
         ),
     ]

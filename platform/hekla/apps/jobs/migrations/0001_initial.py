@@ -158,7 +158,7 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
-            name="View",
+            name="SavedView",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("name", models.CharField(max_length=60)),
@@ -192,7 +192,7 @@ class Migration(migrations.Migration):
                 (
                     "opens_with",
                     models.ForeignKey(
-                        null=True, on_delete=django.db.models.deletion.SET_NULL, related_name="+", to="jobs.view"
+                        null=True, on_delete=django.db.models.deletion.SET_NULL, related_name="+", to="jobs.savedview"
                     ),
                 ),
             ],
@@ -334,13 +334,13 @@ class Migration(migrations.Migration):
             constraint=models.UniqueConstraint(fields=("job", "task", "index", "attempt"), name="one_pod_of_a_key"),
         ),
         migrations.AddConstraint(
-            model_name="view",
+            model_name="savedview",
             constraint=models.UniqueConstraint(
                 condition=models.Q(("tenant__isnull", True)), fields=("owner", "name"), name="one_own_view_of_a_name"
             ),
         ),
         migrations.AddConstraint(
-            model_name="view",
+            model_name="savedview",
             constraint=models.UniqueConstraint(
                 condition=models.Q(("tenant__isnull", False)),
                 fields=("tenant", "name"),

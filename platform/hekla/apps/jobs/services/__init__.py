@@ -1,10 +1,11 @@
 """What can be done to jobs. Each verb is one unit of work."""
 
-from hekla.apps.jobs.services.bulk import BULK_ACTIONS, MOST_AT_ONCE, Outcome, act_on_all, require_priority
+from hekla.apps.jobs.services.blocked_evictions import block_evictions
+from hekla.apps.jobs.services.bulk import BULK_ACTIONS, MOST_AT_ONCE, BulkOutcome, act_on_all, require_priority
 from hekla.apps.jobs.services.commands import command, end, require_right
 from hekla.apps.jobs.services.decisions import commit
 from hekla.apps.jobs.services.delaying import delay
-from hekla.apps.jobs.services.entrusted import follow
+from hekla.apps.jobs.services.delegated_jobs import follow
 from hekla.apps.jobs.services.lists import arrange, delete_view, save_view
 from hekla.apps.jobs.services.many import submit_many, try_out_many
 from hekla.apps.jobs.services.moving import move
@@ -18,19 +19,19 @@ from hekla.apps.jobs.services.removal import (
     mark_cleaned,
 )
 from hekla.apps.jobs.services.retention import mark_logs_purged, purge_history
-from hekla.apps.jobs.services.routing import Way
+from hekla.apps.jobs.services.routing import Route
 from hekla.apps.jobs.services.scaling import is_scalable, scale
 from hekla.apps.jobs.services.scaling import remarks as scaling_remarks
-from hekla.apps.jobs.services.sparing import spare
-from hekla.apps.jobs.services.submission import check, submit, try_out, way_for
+from hekla.apps.jobs.services.submission import check, route_for, submit, try_out
 
 __all__ = [
     "BULK_ACTIONS",
     "MOST_AT_ONCE",
-    "Outcome",
-    "Way",
+    "BulkOutcome",
+    "Route",
     "act_on_all",
     "arrange",
+    "block_evictions",
     "check",
     "command",
     "commit",
@@ -52,17 +53,16 @@ __all__ = [
     "purge_history",
     "require_priority",
     "require_right",
+    "route_for",
     "save_view",
     "scale",
     "scaling_remarks",
     "set_priority",
     "settle",
-    "spare",
     "submit",
     "submit_many",
     "sync",
     "try_out",
     "try_out_many",
-    "way_for",
     "would_sync",
 ]

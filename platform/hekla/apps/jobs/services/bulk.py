@@ -28,7 +28,7 @@ _MOST_SECONDS = 20.0  # whoever asked waits for the answer
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class BulkOutcome:
     """What became of the wish for one job: done, or why not."""
 
     job: Job
@@ -38,7 +38,7 @@ class Outcome:
 
 def act_on_all(
     jobs: Sequence[Job], action: str, *, user: User, now: datetime, priority: int | None = None
-) -> list[Outcome]:
+) -> list[BulkOutcome]:
     """Do one of `BULK_ACTIONS` to each of these, at most `MOST_AT_ONCE`, in their order.
 
     What is refused to one job keeps no other from it. What could not be reached in the time that a person waits for an
@@ -62,18 +62,18 @@ def _act_of(action: str, priority: int | None, user: User, now: datetime) -> Cal
     return lambda job: command(job, LifecycleAction(action), user=user, now=now)
 
 
-def _outcomes(jobs: Sequence[Job], act: Callable[[Job], object]) -> Iterator[Outcome]:
+def _outcomes(jobs: Sequence[Job], act: Callable[[Job], object]) -> Iterator[BulkOutcome]:
     limit = time.monotonic() + _MOST_SECONDS
     for job in jobs:
         if time.monotonic() > limit:
-            yield Outcome(job, False, _("Timed out. Try again."))
+            yield BulkOutcome(job, False, _("Timed out. Try again."))
         else:
             yield _outcome(job, act)
 
 
-def _outcome(job: Job, act: Callable[[Job], object]) -> Outcome:
+def _outcome(job: Job, act: Callable[[Job], object]) -> BulkOutcome:
     try:
         act(job)
     except HeklaError as error:
-        return Outcome(job, False, str(error))
-    return Outcome(job, True)
+        return BulkOutcome(job, False, str(error))
+    return BulkOutcome(job, True)

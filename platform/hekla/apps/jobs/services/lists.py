@@ -10,7 +10,7 @@ from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.event_log.services import record, unit_of_work
-from hekla.apps.jobs.models import Arrangement, View
+from hekla.apps.jobs.models import Arrangement, SavedView
 from hekla.apps.tenancy import services as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import events
@@ -19,22 +19,22 @@ from hekla.domain.errors import Forbidden, Refused
 MOST_VIEWS = 100
 
 
-def save_view(*, name: str, query: str, tenant: Tenant | None, user: User, now: datetime) -> View:
+def save_view(*, name: str, query: str, tenant: Tenant | None, user: User, now: datetime) -> SavedView:
     """Keep a list under a name, for oneself or for all of a tenant. Raises Forbidden, Refused."""
     if tenant is not None:
         tenancy.require(user, tenant, Permission.SHARE_VIEWS)
-    if View.objects.filter(owner=user).count() >= MOST_VIEWS:
+    if SavedView.objects.filter(owner=user).count() >= MOST_VIEWS:
         raise Refused(_("You have %(most)d views, the maximum. Delete one first.") % {"most": MOST_VIEWS})
     try:
         with unit_of_work():
-            view = View.objects.create(name=name, query=query, tenant=tenant, owner=user, created_at=now)
+            view = SavedView.objects.create(name=name, query=query, tenant=tenant, owner=user, created_at=now)
             _tell(events.JobViewSaved(name=name, tenant=tenant.slug if tenant else ""), user, tenant, now)
     except IntegrityError as error:
         raise Refused(_("A view “%s” exists already. Choose another name.") % name, "name") from error
     return view
 
 
-def delete_view(view: View, *, user: User, now: datetime) -> None:
+def delete_view(view: SavedView, *, user: User, now: datetime) -> None:
     """Forget a view: one's own, or as an admin one that the tenant shares. Raises Forbidden."""
     if view.tenant is not None:
         tenancy.require(user, view.tenant, Permission.SHARE_VIEWS)
@@ -50,7 +50,7 @@ def delete_view(view: View, *, user: User, now: datetime) -> None:
         view.delete()
 
 
-def arrange(*, columns: Sequence[str], opens_with: View | None, user: User, now: datetime) -> Arrangement:
+def arrange(*, columns: Sequence[str], opens_with: SavedView | None, user: User, now: datetime) -> Arrangement:
     """What the person's list shows, and which view it opens with."""
     with unit_of_work():
         values = {"columns": list(columns), "opens_with": opens_with}

@@ -12,8 +12,8 @@ from hekla.apps.accounts.services import actor_of
 from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.jobs.models import Job
 from hekla.apps.jobs.services import quota, routing
-from hekla.apps.jobs.services.routing import Way
-from hekla.apps.jobs.services.submission import NameTaken, check, new_row, submitted
+from hekla.apps.jobs.services.routing import Route
+from hekla.apps.jobs.services.submission import JobNameConflict, check, new_row, submitted
 from hekla.apps.jobs.services.telling import tell
 from hekla.apps.priorities import selectors as priorities
 from hekla.apps.tenancy.models import Tenant
@@ -43,7 +43,7 @@ def submit_many(*, specs: Sequence[JobSpec], tenant: Tenant, user: User, now: da
                 tell(job, submitted(job), actor=actor_of(user), now=now)
                 routing.note(job, way, actor=actor_of(user), now=now)
     except IntegrityError as error:
-        raise _names_taken([spec.name for spec in specs], tenant) from error
+        raise _names_conflict([spec.name for spec in specs], tenant) from error
     return made
 
 
@@ -53,11 +53,11 @@ def try_out_many(*, specs: Sequence[JobSpec], tenant: Tenant, user: User, now: d
     quota.require(specs, queues, tenant=tenant, user=user, now=now, is_dry=True)
 
 
-def check_many(*, specs: Sequence[JobSpec], tenant: Tenant, user: User) -> list[Way]:
+def check_many(*, specs: Sequence[JobSpec], tenant: Tenant, user: User) -> list[Route]:
     """Whether these could be submitted together; where each goes. Jobs that are alike are judged once, and go together:
     those that then wait move on by themselves.
     """
-    known: dict[Hashable, Way] = {}
+    known: dict[Hashable, Route] = {}
     problems: list[Problem] = []
     names: set[str] = set()
     for number, spec in enumerate(specs, start=1):
@@ -75,7 +75,7 @@ def check_many(*, specs: Sequence[JobSpec], tenant: Tenant, user: User) -> list[
         raise Invalid(problems[:_MOST_PROBLEMS])
     taken = Job.objects.filter(tenant=tenant, name__in=names, deleted_at=None).order_by("id")
     if first := list(taken.values_list("name", flat=True)[:5]):
-        raise _names_taken(first, tenant)
+        raise _names_conflict(first, tenant)
     return [known[_shape(spec)] for spec in specs]
 
 
@@ -94,6 +94,6 @@ def _shape(spec: JobSpec) -> Hashable:
     return spec.queue, spec.priority, spec.priority_class, spec.min_available, frozenset(spec.plugins), tasks
 
 
-def _names_taken(names: Sequence[str], tenant: Tenant) -> NameTaken:
+def _names_conflict(names: Sequence[str], tenant: Tenant) -> JobNameConflict:
     sentence = _("%(tenant)s has jobs with these names already: %(names)s. Choose another name, or delete those jobs.")
-    return NameTaken(sentence % {"tenant": tenant, "names": _(", ").join(names[:5])}, "name")
+    return JobNameConflict(sentence % {"tenant": tenant, "names": _(", ").join(names[:5])}, "name")

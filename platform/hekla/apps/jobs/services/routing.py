@@ -34,7 +34,7 @@ class AllClosed(Refused):
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class Route:
     """The queue to which a job goes. `span`: the name that was asked for where that stands for several; `asked`: what
     each of its clusters said, the best first.
     """
@@ -44,7 +44,7 @@ class Way:
     asked: tuple[PlacementCandidate, ...] = ()
 
 
-def through(span: Span, spec: JobSpec, *, tenant: Tenant, user: User, is_timed: bool = True) -> Way:
+def through(span: Span, spec: JobSpec, *, tenant: Tenant, user: User, is_timed: bool = True) -> Route:
     """The best way of those that there are. Raises AllClosed.
 
     Unless it `is_timed` nobody is asked until when it would wait, which takes longest.
@@ -54,7 +54,7 @@ def through(span: Span, spec: JobSpec, *, tenant: Tenant, user: User, is_timed: 
     best = next((one for one in asked if one.chance is not Feasibility.CLOSED), None)
     if best is None:
         raise AllClosed(_("All queues of %(name)s are closed. Ask a queue admin.") % {"name": span}, "queue")
-    return Way(next(queue for queue in members if queue.name == best.queue), span, tuple(asked))
+    return Route(next(queue for queue in members if queue.name == best.queue), span, tuple(asked))
 
 
 def prospects(
@@ -86,7 +86,7 @@ def _without_asking(queue: Queue) -> PlacementCandidate | None:
     return PlacementCandidate(queue.cluster.name, queue.name, chance)
 
 
-def note(job: Job, way: Way, *, actor: Actor, now: datetime) -> None:
+def note(job: Job, way: Route, *, actor: Actor, now: datetime) -> None:
     """Record where a job that was just taken in went, and why; nothing for one that named its queue itself."""
     if way.span is None:
         return

@@ -30,7 +30,7 @@ from hekla.domain.scaling import JobScale
 SCALABLE = frozenset({JobPhase.PENDING, JobPhase.RUNNING, JobPhase.RESTARTING, JobPhase.ABORTING, JobPhase.ABORTED})
 
 
-class ChangedMeanwhile(Refused):
+class RevisionConflict(Refused):
     """Somebody else changed the job since it was looked at."""
 
     code = "changed_meanwhile"
@@ -88,7 +88,7 @@ def _require_possible_there(job: Job, old: JobSpec, changes: Mapping[str, tuple[
 def require_unchanged(job: Job, seen: int | None) -> None:
     """Raises ChangedMeanwhile where the job has another revision than the one that was looked at."""
     if seen is not None and seen != job.revision:
-        raise ChangedMeanwhile(
+        raise RevisionConflict(
             _("The job was changed by another person meanwhile. Check the current values, then submit again.")
         )
 

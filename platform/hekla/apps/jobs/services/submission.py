@@ -15,10 +15,10 @@ from hekla.apps.clusters import selectors as clusters
 from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.jobs.models import Job
 from hekla.apps.jobs.services import quota, routing
-from hekla.apps.jobs.services.routing import Way
+from hekla.apps.jobs.services.routing import Route
 from hekla.apps.jobs.services.telling import tell
 from hekla.apps.priorities import selectors as priorities
-from hekla.apps.priorities.selectors import Wish
+from hekla.apps.priorities.selectors import RequestedPriority
 from hekla.apps.queues import selectors as queues
 from hekla.apps.queues.models import Queue
 from hekla.apps.secrets import services as keeping
@@ -40,13 +40,13 @@ class QueueNotOpen(Refused):
     code = "queue_closed"
 
 
-class NameTaken(Refused):
+class JobNameConflict(Refused):
     """The tenant has a job of that name."""
 
     code = "name_taken"
 
 
-class KeyUsed(Refused):
+class JobKeyConflict(Refused):
     """The idempotency key stands for another job."""
 
     code = "key_used"
@@ -73,7 +73,7 @@ def submit(
     way = check(spec=spec, tenant=tenant, user=user, secrets=secrets)
     wish = priorities.offer_to(tenant).wish(spec)
     if Job.objects.filter(tenant=tenant, name=spec.name, deleted_at=None).exists():
-        raise _name_taken(spec, tenant)
+        raise _name_conflict(spec, tenant)
     try:
         with unit_of_work():
             quota.require([spec], [way.queue], tenant=tenant, user=user, now=now)
@@ -86,7 +86,7 @@ def submit(
     except IntegrityError as error:
         if key and (known := Job.objects.filter(uid=uid).first()):
             return _the_same(known, spec, tenant)
-        raise _name_taken(spec, tenant) from error
+        raise _name_conflict(spec, tenant) from error
     return job
 
 
@@ -98,11 +98,11 @@ def try_out(
     quota.require([spec], [way.queue], tenant=tenant, user=user, now=now, is_dry=True)
 
 
-def check(*, spec: JobSpec, tenant: Tenant, user: User, secrets: Mapping[str, str] | None = None) -> Way:
+def check(*, spec: JobSpec, tenant: Tenant, user: User, secrets: Mapping[str, str] | None = None) -> Route:
     """Whether this person may submit this job here, and whether it could ever run. Returns to which queue it goes."""
-    way = way_for(spec=spec, tenant=tenant, user=user)
+    way = route_for(spec=spec, tenant=tenant, user=user)
     problems = [
-        *_taken_kind(spec),
+        *_reserved_kind(spec),
         *_unknown_environments(spec),
         *_missing_secrets(spec, secrets or {}),
         *priorities.offer_to(tenant).problems(spec),
@@ -114,7 +114,7 @@ def check(*, spec: JobSpec, tenant: Tenant, user: User, secrets: Mapping[str, st
     return way
 
 
-def way_for(*, spec: JobSpec, tenant: Tenant, user: User, is_timed: bool = True) -> Way:
+def route_for(*, spec: JobSpec, tenant: Tenant, user: User, is_timed: bool = True) -> Route:
     """To which open queue the job goes that names one, or several by one name.
 
     Raises NotFound, Forbidden (this person may not submit here), Refused.
@@ -125,13 +125,13 @@ def way_for(*, spec: JobSpec, tenant: Tenant, user: User, is_timed: bool = True)
         raise Forbidden(_("You may look at this tenant, but not submit to it. Ask one of its admins."), "tenant")
     span = queues.spans_open_to(tenant).filter(name=spec.queue).first()
     if span is None:
-        return Way(_open_queue(spec.queue, tenant))
+        return Route(_open_queue(spec.queue, tenant))
     return routing.through(span, spec, tenant=tenant, user=user, is_timed=is_timed)
 
 
 def _the_same(known: Job, spec: JobSpec, tenant: Tenant) -> Job:
     if known.deleted_at is not None or known.tenant_id != tenant.pk or not _is_the_same(known, spec):
-        raise KeyUsed(_("This idempotency key belongs to another or a deleted job. Use a new key."))
+        raise JobKeyConflict(_("This idempotency key belongs to another or a deleted job. Use a new key."))
     return known
 
 
@@ -142,7 +142,7 @@ def _is_the_same(known: Job, spec: JobSpec) -> bool:
     return immutable_fields(JobSpec.parse(known.spec)) == immutable_fields(spec)
 
 
-def new_row(spec: JobSpec, wish: Wish, *, tenant: Tenant, queue: Queue, user: User, at: datetime) -> Job:
+def new_row(spec: JobSpec, wish: RequestedPriority, *, tenant: Tenant, queue: Queue, user: User, at: datetime) -> Job:
     """The row of a new job, which is not written yet."""
     return Job(
         name=spec.name,
@@ -164,9 +164,9 @@ def submitted(job: Job) -> events.JobSubmitted:
     return events.JobSubmitted(name=job.name, queue=job.queue.name, job_kind=job.kind, replicas=job.replicas)
 
 
-def _name_taken(spec: JobSpec, tenant: Tenant) -> NameTaken:
+def _name_conflict(spec: JobSpec, tenant: Tenant) -> JobNameConflict:
     sentence = _("%(tenant)s has a job “%(name)s” already. Choose another name, or delete that job.")
-    return NameTaken(sentence % {"tenant": tenant, "name": spec.name}, "name")
+    return JobNameConflict(sentence % {"tenant": tenant, "name": spec.name}, "name")
 
 
 def _open_queue(name: str, tenant: Tenant) -> Queue:
@@ -200,7 +200,7 @@ def _why_shut(queue: Queue, others: str) -> str:
     return sentence % facts
 
 
-def _taken_kind(spec: JobSpec) -> Iterable[Problem]:
+def _reserved_kind(spec: JobSpec) -> Iterable[Problem]:
     if spec.kind == EXTERNAL:
         yield Problem("kind", _("This kind is reserved for external pods. Choose another kind."))
 

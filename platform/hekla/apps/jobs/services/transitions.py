@@ -150,7 +150,7 @@ def evict(job: Job, pod: Pod, event: events.PodEvicted, *, actor: Actor, now: da
     if pod.stopping or pod.is_final:
         return False
     pod.evicted = True
-    _wish_end(job, pod, event.action, event, actor, now)
+    _request_end(job, pod, event.action, event, actor, now)
     return True
 
 
@@ -158,10 +158,10 @@ def request_stop(job: Job, pod: Pod, reason: str, *, actor: Actor, now: datetime
     """Wish a pod's end."""
     if not (pod.stopping or pod.is_final):
         event = events.PodStopRequested(task=pod.task, index=pod.index, attempt=pod.attempt, reason=reason)
-        _wish_end(job, pod, reason, event, actor, now)
+        _request_end(job, pod, reason, event, actor, now)
 
 
-def _wish_end(job: Job, pod: Pod, reason: str, event: events.Event, actor: Actor, now: datetime) -> None:
+def _request_end(job: Job, pod: Pod, reason: str, event: events.Event, actor: Actor, now: datetime) -> None:
     """One that has no node has nothing to end, so it is over at once."""
     pod.stopping, pod.stop_reason = True, reason[:200]
     gainer = [f"job:{event.for_job}"] if isinstance(event, events.PodEvicted) and event.for_job else []

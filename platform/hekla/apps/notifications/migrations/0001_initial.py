@@ -68,7 +68,7 @@ class Migration(migrations.Migration):
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("moments", models.JSONField(default=hekla.apps.notifications.models._moments)),
-                ("ways", models.JSONField(default=hekla.apps.notifications.models._ways)),
+                ("ways", models.JSONField(default=hekla.apps.notifications.models._default_channels)),
                 ("long_wait_minutes", models.PositiveIntegerField(default=30)),
                 ("mail", models.EmailField(blank=True, max_length=254)),
                 ("is_digest", models.BooleanField(default=False)),
@@ -93,7 +93,7 @@ class Migration(migrations.Migration):
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("moments", models.JSONField(default=hekla.apps.notifications.models._moments)),
-                ("ways", models.JSONField(default=hekla.apps.notifications.models._ways)),
+                ("ways", models.JSONField(default=hekla.apps.notifications.models._default_channels)),
                 ("long_wait_minutes", models.PositiveIntegerField(default=30)),
                 ("job_uid", models.UUIDField()),
                 (

@@ -10,8 +10,8 @@ from django.utils.translation import gettext as _
 from hekla.apps.accounts.models import User
 from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.jobs.models import Job
-from hekla.apps.notifications import addresses, sealed
-from hekla.apps.notifications.choices import Way
+from hekla.apps.notifications import addresses, encryption
+from hekla.apps.notifications.choices import Channel
 from hekla.apps.notifications.models import JobChoice, Notification, Preference
 from hekla.apps.notifications.signals import changed_for
 from hekla.domain.errors import Invalid, Problem, Refused
@@ -29,7 +29,7 @@ def choose(user: User, values: dict[str, Any]) -> str:
         found.language = get_language() or ""
         secret = ""
         if found.webhook_url and not found.webhook_secret:
-            secret, found.webhook_secret = sealed.make()
+            secret, found.webhook_secret = encryption.make_secret()
         found.save()
     return secret
 
@@ -40,7 +40,7 @@ def renew_secret(user: User) -> str:
         found = Preference.objects.select_for_update().filter(user=user).first()
         if found is None or not found.webhook_url:
             raise Refused(_("No webhook is set."))
-        secret, found.webhook_secret = sealed.make()
+        secret, found.webhook_secret = encryption.make_secret()
         found.save(update_fields=["webhook_secret"])
     return secret
 
@@ -72,9 +72,9 @@ def mark_read(user: User, *, up_to: int, now: datetime) -> None:
 def _require_ways(ways: Sequence[str], reach: dict[str, Any]) -> None:
     """Each way needs to lead somewhere."""
     problems = []
-    if Way.MAIL in ways and not reach["mail"]:
+    if Channel.MAIL in ways and not reach["mail"]:
         problems.append(Problem("mail", _("Enter an email address.")))
-    if Way.WEBHOOK in ways and not reach["webhook_url"]:
+    if Channel.WEBHOOK in ways and not reach["webhook_url"]:
         problems.append(Problem("webhook_url", _("Enter a webhook URL.")))
     if url := reach["webhook_url"]:
         try:

@@ -7,13 +7,13 @@ from typing import Any
 
 from hekla.apps.accounts.models import User
 from hekla.apps.event_log import selectors as event_log
-from hekla.apps.event_log.models import Event
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.notifications import selectors
 from hekla.apps.notifications.choices import Moment
 from hekla.apps.notifications.models import Reader
-from hekla.apps.notifications.services.telling import Told, tell, tell_of_themselves
+from hekla.apps.notifications.services.telling import JobNotice, tell, tell_of_themselves
 from hekla.domain.phases import FINAL_JOB_PHASES, JobPhase
 
 OF_JOBS = ("JobPhaseChanged", "PodEvicted")
@@ -45,7 +45,7 @@ def _reader() -> Reader | None:
     return Reader.objects.select_for_update(skip_locked=True).first()
 
 
-def _tell_all(events: Sequence[Event], now: datetime) -> int:
+def _tell_all(events: Sequence[LoggedEvent], now: datetime) -> int:
     known = {f"job:{job.uid}": job for job in jobs.with_uids({e.subject.removeprefix("job:") for e in events})}
     moments = [told for group in _moments(events).values() if (told := _notice(known.get(group[0].subject), group))]
     listeners = selectors.listeners([told.job for told in moments])
@@ -53,7 +53,7 @@ def _tell_all(events: Sequence[Event], now: datetime) -> int:
     return sum(tell(told, listeners[told.job.uid], people, now=now) for told in moments)
 
 
-def _tell_of_acting(event: Event) -> bool:
+def _tell_of_acting(event: LoggedEvent) -> bool:
     user = User.objects.filter(pk=event.subject.removeprefix("user:")).first()
     if user is None:
         return False
@@ -61,25 +61,25 @@ def _tell_of_acting(event: Event) -> bool:
     return tell_of_themselves(user, Moment.ACTED_FOR, f"event:{event.pk}", at=event.at, facts=facts)
 
 
-def _moments(events: Iterable[Event]) -> dict[str, list[Event]]:
+def _moments(events: Iterable[LoggedEvent]) -> dict[str, list[LoggedEvent]]:
     """The events of each moment, by its key: what was evicted together is one."""
-    found: dict[str, list[Event]] = defaultdict(list)
+    found: dict[str, list[LoggedEvent]] = defaultdict(list)
     for event in events:
         together = event.kind == "PodEvicted"
         found[f"evicted:{event.subject}:{event.at.isoformat()}" if together else f"event:{event.pk}"].append(event)
     return found
 
 
-def _notice(job: Any, group: Sequence[Event]) -> Told | None:  # noqa: ANN401  (a Job or None)
+def _notice(job: Any, group: Sequence[LoggedEvent]) -> JobNotice | None:  # noqa: ANN401  (a Job or None)
     first = group[0]
     moment = _moment(first)
     if job is None or moment is None:
         return None
     key = f"evicted:{first.subject}:{first.at.isoformat()}" if moment is Moment.EVICTED else f"event:{first.pk}"
-    return Told(job, moment, key, first.at, _facts(moment, group))
+    return JobNotice(job, moment, key, first.at, _facts(moment, group))
 
 
-def _moment(event: Event) -> Moment | None:
+def _moment(event: LoggedEvent) -> Moment | None:
     if event.kind == "PodEvicted":
         return Moment.EVICTED
     new = JobPhase(event.payload["new"])
@@ -90,7 +90,7 @@ def _moment(event: Event) -> Moment | None:
     return Moment.ENDED if new in FINAL_JOB_PHASES else None
 
 
-def _facts(moment: Moment, group: Sequence[Event]) -> dict[str, Any]:
+def _facts(moment: Moment, group: Sequence[LoggedEvent]) -> dict[str, Any]:
     payload = group[0].payload
     if moment is Moment.EVICTED:
         return {"pods": len(group), "action": payload["action"]}

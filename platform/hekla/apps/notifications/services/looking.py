@@ -10,10 +10,10 @@ from hekla.apps.jobs.models import Job
 from hekla.apps.notifications import selectors
 from hekla.apps.notifications.choices import Moment
 from hekla.apps.notifications.models import JobChoice, Notification
-from hekla.apps.notifications.services.telling import Told, tell
+from hekla.apps.notifications.services.telling import JobNotice, tell
 
 BEFORE_DELETION = timedelta(hours=1)
-KEPT_FOR = timedelta(days=90)
+RETENTION = timedelta(days=90)
 _MOST = 2_000
 
 
@@ -27,17 +27,17 @@ def tidy(*, now: datetime) -> int:
     """Forget what people were told long ago, and what they chose for jobs that are gone. Returns how much was told."""
     with unit_of_work():
         JobChoice.objects.exclude(job_uid__in=Job.objects.values("uid")).delete()
-        old = Notification.objects.filter(at__lt=now - KEPT_FOR).order_by("pk")[:_MOST]
+        old = Notification.objects.filter(at__lt=now - RETENTION).order_by("pk")[:_MOST]
         pks = list(old.values_list("pk", flat=True))
         Notification.objects.filter(pk__in=pks).delete()
     return len(pks)
 
 
-def _deletions(now: datetime) -> Iterator[Told]:
+def _deletions(now: datetime) -> Iterator[JobNotice]:
     for job in jobs.expiring(until=now + BEFORE_DELETION, limit=_MOST):
         assert job.expires_at is not None  # noqa: S101  (it was asked for)
         key = f"deleting:{job.uid}:{job.expires_at.isoformat()}"
-        yield Told(job, Moment.DELETING, key, now, {"expires_at": job.expires_at.isoformat()})
+        yield JobNotice(job, Moment.DELETING, key, now, {"expires_at": job.expires_at.isoformat()})
 
 
 def _tell_waits(now: datetime) -> int:
@@ -52,19 +52,19 @@ def _tell_waits(now: datetime) -> int:
         for pk, choice in listeners[job.uid].items():
             if now - since[job.pk] >= timedelta(minutes=choice.long_wait_minutes):
                 key = f"waits:{job.uid}:{since[job.pk].isoformat()}"
-                told = Told(job, Moment.WAITS, key, now, {"minutes": choice.long_wait_minutes})
+                told = JobNotice(job, Moment.WAITS, key, now, {"minutes": choice.long_wait_minutes})
                 count += tell(told, {pk: choice}, people, now=now)
     return count
 
 
-def _tell_all(moments: Sequence[Told], now: datetime) -> int:
-    new = _not_told(moments)
+def _tell_all(moments: Sequence[JobNotice], now: datetime) -> int:
+    new = _new_notices(moments)
     listeners = selectors.listeners([told.job for told in new])
     people = _people([told.job for told in new])
     return sum(tell(told, listeners[told.job.uid], people, now=now) for told in new)
 
 
-def _not_told(moments: Sequence[Told]) -> list[Told]:
+def _new_notices(moments: Sequence[JobNotice]) -> list[JobNotice]:
     """Those of which nobody was told yet: a moment lasts, and is looked at again and again."""
     keys = set(Notification.objects.filter(key__in=[told.key for told in moments]).values_list("key", flat=True))
     return [told for told in moments if told.key not in keys]

@@ -12,13 +12,13 @@ from django.utils.translation import gettext as _
 
 from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.notifications import outgoing
-from hekla.apps.notifications.choices import Way
+from hekla.apps.notifications.choices import Channel
 from hekla.apps.notifications.models import Delivery, Preference
 from hekla.domain.errors import Refused
 from hekla.lib.backoff import backoff_delay
 from hekla.lib.encryption import DecryptionError
 
-MOST_ATTEMPTS = {Way.MAIL: 60, Way.WEBHOOK: 12}
+MOST_ATTEMPTS = {Channel.MAIL: 60, Channel.WEBHOOK: 12}
 _MOST_IN_A_MAIL = 50
 _BUSY_SECONDS = 6.0
 
@@ -41,8 +41,8 @@ def _claim(now: datetime) -> list[Delivery]:
         if first is None:
             return []
         claimed = [first]
-        if first.way == Way.MAIL and _wants_digest(first.notification.user_id):
-            same = open_.filter(way=Way.MAIL, notification__user=first.notification.user).exclude(pk=first.pk)
+        if first.way == Channel.MAIL and _wants_digest(first.notification.user_id):
+            same = open_.filter(way=Channel.MAIL, notification__user=first.notification.user).exclude(pk=first.pk)
             claimed += same.select_related("notification__user").order_by("pk")[:_MOST_IN_A_MAIL]
         for delivery in claimed:
             delivery.attempts += 1
@@ -62,11 +62,11 @@ def _send(claimed: Sequence[Delivery], now: datetime) -> int:
     try:
         if not user.is_active:
             raise Refused(_("Sign-in is disabled for this person."))
-        if claimed[0].way == Way.MAIL:
+        if claimed[0].way == Channel.MAIL:
             outgoing.mail(reach, [delivery.notification for delivery in claimed])
         else:
             outgoing.webhook(reach, claimed[0], now=now)
-    except (outgoing.NotSent, Refused, DecryptionError) as error:
+    except (outgoing.NotificationNotSent, Refused, DecryptionError) as error:
         return _failed(claimed, str(error), now)
     return _sent(claimed, now)
 
@@ -79,7 +79,7 @@ def _sent(claimed: Sequence[Delivery], now: datetime) -> int:
 def _failed(claimed: Sequence[Delivery], why: str, now: datetime) -> int:
     with unit_of_work():
         for delivery in claimed:
-            over = delivery.attempts >= MOST_ATTEMPTS[Way(delivery.way)]
+            over = delivery.attempts >= MOST_ATTEMPTS[Channel(delivery.way)]
             given_up = {"given_up_at": now} if over else {}
             Delivery.objects.filter(pk=delivery.pk).update(error=why[:300], **given_up)
     return 0

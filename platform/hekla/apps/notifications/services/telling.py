@@ -8,7 +8,7 @@ from hekla.apps.accounts.models import User
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.models import Job
 from hekla.apps.notifications import wake
-from hekla.apps.notifications.choices import Moment, Way
+from hekla.apps.notifications.choices import Channel, Moment
 from hekla.apps.notifications.models import Delivery, Notification, Preference
 from hekla.apps.notifications.selectors import Choice, preference
 from hekla.apps.notifications.signals import changed_for
@@ -18,7 +18,7 @@ DIGEST = timedelta(minutes=15)
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class JobNotice:
     """A moment of a job. `key` is the same however often it is looked at."""
 
     job: Job
@@ -28,7 +28,7 @@ class Told:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
-def tell(told: Told, listeners: dict[int, Choice], people: dict[int, User], *, now: datetime) -> int:
+def tell(told: JobNotice, listeners: dict[int, Choice], people: dict[int, User], *, now: datetime) -> int:
     """Tell everybody who wants to hear it and may see the job. Returns how many that are. Call in a unit of work."""
     wanting = [pk for pk, choice in listeners.items() if told.moment in choice.moments and pk in people]
     return sum(_tell_one(told, people[pk], listeners[pk], now) for pk in wanting if _may_see(people[pk], told.job))
@@ -43,10 +43,10 @@ def tell_of_themselves(user: User, moment: Moment, key: str, *, at: datetime, fa
     return _write(user, key, preference(user), at, {"moment": moment, "at": at, "facts": facts, "in_page": True})
 
 
-def _tell_one(told: Told, user: User, choice: Choice, now: datetime) -> bool:
+def _tell_one(told: JobNotice, user: User, choice: Choice, now: datetime) -> bool:
     facts = {
         "moment": told.moment, "at": told.at, "job_uid": told.job.uid, "job_name": told.job.name,
-        "tenant_id": told.job.tenant_id, "facts": told.facts, "in_page": Way.PAGE in choice.ways,
+        "tenant_id": told.job.tenant_id, "facts": told.facts, "in_page": Channel.PAGE in choice.ways,
     }  # fmt: skip
     return _write(user, told.key, choice, now, facts)
 
@@ -56,8 +56,8 @@ def _write(user: User, key: str, choice: Choice, now: datetime, facts: dict[str,
     if is_new:
         reach = choice if isinstance(choice, Preference) else Preference.objects.filter(user=user).first()
         wait = DIGEST if reach and reach.is_digest else timedelta()
-        ways = [way for way in (Way.MAIL, Way.WEBHOOK) if way in choice.ways]
-        due = {Way.MAIL: now + wait, Way.WEBHOOK: now}
+        ways = [way for way in (Channel.MAIL, Channel.WEBHOOK) if way in choice.ways]
+        due = {Channel.MAIL: now + wait, Channel.WEBHOOK: now}
         Delivery.objects.bulk_create([Delivery(notification=made, way=way, due_at=due[way]) for way in ways])
         for way in ways:
             wake.send_at(due[way], now=now)

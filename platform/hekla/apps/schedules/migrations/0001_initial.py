@@ -41,7 +41,7 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
-            name="Run",
+            name="ScheduleRun",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("due_at", models.DateTimeField()),
@@ -88,7 +88,7 @@ class Migration(migrations.Migration):
             constraint=models.UniqueConstraint(fields=("tenant", "name"), name="one_schedule_of_a_name"),
         ),
         migrations.AddConstraint(
-            model_name="run",
+            model_name="schedulerun",
             constraint=models.UniqueConstraint(fields=("schedule", "due_at", "by_hand"), name="one_outcome_of_a_time"),
         ),
     ]

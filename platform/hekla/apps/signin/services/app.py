@@ -6,16 +6,18 @@ from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.services import actor_of
+from hekla.apps.ciphers import cipher
 from hekla.apps.event_log.services import record
 from hekla.apps.signin import codes
 from hekla.apps.signin.models import SecondFactor
-from hekla.apps.signin.sealed import seal
 from hekla.apps.signin.services.counting import counted, one_at_a_time
 from hekla.apps.signin.services.ending import settle
-from hekla.apps.signin.services.recovery import first_codes, require_asked, use_code
+from hekla.apps.signin.services.recovery import first_codes, require_second_factor, use_code
 from hekla.domain import events
 from hekla.domain.errors import NotFound, Refused
 from hekla.lib.encryption import DecryptionError
+
+_PURPOSE = "hekla: second factors"
 
 
 def begin(user: User, *, now: datetime) -> None:
@@ -24,13 +26,13 @@ def begin(user: User, *, now: datetime) -> None:
         SecondFactor.objects.filter(user=user, confirmed_at=None).delete()
         if SecondFactor.objects.filter(user=user).exists():
             raise _is_on()
-        SecondFactor.objects.create(user=user, secret=seal().encrypt(codes.new_secret()), created_at=now)
+        SecondFactor.objects.create(user=user, secret=cipher(_PURPOSE).encrypt(codes.new_secret()), created_at=now)
 
 
 def secret_of(factor: SecondFactor) -> str:
     """What the app is to know. Raises Refused where the console's own secret was changed since."""
     try:
-        return seal().decrypt(bytes(factor.secret))
+        return cipher(_PURPOSE).decrypt(bytes(factor.secret))
     except DecryptionError as error:
         raise Refused(
             _(
@@ -60,7 +62,7 @@ def confirm(user: User, code: str, *, now: datetime) -> list[str]:
 def prove(user: User, code: str, *, now: datetime) -> None:
     """The code of the app, or a recovery code, is this person's. Wrong ones count. Raises NotFound, Refused."""
     with counted(user, now, field="code"):
-        require_asked(user)
+        require_second_factor(user)
         if use_code(user, code, now):
             return
         factor = SecondFactor.objects.filter(user=user).exclude(confirmed_at=None).first()

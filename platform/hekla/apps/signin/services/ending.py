@@ -18,7 +18,7 @@ from hekla.domain.errors import NotFound, Refused
 
 def settle(user: User) -> None:
     """After a factor went: recovery codes go with the last. Raises Refused where there must be one."""
-    if selectors.is_asked(user):
+    if selectors.has_second_factor(user):
         return
     if selectors.must_have(user):
         raise Refused(

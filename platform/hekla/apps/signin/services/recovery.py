@@ -17,7 +17,7 @@ from hekla.domain.errors import NotFound
 def renew_codes(user: User, *, now: datetime) -> list[str]:
     """New recovery codes; the ones before end. Raises NotFound."""
     with one_at_a_time(user):
-        require_asked(user)
+        require_second_factor(user)
         record(events.RecoveryCodesGenerated(), subject=f"user:{user.pk}", actor=actor_of(user), at=now)
         return _fresh(user)
 
@@ -37,9 +37,9 @@ def use_code(user: User, code: str, now: datetime) -> bool:
     return True
 
 
-def require_asked(user: User) -> None:
+def require_second_factor(user: User) -> None:
     """Raises NotFound."""
-    if not selectors.is_asked(user):
+    if not selectors.has_second_factor(user):
         raise NotFound(_("Two-factor authentication is not set up."))
 
 

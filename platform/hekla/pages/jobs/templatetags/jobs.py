@@ -8,7 +8,7 @@ from django import template
 from hekla.apps.flows import selectors as flows
 from hekla.apps.flows.models import Flow
 from hekla.apps.gallery import selectors as gallery
-from hekla.apps.gallery.models import Use
+from hekla.apps.gallery.models import TemplateUse
 from hekla.apps.job_history import endings, labels, messages
 from hekla.apps.jobs.models import Job, Pod
 from hekla.domain.resources import Resources
@@ -70,7 +70,7 @@ def reason_in_words(reason: Mapping[str, Any]) -> str:
 
 
 @register.simple_tag
-def begun_with(job: Job) -> Use | None:
+def begun_with(job: Job) -> TemplateUse | None:
     """The version of a template with which a job was begun."""
     return gallery.use_of(job)
 

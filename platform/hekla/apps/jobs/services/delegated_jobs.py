@@ -23,11 +23,11 @@ from hekla.domain.lifecycle import FactMessage, PhaseChange, PodRef, delegated, 
 from hekla.domain.phases import GangPhase, JobPhase, PodPhase
 
 _FIELDS = (*POD_FIELDS, "node", "bound_at")
-ENDED_THERE, NOT_ASKED = "LeaderStops", "NotAsked"
+ENDED_THERE, NOT_REQUESTED = "LeaderStops", "NotAsked"
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class DelegatedJobState:
     """How the job stands with its leader. `waits`: why it does not start, in the leader's words.
 
     `refusal`: why the leader cannot be asked for what a person wishes; the wish is then withdrawn.
@@ -43,7 +43,7 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class PodStanding:
+class DelegatedPodState:
     """What was seen of one of its pods, and on which node. `is_stopping`: its end is wished there."""
 
     sighting: Sighting
@@ -56,7 +56,13 @@ class PodStanding:
 
 
 def follow(
-    cluster_id: int, epoch: int, job_id: int, told: Standing | None, seen: Sequence[PodStanding], *, now: datetime
+    cluster_id: int,
+    epoch: int,
+    job_id: int,
+    told: DelegatedJobState | None,
+    seen: Sequence[DelegatedPodState],
+    *,
+    now: datetime,
 ) -> bool:
     """Take down what is new. `told`: None where there is no such job any more; `seen`: all pods that there are.
 
@@ -75,10 +81,10 @@ def follow(
 # The job
 
 
-def _follow_job(job: Job, pods: list[Pod], told: Standing, now: datetime) -> bool:
+def _follow_job(job: Job, pods: list[Pod], told: DelegatedJobState, now: datetime) -> bool:
     outcome = delegated.outcome_of(job_facts(job))
     if told.refusal and delegated.is_request(job.reason) and not job.is_final:
-        outcome = delegated.outcome_of(job_facts(job), (PhaseChange(told.phase, NOT_ASKED, told.refusal),))
+        outcome = delegated.outcome_of(job_facts(job), (PhaseChange(told.phase, NOT_REQUESTED, told.refusal),))
     elif delegated.follows(JobPhase(job.phase), job.reason, told.phase, restarted=told.restarts > job.retry_count):
         outcome = delegated.outcome_of(job_facts(job), _steps(job, pods, told))
         outcome = replace(outcome, retry_count=max(job.retry_count, told.restarts))
@@ -90,7 +96,7 @@ def _follow_job(job: Job, pods: list[Pod], told: Standing, now: datetime) -> boo
     return changed
 
 
-def _steps(job: Job, pods: Sequence[Pod], told: Standing) -> tuple[PhaseChange, ...]:
+def _steps(job: Job, pods: Sequence[Pod], told: DelegatedJobState) -> tuple[PhaseChange, ...]:
     way = delegated.phases_between(
         job_facts(job), told.phase, has_started=job.started_at is not None, restarts=told.restarts
     )
@@ -111,7 +117,7 @@ def _summary(job: Job, pods: Sequence[Pod], phase: JobPhase) -> str:
     return FactMessage(fact("can_be_resumed")) if phase is JobPhase.ABORTED else ""
 
 
-def _waiting(job: Job, told: Standing) -> Waiting | None:
+def _waiting(job: Job, told: DelegatedJobState) -> Waiting | None:
     if not told.waits or job.phase != JobPhase.PENDING:
         return None
     nothing: dict[str, str] = {}
@@ -133,7 +139,7 @@ def _waiting(job: Job, told: Standing) -> Waiting | None:
 # Its pods
 
 
-def _follow_pods(job: Job, pods: list[Pod], seen: Mapping[PodRef, PodStanding], now: datetime) -> bool:
+def _follow_pods(job: Job, pods: list[Pod], seen: Mapping[PodRef, DelegatedPodState], now: datetime) -> bool:
     """Ends first: a replica has one place at a time."""
     gone = [pod for pod in pods if not pod.is_final and _ref(pod) not in seen]
     for pod in gone:
@@ -164,7 +170,7 @@ def _end(job: Job, pod: Pod, now: datetime) -> None:
     enter_pod_phase(job, pod, phase, reason=reason, message=message, actor=CONTROLLER, now=now)
 
 
-def _move(job: Job, pod: Pod, seen: PodStanding, now: datetime) -> bool:
+def _move(job: Job, pod: Pod, seen: DelegatedPodState, now: datetime) -> bool:
     """To where it was seen. Returns whether that is another place than before."""
     if pod.is_final:
         return False
@@ -174,7 +180,7 @@ def _move(job: Job, pod: Pod, seen: PodStanding, now: datetime) -> bool:
     before = pod.phase
     if seen.node and pod.phase == PodPhase.PENDING:
         _bind(job, pod, seen.node, now)
-    sighting = _as_it_is_told(pod, seen.sighting)
+    sighting = _as_stopped(pod, seen.sighting)
     if ORDER[sighting.phase] > ORDER[PodPhase(pod.phase)]:
         take_down(job, pod, sighting)
     return pod.phase != before
@@ -186,7 +192,7 @@ def _bind(job: Job, pod: Pod, node: str, now: datetime) -> None:
     tell(job, event, actor=CONTROLLER, now=now)
 
 
-def _as_it_is_told(pod: Pod, sighting: Sighting) -> Sighting:
+def _as_stopped(pod: Pod, sighting: Sighting) -> Sighting:
     """A pod whose end was wished has not failed by itself, and is not lost when it is gone."""
     if not pod.stopping or sighting.phase not in (PodPhase.FAILED, PodPhase.LOST):
         return sighting

@@ -17,7 +17,7 @@ from hekla.apps.queues.models import Queue
 from hekla.domain.frameworks.openpai import DEVICE
 from hekla.domain.resources import Resources
 from hekla.scheduling import occupancy
-from hekla.scheduling.occupancy import Use
+from hekla.scheduling.occupancy import QueueUsage
 
 _MiB = 2**20
 
@@ -56,10 +56,10 @@ def _describe(user: User) -> dict[str, Any]:
     for node in clusters.nodes():
         whole[node.cluster_id] += Resources.parse(node.allocatable)
     uses = occupancy.now().queues
-    return {queue.name: _one(queue, uses.get(queue.pk, Use()), whole[queue.cluster_id]) for queue in found}
+    return {queue.name: _one(queue, uses.get(queue.pk, QueueUsage()), whole[queue.cluster_id]) for queue in found}
 
 
-def _one(queue: Queue, use: Use, whole: Resources) -> dict[str, Any]:
+def _one(queue: Queue, use: QueueUsage, whole: Resources) -> dict[str, Any]:
     bound = Resources.parse(queue.capability)
     total = Resources({name: min(amount, bound.get(name, amount)) for name, amount in whole.items()})
     part = _per_cent(total, whole)

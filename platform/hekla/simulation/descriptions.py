@@ -12,14 +12,14 @@ from hekla.apps.job_history import labels
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.resources import Resources
 from hekla.domain.spec_changes import SpecChange, SpecField, apply_changes
-from hekla.simulation.suggestions import Offer
-from hekla.simulation.what_if import Answer, Others, Verdict
+from hekla.simulation.suggestions import Suggestion
+from hekla.simulation.what_if import Answer, EvictedJobs, Verdict
 
 _MOST_NODES = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class SuggestionText:
     """An offer in words. `change`: its text; `is_of_size`: a job that was submitted can be changed so."""
 
     change: str
@@ -89,7 +89,7 @@ def _where(answer: Answer) -> list[str]:
     return [_(", ").join(told) + _(".")] if told else []
 
 
-def evicted(others: Others) -> list[str]:
+def evicted(others: EvictedJobs) -> list[str]:
     """Whose pods would go."""
     if not others.pods:
         return []
@@ -99,7 +99,7 @@ def evicted(others: Others) -> list[str]:
     return [sentence % {"n": others.pods, "jobs": _names(others)}]
 
 
-def _names(others: Others) -> str:
+def _names(others: EvictedJobs) -> str:
     """Those that the reader may know by name; the rest are counted."""
     told = [job.name for job in others.known]
     if others.unknown:
@@ -108,19 +108,19 @@ def _names(others: Others) -> str:
     return _(", ").join(told)
 
 
-def ways(spec: JobSpec, offers: Iterable[Offer]) -> list[Way]:
+def describe_suggestions(spec: JobSpec, offers: Iterable[Suggestion]) -> list[SuggestionText]:
     """The offers in words."""
-    return [_way(spec, offer) for offer in offers]
+    return [_describe(spec, offer) for offer in offers]
 
 
-def _way(spec: JobSpec, offer: Offer) -> Way:
+def _describe(spec: JobSpec, offer: Suggestion) -> SuggestionText:
     told = []
     for change in offer.changes:
         told.append(_BY_LEVER[change.lever](spec, change))
         spec = apply_changes(spec, [change])
     note = ngettext("evicts %(n)d pod", "evicts %(n)d pods", offer.evicted) % {"n": offer.evicted}
     is_of_size = all(change.is_of_size for change in offer.changes)
-    return Way(str(offer), _("; ").join(told), note if offer.evicted else "", is_of_size)
+    return SuggestionText(str(offer), _("; ").join(told), note if offer.evicted else "", is_of_size)
 
 
 def _queue(_spec: JobSpec, change: SpecChange) -> str:

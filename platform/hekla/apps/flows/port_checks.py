@@ -12,22 +12,22 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from hekla.apps.flows.facts import facts_of, spec_of
-from hekla.apps.flows.models import Flow, Step
+from hekla.apps.flows.models import Flow, FlowStep
 from hekla.apps.jobs.models import Pod
 from hekla.domain.flow_progress import PortProbe, port_probes
 from hekla.domain.flows import Probe
 from hekla.domain.phases import PodPhase
 
-MOST_QUESTIONS = 16
+MAX_CHECKS = 16
 """For one flow in one look."""
-MOST_AT_ONCE = 32
-PATIENCE_SECONDS = 1.0
+MAX_PARALLEL = 32
+TIMEOUT_SECONDS = 1.0
 _STATUS_LINE = re.compile(rb"HTTP/1\.[01] [23]\d\d[ \r]")
 _MOST_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class PortCheck:
     """A question with the address that it goes to."""
 
     flow: int
@@ -36,34 +36,34 @@ class Call:
     address: str
 
 
-def calls(flow: Flow, steps: Sequence[Step], pods: Mapping[int, Sequence[Pod]]) -> list[Call]:
+def due_checks(flow: Flow, steps: Sequence[FlowStep], pods: Mapping[int, Sequence[Pod]]) -> list[PortCheck]:
     """The ports that are to be asked for a flow now, of pods that run and have an address."""
     spec, by_name = spec_of(flow), {step.name: step for step in steps}
     wanted = {step.name: step for step in spec.steps}
     found = []
-    for question in port_probes(spec, facts_of(flow, steps, pods))[:MOST_QUESTIONS]:
+    for question in port_probes(spec, facts_of(flow, steps, pods))[:MAX_CHECKS]:
         probe = wanted[question.step].probes[question.probe]
         if address := _address(probe, by_name[question.target], pods):
-            found.append(Call(flow.pk, question, probe, address))
+            found.append(PortCheck(flow.pk, question, probe, address))
     return found
 
 
-def answered(asked: Sequence[Call]) -> dict[int, set[PortProbe]]:
+def run_checks(asked: Sequence[PortCheck]) -> dict[int, set[PortProbe]]:
     """By flow those of the questions that somebody answers now."""
     found: dict[int, set[PortProbe]] = {}
     if asked:
-        with ThreadPoolExecutor(max_workers=min(len(asked), MOST_AT_ONCE)) as pool:
-            for call, answer in zip(asked, pool.map(_answers, asked), strict=True):
+        with ThreadPoolExecutor(max_workers=min(len(asked), MAX_PARALLEL)) as pool:
+            for call, answer in zip(asked, pool.map(_is_answered, asked), strict=True):
                 if answer:
                     found.setdefault(call.flow, set()).add(call.question)
     return found
 
 
-def _answers(call: Call) -> bool:
+def _is_answered(call: PortCheck) -> bool:
     return answers_at(call.address, call.probe)
 
 
-def _address(probe: Probe, target: Step, pods: Mapping[int, Sequence[Pod]]) -> str:
+def _address(probe: Probe, target: FlowStep, pods: Mapping[int, Sequence[Pod]]) -> str:
     """Where the first pod of the task is, while it runs."""
     if target.job is None or target.job.cluster.is_simulated:
         return ""
@@ -75,9 +75,9 @@ def _address(probe: Probe, target: Step, pods: Mapping[int, Sequence[Pod]]) -> s
 def answers_at(address: str, probe: Probe) -> bool:
     """Whether a connection is taken there; with a path, whether what is asked for is answered well."""
     assert probe.port is not None  # noqa: S101  (only probes of ports become questions)
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     try:
-        with socket.create_connection((address, probe.port), timeout=PATIENCE_SECONDS) as connection:
+        with socket.create_connection((address, probe.port), timeout=TIMEOUT_SECONDS) as connection:
             return not probe.path or _is_well(connection, address, probe, deadline)
     except (OSError, ValueError):  # refused, unreachable, too late: all of it is no answer
         return False

@@ -76,12 +76,12 @@ class SpanSerializer(serializers.ModelSerializer[Span]):
 
     def get_members(self, span: Span) -> list[str]:
         """By cluster."""
-        return [one.name for one in selectors.members_seen_by(span, self.context["user"])]
+        return [one.name for one in selectors.visible_members(span, self.context["user"])]
 
     @extend_schema_field(MemberQueueSerializer(many=True))
     def get_queues(self, span: Span) -> list[dict[str, Any]]:
         """By cluster."""
-        found = selectors.members_seen_by(span, self.context["user"])
+        found = selectors.visible_members(span, self.context["user"])
         return [{"queue": one.name, "cluster": one.cluster.name, "is_open": one.is_open} for one in found]
 
     @extend_schema_field(serializers.ListField(child=serializers.CharField(), allow_null=True))

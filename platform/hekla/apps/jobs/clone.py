@@ -12,22 +12,22 @@ from hekla.domain.jobspec import JobSpec
 
 
 @dataclass(frozen=True, slots=True)
-class Copy:
+class JobClone:
     """`secrets`: the names of those that its commands speak of; their values are kept with no copy."""
 
     spec: JobSpec
     secrets: Sequence[str]
 
 
-def copy_of(job: Job, tenant: Tenant) -> Copy:
+def clone_job(job: Job, tenant: Tenant) -> JobClone:
     """What would be submitted to that tenant to run the job again."""
-    return begun_with(spec_of(job), tenant)
+    return clone_spec(spec_of(job), tenant)
 
 
-def begun_with(spec: JobSpec, tenant: Tenant) -> Copy:
+def clone_spec(spec: JobSpec, tenant: Tenant) -> JobClone:
     """The same job under a name that is free in that tenant."""
     named = spec.model_copy(update={"name": selectors.free_name(tenant, spec.name)})
-    return Copy(named, missing_secrets(named))
+    return JobClone(named, missing_secrets(named))
 
 
 def missing_secrets(spec: JobSpec) -> list[str]:

@@ -11,7 +11,7 @@ from hekla.apps.jobs.services.telling import tell
 from hekla.domain import events
 
 
-def spare(
+def block_evictions(
     cluster_id: int, epoch: int, whys: Mapping[int, str], *, told: AbstractSet[int] = frozenset(), now: datetime
 ) -> None:
     """These pods, by their rows, stay for that reason, also where their end was wished already. Raises LeaseLost.

@@ -1,0 +1,15 @@
+"""Encryption of invitation links that wait to be mailed."""
+
+from hekla.apps.ciphers import cipher
+
+_PURPOSE = "hekla: links of invitations"
+
+
+def encrypt_link(link: str) -> bytes:
+    """The link as the database stores it."""
+    return cipher(_PURPOSE).encrypt(link)
+
+
+def decrypt_link(stored: bytes | memoryview) -> str:
+    """A stored link. Raises DecryptionError."""
+    return cipher(_PURPOSE).decrypt(bytes(stored))

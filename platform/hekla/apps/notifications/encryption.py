@@ -1,0 +1,19 @@
+"""Encryption of the secrets that sign webhooks."""
+
+import secrets
+
+from hekla.apps.ciphers import cipher
+
+_BYTES = 32
+_PURPOSE = "hekla: secrets of webhooks"
+
+
+def make_secret() -> tuple[str, bytes]:
+    """A new secret, and the same as the database stores it."""
+    secret = f"whs_{secrets.token_urlsafe(_BYTES)}"
+    return secret, cipher(_PURPOSE).encrypt(secret)
+
+
+def decrypt_secret(stored: bytes | memoryview) -> str:
+    """A stored secret. Raises DecryptionError."""
+    return cipher(_PURPOSE).decrypt(bytes(stored))
