@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -11,32 +10,12 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 from django.db import connection
+from tests.support.recipes import follow
 
 from hekla.apps.accounts.models import User
-from hekla.apps.tenancy.models import Tenant
+from hekla.apps.tenancy.models import Membership, Tenant
 from hekla.lib import clock
 from hekla.lib.checkout import CHECKOUT
-
-README = CHECKOUT / "platform" / "README.md"
-BLOCK = re.compile(
-    r"^```\w+\n(?:# |<!-- )recipe (?P<recipe>[\w ]+): (?P<path>\S+?)(?: -->)?\n(?P<text>.*?)^```$",
-    re.MULTILINE | re.DOTALL,
-)
-
-
-def files_of(recipe: str) -> dict[str, str]:
-    """What the page says to write, by path."""
-    found = {block["path"]: block["text"] for block in BLOCK.finditer(README.read_text()) if block["recipe"] == recipe}
-    assert found, f"the page has no recipe for {recipe}"
-    return found
-
-
-def follow(recipe: str, folder: Path) -> None:
-    for path, text in files_of(recipe).items():
-        target = folder / path
-        assert not target.exists(), f"{path} is there already"
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text)
 
 
 @pytest.fixture
@@ -48,6 +27,13 @@ def tree(tmp_path: Path) -> Path:
     shutil.copytree(CHECKOUT / "static" / "vendor", tmp_path / "static" / "vendor")
     for name in ("manage.py", "pyproject.toml"):
         shutil.copy(CHECKOUT / name, tmp_path / name)
+    return tmp_path
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where a package is installed beside the console."""
+    (tmp_path / "platform").symlink_to(CHECKOUT / "platform")
     return tmp_path
 
 
@@ -172,7 +158,73 @@ print(json.dumps(dict(frameworks.settings_for(spec, "main", 0, hosts).env)))
 
 
 @pytest.mark.django_db
-def test_a_job_plugin_joins_by_its_entry_point(tmp_path: Path) -> None:
-    follow("job plugin", tmp_path)
-    (tmp_path / "platform").symlink_to(CHECKOUT / "platform")
-    assert json.loads(run(tmp_path, "-c", ASK_THE_PLUGIN))["WORLD_SIZE"] == "3"
+def test_a_job_plugin_joins_by_its_entry_point(folder: Path) -> None:
+    follow("job plugin", folder)
+    assert json.loads(run(folder, "-c", ASK_THE_PLUGIN))["WORLD_SIZE"] == "3"
+
+
+RUN_A_JOB = """
+import django, json
+django.setup()
+from hekla.apps.accounts.models import User
+from hekla.apps.clusters import services as clusters
+from hekla.apps.event_log.services import PLATFORM
+from hekla.apps.jobs import services
+from hekla.apps.jobs.models import Job
+from hekla.apps.queues import services as queues
+from hekla.apps.tenancy.models import Tenant
+from hekla.controller.backends import backend_of
+from hekla.controller.controllers import controllers
+from hekla.domain.jobspec import JobSpec
+from hekla.lib import clock
+
+now = clock.now()
+cluster = clusters.create(name="instant", kind="instant", config={"cpu": "2"}, actor=PLATFORM, now=now)
+queues.create(cluster=cluster, name="default", actor=PLATFORM, now=now)
+spec = JobSpec.parse({"name": "one", "tasks": [{"name": "main", "command": ["echo", "hi"]}]})
+job = services.submit(
+    spec=spec, tenant=Tenant.objects.get(slug="lab"), user=User.objects.get(username="ada"), now=now
+)
+for _ in range(20):
+    controllers.reconcile(cluster)
+    if Job.objects.get(pk=job.pk).phase == "completed":
+        break
+    backend_of(cluster).wait(0.1)
+(pod,) = job.pods.all()
+print(json.dumps({"job": Job.objects.get(pk=job.pk).phase, "pod": pod.phase, "node": pod.node}))
+"""
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_backend_joins_by_its_entry_point(folder: Path) -> None:
+    ada = User.objects.create_user("ada", password="a long password")
+    tenant = Tenant.objects.create(slug="lab", name="Lab", created_at=clock.now())
+    Membership.objects.create(tenant=tenant, user=ada, role="member", since=clock.now())
+    follow("backend", folder)
+    found = json.loads(run(folder, "-c", RUN_A_JOB))
+    assert found == {"job": "completed", "pod": "succeeded", "node": "instant"}
+
+
+FOLLOW_THE_POLICY = """
+import json
+from pathlib import Path
+from hekla.domain.phases import GangPhase
+from hekla.domain.resources import Resources
+from hekla.engine import cycle
+from hekla.engine.model import ClusterState, NodeSpec, PodGroupSpec, PodSpec, QueueSpec
+from hekla.engine.policy import parse
+
+room = Resources.parse({"cpu": "4", "memory": "8Gi", "pods": "10"})
+nodes = (NodeSpec("a", room), NodeSpec("b", room, {"noise": "low"}), NodeSpec("c", room))
+pods = (PodSpec("1", "one-0", "main", Resources.parse({"cpu": "1"})),)
+jobs = (PodGroupSpec(uid="one", name="one", queue="q", pods=pods, phase=GangPhase.INQUEUE, min_available=1),)
+state = ClusterState(nodes, (QueueSpec("q"),), jobs)
+decisions = cycle(state, parse(Path("policy.yaml").read_text()), 0.0)
+print(json.dumps({"nodes": [bind.node for bind in decisions.binds], "faults": len(decisions.faults)}))
+"""
+
+
+@pytest.mark.django_db
+def test_an_engine_plugin_joins_by_its_entry_point(folder: Path) -> None:
+    follow("engine plugin", folder)
+    assert json.loads(run(folder, "-c", FOLLOW_THE_POLICY)) == {"nodes": ["b"], "faults": 0}
