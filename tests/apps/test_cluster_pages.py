@@ -102,8 +102,10 @@ def test_a_cluster_without_queues_is_removed_and_one_that_has_some_is_not(people
 def test_the_page_of_a_cluster_says_whose_pods_of_others_are_placed_and_what_is_missing(
     people: People, as_: As
 ) -> None:
-    adopted = {"namespaces": {"team-a": "nobody"}, "owner": people.ada.username}
-    Cluster.objects.create(name="shared", kind="kubernetes", config={"adopted": adopted}, created_at=clock.now())
+    external_pods = {"namespaces": {"team-a": "nobody"}, "owner": people.ada.username}
+    Cluster.objects.create(
+        name="shared", kind="kubernetes", config={"external_pods": external_pods}, created_at=clock.now()
+    )
     text = as_(people.ada).get(reverse("clusters:detail", args=["shared"])).content.decode()
     assert "Pods of others" in text
     assert "There is no tenant “nobody”" in text

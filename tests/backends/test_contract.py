@@ -200,7 +200,7 @@ def test_of_a_removed_job_only_its_logs_are_left(place):
         place.backend.remove("job")
         assert [pod.key for pod in place.backend.observe(None).pods] == [other]
         found = place.backend.inventory()
-        assert (found.alive, found.kept, found.logged) == ({other}, {"other"}, {"job", "other"})
+        assert (found.alive, found.present, found.logged) == ({other}, {"other"}, {"job", "other"})
         assert place.log(mine) == said
         assert place.backend.logs(running, offset=0, limit=100).complete
 
@@ -224,7 +224,7 @@ def test_without_its_logs_nothing_of_a_job_is_left(place, removed_before):
     place.backend.remove_logs("job")
     place.backend.remove_logs("job")
     found = place.backend.inventory()
-    assert (found.alive, found.kept, found.logged) == (frozenset(), frozenset(), frozenset())
+    assert (found.alive, found.present, found.logged) == (frozenset(), frozenset(), frozenset())
     for key in (mine, running):
         with pytest.raises(UnknownPod):
             place.backend.logs(key, offset=0, limit=1)

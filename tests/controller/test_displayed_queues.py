@@ -96,8 +96,10 @@ def shared(world: World, one_machine: Object, monkeypatch: pytest.MonkeyPatch) -
 
 
 def configure(world: World, machine: Object, **more: Any) -> None:
-    adopted = {"namespaces": {machine["namespace"]: "lab"}, "owner": "alice", "shows_queues": True, **more}
-    clusters.change(world.cluster, {"config": {**machine, "adopted": adopted}}, actor=PLATFORM, now=clock.now())
+    external_pods = {"namespaces": {machine["namespace"]: "lab"}, "owner": "alice", "shows_queues": True, **more}
+    clusters.change(
+        world.cluster, {"config": {**machine, "external_pods": external_pods}}, actor=PLATFORM, now=clock.now()
+    )
 
 
 @pytest.fixture

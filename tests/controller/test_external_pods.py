@@ -79,8 +79,8 @@ def shared(
     machines = small_cluster.add_nodes(1, allocatable=SIZE, labels=labels)
     (tmp_path / "kubeconfigs").mkdir()
     (tmp_path / "kubeconfigs" / "test").write_text(json.dumps(small_cluster.kubeconfig(small_cluster.user_token)))
-    adopted = {"namespaces": {others: "lab"}, "queue": "default", "owner": "alice"}
-    config = {"kubeconfig": "test", "namespace": given_namespace, "node_labels": labels, "adopted": adopted}
+    external_pods = {"namespaces": {others: "lab"}, "queue": "default", "owner": "alice"}
+    config = {"kubeconfig": "test", "namespace": given_namespace, "node_labels": labels, "external_pods": external_pods}
     world = World.found("kubernetes", config)
     yield world
     backend_of(world.cluster).close()
@@ -365,7 +365,7 @@ def test_the_priority_of_a_pod_is_that_of_its_class_in_the_cluster(
 def test_a_gang_that_was_let_in_before_its_pods_has_the_priority_that_they_bring(
     shared, small_cluster, others, pod_groups, patient_class
 ) -> None:
-    shared.cluster.config["adopted"]["admits_groups"] = True
+    shared.cluster.config["external_pods"]["admits_groups"] = True
     shared.cluster.save()
     gang(small_cluster, others, "later", 1, minResources={"cpu": "1"})
     shared.turn_until(lambda: gang_stands(small_cluster, others, "later") == "Inqueue")
@@ -388,7 +388,7 @@ def test_a_gang_waits_in_the_queue_that_it_names_where_that_is_ours(shared, smal
 def test_a_gang_without_pods_is_let_in_for_those_who_wait_to_make_them(
     shared, small_cluster, others, pod_groups
 ) -> None:
-    shared.cluster.config["adopted"]["admits_groups"] = True
+    shared.cluster.config["external_pods"]["admits_groups"] = True
     shared.cluster.save()
     gang(small_cluster, others, "later", 2, minResources={"cpu": "2"})
     gang(small_cluster, others, "never", 1)

@@ -125,7 +125,7 @@ def test_deletion_survives_a_crash_at_every_step(world: World, crashes: Crashes)
     for job in gone:
         assert (told(job)["JobDeleted"], told(job)["JobCleanedUp"]) == (1, 1)
     found = backend_of(world.cluster).inventory()
-    assert (found.alive, found.kept, found.logged) == (set(), set(), {job.uid.hex for job in gone})
+    assert (found.alive, found.present, found.logged) == (set(), set(), {job.uid.hex for job in gone})
     auditor.audit()
 
 
@@ -216,7 +216,7 @@ def test_what_still_ends_may_end_before_the_rest_goes(world: World) -> None:
     world.turn_until(lambda: is_cleaned(job))
     assert {pod.phase for pod in job.pods.all()} == {"failed"}
     assert told(job)["PodStopRequested"] == 2
-    assert not backend_of(world.cluster).inventory().kept
+    assert not backend_of(world.cluster).inventory().present
 
 
 def test_a_job_that_cannot_be_removed_now_holds_up_no_other(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

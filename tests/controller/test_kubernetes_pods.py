@@ -44,7 +44,7 @@ def test_a_pod_whose_start_was_cut_off_runs_all_the_same(world, monkeypatch) -> 
     with monkeypatch.context() as patch:
         patch.setattr(backend.parts.pod_creation, "_bind", cut)
         controllers.reconcile(world.cluster)
-        assert backend.inventory().kept == {job.uid.hex}
+        assert backend.inventory().present == {job.uid.hex}
         controllers.reset()  # as a controller that begins anew
         controllers.reconcile(world.cluster)
     world.turn_until(lambda: Job.objects.get(pk=job.pk).phase == JobPhase.COMPLETED)

@@ -134,7 +134,7 @@ def test_of_jobs_deleted_in_any_phase_nothing_is_left_though_the_controller_dies
         fleet.until(lambda: bool(deaths.turn(fleet)) or all(map(is_cleaned, phases.all)))
     fleet.until(lambda: not fleet.left())
     assert deaths.count > len(phases.all) / 2
-    assert not backend_of(fleet.world.cluster).inventory().kept
+    assert not backend_of(fleet.world.cluster).inventory().present
     assert not Pod.objects.exclude(phase__in=["succeeded", "failed", "lost"]).exists()
     print({"seed": SEED, "deaths": deaths.count})
 
@@ -149,7 +149,7 @@ def test_what_arrives_after_its_job_was_cleaned_is_swept_up(fleet: Fleet) -> Non
     fleet.until(lambda: bool(controllers.reconcile(fleet.world.cluster)) or is_cleaned(held))
     for one in late:
         fleet.plane.request("POST", one.path, one.body)
-    assert backend.inventory().kept == {held.uid.hex}
+    assert backend.inventory().present == {held.uid.hex}
     controller = controllers.get(fleet.world.cluster.pk)
     controller.full_look.every = timedelta()
     controllers.reconcile(fleet.world.cluster)

@@ -94,6 +94,6 @@ def test_it_moves_to_the_one_that_becomes_free_and_leaves_nothing_behind(both: W
     assert cluster_of(job) != before
     turn_until(lambda: runs(job))
     turn()
-    assert job.uid.hex not in backend_of(Cluster.objects.get(name=before)).inventory().kept
+    assert job.uid.hex not in backend_of(Cluster.objects.get(name=before)).inventory().present
     assert Pod.objects.filter(job=job).count() == 1
     assert audit.findings() == []

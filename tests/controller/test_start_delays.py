@@ -18,12 +18,12 @@ FULL = "exceeded quota: {}, requested: pods=1, used: pods={}, limited: pods=9"
 def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, str]]:
     said: list[tuple[int, str]] = []
     monkeypatch.setattr(services, "delay", lambda _cluster, _epoch, pk, text, **_: said.append((pk, text)))
-    monkeypatch.setattr(start_delays, "TOLD_AFTER_SECONDS", 0.0)
+    monkeypatch.setattr(start_delays, "REPORTED_AFTER_SECONDS", 0.0)
     return said
 
 
 @pytest.fixture
-def hold() -> LeaseContext:
+def lease() -> LeaseContext:
     backend: Any = SimpleNamespace()
     return LeaseContext(1, 1, backend, ReconcilerState())
 
@@ -49,7 +49,7 @@ def test_it_is_told_again_when_it_begins_again(lease, told) -> None:
 
 
 def test_what_is_over_in_a_moment_is_not_told(lease, told, monkeypatch) -> None:
-    monkeypatch.setattr(start_delays, "TOLD_AFTER_SECONDS", 1000.0)
+    monkeypatch.setattr(start_delays, "REPORTED_AFTER_SECONDS", 1000.0)
     tell(lease, j1=[FULL.format("a", 9)])
     tell(lease)
-    assert (told, lease.state.delays) == ([], {})
+    assert (told, lease.state.start_delays) == ([], {})

@@ -124,7 +124,7 @@ def test_jobs_of_two_tenants_run_in_two_namespaces_and_leave_nothing_there(apart
         services.delete(job, user=apart.alice, now=clock.now())
     apart.turn_until(lambda: all(Job.objects.get(pk=job.pk).cleaned_at for job in (ours, theirs)))
     assert not any(things(small_cluster, apart).values())
-    assert not backend_of(apart.cluster).inventory().kept
+    assert not backend_of(apart.cluster).inventory().present
 
 
 def test_a_pod_that_is_made_elsewhere_under_the_name_of_anothers_ends_nothing(apart, shop, small_cluster) -> None:
@@ -181,7 +181,7 @@ def test_the_quota_of_a_tenant_follows_what_is_set_in_the_console(apart, small_c
 def test_why_the_cluster_does_not_take_its_pods_is_read_on_the_page_of_a_job_and_said_once(
     apart, small_cluster, monkeypatch
 ) -> None:
-    monkeypatch.setattr(start_delays, "TOLD_AFTER_SECONDS", 0.0)
+    monkeypatch.setattr(start_delays, "REPORTED_AFTER_SECONDS", 0.0)
     run(apart, first := submit(apart, "1000"))
     theirs = filled(apart, small_cluster)
     second = submit(apart, "1000", name="two", replicas=2)

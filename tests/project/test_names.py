@@ -51,7 +51,7 @@ PRIVATE_CLASSES = terms(
 # Packages that are still being renamed.
 NOT_YET_NAMED = terms(
     """
-    api apps backends bench cli controller engine foresight launcher live pages project reaching scheduling simulation
+    api apps engine live pages scheduling simulation
     """
 )
 # Classes of one name in several packages that are still being renamed.

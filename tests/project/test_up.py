@@ -232,12 +232,12 @@ def test_what_was_held_is_shown_only_where_it_explains_a_failure(tmp_path: Path)
         journal.holding = True
         journal.take("web", "traceback")
         assert terminal.getvalue() == ""
-        journal.release(shown=shown)
+        journal.release(show=shown)
         assert ("traceback" in terminal.getvalue()) is shown
 
 
 def test_logs_do_not_grow_without_end(tmp_path: Path) -> None:
     journal = Journal(tmp_path, io.StringIO())
     for _ in range(9000):
-        journal.take("web", "x" * 3000, shown=False)
+        journal.take("web", "x" * 3000, show=False)
     assert sum(path.stat().st_size for path in tmp_path.glob("web.log*")) < 17 * 1024**2

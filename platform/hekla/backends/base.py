@@ -158,12 +158,11 @@ class PodMetrics:
 class Inventory:
     """All that is at a backend now, for the auditor.
 
-    `alive`: pods of which something is at work; `kept`: jobs of which more is there than logs; `logged`: jobs of which
-    there is anything at all.
+    `alive`: pods that still run; `present`: jobs with more than logs there; `logged`: jobs with anything there.
     """
 
     alive: frozenset[PodKey]
-    kept: frozenset[str]
+    present: frozenset[str]
     logged: frozenset[str]
 
 

@@ -56,5 +56,5 @@ def whole_characters(data: bytes) -> bytes:
     """These bytes without the beginning of a character at the end, whose rest was not written yet."""
     decoder = _Utf8(errors="replace")
     decoder.decode(data)
-    begun, _ = decoder.getstate()
-    return data[: len(data) - len(begun)]
+    unfinished, _ = decoder.getstate()
+    return data[: len(data) - len(unfinished)]

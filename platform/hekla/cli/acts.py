@@ -56,10 +56,10 @@ def delete(choice: Choice, job: str) -> None:
     found = client.job(job)
     client.forget(found)
     click.echo(f"{found['name']} is deleted.")
-    kept = client.get(f"jobs/{found['uid']}")
+    deleted = client.get(f"jobs/{found['uid']}")
     click.echo(
-        f"Logs are kept until {output.moment(kept['logs_until'])}, its history until "
-        f"{output.moment(kept['history_until'])}: hekla jobs --deleted, hekla job {found['uid']}"
+        f"Logs are kept until {output.moment(deleted['logs_until'])}, its history until "
+        f"{output.moment(deleted['history_until'])}: hekla jobs --deleted, hekla job {found['uid']}"
     )
 
 

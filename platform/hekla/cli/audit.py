@@ -33,5 +33,5 @@ def _who(act: dict[str, Any]) -> str:
 
 
 def _facts(facts: dict[str, Any]) -> str:
-    told = {name: value for name, value in facts.items() if value}
-    return strip_control_codes(json.dumps(told, ensure_ascii=False))[:100] if told else "–"
+    filled = {name: value for name, value in facts.items() if value}
+    return strip_control_codes(json.dumps(filled, ensure_ascii=False))[:100] if filled else "–"

@@ -39,7 +39,7 @@ def bulk(
     dry_run: bool,
     yes: bool,
     as_json: bool,
-    **asked: Any,  # noqa: ANN401
+    **filters: Any,  # noqa: ANN401
 ) -> None:
     """Do ACTION to each of many jobs: those named, those that the options narrow to, or of the ones the others.
 
@@ -47,8 +47,8 @@ def bulk(
     """
     client = client_of(choice)
     uids = [client.job(name)["uid"] for name in names]
-    wish = {"action": _ACTIONS[action], "uids": uids, "priority": priority}
-    meant = client.post("jobs/bulk", {**wish, "dry_run": True}, **asked)
+    request = {"action": _ACTIONS[action], "uids": uids, "priority": priority}
+    meant = client.post("jobs/bulk", {**request, "dry_run": True}, **filters)
     if dry_run:
         _tell(meant, as_json=as_json)
         return
@@ -58,7 +58,7 @@ def bulk(
         return
     if not yes:
         click.confirm(f"{action} for {len(found)} job{'s' if len(found) > 1 else ''}?", abort=True, err=True)
-    done = client.post("jobs/bulk", {**wish, "uids": found})
+    done = client.post("jobs/bulk", {**request, "uids": found})
     _tell(done | {"left": meant["left"]}, as_json=as_json)
     sys.exit(0 if all(one["done"] for one in done["outcomes"]) else 1)
 

@@ -84,24 +84,24 @@ def show(choice: Choice, name: str, as_json: bool) -> None:
 @click.option("--anyway", is_flag=True, help="Though it does not answer now, or something is missing there.")
 @click.option("--try", "tried", is_flag=True, help="Only say what it answers; save nothing.")
 @click.pass_obj
-def add(choice: Choice, /, name: str, kind: str | None, *, anyway: bool, tried: bool, **given: Any) -> None:  # noqa: ANN401
+def add(choice: Choice, /, name: str, kind: str | None, *, anyway: bool, tried: bool, **fields: Any) -> None:  # noqa: ANN401
     """Add the cluster NAME, or change it where there is one of that name. It is tried before it is saved."""
-    client, wish = client_of(choice), _wish(**given)
+    client, body = client_of(choice), _request_body(**fields)
     is_there = any(one["name"] == name for one in client.clusters())
     if is_there and kind:
         raise Failure(f"There is a cluster {name} already; leave --kind out to change it.")
     if not is_there:
-        wish |= {"name": name, "kind": kind or "kubernetes"}
+        body |= {"name": name, "kind": kind or "kubernetes"}
     if tried:
         path, query = (f"clusters/{name}/try", {}) if is_there else ("clusters", {"dry_run": "1"})
-        _tell_found(client.post(path, wish, **query))
+        _tell_found(client.post(path, body, **query))
         return
-    wish |= {"anyway": anyway}
-    found = client.patch(f"clusters/{name}", wish) if is_there else client.post("clusters", wish)
+    body |= {"anyway": anyway}
+    found = client.patch(f"clusters/{name}", body) if is_there else client.post("clusters", body)
     click.echo(f"{found['name']} was {'changed' if is_there else 'added'}: {client.server.url}/clusters/{name}/")
 
 
-def _wish(
+def _request_body(
     config: BinaryIO | None,
     kubeconfig: TextIO | None,
     server: str | None,
@@ -110,12 +110,12 @@ def _wish(
     is_paused: bool | None,
 ) -> dict[str, Any]:
     texts = {"kubeconfig": kubeconfig, "authority": authority, "token": token}
-    wish: dict[str, Any] = {name: file.read() for name, file in texts.items() if file is not None}
-    if "token" in wish:
-        wish["token"] = wish["token"].strip()
-    wish |= {} if config is None else {"config": _document(config)}
-    said = {"server": server, "is_paused": is_paused}
-    return wish | {name: value for name, value in said.items() if value is not None}
+    body: dict[str, Any] = {name: file.read() for name, file in texts.items() if file is not None}
+    if "token" in body:
+        body["token"] = body["token"].strip()
+    body |= {} if config is None else {"config": _document(config)}
+    options = {"server": server, "is_paused": is_paused}
+    return body | {name: value for name, value in options.items() if value is not None}
 
 
 def _document(file: BinaryIO) -> Any:  # noqa: ANN401  (the console judges it)

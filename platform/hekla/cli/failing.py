@@ -17,7 +17,7 @@ class Failure(click.ClickException):
 
 
 @contextmanager
-def told_in_words() -> Iterator[None]:
+def client_errors_as_failures() -> Iterator[None]:
     """What the client raises ends the command, and is told with what to do about it here."""
     try:
         yield

@@ -41,9 +41,9 @@ def fill(choice: Choice, template: str, name: str, tenant: str | None, values: S
     """Submit the job of TEMPLATE (its title or uid), with values in its open fields."""
     client = client_of(choice)
     pairs = [word.partition("=") for word in values]
-    given = {place: value for place, _equals, value in pairs}
+    filled = {place: value for place, _equals, value in pairs}
     card = _card(client, template)
-    body = {"name": name, "values": given, "version": card["version"]}
+    body = {"name": name, "values": filled, "version": card["version"]}
     job = client.post(f"gallery/{card['uid']}/jobs", body, tenant=tenant)["job"]
     click.echo(
         f"Submitted {job['name']} to queue {job['queue']} of {job['tenant']}: {client.server.url}/jobs/{job['uid']}/"

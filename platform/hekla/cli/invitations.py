@@ -19,8 +19,8 @@ _TENANT = click.option("--tenant", help="Which of your tenants (short name); wit
 def invite(choice: Choice, email: str, tenant: str | None, role: str, platform_role: str, as_json: bool) -> None:
     """Invite whoever gets the link that this prints; it is mailed to EMAIL too where the console can."""
     client = client_of(choice)
-    wish = {"email": email, "role": role, "platform_role": platform_role}
-    made = client.post(_at(client, tenant), wish)
+    body = {"email": email, "role": role, "platform_role": platform_role}
+    made = client.post(_at(client, tenant), body)
     if as_json:
         output.as_json(made)
         return

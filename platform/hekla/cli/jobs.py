@@ -24,24 +24,24 @@ _GROUPS = ("phase", "queue", "tenant", "owner", "kind", "cluster")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="At most so many.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
-def jobs(ctx: click.Context, /, group_by: str | None, limit: int, as_json: bool, **asked: Any) -> None:  # noqa: ANN401
+def jobs(ctx: click.Context, /, group_by: str | None, limit: int, as_json: bool, **filters: Any) -> None:  # noqa: ANN401
     """List jobs, newest first; or act on many: hekla jobs bulk abort --queue nightly"""
     if ctx.invoked_subcommand is not None:
-        if any(asked.values()):
+        if any(filters.values()):
             raise click.UsageError(f"Say what narrows the jobs after the word {ctx.invoked_subcommand}.")
         return
     client = client_of(ctx.obj)
     if group_by:
-        _count(client, group_by, asked, as_json=as_json)
+        _count(client, group_by, filters, as_json=as_json)
     else:
-        _list(client, limit, asked, as_json=as_json)
+        _list(client, limit, filters, as_json=as_json)
 
 
 jobs.add_command(bulk)
 
 
-def _count(client: Client, by: str, asked: dict[str, Any], *, as_json: bool) -> None:
-    found = client.get("jobs/groups", by=by, **asked)["groups"]
+def _count(client: Client, by: str, filters: dict[str, Any], *, as_json: bool) -> None:
+    found = client.get("jobs/groups", by=by, **filters)["groups"]
     if as_json:
         output.as_json(found)
         return
@@ -51,8 +51,8 @@ def _count(client: Client, by: str, asked: dict[str, Any], *, as_json: bool) -> 
     output.table((by.upper(), "JOBS", "NOT OVER", "FAILED"), rows, "There are no such jobs.")
 
 
-def _list(client: Client, limit: int, asked: dict[str, Any], *, as_json: bool) -> None:
-    found = client.pages("jobs", limit, **asked)
+def _list(client: Client, limit: int, filters: dict[str, Any], *, as_json: bool) -> None:
+    found = client.pages("jobs", limit, **filters)
     if as_json:
         output.as_json(found)
         return

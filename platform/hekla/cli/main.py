@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from hekla import __version__
-from hekla.cli.failing import told_in_words
+from hekla.cli.failing import client_errors_as_failures
 from hekla.cli.servers import Choice
 
 
@@ -33,7 +33,7 @@ class Words(click.Group):
         return command
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401  (what the command returns)
-        with told_in_words():
+        with client_errors_as_failures():
             return super().invoke(ctx)
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -101,11 +101,11 @@ _COMMANDS = {
     "reset-factor": ("people", "Turn off the second factor of somebody who lost it."),
     "queues": ("queues", "List the queues that you may submit to."),
     "queue": ("queues", "Show what a queue holds and deserves, and who is in line."),
-    "spans": ("spans", "List the names for queues of several clusters."),
-    "span": ("spans", "Make, change or delete such a name."),
+    "spans": ("federated_queues", "List the names for queues of several clusters."),
+    "span": ("federated_queues", "Make, change or delete such a name."),
     "quotas": ("quotas", "Show what a tenant and its members may have, or set it."),
     "clusters": ("clusters", "List, show, add, try or remove clusters."),
-    "nodes": ("places", "List the machines and what is free on them."),
+    "nodes": ("nodes", "List the machines and what is free on them."),
     "find": ("find", "Find anything by its name."),
     "policy": ("policy", "Show, try or change the scheduling policy of a cluster."),
     "replay": ("replay", "Replay recorded scenarios through the engine."),

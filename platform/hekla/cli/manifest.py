@@ -34,8 +34,8 @@ def read(path: Path, *, name: str | None, queue: str | None) -> Read:
     """The job in a manifest of any kind, or in a JobSpec document. Raises Failure."""
     text, folder = bytes_of(path), path.resolve().parent
     try:
-        spec, warnings, wished, secrets = _load(text)
-        files = _beside(folder, spec, wished)
+        spec, warnings, file_names, secrets = _load(text)
+        files = _beside(folder, spec, file_names)
         changes = {"name": name, "queue": queue, "files": {**files, **spec.files} or None}
         document = spec.document() | {key: value for key, value in changes.items() if value is not None}
         sent = JobSpec.parse(document).document() | ({"secrets": dict(secrets)} if secrets else {})
@@ -61,9 +61,9 @@ def read_flow(path: Path, *, name: str | None) -> ReadFlow | None:
         documents = yaml_text.read(bytes_of(path))
         if not formats.holds_flows(documents):
             return None
-        wishes = {_name_of(document): _take_wish(document) for document in documents if _is_template(document)}
+        file_names = {_name_of(document): _pop_file_names(document) for document in documents if _is_template(document)}
         loaded = formats.load_flow(yaml_text.write(documents))
-        files = {spec.name: _beside(folder, spec, wishes.get(spec.name, [])) for spec in loaded.templates}
+        files = {spec.name: _beside(folder, spec, file_names.get(spec.name, [])) for spec in loaded.templates}
         specs = [_with_files(spec, files[spec.name]) for spec in loaded.templates]
         flow = FlowSpec.parse(loaded.flow.document() | ({"name": name} if name else {})) if loaded.flow else None
     except Invalid as error:
@@ -99,14 +99,14 @@ def _with_files(spec: JobSpec, files: dict[str, str]) -> JobSpec:
 def described(path: Path) -> tuple[JobSpec, tuple[str, ...]]:
     """The job in a manifest alone (`-` is standard input), and what in it has no effect. Raises Failure."""
     try:
-        spec, warnings, wished, secrets = _load(
+        spec, warnings, file_names, secrets = _load(
             sys.stdin.buffer.read(MAX_BYTES + 1) if str(path) == "-" else bytes_of(path)
         )
     except Invalid as error:
         raise unfit(path, error) from error
     beside = f"metadata.annotations.{_FILES}: not honoured: only a submission takes files along."
     unsaid = f"secrets: their values are not written: {', '.join(sorted(secrets))}."
-    return spec, (*warnings, *([beside] if wished else []), *([unsaid] if secrets else []))
+    return spec, (*warnings, *([beside] if file_names else []), *([unsaid] if secrets else []))
 
 
 def bytes_of(path: Path) -> bytes:
@@ -128,24 +128,24 @@ def _load(text: bytes) -> tuple[JobSpec, tuple[str, ...], list[str], Mapping[str
     if len(documents) == 1 and isinstance(documents[0], dict) and "tasks" in documents[0]:
         spec = JobSpec.parse(documents[0])
         return spec, spec.remarks, [], {}
-    wished = [name for document in documents for name in _take_wish(document)]
-    loaded = formats.load(yaml_text.write(documents) if wished else text)
-    return loaded.spec, loaded.warnings, wished, loaded.secrets
+    file_names = [name for document in documents for name in _pop_file_names(document)]
+    loaded = formats.load(yaml_text.write(documents) if file_names else text)
+    return loaded.spec, loaded.warnings, file_names, loaded.secrets
 
 
-def _take_wish(document: Any) -> list[str]:  # noqa: ANN401  (whatever the YAML holds)
+def _pop_file_names(document: Any) -> list[str]:  # noqa: ANN401  (whatever the YAML holds)
     """The file names in the annotation, which is taken out: it speaks to us and not to the console."""
     metadata = document.get("metadata") if isinstance(document, dict) else None
     annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
-    wish = annotations.pop(_FILES, "") if isinstance(annotations, dict) else ""
-    if not isinstance(wish, str):
+    annotation = annotations.pop(_FILES, "") if isinstance(annotations, dict) else ""
+    if not isinstance(annotation, str):
         raise Invalid([Problem(f"metadata.annotations.{_FILES}", "Name the files in one text, with commas between.")])
-    return [name.strip() for name in wish.split(",") if name.strip()]
+    return [name.strip() for name in annotation.split(",") if name.strip()]
 
 
-def _beside(folder: Path, spec: JobSpec, wished: list[str]) -> dict[str, str]:
+def _beside(folder: Path, spec: JobSpec, file_names: list[str]) -> dict[str, str]:
     named = {word for task in spec.tasks for word in task.command if _is_beside(folder, word)} - set(spec.files)
-    return {name: _text(folder, name, wished) for name in sorted({*named, *wished})}
+    return {name: _text(folder, name, file_names) for name in sorted({*named, *file_names})}
 
 
 def _is_beside(folder: Path, word: str) -> bool:
@@ -159,8 +159,8 @@ def _is_beside(folder: Path, word: str) -> bool:
         return False
 
 
-def _text(folder: Path, name: str, wished: list[str]) -> str:
-    where = f"metadata.annotations.{_FILES}" if name in wished else "command"
+def _text(folder: Path, name: str, file_names: list[str]) -> str:
+    where = f"metadata.annotations.{_FILES}" if name in file_names else "command"
     if not _is_beside(folder, name):
         raise Invalid([Problem(where, f"There is no file “{name}” beside the manifest.")])
     try:

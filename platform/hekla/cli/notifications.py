@@ -16,10 +16,10 @@ _WAYS = ("page", "mail", "webhook")
 
 def telling(command: Callable[..., None]) -> Callable[..., None]:
     """The options that say of what one is told of a job that is submitted, called as REST calls them."""
-    moments, ways = click.Choice((*_MOMENTS, "nothing")), click.Choice(_WAYS)
+    moments, channels = click.Choice((*_MOMENTS, "nothing")), click.Choice(_WAYS)
     for option in (
         click.option("--notify-after", type=click.IntRange(1), help="After how many minutes a wait is long."),
-        click.option("--notify-by", multiple=True, type=ways, help="How; may be given several times."),
+        click.option("--notify-by", multiple=True, type=channels, help="How; may be given several times."),
         click.option("--notify", multiple=True, type=moments, help="Of what you are told; may be given several times."),
     ):
         command = option(command)
@@ -40,8 +40,8 @@ def notifications(choice: Choice, unread: bool, read: bool, limit: int, as_json:
         output.as_json(found)
     else:
         rows = [
-            (output.moment(told["at"]), "" if told["read_at"] else "new", strip_control_codes(told["sentence"]))
-            for told in found
+            (output.moment(row["at"]), "" if row["read_at"] else "new", strip_control_codes(row["sentence"]))
+            for row in found
         ]
         output.table(("WHEN", "", "WHAT"), rows, "No notifications.")
     if read and found:
@@ -51,12 +51,12 @@ def notifications(choice: Choice, unread: bool, read: bool, limit: int, as_json:
 @click.command()
 @click.argument("job")
 @click.option("--on", "moments", multiple=True, type=click.Choice(_MOMENTS), help="When; may be given several times.")
-@click.option("--by", "ways", multiple=True, type=click.Choice(_WAYS), help="How; may be given several times.")
+@click.option("--by", "channels", multiple=True, type=click.Choice(_WAYS), help="How; may be given several times.")
 @click.option("--after", "minutes", type=click.IntRange(1), help="After how many minutes a wait is long.")
 @click.option("--default", is_flag=True, help="What holds for all of your jobs holds for this one too.")
 @click.pass_obj
 def notify(
-    choice: Choice, job: str, moments: tuple[str, ...], ways: tuple[str, ...], minutes: int | None, default: bool
+    choice: Choice, job: str, moments: tuple[str, ...], channels: tuple[str, ...], minutes: int | None, default: bool
 ) -> None:
     """Choose what you are told of JOB (a name or uid): hekla notify train --on failed --by mail
 
@@ -69,7 +69,7 @@ def notify(
         client.delete(where)
         click.echo(f"{found['name']} uses your default notification settings.")
         return
-    wish: dict[str, Any] = {"moments": list(moments), "ways": list(ways or ("page",))}
-    chosen = client.put(where, wish | ({} if minutes is None else {"long_wait_minutes": minutes}))
+    body: dict[str, Any] = {"moments": list(moments), "ways": list(channels or ("page",))}
+    chosen = client.put(where, body | ({} if minutes is None else {"long_wait_minutes": minutes}))
     when = ", ".join(chosen["moments"]) or "nothing"
     click.echo(f"Of {found['name']} you are told: {when}; by {', '.join(chosen['ways'])}.")

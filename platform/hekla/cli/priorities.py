@@ -52,13 +52,13 @@ def _set(choice: Choice, /, name: str, tenants: tuple[str, ...], everybody: bool
     if tenants and everybody:
         raise click.UsageError("Either --tenant or --everybody.")
     client = client_of(choice)
-    wish: dict[str, Any] = {field: value for field, value in fields.items() if value is not None}
-    wish |= {"tenants": list(tenants)} if tenants or everybody else {}
+    body: dict[str, Any] = {field: value for field, value in fields.items() if value is not None}
+    body |= {"tenants": list(tenants)} if tenants or everybody else {}
     is_there = any(one["name"] == name for one in client.get("priority-classes"))
     if is_there:
-        found = client.patch(f"priority-classes/{name}", wish)
+        found = client.patch(f"priority-classes/{name}", body)
     else:
-        found = client.post("priority-classes", {"name": name, **wish})
+        found = client.post("priority-classes", {"name": name, **body})
     whom = ", ".join(found["tenants"]) or "everybody"
     click.echo(f"{name} is {found['value']}, for {whom}: {_state(found)}.")
 

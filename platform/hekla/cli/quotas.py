@@ -76,14 +76,14 @@ def _set(choice: Choice, /, tenant: str, each: bool, member: str | None, as_json
     """
     if each and member:
         raise click.UsageError("Either --each or --member.")
-    given = {name: value for name, value in bounds.items() if _is_given(name)}
-    if not given:
+    chosen = {name: value for name, value in bounds.items() if _is_set(name)}
+    if not chosen:
         raise click.UsageError("Name a bound, such as --jobs 10.")
     whose = {"of": "one", "username": member} if member else {"of": "each" if each else "tenant"}
-    _tell(client_of(choice).put(f"tenants/{tenant}/quotas", {**whose, **given}), tenant, as_json=as_json)
+    _tell(client_of(choice).put(f"tenants/{tenant}/quotas", {**whose, **chosen}), tenant, as_json=as_json)
 
 
-def _is_given(name: str) -> bool:
+def _is_set(name: str) -> bool:
     source = click.get_current_context().get_parameter_source(name)
     return source is not click.core.ParameterSource.DEFAULT
 
@@ -115,8 +115,8 @@ def _part(used: str, most: int | None) -> str:
 
 def _at_once(row: dict[str, Any]) -> str:
     """What is bounded, and what is used of it in each cluster where something is."""
-    told = [f"at most {output.amounts(row['most_resources'])}"] if row["most_resources"] else []
-    for cluster, held in row["resources"].items() if told else ():
+    parts = [f"at most {output.amounts(row['most_resources'])}"] if row["most_resources"] else []
+    for cluster, held in row["resources"].items() if parts else ():
         used = {name: amount for name, amount in held.items() if name in row["most_resources"]}
-        told.append(f"{cluster}: {output.amounts(used)}")
-    return "; ".join(told) or "–"
+        parts.append(f"{cluster}: {output.amounts(used)}")
+    return "; ".join(parts) or "–"

@@ -38,7 +38,7 @@ def submit(
     dry_run: bool,
     watch: bool,
     as_json: bool,
-    **told: Any,  # noqa: ANN401
+    **notifying: Any,  # noqa: ANN401
 ) -> None:
     """Submit the job in FILE: a manifest of Volcano, Kubeflow, Kubernetes or OpenPAI in YAML, or a JobSpec document.
 
@@ -46,14 +46,14 @@ def submit(
     Volcano by itself is made, if you are an operator or a platform admin. Files beside the manifest that a command
     names (python train.py) go along, as do those in the annotation hekla.io/files.
     """
-    is_told = any(told.values())
+    has_notifications = any(notifying.values())
     if (text := manifest.read_queue(file)) is not None:
-        if dry_run or watch or tenant or queue or name or is_told:
+        if dry_run or watch or tenant or queue or name or has_notifications:
             raise Failure("A queue is made as its manifest says; of the options it takes only --json.")
         make_queue(client_of(choice), text, as_json=as_json)
         return
     if flow := manifest.read_flow(file, name=name):
-        if is_told:
+        if has_notifications:
             raise Failure("What you are told is chosen for single jobs; for those of a flow your settings hold.")
         _notes(flow.warnings, flow.files)
         submit_flow(client_of(choice), flow, tenant=tenant, dry_run=dry_run, watch=watch)
@@ -61,7 +61,7 @@ def submit(
     read = manifest.read(file, name=name, queue=queue)
     client = client_of(choice)
     _notes(read.warnings, () if as_json else read.files)
-    answer: Any = (client.check if dry_run else client.submit)(read.document, tenant=tenant, **told)
+    answer: Any = (client.check if dry_run else client.submit)(read.document, tenant=tenant, **notifying)
     if dry_run and not as_json:
         click.echo("The console would take this job.")
     elif as_json:
@@ -93,7 +93,7 @@ def _changing(command: Callable[..., None]) -> Callable[..., None]:
 @click.argument("job")
 @_changing
 @click.pass_obj
-def clone(choice: Choice, /, job: str, **asked: Any) -> None:  # noqa: ANN401
+def clone(choice: Choice, /, job: str, **options: Any) -> None:  # noqa: ANN401
     """Submit JOB (a name or uid) once more, in whatever phase it is, with what --set changes.
 
     A place is the names on the way to it in the JobSpec: priority=5, tasks.worker.replicas=4,
@@ -101,7 +101,7 @@ def clone(choice: Choice, /, job: str, **asked: Any) -> None:  # noqa: ANN401
     """
     client = client_of(choice)
     old = client.job(job)
-    _submit_copy(client, client.get(f"jobs/{old['uid']}/copy"), old["tenant"], **asked)
+    _submit_copy(client, client.get(f"jobs/{old['uid']}/copy"), old["tenant"], **options)
 
 
 @click.command()
@@ -109,7 +109,7 @@ def clone(choice: Choice, /, job: str, **asked: Any) -> None:  # noqa: ANN401
 @click.option("--tenant", help="For which of your tenants (short name).")
 @_changing
 @click.pass_obj
-def begin(choice: Choice, /, preset: str, tenant: str | None, **asked: Any) -> None:  # noqa: ANN401
+def begin(choice: Choice, /, preset: str, tenant: str | None, **options: Any) -> None:  # noqa: ANN401
     """Submit a job that begins with PRESET (its name), with what --set changes as for `hekla clone`."""
     client = client_of(choice)
     found = [each for each in client.pages("presets", 10_000) if each["name"] == preset]
@@ -117,7 +117,7 @@ def begin(choice: Choice, /, preset: str, tenant: str | None, **asked: Any) -> N
         raise Failure(f"You see no preset called “{preset[:60]}”. `hekla presets` lists them.")
     own = min(found, key=lambda each: (each["tenant"] != (tenant or ""), each["tenant"]))
     tenant = tenant or own["tenant"] or None
-    _submit_copy(client, client.get(f"presets/{own['uid']}/copy", tenant=tenant), tenant, **asked)
+    _submit_copy(client, client.get(f"presets/{own['uid']}/copy", tenant=tenant), tenant, **options)
 
 
 @click.command()
@@ -146,9 +146,9 @@ def _submit_copy(
 ) -> None:
     if copy["secrets"]:
         raise Failure(f"Its secrets must be given again, on the page of the job: {', '.join(copy['secrets'])}.")
-    asked = {key: value for key, value in (("name", name), ("queue", queue)) if value}
+    changed = {key: value for key, value in (("name", name), ("queue", queue)) if value}
     try:
-        document = apply_assignments({**copy["spec"], **asked}, changes)
+        document = apply_assignments({**copy["spec"], **changed}, changes)
     except Invalid as error:
         raise Failure(" ".join(problem.message for problem in error.problems)) from error
     answer: Any = (client.check if dry_run else client.submit)(document, tenant=tenant)

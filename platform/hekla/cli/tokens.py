@@ -51,8 +51,8 @@ def create(choice: Choice, name: str, scopes: tuple[str, ...], days: int) -> Non
     read: see what you see. jobs: submit jobs, flows, batches and schedules, and act on them. manage: change tenants,
     their members, and queues. admin: everything that you may do, making tokens among it. Each also reads.
     """
-    wish = {"name": name, "days": days, **({"scopes": scopes} if scopes else {})}
-    click.echo(client_of(choice).post("tokens", wish)["token"])
+    body = {"name": name, "days": days, **({"scopes": scopes} if scopes else {})}
+    click.echo(client_of(choice).post("tokens", body)["token"])
 
 
 @token.command("revoke")

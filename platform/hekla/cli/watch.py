@@ -78,16 +78,16 @@ class _Watch:
 
     def _patiently(self, step: Any, seconds: float) -> None:  # noqa: ANN401  (a method of ours)
         """A console that restarts is waited for; the job goes on meanwhile."""
-        deadline, told = time.monotonic() + _PATIENCE_SECONDS, False
+        deadline, has_warned = time.monotonic() + _PATIENCE_SECONDS, False
         while True:
             try:
                 return step(seconds)  # type: ignore[no-any-return]
             except UnreachableError:
                 if time.monotonic() > deadline:
                     raise
-                if not told:
+                if not has_warned:
                     click.secho("The console does not answer; waiting for it …", fg="yellow", err=True)
-                told = True
+                has_warned = True
                 time.sleep(1)
 
     def _hear(self, seconds: float) -> None:

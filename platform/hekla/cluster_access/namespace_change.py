@@ -28,7 +28,7 @@ def require_nothing_left(cluster: Cluster, config: Config) -> None:
     if not _says(layout.leaves_objects_behind, cluster, config):
         return
     try:
-        left = get_backend(**clusters.backend_facts(cluster), home=settings.HEKLA_HOME).inventory().kept
+        left = get_backend(**clusters.backend_facts(cluster), home=settings.HEKLA_HOME).inventory().present
     except BackendError as error:
         sentence = _("Whether pods have left something where they are now cannot be asked: %(why)s")
         raise _refusal(sentence % {"why": error}) from error

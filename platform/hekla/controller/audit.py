@@ -42,18 +42,18 @@ def _at_backends() -> list[str]:
 def _at(cluster: Cluster) -> Iterator[str]:
     backend = backend_of(cluster)
     try:
-        seen, there = {pod.key for pod in backend.observe(None).pods}, backend.inventory()
+        reported, there = {pod.key for pod in backend.observe(None).pods}, backend.inventory()
     except BackendError as error:
         yield f"it cannot be looked at: {error}"
         return
-    yield from _missing(cluster, seen)
+    yield from _missing(cluster, reported)
     yield from _unexpected(cluster, there)
     yield from _left_over(cluster, there)
 
 
-def _missing(cluster: Cluster, seen: set[PodKey]) -> Iterator[str]:
+def _missing(cluster: Cluster, reported: set[PodKey]) -> Iterator[str]:
     for pod in jobs.unfinished_pods(cluster.pk):
-        if pod.phase in _AT_WORK and not pod.job.is_adopted and key_of(pod) not in seen:
+        if pod.phase in _AT_WORK and not pod.job.is_adopted and key_of(pod) not in reported:
             yield f"{_name(key_of(pod))} is {pod.phase} by its row, and nothing of it is there."
 
 
@@ -81,14 +81,14 @@ def _pods_of(cluster: Cluster, there: Inventory) -> list[Pod]:
 
 def _left_over(cluster: Cluster, there: Inventory) -> Iterator[str]:
     """What stays of jobs that are deleted, or that nobody knows."""
-    known: dict[str, Job] = {job.uid.hex: job for job in jobs.by_uids(cluster.pk, there.logged | there.kept)}
-    for uid in sorted(there.logged | there.kept):
+    known: dict[str, Job] = {job.uid.hex: job for job in jobs.by_uids(cluster.pk, there.logged | there.present)}
+    for uid in sorted(there.logged | there.present):
         job = known.get(uid)
         if job is None:
             yield f"something of job {uid} is there, and there is no row of it."
         elif job.logs_purged_at:
             yield f"logs of job {job} ({uid}) are there, though they were purged."
-        elif job.cleaned_at and uid in there.kept:
+        elif job.cleaned_at and uid in there.present:
             yield f"something of job {job} ({uid}) is there, though it was deleted and cleaned."
     late = clock.now() - _CLEANED_WITHIN
     for job in jobs.to_clean(cluster.pk, limit=1000):

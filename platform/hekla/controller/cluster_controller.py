@@ -200,7 +200,7 @@ class ClusterController:
         now, cache, state = clock.now(), self.cache, self.state
         # a. Jobs that were admitted get their pods; jobs on their way somewhere move on.
         cache.refresh(cluster, state.nominated, now=now)
-        if moved := self._sync_jobs(lease, cache.dirty(now) if has_observed else cache.unplaced(), now):
+        if changed := self._sync_jobs(lease, cache.dirty(now) if has_observed else cache.unplaced(), now):
             cache.refresh(cluster, state.nominated, now=now)
         # b. The engine decides on a snapshot. Evictions that a budget forbids are dropped; it is asked again.
         snapshot = cache.snapshot(cluster)
@@ -221,15 +221,15 @@ class ClusterController:
         tenancy.apply_tenancy(lease, cache)
         placed = {pod for one in found for pod in one.binds}
         apply_decisions(lease, [pod for pod in cache.with_orders() if has_observed or pod.pk in placed], now=now)
-        return bool(moved or recorded or is_protected)
+        return bool(changed or recorded or is_protected)
 
     def _sync_jobs(self, lease: LeaseContext, entries: Iterable[CacheEntry], now: datetime) -> bool:
         inside = (entry for entry in entries if not (entry.job.is_adopted or _waits_for_admission(entry.job, now)))
         due = [entry.job.pk for entry in inside if services.would_sync(entry.job, entry.pods, now)]
         self.cache.invalidate(due)
         address_of = lease.runner.address
-        moved = [services.sync(lease.cluster_id, lease.epoch, pk, address_of=address_of, now=now) for pk in due]
-        return any(moved)
+        changes = [services.sync(lease.cluster_id, lease.epoch, pk, address_of=address_of, now=now) for pk in due]
+        return any(changes)
 
     def _decide(self, cluster: Cluster, snapshot: Snapshot, now: datetime) -> Decisions:
         """What the engine decides. A plugin's fault is logged when it begins, not at every decision."""

@@ -60,12 +60,12 @@ def only_places(decision: JobDecision) -> bool:
 
 def still_nominated(snapshot: Snapshot, decisions: Decisions, before: Mapping[str, str]) -> dict[str, str]:
     """Who waits for which evicted pods' room, those of earlier turns among them until they are placed or gone."""
-    kept = {**before, **decisions.nominated}
-    if not kept:
+    nominated = {**before, **decisions.nominated}
+    if not nominated:
         return {}
     bound = {bind.pod for bind in decisions.binds}
     waiting = {uid for uid, pod in snapshot.pods.items() if pod.phase == PodPhase.PENDING} - bound
-    return {uid: node for uid, node in kept.items() if uid in waiting}
+    return {uid: node for uid, node in nominated.items() if uid in waiting}
 
 
 def _starting(snapshot: Snapshot, decisions: Decisions) -> set[int]:
@@ -82,8 +82,8 @@ def _new_phase(old: GangPhase, new: GangPhase | None) -> GangPhase | None:
 def _waiting(reasons: tuple[PendingReason, ...]) -> Waiting | None:
     if not reasons:
         return None
-    kept = distinct(reasons)
-    return Waiting(tuple(map(as_data, kept)), f"{kept[0].action}/{kept[0].plugin}: {kept[0].code}")
+    found = distinct(reasons)
+    return Waiting(tuple(map(as_data, found)), f"{found[0].action}/{found[0].plugin}: {found[0].code}")
 
 
 def _says_something(decision: JobDecision, snapshot: Snapshot) -> bool:

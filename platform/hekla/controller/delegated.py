@@ -79,20 +79,20 @@ def _lead(
     lease.ensure_leader()
     phase = JobPhase(job.phase)
     if report is None and _is_to_be_submitted(job, pods):
-        told = _submitted(delegated, job)
+        status = _submitted(delegated, job)
     elif report is None:
-        told = _gone(phase)
+        status = _gone(phase)
     else:
-        told = _request_action(lease, delegated, job, report)
+        status = _request_action(lease, delegated, job, report)
         _resize(lease, delegated, job, report)
-    _take_down(lease, job, told, pods)
+    _record(lease, job, status, pods)
 
 
 def _request_action(
     lease: LeaseContext, delegated: DelegatedScheduling, job: Job, report: JobReport
 ) -> DelegatedJobState:
     """How it stands, after it was asked for what is due."""
-    told, restarted = _standing(report), report.retry_count > job.retry_count
+    status, restarted = _standing(report), report.retry_count > job.retry_count
     action = pending_request(JobPhase(job.phase), job.reason, report.phase, restarted=restarted)
     if action is None and report.is_stuck:
         action = LifecycleAction.SYNC_JOB
@@ -100,8 +100,8 @@ def _request_action(
         try:
             delegated.request(job.uid.hex, action, restarts=report.retry_count, heartbeat=lease.ensure_leader)
         except ActionUnsupported as refusal:
-            return replace(told, refusal=str(refusal))
-    return told
+            return replace(status, refusal=str(refusal))
+    return status
 
 
 def _resize(lease: LeaseContext, delegated: DelegatedScheduling, job: Job, report: JobReport) -> None:
@@ -114,13 +114,13 @@ def _resize(lease: LeaseContext, delegated: DelegatedScheduling, job: Job, repor
             log.warning("could not change the size of %s, will try again: %s", job, error)
 
 
-def _take_down(lease: LeaseContext, job: Job, told: DelegatedJobState | None, pods: Sequence[PodReport]) -> None:
+def _record(lease: LeaseContext, job: Job, status: DelegatedJobState | None, pods: Sequence[PodReport]) -> None:
     """Unless it is what was taken down before, and nothing came between."""
     now = clock.now()
-    here = (job.phase, job.reason, told, tuple(pods))
+    here = (job.phase, job.reason, status, tuple(pods))
     if lease.state.delegated.get(job.pk) == here and not job_facts(job).is_out_of_time(now):
         return
-    services.follow(lease.cluster_id, lease.epoch, job.pk, told, [_pod(pod) for pod in pods], now=now)
+    services.follow(lease.cluster_id, lease.epoch, job.pk, status, [_pod(pod) for pod in pods], now=now)
     lease.state.delegated[job.pk] = here
 
 

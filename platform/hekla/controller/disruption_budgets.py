@@ -20,7 +20,7 @@ from hekla.engine.decisions import Decisions
 from hekla.scheduling.snapshot import Snapshot
 
 SPARED_SECONDS = 60.0
-_TOLD_FOR_SECONDS = 3600.0
+_REPORTED_FOR_SECONDS = 3600.0
 """After which the log is told once more that a pod is kept."""
 
 
@@ -45,8 +45,8 @@ def _protected(lease: LeaseContext, pods: Sequence[Pod]) -> dict[int, str]:
     budgets = lease.backend.budgets if rows else None
     if budgets is None:
         return {}
-    kept = budgets.protected(list(rows), heartbeat=lease.ensure_leader)
-    return {rows[key]: why for key, why in kept.items()}
+    found = budgets.protected(list(rows), heartbeat=lease.ensure_leader)
+    return {rows[key]: why for key, why in found.items()}
 
 
 def protect(lease: LeaseContext, whys: Mapping[int, str], *, now: datetime) -> None:
@@ -57,8 +57,8 @@ def protect(lease: LeaseContext, whys: Mapping[int, str], *, now: datetime) -> N
     if not whys:
         return
     spared = lease.state.protected
-    told = {pk for pk, why in whys.items() if pk in spared and spared[pk].why == why}
-    services.block_evictions(lease.cluster_id, lease.epoch, whys, told=told, now=now)
+    reported = {pk for pk, why in whys.items() if pk in spared and spared[pk].why == why}
+    services.block_evictions(lease.cluster_id, lease.epoch, whys, told=reported, now=now)
     lease.state.nominated = {}
     spared |= {pk: ProtectedPod(why, time.monotonic() + SPARED_SECONDS) for pk, why in whys.items()}
 
@@ -66,13 +66,13 @@ def protect(lease: LeaseContext, whys: Mapping[int, str], *, now: datetime) -> N
 def mark_protected(state: model.ClusterState, own: ReconcilerState) -> model.ClusterState:
     """The same, with those that are spared now as pods that may not be evicted."""
     moment = time.monotonic()
-    own.protected = {pk: one for pk, one in own.protected.items() if one.until > moment - _TOLD_FOR_SECONDS}
-    kept = {str(pk) for pk, one in own.protected.items() if one.until > moment}
-    return replace(state, jobs=tuple(_with_kept(job, kept) for job in state.jobs)) if kept else state
+    own.protected = {pk: one for pk, one in own.protected.items() if one.until > moment - _REPORTED_FOR_SECONDS}
+    protected = {str(pk) for pk, one in own.protected.items() if one.until > moment}
+    return replace(state, jobs=tuple(_with_protected(job, protected) for job in state.jobs)) if protected else state
 
 
-def _with_kept(job: model.PodGroupSpec, kept: set[str]) -> model.PodGroupSpec:
-    if not any(task.uid in kept for task in job.pods):
+def _with_protected(job: model.PodGroupSpec, protected: set[str]) -> model.PodGroupSpec:
+    if not any(task.uid in protected for task in job.pods):
         return job
-    tasks = (replace(task, preemptable=False) if task.uid in kept else task for task in job.pods)
+    tasks = (replace(task, preemptable=False) if task.uid in protected else task for task in job.pods)
     return replace(job, pods=tuple(tasks))

@@ -37,7 +37,7 @@ Groups = Mapping[str, Mapping[str, PodGroup]] | None
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What was seen at one look: pods by their group, groups by namespace, groups to be let in; where nothing was."""
+    """One observation: pods by group, groups by namespace, groups waiting for admission, unreadable namespaces."""
 
     rules: ExternalPodRules
     pods: Mapping[GroupRef, Sequence[ExternalPod]]
@@ -46,7 +46,7 @@ class Look:
     hidden: AbstractSet[str]
 
     def can_tell(self, ref: GroupRef) -> bool:
-        """Whether what is so with this group could be seen."""
+        """Whether this group could be read at all."""
         if ref.namespace not in self.rules.tenants:
             return True
         needs_group = ref.kind is GroupKind.POD_GROUP and self.groups is not None and ref not in self.pods
@@ -54,9 +54,9 @@ class Look:
 
 
 def observe_external_pods(cluster: Cluster, lease: LeaseContext, *, now: datetime) -> None:
-    """Take in what came, and take down what became of the others."""
-    external, state = lease.backend.external_pods, _memory_of(lease)
-    if external is None and state.has_begun:
+    """Record new pods that others made, and what became of known ones."""
+    external, state = lease.backend.external_pods, _state_of(lease)
+    if external is None and state.has_started:
         return
     known = [GroupRef.of(key) for key in selectors.open_groups(cluster.pk)]
     nothing = Look(ExternalPodRules({}, "", ""), {}, None, {}, frozenset())
@@ -64,14 +64,14 @@ def observe_external_pods(cluster: Cluster, lease: LeaseContext, *, now: datetim
     refs = {ref.key: ref for ref in (*known, *look.new, *look.pods) if look.can_tell(ref)}
     state.refused = {}
     changed = [_take(cluster, lease, look.rules, _gathered(ref, look), now) for ref in refs.values()]
-    state.taken = {key: taken for key, taken in state.taken.items() if key in refs}
-    if external and (any(changed) or not state.has_begun):
+    state.recorded = {key: recorded for key, recorded in state.recorded.items() if key in refs}
+    if external and (any(changed) or not state.has_started):
         external.set_recorded(selectors.living(cluster.pk))
-    state.has_begun = True
+    state.has_started = True
 
 
-def _memory_of(lease: LeaseContext) -> ExternalPodState:
-    """What is remembered of others as they are reached now."""
+def _state_of(lease: LeaseContext) -> ExternalPodState:
+    """What is remembered of external pods; it starts empty when the facet that lists them is another."""
     external = lease.backend.external_pods
     if lease.state.external_pods.of is not external:
         lease.state.external_pods = ExternalPodState(of=external)
@@ -80,23 +80,23 @@ def _memory_of(lease: LeaseContext) -> ExternalPodState:
 
 def _look(cluster: Cluster, external: ExternalPods, known: Sequence[GroupRef], state: ExternalPodState) -> Look:
     namespaces = external.rules.tenants.keys()
-    seen = external.list_pods(fresh=namespaces - state.looked)
-    state.looked = set(seen)
-    pods = _by_group(_at_home(cluster, state, [pod for found in seen.values() for pod in found]))
+    by_namespace = external.list_pods(fresh=namespaces - state.looked)
+    state.looked = set(by_namespace)
+    pods = _by_group(_at_home(cluster, state, [pod for found in by_namespace.values() for pod in found]))
     new = {GroupRef(one.namespace, GroupKind.POD_GROUP, one.name): one for one in external.list_new_groups()}
     groups = external.list_groups({ref.namespace for ref in (*known, *new, *pods) if ref.kind is GroupKind.POD_GROUP})
-    return Look(external.rules, pods, groups, new, namespaces - seen.keys())
+    return Look(external.rules, pods, groups, new, namespaces - by_namespace.keys())
 
 
 def _at_home(cluster: Cluster, state: ExternalPodState, pods: Sequence[ExternalPod]) -> Iterator[ExternalPod]:
-    """A pod stays in the group in which it was taken in, whatever its labels and its owner are by now.
+    """Each pod in the group in which it was first recorded, whatever its labels and owner say by now.
 
-    Those of jobs that were deleted are left alone.
+    Pods of deleted jobs are left out.
     """
-    state.homes = {pod.uid: state.homes[pod.uid] for pod in pods if pod.uid in state.homes}
-    state.homes |= selectors.job_uids(cluster.pk, [pod.uid for pod in pods if pod.uid not in state.homes])
+    state.groups = {pod.uid: state.groups[pod.uid] for pod in pods if pod.uid in state.groups}
+    state.groups |= selectors.job_uids(cluster.pk, [pod.uid for pod in pods if pod.uid not in state.groups])
     for pod in pods:
-        key = state.homes.get(pod.uid, pod.group.key)
+        key = state.groups.get(pod.uid, pod.group.key)
         if key is not None:
             yield pod if key == pod.group.key else replace(pod, group=GroupRef.of(key))
 
@@ -121,7 +121,7 @@ def _take(
 ) -> bool:
     """Unless it is what was taken down before. What is refused is tried again at the next look."""
     state, key = lease.state.external_pods, gathered.ref.key
-    if state.taken.get(key) == gathered:
+    if state.recorded.get(key) == gathered:
         return False
     lease.ensure_leader()
     try:
@@ -134,22 +134,22 @@ def _take(
         log.exception("the group %s cannot be taken in", key)
         state.refused[key] = str(error)
         return False
-    state.taken[key] = gathered
+    state.recorded[key] = gathered
     return changed
 
 
 def _gathered(ref: GroupRef, look: Look) -> Gathered:
     """The group as it is there, or as it is to be let in before its pods are made."""
     pods = tuple(look.pods.get(ref, ()))
-    asked = next((pod.queue for pod in pods if pod.queue), "")
+    queue = next((pod.queue for pod in pods if pod.queue), "")
     if (new := look.new.get(ref)) and not pods:
         return Gathered(ref, (), minimum=new.minimum, queue=new.queue, expects=new.request)
     if ref.kind is not GroupKind.POD_GROUP or look.groups is None:
-        return Gathered(ref, pods, queue=asked)
+        return Gathered(ref, pods, queue=queue)
     group = look.groups.get(ref.namespace, {}).get(ref.name)
     if group is None:
-        return Gathered(ref, pods, minimum=0, queue=asked)
-    return Gathered(ref, pods, minimum=group.minimum, queue=group.queue or asked)
+        return Gathered(ref, pods, minimum=0, queue=queue)
+    return Gathered(ref, pods, minimum=group.minimum, queue=group.queue or queue)
 
 
 # What the rows say
@@ -197,15 +197,15 @@ def _bind(lease: LeaseContext, external: ExternalPods, binds: Iterable[tuple[Ext
 
 def _evict(lease: LeaseContext, external: ExternalPods, evictions: Sequence[tuple[Pod, ExternalPod]]) -> dict[int, str]:
     rows = {one.uid: pod.pk for pod, one in evictions}
-    kept: dict[int, str] = {}
+    refused: dict[int, str] = {}
     for one, error in (
         external.evict_many([one for _pod, one in evictions], heartbeat=lease.ensure_leader) if rows else ()
     ):
         if isinstance(error, EvictionRefused):
-            kept[rows[one.uid]] = str(error)
+            refused[rows[one.uid]] = str(error)
         elif error is not None:
             log.warning("could not evict %s/%s, will try again: %s", one.namespace, one.name, error)
-    return kept
+    return refused
 
 
 # What is told in the cluster
@@ -220,7 +220,7 @@ def report_reasons(lease: LeaseContext, cache: ClusterCache) -> None:
     waiting = [pod for pod in there if pod.phase is PodPhase.PENDING and not (pod.node or pod.is_ending)]
     state, uids = lease.state.external_pods, {pod.uid for pod in waiting}
     state.bound = {uid: at for uid, at in state.bound.items() if uid in uids}
-    state.told = {uid: kind for uid, kind in state.told.items() if uid in uids}
+    state.reported = {uid: kind for uid, kind in state.reported.items() if uid in uids}
     _tell_why(lease, external, list(_news(lease, waiting, _rows(waiting, cache))))
     in_groups = {pod.namespace for pod in there if pod.group.kind is GroupKind.POD_GROUP}
     _tell_groups(lease, external, in_groups | {one.namespace for one in external.list_new_groups()})
@@ -241,8 +241,8 @@ def _news(
     state = lease.state.external_pods
     for pod in waiting:
         message, kind = _why(pod, state.refused.get(pod.group.key, ""), jobs.get(pod.uid))
-        if message and state.told.get(pod.uid) != kind:
-            state.told[pod.uid] = kind
+        if message and state.reported.get(pod.uid) != kind:
+            state.reported[pod.uid] = kind
             if message != pod.reported_reason:
                 yield pod, message, kind
 
@@ -263,20 +263,20 @@ def _tell_why(lease: LeaseContext, external: ExternalPods, news: Sequence[tuple[
         [(pod, message) for pod, message, _kind in news], heartbeat=lease.ensure_leader
     ):
         if error is not None:
-            lease.state.external_pods.told.pop(pod.uid, None)
+            lease.state.external_pods.reported.pop(pod.uid, None)
             log.warning("could not tell %s/%s why it waits: %s", pod.namespace, pod.name, error)
 
 
-_TOLD_AS = {phase: phase.capitalize() for phase in GangPhase}
+_PHASE_NAMES = {phase: phase.capitalize() for phase in GangPhase}
 
 
 def _tell_groups(lease: LeaseContext, external: ExternalPods, namespaces: AbstractSet[str]) -> None:
     found = (external.list_groups(namespaces) or {}).values()
     groups = {GroupRef(one.namespace, GroupKind.POD_GROUP, one.name).key: one for own in found for one in own.values()}
     for key, phase in selectors.gang_phases(lease.cluster_id, list(groups)).items():
-        if groups[key].phase != _TOLD_AS[phase]:
+        if groups[key].phase != _PHASE_NAMES[phase]:
             lease.ensure_leader()
             try:
-                external.set_group_phase(groups[key], _TOLD_AS[phase])
+                external.set_group_phase(groups[key], _PHASE_NAMES[phase])
             except BackendError as error:
                 log.warning("could not tell the group %s how far it is: %s", key, error)

@@ -14,7 +14,7 @@ from hekla.lib import clock
 
 def look(cluster: Cluster) -> None:
     """Ask one cluster and take down what it says; nothing is done where its kind tells nothing."""
-    asked_at, facts = clock.now(), selectors.backend_facts(cluster)
+    requested_at, facts = clock.now(), selectors.backend_facts(cluster)
     context = BackendContext(facts["name"], settings.HEKLA_HOME, clock.now, facts["key"])
     try:
         found = registry.check_health(facts["kind"], facts["config"], context)
@@ -22,4 +22,4 @@ def look(cluster: Cluster) -> None:
         found = Health(HealthProblem.UNUSABLE, str(error))
     if found is None:
         return
-    services.observe_health(cluster, as_facts(found), asked_at=asked_at, now=clock.now())
+    services.observe_health(cluster, as_facts(found), asked_at=requested_at, now=clock.now())

@@ -46,10 +46,10 @@ class LeaseContext:
 
         A reconciliation that slept may have lost it: what it read is then no longer what the rows say.
         """
-        asked_at = time.monotonic()
-        if asked_at - self.state.led_at > _LEADER_FOR_SECONDS:
+        requested_at = time.monotonic()
+        if requested_at - self.state.led_at > _LEADER_FOR_SECONDS:
             leases.renew(self.cluster_id, self.epoch, now=clock.now())
-            self.state.led_at = asked_at
+            self.state.led_at = requested_at
 
     def observe(self, job: UUID, sightings: Sequence[Sighting], now: datetime) -> bool:
         """Record what was observed of one job's pods."""

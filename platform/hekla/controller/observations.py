@@ -59,7 +59,7 @@ def _row_of(key: PodKey, cache: ClusterCache) -> Pod | None:
     return cache.find(key.job, key.task, key.index, key.attempt)
 
 
-def _missing(pods: Iterable[Pod], seen: Container[PodKey], now: datetime) -> list[Observation]:
+def _missing(pods: Iterable[Pod], reported: Container[PodKey], now: datetime) -> list[Observation]:
     """Pods that were on their way or at work and that the backend knows nothing of any more."""
     lost = "The backend does not know this pod any more."
     return [
@@ -67,16 +67,16 @@ def _missing(pods: Iterable[Pod], seen: Container[PodKey], now: datetime) -> lis
         for pod in pods
         if pod.phase in (PodPhase.PREPARING, PodPhase.RUNNING)
         and not pod.job.is_adopted
-        and (key := key_of(pod)) not in seen
+        and (key := key_of(pod)) not in reported
     ]
 
 
-def _forget_ended(lease: LeaseContext, seen: Sequence[Observation], live: dict[PodKey, Pod]) -> None:
+def _forget_ended(lease: LeaseContext, reported: Sequence[Observation], live: dict[PodKey, Pod]) -> None:
     """Ends that are in the rows need not be told again; those recorded just now are forgotten next time.
 
     Had another controller the lease since the rows were read, what is not in them might be new instead of over.
     """
-    ended = [o.key for o in seen if o.phase.is_final and o.key not in live]
+    ended = [o.key for o in reported if o.phase.is_final and o.key not in live]
     if ended:
         lease.ensure_leader()
         lease.backend.forget(ended)

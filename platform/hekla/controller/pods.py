@@ -99,18 +99,18 @@ def order_of(
     spec = spec_of(job)
     task = spec.task(pod.task)
     command, script = fill_command(task.command, values or {})
-    told = settings_for(spec, pod.task, pod.index, hosts, secret_of(job), owner=job.owner.username)
+    job_settings = settings_for(spec, pod.task, pod.index, hosts, secret_of(job), owner=job.owner.username)
     requirements = clusters.environment_requirements(task.environment)
     return PodOrder(
         key=key_of(pod),
         node=pod.node,
         command=command,
         address=pod.address,
-        env={**told.env, **task.env, **script},
-        files={**told.files, **spec.files},
-        secrets={name: text for name, text in told.secrets.items() if name not in spec.files},
-        hosts=told.hosts,
-        mounts=told.mounts,
+        env={**job_settings.env, **task.env, **script},
+        files={**job_settings.files, **spec.files},
+        secrets={name: text for name, text in job_settings.secrets.items() if name not in spec.files},
+        hosts=job_settings.hosts,
+        mounts=job_settings.mounts,
         volumes=[volume for volume in spec.volumes if is_mounted(task, volume.name)],
         volume_mounts=task.volume_mounts,
         resources=task.request,
@@ -119,7 +119,7 @@ def order_of(
         working_dir=task.working_dir,
         grace_seconds=task.grace_seconds,
         has_peers=len(hosts) > 1,
-        is_closed=told.is_closed,
+        is_closed=job_settings.is_closed,
         priority=PodPriority(spec.priority_class, job.priority) if spec.priority_class else None,
         ports=task.ports,
     )
@@ -148,18 +148,18 @@ def _stop(lease: LeaseContext, pods: list[Pod], now: datetime) -> None:
     """Ask each to end. One that was bound but never begun is over: the backend will not begin it any more."""
     pods = disruption_budgets.without_protected(lease, pods, now=now)
     by_key = {key_of(pod): pod for pod in pods}
-    never_begun: dict[PodKey, int] = {}
-    wishes = ((key, pod.stop_reason) for key, pod in by_key.items())
-    for (key, _reason), error in lease.runner.stop_many(wishes, heartbeat=lease.ensure_leader):
+    unstarted: dict[PodKey, int] = {}
+    requests = ((key, pod.stop_reason) for key, pod in by_key.items())
+    for (key, _reason), error in lease.runner.stop_many(requests, heartbeat=lease.ensure_leader):
         pod = by_key[key]
         if error is not None:
             log.warning("could not stop %s, will try again: %s", pod, error)
         elif pod.phase == PodPhase.BOUND and key not in lease.state.known_pods:
-            never_begun[key] = pod.pk
-    if never_begun:
-        tenants = {key.job: key.tenant for key in never_begun}
+            unstarted[key] = pod.pk
+    if unstarted:
+        tenants = {key.job: key.tenant for key in unstarted}
         found = lease.backend.observe(lease.state.cursor).pods
         here = of_their_tenants(lease, found, lambda job: tenants.get(job, ""))
-        begun = {one.key for one in here if not one.phase.is_final}
-        over = [pk for key, pk in never_begun.items() if key not in begun]
+        started = {one.key for one in here if not one.phase.is_final}
+        over = [pk for key, pk in unstarted.items() if key not in started]
         services.settle(lease.cluster_id, lease.epoch, over, address_of=lease.runner.address, now=now)

@@ -13,7 +13,7 @@ from hekla.apps.jobs import services
 from hekla.controller.lease_context import LeaseContext
 from hekla.controller.state import StartDelay
 
-TOLD_AFTER_SECONDS = 5.0
+REPORTED_AFTER_SECONDS = 5.0
 _IN_USE = re.compile(r", used: .*?(?=, limited: |$)")
 
 
@@ -23,7 +23,7 @@ def record_delays(lease: LeaseContext, late: Mapping[int, Sequence[str]], *, now
     state.start_delays = {pk: state.start_delays.get(pk) or StartDelay(moment) for pk in late}
     for pk, delay in state.start_delays.items():
         reasons = {_IN_USE.sub("", text): text for text in late[pk]}
-        news = sorted(reasons.keys() - delay.told) if moment - delay.since >= TOLD_AFTER_SECONDS else []
+        news = sorted(reasons.keys() - delay.reported) if moment - delay.since >= REPORTED_AFTER_SECONDS else []
         if news:
             services.delay(lease.cluster_id, lease.epoch, pk, reasons[news[0]], now=now)
-            delay.told.update(reasons)
+            delay.reported.update(reasons)

@@ -9,26 +9,28 @@ from hekla.backends.tenancy import TenantOrder
 
 @dataclass
 class ExternalPodState:
-    """Of pods that others made.
+    """What is remembered of pods that others made.
 
-    `of`: the way in which they were reached. `homes`: by uid, the group in which a pod was taken in. `looked`: the
-    namespaces that were seen as they are. `taken`: by group, what was taken down last; `refused`: why it is not taken.
-    By uid, `bound`: when it was told its node; `told`: which kind of reason was written to it.
+    - `of`: the backend facet that lists them.
+    - `groups`: by uid, the group in which a pod was first recorded.
+    - `looked`: the namespaces that were listed.
+    - `recorded`: by group, what was last recorded. `refused`: by group, why it is not recorded.
+    - `bound`: by uid, when the pod was bound. `reported`: by uid, the kind of reason last written to the pod.
     """
 
     of: object = None
-    has_begun: bool = False
-    homes: dict[str, str | None] = field(default_factory=dict)
+    has_started: bool = False
+    groups: dict[str, str | None] = field(default_factory=dict)
     looked: set[str] = field(default_factory=set)
-    taken: dict[str, object] = field(default_factory=dict)
+    recorded: dict[str, object] = field(default_factory=dict)
     bound: dict[str, float] = field(default_factory=dict)
-    told: dict[str, object] = field(default_factory=dict)
+    reported: dict[str, object] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass
 class DisplayedQueueState:
-    """What was shown in the cluster of its queues: by whom, which they were, when, and what went wrong last."""
+    """The queues last displayed in the cluster: by which facet, which they were, when, and the last error."""
 
     by: DisplayedQueues | None = None
     stamp: object = None
@@ -38,7 +40,7 @@ class DisplayedQueueState:
 
 @dataclass(frozen=True, slots=True)
 class ProtectedPod:
-    """A pod that is not to go: why, and until when nobody asks again, on the clock that never stands still."""
+    """A pod that may not be evicted: why, and until when it is not tried again (monotonic clock)."""
 
     why: str
     until: float
@@ -46,12 +48,10 @@ class ProtectedPod:
 
 @dataclass
 class StartDelay:
-    """Pods of a job that the place does not take yet: since when, on the clock that never stands still, and of which
-    reasons the log was told.
-    """
+    """Pods of a job that the cluster refuses for now: since when (monotonic clock), and the reasons already logged."""
 
     since: float
-    told: set[str] = field(default_factory=set)
+    reported: set[str] = field(default_factory=set)
 
 
 @dataclass

@@ -42,7 +42,10 @@ def _leave(lease: LeaseContext, tenancy: Tenancy, here: set[str]) -> None:
     state = lease.state
     if state.has_removed_others and state.tenancy.keys() <= here:
         return
-    state.has_removed_others, state.tenancy = True, {slug: kept for slug, kept in state.tenancy.items() if slug in here}
+    state.has_removed_others, state.tenancy = (
+        True,
+        {slug: applied for slug, applied in state.tenancy.items() if slug in here},
+    )
     lease.ensure_leader()
     try:
         tenancy.remove_others(here)
@@ -56,5 +59,5 @@ def _orders(tenants: dict[int, str]) -> Collection[TenantOrder]:
 
 
 def _is_due(lease: LeaseContext, order: TenantOrder) -> bool:
-    kept, until = lease.state.tenancy.get(order.tenant, (None, 0.0))
-    return kept != order or time.monotonic() > until
+    applied, until = lease.state.tenancy.get(order.tenant, (None, 0.0))
+    return applied != order or time.monotonic() > until

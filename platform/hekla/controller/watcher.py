@@ -1,8 +1,8 @@
-"""In the control worker, a thread a cluster waits for its backend to stir and then asks for a turn.
+"""In the control worker, one thread per cluster waits for changes at its backend and requests a reconciliation.
 
-It also looks at the rows, often while there is work and seldom else, and asks for a turn where they call for one: so
-a message that was lost costs a second or two. A cluster without work gets no turns. Then the thread holds on to the
-lease by itself, so that everybody sees that the cluster is looked after, and takes it where another process let it go.
+The thread also reads the rows: every second while there is work, every two seconds otherwise. A lost message therefore
+costs a second or two. A cluster without work is not reconciled. Its thread still renews the lease, so that the pages
+show the cluster as managed, and takes the lease when another process let it go.
 """
 
 import logging
@@ -26,47 +26,68 @@ from hekla.lib import clock
 
 log = logging.getLogger(__name__)
 _BREATH_SECONDS = 0.02
-"""Between two wishes of one cluster: more of them than can be granted would bury those that matter."""
+"""Between two requests for one cluster: a backend that changes all the time must not flood the queue."""
 _BUSY_SECONDS, _QUIET_SECONDS = 1.0, 2.0
-"""How often it looks at the rows while there is work, and while there is none: well within the lifetime of a lease."""
-_TURNS_FOR_SECONDS = 1.0
-"""After which it is looked up anew also while a turn is under way."""
-_stop = threading.Event()
-_watched: set[int] = set()
+"""Between two looks at the rows, with work and without: well within the lifetime of a lease."""
+_RECONCILES_FOR_SECONDS = 1.0
+"""After which the cluster is read again although a reconciliation still runs."""
 
 
-@worker_ready.connect
-def begin(sender: Any = None, **_kwargs: Any) -> None:  # noqa: ANN401
-    """Only the worker of the control queue watches."""
-    if "control" in {queue.name for queue in sender.task_consumer.queues}:
-        threading.Thread(target=_watch_all, name="watch", daemon=True).start()
+class ClusterWatcher:
+    """The threads of this process that watch clusters."""
+
+    def __init__(self) -> None:
+        self._stop = threading.Event()
+        self._watched: set[int] = set()
+
+    def start(self) -> None:
+        """Watch all active clusters, and those that are added later, until `stop`."""
+        threading.Thread(target=self._watch_all, name="watch", daemon=True).start()
+
+    def stop(self) -> None:
+        """Let every thread end after its current step."""
+        self._stop.set()
+
+    def _watch_all(self) -> None:
+        """Start a thread for each cluster that has none; look for new clusters every few seconds."""
+        while not self._stop.is_set():
+            try:
+                for cluster in clusters.active():
+                    if cluster.pk not in self._watched:
+                        self._watched.add(cluster.pk)
+                        name = f"watch-{cluster}"
+                        threading.Thread(target=self.watch, args=[cluster.pk], name=name, daemon=True).start()
+            except DatabaseError as error:
+                log.warning("no database now: %s", error)
+            close_old_connections()
+            self._stop.wait(3)
+
+    def watch(self, cluster_id: int) -> None:
+        """Wait for changes at the backend of one cluster until it is removed or the process stops.
+
+        The cluster's row is read each time, since its configuration may have changed. A second, older copy of it would
+        make both close the backend that the other opened.
+        """
+        pause = 0.0
+        while not self._stop.is_set():
+            try:
+                cluster = clusters.by_id(cluster_id)
+                if backend_of(cluster).wait(pause) or is_due(cluster):
+                    _request_reconcile(cluster_id)
+                    self._stop.wait(_BREATH_SECONDS)
+                    pause = _BUSY_SECONDS
+                else:
+                    pause = _QUIET_SECONDS
+            except NotFound:
+                controllers.close(cluster_id)  # it was removed
+                return
+            except (BackendError, HeklaError, OSError, Error) as error:
+                log.warning("cannot watch cluster %s: %s", cluster_id, error)
+                close_old_connections()
+                self._stop.wait(2)
 
 
-@worker_shutting_down.connect
-def end(**_kwargs: Any) -> None:  # noqa: ANN401
-    """A stopping worker gives its leases up, so that the next one need not wait for them to end."""
-    _stop.set()
-    try:
-        leases.release(identity(), now=clock.now())
-    except DatabaseError as error:
-        log.warning("could not give the leases up: %s", error)
-
-
-def _watch_all() -> None:
-    """Start a thread for each cluster that has none yet; look for new ones every few seconds."""
-    while not _stop.is_set():
-        try:
-            for cluster in clusters.active():
-                if cluster.pk not in _watched:
-                    _watched.add(cluster.pk)
-                    threading.Thread(target=_watch, args=[cluster.pk], name=f"watch-{cluster}", daemon=True).start()
-        except DatabaseError as error:
-            log.warning("no database now: %s", error)
-        close_old_connections()
-        _stop.wait(3)
-
-
-def _is_due(cluster: Cluster) -> bool:
+def is_due(cluster: Cluster) -> bool:
     """Whether the rows call for a reconciliation by this process."""
     now = clock.now()
     lease = leases.of(cluster)
@@ -78,37 +99,34 @@ def _is_due(cluster: Cluster) -> bool:
         return False
     if jobs.has_work(cluster.pk):
         return True
-    if controllers.get(cluster.pk).is_idle():  # one that stands still in the middle of a turn is to lose it
+    if controllers.get(cluster.pk).is_idle():  # a reconciliation that hangs is to lose the lease
         leases.renew(cluster.pk, lease.epoch, now=now)
     return False
 
 
 def _request_reconcile(cluster_id: int) -> None:
-    """Ask for a reconciliation. One that follows another anyway need not be asked for again before that."""
+    """Request a reconciliation; one that is running here only has to run once more, without a message."""
     if controllers.get(cluster_id).request_another():
-        controllers.get(cluster_id).wait_until_idle(_TURNS_FOR_SECONDS)
+        controllers.get(cluster_id).wait_until_idle(_RECONCILES_FOR_SECONDS)
     else:
         request_reconcile(cluster_id)
 
 
-def _watch(cluster_id: int) -> None:
-    """It is looked up anew each time, since how it is reached may have changed: of two that each held to their own
-    view of that, each would close what the other has opened.
-    """
-    pause = 0.0
-    while not _stop.is_set():
-        try:
-            cluster = clusters.by_id(cluster_id)
-            if backend_of(cluster).wait(pause) or _is_due(cluster):
-                _request_reconcile(cluster_id)
-                _stop.wait(_BREATH_SECONDS)
-                pause = _BUSY_SECONDS
-            else:
-                pause = _QUIET_SECONDS
-        except NotFound:
-            controllers.close(cluster_id)  # it was removed
-            return
-        except (BackendError, HeklaError, OSError, Error) as error:
-            log.warning("cannot watch cluster %s: %s", cluster_id, error)
-            close_old_connections()
-            _stop.wait(2)
+watcher = ClusterWatcher()
+
+
+@worker_ready.connect
+def start(sender: Any = None, **_kwargs: Any) -> None:  # noqa: ANN401
+    """Watch in the worker of the control queue only."""
+    if "control" in {queue.name for queue in sender.task_consumer.queues}:
+        watcher.start()
+
+
+@worker_shutting_down.connect
+def stop(**_kwargs: Any) -> None:  # noqa: ANN401
+    """Release the leases of a stopping worker, so that the next one need not wait for them to expire."""
+    watcher.stop()
+    try:
+        leases.release(identity(), now=clock.now())
+    except DatabaseError as error:
+        log.warning("could not give the leases up: %s", error)

@@ -151,10 +151,10 @@ def _read(path: Path) -> Catalog:
 def _update(path: Path, found: dict[Forms, list[str]]) -> None:
     """Add what is missing, without a translation, and drop what is obsolete; the order of the rest stays."""
     catalog = _read(path)
-    kept = {forms_of(message.id): message for message in catalog if message.id}
+    known = {forms_of(message.id): message for message in catalog if message.id}
     updated = Catalog(locale=path.parents[1].name)
-    for forms in [*(forms for forms in kept if forms in found), *(forms for forms in found if forms not in kept)]:
-        updated.add(forms[0] if len(forms) == 1 else forms, kept[forms].string if forms in kept else "")
+    for forms in [*(forms for forms in known if forms in found), *(forms for forms in found if forms not in known)]:
+        updated.add(forms[0] if len(forms) == 1 else forms, known[forms].string if forms in known else "")
     body = BytesIO()
     write_po(body, updated, width=0, omit_header=True)
     head = path.read_bytes().split(b"\n\n", 1)[0]

@@ -22,7 +22,7 @@ _TRANSIENT = {
 }
 
 
-_SERVERS_GIVEN = {"DATABASE_URL", "VALKEY_URL"} & os.environ.keys()
+_EXTERNAL_SERVERS = {"DATABASE_URL", "VALKEY_URL"} & os.environ.keys()
 _ON_ALL_CORES = ("-n", "logical", "--maxprocesses", "4", "--dist", "loadfile", "--no-loadscope-reorder")
 _SLOWEST = ("--durations", "30")
 
@@ -36,7 +36,7 @@ def verify(arguments: Sequence[str]) -> int:
     failed = [name for name, argv in _quick_checks().items() if not _passes(name, argv)]
     with ThreadPoolExecutor(max_workers=1) as beside:
         verdicts = {name: beside.submit(_passes, name, argv) for name, argv in _slow_checks().items()}
-        if _pytest([*_SLOWEST, *(() if _SERVERS_GIVEN else _ON_ALL_CORES)]) != 0:
+        if _pytest([*_SLOWEST, *(() if _EXTERNAL_SERVERS else _ON_ALL_CORES)]) != 0:
             failed.append("pytest")
         failed += [name for name, verdict in verdicts.items() if not verdict.result()]
     say(f"\nNot passed: {', '.join(failed)}" if failed else "\nEverything passed.")

@@ -166,7 +166,7 @@ def test_only_pods_of_the_job_reach_one_another_unless_it_says_otherwise(
         assert ours["matchLabels"].items() <= pod["metadata"]["labels"].items()
     cloud.backend.remove("job")
     assert not small_cluster.request("GET", place)["items"]
-    assert not cloud.backend.inventory().kept
+    assert not cloud.backend.inventory().present
 
 
 @pytest.mark.kubernetes
@@ -175,6 +175,6 @@ def test_a_policy_that_came_late_is_found_and_taken_away(cloud: Place) -> None:
     order = ordered({"svc": []})
     backend.parts.api.create(f"/apis/networking.k8s.io/v1/namespaces/{backend.parts.config.namespace}/networkpolicies",
                         Manifests("c1", KubernetesConfig()).policy(order.key.job))  # fmt: skip
-    assert backend.inventory().kept == {"job"}
+    assert backend.inventory().present == {"job"}
     backend.remove("job")
-    assert not backend.inventory().kept
+    assert not backend.inventory().present

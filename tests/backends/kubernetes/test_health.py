@@ -117,8 +117,8 @@ def test_rights_on_pods_of_others_that_are_missing_are_told_with_their_namespace
     small_cluster: ControlPlane, given_namespace: str, tmp_path: Path
 ) -> None:
     key = keys.from_kubeconfig(json.dumps(small_cluster.kubeconfig(small_cluster.user_token))).encode()
-    adopted = {"namespaces": {"default": "lab"}, "owner": "ada"}
-    config = {"namespace": given_namespace, "adopted": adopted}
+    external_pods = {"namespaces": {"default": "lab"}, "owner": "ada"}
+    config = {"namespace": given_namespace, "external_pods": external_pods}
     found = health(config=config, home=tmp_path, key=key)
     wanted = {str(right) for right in permissions_for_external_pods("default", has_groups=False)}
     assert wanted - {"list pods default"} <= set(found.missing)

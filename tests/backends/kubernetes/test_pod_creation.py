@@ -83,7 +83,7 @@ def test_a_pod_is_bound_only_while_its_order_stands(cloud) -> None:
     order, kept = cloud.long(), cloud.backend.inventory
 
     def taken_over() -> None:
-        if kept().kept:
+        if kept().present:
             raise TakenOver
 
     with pytest.raises(TakenOver):
@@ -144,4 +144,4 @@ def test_what_others_made_lately_is_known_without_listing_all_pods_again(cloud, 
     while other.inventory(fresh=False).alive != {order.key}:
         assert time.monotonic() < give_up_at
         other.wait(1.0)
-    assert order.key.job in other.inventory(fresh=False).kept
+    assert order.key.job in other.inventory(fresh=False).present

@@ -331,7 +331,7 @@ def test_a_pod_with_our_labels_in_a_namespace_of_others_is_not_taken_for_ours(ap
         "POST", f"{place}/pods", {"metadata": {"name": "job-worker-7-0", "labels": labels}, "spec": spec}
     )
     assert apart.backend.observe(None).pods == []
-    assert apart.backend.inventory().kept == set()
+    assert apart.backend.inventory().present == set()
     small_cluster.request("DELETE", place)
 
 

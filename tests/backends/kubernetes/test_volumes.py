@@ -95,7 +95,7 @@ def test_a_claim_is_made_once_for_all_pods_of_a_job_and_deleted_with_it(cloud, g
     asked = {"accessModes": ["ReadWriteMany"], "storageClassName": "nfs"}
     assert asked.items() <= claim["spec"].items()
     assert claim["spec"]["resources"] == {"requests": {"storage": "5Gi"}}
-    assert cloud.backend.inventory().kept == {"job"}
+    assert cloud.backend.inventory().present == {"job"}
     cloud.backend.remove("job")
     await_none(lambda: claims(small_cluster, given_namespace))
 

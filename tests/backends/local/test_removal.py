@@ -17,7 +17,7 @@ def test_of_a_pods_folder_log_and_status_stay(local):
     folder = without_shim(local, key)
     draft = Path(folder.path).with_name(".draft-1")
     draft.mkdir()
-    assert local.backend.inventory().kept == {"job"}
+    assert local.backend.inventory().present == {"job"}
     local.backend.remove("job")
     assert sorted(os.listdir(folder.path)) == ["log", "status.json"]
     assert not draft.exists()

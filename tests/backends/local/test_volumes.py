@@ -47,7 +47,7 @@ def test_pods_of_a_job_share_a_claim_that_is_made_for_it_and_it_goes_with_the_jo
     assert said(local, 0, "echo checkpoint > out/last", **wanted) == ""
     assert said(local, 1, "cat out/last", **wanted) == "checkpoint"
     local.backend.remove("job")
-    assert not local.backend.inventory().kept
+    assert not local.backend.inventory().present
     assert said(local, 2, "ls out | wc -l", **wanted) == "0"
 
 

@@ -225,14 +225,14 @@ def _gathered(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
 
 def _lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
     """Cut at line feeds only: other line ends may be inside of an object."""
-    begun: list[bytes] = []
+    unfinished: list[bytes] = []
     for piece in pieces:
         first, *more = piece.split(b"\n")
-        begun.append(first)
+        unfinished.append(first)
         for following in more:
-            yield b"".join(begun)
-            begun = [following]
-    if rest := b"".join(begun):
+            yield b"".join(unfinished)
+            unfinished = [following]
+    if rest := b"".join(unfinished):
         yield rest
 
 

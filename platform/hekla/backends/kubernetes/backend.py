@@ -45,15 +45,15 @@ class KubernetesBackend(KubernetesCluster):
 
     @cached_property
     def external_pods(self) -> KubernetesExternalPods | None:
-        adopted, parts = self.parts.config.adopted, self.parts
-        if adopted is None:
+        config, parts = self.parts.config.external_pods, self.parts
+        if config is None:
             return None
-        return KubernetesExternalPods(adopted, parts.api, parts.client, parts.context.clock, parts.cache.wake)
+        return KubernetesExternalPods(config, parts.api, parts.client, parts.context.clock, parts.cache.wake)
 
     @cached_property
     def displayed_queues(self) -> KubernetesQueues | None:
-        adopted, parts = self.parts.config.adopted, self.parts
-        return KubernetesQueues(parts.api, parts.cluster, enabled=adopted.shows_queues) if adopted else None
+        config, parts = self.parts.config.external_pods, self.parts
+        return KubernetesQueues(parts.api, parts.cluster, enabled=config.shows_queues) if config else None
 
     def forget(self, keys: Sequence[PodKey]) -> None:
         """Save their logs, and delete them. What fails, or takes too long, is left: `observe` reports it again."""
@@ -110,13 +110,13 @@ class KubernetesTenancy:
         places, api = self._parts.layout, self._parts.api
         if places.per_tenant:
             return
-        place, kept = (
+        place, present = (
             resource_path(namespace_path(places.base), POLICIES),
             set(map(names.tenant, tenants)),
         )
         for page in api.pages(place, labelSelector=f"{self._parts.ours},{names.TENANT},!{names.JOB}"):
             for one in page.get("items") or ():
-                if one["metadata"]["labels"][names.TENANT] not in kept:
+                if one["metadata"]["labels"][names.TENANT] not in present:
                     api.delete(f"{place}/{one['metadata']['name']}")
 
     def owns(self, tenant: str, key: PodKey) -> bool:

@@ -48,17 +48,17 @@ def is_protected(refusal: ApiError) -> bool:
 
 @dataclass(slots=True)
 class _Budget:
-    """`allowed`: how many of its pods may be disrupted, as the server counts; `taken`: how many we have counted."""
+    """`allowed`: how many of its pods may be disrupted, as the server counts; `counted`: how many we have counted."""
 
     name: str
     selector: Json | None
     allowed: int
-    taken: int = 0
+    counted: int = 0
 
     @property
     def is_used_up(self) -> bool:
         """By what we have counted: of a pod that goes alone the server has said that it may."""
-        return 0 < self.taken >= self.allowed
+        return 0 < self.counted >= self.allowed
 
     def covers(self, labels: Mapping[str, str]) -> bool:
         """Whether it counts pods with these labels. Without a selector it counts none, by an empty one all."""
@@ -100,19 +100,19 @@ class KubernetesBudgets:
         leaving = (pod for pod in self._cache.all() if pod.is_stopping and not pod.is_deleted)
         for pod in leaving:
             for budget in self._over(pod, budgets):
-                budget.taken += 1
+                budget.counted += 1
         return dict(self._counted(going, budgets))
 
     def _counted(self, going: Sequence[PodState], budgets: Mapping[str, Sequence[_Budget]]) -> list[tuple[PodKey, str]]:
-        kept: list[tuple[PodKey, str]] = []
+        protected: list[tuple[PodKey, str]] = []
         for pod in going:
             over = self._over(pod, budgets)
             if full := [budget for budget in over if budget.is_used_up]:
-                kept.append((pod.key, _NO_ROOM.format(full[0].name)))
+                protected.append((pod.key, _NO_ROOM.format(full[0].name)))
                 continue
             for budget in over:
-                budget.taken += 1
-        return kept
+                budget.counted += 1
+        return protected
 
     def _over(self, pod: PodState, budgets: Mapping[str, Sequence[_Budget]]) -> list[_Budget]:
         """The budgets that lose something when this pod goes: of one that is not at work yet, or any more, none."""

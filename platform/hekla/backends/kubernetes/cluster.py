@@ -108,12 +108,12 @@ class KubernetesCluster(Backend):
         known = None if fresh else self.parts.cache.list_present()
         pods = self.list_pods(self.parts.ours) if known is None else known
         alive = frozenset(pod.key for pod in pods if pod.is_bound and not pod.observation.phase.is_final)
-        kept = {pod.key.job for pod in pods}
+        present = {pod.key.job for pod in pods}
         namespaces = map(namespace_path, self._namespaces())
         for path in (resource_path(namespace, kind) for namespace in namespaces for kind in ATTACHED):
             pages = self.parts.api.pages(path, labelSelector=f"{self.parts.ours},{names.JOB}")
-            kept |= {one["metadata"]["labels"][names.JOB] for page in pages for one in page.get("items") or ()}
-        return Inventory(alive, frozenset(kept), frozenset(kept | self.parts.spool.jobs()))
+            present |= {one["metadata"]["labels"][names.JOB] for page in pages for one in page.get("items") or ()}
+        return Inventory(alive, frozenset(present), frozenset(present | self.parts.spool.jobs()))
 
     def close(self) -> None:
         """End the watch."""

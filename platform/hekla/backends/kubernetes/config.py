@@ -16,7 +16,7 @@ _DOMAIN = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-
 _NAME = r"^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$"
 
 
-class AdoptedConfig(config.BackendConfig):
+class ExternalPodsSettings(config.BackendConfig):
     """Which pods of others are placed from here. What is not said here is left alone.
 
     `namespaces`: by namespace the slug of the tenant whose jobs its pods become. `queue`: for pods that name no queue
@@ -53,20 +53,23 @@ class IngressConfig(config.BackendConfig):
 
 
 class KubernetesConfig(config.BackendConfig):
-    """Where its API server is and whose pods are ours.
+    """Where the API server is, and which pods and nodes are ours.
 
-    `kubeconfig`: the name of a file in the folder `kubeconfigs` of the data folder, which holds the key to the cluster
-    where the console keeps none; empty: this console runs in the cluster and has its service account. `context`: which
-    context of that file; empty: its current one. `namespace`:
-    where our pods are. `node_labels`: only machines that have all of them are ours to use. `image`: of pods that name
-    none. `scheduler`: who places pods: our engine, or Volcano, to which jobs are then entrusted as a whole.
-    `namespaces`: whether all pods are in that one namespace, or those of each tenant in one of its own, whose name
-    begins with it. `tenant_role`: the ClusterRole which we give ourselves in each of those. `adopted`: which pods of
-    others our engine places too; none where it is not said. `priority_classes`: whether pods whose job names a priority
-    class have that of the cluster, or one that we make; where our engine places them. `claims`: the
-    PersistentVolumeClaims of a namespace that tenants share which jobs of all of them may mount; in a namespace of its
-    own a tenant has all that are there. `ingress`: how people outside reach ports of jobs; they do not where it is not
-    said.
+    - `kubeconfig`: the name of a file in the folder `kubeconfigs` of the data folder. It holds the key to the cluster
+      where the console has none. Empty: this console runs in the cluster and uses its service account.
+    - `context`: a context of that file; empty: its current one.
+    - `namespace`: where our pods are.
+    - `node_labels`: only nodes with all of these labels are used.
+    - `image`: of pods that name none.
+    - `scheduler`: who places pods: our engine, or Volcano, to which whole jobs are then delegated.
+    - `external_pods`: which pods that others made our engine places too.
+    - `namespaces`: `shared`: all pods are in one namespace; `tenant`: each tenant has its own, with that prefix.
+    - `claims`: the PersistentVolumeClaims of a shared namespace that jobs of all tenants may mount. In a namespace of
+      its own a tenant may mount all.
+    - `tenant_role`: the ClusterRole that we give ourselves in each tenant's namespace.
+    - `priority_classes`: whether pods get the cluster's priority class that their job names, or one that we make, where
+      our engine places them.
+    - `ingress`: how people outside the cluster reach ports of jobs; None: they do not.
     """
 
     kubeconfig: Annotated[str, Field(pattern=rf"^$|{_NAME}", max_length=63)] = ""
@@ -75,7 +78,7 @@ class KubernetesConfig(config.BackendConfig):
     node_labels: dict[str, str] = {}
     image: Annotated[str, Field(min_length=1, max_length=500)] = "python:3.11-slim"
     scheduler: Literal["hekla", "volcano"] = "hekla"
-    adopted: AdoptedConfig | None = None
+    external_pods: ExternalPodsSettings | None = None
     namespaces: Literal["shared", "tenant"] = "shared"
     claims: Annotated[tuple[Annotated[str, Field(pattern=_OBJECT, max_length=253)], ...], Field(max_length=1000)] = ()
     tenant_role: Annotated[str, Field(min_length=1, max_length=253)] = "hekla-tenants"

@@ -16,7 +16,7 @@ from hekla.backends.kubernetes import external_pod_state
 from hekla.backends.kubernetes.api import CONFLICT, NOT_FOUND, Api, ApiError, Json
 from hekla.backends.kubernetes.async_client import AsyncClient
 from hekla.backends.kubernetes.budgets import eviction, is_protected
-from hekla.backends.kubernetes.config import AdoptedConfig
+from hekla.backends.kubernetes.config import ExternalPodsSettings
 from hekla.backends.kubernetes.external_pod_cache import ExternalPodCache
 from hekla.domain.external_pods import ExternalPod, ExternalPodRules, PodGroup
 from hekla.lib.clock import Clock
@@ -33,7 +33,7 @@ class KubernetesExternalPods:
 
     def __init__(
         self,
-        config: AdoptedConfig,
+        config: ExternalPodsSettings,
         api: Api,
         client: AsyncClient,
         clock: Clock,

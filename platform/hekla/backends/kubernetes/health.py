@@ -96,12 +96,12 @@ class _Look:
 
     def _missing_for_others(self) -> Iterator[str]:
         """In the namespaces whose pods are placed though others made them."""
-        if self._config.adopted is None:
+        if self._config.external_pods is None:
             return
         has_groups = self._has_groups()
-        for namespace in self._config.adopted.namespaces:
+        for namespace in self._config.external_pods.namespaces:
             yield from self._missing(namespace, permissions_for_external_pods(namespace, has_groups=has_groups))
-        if self._config.adopted.shows_queues and has_groups:
+        if self._config.external_pods.shows_queues and has_groups:
             yield from self._missing(self._config.namespace, REQUIRED_FOR_QUEUES)
 
     def _has_groups(self) -> bool:

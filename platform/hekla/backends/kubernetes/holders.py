@@ -13,8 +13,8 @@ from hekla.backends.kubernetes.keys import ClusterKey
 
 def holder(key: ClusterKey) -> str:
     """The account of a token, the name in a certificate, or else what a kubeconfig calls its user."""
-    told = _claims(key.token).get("sub") if key.token else _common_name(key.certificate)
-    return told if isinstance(told, str) and told.isprintable() and told else key.user
+    name = _claims(key.token).get("sub") if key.token else _common_name(key.certificate)
+    return name if isinstance(name, str) and name.isprintable() and name else key.user
 
 
 def valid_until(key: ClusterKey) -> datetime | None:

@@ -152,8 +152,8 @@ def _refuse_more_than_data(cluster: Mapping[str, Any], user: Mapping[str, Any]) 
     _refuse_unchecked_server(cluster)
 
 
-def _unknown_sign_in(way: str) -> KeyRefused:
-    return KeyRefused(translate("The kubeconfig signs in by “{way}”; give it a token or a certificate.", way=way))
+def _unknown_sign_in(sign_in: str) -> KeyRefused:
+    return KeyRefused(translate("The kubeconfig signs in by “{way}”; give it a token or a certificate.", way=sign_in))
 
 
 def _refuse_impersonation(user: Mapping[str, Any]) -> None:

@@ -28,7 +28,7 @@ class NodeBackoff:
         known = self._failures.get(node)
         return known is None or time.monotonic() - known.last > RETRY_SECONDS
 
-    def is_given_up(self, node: str) -> bool:
+    def is_silent(self, node: str) -> bool:
         """Whether it has not answered for so long that nobody waits for it."""
         known = self._failures.get(node)
         return known is not None and known.last - known.first > GIVE_UP_SECONDS

@@ -96,7 +96,7 @@ class PodDeletion:
         async with self._node_locks[pod.node]:
             if self._backoff.may_try(pod.node) and (text := await self._try_to_read_log(pod)) is not None:
                 return text
-        if not self._backoff.is_given_up(pod.node):
+        if not self._backoff.is_silent(pod.node):
             raise BackendError(f"The log cannot be read from {pod.node} now")
         return f"[hekla] The log cannot be read: {pod.node} does not answer\n".encode()
 

@@ -82,7 +82,7 @@ class VolcanoBackend(KubernetesCluster):
         there = super().inventory(fresh=fresh)
         listed = self.delegated.list_objects(f"{self.parts.ours},{names.JOB}")
         jobs = {one["metadata"]["labels"][names.JOB] for one in listed}
-        return Inventory(there.alive, there.kept | jobs, there.logged | jobs)
+        return Inventory(there.alive, there.present | jobs, there.logged | jobs)
 
 
 class VolcanoScheduling:

@@ -190,10 +190,10 @@ class Shim:
             become(argv, env, working_dir, self._log, writer, group=group)
         os.close(writer)
         with os.fdopen(reader, "rb") as failure:
-            told = failure.read()
-        if told:
+            report = failure.read()
+        if report:
             os.waitpid(pid, 0)
-            raise _refusal(told, argv[0], working_dir)
+            raise _refusal(report, argv[0], working_dir)
         return pid
 
     def _wait(self, leader: int, grace_seconds: float) -> tuple[int, bool]:
@@ -290,8 +290,8 @@ def become(argv: list[str], env: dict[str, str], working_dir: str, log: int, fai
         os._exit(NOT_FOUND)
 
 
-def _refusal(told: bytes, command: str, working_dir: str) -> PodStartError:
-    stage, number = told.decode().split()
+def _refusal(report: bytes, command: str, working_dir: str) -> PodStartError:
+    stage, number = report.decode().split()
     sentence = os.strerror(int(number))
     if stage == "chdir":
         return PodStartError("WorkingDirMissing", f"The working folder {working_dir} cannot be entered: {sentence}")

@@ -32,7 +32,7 @@ from hekla.domain.addresses import Replica
 
 FIRST_ADDRESS = ipaddress.IPv4Address("10.64.0.1")
 SLOTS = 2**22 - 2
-MAX_CHANGES_KEPT = 500_000
+MAX_RETAINED_CHANGES = 500_000
 MIN_ENTRIES_TO_REWRITE = 10_000
 
 
@@ -100,9 +100,9 @@ class SimulatedBackend(Backend):
             self._pass_events(now)
             known = self._position(since)
             keys = self._unforgotten() if known is None else self._changed_since(known)
-            self._told = self._dropped + len(self._changes)
+            self._reported = self._dropped + len(self._changes)
             pods = [self._pods[key].observe(now) for key in keys]
-            return Observations(pods, cursor=f"{self._life}:{self._told}", complete=known is None)
+            return Observations(pods, cursor=f"{self._life}:{self._reported}", complete=known is None)
 
     def forget(self, keys: Sequence[PodKey]) -> None:
         """Tell no more of these pods."""
@@ -158,8 +158,8 @@ class SimulatedBackend(Backend):
             self._catch_up()
             now = self._now()
             alive = frozenset(key for key, course in self._pods.items() if not course.phase(now).is_final)
-            kept = frozenset(key.job for key in self._unforgotten())
-            return Inventory(alive, kept, frozenset(self._jobs))
+            present = frozenset(key.job for key in self._unforgotten())
+            return Inventory(alive, present, frozenset(self._jobs))
 
     def close(self) -> None:
         """It holds nothing."""
@@ -174,7 +174,7 @@ class SimulatedBackend(Backend):
         self._order = itertools.count()  # keys have no order, and events at one instant need one
         self._changes: list[PodKey] = []
         self._dropped = 0
-        self._told = self._roused = 0
+        self._reported = self._roused = 0
         self._entries = 0
         self._life = uuid.uuid4().hex
 
@@ -223,7 +223,7 @@ class SimulatedBackend(Backend):
     def _pass_events(self, now: float) -> None:
         while self._events and self._events[0][0] <= now:
             self._changes.append(heapq.heappop(self._events)[2])
-        if len(self._changes) > MAX_CHANGES_KEPT:
+        if len(self._changes) > MAX_RETAINED_CHANGES:
             self._dropped += len(self._changes)
             self._changes.clear()
 
@@ -244,7 +244,7 @@ class SimulatedBackend(Backend):
     def _has_news(self) -> bool:
         self._catch_up()
         self._pass_events(self._now())
-        return self._dropped + len(self._changes) > max(self._told, self._roused)
+        return self._dropped + len(self._changes) > max(self._reported, self._roused)
 
     def _seconds_to_next_event(self, most: float) -> float:
         if not self._events:

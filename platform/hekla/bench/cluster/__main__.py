@@ -15,17 +15,17 @@ from hekla.launcher.terminal import StartRefused
 
 def main() -> int:
     """Bring a console up that has no pages, and measure what was asked for."""
-    asked = _parser().parse_args()
+    options = _parser().parse_args()
     try:
         with servers() as home:
-            print(json.dumps(_measured(home, asked)))
+            print(json.dumps(_measured(home, options)))
     except StartRefused as error:
         print(error, file=sys.stderr)
         return 1
     return 0
 
 
-def _measured(home: Path, asked: argparse.Namespace) -> dict[str, Any]:
+def _measured(home: Path, options: argparse.Namespace) -> dict[str, Any]:
     """What Django runs in is known only now, so all that needs Django is imported from here on."""
     import django  # noqa: PLC0415
 
@@ -37,7 +37,7 @@ def _measured(home: Path, asked: argparse.Namespace) -> dict[str, Any]:
 
     call_command("migrate", verbosity=0)
     try:
-        return measuring.measure(home, asked)
+        return measuring.measure(home, options)
     finally:
         connections.close_all()
 

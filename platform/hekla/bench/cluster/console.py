@@ -49,8 +49,8 @@ class Console:
 
         Nobody turns the cluster afterwards.
         """
-        adopted = {"namespaces": {namespace: "bench"}, "queue": namespace, "owner": "bench"}
-        config = {"kubeconfig": "bench", "namespace": namespace, "adopted": adopted if adopts else None}
+        external_pods = {"namespaces": {namespace: "bench"}, "queue": namespace, "owner": "bench"}
+        config = {"kubeconfig": "bench", "namespace": namespace, "external_pods": external_pods if adopts else None}
         cluster = clusters.create(name=namespace, kind="kubernetes", config=config, actor=PLATFORM, now=clock.now())
         queues.create(cluster=cluster, name=namespace, tenants=[self._tenant], actor=PLATFORM, now=clock.now())
         try:

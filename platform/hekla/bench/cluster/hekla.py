@@ -7,7 +7,7 @@ from typing import Any
 
 from hekla.bench.cluster.checking import check
 from hekla.bench.cluster.console import Console, until_quiet
-from hekla.bench.cluster.filling import FOR_EVER, fill
+from hekla.bench.cluster.load import FOR_EVER, fill
 from hekla.bench.cluster.observing import Bound, observed, percentiles
 from hekla.bench.cluster.place import Place, pod_of_others
 
@@ -31,7 +31,7 @@ def flood(
         for _job in range(jobs):
             console.submit(queue, gang, seconds)
         with observed(place, queue, jobs * gang) as observer, console.at_work() as controller:
-            bound = observer.seen()
+            bound = observer.wait()
             check(place, queue)
             facts = {"cpu_seconds": round(controller.cpu_seconds(), 1)}
             until_quiet(place, queue)
@@ -44,7 +44,7 @@ def others(place: Place, console: Console, *, jobs: int, gang: int, seconds: flo
     with _queue(place, console, adopts=True) as queue, observed(place, queue, jobs * gang) as observer:
         place.make(queue, (pod_of_others(index, gang, seconds) for index in range(jobs * gang)))
         with console.at_work() as controller:
-            return controller.began, observer.seen()
+            return controller.began, observer.wait()
 
 
 def steady_flow(place: Place, console: Console, *, jobs: int, gang: int, per_second: float) -> dict[str, float]:
@@ -54,9 +54,9 @@ def steady_flow(place: Place, console: Console, *, jobs: int, gang: int, per_sec
             warm_up, _at = console.submit(queue, gang, 1.0)
             time.sleep(_WARM_UP_SECONDS)
             since = dict(console.submit(queue, gang, 1.0) for _due in _paced(jobs, per_second))
-            seen = observer.seen()
+            bound = observer.wait()
             until_quiet(place, queue)
-        return percentiles(Bound({name: pod for name, pod in seen.pods.items() if pod[0] != warm_up}).waits(since))
+        return percentiles(Bound({name: pod for name, pod in bound.pods.items() if pod[0] != warm_up}).waits(since))
 
 
 def _paced(count: int, per_second: float) -> Iterator[None]:
@@ -72,13 +72,13 @@ def begin_anew(place: Place, console: Console, *, running: int, gang: int) -> di
         fill(place, console, queue, running=running, gang=gang)
         uid, _at = console.submit(queue, 1, FOR_EVER)
         with observed(place, queue, 1, job=uid) as observer, console.at_work() as controller:
-            observer.seen()
+            observer.wait()
             time.sleep(_WARM_UP_SECONDS)
             before = controller.peak_mib()
             controller.process.kill()
         uid, _at = console.submit(queue, 1, FOR_EVER)
         with observed(place, queue, 1, job=uid) as observer, console.at_work() as controller:
-            ((_job, at),) = observer.seen().pods.values()
+            ((_job, at),) = observer.wait().pods.values()
             check(place, queue)
             after = controller.peak_mib()
         return {

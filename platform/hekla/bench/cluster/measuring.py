@@ -17,54 +17,54 @@ _FILLED_BY = 100
 """Pods of a job where a cluster is filled."""
 
 
-def measure(home: Path, asked: argparse.Namespace) -> dict[str, Any]:
+def measure(home: Path, options: argparse.Namespace) -> dict[str, Any]:
     """Binds by turns, then a steady flow of jobs; or how a controller begins anew. Raises StartRefused."""
-    place, console = Place(asked.kubeconfig), Console(home, asked.kubeconfig)
+    place, console = Place(options.kubeconfig), Console(home, options.kubeconfig)
     try:
         facts: dict[str, Any] = {"nodes": len(place.nodes())}
-        if asked.running:
-            return facts | hekla.begin_anew(place, console, running=asked.running, gang=_FILLED_BY)
-        facts |= {"pods": asked.jobs * asked.gang, "gang": asked.gang, "repeat": asked.repeat}
-        facts |= _binds(place, console, asked)
-        _say(f"a steady flow of {asked.jobs} jobs")
-        flow = {"jobs": asked.jobs, "gang": asked.gang, "per_second": asked.per_second}
+        if options.running:
+            return facts | hekla.begin_anew(place, console, running=options.running, gang=_FILLED_BY)
+        facts |= {"pods": options.jobs * options.gang, "gang": options.gang, "repeat": options.repeat}
+        facts |= _binds(place, console, options)
+        _say(f"a steady flow of {options.jobs} jobs")
+        flow = {"jobs": options.jobs, "gang": options.gang, "per_second": options.per_second}
         waits = hekla.steady_flow(place, console, **flow)
-        return facts | {"per_second": asked.per_second, "submit_to_bound_ms": waits}
+        return facts | {"per_second": options.per_second, "submit_to_bound_ms": waits}
     finally:
         place.close()
 
 
-def _binds(place: Place, console: Console, asked: argparse.Namespace) -> dict[str, Any]:
+def _binds(place: Place, console: Console, options: argparse.Namespace) -> dict[str, Any]:
     """In turns, so that what happens to the machine meanwhile happens to all."""
     runs: dict[str, list[tuple[float, float]]] = defaultdict(list)
     costs: dict[str, Any] = {}
-    for _round in range(asked.repeat):
-        for who, began, bound in _round_of(place, console, asked, costs):
+    for _round in range(options.repeat):
+        for who, began, bound in _round_of(place, console, options, costs):
             runs[who].append((bound.per_second(), bound.per_second_since(began)))
             _say(f"{who}: {bound.per_second():.0f} binds a second")
-    return {"binders": {who: _medians(taken) for who, taken in runs.items()}, **costs}
+    return {"binders": {who: _medians(rates) for who, rates in runs.items()}, **costs}
 
 
 def _round_of(
-    place: Place, console: Console, asked: argparse.Namespace, costs: dict[str, Any]
+    place: Place, console: Console, options: argparse.Namespace, costs: dict[str, Any]
 ) -> Iterator[tuple[str, float, Bound]]:
-    pods, seconds = asked.jobs * asked.gang, asked.seconds
+    pods, seconds = options.jobs * options.gang, options.seconds
     yield "no logic", *peers.no_logic(place, pods, seconds, made_before=False)
-    began, bound, cost = hekla.flood(place, console, jobs=asked.jobs, gang=asked.gang, seconds=seconds)
+    began, bound, cost = hekla.flood(place, console, jobs=options.jobs, gang=options.gang, seconds=seconds)
     costs |= cost
     yield "hekla", began, bound
-    if asked.kube_scheduler:
-        yield "kube-scheduler", *peers.kube_scheduler(place, asked.kube_scheduler, pods, seconds, made_before=False)
+    if options.kube_scheduler:
+        yield "kube-scheduler", *peers.kube_scheduler(place, options.kube_scheduler, pods, seconds, made_before=False)
     yield "no logic, pods made before", *peers.no_logic(place, pods, seconds, made_before=True)
-    taken = hekla.others(place, console, jobs=asked.jobs, gang=asked.gang, seconds=seconds)
-    yield "hekla, pods made before by others", *taken
-    if asked.kube_scheduler:
-        taken = peers.kube_scheduler(place, asked.kube_scheduler, pods, seconds, made_before=True)
-        yield "kube-scheduler, pods made before", *taken
+    measured = hekla.others(place, console, jobs=options.jobs, gang=options.gang, seconds=seconds)
+    yield "hekla, pods made before by others", *measured
+    if options.kube_scheduler:
+        measured = peers.kube_scheduler(place, options.kube_scheduler, pods, seconds, made_before=True)
+        yield "kube-scheduler, pods made before", *measured
 
 
-def _medians(taken: list[tuple[float, float]]) -> dict[str, float]:
-    first, start = zip(*taken, strict=True)
+def _medians(rates: list[tuple[float, float]]) -> dict[str, float]:
+    first, start = zip(*rates, strict=True)
     return {
         "binds_per_second": round(statistics.median(first), 1),
         "binds_per_second_from_the_start": round(statistics.median(start), 1),

@@ -23,15 +23,15 @@ def main(kubeconfig: str, namespace: str, count: str, selector: str) -> int:
     api, path = Api(from_kubeconfig(Path(kubeconfig))), pods_of(namespace)
     version = api.get(path, limit=1)["metadata"]["resourceVersion"]
     print(READY, flush=True)
-    seen: dict[str, tuple[str, float]] = {}
+    bound: dict[str, tuple[str, float]] = {}
     for event in api.watch(path, version, seconds=_SECONDS, labelSelector=selector):
         pod, now = event["object"], time.monotonic()
         if event["type"] != "BOOKMARK" and pod["spec"].get("nodeName"):
             meta = pod["metadata"]
-            seen.setdefault(meta["name"], (meta.get("labels", {}).get(names.JOB, ""), now))
-        if len(seen) >= int(count):
+            bound.setdefault(meta["name"], (meta.get("labels", {}).get(names.JOB, ""), now))
+        if len(bound) >= int(count):
             break
-    print(json.dumps(seen), flush=True)
+    print(json.dumps(bound), flush=True)
     return 0
 
 

@@ -42,12 +42,12 @@ class Observer:
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
 
-    def seen(self) -> Bound:
+    def wait(self) -> Bound:
         """Once all are bound. Raises StartRefused where they never were."""
-        told = self._process.stdout.readline() if self._process.stdout else ""
-        if not told:
+        line = self._process.stdout.readline() if self._process.stdout else ""
+        if not line:
             raise StartRefused("The pods of the measurement were not watched to their end.")
-        return Bound({name: (job, at) for name, (job, at) in json.loads(told).items()})
+        return Bound({name: (job, at) for name, (job, at) in json.loads(line).items()})
 
 
 @contextmanager

@@ -40,7 +40,7 @@ def no_logic(place: Place, pods: int, seconds: float, *, made_before: bool) -> t
             place.make(namespace, manifests)
         began = time.monotonic()
         place.client.run_all(bind if made_before else make_and_bind, manifests)
-        return began, observer.seen()
+        return began, observer.wait()
 
 
 def kube_scheduler(place: Place, program: Path, pods: int, seconds: float, *, made_before: bool) -> tuple[float, Bound]:
@@ -51,14 +51,14 @@ def kube_scheduler(place: Place, program: Path, pods: int, seconds: float, *, ma
             place.make(namespace, manifests)
             began = time.monotonic()
             with _running(place, program):
-                return began, observer.seen()
+                return began, observer.wait()
     with _running(place, program), place.namespace() as first:
         place.make(first, manifests[:1])
         until(lambda: all(one["spec"].get("nodeName") for one in place.pods(first)), "kube-scheduler binds nothing.")
         with place.namespace() as namespace, observed(place, namespace, pods) as observer:
             began = time.monotonic()
             place.make(namespace, manifests)
-            return began, observer.seen()
+            return began, observer.wait()
 
 
 @contextmanager

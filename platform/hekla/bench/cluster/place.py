@@ -51,9 +51,9 @@ class Place:
             yield name
         finally:
             self.api.delete(f"/api/v1/namespaces/{name}")
-            asked = {"fieldSelector": f"metadata.name={name}"}
+            query = {"fieldSelector": f"metadata.name={name}"}
             if not is_last:
-                until(lambda: not self.api.get("/api/v1/namespaces", **asked)["items"], "A namespace does not go.")
+                until(lambda: not self.api.get("/api/v1/namespaces", **query)["items"], "A namespace does not go.")
 
     def make(self, namespace: str, pods: Iterable[Json]) -> None:
         """These pods, many at once."""
@@ -81,8 +81,8 @@ def pod(index: int, seconds: float, scheduler: str) -> Json:
     """One that is like those that Hekla makes, down to the length of its names, for this scheduler."""
     key = PodKey(job=_JOB, task="worker", index=index, attempt=1, tenant="bench")
     address = names.address_of(Replica(key.job, "bench", key.task, index, slot=0))
-    env, asked = {"HEKLA_SIM_SECONDS": f"{seconds:g}"}, Resources.parse({"cpu": CPU})
-    order = PodOrder(key, node="", command=("true",), address=address, env=env, image="none", resources=asked)
+    env, requests = {"HEKLA_SIM_SECONDS": f"{seconds:g}"}, Resources.parse({"cpu": CPU})
+    order = PodOrder(key, node="", command=("true",), address=address, env=env, image="none", resources=requests)
     made = Manifests("bench", KubernetesConfig()).pod(order)
     made["spec"]["schedulerName"] = scheduler
     return made

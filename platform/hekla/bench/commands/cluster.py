@@ -31,9 +31,9 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     help="Fill the cluster instead, and begin anew there.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def cluster(as_json: bool, **asked: object) -> None:
+def cluster(as_json: bool, **options: object) -> None:
     """Bind the same pods by Hekla and by others, by turns. Its machines should be such as only pretend to run pods."""
-    found = _measured(asked)
+    found = _measured(options)
     if as_json:
         click.echo(json.dumps(found))
     elif "running" in found:
@@ -63,8 +63,8 @@ def _tell_beginning(found: dict[str, Any]) -> None:
     click.echo(f"At most it had {found['peak_mib_begun_anew']:,} MiB; the one before it {found['peak_mib']:,}.")
 
 
-def _measured(asked: dict[str, object]) -> dict[str, Any]:
-    words = [f"--{name.replace('_', '-')}={value}" for name, value in asked.items() if value is not None]
+def _measured(options: dict[str, object]) -> dict[str, Any]:
+    words = [f"--{name.replace('_', '-')}={value}" for name, value in options.items() if value is not None]
     done = subprocess.run([sys.executable, "-m", _MODULE, *words], stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode != 0:
         raise Failure("The cluster could not be measured.")

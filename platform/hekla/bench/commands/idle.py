@@ -25,8 +25,8 @@ def idle(seconds: float, settle: float, as_json: bool) -> None:
         time.sleep(settle)
         before, began = console.costs(), time.perf_counter()
         time.sleep(seconds)
-        after, taken = console.costs(), time.perf_counter() - began
-    found = _compare(before, after, taken)
+        after, elapsed = console.costs(), time.perf_counter() - began
+    found = _compare(before, after, elapsed)
     if as_json:
         click.echo(json.dumps(found))
         return

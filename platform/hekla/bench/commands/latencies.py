@@ -46,9 +46,9 @@ def tell(
     output.table(("", *(word.upper() for word in _FIGURES)), rows, "")
 
 
-def _figures(taken: Sequence[float]) -> dict[str, float]:
+def _figures(timings: Sequence[float]) -> dict[str, float]:
     """By name, to a tenth of a millisecond."""
-    ordered = sorted(taken)
+    ordered = sorted(timings)
     p90, p99 = (ordered[min(len(ordered) - 1, int(part * len(ordered)))] for part in (0.9, 0.99))
     values = statistics.median(ordered), p90, p99, ordered[-1]
     return {word: round(value, 1) for word, value in zip(_FIGURES, values, strict=True)}

@@ -58,14 +58,14 @@ class Measurement:
 
 def measure(setting: Setting, repeat: int) -> Measurement:
     """A first cycle, then so many that count. What makes the next state takes place between them."""
-    policy, state, found, kept = parse(setting.policy_text), setting.state, Measurement(), SchedulerCache()
+    policy, state, found, cache = parse(setting.policy_text), setting.state, Measurement(), SchedulerCache()
     gc.collect()
     _forget_peak()
     began = time.perf_counter()
-    state = setting.go_on(state, cycle(state, policy, 0.0, cache=kept))
+    state = setting.go_on(state, cycle(state, policy, 0.0, cache=cache))
     found.first = time.perf_counter() - began
     for _ in range(repeat):
-        decisions = _timed(found, partial(cycle, state, policy, 0.0, cache=kept))
+        decisions = _timed(found, partial(cycle, state, policy, 0.0, cache=cache))
         state = setting.go_on(state, decisions)
     found.placed, found.promised = len(decisions.binds), len(decisions.pipelined)
     found.evicted = len(decisions.evictions)

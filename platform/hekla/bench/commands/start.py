@@ -16,13 +16,13 @@ from hekla.cli import output
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def start(repeat: int, as_json: bool) -> None:
     """Start a console beside any other, on a new folder and again on the same, and end it each time."""
-    taken: dict[str, list[tuple[float, float]]] = {"new": [], "old": []}
+    runs: dict[str, list[tuple[float, float]]] = {"new": [], "old": []}
     for _ in range(repeat):
         with whole.new_folder() as folder:
-            for runs in taken.values():
+            for timings in runs.values():
                 with whole.console(folder) as console:
-                    runs.append((console.seconds, console.cpu_seconds))
-    found = {kind: _figures(runs) for kind, runs in taken.items()}
+                    timings.append((console.seconds, console.cpu_seconds))
+    found = {kind: _figures(timings) for kind, timings in runs.items()}
     if as_json:
         click.echo(json.dumps({"repeat": repeat, "cores": os.cpu_count(), "load": os.getloadavg()[0], **found}))
         return
@@ -34,6 +34,6 @@ def start(repeat: int, as_json: bool) -> None:
 
 def _figures(runs: Sequence[tuple[float, float]]) -> dict[str, float]:
     """CPU seconds are of all processes until the link was there, by the median."""
-    walls, cpus = zip(*runs, strict=True)
-    found = {"median": statistics.median(walls), "min": min(walls), "max": max(walls), "cpu": statistics.median(cpus)}
+    wall, cpu = zip(*runs, strict=True)
+    found = {"median": statistics.median(wall), "min": min(wall), "max": max(wall), "cpu": statistics.median(cpu)}
     return {name: round(value, 2) for name, value in found.items()}

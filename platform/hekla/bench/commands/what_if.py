@@ -27,9 +27,9 @@ def whatif(
     """Ask about a small job and about a large one in turn, as things are on the console; nothing is submitted."""
     client = client_of(choice)
     small, large = _draft(queue, 1, "1"), _draft(queue, pods, cpu)
-    asked = [(small, False), (large, False), (large, True)]
+    questions = [(small, False), (large, False), (large, True)]
     runs = [
-        [_ask(client, draft, tenant, with_eta=with_eta) for draft, with_eta in asked] for _ in range(warm_up + jobs)
+        [_ask(client, draft, tenant, with_eta=with_eta) for draft, with_eta in questions] for _ in range(warm_up + jobs)
     ][warm_up:]
     facts = {"server": client.server.url, "queue": queue, "questions": jobs, "pods": pods, "cpu": cpu}
     head = f"{jobs} questions of each kind about queue {queue}, one after another, milliseconds"

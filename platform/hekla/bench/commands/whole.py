@@ -93,12 +93,12 @@ def console(folder: Path) -> Iterator[Console]:
 
 def _link(process: "subprocess.Popen[str]") -> str:
     assert process.stdout is not None  # noqa: S101  (asked for)
-    said = []
+    output = []
     for line in process.stdout:
-        said.append(line)
+        output.append(line)
         if found := _LINK.search(line):
             return found[0]
-    raise Failure("The console did not start:\n" + "".join(said[-20:]))
+    raise Failure("The console did not start:\n" + "".join(output[-20:]))
 
 
 def _cost(pid: int) -> Cost | None:

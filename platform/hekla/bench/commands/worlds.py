@@ -82,11 +82,13 @@ def _distinct(nodes: int, pods: int) -> Setting:
         )
         for at, node in enumerate(machines(nodes))
     ]
-    jobs = [gang(f"job-{at}", 1, asking(0.5 + at / 1000, 1 + at / 500), task=_own_wishes(at)) for at in range(pods)]
+    jobs = [
+        gang(f"job-{at}", 1, asking(0.5 + at / 1000, 1 + at / 500), task=_own_constraints(at)) for at in range(pods)
+    ]
     return Setting(cluster(tuple(labelled), jobs))
 
 
-def _own_wishes(at: int) -> dict[str, Any]:
+def _own_constraints(at: int) -> dict[str, Any]:
     """What the pod asks of nodes, by selector or by affinity in turn, and of the other pods of its service."""
     service = f"s{at % _SERVICES}"
     by_affinity = at % 2 == 0
@@ -138,11 +140,11 @@ def _with_binds(state: ClusterState, decisions: Decisions) -> tuple[PodGroupSpec
     nodes = {bind.pod: bind.node for bind in decisions.binds}
     bound = {bind.job for bind in decisions.binds}
 
-    def moved(task: PodSpec) -> PodSpec:
+    def running(task: PodSpec) -> PodSpec:
         return replace(task, status=PodStatus.RUNNING, node=nodes[task.uid]) if task.uid in nodes else task
 
     return tuple(
-        replace(job, phase=GangPhase.RUNNING, pods=tuple(map(moved, job.pods))) if job.uid in bound else job
+        replace(job, phase=GangPhase.RUNNING, pods=tuple(map(running, job.pods))) if job.uid in bound else job
         for job in state.jobs
     )
 

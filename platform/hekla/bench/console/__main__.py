@@ -15,11 +15,11 @@ from hekla.launcher.terminal import StartRefused
 
 def main() -> int:
     """Bring a console up, fill it, measure it."""
-    asked = _parser().parse_args()
-    size = Size(asked.jobs, asked.pods_per_job, asked.tenants, asked.nodes, asked.people_per_tenant)
+    options = _parser().parse_args()
+    size = Size(options.jobs, options.pods_per_job, options.tenants, options.nodes, options.people_per_tenant)
     try:
         with servers() as home:
-            found = _measure_sockets(size, asked, home) if asked.sockets else _measure(size, asked.repeat)
+            found = _measure_sockets(size, options, home) if options.sockets else _measure(size, options.repeat)
             print(json.dumps(found))
     except StartRefused as error:
         _say(str(error))
@@ -42,12 +42,12 @@ def _fill(size: Size) -> None:
     _say(f"{size.jobs:,} jobs were made in {time.monotonic() - began:.0f} s")
 
 
-def _measure_sockets(size: Size, asked: argparse.Namespace, home: Path) -> dict[str, Any]:
+def _measure_sockets(size: Size, options: argparse.Namespace, home: Path) -> dict[str, Any]:
     _fill(size)
     from hekla.bench.console import sockets  # noqa: PLC0415
 
-    pace = sockets.Pace(asked.changes_per_second, asked.seconds)
-    return asdict(size) | asdict(pace) | sockets.measure(home, asked.sockets, pace, say=_say)
+    pace = sockets.Pace(options.changes_per_second, options.seconds)
+    return asdict(size) | asdict(pace) | sockets.measure(home, options.sockets, pace, say=_say)
 
 
 def _measure(size: Size, repeat: int) -> dict[str, Any]:

@@ -82,21 +82,21 @@ def _signed_in(user: User) -> Client:
 def _pages(user: User) -> Iterator[tuple[str, Sequence[str]]]:
     """What is opened, and the addresses that are taken in turn."""
     which = {} if user.platform_role else {"tenant__memberships__user": user}
-    seen = some_jobs(_OTHERS, **which)
-    job = seen[len(seen) // 2]
+    jobs = some_jobs(_OTHERS, **which)
+    job = jobs[len(jobs) // 2]
     yield "home", [reverse("home")]
     yield from _lists(job)
-    yield "job", [reverse("jobs:detail", args=[one.uid]) for one in seen]
+    yield "job", [reverse("jobs:detail", args=[one.uid]) for one in jobs]
     yield "job that runs", _running_jobs(which)
-    pods = Pod.objects.filter(index=0, task="worker", attempt=1, job__in=seen).select_related("job")
+    pods = Pod.objects.filter(index=0, task="worker", attempt=1, job__in=jobs).select_related("job")
     yield "pod", [reverse("jobs:pod", args=[pod.job.uid, pod.pk]) for pod in pods]
     yield "queues", [reverse("queues:list")]
-    yield "queue", [reverse("queues:detail", args=[one.queue.name]) for one in seen]
+    yield "queue", [reverse("queues:detail", args=[one.queue.name]) for one in jobs]
     yield "nodes", [reverse("clusters:nodes")]
     yield from _other_apps(which)
     yield "tenants", [reverse("tenancy:list")]
     yield "tenant", [reverse("tenancy:detail", args=[job.tenant.slug])]
-    yield from _rest(seen)
+    yield from _rest(jobs)
 
 
 def _lists(job: Job) -> Iterator[tuple[str, Sequence[str]]]:
@@ -136,11 +136,11 @@ def _other_apps(which: dict[str, User]) -> Iterator[tuple[str, Sequence[str]]]:
         yield what, [reverse(f"{model._meta.app_label}:detail", args=[uid]) for uid in uids]
 
 
-def _rest(seen: Sequence[Job]) -> Iterator[tuple[str, Sequence[str]]]:
+def _rest(jobs: Sequence[Job]) -> Iterator[tuple[str, Sequence[str]]]:
     place = reverse("api:v1:jobs")
     yield "REST jobs", [place]
-    yield "REST jobs: phase, queue", [f"{place}?phase=failed&queue={one.queue.name}" for one in seen]
-    yield "REST job", [reverse("api:v1:job", args=[one.uid]) for one in seen]
+    yield "REST jobs: phase, queue", [f"{place}?phase=failed&queue={one.queue.name}" for one in jobs]
+    yield "REST job", [reverse("api:v1:job", args=[one.uid]) for one in jobs]
     yield "REST queues", [reverse("api:v1:queues")]
     yield "REST nodes", [reverse("api:v1:nodes")]
 
@@ -151,17 +151,17 @@ def _timed(what: str, who: str, addresses: Sequence[str], get: Ask, repeat: int)
         get(address)
     queries = max(_queries(address, get) for address in islice(turns, _COUNTED))
     gc.collect()
-    taken = [_milliseconds(partial(get, address)) for address in islice(turns, repeat)]
-    wall, cpu = zip(*taken, strict=True)
+    timings = [_milliseconds(partial(get, address)) for address in islice(turns, repeat)]
+    wall, cpu = zip(*timings, strict=True)
     return Timing(what, who, *_percentiles(wall), round(statistics.median(cpu), 1), queries)
 
 
 def _queries(address: str, get: Ask) -> int:
-    with CaptureQueriesContext(connection) as asked:
+    with CaptureQueriesContext(connection) as queries:
         answer = get(address)
     if answer.status_code not in _OK:
         raise RuntimeError(f"{address} answers with {answer.status_code}")
-    return len(asked)
+    return len(queries)
 
 
 def _milliseconds(do: Callable[[], object]) -> tuple[float, float]:
@@ -171,9 +171,9 @@ def _milliseconds(do: Callable[[], object]) -> tuple[float, float]:
     return (time.perf_counter() - wall) * 1000, (time.process_time() - cpu) * 1000
 
 
-def _percentiles(taken: Sequence[float]) -> tuple[float, float]:
+def _percentiles(milliseconds: Sequence[float]) -> tuple[float, float]:
     """The median and the 99th percentile, to a tenth of a millisecond; of few, the latter is the most."""
-    ordered = sorted(taken)
+    ordered = sorted(milliseconds)
     return round(statistics.median(ordered), 1), round(ordered[min(len(ordered) - 1, int(0.99 * len(ordered)))], 1)
 
 

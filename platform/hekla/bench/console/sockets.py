@@ -73,8 +73,8 @@ class Server:
     @property
     def cpu(self) -> float:
         """Seconds of processor that it has used."""
-        taken = self._known.cpu_times()
-        return float(taken.user + taken.system)
+        times = self._known.cpu_times()
+        return float(times.user + times.system)
 
 
 def measure(home: Path, number: int, pace: Pace, *, say: Callable[[str], None]) -> dict[str, Any]:
@@ -187,8 +187,8 @@ def _change(edits: Iterator[tuple[Job, int]], pace: Pace) -> list[Change]:
         job, priority = next(edits)
         jobs.set_priority(job, priority, user=user, now=clock.now())
     recorded.disconnect(note)
-    told = list(LoggedEvent.objects.order_by("-pk").values_list("pk", "topics")[: len(committed)])[::-1]
-    return [Change(pk, frozenset(topics), when) for (pk, topics), when in zip(told, committed, strict=True)]
+    events = list(LoggedEvent.objects.order_by("-pk").values_list("pk", "topics")[: len(committed)])[::-1]
+    return [Change(pk, frozenset(topics), when) for (pk, topics), when in zip(events, committed, strict=True)]
 
 
 def _waits(pages: Sequence[Page], changes: Sequence[Change], heard: Path) -> dict[str, list[float]]:
@@ -219,7 +219,7 @@ def _by_page(heard: Path) -> dict[int, tuple[Any, Any]]:
 
 def _figures(waits: Sequence[float]) -> dict[str, Any]:
     """Milliseconds of those who heard, and how many did not."""
-    told = np.array([wait for wait in waits if wait != float("inf")])
-    parts = np.percentile(told, (50, 99, 100)) if len(told) else (0.0, 0.0, 0.0)
+    received = np.array([wait for wait in waits if wait != float("inf")])
+    parts = np.percentile(received, (50, 99, 100)) if len(received) else (0.0, 0.0, 0.0)
     named = {name: round(float(part), 1) for name, part in zip(("p50", "p99", "max"), parts, strict=True)}
-    return {**named, "deliveries": len(told), "lost": len(waits) - len(told)}
+    return {**named, "deliveries": len(received), "lost": len(waits) - len(received)}

@@ -223,14 +223,14 @@ _FEW = 40
 def _few_of_the_rest(members: list[tuple[Tenant, list[User]]], places: dict[int, Queue], now: datetime) -> None:
     """A flow, a batch and a schedule each for some of the tenants."""
     for tenant, people in members[:_FEW]:
-        asked: dict[str, Any] = {"tenant": tenant, "user": people[0], "now": now}
+        facts: dict[str, Any] = {"tenant": tenant, "user": people[0], "now": now}
         job = {"name": "step", "queue": places[tenant.pk].name, "tasks": [{"name": "main", "command": ["true"]}]}
         steps = [{"name": name, "job": job} for name in ("load", "train", "judge")]
-        flows.start(spec=FlowSpec.parse({"name": "nightly", "steps": steps}), **asked)
+        flows.start(spec=FlowSpec.parse({"name": "nightly", "steps": steps}), **facts)
         swept = {**job, "tasks": [{"name": "main", "command": ["echo", "{{ lr }}"]}]}
         sweep = {"name": "sweep", "parameters": {"lr": [str(place) for place in range(20)]}, "job": swept}
-        batches.submit_sweep(spec=SweepSpec.parse(sweep), **asked)
-        schedules.create(spec=ScheduleSpec.parse({"name": "daily", "cron": "@daily", "job": job}), **asked)
+        batches.submit_sweep(spec=SweepSpec.parse(sweep), **facts)
+        schedules.create(spec=ScheduleSpec.parse({"name": "daily", "cron": "@daily", "job": job}), **facts)
 
 
 def some_jobs(count: int, **which: Any) -> list[Job]:  # noqa: ANN401  (as a query's filter takes it)

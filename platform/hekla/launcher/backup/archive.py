@@ -45,10 +45,10 @@ class Manifest:
         return Manifest(FORMAT, version, made, postgres, changes, dump.stat().st_size, _digest(dump))
 
 
-def write(path: Path, manifest: Manifest, dump: Path, *, key: Path | None, files: Path, kept: Iterator[Path]) -> int:
+def write(path: Path, manifest: Manifest, dump: Path, *, key: Path | None, files: Path, durable: Iterator[Path]) -> int:
     """Make the file in one step, for its owner's eyes only; how many files of pods it holds.
 
-    `kept`: which files below `files` are taken along. One that goes meanwhile is left out: its job was deleted.
+    `durable`: which files below `files` are taken along. One that goes meanwhile is left out: its job was deleted.
     """
     draft = path.with_name(f"{path.name}.making")
     count = 0
@@ -60,7 +60,7 @@ def write(path: Path, manifest: Manifest, dump: Path, *, key: Path | None, files
                 tar.add(dump, DUMP)
                 if key is not None:
                     tar.add(key, KEY)
-                for file in kept:
+                for file in durable:
                     count += _add_file(tar, file, f"{_IN_FILES}{file.relative_to(files).as_posix()}")
             out.flush()
             os.fsync(out.fileno())
@@ -116,11 +116,11 @@ def check_files(tar: tarfile.TarFile) -> None:
 
 def _manifest(tar: tarfile.TarFile, path: Path) -> Manifest:
     try:
-        told = json.loads(_member(tar, MANIFEST).read())
-        if told.get("format") != FORMAT:
-            version = told.get("version", "?")
+        facts = json.loads(_member(tar, MANIFEST).read())
+        if facts.get("format") != FORMAT:
+            version = facts.get("version", "?")
             raise StartRefused(f"{path} is in a format that this Hekla does not know (made by {version}).")
-        return Manifest(**{**told, "changes": tuple(told["changes"])})
+        return Manifest(**{**facts, "changes": tuple(facts["changes"])})
     except (ValueError, TypeError, KeyError, AttributeError):
         raise StartRefused(f"{path} is no backup of Hekla.") from None
 

@@ -21,9 +21,9 @@ from hekla.launcher.up.tables import known_changes
 
 def back_up(argv: Sequence[str]) -> int:
     """Save everything, while people go on working. Raises StartRefused."""
-    asked = _parser("backup", "Save everything into one file, while people go on working.").parse_args(argv)
-    home, path = _home(asked.data), Path(asked.file)
-    if path.exists() and not asked.replace:
+    options = _parser("backup", "Save everything into one file, while people go on working.").parse_args(argv)
+    home, path = _home(options.data), Path(options.file)
+    if path.exists() and not options.replace:
         raise StartRefused(f"There is a file {path} already. Choose another name, or say --replace.")
     url = os.environ.get("DATABASE_URL") or home.environment()["DATABASE_URL"]
     changes = database.changes(url)
@@ -36,9 +36,9 @@ def back_up(argv: Sequence[str]) -> int:
         )
         key = home.path / archive.KEY
         with step("saving what pods wrote") as saving:
-            kept = durable_files(home.path)
+            durable = durable_files(home.path)
             held = key if key.is_file() else None
-            count = archive.write(path, manifest, dump, key=held, files=home.path, kept=kept)
+            count = archive.write(path, manifest, dump, key=held, files=home.path, durable=durable)
             saving.result = f"{count} files"
     say(f"\n  {path} holds all of it, {path.stat().st_size // 2**20 + 1} MiB.")
     say(_ABOUT_THE_KEY if held else _WITHOUT_THE_KEY)
@@ -51,9 +51,9 @@ _WITHOUT_THE_KEY = "  HEKLA_SECRET_KEY is not in it; without that key, sealed se
 
 def restore(argv: Sequence[str]) -> int:
     """Bring a backup back where no Hekla runs. Raises StartRefused, and then the database is as it was."""
-    asked = _parser("restore", "Bring back what `backup` saved; Hekla must not run meanwhile.").parse_args(argv)
-    home = _home(asked.data)
-    with archive.opened(Path(asked.file)) as (manifest, tar):
+    options = _parser("restore", "Bring back what `backup` saved; Hekla must not run meanwhile.").parse_args(argv)
+    home = _home(options.data)
+    with archive.opened(Path(options.file)) as (manifest, tar):
         _check(manifest)
         archive.check_files(tar)
         home.open()
@@ -63,9 +63,9 @@ def restore(argv: Sequence[str]) -> int:
                 archive.take_dump(tar, manifest, dump)
             with _database(home) as url:
                 _check_server(manifest, url)
-                with _room(url, replace=asked.replace), step("bringing the database back"):
+                with _room(url, replace=options.replace), step("bringing the database back"):
                     database.restore(url, dump)
-            _put_key(home, archive.key(tar), replace=asked.replace)
+            _put_key(home, archive.key(tar), replace=options.replace)
             with step("bringing back what pods wrote") as putting:
                 putting.result = f"{archive.take_files(tar, home.path)} files"
     (home.path / "tables").unlink(missing_ok=True)  # the next start looks whether the tables are as it wants them

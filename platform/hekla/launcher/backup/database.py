@@ -74,9 +74,9 @@ def _connected(url: str, *, autocommit: bool = False) -> psycopg.Connection:
 def _run(program: str, url: str, *arguments: str) -> None:
     """Others on the machine see the arguments of a process, so the password goes by its environment."""
     place, password = _without_password(url)
-    told = {"PGPASSWORD": password} if password else {}
+    secrets = {"PGPASSWORD": password} if password else {}
     argv: Sequence[str | Path] = [postgres_programs() / program, f"--dbname={place}", *arguments]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, env=_environment() | told)
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, env=_environment() | secrets)
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines()
         raise StartRefused(f"{program} says: {lines[-1] if lines else f'exit code {done.returncode}'}")
@@ -91,5 +91,7 @@ def _without_password(url: str) -> tuple[str, str]:
 
 
 def _environment() -> dict[str, str]:
-    kept = {name: os.environ[name] for name in ("PATH", "TMPDIR", "PGSSLROOTCERT", "PGSSLMODE") if name in os.environ}
-    return kept | {"LC_ALL": "C", "TZ": "UTC"}
+    inherited = {
+        name: os.environ[name] for name in ("PATH", "TMPDIR", "PGSSLROOTCERT", "PGSSLMODE") if name in os.environ
+    }
+    return inherited | {"LC_ALL": "C", "TZ": "UTC"}

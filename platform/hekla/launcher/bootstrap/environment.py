@@ -135,8 +135,8 @@ class Environment:
             return set()
 
     def _record(self, name: str) -> None:
-        kept = {line for line in self._recorded() if line.split(" ", 1)[0] != name}
-        lines = sorted({*kept, self._stamp(name)})
+        others = {line for line in self._recorded() if line.split(" ", 1)[0] != name}
+        lines = sorted({*others, self._stamp(name)})
         written = self._stamp_file.with_suffix(".new")
         written.write_text("\n".join(lines) + "\n", encoding="utf-8")
         written.replace(self._stamp_file)

@@ -82,9 +82,11 @@ def _index_for_uv(python: Path) -> dict[str, str]:
     """Where pip was told to look, uv looks too: it does not read pip's settings itself."""
     if "UV_DEFAULT_INDEX" in os.environ or "UV_INDEX_URL" in os.environ:
         return {}
-    asked = [str(python), "-m", "pip", "config", "get", "global.index-url"]
-    told = os.environ.get("PIP_INDEX_URL") or subprocess.run(asked, capture_output=True, text=True, check=False).stdout
-    return {"UV_DEFAULT_INDEX": told.strip()} if told.strip() else {}
+    command = [str(python), "-m", "pip", "config", "get", "global.index-url"]
+    index = (
+        os.environ.get("PIP_INDEX_URL") or subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    )
+    return {"UV_DEFAULT_INDEX": index.strip()} if index.strip() else {}
 
 
 def _answers(program: Path) -> bool:
@@ -112,7 +114,7 @@ def _run(argv: Sequence[str], running: Step | None = None, extra: Mapping[str, s
 
 
 def _explain(output: str) -> str:
-    told = "\n".join(f"    {line}" for line in output.strip().splitlines()[-8:])
+    last_lines = "\n".join(f"    {line}" for line in output.strip().splitlines()[-8:])
     if _NO_SPACE.search(output):
         what = "The disk is full: the packages need about 700 MB. Make room, then run the same command again."
     elif _NOT_TRUSTED.search(output):
@@ -127,4 +129,4 @@ def _explain(output: str) -> str:
         )
     else:
         what = "The packages could not be installed."
-    return f"{what} The installer said:\n{told}" if told else what
+    return f"{what} The installer said:\n{last_lines}" if last_lines else what

@@ -121,18 +121,18 @@ class Postgres:
         options = ["--auth=trust", "--encoding=UTF8", f"--username={NAME}", "--no-instructions", "--no-sync", *locale]
         self._tool("initdb", "-D", str(making), *options)
         single = ["--single", "-D", str(making), "-c", "fsync=off", "postgres"]
-        self._tool("postgres", *single, told=f"CREATE DATABASE {NAME};\n")
+        self._tool("postgres", *single, stdin=f"CREATE DATABASE {NAME};\n")
         if not self.transient:
             os.sync()
         making.rename(self.data)
 
-    def _tool(self, program: str, *arguments: str, told: str = "") -> None:
+    def _tool(self, program: str, *arguments: str, stdin: str = "") -> None:
         user = self._identity.user
         extra = {} if user is None else {"user": user, "group": user, "extra_groups": []}
         argv = [*self._identity.prefix, str(self.programs / program), *arguments]
         done = subprocess.run(  # type: ignore[call-overload]
             argv,
-            input=told,
+            input=stdin,
             text=True,
             capture_output=True,
             check=False,
@@ -189,5 +189,5 @@ def _wait_until(holds: Callable[[], bool], seconds: float) -> None:
 
 def _environment() -> dict[str, str]:
     """Only what it needs: no PG… variable of the caller changes how it runs."""
-    kept = {name: os.environ[name] for name in ("PATH", "TMPDIR") if name in os.environ}
-    return kept | {"LC_ALL": "C", "TZ": "UTC"}
+    inherited = {name: os.environ[name] for name in ("PATH", "TMPDIR") if name in os.environ}
+    return inherited | {"LC_ALL": "C", "TZ": "UTC"}

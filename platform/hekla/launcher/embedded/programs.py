@@ -25,12 +25,14 @@ def postgres_programs() -> Path:
 
 def postgres_version(programs: Path) -> int:
     """The major version of the server in that folder. Raises StartRefused where it is too old."""
-    told = subprocess.run([programs / "postgres", "-V"], capture_output=True, text=True, check=True, timeout=20).stdout
-    found = re.search(r"(\d+)(?:\.|beta|rc|devel|$|\s)", told.partition(")")[2])
+    output = subprocess.run(
+        [programs / "postgres", "-V"], capture_output=True, text=True, check=True, timeout=20
+    ).stdout
+    found = re.search(r"(\d+)(?:\.|beta|rc|devel|$|\s)", output.partition(")")[2])
     version = int(found[1]) if found else 0
     if version < OLDEST_POSTGRES:
         raise StartRefused(
-            f"The PostgreSQL on this machine is {told.strip()}; Hekla needs version {OLDEST_POSTGRES} or later."
+            f"The PostgreSQL on this machine is {output.strip()}; Hekla needs version {OLDEST_POSTGRES} or later."
         )
     return version
 

@@ -63,7 +63,7 @@ class Child:
         self.deaths = 0
         self.exit_code: int | None = None
         self.output: int | None = None
-        self.has_said_all = False
+        self.is_drained = False
         self._delay = FIRST_DELAY_SECONDS
         self._started_at = 0.0
         self._unfinished = b""
@@ -92,7 +92,7 @@ class Child:
             raise
         finally:
             os.close(writer)
-        self.output, self.has_said_all = reader, False
+        self.output, self.is_drained = reader, False
         self.ready, self._started_at = False, time.monotonic()
 
     def check_ready(self) -> bool:
@@ -108,9 +108,9 @@ class Child:
         with suppress(BlockingIOError):
             while data := os.read(self.output, _READ_BYTES):
                 self._unfinished += data
-            self.has_said_all = True
+            self.is_drained = True
         *whole, self._unfinished = self._unfinished.split(b"\n")
-        if self._unfinished and (self.has_said_all or len(self._unfinished) > _READ_BYTES):
+        if self._unfinished and (self.is_drained or len(self._unfinished) > _READ_BYTES):
             whole, self._unfinished = [*whole, self._unfinished], b""
         return [line.decode(errors="replace").rstrip("\r") for line in whole]
 

@@ -21,18 +21,18 @@ from hekla.lib.checkout import CHECKOUT
 
 def main(argv: Sequence[str]) -> int:
     """Run Hekla until somebody ends it; the exit status. Raises StartRefused."""
-    asked = _parser().parse_args(argv)
-    home = Home(Path(os.path.abspath(asked.data))) if asked.data else Home.default()
-    address = Address(asked.host, asked.port)
+    options = _parser().parse_args(argv)
+    home = Home(Path(os.path.abspath(options.data))) if options.data else Home.default()
+    address = Address(options.host, options.port)
     say(f"Hekla {__version__}, data in {home.path}")
-    _refuse_foreign(home, asked.reset)
+    _refuse_foreign(home, options.reset)
     home.open()
     with home.held(url(address)):
         home.check_space()
         check_free(address)
-        if asked.reset:
-            _reset(home, sure=asked.yes)
-        return _run(home, address, demo=asked.demo)
+        if options.reset:
+            _reset(home, sure=options.yes)
+        return _run(home, address, demo=options.demo)
 
 
 def _run(home: Home, address: Address, *, demo: bool) -> int:
@@ -44,13 +44,13 @@ def _run(home: Home, address: Address, *, demo: bool) -> int:
         try:
             link = run.bring_up(demo=demo)
             _say_ready(run.public_url, link, time.monotonic() - began)
-            journal.release(shown=False)
+            journal.release(show=False)
             supervisor.run_forever(run.watch_disk)
         except Stopped:
-            journal.release(shown=False)
+            journal.release(show=False)
             say("\nStopping. (Ctrl-C again: at once.)")
         except BaseException:
-            journal.release(shown=True)
+            journal.release(show=True)
             raise
     say("Stopped. Jobs that run on this machine go on; the next start finds them.")
     return 0

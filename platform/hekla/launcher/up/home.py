@@ -131,9 +131,9 @@ class Home:
         (self.path / _MARK).write_text(_MARK_TEXT, encoding="utf-8")
 
 
-def _already_running(told: str) -> str:
+def _already_running(holder_facts: str) -> str:
     try:
-        holder = json.loads(told)
+        holder = json.loads(holder_facts)
         if not holder["url"]:
             return f"This data folder is being restored from a backup (process {holder['pid']})."
         return f"Hekla is already running at {holder['url']} (process {holder['pid']})."

@@ -39,25 +39,25 @@ class Journal:
         self._terminal = terminal or sys.stdout
         self._files: dict[str, _File] = {}
         self._held: deque[str] = deque(maxlen=_HELD_LINES)
-        self._said_failure = False
+        self._has_reported_failure = False
         self.holding = False
 
     def say(self, line: str) -> None:
         """A line of our own."""
         self.take(OWN_NAME, line)
 
-    def take(self, name: str, line: str, *, shown: bool = True) -> None:
+    def take(self, name: str, line: str, *, show: bool = True) -> None:
         """A line of the process `name`, into its file and, where `shown`, onto the terminal."""
         line = line[:_LONGEST_LINE]
         self._write(name, line)
-        if shown:
+        if show:
             self._show(f"{name:<8} | {line}")
 
-    def release(self, *, shown: bool) -> None:
+    def release(self, *, show: bool) -> None:
         """End the holding; what was held is shown where it explains a failure."""
         self.holding = False
         for line in self._held:
-            if shown:
+            if show:
                 self._show(line)
         self._held.clear()
 
@@ -74,9 +74,9 @@ class Journal:
     def _write(self, name: str, line: str) -> None:
         file = self._files.get(name) or self._open(name)
         file.emit(logging.LogRecord(name, logging.INFO, "", 0, line, None, None))
-        if file.failure and not self._said_failure:
+        if file.failure and not self._has_reported_failure:
             self._show(f"{OWN_NAME:<8} | The logs cannot be written: {file.failure}. Hekla goes on without them.")
-        self._said_failure = bool(file.failure)
+        self._has_reported_failure = bool(file.failure)
 
     def _open(self, name: str) -> _File:
         path = self._folder / f"{name}.log"

@@ -147,10 +147,10 @@ def _take_files(output: int) -> None:
         stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]
 
 
-def _code(given: object) -> int:
-    if given is None or isinstance(given, int):
-        return given or 0
-    print(given, file=sys.stderr)
+def _code(status: object) -> int:
+    if status is None or isinstance(status, int):
+        return status or 0
+    print(status, file=sys.stderr)
     return 1
 
 

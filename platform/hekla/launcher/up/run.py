@@ -94,9 +94,9 @@ class Run:
     def _load_while(self, works: Iterable[Callable[[], None]]) -> None:
         """A database is made by other processes, for which a thread waits. It has ended when copies are made."""
         with ThreadPoolExecutor(1) as beside:
-            begun = [beside.submit(work) for work in works]
+            started = [beside.submit(work) for work in works]
             self._launcher.load(self.env)
-            for work in begun:
+            for work in started:
                 work.result()
 
     @property
@@ -118,20 +118,20 @@ class Run:
         if stamp.matches():
             return
         with step("preparing the tables") as running:
-            told = self._django("migrate", "--noinput", "--skip-checks")
-            running.result = f"{sum('Applying' in line for line in told)} changes"
+            lines = self._django("migrate", "--noinput", "--skip-checks")
+            running.result = f"{sum('Applying' in line for line in lines)} changes"
         stamp.write()
 
     def _start_hekla(self, demo: bool) -> str:
         """The first data are made while the console starts. Then come the workers; their work waits for them."""
         with step("starting the console, the workers and the clock"):
             web = self._supervisor.add(roles.web(self._address, self.env, self._launcher))
-            told = self._django("setup_first_data", "--skip-checks", *(["--demo"] if demo else []))
+            lines = self._django("setup_first_data", "--skip-checks", *(["--demo"] if demo else []))
             self._wait_for(web)
             for role in roles.workers(self.env, self._launcher):
                 self._supervisor.add(role)
             self._supervisor.add(roles.beat(run_dir(self._home.path) / "beat", self.env, self._launcher))
-        return _link_in(told)
+        return _link_in(lines)
 
     def _wait_for(self, *children: Child) -> None:
         def are_ready() -> bool:
@@ -151,9 +151,9 @@ class Run:
         return self._supervisor.run_once(name, lambda output: self._launcher.start(name, argv, self.env, output))
 
 
-def _link_in(told: list[str]) -> str:
+def _link_in(lines: list[str]) -> str:
     """The path in the line of JSON that the command printed; it may have written other lines too."""
-    for line in told:
+    for line in lines:
         if line.startswith("{"):
             return str(json.loads(line).get("sign_in", ""))
     say("The sign-in link could not be made.")

@@ -104,36 +104,36 @@ class Supervisor:
 
         Only a failure is logged: what a command says may be a secret.
         """
-        told: list[str] = []
+        lines: list[str] = []
         child = Child(Role(name, start, stop_stage=0))
         child.start()
 
         def has_ended() -> bool:
-            told.extend(child.lines())
+            lines.extend(child.lines())
             return child.reap() is not None
 
         try:
             self.run_until(has_ended)
-            told.extend(child.lines())
+            lines.extend(child.lines())
         finally:
             child.signal(signal.SIGKILL)
             child.close()
         if child.exit_code != 0:
-            for line in told:
+            for line in lines:
                 self.journal.take(name, line)
             raise StartRefused(f"The step {name!r} did not succeed; what it said stands above.")
-        return told
+        return lines
 
     def stop(self) -> None:
         """End all in their order; those that do not end in time, and all after a second signal, at once."""
         self._stopping = True
-        begun_with = self._signals
+        signals_before = self._signals
         for stage in sorted({child.role.stop_stage for child in self._children.values()}):
             running = [child for child in self._children.values() if child.role.stop_stage == stage]
             for child in running:
                 child.signal(child.role.stop_signal)
             patience = max(child.role.patience_seconds for child in running)
-            self._wait_for_end(running, patience, lambda: self._signals > max(begun_with, 1))
+            self._wait_for_end(running, patience, lambda: self._signals > max(signals_before, 1))
             for child in running:
                 child.signal(child.role.last_signal)
             self._wait_for_end(running, _LAST_SECONDS, lambda: False)
@@ -190,8 +190,8 @@ class Supervisor:
 
     def _gather(self, child: Child) -> None:
         for line in child.lines():
-            self.journal.take(child.role.name, line, shown=child.role.shows(line))
-        if child.has_said_all:
+            self.journal.take(child.role.name, line, show=child.role.shows(line))
+        if child.is_drained:
             self._let_go(child)
 
     def _let_go(self, child: Child) -> None:

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.external_pods import services
-from hekla.backends.kubernetes.config import AdoptedConfig
+from hekla.backends.kubernetes.config import ExternalPodsSettings
 from hekla.domain.errors import Refused
 from hekla.domain.external_pods import ExternalPodRules
 
@@ -33,16 +33,16 @@ class Shown:
 
 def of(cluster: Cluster) -> Shown | None:
     """None where the cluster's pods of others are nobody's business here."""
-    if cluster.kind != Cluster.Kind.KUBERNETES or cluster.leads_jobs or not cluster.config.get("adopted"):
+    if cluster.kind != Cluster.Kind.KUBERNETES or cluster.leads_jobs or not cluster.config.get("external_pods"):
         return None
     try:
-        config = AdoptedConfig.model_validate(cluster.config["adopted"])
+        config = ExternalPodsSettings.model_validate(cluster.config["external_pods"])
     except ValidationError:  # a backend with such a configuration does not open, and its health says so
         return None
     return Shown(config.scheduler_name, config.queue, config.owner, tuple(_rows(cluster, config)))
 
 
-def _rows(cluster: Cluster, config: AdoptedConfig) -> Iterator[Row]:
+def _rows(cluster: Cluster, config: ExternalPodsSettings) -> Iterator[Row]:
     rules = ExternalPodRules(config.namespaces, config.queue, config.owner)
     for namespace, tenant in sorted(config.namespaces.items()):
         yield Row(namespace, tenant, _problem(cluster, rules, namespace))

@@ -52,9 +52,9 @@ def _set(
     """Make NAME, or change what is said of it. Its queues are all that are named here."""
     if tenants and everybody:
         raise click.UsageError("Either --tenant or --everybody.")
-    client, wish = client_of(choice), {"members": list(queues)} if queues else {}
-    wish |= {"tenants": list(tenants)} if tenants or everybody else {}
-    whole: dict[str, Any] = wish | ({} if description is None else {"description": description})
+    client, body = client_of(choice), {"members": list(queues)} if queues else {}
+    body |= {"tenants": list(tenants)} if tenants or everybody else {}
+    whole: dict[str, Any] = body | ({} if description is None else {"description": description})
     is_there = any(one["name"] == name for one in client.spans())
     found = client.patch(f"spans/{name}", whole) if is_there else client.post("spans", {"name": name, **whole})
     click.echo(f"{name}: {_members(found)}.")
