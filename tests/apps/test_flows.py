@@ -395,7 +395,7 @@ def test_a_port_is_asked(server: tuple[int, list[bytes]], said: bytes, path: str
 
 
 def test_a_port_that_keeps_silent_is_not_waited_for(server: tuple[int, list[bytes]], monkeypatch: Any) -> None:
-    monkeypatch.setattr(port_checks, "PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(port_checks, "TIMEOUT_SECONDS", 0.05)
     assert not port_checks.answers_at("127.0.0.1", Probe(port=server[0], path="/"))
 
 

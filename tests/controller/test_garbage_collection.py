@@ -1,7 +1,7 @@
 """How jobs go: whatever crashes at whichever step, at the end nothing is left over and nothing was done twice."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -39,9 +39,11 @@ class Crashes:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, world: World) -> None:
         self._left: int | None = None
         self._wrap(monkeypatch, BaseDatabaseWrapper, "commit")
-        for name in ("remove", "remove_logs", "stop", "forget"):
-            self._wrap(monkeypatch, type(backend_of(world.cluster)), name)
-        for name in ("delete", "strip", "drop_what_is_no_pods"):
+        backend = backend_of(world.cluster)
+        for name in ("remove", "remove_logs", "forget"):
+            self._wrap(monkeypatch, type(backend), name)
+        self._wrap_stops(monkeypatch, type(backend.runner))
+        for name in ("delete", "remove_all_but_log", "remove_leftovers"):
             self._wrap(monkeypatch, local_removal, name)
 
     def at(self, step: int, do: Callable[[], None]) -> bool:
@@ -65,6 +67,17 @@ class Crashes:
             return answer
 
         monkeypatch.setattr(owner, name, wrapped)
+
+    def _wrap_stops(self, monkeypatch: pytest.MonkeyPatch, runner: Any) -> None:
+        real = runner.stop_many
+
+        def stop_many(*args: Any, **kwargs: Any) -> Iterator[Any]:
+            self._step()
+            for stopped in real(*args, **kwargs):
+                self._step()
+                yield stopped
+
+        monkeypatch.setattr(runner, "stop_many", stop_many)
 
     def _step(self) -> None:
         if self._left is not None:

@@ -51,7 +51,7 @@ class Deaths:
 
     def __init__(self, patch: pytest.MonkeyPatch, dice: random.Random) -> None:
         self._dice, self._left, self.count = dice, 0, 0
-        remove, answer = KubernetesBackend.remove, Api._answer
+        remove, answer = KubernetesBackend.remove, Api._response
 
         def removing(backend: KubernetesBackend, job: str, **more: Any) -> None:
             self._left = self._dice.randint(1, _MOST_REQUESTS)
@@ -65,7 +65,7 @@ class Deaths:
             return answered
 
         patch.setattr(KubernetesBackend, "remove", removing)
-        patch.setattr(Api, "_answer", answering)
+        patch.setattr(Api, "_response", answering)
 
     def turn(self, fleet: Fleet) -> None:
         """By a controller that begins anew where the one before it died."""
