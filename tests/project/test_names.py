@@ -70,7 +70,7 @@ SHARED_NAMES: dict[str, str] = {
     "Command": "Django finds the class of a management command by this name.",
 }
 # Files and functions that are still being divided.
-NOT_YET_SHORT = frozenset({"engine.plugins.proportion.open_session", "apps/jobs/selectors.py"})
+NOT_YET_SHORT = frozenset({"engine.plugins.proportion.open_session"})
 
 
 @cache

@@ -1,0 +1,102 @@
+"""What the controller asks about the jobs of a cluster."""
+
+import re
+from collections.abc import Collection, Iterable
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db.models import DurationField, Exists, ExpressionWrapper, F, OuterRef, Q, QuerySet, Value
+
+from hekla.apps.jobs.models import Job, Pod
+from hekla.domain.phases import FINAL_JOB_PHASES, FINAL_POD_PHASES, GangPhase, JobPhase, PodPhase
+
+_UID = re.compile(r"[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}")
+_FINAL_JOBS = [phase.value for phase in FINAL_JOB_PHASES]
+_FINAL_PODS = [phase.value for phase in FINAL_POD_PHASES]
+
+
+def unfinished(cluster_id: int) -> list[Job]:
+    """Jobs of a cluster that are not over, in the order of their submission."""
+    found = Job.objects.filter(cluster_id=cluster_id).exclude(phase__in=_FINAL_JOBS)
+    return list(found.select_related("queue", "owner", "tenant").order_by("id"))
+
+
+def any_waiting(cluster_id: int) -> bool:
+    """Whether a job of this cluster waits for its first start."""
+    return Job.objects.filter(cluster_id=cluster_id, phase=JobPhase.PENDING, started_at=None).exists()
+
+
+def has_work(cluster_id: int) -> bool:
+    """Whether a job of this cluster is not over, or is and has a pod that still holds something."""
+    alive = Job.objects.filter(cluster_id=cluster_id).exclude(phase__in=_FINAL_JOBS)
+    held = Pod.objects.filter(job__cluster_id=cluster_id).exclude(phase__in=_FINAL_PODS)
+    return alive.exists() or held.exists()
+
+
+def ending(cluster_id: int) -> list[Job]:
+    """Jobs of a cluster that are over and have pods that still hold something."""
+    held = Pod.objects.exclude(phase__in=_FINAL_PODS).values("job_id")
+    found = Job.objects.filter(cluster_id=cluster_id, phase__in=_FINAL_JOBS, pk__in=held)
+    return list(found.select_related("queue", "tenant").order_by("id"))
+
+
+def movable() -> QuerySet[Job]:
+    """Jobs that wait in one of several clusters and of which nothing has a place, in the order of their turns."""
+    waits = Job.objects.filter(phase=JobPhase.PENDING, gang_phase__in=(GangPhase.PENDING, GangPhase.INQUEUE))
+    placed = Pod.objects.filter(job=OuterRef("pk")).exclude(phase=PodPhase.PENDING, node="", stopping=False)
+    found = waits.filter(~Exists(placed), placement__span__isnull=False, deleted_at=None)
+    return found.select_related("queue", "cluster", "tenant", "owner", "placement__span").order_by(
+        "-priority", "submitted_at", "id"
+    )
+
+
+def by_uids(cluster_id: int, uids: Collection[str]) -> list[Job]:
+    """These jobs of a cluster, in the order of their submission."""
+    found = Job.objects.filter(cluster_id=cluster_id, uid__in=_uids(uids))
+    return list(found.select_related("queue", "owner", "tenant").order_by("id"))
+
+
+def gone_among(cluster_id: int, *, kept: Collection[str], logged: Collection[str]) -> list[Job]:
+    """Those of `kept` that are cleaned, and of `logged` those whose logs are purged: all that is to be gone."""
+    is_gone = Q(uid__in=_uids(kept), cleaned_at__isnull=False) | Q(uid__in=_uids(logged), logs_purged_at__isnull=False)
+    return list(Job.objects.filter(is_gone, cluster_id=cluster_id).select_related("tenant").order_by("id"))
+
+
+def _uids(told: Iterable[str]) -> list[UUID]:
+    """Those that can be the uid of a job: in a cluster anybody may put anything onto an object."""
+    return [UUID(text) for text in told if _UID.fullmatch(text)]
+
+
+def to_clean(cluster_id: int, *, limit: int) -> list[Job]:
+    """Deleted jobs to which something may still be attached."""
+    found = Job.objects.filter(cluster_id=cluster_id, deleted_at__isnull=False, cleaned_at=None)
+    return list(found.select_related("tenant")[:limit])
+
+
+def with_overdue_logs(cluster_id: int, *, now: datetime, limit: int) -> list[Job]:
+    """Jobs of one tenant whose logs it keeps no longer, the first deleted first."""
+    cleaned = _deleted_before(cluster_id, now, "tenant__log_days").filter(cleaned_at__isnull=False)
+    return _of_one_tenant(cleaned.filter(logs_purged_at=None), limit)
+
+
+def with_overdue_history(cluster_id: int, *, now: datetime, limit: int) -> list[Job]:
+    """Jobs of one tenant whose history it keeps no longer, the first deleted first."""
+    overdue = _deleted_before(cluster_id, now, "tenant__history_days")
+    return _of_one_tenant(overdue.filter(logs_purged_at__isnull=False), limit)
+
+
+def _deleted_before(cluster_id: int, now: datetime, days: str) -> QuerySet[Job]:
+    kept_for = ExpressionWrapper(F(days) * Value(timedelta(days=1)), output_field=DurationField())
+    return Job.objects.filter(cluster_id=cluster_id, deleted_at__lte=Value(now) - kept_for)
+
+
+def _of_one_tenant(jobs: QuerySet[Job], limit: int) -> list[Job]:
+    found = list(jobs.select_related("tenant").order_by("deleted_at", "pk")[:limit])
+    return [job for job in found if job.tenant_id == found[0].tenant_id]
+
+
+def run_times(cluster_id: int, *, limit: int) -> list[tuple[int, str, int, datetime, datetime]]:
+    """Owner, kind, queue, start and end of the jobs of a cluster that completed, the newest first."""
+    found = Job.objects.filter(cluster_id=cluster_id, phase=JobPhase.COMPLETED).order_by("-id")
+    rows = found.values_list("owner_id", "kind", "queue_id", "started_at", "finished_at")[:limit]
+    return [(owner, kind, queue, began, ended) for owner, kind, queue, began, ended in rows if began and ended]

@@ -1,0 +1,111 @@
+"""Lists of jobs, their counts, and how a person wants them."""
+
+import re
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from itertools import count
+from uuid import UUID
+
+from django.db.models import Q, QuerySet
+
+from hekla.apps import paging
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.roles import Permission
+from hekla.apps.jobs.models import Arrangement, Job, Placement, Pod, SavedView
+from hekla.apps.tenancy import selectors as tenancy
+from hekla.apps.tenancy.models import Tenant
+from hekla.apps.tenancy.selectors import Rights
+from hekla.domain.errors import NotFound
+from hekla.domain.phases import JobPhase, PodPhase
+
+MOST_COUNTED = 1000
+_NUMBER_AT_END = re.compile(r"-\d+$")
+_AT_REST = [JobPhase.PENDING.value, JobPhase.RESTARTING.value]
+
+
+def of_tenant(tenant_id: int, uids: Collection[str]) -> list[Job]:
+    """Those of these jobs that belong to the tenant."""
+    return list(Job.objects.filter(tenant_id=tenant_id, uid__in=uids)) if uids else []
+
+
+def with_uids(uids: Collection[str]) -> list[Job]:
+    """These jobs, whosever they are."""
+    return list(Job.objects.filter(uid__in=uids)) if uids else []
+
+
+def ahead_of(job: Job) -> int:
+    """How many other jobs of its queue wait that are more urgent or came before it."""
+    sooner = Q(priority__gt=job.priority) | Q(priority=job.priority, submitted_at__lt=job.submitted_at)
+    waiting = Job.objects.filter(queue_id=job.queue_id, deleted_at=None, phase__in=_AT_REST)
+    return waiting.filter(sooner).exclude(pk=job.pk).count()
+
+
+def expiring(*, until: datetime, limit: int) -> list[Job]:
+    """Jobs that are over and go by themselves before that, the first to go first."""
+    return list(Job.objects.filter(deleted_at=None, expires_at__lte=until).order_by("expires_at")[:limit])
+
+
+def waiting_of(owner_ids: Collection[int], uids: Collection[UUID], *, limit: int) -> list[Job]:
+    """The jobs that wait to run, of these people or among these; those that came first before the others."""
+    if not owner_ids and not uids:
+        return []
+    found = Job.objects.filter(Q(owner_id__in=owner_ids) | Q(uid__in=uids), deleted_at=None, phase=JobPhase.PENDING)
+    return list(found.order_by("submitted_at")[:limit])
+
+
+def pod_counts(jobs: Sequence[Job]) -> dict[int, dict[str, int]]:
+    """For each job (by row id) how many current pods are in each phase; a success that counts no more is left out."""
+    latest = (
+        Pod.objects.filter(job__in=[job.pk for job in jobs])
+        .order_by("job_id", "task", "index", "-attempt")
+        .distinct("job_id", "task", "index")
+        .values_list("job_id", "phase", "stopping")
+    )
+    counts: dict[int, dict[str, int]] = {job.pk: {} for job in jobs}
+    for job_id, phase, stopping in latest:
+        if not (stopping and phase == PodPhase.SUCCEEDED):
+            counts[job_id][phase] = counts[job_id].get(phase, 0) + 1
+    return counts
+
+
+def phase_counts(jobs: QuerySet[Job], **others: QuerySet[Job]) -> dict[str, int]:
+    """How many of these jobs are in each phase, and how many each of the others holds, where there are any.
+
+    Up to `MOST_COUNTED` are counted: one more stands for any number more.
+    """
+    phases = [phase.value for phase in JobPhase]
+    return paging.counts_up_to(MOST_COUNTED, jobs, "phase", phases, **others)
+
+
+def free_name(tenant: Tenant, wish: str) -> str:
+    """A name like the wished one that the tenant has not used: `train-1`, `train-2` …"""
+    stem = _NUMBER_AT_END.sub("", wish)[:45]
+    taken = set(
+        Job.objects.filter(tenant=tenant, deleted_at=None, name__startswith=stem).values_list("name", flat=True)
+    )
+    return next(name for n in count(1) if (name := f"{stem}-{n}") not in taken)
+
+
+def placement(job: Job) -> Placement | None:
+    """Why it is where it is; None for a job that named its queue itself."""
+    return Placement.objects.filter(job=job).select_related("span").first()
+
+
+def arrangement(user: User) -> Arrangement:
+    """How the person wants the list of jobs."""
+    found = Arrangement.objects.select_related("opens_with").filter(user=user).first()
+    return found or Arrangement(user=user)
+
+
+def views_of(user: User, rights: Rights | None = None) -> QuerySet[SavedView]:
+    """The views that the person has: their own, and those that their tenants share."""
+    shared = Q(tenant__in=(rights or tenancy.rights(user)).where(Permission.SEE_TENANT))
+    return SavedView.objects.filter(Q(owner=user, tenant=None) | shared).select_related("tenant").order_by("name")
+
+
+def view(pk: int, user: User) -> SavedView:
+    """One of the person's views. Raises NotFound."""
+    found = views_of(user).filter(pk=pk).first()
+    if found is None:
+        raise NotFound("There is no such view.")
+    return found

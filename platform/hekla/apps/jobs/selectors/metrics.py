@@ -1,0 +1,41 @@
+"""Figures of all tenants together, for the metrics."""
+
+from datetime import datetime
+
+from django.db.models import Case, CharField, Count, Exists, F, Min, OuterRef, Subquery, Value, When
+from django.db.models.functions import Cast, Coalesce, Concat
+
+from hekla.apps.event_log.models import LoggedEvent
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.jobs.selectors.replicas import placed
+from hekla.domain.phases import FINAL_POD_PHASES, JobPhase
+
+_WAITING = {"phase": JobPhase.PENDING, "deleted_at": None}
+_FINAL_PODS = [phase.value for phase in FINAL_POD_PHASES]
+
+
+def counts_by_queue() -> list[tuple[int, str, int]]:
+    """Row id of a queue, phase, and how many jobs of the queue are in it; those that were deleted are left out."""
+    found = Job.objects.filter(deleted_at=None).order_by().values_list("queue_id", "phase")
+    return list(found.annotate(count=Count("id")))
+
+
+def living_pods_by_cluster() -> list[tuple[int, str, int]]:
+    """Row id of a cluster, phase, and how many pods of the cluster are in it; those that are over are left out."""
+    found = Pod.objects.exclude(phase__in=_FINAL_PODS).order_by().values_list("job__cluster_id", "phase")
+    return list(found.annotate(count=Count("id")))
+
+
+def oldest_waits() -> dict[int, datetime]:
+    """For each queue (by row id) in which jobs wait and hold nothing, since when the first of them does.
+
+    As `waiting_since` tells it; a job without a reason never was in another phase, so the log need not be asked.
+    """
+    waiting = Job.objects.filter(~Exists(placed(Pod.objects.filter(job=OuterRef("pk")))), **_WAITING)
+    subject = Concat(Value("job:"), Cast(OuterRef("uid"), CharField()))
+    changed = LoggedEvent.objects.filter(subject=subject, kind="JobPhaseChanged").order_by("-id").values("at")[:1]
+    since = Case(
+        When(reason="", then=F("submitted_at")),
+        default=Coalesce(Subquery(changed), F("submitted_at")),
+    )
+    return dict(waiting.order_by().values_list("queue_id").annotate(oldest=Min(since)))

@@ -1,0 +1,95 @@
+"""Who holds what, by cluster, tenant and node."""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from django.contrib.postgres.aggregates import ArrayAgg
+from django.db.models import Q, QuerySet
+
+from hekla.apps.clusters.models import Node
+from hekla.apps.jobs.facts import read_specs, spec_of
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.jobs.selectors.replicas import placed
+from hekla.apps.tenancy.models import Tenant
+from hekla.domain.phases import JobPhase
+from hekla.domain.resources import Resources
+
+_WAITING = {"phase": JobPhase.PENDING, "deleted_at": None}
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What the pods of a job's task hold: `request` once for each of `nodes`, where one may stand several times."""
+
+    job: Job
+    nodes: Sequence[str]
+    request: Resources
+
+
+def held(cluster_ids: Sequence[int]) -> list[Held]:
+    """What is held in these clusters, by job and task: there are far fewer of those than pods."""
+    return _with_specs(placed(), Job.objects.filter(cluster_id__in=cluster_ids))
+
+
+def held_by(tenant: Tenant) -> list[Held]:
+    """What the tenant's pods hold in all clusters, likewise."""
+    of_tenant = Job.objects.filter(tenant=tenant).select_related("cluster")
+    return _with_specs(placed(Pod.objects.filter(job__tenant=tenant)), of_tenant)
+
+
+def _with_specs(pods: QuerySet[Pod], known: QuerySet[Job]) -> list[Held]:
+    found = _by_task(pods)
+    jobs = known.defer("spec", "said", "waiting", "reserved_slots").in_bulk({job_id for job_id, _t, _n in found})
+    read_specs(jobs.values())
+    return _held(found, jobs)
+
+
+def living(uids: Collection[str] | None) -> tuple[list[Job], list[Held]]:
+    """Which of these jobs, or of all, wait or hold something, and what they hold."""
+    pods = placed() if uids is None else placed(Pod.objects.filter(job__uid__in=uids))
+    found = _by_task(pods)
+    holding = Q(pk__in={job_id for job_id, _task, _nodes in found})
+    jobs = Job.objects.filter(holding | Q(**_WAITING))
+    jobs = (jobs if uids is None else jobs.filter(uid__in=uids)).defer("said", "waiting", "reserved_slots")
+    return list(jobs), _held(found, {job.pk: job for job in jobs})
+
+
+def _by_task(pods: QuerySet[Pod]) -> list[tuple[int, str, list[str]]]:
+    rows = pods.order_by("job_id", "task").values_list("job_id", "task").annotate(nodes=ArrayAgg("node"))
+    return list(rows)
+
+
+def _held(found: Iterable[tuple[int, str, list[str]]], jobs: Mapping[int, Job]) -> list[Held]:
+    return [
+        Held(job, nodes, spec_of(job).task(task).request)
+        for job_id, task, nodes in found
+        if (job := jobs.get(job_id)) is not None
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class OnNode:
+    """Pods of one job on a machine: how many, and the first of them by row id and name."""
+
+    job: Job
+    pod_id: int
+    pod_name: str
+    count: int
+
+
+def jobs_on(nodes: Collection[Node]) -> dict[tuple[int, str], list[OnNode]]:
+    """Who holds something on these machines, by cluster and name, in the order in which they came."""
+    names, clusters = {node.name for node in nodes}, {node.cluster_id for node in nodes}
+    pods = placed(Pod.objects.filter(node__in=names, job__cluster_id__in=clusters))
+    first: dict[tuple[int, str], tuple[int, str, int]] = {}
+    counts: Counter[tuple[int, str]] = Counter()
+    for pk, job_id, node, task, index in pods.order_by("pk").values_list("pk", "job_id", "node", "task", "index"):
+        first.setdefault((job_id, node), (pk, task, index))
+        counts[job_id, node] += 1
+    jobs = Job.objects.only("uid", "name", "tenant", "cluster", "deleted_at").in_bulk({job_id for job_id, _n in first})
+    found: defaultdict[tuple[int, str], list[OnNode]] = defaultdict(list)
+    for (job_id, node), (pk, task, index) in first.items():
+        one = OnNode(jobs[job_id], pk, f"{task}-{index}", counts[job_id, node])
+        found[one.job.cluster_id, node].append(one)
+    return found

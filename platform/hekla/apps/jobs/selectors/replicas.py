@@ -1,0 +1,88 @@
+"""Pods of jobs: attempts, addresses, and what holds resources."""
+
+from collections.abc import Callable, Collection, Sequence
+
+from django.db.models import Q, QuerySet
+
+from hekla.apps.accounts.models import User
+from hekla.apps.clusters.models import Cluster
+from hekla.apps.jobs.facts import is_wanted, replica_of, replicas, reserved_slots
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.jobs.selectors.visibility import known_to
+from hekla.domain.addresses import Replica
+from hekla.domain.errors import NotFound
+from hekla.domain.jobspec import EXTERNAL
+from hekla.domain.phases import FINAL_POD_PHASES, PLACED_POD_PHASES
+
+_FINAL_PODS = [phase.value for phase in FINAL_POD_PHASES]
+_PLACED_PODS = [phase.value for phase in PLACED_POD_PHASES]
+
+
+def addresses(job: Job, address_of: Callable[[Replica], str]) -> dict[tuple[str, int], str]:
+    """Where each replica can be reached, those among them that have no pod yet but will."""
+    to_come = {place: address_of(replica_of(job, *place, slot)) for place, slot in reserved_slots(job).items()}
+    known = to_come | {
+        (task, index): address for task, index, address in pods(job).values_list("task", "index", "address")
+    }
+    return {replica: known[replica] for replica in replicas(job) if replica in known}
+
+
+def pods(job: Job) -> QuerySet[Pod]:
+    """Every attempt of every replica, in order."""
+    return Pod.objects.filter(job=job).order_by("task", "index", "attempt")
+
+
+def has_living_pods(job: Job) -> bool:
+    """Whether a pod of it holds something, or may still."""
+    return pods(job).exclude(phase__in=_FINAL_PODS).exists()
+
+
+def current_pods(job: Job) -> list[Pod]:
+    """The last attempt of every replica, and of those that are wanted no more while they end."""
+    last = pods(job).order_by("task", "index", "-attempt").distinct("task", "index")
+    return [pod for pod in last if not pod.is_final or is_wanted(job, pod)]
+
+
+def replicas_with_phase(job: Job) -> list[tuple[str, int, str]]:
+    """Every replica that has a pod, with the phase of its last attempt, in order."""
+    last = Pod.objects.filter(job=job).order_by("task", "index", "-attempt").distinct("task", "index")
+    return list(last.values_list("task", "index", "phase"))
+
+
+def attempts(job: Job, refs: Collection[tuple[str, int]]) -> list[Pod]:
+    """All attempts of these replicas, in order."""
+    if not refs:
+        return []
+    wanted = Q()
+    for task in {task for task, _index in refs}:
+        wanted |= Q(task=task, index__in=[index for other, index in refs if other == task])
+    return list(pods(job).filter(wanted))
+
+
+def pod(pod_id: int, user: User) -> Pod:
+    """One pod. Raises NotFound."""
+    found = Pod.objects.select_related("job__cluster", "job__queue", "job__tenant").filter(pk=pod_id).first()
+    if found is None or not known_to(user).filter(pk=found.job_id).exists():
+        raise NotFound("There is no such pod.")
+    return found
+
+
+def pods_of(job_ids: Sequence[int]) -> list[Pod]:
+    """Every attempt of these jobs."""
+    return list(Pod.objects.filter(job_id__in=job_ids).order_by("job_id", "task", "index", "attempt"))
+
+
+def unfinished_pods(cluster_id: int) -> list[Pod]:
+    """Pods of a cluster that are not over, with their jobs."""
+    found = Pod.objects.filter(job__cluster_id=cluster_id).exclude(phase__in=_FINAL_PODS)
+    return list(found.select_related("job__tenant").order_by("pk"))
+
+
+def placed(pods_on: QuerySet[Pod] | None = None) -> QuerySet[Pod]:
+    """Pods that hold resources on a node."""
+    return (pods_on if pods_on is not None else Pod.objects.all()).filter(phase__in=_PLACED_PODS)
+
+
+def has_placed_pods(cluster: Cluster) -> bool:
+    """Whether any pod of ours on this cluster holds something, so that it may be at work."""
+    return placed(Pod.objects.filter(job__cluster=cluster).exclude(job__kind=EXTERNAL)).exists()

@@ -1,0 +1,79 @@
+"""Which jobs exist for a person, and what they may do with them."""
+
+from collections.abc import Callable
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from hekla.apps.accounts import selectors as accounts
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.roles import Permission
+from hekla.apps.jobs.models import Job
+from hekla.apps.tenancy import selectors as tenancy
+from hekla.apps.tenancy.selectors import Rights
+from hekla.domain.errors import NotFound
+
+_LISTED = (
+    *("uid", "name", "kind", "priority", "replicas", "phase", "reason", "waiting", "tenant__slug", "tenant__name"),
+    *("queue__name", "cluster__name", "cluster__kind", "cluster__config", "owner__username", "owner__display_name"),
+    *("submitted_at", "started_at", "finished_at", "deleted_at"),
+    *("gang_phase", "version", "revision", "retry_count", "deadline_at"),
+)
+
+
+def visible_to(user: User, rights: Rights | None = None) -> QuerySet[Job]:
+    """The jobs that exist for this person, newest first. `rights`: where they were read already."""
+    return known_to(user, rights).filter(deleted_at=None)
+
+
+def deleted_for(user: User, rights: Rights | None = None) -> QuerySet[Job]:
+    """The jobs that were deleted and that this person may still look at, newest first."""
+    return known_to(user, rights).filter(deleted_at__isnull=False)
+
+
+def known_to(user: User, rights: Rights | None = None) -> QuerySet[Job]:
+    """The jobs of which this person may know anything, the deleted ones among them."""
+    jobs = Job.objects.select_related("tenant", "queue", "cluster", "owner")
+    if not accounts.may(user, Permission.SEE_EVERYTHING):
+        jobs = jobs.filter(tenant__in=(rights or tenancy.rights(user)).where(Permission.SEE_TENANT))
+    return jobs.order_by("-submitted_at", "-id")
+
+
+def listed(jobs: QuerySet[Job]) -> QuerySet[Job]:
+    """These jobs with what a row of a list says of them, and no more: half of a job's columns are wide."""
+    return jobs.only(*_LISTED)
+
+
+def get(uid: UUID, user: User, rights: Rights | None = None) -> Job:
+    """One job, which may be deleted. Raises NotFound."""
+    job = known_to(user, rights).filter(uid=uid).first()
+    if job is None:
+        raise NotFound("There is no such job.")
+    return job
+
+
+def by_name(name: str, user: User) -> Job:
+    """The newest job of that name. Raises NotFound."""
+    job = visible_to(user).filter(name=name).first()
+    if job is None:
+        raise NotFound(f"There is no job called “{name[:60]}”.")
+    return job
+
+
+def may_act(user: User, job: Job) -> bool:
+    """Whether the person may abort, resume, restart or delete the job."""
+    return acting(user, tenancy.rights(user))(job)
+
+
+def seeing(user: User, rights: Rights) -> Callable[[Job], bool]:
+    """Whether a job exists for this person, for many jobs."""
+    everywhere, tenants = accounts.may(user, Permission.SEE_EVERYTHING), set(rights.where(Permission.SEE_TENANT))
+    return lambda job: job.deleted_at is None and (everywhere or job.tenant_id in tenants)
+
+
+def acting(user: User, rights: Rights) -> Callable[[Job], bool]:
+    """`may_act` for many jobs, of which the database is not asked again."""
+    if accounts.may(user, Permission.ACT_ON_ANY_JOB):
+        return lambda _job: True
+    own, wide = rights.where(Permission.ACT_ON_OWN_JOBS), rights.where(Permission.ACT_ON_TENANT_JOBS)
+    return lambda job: job.tenant_id in wide or (job.owner_id == user.pk and job.tenant_id in own)
