@@ -70,10 +70,10 @@ def test_every_reason_of_the_backends_is_known() -> None:
     found: set[str] = set()
     for path in [*(BACKENDS / "backends").rglob("*.py"), *(BACKENDS / "controller").rglob("*.py")]:
         text = path.read_text(encoding="utf-8")
-        found |= set(re.findall(r'(?:Refused|end)\((?:folder, "\w+", )?"([A-Z]\w+)"', text))
+        found |= set(re.findall(r'PodStartError\("([A-Z]\w+)"', text))
         found |= set(re.findall(r'reason="([A-Z]\w+)"', text))
-        found |= set(re.findall(r'"failed", "([A-Z]\w+)"', text))
-    assert len(found) > 9, "the search itself has broken"
+        found |= set(re.findall(r'"(?:failed|lost)", "([A-Z]\w+)"', text))
+    assert len(found) > 12, "the search itself has broken"
     assert found - {"Error", "Stopped"} <= set(failures._BY_REASON)
 
 

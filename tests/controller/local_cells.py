@@ -36,7 +36,7 @@ class Ending:
 
 ENDINGS = {
     "done": Ending("exit 0", "succeeded 0"),
-    "exits": Ending("exit 3", "failed 3 Error", "3", "ended with exit code 3", "failed with exit code 3."),
+    "exits": Ending("exit 3", "failed 3 Error", "3", "failed with exit code 3", "failed with exit code 3."),
     "crashes": Ending(
         "ulimit -c 0; exec python -c 'import ctypes; ctypes.string_at(0)'",
         "failed 139 SIGSEGV",

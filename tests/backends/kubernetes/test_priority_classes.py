@@ -42,7 +42,7 @@ def classes(plane: ControlPlane) -> dict[str, Any]:
 
 
 def spec(place: Place, key: PodKey) -> dict[str, Any]:
-    return place.backend.parts.api.get(place.backend.parts.locator.pod(key))["spec"]
+    return place.backend.parts.api.get(place.backend.parts.locator.pod_path(key))["spec"]
 
 
 def started(place: Place, index: int = 0, **more: Any) -> dict[str, Any]:
