@@ -20,6 +20,7 @@ def no_heartbeat() -> None:
 
 
 def _raise_errors(results: Iterable[tuple[object, Exception | None]]) -> None:
-    for _item, error in results:
+    errors = [error for _item, error in results]  # all of them: what is not read to its end stays in use
+    for error in errors:
         if error is not None:
             raise error
