@@ -26,10 +26,20 @@ class ProportionAttributes(queue_attributes.QueueAttributes):
         return share(self.allocated, self.deserved)
 
 
+ByQueue = dict[str, ProportionAttributes]
+
+
 def open_session(session: Session, option: PluginOption) -> None:
     """Divide the cluster among the queues that have jobs, and speak for the division."""
     by_queue = _attributes_by_queue(session)
     _divide_by_weight(session, list(by_queue.values()))
+    _share_by_weight(session, option, by_queue)
+    _admit(session, option, by_queue)
+    _limit_to_deserved(session, option, by_queue)
+
+
+def _share_by_weight(session: Session, option: PluginOption, by_queue: ByQueue) -> None:
+    """Keep and report what each queue holds; the queue with the smallest share comes first."""
 
     def order(left: QueueSpec, right: QueueSpec) -> int:
         if left.priority != right.priority:
@@ -37,18 +47,20 @@ def open_session(session: Session, option: PluginOption) -> None:
         mine, other = _share_of(by_queue, left), _share_of(by_queue, right)
         return (mine > other) - (mine < other)
 
-    def overused(queue: QueueSpec) -> bool:
-        attributes = by_queue[queue.name]
-        return bool((attributes.deserved < attributes.allocated + EPSILON).all())
+    def update(pod: PodInfo, _row: int, sign: int) -> None:
+        by_queue[pod.job.group.queue].allocated += sign * pod.request
 
-    def allocatable(queue: QueueSpec, pod: PodInfo) -> bool:
-        return preemptive(queue, [pod])
+    def attributes_of(queue: QueueSpec) -> ProportionAttributes:
+        return by_queue.get(queue.name) or _attributes(session, queue, queue_attributes.total_guarantee(session))
 
-    def why_not(queue: QueueSpec, pods: Sequence[PodInfo]) -> PendingReason:
-        attributes, need = by_queue[queue.name], queue_attributes.total_request(session, pods)
-        room = attributes.deserved - attributes.allocated
-        reason = queue_attributes.no_room_reason(session, "proportion", "allocate", attributes, need, room)
-        return replace(reason, cause=Cause.QUOTA, code="queue_share_used") if queue.is_open else reason
+    session.on_change.append(update)
+    session.register(ExtensionPoint.QUEUE_ORDER, option, order)
+    session.register(ExtensionPoint.QUEUE_SHARE, option, partial(_share_with, session, by_queue))
+    session.register(ExtensionPoint.QUEUE_ACCOUNT, option, attributes_of)
+
+
+def _admit(session: Session, option: PluginOption, by_queue: ByQueue) -> None:
+    """Admit jobs while their queue has room."""
 
     def enqueueable(job: JobInfo) -> Vote:
         attributes = by_queue[job.group.queue]
@@ -64,13 +76,30 @@ def open_session(session: Session, option: PluginOption) -> None:
         if job.min_resources is not None:
             by_queue[job.group.queue].inqueue += job.min_resources
 
-    def update(pod: PodInfo, _row: int, sign: int) -> None:
-        by_queue[pod.job.group.queue].allocated += sign * pod.request
+    session.register(ExtensionPoint.JOB_ENQUEUEABLE, option, enqueueable, is_cacheable=True)
+    session.register(ExtensionPoint.JOB_ENQUEUED, option, enqueued)
+
+
+def _limit_to_deserved(session: Session, option: PluginOption, by_queue: ByQueue) -> None:
+    """Allocate and reclaim up to what a queue deserves, and take only what is above it."""
+
+    def overused(queue: QueueSpec) -> bool:
+        attributes = by_queue[queue.name]
+        return bool((attributes.deserved < attributes.allocated + EPSILON).all())
 
     def preemptive(queue: QueueSpec, pods: Sequence[PodInfo]) -> bool:
         wanted = queue_attributes.total_request(session, pods)
         attributes, requested = by_queue[queue.name], (wanted > 0) & session.dimensions.without_pods
         return queue.is_open and not (attributes.allocated + wanted > attributes.deserved)[requested].any()
+
+    def allocatable(queue: QueueSpec, pod: PodInfo) -> bool:
+        return preemptive(queue, [pod])
+
+    def why_not(queue: QueueSpec, pods: Sequence[PodInfo]) -> PendingReason:
+        attributes, need = by_queue[queue.name], queue_attributes.total_request(session, pods)
+        room = attributes.deserved - attributes.allocated
+        reason = queue_attributes.no_room_reason(session, "proportion", "allocate", attributes, need, room)
+        return replace(reason, cause=Cause.QUOTA, code="queue_share_used") if queue.is_open else reason
 
     def reclaimable(_for: PodInfo | JobInfo, candidates: Sequence[PodInfo]) -> list[PodInfo]:
         left: dict[str, Vector] = {}
@@ -83,22 +112,13 @@ def open_session(session: Session, option: PluginOption) -> None:
                 chosen.append(victim)
         return chosen
 
-    def attributes_of(queue: QueueSpec) -> ProportionAttributes:
-        return by_queue.get(queue.name) or _attributes(session, queue, queue_attributes.total_guarantee(session))
-
-    session.on_change.append(update)
+    session.register(ExtensionPoint.OVERUSED, option, overused)
     session.register(ExtensionPoint.PREEMPTIVE, option, preemptive, is_cacheable=True)
+    session.register(ExtensionPoint.ALLOCATABLE, option, allocatable, is_cacheable=True)
+    session.register(ExtensionPoint.WHY_NOT_ALLOCATABLE, option, why_not)
     session.register(ExtensionPoint.RECLAIMABLE, option, reclaimable, is_cacheable=True)
     if not session.policy.follows_volcano:
         session.register(ExtensionPoint.EVICTABLE, option, _only_for_reclaim(reclaimable), is_cacheable=True)
-    session.register(ExtensionPoint.QUEUE_ORDER, option, order)
-    session.register(ExtensionPoint.QUEUE_SHARE, option, partial(_share_with, session, by_queue))
-    session.register(ExtensionPoint.QUEUE_ACCOUNT, option, attributes_of)
-    session.register(ExtensionPoint.OVERUSED, option, overused)
-    session.register(ExtensionPoint.ALLOCATABLE, option, allocatable, is_cacheable=True)
-    session.register(ExtensionPoint.WHY_NOT_ALLOCATABLE, option, why_not)
-    session.register(ExtensionPoint.JOB_ENQUEUEABLE, option, enqueueable, is_cacheable=True)
-    session.register(ExtensionPoint.JOB_ENQUEUED, option, enqueued)
 
 
 def _only_for_reclaim(reclaimable: Callable[[JobInfo, Sequence[PodInfo]], list[PodInfo]]) -> Evictable:
@@ -106,13 +126,13 @@ def _only_for_reclaim(reclaimable: Callable[[JobInfo, Sequence[PodInfo]], list[P
     return lambda job, candidates, action: reclaimable(job, candidates) if action == "gangreclaim" else None
 
 
-def _share_of(by_queue: dict[str, ProportionAttributes], queue: QueueSpec) -> float:
+def _share_of(by_queue: ByQueue, queue: QueueSpec) -> float:
     return by_queue[queue.name].share if queue.name in by_queue else 0.0
 
 
 def _share_with(
     session: Session,
-    by_queue: dict[str, ProportionAttributes],
+    by_queue: ByQueue,
     queue: QueueSpec,
     more: Sequence[PodInfo],
     less: Sequence[PodInfo],
@@ -126,7 +146,7 @@ def _share_with(
     return share(held, attributes.deserved)
 
 
-def _attributes_by_queue(session: Session) -> dict[str, ProportionAttributes]:
+def _attributes_by_queue(session: Session) -> ByQueue:
     promised, found = queue_attributes.total_guarantee(session), {}
     for queue in session.queues.values():
         if queue.name in session.queue_totals:
