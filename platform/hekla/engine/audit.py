@@ -44,7 +44,7 @@ class _Comparison:
 
     def _nodes(self) -> Iterator[str]:
         cached, fresh = self._cached.table, self._fresh.table
-        if cached.nodes != fresh.nodes or (cached.given_order != fresh.given_order).any():
+        if cached.nodes != fresh.nodes or (cached.state_order != fresh.state_order).any():
             yield "which nodes there are"
             return
         for name in _COLUMNS:

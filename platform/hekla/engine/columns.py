@@ -149,7 +149,7 @@ class NodeTable:
     def __init__(self, nodes: Sequence[NodeSpec], dimensions: Dimensions) -> None:
         self.nodes = sorted(nodes, key=lambda node: node.name)
         self.row_of = {node.name: row for row, node in enumerate(self.nodes)}
-        self.given_order = np.array([self.row_of[node.name] for node in nodes], dtype=np.intp)
+        self.state_order = np.array([self.row_of[node.name] for node in nodes], dtype=np.intp)
         """Rows in the order of the state."""
         self.allocatable = dimensions.matrix([node.allocatable for node in self.nodes])
         self.used, self.releasing = np.zeros_like(self.allocatable), np.zeros_like(self.allocatable)

@@ -24,7 +24,7 @@ def with_shares(session: Session, done: Done) -> list[Eviction]:
     queues = _ShareChanges(session, ExtensionPoint.QUEUE_SHARE, ShareHolder.QUEUE, done)
     jobs = _ShareChanges(session, ExtensionPoint.JOB_SHARE, ShareHolder.JOB, done)
 
-    def moved(giver: JobInfo, taker: JobInfo | None) -> tuple[ShareImpact, ...]:
+    def impacts(giver: JobInfo, taker: JobInfo | None) -> tuple[ShareImpact, ...]:
         if taker is None:
             return queues.between(giver.group.queue, "")
         found = queues.between(giver.group.queue, taker.group.queue)
@@ -32,7 +32,7 @@ def with_shares(session: Session, done: Done) -> list[Eviction]:
         return found + jobs.between(giver.group.uid, taker.group.uid) if is_within else found
 
     evicted = ((pod.job, eviction) for pod, eviction in done if eviction is not None)
-    return [replace(eviction, shares=moved(giver, session.jobs.get(eviction.for_job))) for giver, eviction in evicted]
+    return [replace(eviction, shares=impacts(giver, session.jobs.get(eviction.for_job))) for giver, eviction in evicted]
 
 
 class _ShareChanges:

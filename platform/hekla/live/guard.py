@@ -122,9 +122,9 @@ def _look_up(
     now, sessions = clock.now(), {one.session: one.person for one in visitors if one.session is not None}
     proofs = visits.proofs(sessions, known=known, now=now)
     lasting = [one for one in visitors if one.session is None or one.session in proofs]
-    seen_as = {one: person for one in lasting if (person := acting.visible_person(one.person, one.acting, now=now))}
-    standings = tenancy.standings(set(seen_as.values()))
-    return {one: standings[person] for one, person in seen_as.items() if person in standings}, proofs
+    persons = {one: person for one in lasting if (person := acting.visible_person(one.person, one.acting, now=now))}
+    standings = tenancy.standings(set(persons.values()))
+    return {one: standings[person] for one, person in persons.items() if person in standings}, proofs
 
 
 guard = per_loop(Guard)

@@ -74,7 +74,7 @@ class _Sums:
         self._queues: defaultdict[int, Counter[str]] = defaultdict(Counter)
         self._running: Counter[int] = Counter()
         self._waiting: Counter[int] = Counter()
-        self._told: Occupancy | None = None
+        self._cached: Occupancy | None = None
 
     def put(self, uid: str, part: _Part | None) -> None:
         """What a job adds now, in place of what it added before."""
@@ -84,7 +84,7 @@ class _Sums:
         if part is not None:
             self._parts[uid] = part
             self._count(part, 1)
-        self._told = None
+        self._cached = None
 
     def _count(self, part: _Part, sign: int) -> None:
         for place, amounts in part.amounts.items():
@@ -94,17 +94,17 @@ class _Sums:
         self._running[part.queue] += sign * bool(part.amounts)
         self._waiting[part.queue] += sign * part.is_waiting
 
-    def told(self, number: int, nodes: Sequence[tuple[Node, Resources]]) -> Occupancy:
+    def occupancy(self, number: int, nodes: Sequence[tuple[Node, Resources]]) -> Occupancy:
         """As they are; what is told is made anew only where something was put."""
-        if self._told is None:
+        if self._cached is None:
             known = {*self._queues, *self._running, *self._waiting}
-            self._told = Occupancy(
+            self._cached = Occupancy(
                 number,
                 nodes,
                 {place: Resources(amounts) for place, amounts in self._machines.items()},
                 {pk: QueueUsage(Resources(self._queues[pk]), self._running[pk], self._waiting[pk]) for pk in known},
             )
-        return replace(self._told, number=number, nodes=nodes)
+        return replace(self._cached, number=number, nodes=nodes)
 
 
 @dataclass
@@ -163,7 +163,7 @@ def now() -> Occupancy:
     """What is held at this instant."""
     with _follower.lock:
         _follower.follow(clock.now())
-        return _follower.sums.told(_follower.number, _follower.nodes)
+        return _follower.sums.occupancy(_follower.number, _follower.nodes)
 
 
 def forget() -> None:

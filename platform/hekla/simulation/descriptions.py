@@ -13,7 +13,7 @@ from hekla.domain.jobspec import JobSpec
 from hekla.domain.resources import Resources
 from hekla.domain.spec_changes import SpecChange, SpecField, apply_changes
 from hekla.simulation.suggestions import Suggestion
-from hekla.simulation.what_if import Answer, EvictedJobs, Verdict
+from hekla.simulation.what_if import Answer, OtherJobs, Verdict
 
 _MOST_NODES = 4
 
@@ -79,17 +79,17 @@ def _span(earliest: float, latest: float) -> str:
 def _where(answer: Answer) -> list[str]:
     """How many pods on which nodes."""
     most = sorted(answer.nodes.items(), key=lambda item: (-item[1], item[0]))
-    told = [
+    parts = [
         ngettext("%(n)d pod on %(node)s", "%(n)d pods on %(node)s", pods) % {"n": pods, "node": node}
         for node, pods in most[:_MOST_NODES]
     ]
     if others := most[_MOST_NODES:]:
         facts = {"n": sum(pods for _node, pods in others), "nodes": len(others)}
-        told.append(ngettext("%(n)d on %(nodes)d other node", "%(n)d on %(nodes)d other nodes", len(others)) % facts)
-    return [_(", ").join(told) + _(".")] if told else []
+        parts.append(ngettext("%(n)d on %(nodes)d other node", "%(n)d on %(nodes)d other nodes", len(others)) % facts)
+    return [_(", ").join(parts) + _(".")] if parts else []
 
 
-def evicted(others: EvictedJobs) -> list[str]:
+def evicted(others: OtherJobs) -> list[str]:
     """Whose pods would go."""
     if not others.pods:
         return []
@@ -99,13 +99,13 @@ def evicted(others: EvictedJobs) -> list[str]:
     return [sentence % {"n": others.pods, "jobs": _names(others)}]
 
 
-def _names(others: EvictedJobs) -> str:
+def _names(others: OtherJobs) -> str:
     """Those that the reader may know by name; the rest are counted."""
-    told = [job.name for job in others.known]
+    parts = [job.name for job in others.known]
     if others.unknown:
         sentence = ngettext("%(n)d job of other tenants", "%(n)d jobs of other tenants", others.unknown)
-        told.append(sentence % {"n": others.unknown})
-    return _(", ").join(told)
+        parts.append(sentence % {"n": others.unknown})
+    return _(", ").join(parts)
 
 
 def describe_suggestions(spec: JobSpec, offers: Iterable[Suggestion]) -> list[SuggestionText]:
@@ -114,13 +114,13 @@ def describe_suggestions(spec: JobSpec, offers: Iterable[Suggestion]) -> list[Su
 
 
 def _describe(spec: JobSpec, offer: Suggestion) -> SuggestionText:
-    told = []
+    parts = []
     for change in offer.changes:
-        told.append(_BY_LEVER[change.lever](spec, change))
+        parts.append(_BY_LEVER[change.lever](spec, change))
         spec = apply_changes(spec, [change])
     note = ngettext("evicts %(n)d pod", "evicts %(n)d pods", offer.evicted) % {"n": offer.evicted}
     is_of_size = all(change.is_of_size for change in offer.changes)
-    return SuggestionText(str(offer), _("; ").join(told), note if offer.evicted else "", is_of_size)
+    return SuggestionText(str(offer), _("; ").join(parts), note if offer.evicted else "", is_of_size)
 
 
 def _queue(_spec: JobSpec, change: SpecChange) -> str:

@@ -46,9 +46,9 @@ def starts(course: Course, wanted: Collection[str], run_times: RunTimes, view: R
     left = set(wanted)
     course.settle()
     for _ in range(_MAX_STEPS):
-        begun = {uid for uid in left if course.has_begun(uid)}
-        found |= dict.fromkeys(begun, Start(course.now, tuple(walk.ended)))
-        left -= begun
+        started = {uid for uid in left if course.has_started(uid)}
+        found |= dict.fromkeys(started, Start(course.now, tuple(walk.ended)))
+        left -= started
         if not left or not walk.step():
             break
     return found

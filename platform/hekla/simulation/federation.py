@@ -67,7 +67,7 @@ def move_waiting() -> int:
     """
     began, number = time.monotonic(), event_log.last_number()
     waiting = tuple(jobs.movable().values_list("pk", flat=True))
-    if not waiting or _is_in_vain(began, number, waiting):
+    if not waiting or _would_fail_again(began, number, waiting):
         return 0
     rest, found = waiting[_FIRST:], list[bool | None]()
     for pk in [*waiting[:_FIRST], *random.sample(rest, min(_SAMPLE, len(rest)))]:
@@ -79,7 +79,7 @@ def move_waiting() -> int:
     return found.count(True)
 
 
-def _is_in_vain(now: float, number: int, waiting: tuple[int, ...]) -> bool:
+def _would_fail_again(now: float, number: int, waiting: tuple[int, ...]) -> bool:
     at, *known = _failed_moves.get("last", (-_VAIN_SECONDS, 0, ()))
     return known == [number, waiting] and now - at < _VAIN_SECONDS
 
@@ -91,12 +91,14 @@ def _look(job_id: int) -> bool | None:
     if job is None or span is None or job.cluster.leads_jobs or _starts_here(job):
         return False
     others = [queue for queue in queues.members_open_to(span, job.tenant) if queue.cluster_id != job.cluster_id]
-    asked = rank_candidates(routing.prospects(spec_of(job), others, tenant=job.tenant, user=job.owner, is_timed=False))
-    if not asked or asked[0].chance is not Feasibility.NOW or asked[0].evicts:
-        return None if any(one.chance is Feasibility.UNANSWERED for one in asked) else False
-    best = next(queue for queue in others if queue.name == asked[0].queue)
+    candidates = rank_candidates(
+        routing.prospects(spec_of(job), others, tenant=job.tenant, user=job.owner, is_timed=False)
+    )
+    if not candidates or candidates[0].chance is not Feasibility.NOW or candidates[0].evicts:
+        return None if any(one.chance is Feasibility.UNANSWERED for one in candidates) else False
+    best = next(queue for queue in others if queue.name == candidates[0].queue)
     here = PlacementCandidate(job.cluster.name, job.queue.name, Feasibility.WAITS, reasons=tuple(job.waiting))
-    return services.move(job, best, rank_candidates([*asked, here]), now=clock.now())
+    return services.move(job, best, rank_candidates([*candidates, here]), now=clock.now())
 
 
 def _starts_here(job: Job) -> bool:

@@ -32,7 +32,7 @@ def record(cluster: Cluster) -> int:
 
 def _fresh(outlook: Outlook) -> list[str]:
     """Those that wait and of which nobody was told when they start."""
-    rows = outlook.taken.jobs.items()
+    rows = outlook.snapshot.jobs.items()
     waiting = [uid for uid, row in rows if row.waiting and row.phase == JobPhase.PENDING and row.started_at is None]
     known = selectors.known([int(uid) for uid in waiting])
     return [uid for uid in waiting if int(uid) not in known][:_MOST]

@@ -48,17 +48,18 @@ class Trial:
 
 def try_policy(cluster: Cluster, in_force: SchedulerPolicy, other: SchedulerPolicy, *, now: datetime) -> Trial:
     """The next cycle of this cluster under both."""
-    taken = cache.read_snapshot(cluster, now=now)
-    before, after = (engine.cycle(taken.state, policy, now.timestamp()) for policy in (in_force, other))
-    old, new = _fates(taken, before), _fates(taken, after)
-    differences = (Difference(job, old[uid], new[uid]) for uid, job in taken.jobs.items() if old[uid] != new[uid])
-    return Trial(tuple(differences), after.faults, len(taken.jobs))
+    current = cache.read_snapshot(cluster, now=now)
+    before, after = (engine.cycle(current.state, policy, now.timestamp()) for policy in (in_force, other))
+    old, new = _fates(current, before), _fates(current, after)
+    differences = (Difference(job, old[uid], new[uid]) for uid, job in current.jobs.items() if old[uid] != new[uid])
+    return Trial(tuple(differences), after.faults, len(current.jobs))
 
 
-def _fates(taken: Snapshot, decided: Decisions) -> Mapping[str, Fate]:
+def _fates(current: Snapshot, decided: Decisions) -> Mapping[str, Fate]:
     starts, yields = Counter(bind.job for bind in decided.binds), Counter(one.job for one in decided.evictions)
     return {
-        uid: Fate(_is_let_in(job, decided.phases.get(uid)), starts[uid], yields[uid]) for uid, job in taken.jobs.items()
+        uid: Fate(_is_let_in(job, decided.phases.get(uid)), starts[uid], yields[uid])
+        for uid, job in current.jobs.items()
     }
 
 

@@ -58,7 +58,7 @@ def present(queue: Queue) -> Present:
     """How a queue and the others of its cluster stand now; of the others the lines are left out."""
     with looking_at(queue.cluster) as outlook:
         standings = outlook.once(("standings", queue.name), lambda: _standings(outlook, queue))
-        return Present(outlook.number, outlook.taken, outlook.policy, outlook.now, standings)
+        return Present(outlook.number, outlook.snapshot, outlook.policy, outlook.now, standings)
 
 
 def _standings(outlook: Outlook, queue: Queue) -> Mapping[str, QueueShares]:
@@ -97,8 +97,8 @@ def _with(queues: tuple[model.QueueSpec, ...], changed: model.QueueSpec) -> tupl
     return tuple(changed if queue.name == changed.name else queue for queue in queues)
 
 
-def _losses(taken: Snapshot, before: Decisions, after: Decisions) -> Iterable[Loss]:
+def _losses(current: Snapshot, before: Decisions, after: Decisions) -> Iterable[Loss]:
     """A cycle evicts pods one by one for the same reasons each time: those that go only after the change count."""
     gone_anyway = {eviction.pod for eviction in before.evictions}
     lost = Counter(eviction.job for eviction in after.evictions if eviction.pod not in gone_anyway)
-    return (Loss(taken.jobs[uid], pods) for uid, pods in lost.items() if uid in taken.jobs)
+    return (Loss(current.jobs[uid], pods) for uid, pods in lost.items() if uid in current.jobs)

@@ -36,13 +36,15 @@ _GO_ON = frozenset({LifecycleAction.SYNC_JOB, *PARTIAL_ACTIONS})
 class Course:
     """See the module. `decided`: what the last cycle said; `evictions`: whom all of them evicted."""
 
-    def __init__(self, taken: Snapshot, policy: SchedulerPolicy, world: SchedulerCache, now: datetime) -> None:
+    def __init__(self, initial: Snapshot, policy: SchedulerPolicy, world: SchedulerCache, now: datetime) -> None:
         self.now, self.decided, self.evictions = now, Decisions(), list[Eviction]()
-        self._policy, self._world, self._taken = policy, world, taken
-        self._jobs = {job.uid: job for job in taken.state.jobs}
-        self._rows = dict(taken.jobs)
+        self._policy, self._world, self._initial = policy, world, initial
+        self._jobs = {job.uid: job for job in initial.state.jobs}
+        self._rows = dict(initial.jobs)
         self._leaving: dict[str, LifecycleAction] = {
-            job.uid: LifecycleAction.SYNC_JOB for job in taken.state.jobs if any(t.status in _ENDING for t in job.pods)
+            job.uid: LifecycleAction.SYNC_JOB
+            for job in initial.state.jobs
+            if any(t.status in _ENDING for t in job.pods)
         }
         self._pod_ids = count(-1, -1)
 
@@ -62,12 +64,12 @@ class Course:
     def settle(self, until: str = "") -> bool:
         """Go on until nothing changes by itself, or this job has begun. Returns whether it has."""
         for _ in range(_MAX_ROUNDS):
-            state = replace(self._taken.state, jobs=tuple(self._jobs.values()))
+            state = replace(self._initial.state, jobs=tuple(self._jobs.values()))
             self.decided = cycle(state, self._policy, self.now.timestamp(), cache=self._world)
             is_restless = self._follow() | self._move_on()
-            if self.has_begun(until) or not is_restless:
+            if self.has_started(until) or not is_restless:
                 break
-        return self.has_begun(until)
+        return self.has_started(until)
 
     def end(self, uids: Iterable[str], at: datetime) -> None:
         """These jobs are over by then."""
@@ -80,7 +82,7 @@ class Course:
         """A job as it stands."""
         return self._jobs.get(uid)
 
-    def has_begun(self, uid: str) -> bool:
+    def has_started(self, uid: str) -> bool:
         """Whether a job has what it needs to work."""
         return uid in self._jobs and has_started(self._jobs[uid])
 
@@ -116,10 +118,10 @@ class Course:
             self._each(uid, lambda task, places=places: self._bound(task, places))  # type: ignore[misc]
         for uid, tasks in evicted.items():
             self._evict(uid, tasks)
-        moved = [uid for uid, phase in decided.phases.items() if self._jobs[uid].phase is not phase]
-        for uid in moved:
+        changed = [uid for uid, phase in decided.phases.items() if self._jobs[uid].phase is not phase]
+        for uid in changed:
             self._jobs[uid] = replace(self._jobs[uid], phase=decided.phases[uid])
-        return bool(binds or evicted or moved)
+        return bool(binds or evicted or changed)
 
     def _each(self, uid: str, change: Callable[[model.PodSpec], model.PodSpec]) -> None:
         job = self._jobs[uid]
@@ -164,7 +166,7 @@ class Course:
 
     def _replaced(self, task: model.PodSpec) -> model.PodSpec | None:
         """The next attempt of a pod that was evicted; one that was ended for another reason has none."""
-        pod = self._taken.pods.get(task.uid)
+        pod = self._initial.pods.get(task.uid)
         if pod is not None and pod.stopping and not pod.evicted:
             return None
         return replace(task, status=PodStatus.PENDING, node="", scheduled_at=0.0)

@@ -34,7 +34,7 @@ T = TypeVar("T")
 class _Derived:
     """What follows from a picture and a policy at an instant, by what was asked."""
 
-    taken: Snapshot
+    snapshot: Snapshot
     policy: SchedulerPolicy
     now: datetime
     found: dict[Hashable, Any] = field(default_factory=dict)
@@ -55,31 +55,31 @@ class Outlook:
     """A cluster as it stands at an instant, from which courses begin. `number`: of the last event that is in it."""
 
     number: int
-    taken: Snapshot
+    snapshot: Snapshot
     policy: SchedulerPolicy
     now: datetime
     _cluster: Cluster
-    _kept: _Entry
+    _entry: _Entry
 
     @property
     def run_times(self) -> RunTimes:
         """How long jobs of this cluster ran, not older than a minute."""
-        if self._kept.run_times is None or self.now - self._kept.run_times[0] > _RUN_TIMES_EVERY:
-            self._kept.run_times = self.now, runtimes.of(self._cluster.pk)
-        return self._kept.run_times[1]
+        if self._entry.run_times is None or self.now - self._entry.run_times[0] > _RUN_TIMES_EVERY:
+            self._entry.run_times = self.now, runtimes.of(self._cluster.pk)
+        return self._entry.run_times[1]
 
-    def once(self, asked: Hashable, find: Callable[[], T]) -> T:
+    def once(self, question: Hashable, find: Callable[[], T]) -> T:
         """What is found by this question: where nothing happened since it was asked last, what was found then."""
-        known = self._kept.derived
+        known = self._entry.derived
         if known is None or not self._is_as(known):
-            known = self._kept.derived = _Derived(self.taken, self.policy, self.now)
-        if asked not in known.found:
-            known.found[asked] = find()
-        found: T = known.found[asked]
+            known = self._entry.derived = _Derived(self.snapshot, self.policy, self.now)
+        if question not in known.found:
+            known.found[question] = find()
+        found: T = known.found[question]
         return found
 
     def _is_as(self, known: _Derived) -> bool:
-        return known.taken is self.taken and known.policy == self.policy and self.now - known.now <= _HOLDS_FOR
+        return known.snapshot is self.snapshot and known.policy == self.policy and self.now - known.now <= _HOLDS_FOR
 
     def course(self) -> Course:
         """How it would go on, from when all that is decided at once is decided."""
@@ -89,15 +89,15 @@ class Outlook:
 
     def session(self) -> Session:
         """A cycle at its beginning, to ask the plugins of the policy; nothing is decided. Raises Failed."""
-        return open_session(self.taken.state, self.policy, self.now.timestamp(), cache=self._kept.world)
+        return open_session(self.snapshot.state, self.policy, self.now.timestamp(), cache=self._entry.world)
 
     def empty(self) -> Course:
         """The same machines and queues without a job."""
-        alone = Snapshot(replace(self.taken.state, jobs=()), {}, ())
-        return Course(alone, self.policy, self._kept.empty, self.now)
+        alone = Snapshot(replace(self.snapshot.state, jobs=()), {}, ())
+        return Course(alone, self.policy, self._entry.empty, self.now)
 
     def _settled(self) -> Course:
-        course = Course(self.taken, self.policy, self._kept.world, self.now)
+        course = Course(self.snapshot, self.policy, self._entry.world, self.now)
         course.settle()
         return course
 
@@ -110,16 +110,16 @@ _entries_lock = Lock()
 def looking_at(cluster: Cluster, *, is_long: bool = False) -> Iterator[Outlook]:
     """What the cluster is like now, for as long as nobody else asks; `is_long`: it may take seconds."""
     with _entries_lock:
-        kept = _entries.setdefault((cluster.pk, is_long), _Entry())
-    with kept.lock:
-        yield _outlook(cluster, kept, clock.now())
+        entry = _entries.setdefault((cluster.pk, is_long), _Entry())
+    with entry.lock:
+        yield _outlook(cluster, entry, clock.now())
 
 
-def _outlook(cluster: Cluster, kept: _Entry, now: datetime) -> Outlook:
-    kept.picture.refresh(cluster, _NOBODY, now=now)
-    kept.picture.dirty(now)
-    taken = kept.picture.snapshot(cluster)
-    return Outlook(kept.picture.number, taken, policies.in_force(cluster), now, cluster, kept)
+def _outlook(cluster: Cluster, entry: _Entry, now: datetime) -> Outlook:
+    entry.picture.refresh(cluster, _NOBODY, now=now)
+    entry.picture.dirty(now)
+    snapshot = entry.picture.snapshot(cluster)
+    return Outlook(entry.picture.number, snapshot, policies.in_force(cluster), now, cluster, entry)
 
 
 _NOBODY: Mapping[str, str] = {}

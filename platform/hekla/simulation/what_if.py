@@ -61,7 +61,7 @@ class KnownJob:
 
 
 @dataclass(frozen=True, slots=True)
-class EvictedJobs:
+class OtherJobs:
     """Jobs that this is about: those of the reader's tenants by name, of the rest how many."""
 
     known: tuple[KnownJob, ...] = ()
@@ -86,13 +86,13 @@ class Answer:
 
     verdict: Verdict
     nodes: dict[str, int] = field(default_factory=dict)
-    evicts: EvictedJobs = EvictedJobs()
+    evicts: OtherJobs = OtherJobs()
     reasons: tuple[dict[str, Any], ...] = ()
     problems: tuple[str, ...] = ()
     place: int = 0
     line: int = 0
     eta: Eta | None = None
-    after: EvictedJobs = EvictedJobs()
+    after: OtherJobs = OtherJobs()
     offers: tuple[Suggestion, ...] = ()
     is_cut_short: bool = False
 
@@ -130,14 +130,14 @@ def about_draft(
 
     with looking_at(queue.cluster, is_long=with_eta) as outlook:
         problems = _too_much(spec, offer, queue, user, outlook)
-        asked = time.monotonic()
+        started = time.monotonic()
         answer = _answer(outlook, row(spec, queue, outlook), user, problems, with_eta=with_eta)
         if answer.verdict is Verdict.NOW or not with_offers:
             return answer
         others = _open_queues(tenant, queue)
         trial = _trial_of_drafts(outlook, queue, others, row)
         near = [one.name for one in others if one.cluster_id == queue.cluster_id]
-        takes = 0.0 if with_eta else (time.monotonic() - asked) / 2  # what waits was tried twice: here, and alone
+        takes = 0.0 if with_eta else (time.monotonic() - started) / 2  # what waits was tried twice: here, and alone
         found = suggestions.offers(spec, near, trial, until=_until(began, is_typing=not with_eta), takes=takes)
     offers = [*_elsewhere(spec, queue, others, row), *found.offers][: suggestions.MOST]
     return replace(answer, offers=tuple(offers), is_cut_short=found.is_cut_short)
@@ -159,7 +159,7 @@ def starts_here(job: Job) -> bool:
     """Whether a job that waits starts as soon as its own cluster is turned."""
     with looking_at(job.cluster) as outlook:
         uid = str(job.pk)
-        return uid in outlook.taken.jobs and outlook.course().settle(until=uid)
+        return uid in outlook.snapshot.jobs and outlook.course().settle(until=uid)
 
 
 def about_job(job: Job, *, user: User, with_offers: bool = True) -> Answer:
@@ -169,7 +169,7 @@ def about_job(job: Job, *, user: User, with_offers: bool = True) -> Answer:
     """
     _require_ours(job.cluster)
     with looking_at(job.cluster, is_long=True) as outlook:
-        row = outlook.taken.jobs.get(str(job.pk))
+        row = outlook.snapshot.jobs.get(str(job.pk))
         if row is None:
             return Answer(Verdict.NEVER)
         answer = _answer(outlook, row, user, (), is_new=False)
@@ -201,7 +201,7 @@ def _require_ours(cluster: Cluster) -> None:
 
 def _too_much(spec: JobSpec, offer: Offering, queue: Queue, user: User, outlook: Outlook) -> tuple[str, ...]:
     """Why it could never be taken in, in sentences."""
-    sizes = [node.allocatable for node in outlook.taken.state.nodes]
+    sizes = [node.allocatable for node in outlook.snapshot.state.nodes]
     problems = [
         *offer.problems(spec),
         *too_large(spec, queue, sizes),
@@ -211,7 +211,7 @@ def _too_much(spec: JobSpec, offer: Offering, queue: Queue, user: User, outlook:
 
 
 def _load(spec: JobSpec, outlook: Outlook) -> float:
-    state = outlook.taken.state
+    state = outlook.snapshot.state
     held = [task.request for job in state.jobs for task in job.pods if task.status in _HOLDING]
     parts = [0.0]
     for name in spec.minimum_resources():
@@ -242,7 +242,7 @@ def _answer(
         return Answer(Verdict.NEVER, reasons=found, problems=problems)
     place, line = _place(course, row)
     when = _when(outlook, row, is_new=is_new) if with_eta else None
-    after = _others(course, Counter(when.after), user) if when else EvictedJobs()
+    after = _others(course, Counter(when.after), user) if when else OtherJobs()
     return Answer(Verdict.WAITS, reasons=found, place=place, line=line, eta=when, after=after)
 
 
@@ -321,15 +321,17 @@ def _elsewhere(spec: JobSpec, own: Queue, others: Sequence[Queue], row: RowOf) -
     return found
 
 
-def _victims(course: Course, uid: str, user: User) -> EvictedJobs:
+def _victims(course: Course, uid: str, user: User) -> OtherJobs:
     """Whose pods are evicted for this job."""
     pods = {(one.job, one.pod) for one in course.evictions if one.for_job == uid}
     return _others(course, Counter(job for job, _task in pods), user)
 
 
-def _others(course: Course, pods: Counter[str], user: User) -> EvictedJobs:
+def _others(course: Course, pods: Counter[str], user: User) -> OtherJobs:
     rows = {uid: course.row(uid) for uid in pods}
-    seen = set(tenancy.visible_to(user).values_list("pk", flat=True)) if pods else set()
-    known = [KnownJob(str(row.uid), row.name, pods[uid]) for uid, row in rows.items() if row and row.tenant_id in seen]
+    tenants = set(tenancy.visible_to(user).values_list("pk", flat=True)) if pods else set()
+    known = [
+        KnownJob(str(row.uid), row.name, pods[uid]) for uid, row in rows.items() if row and row.tenant_id in tenants
+    ]
     left = len(pods) - len(known)
-    return EvictedJobs(tuple(known), left, sum(pods.values()) - sum(job.pods for job in known))
+    return OtherJobs(tuple(known), left, sum(pods.values()) - sum(job.pods for job in known))

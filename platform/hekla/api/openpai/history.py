@@ -63,8 +63,8 @@ class OpenpaiEventsView(OpenpaiView):
         job = job_at(request, where)
         rows = [_event(job, event) for event in selectors.history(job).order_by("-pk")[:MOST_EVENTS]]
         kind = request.query_params.get("type")
-        shown = [row for row in rows if row["message"] and kind in (None, "", row["type"])]
-        return Response({"totalCount": len(shown), "data": shown})
+        visible = [row for row in rows if row["message"] and kind in (None, "", row["type"])]
+        return Response({"totalCount": len(visible), "data": visible})
 
 
 class OpenpaiTaskView(OpenpaiView):

@@ -114,13 +114,13 @@ class ExecutionTypeView(OpenpaiView):
     def put(self, request: Request, **where: str) -> Response:
         """Stop a job, or start one again that was stopped. What is so already stays so."""
         user, job = person(request), job_at(request, where)
-        wish = request_body(request).get("value")
-        if not isinstance(wish, str) or wish not in _ACTIONS:
+        action = request_body(request).get("value")
+        if not isinstance(action, str) or action not in _ACTIONS:
             raise wrong_parameter(_("“value” must be START or STOP."))
-        if _is_in_state(job, wish):
+        if _is_in_state(job, action):
             jobs.require_right(job, user)
         else:
-            jobs.command(job, _ACTIONS[wish], user=user, now=clock.now())
+            jobs.command(job, _ACTIONS[action], user=user, now=clock.now())
         return message_response(f"Execute job {descriptions.framework_name(job)} successfully.")
 
 
@@ -175,9 +175,9 @@ def _tag(request: Request) -> str:
     return tag
 
 
-def _is_in_state(job: Job, wish: str) -> bool:
+def _is_in_state(job: Job, action: str) -> bool:
     phase = JobPhase(job.phase)
-    return phase.is_final or phase in _ENDING if wish == "STOP" else phase is not JobPhase.ABORTED
+    return phase.is_final or phase in _ENDING if action == "STOP" else phase is not JobPhase.ABORTED
 
 
 def _submit(request: Request, owner: str, name: str = "") -> Response:

@@ -138,8 +138,8 @@ def _describe(user: User) -> dict[str, Any]:
     }
 
 
-def _lifetime(wish: object) -> timedelta:
-    text = str(USUAL_SECONDS if wish in (None, "") else wish)
+def _lifetime(value: object) -> timedelta:
+    text = str(USUAL_SECONDS if value in (None, "") else value)
     if not text.isascii() or not text.isdigit() or not SHORTEST_SECONDS <= int(text[:9]) <= LONGEST_SECONDS:
         facts = {"least": SHORTEST_SECONDS, "most": LONGEST_SECONDS}
         raise wrong_parameter(_("“expiration” must be from %(least)d to %(most)d seconds.") % facts)

@@ -87,11 +87,11 @@ class ClusterProbeView(ApiView):
     def post(self, request: Request, name: str) -> Response:
         """Ask the cluster now how it is, also with changes that are not saved (operators and platform admins)."""
         _operator(request)
-        asked_at, cluster = clock.now(), selectors.get(name)
+        started_at, cluster = clock.now(), selectors.get(name)
         draft, _anyway = _draft(validated(ClusterChangeSerializer(data=request.data)), cluster)
         found = validation.probe(draft, always=True)
         if found and draft.is_reached_as_before:
-            services.observe_health(cluster, as_facts(found), asked_at=asked_at, now=clock.now())
+            services.observe_health(cluster, as_facts(found), started_at=started_at, now=clock.now())
         return _tried(found)
 
 
@@ -112,10 +112,10 @@ def _operator(request: Request) -> User:
     return user
 
 
-def _draft(wish: dict[str, Any], cluster: Cluster | None) -> tuple[ClusterDraft, bool]:
+def _draft(values: dict[str, Any], cluster: Cluster | None) -> tuple[ClusterDraft, bool]:
     """The cluster as it is wished for, and whether it is to be saved anyway. Raises Invalid."""
-    anyway, secrets = wish.pop("anyway"), {name: wish.pop(name) for name in _SECRETS if name in wish}
-    row = {"config": cluster.config if cluster else {}, **wish}
+    anyway, secrets = values.pop("anyway"), {name: values.pop(name) for name in _SECRETS if name in values}
+    row = {"config": cluster.config if cluster else {}, **values}
     kind = cluster.kind if cluster else row["kind"]
     if secrets and kind != Cluster.Kind.KUBERNETES:
         raise Invalid([Problem(min(secrets), _("Clusters of this kind are reached without a key."))])

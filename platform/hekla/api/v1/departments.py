@@ -79,8 +79,8 @@ class DepartmentListView(ApiView):
         """Make a department (admins of the platform)."""
         user = person(request)
         require(user, Permission.MANAGE_TENANTS)
-        wish = validated(NewDepartmentSerializer(data=request.data))
-        made = departments.create(**wish, actor=actor_of(user), now=clock.now())
+        values = validated(NewDepartmentSerializer(data=request.data))
+        made = departments.create(**values, actor=actor_of(user), now=clock.now())
         return respond(_detail(made), 201)
 
 
@@ -98,9 +98,9 @@ class DepartmentView(ApiView):
         user = person(request)
         department = selectors.department(slug, user)
         require(user, Permission.MANAGE_TENANTS)
-        wish = validated(DepartmentChangeSerializer(data=request.data, partial=True))
-        sets = {name: wish.pop(name, None) for name in ("heads", "tenants")}
-        departments.change(department, wish, **sets, actor=actor_of(user), now=clock.now())
+        values = validated(DepartmentChangeSerializer(data=request.data, partial=True))
+        sets = {name: values.pop(name, None) for name in ("heads", "tenants")}
+        departments.change(department, values, **sets, actor=actor_of(user), now=clock.now())
         return respond(_detail(selectors.department(slug, user)))
 
 

@@ -62,8 +62,8 @@ class InvitationListView(ApiView):
     @extend_schema(request=NewInvitationSerializer, responses={201: IssuedInvitationSerializer})
     def post(self, request: Request, slug: str) -> Response:
         """Invite somebody. Only platform admins may give a platform role."""
-        tenant, wish = _managed(request, slug), validated(NewInvitationSerializer(data=request.data))
-        return _issued(request, *services.invite(tenant, **wish, by=person(request), now=clock.now()))
+        tenant, values = _managed(request, slug), validated(NewInvitationSerializer(data=request.data))
+        return _issued(request, *services.invite(tenant, **values, by=person(request), now=clock.now()))
 
 
 class InvitationView(ApiView):

@@ -189,8 +189,8 @@ class JobScaleView(ApiView):
         query = _ScaleQuery(data=request.query_params)
         query.is_valid(raise_exception=True)
         job, size = selectors.get(uid, user), JobScale.parse(cast("Mapping[str, Any]", request.data))
-        seen = query.validated_data.get("revision")
-        job = services.scale(job, size, user=user, now=clock.now(), seen=seen)
+        revision = query.validated_data.get("revision")
+        job = services.scale(job, size, user=user, now=clock.now(), seen=revision)
         return respond(ScaledSerializer({"job": job, "warnings": services.scaling_remarks(job)}))
 
 
@@ -202,8 +202,10 @@ class JobPriorityView(ApiView):
         """Change a job's priority; the scheduler goes by it from its next cycle on."""
         user = person(request)
         job, values = selectors.get(uid, user), validated(PrioritySerializer(data=request.data))
-        priority, seen = values["priority"], values.get("revision")
-        return respond(JobDetailSerializer(services.set_priority(job, priority, user=user, now=clock.now(), seen=seen)))
+        priority, revision = values["priority"], values.get("revision")
+        return respond(
+            JobDetailSerializer(services.set_priority(job, priority, user=user, now=clock.now(), seen=revision))
+        )
 
 
 def filtered_jobs(request: Request) -> QuerySet[Job]:

@@ -19,7 +19,7 @@ from hekla.apps.notifications.models import Delivery, Notification
 from hekla.lib import clock
 
 _MOMENTS = [(str(moment), str(moment)) for moment in MOMENT_LABELS]
-_WAYS = [(str(way), str(way)) for way in Channel]
+_CHANNELS = [(str(channel), str(channel)) for channel in Channel]
 _NOTHING = "nothing"
 
 
@@ -51,7 +51,7 @@ class ChoiceSerializer(serializers.Serializer[Any]):
     """Of which moments, in which ways, and after how many minutes a wait is long."""
 
     moments = serializers.MultipleChoiceField(choices=_MOMENTS)
-    ways = serializers.MultipleChoiceField(choices=_WAYS)
+    ways = serializers.MultipleChoiceField(choices=_CHANNELS)
     long_wait_minutes = serializers.IntegerField(min_value=1, max_value=MOST_MINUTES, required=False)
 
 
@@ -70,7 +70,7 @@ CHOICE = [
 
 class _QuerySerializer(serializers.Serializer[Any]):
     notify = serializers.MultipleChoiceField(choices=[*_MOMENTS, (_NOTHING, _NOTHING)])
-    notify_by = serializers.MultipleChoiceField(choices=_WAYS)
+    notify_by = serializers.MultipleChoiceField(choices=_CHANNELS)
     notify_after = serializers.IntegerField(min_value=1, max_value=MOST_MINUTES, required=False)
 
 
@@ -139,8 +139,8 @@ class NotificationPreferencesView(ApiView):
     def put(self, request: Request) -> Response:
         """Choose it; what is left out stays as it is."""
         user = person(request)
-        kept = PreferenceSerializer(selectors.preference(user)).data
-        secret = services.choose(user, _listed({**kept, **validated(PreferenceSerializer(data=request.data))}))
+        current = PreferenceSerializer(selectors.preference(user)).data
+        secret = services.choose(user, _listed({**current, **validated(PreferenceSerializer(data=request.data))}))
         return Response({**PreferenceSerializer(selectors.preference(user)).data, "secret": secret})
 
 

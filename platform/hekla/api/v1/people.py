@@ -76,9 +76,9 @@ class RetentionView(ApiView):
         user = person(request)
         tenant = tenancy.get(slug, user)
         tenants.require(user, tenant, Permission.SET_RETENTION)
-        kept = {"log_days": tenant.log_days, "history_days": tenant.history_days}
-        wish = {**kept, **validated(RetentionSerializer(data=request.data))}
-        tenants.set_retention(tenant, **wish, actor=actor_of(user), now=clock.now())
+        current = {"log_days": tenant.log_days, "history_days": tenant.history_days}
+        values = {**current, **validated(RetentionSerializer(data=request.data))}
+        tenants.set_retention(tenant, **values, actor=actor_of(user), now=clock.now())
         return respond(RetentionSerializer(tenancy.get(slug, user)))
 
 
@@ -103,11 +103,11 @@ class TokenListView(ApiView):
     @extend_schema(request=NewTokenSerializer, responses={201: IssuedTokenSerializer})
     def post(self, request: Request) -> Response:
         """Make a token. It is shown only once. Without `scopes` it reads, submits jobs and acts on them."""
-        wish = validated(NewTokenSerializer(data=request.data))
-        lifetime = timedelta(days=wish["days"])
-        scopes = {Scope(name) for name in wish["scopes"]}
+        values = validated(NewTokenSerializer(data=request.data))
+        lifetime = timedelta(days=values["days"])
+        scopes = {Scope(name) for name in values["scopes"]}
         secret = services.create_token(
-            person(request), name=wish["name"], lifetime=lifetime, scopes=scopes, now=clock.now()
+            person(request), name=values["name"], lifetime=lifetime, scopes=scopes, now=clock.now()
         )
         return Response({"token": secret}, status=201)
 

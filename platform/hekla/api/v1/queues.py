@@ -137,7 +137,7 @@ def _serialized(queues: Any, user: User) -> QueueSerializer:  # noqa: ANN401  (o
     """
     serializer = QueueDetailSerializer(queues) if isinstance(queues, Queue) else QueueSerializer(queues, many=True)
     if not accounts.may(user, Permission.MANAGE_QUEUES):
-        shown = serializer.child if hasattr(serializer, "child") else serializer
-        shown.fields.pop("tenants")
-        shown.fields.pop("parent")
+        child = serializer.child if hasattr(serializer, "child") else serializer
+        child.fields.pop("tenants")
+        child.fields.pop("parent")
     return serializer

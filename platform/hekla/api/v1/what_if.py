@@ -25,12 +25,12 @@ from hekla.domain.spec_changes import apply_changes
 from hekla.lib import clock
 from hekla.simulation import descriptions, what_if
 from hekla.simulation.suggestions import Suggestion
-from hekla.simulation.what_if import Answer, EvictedJobs, Verdict
+from hekla.simulation.what_if import Answer, OtherJobs, Verdict
 
 _WITHOUT_ETA = "0: without saying when it starts, which takes longest; of very large jobs no changes are tried then"
 
 
-class OthersSerializer(serializers.Serializer[EvictedJobs]):
+class OthersSerializer(serializers.Serializer[OtherJobs]):
     known = serializers.ListField(child=serializers.CharField(), help_text="names of jobs that you may see")
     unknown = serializers.IntegerField(help_text="how many jobs of other tenants")
     pods = serializers.IntegerField(help_text="of all of them together")
@@ -80,25 +80,25 @@ class WhatIfView(ApiView):
         user, tenant = person(request), tenant_of(request)
         spec, _warnings, _secrets = parse_submission(request.data)
         with_eta = request.query_params.get("eta") not in {"0", "false"}
-        way = jobs.route_for(spec=spec, tenant=tenant, user=user, is_timed=with_eta)
-        answer = what_if.about_draft(spec, tenant=tenant, user=user, queue=way.queue, with_eta=with_eta)
-        accuracy = forecasts.accuracy(way.queue.pk)
+        route = jobs.route_for(spec=spec, tenant=tenant, user=user, is_timed=with_eta)
+        answer = what_if.about_draft(spec, tenant=tenant, user=user, queue=route.queue, with_eta=with_eta)
+        accuracy = forecasts.accuracy(route.queue.pk)
         sentences = [
             descriptions.head(answer),
             *descriptions.sentences(answer),
-            *_when(answer, accuracy, is_asked=with_eta),
+            *_when(answer, accuracy, with_eta=with_eta),
         ]
-        return respond(WhatIfSerializer(_document(spec, answer, sentences) | _where(way)))
+        return respond(WhatIfSerializer(_document(spec, answer, sentences) | _where(route)))
 
 
-def _where(way: Route) -> dict[str, Any]:
-    asked = [one.as_data() for one in way.asked]
-    where = {"cluster": way.queue.cluster.name, "queue": way.queue.name}
+def _where(route: Route) -> dict[str, Any]:
+    asked = [one.as_data() for one in route.asked]
+    where = {"cluster": route.queue.cluster.name, "queue": route.queue.name}
     return {**where, "asked": pending_changes(asked, clock.now())}
 
 
-def _when(answer: Answer, accuracy: Accuracy | None, *, is_asked: bool) -> list[str]:
-    return descriptions.when(answer, clock.now(), accuracy) if is_asked else []
+def _when(answer: Answer, accuracy: Accuracy | None, *, with_eta: bool) -> list[str]:
+    return descriptions.when(answer, clock.now(), accuracy) if with_eta else []
 
 
 def _document(spec: JobSpec, answer: Answer, sentences: list[str]) -> dict[str, Any]:
@@ -114,8 +114,10 @@ def _document(spec: JobSpec, answer: Answer, sentences: list[str]) -> dict[str, 
         "latest_at": answer.eta.latest if answer.eta else None,
         "after": describe_others(answer.after),
         "changes": [
-            {"change": way.change, "text": way.text, "evicts": offer.evicted, "spec": _changed(spec, offer)}
-            for way, offer in zip(descriptions.describe_suggestions(spec, answer.offers), answer.offers, strict=True)
+            {"change": described.change, "text": described.text, "evicts": offer.evicted, "spec": _changed(spec, offer)}
+            for described, offer in zip(
+                descriptions.describe_suggestions(spec, answer.offers), answer.offers, strict=True
+            )
         ],
     }
 
@@ -124,6 +126,6 @@ def _changed(spec: JobSpec, offer: Suggestion) -> dict[str, Any]:
     return apply_changes(spec, offer.changes).document()
 
 
-def describe_others(others: EvictedJobs) -> dict[str, Any]:
+def describe_others(others: OtherJobs) -> dict[str, Any]:
     """Jobs that somebody may know of, and the rest as numbers."""
     return {"known": [job.name for job in others.known], "unknown": others.unknown, "pods": others.pods}

@@ -137,7 +137,7 @@ class Preemption:
             return self._preempt_the_least(statement, pod, may)
         node_fit = self._session.node_fit(pod)
         node_fit.refresh()
-        curable, listed = node_fit.resolvable(), self._session.table.given_order
+        curable, listed = node_fit.resolvable(), self._session.table.state_order
         worth_trying = curable & ~self._victim_indexes[may].exhausted(pod)
         scores = np.where(worth_trying, node_fit.scores(curable), -np.inf)[listed]
         return any(self._preempt_on(statement, pod, int(listed[at]), may) for at in _best_first(scores))
@@ -158,7 +158,7 @@ class Preemption:
 
     def _preempt_the_least(self, statement: Statement, pod: PodInfo, may: Filter) -> bool:
         session, found = self._session, []
-        curable, listed = self._where_trying_helps(pod), session.table.given_order
+        curable, listed = self._where_trying_helps(pod), session.table.state_order
         enough = reprieve.candidate_limit(len(listed), self._arguments)
         for row in listed[curable[listed]].tolist():
             selection, has_room = self._victims(pod, row, may), partial(self._has_room, pod, row)

@@ -54,8 +54,8 @@ class _Topology:
         return HyperNodeTotals(self._hypernodes, self._session.table)
 
     @cached_property
-    def _homes(self) -> RowList:
-        return np.array([home.index for home in self._hypernodes.leaf_of_row], dtype=np.intp)
+    def _leaf_indices(self) -> RowList:
+        return np.array([leaf.index for leaf in self._hypernodes.leaf_of_row], dtype=np.intp)
 
     # Which domains.
 
@@ -136,8 +136,8 @@ class _Topology:
         held = self._held(subjob) if subjob.topology or pod.job.group.topology else None
         if held is None or not len(rows):
             return np.zeros(len(rows))
-        homes = self._homes[rows]
-        return self._with_shares(self._closeness(held)[homes], subjob, homes)
+        leaves = self._leaf_indices[rows]
+        return self._with_shares(self._closeness(held)[leaves], subjob, leaves)
 
     def _closeness(self, held: HyperNodeInfo) -> Vector:
         """How close each domain is to this one."""

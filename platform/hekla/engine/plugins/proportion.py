@@ -171,16 +171,16 @@ def _divide_by_weight(session: Session, by_queue: list[ProportionAttributes]) ->
     """Round by round by weight, capped by what each may hold and asks for, never below its guarantee."""
     remaining, unmet = session.total_resources.copy(), list(by_queue)
     while unmet and (weights := sum(attributes.queue.weight for attributes in unmet)):
-        at_start, moved = remaining.copy(), np.zeros_like(remaining)
+        at_start, granted = remaining.copy(), np.zeros_like(remaining)
         for attributes in list(unmet):
             old = attributes.deserved.copy()
             fresh = old + at_start * (attributes.queue.weight / weights)
             fresh = np.minimum(np.minimum(fresh, attributes.real_capability), attributes.request)
             attributes.deserved = np.maximum(fresh, attributes.guarantee)
-            moved += attributes.deserved - old
+            granted += attributes.deserved - old
             if (attributes.request < attributes.deserved + EPSILON).all() or (attributes.deserved == old).all():
                 unmet.remove(attributes)
-        remaining = np.maximum(remaining - moved, 0.0)
+        remaining = np.maximum(remaining - granted, 0.0)
         left = remaining[session.dimensions.without_pods]
         if not (left > EPSILON).any() or (remaining == at_start).all():
             return

@@ -74,14 +74,14 @@ class Reclaim:
             return False
         relevant = self._requested(victim.request)
         if not (relevant & attributes.deserved_without_pods).any():
-            if self._is_kept_in_family(reclaimer, attributes, requested):
+            if self._is_protected_in_family(reclaimer, attributes, requested):
                 return False
         elif not _is_over(attributes, held, relevant):
             return False
         pairs = zip_longest(self._above(attributes), self._above(reclaimer))
         return all(_is_over(above, held, relevant) for above, theirs in pairs if above and above is not theirs)
 
-    def _is_kept_in_family(
+    def _is_protected_in_family(
         self, reclaimer: CapacityAttributes, attributes: CapacityAttributes, requested: Mask
     ) -> bool:
         """Neither owns anything of the kind, and both belong to one queue above: what it owns is already at home."""

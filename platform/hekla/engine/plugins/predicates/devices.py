@@ -110,12 +110,12 @@ class AssumedDevices:
         except (DevicesUnavailable, SelectorError):
             return
         self._assumed.update(found)
-        self._mark([device for devices in found.values() for device in devices], is_taken=True)
+        self._mark([device for devices in found.values() for device in devices], is_allocated=True)
 
     def _release(self, names: Iterator[str]) -> None:
-        self._mark([device for name in names for device in self._assumed.pop(name, ())], is_taken=False)
+        self._mark([device for name in names for device in self._assumed.pop(name, ())], is_allocated=False)
 
-    def _mark(self, devices: list[Device], *, is_taken: bool) -> None:
-        change = self._allocated.update if is_taken else self._allocated.difference_update
+    def _mark(self, devices: list[Device], *, is_allocated: bool) -> None:
+        change = self._allocated.update if is_allocated else self._allocated.difference_update
         change(device.key for device in devices)
         self._changed += [row for device in devices for row in self._rows(device)]
