@@ -100,7 +100,7 @@ def test_one_that_does_not_answer_now_is_saved_when_that_is_wished(operator: API
     made = post(operator, {**FAR, "anyway": True})
     assert made.status_code == 201
     told = made.json()
-    assert (told["key"]["server"], told["key"]["given_by"]) == ("https://127.0.0.1:1", "bob")
+    assert (told["key"]["server"], told["key"]["added_by"]) == ("https://127.0.0.1:1", "bob")
     assert (told["health"]["is_reachable"], told["health"]["problem"]) == (False, "silent")
     assert "does not answer" in told["health"]["sentence"]
     tried = post(operator, {}, f"{CLUSTERS}/far/try").json()
@@ -133,10 +133,10 @@ def test_a_kubeconfig_that_is_sent_reaches_the_cluster_and_is_told_nowhere(
     other = {"server": small_cluster.url, "authority": small_cluster.ca.read_text(), "token": token}
     changed = operator.patch(f"{CLUSTERS}/far", other, format="json")
     assert (changed.status_code, StoredClusterKey.objects.get().server) == (200, small_cluster.url)
-    before = ClusterHealth.objects.get().asked_at
+    before = ClusterHealth.objects.get().checked_at
     tried = post(operator, {}, f"{CLUSTERS}/far/try")
     assert (tried.json()["is_whole"], tried.json()["has_namespace"]) == (True, True)
-    assert ClusterHealth.objects.get().asked_at > before
+    assert ClusterHealth.objects.get().checked_at > before
     texts = [answer.content.decode() for answer in (made, changed, tried, operator.get(f"{CLUSTERS}/far"))]
     assert all(
         token not in text for text in (*texts, caplog.text, str(list(LoggedEvent.objects.values_list("payload"))))

@@ -85,13 +85,13 @@ def test_a_job_says_where_it_went_and_why(second: World) -> None:
     wish = {**large, "queue": "both"}
     foretold = post(alice, wish, "/api/v1/what-if").json()
     assert (foretold["cluster"], foretold["verdict"]) == ("away", "now")
-    assert [(one["cluster"], one["chance"]) for one in foretold["asked"]] == [("away", "now"), ("sim", "never")]
+    assert [(one["cluster"], one["chance"]) for one in foretold["candidates"]] == [("away", "now"), ("sim", "never")]
     told = post(alice, wish, "/api/v1/jobs").json()["job"]
     assert (told["queue"], told["cluster"], told["spec"]["queue"]) == ("far", "away", "both")
     placement = told["placement"]
     assert (placement["span"], placement["moves"]) == ("both", 0)
-    assert placement["asked"][0]["sentence"] == "Would start now."
-    assert "cannot start there" in placement["asked"][1]["sentence"]
+    assert placement["candidates"][0]["sentence"] == "Would start now."
+    assert "cannot start there" in placement["candidates"][1]["sentence"]
     again = client_of(second.people["alice"])
     page = again.get(reverse("jobs:detail", args=[told["uid"]])).content.decode()
     assert "both assigned the job to away." in page

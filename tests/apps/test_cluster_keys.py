@@ -90,8 +90,8 @@ def test_a_pasted_kubeconfig_reaches_the_cluster_and_is_told_nowhere(
     cluster = Cluster.objects.get(name="far")
     assert backend_of(cluster).nodes()
     key = StoredClusterKey.objects.get()
-    assert (key.server, key.holder, key.given_by) == (small_cluster.url, "test", people.ada)
-    assert token in encryption.decrypt_key(key.sealed)
+    assert (key.server, key.holder, key.added_by) == (small_cluster.url, "test", people.ada)
+    assert token in encryption.decrypt_key(key.ciphertext)
     health.look(cluster)
     pages = [reverse(name, args=["far"]) for name in ("clusters:detail", "clusters:edit")]
     pages += [reverse(name) for name in ("clusters:list", "audit", "api:v1:clusters", "api:v1:audit")]
@@ -249,7 +249,7 @@ def test_a_cluster_that_is_changed_otherwise_keeps_its_key(admin: Client, far: C
     assert send(admin, to=edit, way="", config=far.config, is_paused="on").status_code == 302
     far.refresh_from_db()
     assert far.is_paused
-    assert SECRET in encryption.decrypt_key(StoredClusterKey.objects.get().sealed)
+    assert SECRET in encryption.decrypt_key(StoredClusterKey.objects.get().ciphertext)
 
 
 def test_pods_are_not_looked_for_in_another_namespace_while_they_are_at_work(
@@ -301,11 +301,11 @@ def test_a_change_of_health_is_one_event_and_what_was_asked_before_it_is_dropped
     health.look(far)
     again = ClusterHealth.objects.get()
     assert (first.problem, again.problem, again.since) == ("silent", "silent", first.since)
-    assert again.asked_at > first.asked_at
+    assert again.checked_at > first.checked_at
     well = health.as_facts(health.Health(version="v1.33.0", has_namespace=True))
-    services.observe_health(far, well, asked_at=first.asked_at, now=clock.now())
+    services.observe_health(far, well, started_at=first.checked_at, now=clock.now())
     assert ClusterHealth.objects.get().problem == "silent"
-    services.observe_health(far, well, asked_at=clock.now(), now=clock.now())
+    services.observe_health(far, well, started_at=clock.now(), now=clock.now())
     after = ClusterHealth.objects.get()
     assert (after.is_reachable, after.since > first.since) == (True, True)
     told = LoggedEvent.objects.filter(kind="ClusterHealthChanged").order_by("pk")

@@ -33,7 +33,7 @@ ALL = ["started", "ended", "failed", "waits", "evicted", "deleting"]
 
 
 def chosen(**changes: Any) -> dict[str, Any]:
-    plain = {"moments": ALL, "ways": ["page"], "long_wait_minutes": 30, "mail": "", "is_digest": False}
+    plain = {"moments": ALL, "channels": ["page"], "long_wait_minutes": 30, "mail": "", "is_digest": False}
     return {**plain, "webhook_url": "", **changes}
 
 
@@ -126,8 +126,8 @@ def test_the_past_before_the_first_reading_is_not_told(people: People) -> None:
 
 
 def test_a_choice_for_one_job_comes_before_that_for_all(people: People, job: Job) -> None:
-    services.choose_for_job(people.alice, job, {"moments": [], "ways": ["page"]})
-    services.choose_for_job(people.bob, job, {"moments": ["failed"], "ways": ["page"]})
+    services.choose_for_job(people.alice, job, {"moments": [], "channels": ["page"]})
+    services.choose_for_job(people.bob, job, {"moments": ["failed"], "channels": ["page"]})
     became(job, "failed")
     services.follow(now=clock.now())
     assert (told(people.alice), told(people.bob)) == ([], ["train failed."])
@@ -138,7 +138,7 @@ def test_a_choice_for_one_job_comes_before_that_for_all(people: People, job: Job
 
 
 def test_who_may_not_see_the_job_any_more_hears_nothing(people: People, job: Job) -> None:
-    services.choose_for_job(people.bob, job, {"moments": ["failed"], "ways": ["page"]})
+    services.choose_for_job(people.bob, job, {"moments": ["failed"], "channels": ["page"]})
     tenancy.remove_member(people.lab, people.bob, actor=CONTROLLER, now=clock.now())
     became(job, "failed")
     services.follow(now=clock.now())
@@ -172,7 +172,7 @@ def test_a_deletion_to_come_is_told_once(people: People, job: Job) -> None:
 
 
 def test_mail_comes_with_the_sentence_and_the_way_to_the_job(people: People, job: Job, mailbox: Mailbox) -> None:
-    services.choose(people.alice, chosen(moments=["failed"], ways=["mail"], mail="alice@lab.example"))
+    services.choose(people.alice, chosen(moments=["failed"], channels=["mail"], mail="alice@lab.example"))
     became(job, "failed", message="No luck.")
     services.follow(now=clock.now())
     assert services.send_due(now=clock.now()) == 1
@@ -184,7 +184,7 @@ def test_mail_comes_with_the_sentence_and_the_way_to_the_job(people: People, job
 
 
 def test_mail_that_is_not_taken_comes_later(people: People, job: Job, mailbox: Mailbox) -> None:
-    services.choose(people.alice, chosen(moments=["failed"], ways=["mail"], mail="alice@lab.example"))
+    services.choose(people.alice, chosen(moments=["failed"], channels=["mail"], mail="alice@lab.example"))
     became(job, "failed")
     now, mailbox.refuses = clock.now(), True
     services.follow(now=now)
@@ -198,7 +198,7 @@ def test_mail_that_is_not_taken_comes_later(people: People, job: Job, mailbox: M
 
 
 def test_several_go_in_one_mail_for_who_wants_that(people: People, job: Job, mailbox: Mailbox) -> None:
-    wish = chosen(moments=["started", "failed"], ways=["mail"], mail="alice@lab.example", is_digest=True)
+    wish = chosen(moments=["started", "failed"], channels=["mail"], mail="alice@lab.example", is_digest=True)
     services.choose(people.alice, wish)
     now = clock.now()
     for phase in ("running", "failed"):
@@ -212,13 +212,13 @@ def test_several_go_in_one_mail_for_who_wants_that(people: People, job: Job, mai
 
 
 def test_mail_is_given_up_at_last(people: People, job: Job, mailbox: Mailbox) -> None:
-    services.choose(people.alice, chosen(moments=["failed"], ways=["mail"], mail="alice@lab.example"))
+    services.choose(people.alice, chosen(moments=["failed"], channels=["mail"], mail="alice@lab.example"))
     became(job, "failed")
     now, mailbox.refuses = clock.now(), True
     services.follow(now=now)
     Delivery.objects.update(attempts=sending.MOST_ATTEMPTS[sending.Channel.MAIL] - 1)
     services.send_due(now=now)
-    assert Delivery.objects.get().given_up_at == now
+    assert Delivery.objects.get().abandoned_at == now
     assert services.send_due(now=now + timedelta(days=9)) == 0
 
 
@@ -231,7 +231,7 @@ def test_it_is_tried_ever_more_seldom(attempts: int, seconds: int) -> None:
 
 
 def sends(people: People, job: Job, hook: Hook) -> str:
-    secret = services.choose(people.alice, chosen(moments=["failed"], ways=["webhook"], webhook_url=hook.url))
+    secret = services.choose(people.alice, chosen(moments=["failed"], channels=["webhook"], webhook_url=hook.url))
     became(job, "failed", message="No luck.")
     services.follow(now=clock.now())
     return secret
@@ -290,7 +290,7 @@ def test_a_name_that_stands_for_a_private_address_is_refused_when_it_is_sent(
 
 
 def test_a_way_that_leads_nowhere_is_refused(people: People) -> None:
-    for changes, path in (({"ways": ["mail"]}, "mail"), ({"ways": ["webhook"]}, "webhook_url")):
+    for changes, path in (({"channels": ["mail"]}, "mail"), ({"channels": ["webhook"]}, "webhook_url")):
         with pytest.raises(Invalid) as refusal:
             services.choose(people.alice, chosen(**changes))
         assert [problem.path for problem in refusal.value.problems] == [path]
@@ -329,7 +329,7 @@ def test_what_one_chose_is_shown_again(people: People, as_: As, job: Job) -> Non
     client = as_(people.alice)
     typed = {
         "moments": ["failed"],
-        "ways": ["page", "webhook"],
+        "channels": ["page", "webhook"],
         "long_wait_minutes": "7",
         "mail": "",
         "webhook_url": "",
@@ -343,7 +343,7 @@ def test_what_one_chose_is_shown_again(people: People, as_: As, job: Job) -> Non
     assert 'value="7"' in client.get(reverse("notifications:settings")).content.decode()
     address = reverse("notifications:job", args=[job.uid])
     assert "Using your defaults" in client.get(address).content.decode()
-    client.post(address, {"moments": ["ended"], "ways": ["page"], "long_wait_minutes": "9"})
+    client.post(address, {"moments": ["ended"], "channels": ["page"], "long_wait_minutes": "9"})
     assert "Custom settings for this job" in client.get(address).content.decode()
     client.post(address, {"forget": "yes"})
     assert "Using your defaults" in client.get(address).content.decode()
@@ -353,11 +353,11 @@ def test_what_one_chose_is_shown_again(people: People, as_: As, job: Job) -> Non
 def test_programs_choose_and_read_too(people: People, as_: As, job: Job) -> None:
     client = as_(people.alice)
     settings, own = reverse("api:v1:notification_settings"), reverse("api:v1:job_notifications", args=[job.uid])
-    wish = {"moments": ["failed"], "ways": ["page"], "long_wait_minutes": 5}
+    wish = {"moments": ["failed"], "channels": ["page"], "long_wait_minutes": 5}
     answer = client.put(settings, wish, content_type="application/json").json()
     assert (answer["moments"], answer["long_wait_minutes"], answer["secret"]) == (["failed"], 5, "")
-    assert client.put(own, {"moments": [], "ways": ["fax"]}, content_type="application/json").status_code == 400
-    put = {"moments": ["started"], "ways": ["page"]}
+    assert client.put(own, {"moments": [], "channels": ["fax"]}, content_type="application/json").status_code == 400
+    put = {"moments": ["started"], "channels": ["page"]}
     assert client.put(own, put, content_type="application/json").json()["moments"] == ["started"]
     became(job, "running")
     services.follow(now=clock.now())
@@ -373,7 +373,7 @@ def test_programs_choose_and_read_too(people: People, as_: As, job: Job) -> None
 def test_what_is_old_is_forgotten(people: People, job: Job) -> None:
     became(job, "failed")
     services.follow(now=clock.now())
-    services.choose_for_job(people.alice, job, {"moments": [], "ways": ["page"]})
+    services.choose_for_job(people.alice, job, {"moments": [], "channels": ["page"]})
     assert services.tidy(now=clock.now() + timedelta(days=89)) == 0
     assert selectors.job_choice(people.alice, job)
     gone = Job(uid=job.uid)
@@ -386,7 +386,7 @@ NOTIFY = {"notify-moments": ["failed", "started"], "notify-ways": ["page"], "not
 
 
 def choices() -> list[tuple[list[str], list[str], int]]:
-    return [(one.moments, one.ways, one.long_wait_minutes) for one in JobChoice.objects.order_by("pk")]
+    return [(one.moments, one.channels, one.long_wait_minutes) for one in JobChoice.objects.order_by("pk")]
 
 
 @pytest.mark.parametrize("route", ["jobs:submit", "jobs:submit_yaml"])
@@ -409,7 +409,7 @@ def test_what_holds_for_all_jobs_is_not_kept_for_one(people: People, as_: As) ->
 def test_a_way_that_leads_nowhere_refuses_the_job_and_nothing_typed_is_lost(people: People, as_: As, do: str) -> None:
     page = as_(people.alice).post(reverse("jobs:submit"), {**typed(), **NOTIFY, "notify-ways": ["webhook"], "do": do})
     hears = page.context["beside"].hears
-    assert (hears["ways"].value(), hears["moments"].value()) == (["webhook"], ["failed", "started"])
+    assert (hears["channels"].value(), hears["moments"].value()) == (["webhook"], ["failed", "started"])
     assert ("Enter a webhook URL." in page.content.decode()) is (do == "")
     assert (Job.objects.count(), choices()) == (0, [])
 

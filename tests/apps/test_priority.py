@@ -63,7 +63,7 @@ def test_what_no_priority_is_is_refused(people: People) -> None:
 def test_who_looked_at_another_revision_is_told_so(people: People) -> None:
     job = change(people.submit(), 3, people.alice)
     with pytest.raises(Refused, match="The job was changed"):
-        change(job, 4, people.alice, seen=1)
+        change(job, 4, people.alice, expected_revision=1)
 
 
 def test_sent_again_under_its_key_it_is_still_the_same_job(people: People) -> None:

@@ -132,9 +132,9 @@ def test_both_pages_and_programs_show_it(people: People, as_: As, giver: Job) ->
     assert "1 pod on n1 was evicted for job taker." in pages[0]
     assert pages[1].count("1 pod of job giver on n1 was evicted for this job.") == 2  # the card, and the story
     told = client.get(reverse("api:v1:job_receipts", args=[taker.uid])).json()
-    assert (told["given"], told["gained"][0]["other"], told["gained"][0]["held"]["cpu"]) == ([], "giver", "1")
+    assert (told["yielded"], told["gained"][0]["other"], told["gained"][0]["held"]["cpu"]) == ([], "giver", "1")
     hers = client.get(reverse("api:v1:job_receipts", args=[giver.uid])).json()
-    assert hers["given"][0]["lost_gpu_seconds"] == pytest.approx(120, abs=4)
+    assert hers["yielded"][0]["lost_gpu_seconds"] == pytest.approx(120, abs=4)
 
 
 def test_the_one_who_gains_is_woken(people: People, giver: Job) -> None:

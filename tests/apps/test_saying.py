@@ -75,7 +75,7 @@ def test_a_job_and_its_events_keep_the_facts_and_pages_tell_them(people: People,
     job = people.submit()
     services.command(job, LifecycleAction.ABORT_JOB, user=people.alice, now=clock.now())
     job.refresh_from_db()
-    assert (job.message, job.said) == (
+    assert (job.message, job.message_facts) == (
         "All pods have stopped. You can resume the job.",
         [{"code": "can_be_resumed"}],
     )

@@ -100,11 +100,11 @@ def test_a_session_that_is_too_old_does_not_go_on(people: People, three: list[Cl
 def test_it_is_noted_once_a_minute(people: People, three: list[Client], monkeypatch) -> None:
     first = Visit.objects.order_by("pk").first()
     three[0].get("/")
-    assert Visit.objects.get(pk=first.pk).last_seen_at == first.last_seen_at
+    assert Visit.objects.get(pk=first.pk).last_active_at == first.last_active_at
     later = clock.now() + timedelta(minutes=2)
     monkeypatch.setattr(clock, "now", lambda: later)
     three[0].get("/")
-    assert Visit.objects.get(pk=first.pk).last_seen_at == later
+    assert Visit.objects.get(pk=first.pk).last_active_at == later
     assert Visit.objects.count() == 3
 
 

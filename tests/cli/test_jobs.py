@@ -267,7 +267,7 @@ def test_what_one_is_told_is_chosen_with_the_submission(console, manifest):
     words = ("--notify", "failed", "--notify", "waits", "--notify-after", "5", "--notify-by", "page")
     assert console("submit", manifest(), *words).exit_code == 0
     told = notifications_of(console.world.alice, Job.objects.get())
-    assert (told.moments, told.ways, told.long_wait_minutes) == (["failed", "waits"], ["page"], 5)
+    assert (told.moments, told.channels, told.long_wait_minutes) == (["failed", "waits"], ["page"], 5)
 
 
 def test_many_jobs_are_counted_and_acted_on_at_once(console, manifest):

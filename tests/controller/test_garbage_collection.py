@@ -255,7 +255,7 @@ def test_a_job_that_cannot_be_removed_now_holds_up_no_other(world: World, monkey
 def test_what_is_labelled_with_the_name_of_no_job_holds_up_no_sweep(world: World) -> None:
     """Who may make objects in a cluster may put anything onto them."""
     odd = ["x", "", "0" * 31, "’; --"]
-    assert selectors.gone_among(world.cluster.pk, kept=odd, logged=odd) == []
+    assert selectors.gone_among(world.cluster.pk, present=odd, logged=odd) == []
     assert selectors.by_uids(world.cluster.pk, odd) == []
 
 

@@ -79,7 +79,7 @@ def where(job: Job) -> str:
 def said(job: Job) -> dict[str, str]:
     placement = selectors.placement(job)
     assert placement is not None
-    return {one["cluster"]: one["chance"] for one in placement.asked}
+    return {one["cluster"]: one["chance"] for one in placement.candidates}
 
 
 def test_it_goes_where_it_starts_at_once(world: World) -> None:
@@ -110,7 +110,7 @@ def test_closed_paused_and_distant_clusters_are_passed_over_and_that_is_said(wor
     assert said(sent(world, "b")) == {"second": "now", "first": "paused"}
     clusters.change(first, {"is_paused": False}, actor=PLATFORM, now=clock.now())
     now = clock.now()
-    ClusterHealth.objects.create(cluster=second, asked_at=now, since=now, problem="silent")
+    ClusterHealth.objects.create(cluster=second, checked_at=now, since=now, problem="silent")
     assert said(sent(world, "c")) == {"first": "now", "second": "away"}
     for queue in Queue.objects.all():
         queues.set_state(queue, "closed", **closing)

@@ -63,10 +63,10 @@ def show(choice: Choice, name: str, as_json: bool) -> None:
     health, key = found["health"], found["key"]
     if health:
         _tell_health(health)
-        click.echo(f"Asked: {output.moment(health['asked_at'])}")
+        click.echo(f"Asked: {output.moment(health['checked_at'])}")
     if key:
         click.echo(f"Key: {key['fingerprint']}, of {strip_control_codes(key['holder'] or '–')}, for {key['server']}")
-        click.echo(f"  given {output.moment(key['given_at'])} by {key['given_by'] or '–'}; "
+        click.echo(f"  given {output.moment(key['added_at'])} by {key['added_by'] or '–'}; "
                    f"valid until {output.moment(key['valid_until'])}")  # fmt: skip
     click.echo("Configuration:")
     output.as_json(found["config"])

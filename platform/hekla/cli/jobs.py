@@ -131,7 +131,7 @@ def _placement(found: Mapping[str, Any] | None) -> list[tuple[str, str]]:
     head = f"{how} by {found['span'] or 'a name that is deleted'} {output.moment(found['at'])}"
     return [
         ("Cluster", head),
-        *(("", f"{one['cluster']}: {strip_control_codes(one['sentence'])}") for one in found["asked"]),
+        *(("", f"{one['cluster']}: {strip_control_codes(one['sentence'])}") for one in found["candidates"]),
     ]
 
 

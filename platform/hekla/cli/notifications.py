@@ -69,7 +69,7 @@ def notify(
         client.delete(where)
         click.echo(f"{found['name']} uses your default notification settings.")
         return
-    body: dict[str, Any] = {"moments": list(moments), "ways": list(channels or ("page",))}
+    body: dict[str, Any] = {"moments": list(moments), "channels": list(channels or ("page",))}
     chosen = client.put(where, body | ({} if minutes is None else {"long_wait_minutes": minutes}))
     when = ", ".join(chosen["moments"]) or "nothing"
-    click.echo(f"Of {found['name']} you are told: {when}; by {', '.join(chosen['ways'])}.")
+    click.echo(f"Of {found['name']} you are told: {when}; by {', '.join(chosen['channels'])}.")

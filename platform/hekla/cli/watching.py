@@ -42,11 +42,10 @@ def waits(found: Any) -> None:  # noqa: ANN401  (the console\'s answer)
 @_about_job
 def receipts(found: Any) -> None:  # noqa: ANN401  (the console\'s answer)
     """Show for whom JOB (a name or uid) made room, and what others gave up for it."""
-    both = sorted([*found["given"], *found["gained"]], key=lambda receipt: -receipt["number"])
+    both = sorted([*found["yielded"], *found["gained"]], key=lambda receipt: -receipt["number"])
     for receipt in both:
-        click.echo(
-            f"{output.moment(receipt['at'])}  {receipt['sentence']} {receipt['rule']}. {receipt['moved']}".rstrip()
-        )
+        sentences = f"{receipt['sentence']} {receipt['rule']}. {receipt['share_change']}"
+        click.echo(f"{output.moment(receipt['at'])}  {sentences}".rstrip())
     click.echo(found["standing"] or ("" if both else "Nobody made room: neither it for others nor others for it."))
 
 

@@ -32,7 +32,7 @@ def what_if(choice: Choice, file: Path, tenant: str | None, queue: str | None, a
 def _tell(answer: dict[str, Any]) -> None:
     head, *sentences = answer["text"]
     click.secho(head, fg=_COLOURS[answer["verdict"]], bold=True)
-    for one in answer["asked"]:
+    for one in answer["candidates"]:
         click.echo(f"  {one['cluster']} ({one['queue']}): {strip_control_codes(one['sentence'])}")
     for sentence in sentences:
         click.echo(f"  {sentence}")

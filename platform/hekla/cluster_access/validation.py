@@ -106,7 +106,7 @@ def save(draft: ClusterDraft, found: Health | None, *, by: User, now: datetime) 
         if draft.drops_key:
             services.remove_key(cluster, **doing)
     if found:
-        services.observe_health(cluster, as_facts(found), asked_at=clock.now(), now=clock.now())
+        services.observe_health(cluster, as_facts(found), started_at=clock.now(), now=clock.now())
     return cluster
 
 

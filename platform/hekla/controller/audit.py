@@ -53,7 +53,7 @@ def _at(cluster: Cluster) -> Iterator[str]:
 
 def _missing(cluster: Cluster, reported: set[PodKey]) -> Iterator[str]:
     for pod in jobs.unfinished_pods(cluster.pk):
-        if pod.phase in _AT_WORK and not pod.job.is_adopted and key_of(pod) not in reported:
+        if pod.phase in _AT_WORK and not pod.job.is_external and key_of(pod) not in reported:
             yield f"{_name(key_of(pod))} is {pod.phase} by its row, and nothing of it is there."
 
 

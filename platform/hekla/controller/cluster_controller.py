@@ -224,7 +224,7 @@ class ClusterController:
         return bool(changed or recorded or is_protected)
 
     def _sync_jobs(self, lease: LeaseContext, entries: Iterable[CacheEntry], now: datetime) -> bool:
-        inside = (entry for entry in entries if not (entry.job.is_adopted or _waits_for_admission(entry.job, now)))
+        inside = (entry for entry in entries if not (entry.job.is_external or _waits_for_admission(entry.job, now)))
         due = [entry.job.pk for entry in inside if services.would_sync(entry.job, entry.pods, now)]
         self.cache.invalidate(due)
         address_of = lease.runner.address

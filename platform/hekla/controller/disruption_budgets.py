@@ -41,7 +41,7 @@ def without_protected(lease: LeaseContext, pods: Sequence[Pod], *, now: datetime
 
 def _protected(lease: LeaseContext, pods: Sequence[Pod]) -> dict[int, str]:
     """Of our own pods those that are kept, by their rows, and why."""
-    rows = {key_of(pod): pod.pk for pod in pods if not pod.job.is_adopted}
+    rows = {key_of(pod): pod.pk for pod in pods if not pod.job.is_external}
     budgets = lease.backend.budgets if rows else None
     if budgets is None:
         return {}
@@ -58,7 +58,7 @@ def protect(lease: LeaseContext, whys: Mapping[int, str], *, now: datetime) -> N
         return
     spared = lease.state.protected
     reported = {pk for pk, why in whys.items() if pk in spared and spared[pk].why == why}
-    services.block_evictions(lease.cluster_id, lease.epoch, whys, told=reported, now=now)
+    services.block_evictions(lease.cluster_id, lease.epoch, whys, logged=reported, now=now)
     lease.state.nominated = {}
     spared |= {pk: ProtectedPod(why, time.monotonic() + SPARED_SECONDS) for pk, why in whys.items()}
 

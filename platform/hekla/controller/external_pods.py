@@ -158,7 +158,7 @@ def _gathered(ref: GroupRef, look: Look) -> Gathered:
 def protected_pods(lease: LeaseContext, pods: Sequence[Pod]) -> dict[int, str]:
     """Of adopted pods those that a budget keeps from going, by their rows, and why."""
     external = lease.backend.external_pods
-    here = _open_to(external, [pod for pod in pods if pod.job.is_adopted]) if external else []
+    here = _open_to(external, [pod for pod in pods if pod.job.is_external]) if external else []
     if external is None or not here:
         return {}
     rows = {one.uid: pod.pk for pod, one in here}
@@ -229,7 +229,7 @@ def report_reasons(lease: LeaseContext, cache: ClusterCache) -> None:
 def _rows(waiting: Sequence[ExternalPod], cache: ClusterCache) -> dict[str, Job]:
     if not waiting:
         return {}
-    mine = {pod.pk: pod.job for pod in cache.pods() if pod.job.is_adopted and pod.phase == PodPhase.PENDING}
+    mine = {pod.pk: pod.job for pod in cache.pods() if pod.job.is_external and pod.phase == PodPhase.PENDING}
     objects: Mapping[int, ExternalPodRow] = selectors.objects_of(list(mine))
     return {one.uid: mine[pk] for pk, one in objects.items()}
 

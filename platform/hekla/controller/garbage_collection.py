@@ -49,7 +49,7 @@ def purge_expired(lease: LeaseContext, *, now: datetime) -> bool:
 def sweep_leftovers(lease: LeaseContext) -> None:
     """Take away what came to be at the backend after its job was cleaned."""
     there = lease.backend.inventory(fresh=False)
-    for job in selectors.gone_among(lease.cluster_id, kept=there.present, logged=there.logged):
+    for job in selectors.gone_among(lease.cluster_id, present=there.present, logged=there.logged):
         _done(lease, lease.backend.remove_logs if job.logs_purged_at else lease.backend.remove, job)
 
 

@@ -22,4 +22,4 @@ def look(cluster: Cluster) -> None:
         found = Health(HealthProblem.UNUSABLE, str(error))
     if found is None:
         return
-    services.observe_health(cluster, as_facts(found), asked_at=requested_at, now=clock.now())
+    services.observe_health(cluster, as_facts(found), started_at=requested_at, now=clock.now())

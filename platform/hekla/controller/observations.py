@@ -66,7 +66,7 @@ def _missing(pods: Iterable[Pod], reported: Container[PodKey], now: datetime) ->
         Observation(key=key, phase=PodPhase.LOST, at=now, reason="Vanished", message=lost)
         for pod in pods
         if pod.phase in (PodPhase.PREPARING, PodPhase.RUNNING)
-        and not pod.job.is_adopted
+        and not pod.job.is_external
         and (key := key_of(pod)) not in reported
     ]
 

@@ -32,9 +32,9 @@ log = logging.getLogger(__name__)
 def apply_decisions(lease: LeaseContext, pods: Sequence[Pod], *, now: datetime) -> None:
     """Bring the backend to what the rows say of these pods: all that are not over."""
     disruption_budgets.protect(
-        lease, external_pods.carry_out(lease, [pod for pod in pods if pod.job.is_adopted]), now=now
+        lease, external_pods.carry_out(lease, [pod for pod in pods if pod.job.is_external]), now=now
     )
-    pods = [pod for pod in pods if not pod.job.is_adopted]
+    pods = [pod for pod in pods if not pod.job.is_external]
     if stopping := [pod for pod in pods if pod.stopping]:
         _stop(lease, stopping, now)
     ready = [

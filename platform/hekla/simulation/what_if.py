@@ -248,7 +248,7 @@ def _answer(
 
 def _draft(spec: JobSpec, offer: Offering, queue: Queue, user: User, outlook: Outlook) -> Job:
     """A row that is never written."""
-    row = new_row(spec, offer.wish(spec), tenant=offer.tenant, queue=queue, user=user, at=outlook.now)
+    row = new_row(spec, offer.requested(spec), tenant=offer.tenant, queue=queue, user=user, at=outlook.now)
     row.pk, row.spec_in_hand = _DRAFT, spec
     return row
 

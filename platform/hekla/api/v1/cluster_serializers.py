@@ -21,7 +21,7 @@ class ClusterHealthSerializer(serializers.ModelSerializer[ClusterHealth]):
 
     class Meta:
         model = ClusterHealth
-        fields = ["is_reachable", "since", "asked_at", "problem", "version", "has_namespace", "missing", "kubelets"]
+        fields = ["is_reachable", "since", "checked_at", "problem", "version", "has_namespace", "missing", "kubelets"]
 
 
 class ClusterSerializer(serializers.ModelSerializer[Cluster]):
@@ -41,11 +41,11 @@ class ClusterSerializer(serializers.ModelSerializer[Cluster]):
 class KeySerializer(serializers.ModelSerializer[StoredClusterKey]):
     """Of what opens a cluster, what may be shown."""
 
-    given_by = serializers.CharField(source="given_by.username", default=None, allow_null=True)
+    added_by = serializers.CharField(source="added_by.username", default=None, allow_null=True)
 
     class Meta:
         model = StoredClusterKey
-        fields = ["server", "holder", "fingerprint", "valid_until", "given_at", "given_by"]
+        fields = ["server", "holder", "fingerprint", "valid_until", "added_at", "added_by"]
 
 
 class FullHealthSerializer(ClusterHealthSerializer):

@@ -52,7 +52,7 @@ class StepSerializer(serializers.Serializer[Any]):
     job = serializers.UUIDField(source="job.uid", default=None, allow_null=True)
     waits_for = serializers.ListField(child=serializers.CharField())
     reasons = serializers.ListField(child=serializers.CharField(), help_text="why it does not begin")
-    begun_at = serializers.DateTimeField(allow_null=True)
+    started_at = serializers.DateTimeField(allow_null=True)
 
 
 class FlowSerializer(serializers.ModelSerializer[Flow]):

@@ -119,6 +119,6 @@ class GalleryViewSet(DeletableViewSet[Template]):
     def begin(self, request: Request, uid: UUID) -> Response:  # noqa: ARG002
         """Submit the job of a template with values in its open fields; a locked one is refused."""
         user, values = person(request), validated(BeginSerializer(data=request.data))
-        values_by_name = {"name": values["name"], "values": values["values"], "seen": values["version"]}
+        values_by_name = {"name": values["name"], "values": values["values"], "expected_version": values["version"]}
         job = services.begin(self.get_object(), **values_by_name, tenant=tenant_of(request), user=user, now=clock.now())
         return respond(SubmittedSerializer({"job": job, "warnings": spec_of(job).remarks}), 201)

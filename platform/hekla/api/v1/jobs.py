@@ -190,7 +190,7 @@ class JobScaleView(ApiView):
         query.is_valid(raise_exception=True)
         job, size = selectors.get(uid, user), JobScale.parse(cast("Mapping[str, Any]", request.data))
         revision = query.validated_data.get("revision")
-        job = services.scale(job, size, user=user, now=clock.now(), seen=revision)
+        job = services.scale(job, size, user=user, now=clock.now(), expected_revision=revision)
         return respond(ScaledSerializer({"job": job, "warnings": services.scaling_remarks(job)}))
 
 
@@ -204,7 +204,9 @@ class JobPriorityView(ApiView):
         job, values = selectors.get(uid, user), validated(PrioritySerializer(data=request.data))
         priority, revision = values["priority"], values.get("revision")
         return respond(
-            JobDetailSerializer(services.set_priority(job, priority, user=user, now=clock.now(), seen=revision))
+            JobDetailSerializer(
+                services.set_priority(job, priority, user=user, now=clock.now(), expected_revision=revision)
+            )
         )
 
 

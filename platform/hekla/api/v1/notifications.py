@@ -26,7 +26,7 @@ _NOTHING = "nothing"
 class DeliverySerializer(serializers.ModelSerializer[Delivery]):
     class Meta:
         model = Delivery
-        fields = ["way", "attempts", "due_at", "sent_at", "given_up_at", "error"]
+        fields = ["channel", "attempts", "due_at", "sent_at", "abandoned_at", "error"]
 
 
 class NotificationSerializer(serializers.ModelSerializer[Notification]):
@@ -51,7 +51,7 @@ class ChoiceSerializer(serializers.Serializer[Any]):
     """Of which moments, in which ways, and after how many minutes a wait is long."""
 
     moments = serializers.MultipleChoiceField(choices=_MOMENTS)
-    ways = serializers.MultipleChoiceField(choices=_CHANNELS)
+    channels = serializers.MultipleChoiceField(choices=_CHANNELS)
     long_wait_minutes = serializers.IntegerField(min_value=1, max_value=MOST_MINUTES, required=False)
 
 
@@ -83,7 +83,7 @@ def choice_of(request: Request) -> dict[str, Any] | None:
         return None
     return {
         "moments": sorted(set(values["notify"] or usual.moments) - {_NOTHING}),
-        "ways": sorted(values["notify_by"] or usual.ways),
+        "channels": sorted(values["notify_by"] or usual.channels),
         "long_wait_minutes": values.get("notify_after", usual.long_wait_minutes),
     }
 
@@ -151,7 +151,7 @@ class JobNotificationsView(ApiView):
         user = person(request)
         job = jobs.get(uid, user)
         own = selectors.job_choice(user, job) or (selectors.preference(user) if job.owner_id == user.pk else None)
-        return respond(ChoiceSerializer(own or {"moments": [], "ways": [], "long_wait_minutes": 30}))
+        return respond(ChoiceSerializer(own or {"moments": [], "channels": [], "long_wait_minutes": 30}))
 
     @extend_schema(request=ChoiceSerializer, responses=ChoiceSerializer)
     def put(self, request: Request, uid: UUID) -> Response:
@@ -170,4 +170,4 @@ class JobNotificationsView(ApiView):
 
 def _listed(values: dict[str, Any]) -> dict[str, Any]:
     """A set has no order, and JSON knows none."""
-    return {**values, "moments": sorted(values["moments"]), "ways": sorted(values["ways"])}
+    return {**values, "moments": sorted(values["moments"]), "channels": sorted(values["channels"])}

@@ -198,13 +198,18 @@ class PlacementSerializer(serializers.Serializer[dict[str, Any]]):
     span = serializers.CharField(allow_null=True, help_text="null: the name is deleted")
     at = serializers.DateTimeField()
     moves = serializers.IntegerField(help_text="how often it went on to another cluster while it waited")
-    asked = ProspectSerializer(many=True, help_text="the best first")
+    candidates = ProspectSerializer(many=True, help_text="the best first")
 
 
 def placement_of(found: Placement) -> dict[str, Any]:
     """Its document."""
     span = found.span.name if found.span else None
-    return {"span": span, "at": found.at, "moves": found.moves, "asked": pending_changes(found.asked, found.at)}
+    return {
+        "span": span,
+        "at": found.at,
+        "moves": found.moves,
+        "candidates": pending_changes(found.candidates, found.at),
+    }
 
 
 def pending_changes(found: Sequence[dict[str, Any]], at: datetime) -> list[dict[str, Any]]:

@@ -27,8 +27,8 @@ class ReceiptsView(ApiView):
     def get(self, request: Request, uid: UUID) -> Response:
         """Evictions: what its pods made room for, and what others gave up for it; the newest twenty of each."""
         job = selectors.get(uid, person(request))
-        given = receipts.made_room_for(job)
-        found = {"given": given, "gained": receipts.gained(job), "standing": receipts.standing(job, given)}
+        yielded = receipts.made_room_for(job)
+        found = {"yielded": yielded, "gained": receipts.gained(job), "standing": receipts.standing(job, yielded)}
         return respond(ReceiptsSerializer(found))
 
 

@@ -64,7 +64,7 @@ class ReceiptSerializer(serializers.Serializer[Receipt]):
     returned = serializers.IntegerField(help_text="how many of the pods have places again")
     sentence = serializers.CharField()
     rule = serializers.CharField()
-    moved = serializers.CharField(help_text="how shares moved, as a sentence")
+    share_change = serializers.CharField(help_text="how shares moved, as a sentence")
 
     def get_held(self, receipt: Receipt) -> dict[str, str]:
         """Kubernetes quantities."""
@@ -74,7 +74,7 @@ class ReceiptSerializer(serializers.Serializer[Receipt]):
 class ReceiptsSerializer(serializers.Serializer[Any]):
     """Both sides of a job, newest first."""
 
-    given = ReceiptSerializer(many=True)
+    yielded = ReceiptSerializer(many=True)
     gained = ReceiptSerializer(many=True)
     standing = serializers.CharField(help_text="where it stands in its queue, if it waits for having made room")
 

@@ -47,7 +47,7 @@ class WhatIfSerializer(serializers.Serializer[dict[str, Any]]):
     verdict = serializers.ChoiceField([verdict.value for verdict in Verdict])
     cluster = serializers.CharField(help_text="where it would go")
     queue = serializers.CharField()
-    asked = ProspectSerializer(many=True, help_text="what each cluster says, where the queue stands for several")
+    candidates = ProspectSerializer(many=True, help_text="what each cluster says, where the queue stands for several")
     text = serializers.ListField(child=serializers.CharField(), help_text="all of it as sentences")
     nodes = serializers.DictField(child=serializers.IntegerField(), help_text="pods by node, where it starts now")
     evicts = OthersSerializer(help_text="whose pods would be evicted for it")
@@ -92,9 +92,9 @@ class WhatIfView(ApiView):
 
 
 def _where(route: Route) -> dict[str, Any]:
-    asked = [one.as_data() for one in route.asked]
+    candidates = [one.as_data() for one in route.candidates]
     where = {"cluster": route.queue.cluster.name, "queue": route.queue.name}
-    return {**where, "asked": pending_changes(asked, clock.now())}
+    return {**where, "candidates": pending_changes(candidates, clock.now())}
 
 
 def _when(answer: Answer, accuracy: Accuracy | None, *, with_eta: bool) -> list[str]:

@@ -42,7 +42,7 @@ class ApiToken(models.Model):
         return allows(self.scopes, needed)
 
     @property
-    def scopes_told(self) -> list[tuple[str, str]]:
+    def scope_labels(self) -> list[tuple[str, str]]:
         """Each scope with its words."""
         return [(scope, label(scope)) for scope in self.scopes]
 

@@ -14,8 +14,8 @@ def may(user: User, permission: Permission) -> bool:
 
 def may_act_for(admin: User, user: User) -> bool:
     """Nobody acts for whoever may act for others, themselves among them: that would lend one's rights to another."""
-    is_asked_of = may(admin, Permission.ACT_FOR_PEOPLE) and user.is_active
-    return is_asked_of and not may(user, Permission.ACT_FOR_PEOPLE)
+    is_admin = may(admin, Permission.ACT_FOR_PEOPLE) and user.is_active
+    return is_admin and not may(user, Permission.ACT_FOR_PEOPLE)
 
 
 def everybody() -> QuerySet[User]:

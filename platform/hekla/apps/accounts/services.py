@@ -90,7 +90,7 @@ def create_token(
         raise Invalid([Problem("name", _("A token needs a name and expires after at most one year."))])
     if not scopes:
         raise Invalid([Problem("scopes", _("Select at least one scope."))])
-    kept = [scope.value for scope in Scope if scope in scopes]
+    values = [scope.value for scope in Scope if scope in scopes]
     secret = f"hk_{secrets.token_urlsafe(32)}"
     with unit_of_work():
         token = ApiToken.objects.create(
@@ -98,11 +98,11 @@ def create_token(
             name=name.strip()[:80],
             prefix=secret[:8],
             digest=_digest(secret),
-            scopes=kept,
+            scopes=values,
             created_at=now,
             expires_at=now + lifetime,
         )
-        event = events.TokenCreated(name=token.name, scopes=tuple(kept), expires_at=token.expires_at)
+        event = events.TokenCreated(name=token.name, scopes=tuple(values), expires_at=token.expires_at)
         record(event, subject=_subject(user), actor=actor_of(user), at=now)
     return secret
 

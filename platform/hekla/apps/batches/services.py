@@ -45,7 +45,7 @@ def check_sweep(*, spec: SweepSpec, tenant: Tenant, user: User, now: datetime) -
 
 
 def submit_sweep(*, spec: SweepSpec, tenant: Tenant, user: User, now: datetime) -> Batch:
-    """Submit all jobs of a sweep. Raises Invalid (with paths), NameTaken, and what submitting a job raises."""
+    """Submit all jobs of a sweep. Raises Invalid (with paths), BatchNameConflict, and what submitting a job raises."""
     batch = Batch(name=spec.name, kind=Batch.Kind.SWEEP, spec=spec.document())
     return _submit(batch, _points(spec), tenant, user, now)
 
@@ -70,8 +70,8 @@ def stop(batch: Batch, *, user: User, now: datetime) -> int:
     Each job is a unit of work of its own: one that ended meanwhile keeps no other from being stopped.
     """
     _require(selectors.may_act(user, batch))
-    asked = [member.job for member in selectors.unfinished(batch)]
-    stopped = sum(_abort(job, user, now) for job in asked)
+    unfinished = [member.job for member in selectors.unfinished(batch)]
+    stopped = sum(_abort(job, user, now) for job in unfinished)
     if stopped:
         with unit_of_work():
             _tell(batch, events.BatchStopped(name=batch.name, jobs=stopped), user, now)

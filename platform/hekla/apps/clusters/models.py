@@ -42,18 +42,18 @@ class Cluster(models.Model):
 
 
 class StoredClusterKey(models.Model):
-    """What opens a cluster, sealed (`sealed`), and what may be shown of it. A cluster without one is reached as its
+    """A key to a cluster, encrypted, and the facts about it that may be shown. A cluster without one is reached as its
     configuration says.
     """
 
     cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, related_name="key")
-    sealed = models.BinaryField()
+    ciphertext = models.BinaryField()
     server = models.CharField(max_length=300)
     holder = models.CharField(max_length=253, blank=True)
     fingerprint = models.CharField(max_length=64)
     valid_until = models.DateTimeField(null=True)
-    given_at = models.DateTimeField()
-    given_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
+    added_at = models.DateTimeField()
+    added_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
 
     def __str__(self) -> str:
         return f"key to {self.cluster_id}"
@@ -66,7 +66,7 @@ class ClusterHealth(models.Model):
     """
 
     cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, related_name="health")
-    asked_at = models.DateTimeField()
+    checked_at = models.DateTimeField()
     since = models.DateTimeField()
     problem = models.CharField(max_length=20, blank=True)
     detail = models.CharField(max_length=500, blank=True)

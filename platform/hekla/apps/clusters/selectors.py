@@ -53,7 +53,7 @@ def by_id(cluster_id: int) -> Cluster:
 
 def key(cluster: Cluster) -> StoredClusterKey | None:
     """The key that is kept for it, where there is one."""
-    return StoredClusterKey.objects.filter(cluster=cluster).select_related("given_by").first()
+    return StoredClusterKey.objects.filter(cluster=cluster).select_related("added_by").first()
 
 
 def backend_facts(cluster: Cluster) -> BackendFacts:
@@ -68,9 +68,9 @@ def backend_facts(cluster: Cluster) -> BackendFacts:
 
 
 def _opened_key(cluster: Cluster) -> str | None:
-    sealed = StoredClusterKey.objects.filter(cluster=cluster).values_list("sealed", flat=True).first()
+    ciphertext = StoredClusterKey.objects.filter(cluster=cluster).values_list("ciphertext", flat=True).first()
     try:
-        return None if sealed is None else decrypt_key(sealed)
+        return None if ciphertext is None else decrypt_key(ciphertext)
     except DecryptionError:
         return ""
 

@@ -102,24 +102,30 @@ def remove(cluster: Cluster, *, actor: Actor, now: datetime) -> None:
 
 def give_key(cluster: Cluster, key: Key, *, by: User | None, actor: Actor, now: datetime) -> None:
     """Reach the cluster with this key from now on; one that was there before is forgotten."""
-    shown = {"server": key.server, "holder": key.holder[:253], "fingerprint": key.fingerprint}
-    facts = {**shown, "sealed": encrypt_key(key.text), "valid_until": key.valid_until, "given_at": now, "given_by": by}
+    public = {"server": key.server, "holder": key.holder[:253], "fingerprint": key.fingerprint}
+    facts = {
+        **public,
+        "ciphertext": encrypt_key(key.text),
+        "valid_until": key.valid_until,
+        "added_at": now,
+        "added_by": by,
+    }
     with unit_of_work():
         StoredClusterKey.objects.update_or_create(cluster=cluster, defaults=facts)
-        _tell(cluster, events.ClusterKeyAdded(name=cluster.name, **shown), actor, now)
+        _tell(cluster, events.ClusterKeyAdded(name=cluster.name, **public), actor, now)
 
 
 def remove_key(cluster: Cluster, *, actor: Actor, now: datetime) -> None:
     """Forget the key; the cluster is reached as its configuration says. Nothing happens where there is none."""
     with unit_of_work():
-        kept = StoredClusterKey.objects.select_for_update().filter(cluster=cluster).first()
-        if kept is None:
+        key = StoredClusterKey.objects.select_for_update().filter(cluster=cluster).first()
+        if key is None:
             return
-        kept.delete()
-        _tell(cluster, events.ClusterKeyRemoved(name=cluster.name, fingerprint=kept.fingerprint), actor, now)
+        key.delete()
+        _tell(cluster, events.ClusterKeyRemoved(name=cluster.name, fingerprint=key.fingerprint), actor, now)
 
 
-def observe_health(cluster: Cluster, found: HealthFacts, *, asked_at: datetime, now: datetime) -> None:
+def observe_health(cluster: Cluster, found: HealthFacts, *, started_at: datetime, now: datetime) -> None:
     """Take down how a cluster is. One event tells of it where it can do more or less than before.
 
     What was asked before the last answer that stands here is dropped: it may have been asked with another key.
@@ -127,13 +133,13 @@ def observe_health(cluster: Cluster, found: HealthFacts, *, asked_at: datetime, 
     with unit_of_work():
         Cluster.objects.select_for_update().get(pk=cluster.pk)
         before = ClusterHealth.objects.filter(cluster=cluster).first()
-        if before and before.asked_at > asked_at:
+        if before and before.checked_at > started_at:
             return
         stays = before is not None and before.is_reachable == (not found["problem"])
         since = before.since if before and stays else now
-        told = {"detail": _printable(found["detail"], 500), "version": _printable(found["version"], 100)}
+        texts = {"detail": _printable(found["detail"], 500), "version": _printable(found["version"], 100)}
         after, _is_new = ClusterHealth.objects.update_or_create(
-            cluster=cluster, defaults={**found, **told, "asked_at": now, "since": since}
+            cluster=cluster, defaults={**found, **texts, "checked_at": now, "since": since}
         )
         if before is None or _standing(before) != _standing(after):
             _tell(cluster, _health_event(after), CONTROLLER, now)

@@ -52,7 +52,7 @@ class StageBusy(Refused):
 def start(name: str, *, tenant: Tenant, user: User, now: datetime) -> DemoRun:
     """Begin a demonstration for this tenant; where it plays for the tenant already, that is the run.
 
-    Raises NotFound, Forbidden, StageMissing, StageTaken, StageBusy, and what submitting a job raises.
+    Raises NotFound, Forbidden, StageMissing, StageInUse, StageBusy, and what submitting a job raises.
     """
     demonstration = catalogue.get(name)
     if not tenancy.may(user, tenant.pk, Permission.SUBMIT_JOBS):
@@ -92,7 +92,7 @@ def _stage_for(stage: Stage, user: User, now: datetime) -> Cluster:
 
 
 def set_up(stage: Stage, *, actor: Actor = PLATFORM, now: datetime) -> Cluster:
-    """Make the stage's cluster, policy and queues, or put back what was changed of them. Raises StageTaken."""
+    """Make the stage's cluster, policy and queues, or put back what was changed of them. Raises StageInUse."""
     with unit_of_work():
         cluster = _set_up_cluster(stage, actor, now)
         if clusters.policy_text(cluster) != POLICY:

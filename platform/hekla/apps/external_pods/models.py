@@ -12,13 +12,13 @@ class ExternalGroup(models.Model):
     A group may have had jobs before, when others made it anew under its old name.
     """
 
-    job = models.OneToOneField(Job, on_delete=models.CASCADE, primary_key=True, related_name="adopted")
+    job = models.OneToOneField(Job, on_delete=models.CASCADE, primary_key=True, related_name="external")
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="+")
     key = models.CharField(max_length=600)
     maker = models.CharField(max_length=64, blank=True)
 
     class Meta:
-        indexes = [models.Index(fields=["cluster", "key"], name="adopted_by_key")]
+        indexes = [models.Index(fields=["cluster", "key"], name="external_group_by_key")]
 
     def __str__(self) -> str:
         return self.key
@@ -27,7 +27,7 @@ class ExternalGroup(models.Model):
 class ExternalPodRow(models.Model):
     """The object in the cluster that a pod is. `uid`: the server's own word for it, never used twice."""
 
-    pod = models.OneToOneField(Pod, on_delete=models.CASCADE, primary_key=True, related_name="adopted")
+    pod = models.OneToOneField(Pod, on_delete=models.CASCADE, primary_key=True, related_name="external")
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="+")
     uid = models.CharField(max_length=64)
     namespace = models.CharField(max_length=63)

@@ -1,4 +1,4 @@
-"""Questions about adopted pods."""
+"""Questions about external pods."""
 
 from collections.abc import Collection, Sequence
 
@@ -20,8 +20,8 @@ def job_uids(cluster_id: int, uids: Collection[str]) -> dict[str, str | None]:
     if not uids:
         return {}
     found = ExternalPodRow.objects.filter(cluster_id=cluster_id, uid__in=uids)
-    told = found.values_list("uid", "pod__job__adopted__key", "pod__job__deleted_at")
-    return {uid: key if deleted_at is None else None for uid, key, deleted_at in told}
+    rows = found.values_list("uid", "pod__job__external__key", "pod__job__deleted_at")
+    return {uid: key if deleted_at is None else None for uid, key, deleted_at in rows}
 
 
 def objects_of(pod_ids: Sequence[int]) -> dict[int, ExternalPodRow]:

@@ -133,14 +133,14 @@ def _fresh(group: Gathered, mine: Mapping[str, ExternalPodRow]) -> list[External
 def _follow(cluster: Cluster, group: Gathered, job: Job | None, at: GroupOwner | None, now: datetime) -> bool:
     mine = selectors.pods_of(job) if job else {}
     pods = list(job.pods.order_by("task", "index", "attempt")) if job else []
-    seen = {pod.uid: pod for pod in group.pods}
+    current = {pod.uid: pod for pod in group.pods}
     by_pk = {pod.pk: pod for pod in pods}
-    changed = _follow_pods(job, {uid: by_pk[one.pk] for uid, one in mine.items()}, seen, now) if job else False
+    changed = _follow_pods(job, {uid: by_pk[one.pk] for uid, one in mine.items()}, current, now) if job else False
     if at is not None:
         job, changed = _joined(cluster, group, job, at, pods, mine, now), True
         fresh = {uid: one for uid, one in selectors.pods_of(job).items() if uid not in mine}
         by_pk = {pod.pk: pod for pod in pods}
-        _follow_pods(job, {uid: by_pk[one.pk] for uid, one in fresh.items()}, seen, now)
+        _follow_pods(job, {uid: by_pk[one.pk] for uid, one in fresh.items()}, current, now)
     is_empty = not (pods or group.minimum)
     return (job is not None and bool(pods or is_empty) and _follow_job(job, pods, now)) or changed
 
@@ -214,8 +214,8 @@ def _resized(job: Job, spec: JobSpec, now: datetime) -> Job:
     job.save(update_fields=["spec", "replicas", "priority", "revision"])
     before, after = _sizes(old), _sizes(spec)
     changes = {name: events.FieldChange(old=before.get(name, 0), new=size) for name, size in after.items()}
-    told = {name: change for name, change in changes.items() if change.old != change.new}
-    tell(job, events.JobChanged(changes=told, revision=job.revision), actor=CONTROLLER, now=now)
+    changed = {name: change for name, change in changes.items() if change.old != change.new}
+    tell(job, events.JobChanged(changes=changed, revision=job.revision), actor=CONTROLLER, now=now)
     return job
 
 
@@ -268,33 +268,33 @@ def _follow_job(job: Job, pods: Sequence[Pod], now: datetime) -> bool:
     return write(job, list(pods), outcome, actor=CONTROLLER, now=now)
 
 
-def _follow_pods(job: Job, rows: Mapping[str, Pod], seen: Mapping[str, ExternalPod], now: datetime) -> bool:
-    moved = [pod for uid, pod in rows.items() if not pod.is_final and _move(job, pod, seen.get(uid), now)]
-    save_all(moved, _FIELDS)
-    return bool(moved)
+def _follow_pods(job: Job, rows: Mapping[str, Pod], current: Mapping[str, ExternalPod], now: datetime) -> bool:
+    changed = [pod for uid, pod in rows.items() if not pod.is_final and _move(job, pod, current.get(uid), now)]
+    save_all(changed, _FIELDS)
+    return bool(changed)
 
 
-def _move(job: Job, pod: Pod, seen: ExternalPod | None, now: datetime) -> bool:
+def _move(job: Job, pod: Pod, current: ExternalPod | None, now: datetime) -> bool:
     """To where it was seen. Returns whether that is another place than before."""
-    if seen is None:
+    if current is None:
         _end(job, pod, now)
         return True
     before = (pod.phase, pod.node)
-    if seen.node and pod.phase == PodPhase.PENDING:
-        pod.phase, pod.node, pod.bound_at = PodPhase.BOUND, seen.node, now
-        event = events.PodBound(task=pod.task, index=pod.index, attempt=pod.attempt, node=seen.node)
+    if current.node and pod.phase == PodPhase.PENDING:
+        pod.phase, pod.node, pod.bound_at = PodPhase.BOUND, current.node, now
+        event = events.PodBound(task=pod.task, index=pod.index, attempt=pod.attempt, node=current.node)
         tell(job, event, actor=CONTROLLER, now=now)
-    if ORDER[seen.phase] > ORDER[PodPhase(pod.phase)]:
-        take_down(job, pod, _sighting(pod, seen))
+    if ORDER[current.phase] > ORDER[PodPhase(pod.phase)]:
+        take_down(job, pod, _sighting(pod, current))
     return (pod.phase, pod.node) != before
 
 
-def _sighting(pod: Pod, seen: ExternalPod) -> Sighting:
+def _sighting(pod: Pod, current: ExternalPod) -> Sighting:
     """A pod that was evicted has not failed by itself."""
-    reason, message = seen.reason, seen.message
-    if pod.stopping and seen.phase is PodPhase.FAILED:
+    reason, message = current.reason, current.message
+    if pod.stopping and current.phase is PodPhase.FAILED:
         reason, message = "Stopped", pod.stop_reason
-    return Sighting(pod.task, pod.index, pod.attempt, seen.phase, seen.at, reason, message, seen.exit_code)
+    return Sighting(pod.task, pod.index, pod.attempt, current.phase, current.at, reason, message, current.exit_code)
 
 
 def _end(job: Job, pod: Pod, now: datetime) -> None:

@@ -32,7 +32,7 @@ def facts_of(flow: Flow, steps: Sequence[FlowStep], pods: Mapping[int, Sequence[
     return {
         step.name: StepFacts(_phase(step.job), _tasks(step.job, pods.get(step.job.pk, ()))) if step.job else _gone(flow)
         for step in steps
-        if step.begun_at is not None
+        if step.started_at is not None
     }
 
 
@@ -44,14 +44,14 @@ def _gone(flow: Flow) -> StepFacts:
 
 def current_pods(flows: Iterable[tuple[Flow, Sequence[FlowStep]]]) -> dict[int, list[Pod]]:
     """The last attempt of every replica, by job: of the jobs whose pods some probe asks about."""
-    asked = [
+    probed = [
         step.job.pk
         for flow, steps in flows
         if any(wanted.probes for wanted in spec_of(flow).steps)
         for step in steps
         if step.job is not None and not step.job.is_final
     ]
-    last = {(pod.job_id, pod.task, pod.index): pod for pod in (jobs.pods_of(asked) if asked else ())}
+    last = {(pod.job_id, pod.task, pod.index): pod for pod in (jobs.pods_of(probed) if probed else ())}
     found: dict[int, list[Pod]] = {}
     for pod in last.values():
         found.setdefault(pod.job_id, []).append(pod)

@@ -62,7 +62,7 @@ class Flow(models.Model):
 class FlowStep(models.Model):
     """One job of a flow. `spec` is the job as it will be submitted, fixed when the flow was started.
 
-    `refusal`: why it could not be submitted when that was last tried. `job` is none before `begun_at`, and again once
+    `refusal`: why it could not be submitted when that was last tried. `job` is none before `started_at`, and again once
     the tenant keeps the deleted job no longer.
     """
 
@@ -71,7 +71,7 @@ class FlowStep(models.Model):
     name = models.CharField(max_length=53)
     spec = models.JSONField()
     job = models.OneToOneField(Job, on_delete=models.SET_NULL, null=True, related_name="+")
-    begun_at = models.DateTimeField(null=True)
+    started_at = models.DateTimeField(null=True)
     refusal = models.TextField(blank=True)
     refused_at = models.DateTimeField(null=True)
 

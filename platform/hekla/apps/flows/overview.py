@@ -32,7 +32,7 @@ class StepView:
     template: str
     waits_for: Sequence[str]
     reasons: Sequence[str]
-    begun_at: Any
+    started_at: Any
 
     @property
     def link(self) -> bool:
@@ -56,7 +56,7 @@ def detail(flow: Flow, user: User) -> dict[str, Any]:
     views = list(by_name.values())
     may_act = selectors.may_act(user, flow)
     events = selectors.history(flow).reverse()[:_MOST_EVENTS]
-    told = [(event, labels.event(event.kind, event.payload)) for event in events]
+    described = [(event, labels.event(event.kind, event.payload)) for event in events]
     return {
         "flow": flow,
         "steps": views,
@@ -69,7 +69,7 @@ def detail(flow: Flow, user: User) -> dict[str, Any]:
         "may_delete": may_act and flow.ended_at is not None,
         "timeline": [
             Told(event.pk, event.at, state, sentence, "" if event.actor_id is None else event.who)
-            for event, (state, sentence) in told
+            for event, (state, sentence) in described
             if sentence
         ],
     }
@@ -100,22 +100,22 @@ def steps(flow: Flow, found: Sequence[FlowStep]) -> dict[str, StepView]:
             template=templates[step.name],
             waits_for=spec.waits[step.name],
             reasons=_reasons(step, stands.waits.get(step.name, ()), simulated),
-            begun_at=step.begun_at,
+            started_at=step.started_at,
         )
     return views
 
 
 def _without_job(flow: Flow, step: FlowStep) -> str:
-    if step.begun_at is not None:
+    if step.started_at is not None:
         return "gone"
     return "waits" if flow.phase in (FlowPhase.PENDING, FlowPhase.RUNNING) else "skipped"
 
 
 def _reasons(step: FlowStep, waits: Sequence[StepWait], simulated: set[str]) -> list[str]:
-    told = [labels.wait(reason, is_simulated=reason.target in simulated) for reason in waits]
+    reasons = [labels.wait(reason, is_simulated=reason.target in simulated) for reason in waits]
     if step.refusal and step.job is None:
-        told.append(_("Could not be submitted, and is tried again: %(why)s") % {"why": step.refusal})
-    return list(dict.fromkeys(told))
+        reasons.append(_("Could not be submitted, and is tried again: %(why)s") % {"why": step.refusal})
+    return list(dict.fromkeys(reasons))
 
 
 def _drawn(kind: str, one: Drawing, views: Mapping[str, StepView]) -> Drawn:

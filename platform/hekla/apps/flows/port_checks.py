@@ -48,12 +48,12 @@ def due_checks(flow: Flow, steps: Sequence[FlowStep], pods: Mapping[int, Sequenc
     return found
 
 
-def run_checks(asked: Sequence[PortCheck]) -> dict[int, set[PortProbe]]:
+def run_checks(checks: Sequence[PortCheck]) -> dict[int, set[PortProbe]]:
     """By flow those of the questions that somebody answers now."""
     found: dict[int, set[PortProbe]] = {}
-    if asked:
-        with ThreadPoolExecutor(max_workers=min(len(asked), MAX_PARALLEL)) as pool:
-            for call, answer in zip(asked, pool.map(_is_answered, asked), strict=True):
+    if checks:
+        with ThreadPoolExecutor(max_workers=min(len(checks), MAX_PARALLEL)) as pool:
+            for call, answer in zip(checks, pool.map(_is_answered, checks), strict=True):
                 if answer:
                     found.setdefault(call.flow, set()).add(call.question)
     return found
@@ -87,10 +87,10 @@ def _is_well(connection: socket.socket, address: str, probe: Probe, deadline: fl
     headers = {"Host": f"{address}:{probe.port}", "Connection": "close", **probe.headers}
     lines = [f"GET {probe.path} HTTP/1.0", *(f"{name}: {value}" for name, value in headers.items()), "", ""]
     connection.sendall("\r\n".join(lines).encode())
-    said = b""
-    while b"\n" not in said and len(said) < _MOST_BYTES and (left := deadline - time.monotonic()) > 0:
+    response = b""
+    while b"\n" not in response and len(response) < _MOST_BYTES and (left := deadline - time.monotonic()) > 0:
         connection.settimeout(left)
         if not (more := connection.recv(_MOST_BYTES)):
             break
-        said += more
-    return bool(_STATUS_LINE.match(said))
+        response += more
+    return bool(_STATUS_LINE.match(response))

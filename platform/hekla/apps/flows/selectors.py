@@ -97,16 +97,16 @@ def names_in_use(tenant: Tenant, names: Sequence[str]) -> set[str]:
     return set(Job.objects.filter(tenant=tenant, deleted_at=None, name__in=names).values_list("name", flat=True))
 
 
-def free_name(tenant: Tenant, wish: str) -> str:
-    """A name like the wished one under which the tenant has neither a flow nor jobs of one: `nightly-1` …"""
-    stem = _NUMBER_AT_END.sub("", wish)[:_ROOM_FOR_STEPS].rstrip("-")
+def free_name(tenant: Tenant, like: str) -> str:
+    """A name like this one, under which the tenant has neither a flow nor jobs of one: `nightly-1` …"""
+    stem = _NUMBER_AT_END.sub("", like)[:_ROOM_FOR_STEPS].rstrip("-")
     flows = Flow.objects.filter(tenant=tenant, deleted_at=None, name__startswith=stem)
     jobs = Job.objects.filter(tenant=tenant, deleted_at=None, name__startswith=f"{stem}-")
-    taken = list(flows.values_list("name", flat=True)), list(jobs.values_list("name", flat=True))
+    in_use = list(flows.values_list("name", flat=True)), list(jobs.values_list("name", flat=True))
     return next(
         name
         for number in count(1)
-        if (name := f"{stem}-{number}") not in taken[0] and not any(job.startswith(f"{name}-") for job in taken[1])
+        if (name := f"{stem}-{number}") not in in_use[0] and not any(job.startswith(f"{name}-") for job in in_use[1])
     )
 
 

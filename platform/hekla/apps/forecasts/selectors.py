@@ -33,8 +33,8 @@ def accuracy(queue_id: int) -> Accuracy | None:
     """
     is_late = Q(job__started_at=None, job__finished_at=None, job__deleted_at=None, latest_at__lt=clock.now())
     known = Forecast.objects.filter(Q(job__started_at__isnull=False) | is_late, job__queue_id=queue_id, job__revision=1)
-    told = known.filter(latest_at__isnull=False).order_by("-made_at")
-    cases = list(told.values_list("earliest_at", "latest_at", "job__started_at")[:_NEWEST])
+    forecasts = known.filter(latest_at__isnull=False).order_by("-made_at")
+    cases = list(forecasts.values_list("earliest_at", "latest_at", "job__started_at")[:_NEWEST])
     held = sum(bool(begin and end and at and begin <= at <= end) for begin, end, at in cases)
     return Accuracy(held, len(cases)) if len(cases) >= ENOUGH else None
 

@@ -76,15 +76,15 @@ def begin(
     tenant: Tenant,
     user: User,
     now: datetime,
-    seen: int | None = None,
+    expected_version: int | None = None,
 ) -> Job:
-    """Submit the job of a template with values in its open fields. `seen`: the version that was filled in.
+    """Submit the job of a template with values in its open fields. `expected_version`: that of the form.
 
     Raises Invalid (also where a locked field is given), Changed, and what `jobs.services.submit` raises.
     """
     if template.tenant_id not in (None, tenant.pk):
         raise Refused(_("This template is for %s alone.") % template.tenant)
-    if seen not in (None, template.version):
+    if expected_version not in (None, template.version):
         raise Changed(_("The template was published anew meanwhile. Look at what has changed, and submit again."))
     version = selectors.latest(template)
     spec = instantiate(selectors.spec_of(version), selectors.open_fields(version), values, name=name)

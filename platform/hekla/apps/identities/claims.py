@@ -49,14 +49,14 @@ class ProviderFailed(Refused):
     """The provider refused, could not be reached, or said what does not hold."""
 
 
-def read(provider: Provider, told: Mapping[str, Any]) -> Claims:
+def read(provider: Provider, token: Mapping[str, Any]) -> Claims:
     """Claims out of a checked token. Raises ProviderFailed where it is another issuer's, or names nobody."""
-    issuer, subject = str(told.get("iss", "")), str(told.get("sub", ""))
+    issuer, subject = str(token.get("iss", "")), str(token.get("sub", ""))
     if issuer.rstrip("/") != provider.issuer.rstrip("/") or not 0 < len(subject) <= _LONGEST_SUBJECT:
         raise failed(provider, ValueError(_("the answer comes from another issuer")))
-    email = str(told.get("email", "")) if told.get("email_verified") is True else ""
-    username = str(told.get("preferred_username") or told.get("nickname") or email.partition("@")[0])
-    return Claims(provider.issuer, subject, username, str(told.get("name", "")), email.rpartition("@")[2].lower())
+    email = str(token.get("email", "")) if token.get("email_verified") is True else ""
+    username = str(token.get("preferred_username") or token.get("nickname") or email.partition("@")[0])
+    return Claims(provider.issuer, subject, username, str(token.get("name", "")), email.rpartition("@")[2].lower())
 
 
 def failed(provider: Provider, error: Exception) -> ProviderFailed:

@@ -46,11 +46,11 @@ def _exchange_code(client: "_Client", request: HttpRequest) -> Mapping[str, Any]
     if error := request.GET.get("error"):
         raise OAuthError(error=error, description=request.GET.get("error_description"))
     state = request.GET.get("state")
-    kept = client.framework.get_state_data(request.session, state)
+    state_data = client.framework.get_state_data(request.session, state)
     client.framework.clear_state_data(request.session, state)
-    parameters = client._format_state_params(kept, {"code": request.GET.get("code"), "state": state})
+    parameters = client._format_state_params(state_data, {"code": request.GET.get("code"), "state": state})
     token = client.fetch_access_token(**parameters)
-    claims: Mapping[str, Any] | None = client.parse_id_token(token, nonce=kept.get("nonce"))
+    claims: Mapping[str, Any] | None = client.parse_id_token(token, nonce=state_data.get("nonce"))
     return claims or {}
 
 

@@ -106,8 +106,8 @@ def _keep(provider: Provider, claims: Claims, user: User, now: datetime) -> None
 
 def _free_name(claims: Claims) -> str:
     """The name that the provider proposes, or the first one like it that nobody has."""
-    wish = re.sub(r"[^\w.@+-]", "", claims.username)[:100] or "person"
-    taken = set(accounts.everybody().filter(username__istartswith=wish).values_list("username", flat=True))
-    folded = {name.lower() for name in taken}
-    names = (wish if number == 1 else f"{wish}{number}" for number in range(1, len(taken) + 2))
+    base = re.sub(r"[^\w.@+-]", "", claims.username)[:100] or "person"
+    in_use = set(accounts.everybody().filter(username__istartswith=base).values_list("username", flat=True))
+    folded = {name.lower() for name in in_use}
+    names = (base if number == 1 else f"{base}{number}" for number in range(1, len(in_use) + 2))
     return next(name for name in names if name.lower() not in folded)

@@ -79,10 +79,10 @@ class RowForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         """Somebody is named."""
-        given = super().clean() or self.cleaned_data
-        if not given.get("username") and not given.get("email") and not self.errors:
+        cleaned = super().clean() or self.cleaned_data
+        if not cleaned.get("username") and not cleaned.get("email") and not self.errors:
             self.add_error("username", gettext("Enter a user name, an email address, or both."))
-        return given
+        return cleaned
 
 
 class ImportForm(forms.Form):
@@ -117,15 +117,15 @@ class ImportForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         """The text of whichever was given, which then stands in the form to be corrected."""
-        given = super().clean() or self.cleaned_data
+        cleaned = super().clean() or self.cleaned_data
         try:
-            if upload := given.get("upload"):
-                given["text"] = table.decoded(upload.read(table.MOST_BYTES + 1))
-                self.data = {**dict(self.data.items()), "text": given["text"]}
-            if given.get("text"):
-                given["table"] = table.read(given["text"])
+            if upload := cleaned.get("upload"):
+                cleaned["text"] = table.decoded(upload.read(table.MOST_BYTES + 1))
+                self.data = {**dict(self.data.items()), "text": cleaned["text"]}
+            if cleaned.get("text"):
+                cleaned["table"] = table.read(cleaned["text"])
         except Invalid as error:
             self.add_error("text", error.problems[0].message)
-        if not given.get("text") and not self.errors:
+        if not cleaned.get("text") and not self.errors:
             self.add_error("text", gettext("Enter a table, or choose a file."))
-        return given
+        return cleaned

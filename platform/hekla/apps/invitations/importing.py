@@ -137,15 +137,15 @@ class _Import:
     into: Tenant | None
     by: User
     now: datetime
-    seen: dict[tuple[int, str], int] = field(default_factory=dict)
+    row_by_person: dict[tuple[int, str], int] = field(default_factory=dict)
 
     def outcome(self, row: InvitationRow) -> ImportOutcome:
         try:
-            wish = _read(row)
+            request = _read(row)
             with unit_of_work():
-                tenant = self._tenant(wish.tenant)
-                self._refuse_twice(row, wish, tenant)
-                return self._bring_in(row, wish, tenant)
+                tenant = self._tenant(request.tenant)
+                self._refuse_twice(row, request, tenant)
+                return self._bring_in(row, request, tenant)
         except Invalid as error:
             return ImportOutcome(row, What.WRONG, problems=error.problems)
         except HeklaError as error:
@@ -163,38 +163,38 @@ class _Import:
             raise Refused(_("Unknown tenant, or you do not manage its members."), "tenant")
         return tenant
 
-    def _refuse_twice(self, row: InvitationRow, wish: _Request, tenant: Tenant) -> None:
-        for column, value in (("username", wish.username), ("email", wish.email.lower())):
-            line = self.seen.setdefault((tenant.pk, value), row.line) if value else row.line
+    def _refuse_twice(self, row: InvitationRow, request: _Request, tenant: Tenant) -> None:
+        for column, value in (("username", request.username), ("email", request.email.lower())):
+            line = self.row_by_person.setdefault((tenant.pk, value), row.line) if value else row.line
             if line != row.line:
                 raise Refused(_("Same person as in row %(line)d.") % {"line": line}, column)
 
-    def _bring_in(self, row: InvitationRow, wish: _Request, tenant: Tenant) -> ImportOutcome:
+    def _bring_in(self, row: InvitationRow, request: _Request, tenant: Tenant) -> ImportOutcome:
         """The person, and then what else is said of them."""
-        self._require_rights(wish, tenant)
-        told, user = [self._place(wish, tenant)], _known(wish, tenant)
+        self._require_rights(request, tenant)
+        notes, user = [self._place(request, tenant)], _known(request, tenant)
         if user is None:
-            outcome = self._invite(row, wish, tenant)
-            told.append(extras.words(wish.grants) if outcome.invitation else "")
+            outcome = self._invite(row, request, tenant)
+            notes.append(extras.words(request.grants) if outcome.invitation else "")
         else:
-            outcome = self._have(row, wish, tenant, user)
-            told.append(self._give(wish, tenant, user))
-        if not any(told):
+            outcome = self._have(row, request, tenant, user)
+            notes.append(self._give(request, tenant, user))
+        if not any(notes):
             return outcome
         if outcome.what is What.NOTHING:
-            return replace(outcome, what=What.CHANGED, note=together(told))
-        return replace(outcome, note=together([outcome.note, *told]))
+            return replace(outcome, what=What.CHANGED, note=together(notes))
+        return replace(outcome, note=together([outcome.note, *notes]))
 
-    def _require_rights(self, wish: _Request, tenant: Tenant) -> None:
-        if not extras.may_all(wish.grants, self.by, tenant):
-            raise Refused(_("Your role cannot set this here."), next(iter(wish.grants)))
+    def _require_rights(self, request: _Request, tenant: Tenant) -> None:
+        if not extras.may_all(request.grants, self.by, tenant):
+            raise Refused(_("Your role cannot set this here."), next(iter(request.grants)))
 
-    def _place(self, wish: _Request, tenant: Tenant) -> str:
+    def _place(self, request: _Request, tenant: Tenant) -> str:
         """Put the tenant into the department, where it is in none; the sentence that says so."""
-        if not wish.department or (tenant.department and tenant.department.slug == wish.department):
+        if not request.department or (tenant.department and tenant.department.slug == request.department):
             return ""
         may = may_on_platform(self.by, Permission.MANAGE_TENANTS)
-        department = tenancy.departments_of(self.by).filter(slug=wish.department).first() if may else None
+        department = tenancy.departments_of(self.by).filter(slug=request.department).first() if may else None
         if department is None:
             raise Refused(_("Unknown department, or you may not add tenants to it."), "department")
         if tenant.department:
@@ -204,40 +204,40 @@ class _Import:
         departments.change(department, {}, tenants=tenants, actor=actor_of(self.by), now=self.now)
         return _("Adds the tenant to department %(department)s.") % {"department": department}
 
-    def _give(self, wish: _Request, tenant: Tenant, user: User) -> str:
-        new = extras.differing(wish.grants, tenant, user)
+    def _give(self, request: _Request, tenant: Tenant, user: User) -> str:
+        new = extras.differing(request.grants, tenant, user)
         extras.give(new, tenant, user, actor=actor_of(self.by), now=self.now)
         return extras.words(new)
 
-    def _have(self, row: InvitationRow, wish: _Request, tenant: Tenant, user: User) -> ImportOutcome:
+    def _have(self, row: InvitationRow, request: _Request, tenant: Tenant, user: User) -> ImportOutcome:
         membership = Membership.objects.filter(tenant=tenant, user=user).first()
         if membership is None:
-            return self._add(row, wish, tenant, user)
-        if membership.role == wish.role:
+            return self._add(row, request, tenant, user)
+        if membership.role == request.role:
             return ImportOutcome(row, What.NOTHING, _("%(who)s is a member already.") % {"who": user.username})
         old = membership.get_role_display()
-        tenancy_services.change_role(tenant, user.pk, wish.role, actor=actor_of(self.by), now=self.now)
+        tenancy_services.change_role(tenant, user.pk, request.role, actor=actor_of(self.by), now=self.now)
         return ImportOutcome(row, What.CHANGED, _("Previous role: %(role)s.") % {"role": old})
 
-    def _add(self, row: InvitationRow, wish: _Request, tenant: Tenant, user: User) -> ImportOutcome:
+    def _add(self, row: InvitationRow, request: _Request, tenant: Tenant, user: User) -> ImportOutcome:
         if not user.is_active:
             raise Refused(_("Sign-in is disabled for this person."), "username")
-        tenancy_services.add_member(tenant, user, wish.role, actor=actor_of(self.by), now=self.now)
+        tenancy_services.add_member(tenant, user, request.role, actor=actor_of(self.by), now=self.now)
         return ImportOutcome(row, What.ADDED, _("%(who)s has an account.") % {"who": user.username})
 
-    def _invite(self, row: InvitationRow, wish: _Request, tenant: Tenant) -> ImportOutcome:
-        waiting = list(selectors.waiting(tenant).filter(_meant(wish)))
-        if any(_is_as_requested(invitation, wish, self.now) for invitation in waiting):
+    def _invite(self, row: InvitationRow, request: _Request, tenant: Tenant) -> ImportOutcome:
+        waiting = list(selectors.waiting(tenant).filter(_meant(request)))
+        if any(_is_as_requested(invitation, request, self.now) for invitation in waiting):
             return ImportOutcome(row, What.NOTHING, _("An invitation is already open."))
         for invitation in waiting:
             services.revoke(tenant, invitation.pk, by=self.by, now=self.now)
         made, secret = services.invite(
             tenant,
-            role=wish.role,
-            email=wish.email,
-            username=wish.username,
-            display_name=wish.name,
-            grants=wish.grants,
+            role=request.role,
+            email=request.email,
+            username=request.username,
+            display_name=request.name,
+            grants=request.grants,
             by=self.by,
             now=self.now,
         )
@@ -268,24 +268,24 @@ def _granted(row: InvitationRow, problems: list[Problem]) -> dict[str, Any]:
     return granted
 
 
-def _known(wish: _Request, tenant: Tenant) -> User | None:
+def _known(request: _Request, tenant: Tenant) -> User | None:
     """Who has that name; or who accepted an invitation to this tenant that was meant for them. What addresses other
     people have is nothing that an import may find out.
     """
-    if wish.username and (named := accounts.by_username(wish.username)):
+    if request.username and (named := accounts.by_username(request.username)):
         return named
-    accepted = Invitation.objects.filter(_meant(wish), tenant=tenant).exclude(accepted_by=None)
+    accepted = Invitation.objects.filter(_meant(request), tenant=tenant).exclude(accepted_by=None)
     last = accepted.select_related("accepted_by").order_by("-accepted_at").first()
     return last.accepted_by if last else None
 
 
-def _meant(wish: _Request) -> Q:
+def _meant(request: _Request) -> Q:
     """The invitations for this person."""
-    by_address = Q(email__iexact=wish.email) if wish.email else Q(pk=None)
-    return by_address | Q(username=wish.username) if wish.username else by_address
+    by_address = Q(email__iexact=request.email) if request.email else Q(pk=None)
+    return by_address | Q(username=request.username) if request.username else by_address
 
 
-def _is_as_requested(invitation: Invitation, wish: _Request, now: datetime) -> bool:
+def _is_as_requested(invitation: Invitation, request: _Request, now: datetime) -> bool:
     is_open = invitation.expires_at > now and selectors.is_still_meant(invitation)
-    is_there = not wish.email or invitation.email.lower() == wish.email.lower()
-    return is_open and is_there and (invitation.role, invitation.grants) == (wish.role, wish.grants)
+    is_there = not request.email or invitation.email.lower() == request.email.lower()
+    return is_open and is_there and (invitation.role, invitation.grants) == (request.role, request.grants)

@@ -73,6 +73,6 @@ def _send(letter: Letter, now: datetime) -> int:
 
 
 def _failed(letter: Letter, why: str) -> None:
-    given_up = {"due_at": None, "link": b""} if letter.attempts >= MOST_ATTEMPTS else {}
+    abandoned = {"due_at": None, "link": b""} if letter.attempts >= MOST_ATTEMPTS else {}
     with unit_of_work():
-        Letter.objects.filter(pk=letter.pk).update(error=why[:300], **given_up)
+        Letter.objects.filter(pk=letter.pk).update(error=why[:300], **abandoned)

@@ -14,7 +14,7 @@ class InvitationNotSent(Exception):
 
 
 def deliver(invitation: Invitation, link: str) -> None:
-    """Send the link to the address of the invitation. Raises NotSent."""
+    """Send the link to the address of the invitation. Raises InvitationNotSent."""
     subject = _("Invitation to %(tenant)s on Hekla") % {"tenant": invitation.tenant.name}
     text = render_to_string("invitations/mail.txt", {"invitation": invitation, "link": link})
     try:

@@ -36,7 +36,9 @@ def explain(pod: Pod) -> Explanation | None:
 
 def explain_log(log: str) -> Explanation | None:
     """What the last lines of a log say, where that is known by sight. The last thing said counts."""
-    found = [(match.start(), match, told) for pattern, told in _IN_LOGS for match in pattern.finditer(log)]
+    found = [
+        (match.start(), match, explanation) for pattern, explanation in _IN_LOGS for match in pattern.finditer(log)
+    ]
     if not found:
         return None
     _at, match, (cause, advice) = max(found, key=lambda one: one[0])

@@ -102,8 +102,8 @@ def chart(
     events = selectors.course(job) if course is None else course
     waited = waits.stretches(job, events)
     scale = _scale(job, params.get("since", ""), now)
-    shown = selectors.attempts(job, refs) if pods is None else _of(pods, set(refs))
-    rows = [_replica(attempts, waited, scale) for attempts in _by_replica(shown)]
+    attempts_on_page = selectors.attempts(job, refs) if pods is None else _of(pods, set(refs))
+    rows = [_replica(attempts, waited, scale) for attempts in _by_replica(attempts_on_page)]
     return {
         "rows": [_job_row(job, waits.stays(job, events), waited, scale), *rows],
         "ticks": scale.ticks(),
@@ -206,8 +206,8 @@ def _attempt(pod: Pod, waited: Sequence[Stretch], scale: Scale) -> Iterator[Gant
     elif pod.is_final:
         pieces.append((over, over, _ran(pod), endings.outcome(pod).replace("%", "%%") + " (%s)"))
     for begin, end, kind, words in pieces:
-        told = f"#{pod.attempt}: {words % labels.duration((end - begin).total_seconds())}"
-        if bar := scale.bar(begin, end, kind, told):
+        text = f"#{pod.attempt}: {words % labels.duration((end - begin).total_seconds())}"
+        if bar := scale.bar(begin, end, kind, text):
             yield bar
 
 

@@ -26,10 +26,10 @@ class TimelineEntry:
 
 def lines(events: list[LoggedEvent]) -> list[TimelineEntry]:
     """The events as lines, those that say nothing to a person left out."""
-    told = ((event, _tell(event.kind, event.payload)) for event in events)
+    described = ((event, _tell(event.kind, event.payload)) for event in events)
     return [
         TimelineEntry(event.pk, event.at, state, sentence, "" if event.actor_id is None else event.who)
-        for event, (state, sentence) in told
+        for event, (state, sentence) in described
         if sentence
     ]
 
@@ -79,8 +79,8 @@ def _gang(facts: Mapping[str, Any]) -> tuple[str, str]:
 
 def _waits(facts: Mapping[str, Any]) -> tuple[str, str]:
     """The first reason, and who could have given way."""
-    told = [reason for at, reason in enumerate(facts["reasons"]) if not at or reason.get("victims")]
-    return "waiting", together(map(labels.reason, told))
+    reasons = [reason for at, reason in enumerate(facts["reasons"]) if not at or reason.get("victims")]
+    return "waiting", together(map(labels.reason, reasons))
 
 
 def _delayed(facts: Mapping[str, Any]) -> tuple[str, str]:
@@ -97,15 +97,14 @@ def _pod(facts: Mapping[str, Any]) -> tuple[str, str]:
     teller = _POD_WORDS.get(facts["new"])
     if teller is None:
         return "neutral", ""
-    said = endings.detail(facts["reason"], facts["message"])
-    detail = f" {said}" if said else ""
+    detail = endings.detail(facts["reason"], facts["message"])
     code = _(" Exit code %s.") % facts["exit_code"] if facts["exit_code"] else ""
-    return _STATES.get(facts["new"], "neutral"), (teller() % facts) + code + detail
+    return _STATES.get(facts["new"], "neutral"), (teller() % facts) + code + (f" {detail}" if detail else "")
 
 
 def _stop(facts: Mapping[str, Any]) -> tuple[str, str]:
-    told = {**facts, "reason": endings.stop_reason(facts["reason"])}
-    return "stopped", _("%(task)s-%(index)s is stopping (%(reason)s).") % told
+    words = {**facts, "reason": endings.stop_reason(facts["reason"])}
+    return "stopped", _("%(task)s-%(index)s is stopping (%(reason)s).") % words
 
 
 def _evicted(facts: Mapping[str, Any]) -> tuple[str, str]:

@@ -19,8 +19,8 @@ _NOTHING = "–"
 
 def amounts(resources: Resources) -> str:
     """`2 CPU, 4 GiB memory, 1 GPU`; a dash for nothing."""
-    shown = sorted((name for name in resources if name != "pods"), key=lambda name: (_ORDER.get(name, 2), name))
-    return _(", ").join(_amount(name, resources[name]) for name in shown) or _NOTHING
+    names = sorted((name for name in resources if name != "pods"), key=lambda name: (_ORDER.get(name, 2), name))
+    return _(", ").join(_amount(name, resources[name]) for name in names) or _NOTHING
 
 
 def _amount(name: str, value: float) -> str:

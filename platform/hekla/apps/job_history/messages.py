@@ -15,14 +15,14 @@ Facts = Mapping[str, Any]
 
 def of_job(job: Job) -> str:
     """Why the job stands as it does; its reason where nothing more was said."""
-    return render_message(job.said, job.message) or job.reason
+    return render_message(job.message_facts, job.message) or job.reason
 
 
-def render_message(said: Sequence[Facts], message: str) -> str:
+def render_message(facts: Sequence[Facts], message: str) -> str:
     """The facts as sentences. A fact that this version does not know leaves the message as it is."""
-    if not said or any(fact["code"] not in SENTENCES for fact in said):
+    if not facts or any(fact["code"] not in SENTENCES for fact in facts):
         return message
-    return together(SENTENCES[fact["code"]](fact) for fact in said)
+    return together(SENTENCES[fact["code"]](fact) for fact in facts)
 
 
 def _pods_run(facts: Facts) -> str:

@@ -31,7 +31,7 @@ class Reason:
 
     placement: Placement
     head: str
-    asked: list[ClusterProspect]
+    candidates: list[ClusterProspect]
 
 
 def of_job(job: Job, placement: Placement | None) -> Reason | None:
@@ -45,13 +45,13 @@ def of_job(job: Job, placement: Placement | None) -> Reason | None:
         else _("%(span)s assigned the job to %(cluster)s.")
     )
     return Reason(
-        placement, sentence % facts, describe_clusters(placement.asked, placement.at, chosen=job.cluster.name)
+        placement, sentence % facts, describe_clusters(placement.candidates, placement.at, chosen=job.cluster.name)
     )
 
 
-def describe_clusters(asked: Iterable[Mapping[str, Any]], at: datetime, *, chosen: str) -> list[ClusterProspect]:
+def describe_clusters(candidates: Iterable[Mapping[str, Any]], at: datetime, *, chosen: str) -> list[ClusterProspect]:
     """Each cluster, as it was at that time. `chosen`: where the job goes."""
-    return [_describe_cluster(one, at, is_chosen=one["cluster"] == chosen) for one in asked]
+    return [_describe_cluster(one, at, is_chosen=one["cluster"] == chosen) for one in candidates]
 
 
 def _describe_cluster(one: Mapping[str, Any], at: datetime, *, is_chosen: bool) -> ClusterProspect:
@@ -72,8 +72,8 @@ def sentence(one: Mapping[str, Any], at: datetime) -> str:
 
 
 def _evicting(pods: int) -> str:
-    said = ngettext("%(n)d pod would be evicted.", "%(n)d pods would be evicted.", pods) % {"n": pods}
-    return said if pods else ""
+    sentence = ngettext("%(n)d pod would be evicted.", "%(n)d pods would be evicted.", pods) % {"n": pods}
+    return sentence if pods else ""
 
 
 def _waiting(one: Mapping[str, Any], at: datetime) -> str:

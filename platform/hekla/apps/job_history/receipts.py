@@ -42,7 +42,7 @@ class Receipt:
     plugins: tuple[str, ...]
     nodes: tuple[str, ...]
     shares: tuple[Mapping[str, Any], ...]
-    is_for_somebody: bool
+    is_for_job: bool
     other: str = ""
     other_uid: str = ""
     pods: tuple[str, ...] = ()
@@ -68,7 +68,7 @@ class Receipt:
         }  # fmt: skip
 
     @property
-    def moved(self) -> str:
+    def share_change(self) -> str:
         """How shares moved, as the job sees it."""
         return victims.describe_shares({"shares": [_visible_shares(self.gave, shares) for shares in self.shares]})
 
@@ -77,10 +77,10 @@ class Receipt:
         """What the pods had done since they began, as far as it may be told."""
         if self.lost_seconds is None:
             return ""
-        told = _("Up to %(long)s of work since the start") % {"long": labels.duration(self.lost_seconds)}
+        text = _("Up to %(long)s of work since the start") % {"long": labels.duration(self.lost_seconds)}
         if self.lost_gpu_seconds:
-            told += _(", %(long)s on GPUs in all") % {"long": labels.duration(self.lost_gpu_seconds)}
-        return _("%s. Saved checkpoints are not lost.") % told
+            text += _(", %(long)s on GPUs in all") % {"long": labels.duration(self.lost_gpu_seconds)}
+        return _("%s. Saved checkpoints are not lost.") % text
 
     @property
     def now(self) -> str:
@@ -142,7 +142,7 @@ def _facts(group: Sequence[LoggedEvent]) -> dict[str, Any]:
         "plugins": tuple(first.get("plugins", ())),
         "nodes": tuple(dict.fromkeys(event.payload["node"] for event in group if event.payload["node"])),
         "shares": tuple(first.get("shares", ())),
-        "is_for_somebody": bool(first["for_job"]),
+        "is_for_job": bool(first["for_job"]),
     }
 
 
@@ -221,7 +221,7 @@ def _gave(receipt: Receipt) -> Callable[[int], str]:
             "%(n)d pods on %(nodes)s were evicted for job %(other)s.",
             n,
         )
-    if receipt.is_for_somebody:
+    if receipt.is_for_job:
         return lambda n: ngettext(
             "%(n)d pod on %(nodes)s was evicted for a job of another tenant.",
             "%(n)d pods on %(nodes)s were evicted for a job of another tenant.",

@@ -17,8 +17,8 @@ def spared(facts: Mapping[str, Any]) -> str:
     if not phrases:
         return ""
     if facts["nodes"] < facts["of_nodes"]:
-        seen = _("only %(nodes)d of %(of_nodes)d nodes were checked") % facts
-        return _("; ").join([*phrases, seen])
+        checked = _("only %(nodes)d of %(of_nodes)d nodes were checked") % facts
+        return _("; ").join([*phrases, checked])
     return _("; ").join(phrases)
 
 

@@ -158,19 +158,19 @@ def _compare(job: Job, story: Story) -> Iterator[str]:
     for kind, count in zip(_ONCE, expected, strict=True):
         if story.kinds[kind] != count:
             yield f"by its row the log should hold {count} {kind}, and it holds {story.kinds[kind]}."
-    told = dict(story.pods)
+    stories = dict(story.pods)
     for pod in job.pods.all():
         ref = (pod.task, pod.index, pod.attempt)
-        if ref in told:
-            yield from _differences(_name(ref), pod, told.pop(ref), _OF_PODS)
+        if ref in stories:
+            yield from _differences(_name(ref), pod, stories.pop(ref), _OF_PODS)
         else:
             yield f"{_name(ref)} has a row, and the log does not know it."
-    yield from (f"the log tells of {_name(ref)}, which has no row." for ref in told)
+    yield from (f"the log tells of {_name(ref)}, which has no row." for ref in stories)
 
 
-def _differences(what: str, row: Job | Pod, told: Story | PodStory, fields: tuple[str, ...]) -> Iterator[str]:
+def _differences(what: str, row: Job | Pod, story: Story | PodStory, fields: tuple[str, ...]) -> Iterator[str]:
     for name in fields:
-        of_row, of_log = getattr(row, name), getattr(told, name)
+        of_row, of_log = getattr(row, name), getattr(story, name)
         if of_row != of_log:
             yield f"{name} of {what} is {_text(of_row)} in the row, {_text(of_log)} by the log."
 

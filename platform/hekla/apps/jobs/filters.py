@@ -126,12 +126,12 @@ class JobFilter(django_filters.FilterSet):  # type: ignore[misc]
         return jobs.filter(owner=self.user)
 
 
-def narrowed(jobs: QuerySet[Job], asked: Mapping[str, Any], user: User, *, finds_many: bool = False) -> QuerySet[Job]:
+def narrowed(jobs: QuerySet[Job], query: Mapping[str, Any], user: User, *, finds_many: bool = False) -> QuerySet[Job]:
     """Of these jobs what is asked for. Raises Invalid: what is wrongly asked for is never taken for everything."""
-    names = JobFilter.base_filters.keys() & asked.keys()
+    names = JobFilter.base_filters.keys() & query.keys()
     if not names:
         return jobs
-    found = _asking(frozenset(names))(asked, queryset=jobs)
+    found = _asking(frozenset(names))(query, queryset=jobs)
     found.user, found.finds_many = user, finds_many
     if not found.is_valid():
         raise Invalid([Problem(name, str(text)) for name, texts in found.errors.items() for text in texts])
@@ -159,9 +159,9 @@ def _rows_named(words: Mapping[str, Any], without: Collection[str]) -> dict[str,
     Who knows the rows knows how many jobs to expect; by their names the database expects few jobs of everybody, and
     reads and sorts all of a great tenant's for the first fifty.
     """
-    asked = {word: find(words[word]) for word, find in _NAMED.items() if words.get(word) and word not in without}
-    rows = [found.annotate(word=Value(word)).values_list("word", "pk") for word, found in asked.items()]
-    named: dict[str, list[int]] = {word: [] for word in asked}
+    sets = {word: find(words[word]) for word, find in _NAMED.items() if words.get(word) and word not in without}
+    rows = [found.annotate(word=Value(word)).values_list("word", "pk") for word, found in sets.items()]
+    named: dict[str, list[int]] = {word: [] for word in sets}
     for word, pk in rows[0].union(*rows[1:], all=True) if rows else ():
         named[word].append(pk)
     return named
@@ -175,16 +175,16 @@ def _asking(names: frozenset[str]) -> type[JobFilter]:
     return asking
 
 
-def words(asked: QueryDict) -> dict[str, list[str]]:
+def words(query: QueryDict) -> dict[str, list[str]]:
     """What of an address narrows the list, and by what."""
     return {
-        name: values for name in JobFilter.base_filters if (values := [each for each in asked.getlist(name) if each])
+        name: values for name in JobFilter.base_filters if (values := [each for each in query.getlist(name) if each])
     }
 
 
-def order(asked: Mapping[str, Any]) -> Order:
+def order(query: Mapping[str, Any]) -> Order:
     """How the list is sorted; the newest come first where nothing that we know is asked for."""
-    sort = str(asked.get("sort") or _DEFAULT)
+    sort = str(query.get("sort") or _DEFAULT)
     field = SORTS.get(sort.removeprefix("-"))
     return Order(field, sort.startswith("-")) if field else Order(SORTS["submitted"], descending=True)
 

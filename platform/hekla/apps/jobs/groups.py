@@ -44,8 +44,8 @@ class Group:
     query: str
 
 
-def of(jobs: QuerySet[Job], by: str, asked: QueryDict) -> list[Group]:
-    """The largest groups first. `asked`: the address of the list that is counted.
+def of(jobs: QuerySet[Job], by: str, query: QueryDict) -> list[Group]:
+    """The largest groups first. `query`: the address of the list that is counted.
 
     Nothing but the group and the phase is read, which stand in one index for most groups.
     """
@@ -63,7 +63,7 @@ def of(jobs: QuerySet[Job], by: str, asked: QueryDict) -> list[Group]:
     rows = list(counts)
     names = _names(by, [row[0] for row in rows])
     return [
-        Group(name := str(names.get(key, key)), count, alive, failed, _query(asked, by, name))
+        Group(name := str(names.get(key, key)), count, alive, failed, _query(query, by, name))
         for key, count, alive, failed in rows
     ]
 
@@ -76,8 +76,8 @@ def _names(by: str, keys: list[Any]) -> Mapping[Any, str]:
     return dict(model._default_manager.filter(pk__in=keys).values_list("pk", column))
 
 
-def _query(asked: QueryDict, by: str, name: str) -> str:
-    query = asked.copy()
+def _query(address: QueryDict, by: str, name: str) -> str:
+    query = address.copy()
     for word in ("group", "cursor", by):
         query.pop(word, None)
     query[by] = name

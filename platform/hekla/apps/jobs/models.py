@@ -23,7 +23,7 @@ _LISTED = models.Q(deleted_at__isnull=True)
 class Job(models.Model):
     """A job. `version` counts full restarts from 1; `waiting` holds the engine's reasons while it waits.
 
-    `said` is the message as facts, to be told in any language; empty where it has none.
+    `message_facts` is the message in a form for any language; empty where it has none.
     `revision` counts from 1 how often its specification changed: whoever decided by another one decided in vain.
     `deadline_at`: when it must have ended, once it has begun; `expires_at`: when it goes, once it has ended.
     `reserved_slots`: where some tasks wait for others, or the job grew, the slots of all replicas in the order of the
@@ -54,7 +54,7 @@ class Job(models.Model):
     retry_count = models.PositiveIntegerField(default=0)
     reason = models.CharField(max_length=64, blank=True)
     message = models.TextField(blank=True)
-    said = models.JSONField(default=list)
+    message_facts = models.JSONField(default=list)
     waiting = models.JSONField(default=list)
     reserved_slots = models.JSONField(default=list)
     submitted_at = models.DateTimeField()
@@ -105,21 +105,21 @@ class Job(models.Model):
         return JobPhase(self.phase).is_final
 
     @property
-    def is_adopted(self) -> bool:
+    def is_external(self) -> bool:
         """Others made its pods, and end them; they are only placed from here."""
         return self.kind == EXTERNAL
 
     @property
     def logs_until(self) -> datetime | None:
         """Until when the logs of a deleted job are kept; None where it is not deleted, or they are gone."""
-        return None if self.logs_purged_at else self._kept_for(self.tenant.log_days)
+        return None if self.logs_purged_at else self._days_after_deletion(self.tenant.log_days)
 
     @property
     def history_until(self) -> datetime | None:
         """Until when a deleted job is known at all; None where it is not deleted."""
-        return self._kept_for(self.tenant.history_days)
+        return self._days_after_deletion(self.tenant.history_days)
 
-    def _kept_for(self, days: int) -> datetime | None:
+    def _days_after_deletion(self, days: int) -> datetime | None:
         return self.deleted_at + timedelta(days=days) if self.deleted_at else None
 
 
@@ -169,13 +169,13 @@ class Pod(models.Model):
 class Placement(models.Model):
     """Of a job that was submitted to a name for queues of several clusters: why it is where it is.
 
-    `asked`: what each cluster said when it went there (`domain.routing`), the best first; `at`: when that was. A job
-    whose name is gone stays where it is.
+    `candidates`: what each cluster said at that time (`at`, see `domain.routing`), the best first. A job whose
+    federated queue is deleted stays where it is.
     """
 
     job = models.OneToOneField(Job, on_delete=models.CASCADE, primary_key=True, related_name="placement")
     span = models.ForeignKey(Span, null=True, on_delete=models.SET_NULL, related_name="+")
-    asked = models.JSONField(default=list)
+    candidates = models.JSONField(default=list)
     moves = models.PositiveIntegerField(default=0)
     at = models.DateTimeField()
 

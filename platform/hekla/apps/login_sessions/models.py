@@ -12,7 +12,7 @@ class Visit(models.Model):
     browser = models.CharField(max_length=120, blank=True)
     address = models.CharField(max_length=45, blank=True)
     since = models.DateTimeField()
-    last_seen_at = models.DateTimeField()
+    last_active_at = models.DateTimeField()
 
     def __str__(self) -> str:
         return f"{self.browser} of {self.user_id}"

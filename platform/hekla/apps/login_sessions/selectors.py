@@ -15,7 +15,7 @@ from hekla.apps.login_sessions.models import Visit
 
 def of(user: User, *, now: datetime) -> Sequence[Visit]:
     """The browsers in which this person is signed in now, the last seen first."""
-    visits = list(Visit.objects.filter(user=user).order_by("-last_seen_at", "-pk"))
+    visits = list(Visit.objects.filter(user=user).order_by("-last_active_at", "-pk"))
     sessions = Session.objects.filter(session_key__in=[visit.session_key for visit in visits], expire_date__gt=now)
     open_keys = {session.session_key for session in sessions if _is_of(session, user)}
     return [visit for visit in visits if visit.session_key in open_keys]

@@ -19,7 +19,7 @@ from hekla.domain.errors import NotFound
 
 def note(visit_id: int | None, user: User, *, session_key: str, browser: str, address: str, now: datetime) -> int:
     """This browser was seen. Returns the number of its visit, also of a new one. No event: `SignedIn` told of it."""
-    facts = {"session_key": session_key, "browser": browser[:120], "address": address[:45], "last_seen_at": now}
+    facts = {"session_key": session_key, "browser": browser[:120], "address": address[:45], "last_active_at": now}
     if visit_id is not None and Visit.objects.filter(pk=visit_id, user=user).update(**facts):
         return visit_id
     return Visit.objects.create(user=user, since=now, **facts).pk

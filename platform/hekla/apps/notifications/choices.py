@@ -33,7 +33,7 @@ MOMENT_LABELS = {
     Moment.EVICTED: _("Pods are evicted"),
     Moment.DELETING: _("Job is about to be deleted"),
 }
-WAY_LABELS = {Channel.PAGE: _("In the console"), Channel.MAIL: _("By email"), Channel.WEBHOOK: _("By webhook")}
+CHANNEL_LABELS = {Channel.PAGE: _("In the console"), Channel.MAIL: _("By email"), Channel.WEBHOOK: _("By webhook")}
 DEFAULT_MOMENTS = (Moment.ENDED, Moment.FAILED, Moment.EVICTED, Moment.DELETING)
 DEFAULT_CHANNELS = (Channel.PAGE,)
 LONG_WAIT_MINUTES = 30

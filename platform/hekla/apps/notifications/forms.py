@@ -6,11 +6,11 @@ from django import forms
 from django.http import QueryDict
 from django.utils.translation import gettext_lazy
 
-from hekla.apps.notifications.choices import LONG_WAIT_MINUTES, MOMENT_LABELS, WAY_LABELS
+from hekla.apps.notifications.choices import CHANNEL_LABELS, LONG_WAIT_MINUTES, MOMENT_LABELS
 from hekla.apps.notifications.selectors import Choice
 
 _MOMENTS = [(str(moment), label) for moment, label in MOMENT_LABELS.items()]
-_WAYS = [(str(way), label) for way, label in WAY_LABELS.items()]
+_CHANNELS = [(str(channel), label) for channel, label in CHANNEL_LABELS.items()]
 MOST_MINUTES = 60 * 24 * 30
 
 
@@ -23,8 +23,8 @@ class ChoiceForm(forms.Form):
     long_wait_minutes = forms.IntegerField(
         label=gettext_lazy("Long wait after"), min_value=1, max_value=MOST_MINUTES, initial=LONG_WAIT_MINUTES
     )
-    ways = forms.MultipleChoiceField(
-        label=gettext_lazy("Channels"), choices=_WAYS, required=False, widget=forms.CheckboxSelectMultiple
+    channels = forms.MultipleChoiceField(
+        label=gettext_lazy("Channels"), choices=_CHANNELS, required=False, widget=forms.CheckboxSelectMultiple
     )
 
     @classmethod

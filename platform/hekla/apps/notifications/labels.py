@@ -14,41 +14,41 @@ def sentence(notification: Notification) -> str:
     return _SENTENCES[Moment(notification.moment)](notification)
 
 
-def _started(told: Notification) -> str:
-    return _("%s is running.") % told.job_name
+def _started(notice: Notification) -> str:
+    return _("%s is running.") % notice.job_name
 
 
-def _ended(told: Notification) -> str:
-    facts = {"job": told.job_name, "phase": jobs.phase(told.facts["phase"]), "why": _why(told)}
+def _ended(notice: Notification) -> str:
+    facts = {"job": notice.job_name, "phase": jobs.phase(notice.facts["phase"]), "why": _why(notice)}
     return (_("%(job)s: %(phase)s. %(why)s") % facts).strip()
 
 
-def _failed(told: Notification) -> str:
-    return (_("%(job)s failed. %(why)s") % {"job": told.job_name, "why": _why(told)}).strip()
+def _failed(notice: Notification) -> str:
+    return (_("%(job)s failed. %(why)s") % {"job": notice.job_name, "why": _why(notice)}).strip()
 
 
-def _why(told: Notification) -> str:
-    return messages.render_message(told.facts.get("said", ()), told.facts.get("message", ""))
+def _why(notice: Notification) -> str:
+    return messages.render_message(notice.facts.get("message_facts", ()), notice.facts.get("message", ""))
 
 
-def _waits(told: Notification) -> str:
-    minutes = 60 * int(told.facts["minutes"])
-    return _("%(job)s has waited for more than %(long)s.") % {"job": told.job_name, "long": jobs.duration(minutes)}
+def _waits(notice: Notification) -> str:
+    minutes = 60 * int(notice.facts["minutes"])
+    return _("%(job)s has waited for more than %(long)s.") % {"job": notice.job_name, "long": jobs.duration(minutes)}
 
 
-def _evicted(told: Notification) -> str:
-    count = int(told.facts["pods"])
+def _evicted(notice: Notification) -> str:
+    count = int(notice.facts["pods"])
     return ngettext(
         "%(n)d pod of %(job)s is being evicted.", "%(n)d pods of %(job)s are being evicted.", count
-    ) % {"n": count, "job": told.job_name}  # fmt: skip
+    ) % {"n": count, "job": notice.job_name}  # fmt: skip
 
 
-def _deleting(told: Notification) -> str:
-    return _("%s is about to be deleted with its logs.") % told.job_name
+def _deleting(notice: Notification) -> str:
+    return _("%s is about to be deleted with its logs.") % notice.job_name
 
 
-def _acted_for(told: Notification) -> str:
-    facts = {"admin": told.facts["admin"], "reason": told.facts["reason"]}
+def _acted_for(notice: Notification) -> str:
+    facts = {"admin": notice.facts["admin"], "reason": notice.facts["reason"]}
     return _("%(admin)s is acting as you for up to one hour. Reason: %(reason)s") % facts
 
 

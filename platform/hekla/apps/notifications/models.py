@@ -11,14 +11,14 @@ def _moments() -> list[str]:
 
 
 def _default_channels() -> list[str]:
-    return [str(way) for way in DEFAULT_CHANNELS]
+    return [str(channel) for channel in DEFAULT_CHANNELS]
 
 
 class _Choice(models.Model):
     """Of which moments, in which ways, and after how long a wait."""
 
     moments = models.JSONField(default=_moments)
-    ways = models.JSONField(default=_default_channels)
+    channels = models.JSONField(default=_default_channels)
     long_wait_minutes = models.PositiveIntegerField(default=LONG_WAIT_MINUTES)
 
     class Meta:
@@ -91,25 +91,25 @@ class Delivery(models.Model):
     """A notification on its way out, by mail or webhook. It is tried again until it was sent or is given up."""
 
     notification = models.ForeignKey(Notification, on_delete=models.CASCADE, related_name="deliveries")
-    way = models.CharField(max_length=16)
+    channel = models.CharField(max_length=16)
     due_at = models.DateTimeField()
     attempts = models.PositiveIntegerField(default=0)
     sent_at = models.DateTimeField(null=True)
-    given_up_at = models.DateTimeField(null=True)
+    abandoned_at = models.DateTimeField(null=True)
     error = models.CharField(max_length=300, blank=True)
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["notification", "way"], name="sent_once_each_way")]
+        constraints = [models.UniqueConstraint(fields=["notification", "channel"], name="sent_once_each_way")]
         indexes = [
             models.Index(
                 fields=["due_at"],
-                condition=models.Q(sent_at__isnull=True, given_up_at__isnull=True),
+                condition=models.Q(sent_at__isnull=True, abandoned_at__isnull=True),
                 name="delivery_due",
             )
         ]
 
     def __str__(self) -> str:
-        return f"{self.notification_id} by {self.way}"
+        return f"{self.notification_id} by {self.channel}"
 
 
 class Reader(models.Model):

@@ -25,44 +25,48 @@ class NotificationNotSent(Exception):
     """The other side did not take it; it may later."""
 
 
-def mail(reach: Preference, told: Sequence[Notification]) -> None:
-    """One mail with all of these. Raises NotSent."""
+def mail(reach: Preference, notices: Sequence[Notification]) -> None:
+    """One mail with all of these. Raises NotificationNotSent."""
     if not settings.MAIL_IS_SET_UP:
         raise NotificationNotSent(_("This console has no mail server."))
     if not reach.mail:
         raise NotificationNotSent(_("No email address is set."))
     with translation.override(reach.language or settings.LANGUAGE_CODE):
-        message = _message(reach, told)
+        message = _message(reach, notices)
     try:
         message.send()
     except (OSError, smtplib.SMTPException) as error:
         raise NotificationNotSent(_("The mail server rejected the message: %s") % str(error)[:200]) from error
 
 
-def _message(reach: Preference, told: Sequence[Notification]) -> EmailMessage:
-    sentences = [labels.sentence(one) for one in told]
-    lines = [f"{sentence}\n{address(one)}" for sentence, one in zip(sentences, told, strict=True)]
+def _message(reach: Preference, notices: Sequence[Notification]) -> EmailMessage:
+    sentences = [labels.sentence(one) for one in notices]
+    lines = [f"{sentence}\n{address(one)}" for sentence, one in zip(sentences, notices, strict=True)]
     choose = settings.PUBLIC_URL.rstrip("/") + reverse("notifications:settings")
     lines.append(_("You get this email because of your notification settings. Change them at %s") % choose)
     subject = (
-        sentences[0] if len(told) == 1 else _("%(first)s And %(n)d more") % {"first": sentences[0], "n": len(told) - 1}
+        sentences[0]
+        if len(notices) == 1
+        else _("%(first)s And %(n)d more") % {"first": sentences[0], "n": len(notices) - 1}
     )
     host = urlsplit(settings.PUBLIC_URL).hostname or "localhost"
-    headers = {"Message-ID": f"<hekla-{told[0].pk}-{len(told)}@{host}>", "Auto-Submitted": "auto-generated"}
+    headers = {"Message-ID": f"<hekla-{notices[0].pk}-{len(notices)}@{host}>", "Auto-Submitted": "auto-generated"}
     plain = " ".join(subject.split())[:200]
     return EmailMessage(
         f"[Hekla] {plain}", "\n\n".join(lines), settings.DEFAULT_FROM_EMAIL, [reach.mail], headers=headers
     )
 
 
-def address(told: Notification) -> str:
+def address(notification: Notification) -> str:
     """Where the job's page is, or the person's notifications."""
-    page = reverse("jobs:detail", args=[told.job_uid]) if told.job_uid else reverse("notifications:list")
+    page = (
+        reverse("jobs:detail", args=[notification.job_uid]) if notification.job_uid else reverse("notifications:list")
+    )
     return settings.PUBLIC_URL.rstrip("/") + page
 
 
 def webhook(reach: Preference, delivery: Delivery, *, now: datetime) -> None:
-    """Post it, signed. Raises NotSent, Refused (the address must not be spoken to), Unreadable."""
+    """Post it, signed. Raises NotificationNotSent, Refused (the address is not allowed), DecryptionError."""
     if not reach.webhook_url:
         raise NotificationNotSent(_("The webhook was removed."))
     target, body = addresses.resolve(reach.webhook_url), _body(reach, delivery)
@@ -95,16 +99,18 @@ def signature(secret: str, body: bytes, now: datetime) -> str:
 
 
 def _body(reach: Preference, delivery: Delivery) -> bytes:
-    told = delivery.notification
+    notification = delivery.notification
     with translation.override(reach.language or settings.LANGUAGE_CODE):
-        sentence = labels.sentence(told)
+        sentence = labels.sentence(notification)
     document = {
         "delivery": delivery.pk,
-        "notification": told.pk,
-        "moment": told.moment,
-        "at": told.at.isoformat(),
-        "job": {"uid": str(told.job_uid), "name": told.job_name, "url": address(told)} if told.job_uid else None,
+        "notification": notification.pk,
+        "moment": notification.moment,
+        "at": notification.at.isoformat(),
+        "job": {"uid": str(notification.job_uid), "name": notification.job_name, "url": address(notification)}
+        if notification.job_uid
+        else None,
         "sentence": sentence,
-        "facts": told.facts,
+        "facts": notification.facts,
     }
     return json.dumps(document, ensure_ascii=False).encode()

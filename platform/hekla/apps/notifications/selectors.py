@@ -28,9 +28,9 @@ def job_choice(user: User, job: Job) -> JobChoice | None:
 
 def visible_to(user: User) -> QuerySet[Notification]:
     """What a person finds in the page, newest first; not of tenants that they have left."""
-    deliveries = Prefetch("deliveries", Delivery.objects.order_by("way"))
-    seen = Q(tenant_id=None) | Q(tenant_id__in=tenancy.visible_to(user).values("pk"))
-    return Notification.objects.filter(seen, user=user, in_page=True).order_by("-id").prefetch_related(deliveries)
+    deliveries = Prefetch("deliveries", Delivery.objects.order_by("channel"))
+    visible = Q(tenant_id=None) | Q(tenant_id__in=tenancy.visible_to(user).values("pk"))
+    return Notification.objects.filter(visible, user=user, in_page=True).order_by("-id").prefetch_related(deliveries)
 
 
 def unread(user: User, *, most: int = 100) -> int:
@@ -46,7 +46,7 @@ def is_behind() -> bool:
 
 def next_delivery() -> datetime | None:
     """When the next delivery is due, maybe in the past; None: there is none."""
-    waiting = Delivery.objects.filter(sent_at=None, given_up_at=None).order_by("due_at")
+    waiting = Delivery.objects.filter(sent_at=None, abandoned_at=None).order_by("due_at")
     return waiting.values_list("due_at", flat=True).first()
 
 

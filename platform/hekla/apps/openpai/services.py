@@ -31,7 +31,7 @@ MAX_TAG = 100
 def submit(
     *, loaded: LoadedJob, name: str, config: Mapping[str, Any], tenant: Tenant, user: User, now: datetime
 ) -> Job:
-    """Take in the job of a JobConfig. Raises what `jobs.services.submit` does; NameTaken by a job of the person's own.
+    """Take in the job of a JobConfig. Raises as `jobs.services.submit`; a job of the person's own is a name conflict.
 
     Names are free among those of other people: a job that would be called like another of the tenant gets a longer
     name there.

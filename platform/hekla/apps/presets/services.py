@@ -35,7 +35,7 @@ class TooManyPresets(Refused):
 def save(*, name: str, spec: JobSpec, user: User, tenant: Tenant | None, now: datetime) -> Preset:
     """Keep a job under a name, in the place of what was kept there; for a tenant, or for the person alone.
 
-    Raises NotFound, Forbidden, Refused, NameTaken (another did so at the same time), TooMany.
+    Raises NotFound, Forbidden, Refused, PresetNameConflict (another did so at the same time), TooManyPresets.
     """
     name = _checked(name)
     if tenant is not None:
@@ -60,7 +60,7 @@ def _new(name: str, count: int, user: User, tenant: Tenant | None, now: datetime
 
 
 def rename(preset: Preset, name: str, *, user: User, now: datetime) -> Preset:
-    """Give it another name. Raises Forbidden, Refused, NameTaken."""
+    """Give it another name. Raises Forbidden, Refused, PresetNameConflict."""
     _require_change(preset, user)
     old, name = preset.name, _checked(name)
     try:

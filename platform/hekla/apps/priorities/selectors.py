@@ -58,7 +58,7 @@ class Offering:
         """The greatest number that may be written."""
         return max([0, *(one.value for one in self.classes)])
 
-    def wish(self, spec: JobSpec) -> RequestedPriority:
+    def requested(self, spec: JobSpec) -> RequestedPriority:
         """What the job asks for: its class, its number, or what holds where nothing is said."""
         found = self._named(spec.priority_class) if spec.priority_class else None
         if found is None and not spec.priority:

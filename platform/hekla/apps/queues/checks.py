@@ -37,11 +37,11 @@ def require_members(queues: Sequence[Queue]) -> None:
         raise Invalid([Problem("members", sentence)])
 
 
-def _amounts(given: Mapping[str, Mapping[str, Any]]) -> Iterator[Problem]:
+def _amounts(amounts: Mapping[str, Mapping[str, Any]]) -> Iterator[Problem]:
     """What is guaranteed is deserved, and what is deserved may be held: where both are given."""
     for less, more in combinations(_LEAST_FIRST, 2):
-        small, large = Resources.parse(given[less]), Resources.parse(given[more])
-        for name in sorted(given[less].keys() & given[more].keys()):
+        small, large = Resources.parse(amounts[less]), Resources.parse(amounts[more])
+        for name in sorted(amounts[less].keys() & amounts[more].keys()):
             if small.amount(name) > large.amount(name):
                 yield Problem(less, _("Of %(name)s this is more than its %(more)s.") % {"name": name, "more": _(more)})
 

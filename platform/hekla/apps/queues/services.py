@@ -154,10 +154,10 @@ def _name_conflict(name: str) -> Refused:
     return Refused(_("A queue is called “%s” already; choose another name.") % name, "name")
 
 
-def _set_names(field: str, kept: Any, wanted: list[Any]) -> dict[str, events.FieldChange]:  # noqa: ANN401  (a related manager)
+def _set_names(field: str, manager: Any, wanted: list[Any]) -> dict[str, events.FieldChange]:  # noqa: ANN401  (a related manager)
     key = "slug" if field == "tenants" else "name"
-    old, new = sorted(kept.values_list(key, flat=True)), sorted(getattr(one, key) for one in wanted)
-    kept.set(wanted)
+    old, new = sorted(manager.values_list(key, flat=True)), sorted(getattr(one, key) for one in wanted)
+    manager.set(wanted)
     return {} if old == new else {field: events.FieldChange(old=list(old), new=list(new))}
 
 

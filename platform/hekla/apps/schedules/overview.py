@@ -72,13 +72,13 @@ def why(run: ScheduleRun) -> str:
     """What came of a time, where that was no run: in a sentence."""
     if run.outcome == ScheduleRun.Outcome.MISSED:
         return _missed(run)
-    told = {
+    sentences = {
         SkipReason.STILL_RUNNING: _("An earlier run was not over (%s), and this schedule forbids two at once.")
         % run.message,
         SkipReason.TOO_LATE: _("It was later than it may start, as after a pause of the console."),
         SkipReason.REFUSED: _("Its job was refused: %s") % run.message,
     }
-    return told[SkipReason(run.reason)] if run.reason else ""
+    return sentences[SkipReason(run.reason)] if run.reason else ""
 
 
 def _missed(run: ScheduleRun) -> str:

@@ -39,7 +39,7 @@ class StillRunning(Refused):
 
 
 def create(*, spec: ScheduleSpec, tenant: Tenant, user: User, now: datetime) -> Schedule:
-    """A new schedule. Raises NameTaken, and what submitting its job at once would raise, but for the job's name."""
+    """A new schedule. Raises ScheduleNameConflict, and as submitting its job now, but for its name."""
     jobs.check(spec=spec.job, tenant=tenant, user=user)
     try:
         with unit_of_work():

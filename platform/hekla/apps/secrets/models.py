@@ -4,7 +4,7 @@ from django.db import models
 
 
 class JobSecrets(models.Model):
-    """What the placeholders in a job's commands stand for, sealed (`sealed`). It goes when the job is deleted."""
+    """The secrets of a job by name, encrypted. They are deleted with the job."""
 
     job_uid = models.UUIDField(unique=True, editable=False)
     values = models.BinaryField()

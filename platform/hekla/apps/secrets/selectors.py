@@ -8,5 +8,5 @@ from hekla.apps.secrets.models import JobSecrets
 
 def of_job(uid: UUID) -> dict[str, str]:
     """The job's secrets by their names. Raises NotFound where they cannot be read any more."""
-    kept = JobSecrets.objects.filter(job_uid=uid).first()
-    return decrypt(kept.values) if kept else {}
+    row = JobSecrets.objects.filter(job_uid=uid).first()
+    return decrypt(row.values) if row else {}

@@ -52,17 +52,19 @@ class AuditEntry:
     @property
     def facts(self) -> str:
         """What the log keeps of it, shortened."""
-        kept = [(name, value) for name, value in self.event.payload.items() if value and name not in _FOR_PROGRAMS]
-        return ", ".join(f"{name}: {describe_value(self.event.kind, name, value)}" for name, value in kept)[:_MAX_TEXT]
+        values = [(name, value) for name, value in self.event.payload.items() if value and name not in _FOR_PROGRAMS]
+        return ", ".join(f"{name}: {describe_value(self.event.kind, name, value)}" for name, value in values)[
+            :_MAX_TEXT
+        ]
 
 
-def acts(user: User, asked: AuditQuery, *, most: int = PAGE) -> list[AuditEntry]:
+def acts(user: User, query: AuditQuery, *, most: int = PAGE) -> list[AuditEntry]:
     """The newest acts that the person may know of and that were asked for. Raises Forbidden, NotFound."""
     tenants = {tenant.pk: tenant for tenant in audited(user)}
     within = None if accounts.may(user, Permission.SEE_AUDIT) else list(tenants)
-    if asked.tenant:
-        within = [tenant.pk for tenant in tenants.values() if tenant.slug == asked.tenant]
-    found = event_log.of_people(tenants=within, person=asked.person, kind=asked.kind, before=asked.before, limit=most)
+    if query.tenant:
+        within = [tenant.pk for tenant in tenants.values() if tenant.slug == query.tenant]
+    found = event_log.of_people(tenants=within, person=query.person, kind=query.kind, before=query.before, limit=most)
     return [AuditEntry(event, tenants.get(event.tenant_id or 0)) for event in found]
 
 

@@ -63,11 +63,11 @@ def change(
 
 def _set_heads(department: Department, heads: Collection[User], now: datetime) -> dict[str, FieldChange]:
     before = User.objects.filter(headed_departments__department=department)
-    told = _difference("heads", (user.username for user in before), (user.username for user in heads))
+    difference = _difference("heads", (user.username for user in before), (user.username for user in heads))
     DepartmentHead.objects.filter(department=department).exclude(user__in=heads).delete()
     rows = [DepartmentHead(department=department, user=user, since=now) for user in heads]
     DepartmentHead.objects.bulk_create(rows, ignore_conflicts=True)
-    return told
+    return difference
 
 
 def _set_tenants(
@@ -88,10 +88,10 @@ def _move(tenants: Iterable[Tenant], department: Department | None, actor: Actor
     """Each tenant's own history tells of it too."""
     for tenant in tenants:
         old = tenant.department.slug if tenant.department else ""
-        moved = FieldChange(old=old, new=department.slug if department else "")
+        change = FieldChange(old=old, new=department.slug if department else "")
         tenant.department = department
         tenant.save(update_fields=["department"])
-        event = events.TenantChanged(name=tenant.slug, changes={"department": moved})
+        event = events.TenantChanged(name=tenant.slug, changes={"department": change})
         record(event, subject=f"tenant:{tenant.pk}", tenant=tenant.pk, actor=actor, at=now)
 
 

@@ -9,7 +9,7 @@ class Level:
     """Samples of so many seconds, kept so long."""
 
     span_seconds: int
-    kept: timedelta
+    retention: timedelta
 
 
 LEVELS = (Level(10, timedelta(hours=1)), Level(60, timedelta(days=1)), Level(600, timedelta(days=30)))

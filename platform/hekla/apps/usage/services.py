@@ -63,12 +63,12 @@ def thin(*, now: datetime) -> None:
     with transaction.atomic():
         for fine, coarse in pairwise(LEVELS):
             _merge(fine, coarse, now)
-        Sample.objects.filter(span_seconds=LEVELS[-1].span_seconds, at__lt=now - LEVELS[-1].kept).delete()
+        Sample.objects.filter(span_seconds=LEVELS[-1].span_seconds, at__lt=now - LEVELS[-1].retention).delete()
 
 
 def _merge(fine: Level, coarse: Level, now: datetime) -> None:
     """Only whole spans, so that none is merged in two halves."""
-    until = (now - fine.kept).timestamp() // coarse.span_seconds * coarse.span_seconds
+    until = (now - fine.retention).timestamp() // coarse.span_seconds * coarse.span_seconds
     with connection.cursor() as cursor:
         cursor.execute(
             _MERGE,

@@ -47,7 +47,7 @@ _LIVING_SHARE = 0.02
 _COLUMNS = (
     *("uid", "name", "tenant_id", "queue_id", "cluster_id", "owner_id", "spec", "kind", "priority", "replicas"),
     "never_preempts",
-    *("phase", "gang_phase", "version", "revision", "retry_count", "reason", "message", "said", "waiting"),
+    *("phase", "gang_phase", "version", "revision", "retry_count", "reason", "message", "message_facts", "waiting"),
     *("reserved_slots", "submitted_at", "started_at", "finished_at"),
 )
 

@@ -56,7 +56,7 @@ def of_answer(found: Health, config: Mapping[str, Any]) -> Shown:
 
 def of_row(cluster: Cluster, health: ClusterHealth | None) -> Shown | None:
     """What was answered last; None where nobody asked yet."""
-    return _health_view(health, cluster.config, since=health.since, asked_at=health.asked_at) if health else None
+    return _health_view(health, cluster.config, since=health.since, asked_at=health.checked_at) if health else None
 
 
 def _health_view(found: Health | ClusterHealth, config: Mapping[str, Any], **times: datetime) -> Shown:

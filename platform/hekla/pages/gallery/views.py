@@ -44,7 +44,11 @@ def template(request: HttpRequest, uid: UUID) -> HttpResponse:
     first = {"name": jobs.free_name(tenant, spec.name), "version": version.number}
     form = FillForm(request.POST or None, spec=spec, open_=open_, initial=first)
     if request.method == "POST" and form.is_valid():
-        given = {"name": form.cleaned_data["name"], "seen": form.cleaned_data["version"], "values": form.values()}
+        given = {
+            "name": form.cleaned_data["name"],
+            "expected_version": form.cleaned_data["version"],
+            "values": form.values(),
+        }
         try:
             job = services.begin(found, **given, tenant=tenant, user=person(request), now=clock.now())
         except HeklaError as error:

@@ -130,7 +130,7 @@ def counted(count: int) -> str:
 
 def offered(job: Job) -> list[str]:
     """The actions that its phase knows and that would change something."""
-    if job.is_adopted:
+    if job.is_external:
         return []
     phase = JobPhase(job.phase)
     look = TRANSITIONS.get((phase, LifecycleAction.SYNC_JOB))

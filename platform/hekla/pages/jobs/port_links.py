@@ -21,7 +21,7 @@ class PortLink:
 def of(job: Job) -> Sequence[PortLink]:
     """While it runs; none where its cluster leads nobody there, or nobody can read what the cluster says."""
     told = job.cluster.config.get("ingress") if job.cluster.kind == Cluster.Kind.KUBERNETES else None
-    is_there = job.phase == JobPhase.RUNNING and not job.is_adopted
+    is_there = job.phase == JobPhase.RUNNING and not job.is_external
     if not is_there or not isinstance(told, Mapping) or not isinstance(told.get("domain"), str):
         return []
     scheme = "https" if told.get("tls") else "http"

@@ -12,7 +12,7 @@ from hekla.pages.frame.downloads import cell, csv_text
 from hekla.pages.jobs.columns import COLUMNS
 
 _AT_ONCE = 1000
-_UNLISTED = ("spec", "said", "waiting", "reserved_slots")
+_UNLISTED = ("spec", "message_facts", "waiting", "reserved_slots")
 HEAD = ("uid", "name", *(column.name for column in COLUMNS))
 
 

@@ -116,7 +116,7 @@ def scale(request: HttpRequest, uid: UUID) -> HttpResponse:
     if form.is_valid():
         try:
             seen = form.cleaned_data["revision"]
-            job = services.scale(job, form.size(), user=person(request), now=clock.now(), seen=seen)
+            job = services.scale(job, form.size(), user=person(request), now=clock.now(), expected_revision=seen)
         except Forbidden:
             raise
         except HeklaError as error:
@@ -138,7 +138,7 @@ def priority(request: HttpRequest, uid: UUID) -> HttpResponse:
     if form.is_valid():
         asked, seen = form.cleaned_data["priority"], form.cleaned_data["revision"]
         try:
-            services.set_priority(job, asked, user=person(request), now=clock.now(), seen=seen)
+            services.set_priority(job, asked, user=person(request), now=clock.now(), expected_revision=seen)
         except Forbidden:
             raise
         except HeklaError as error:

@@ -126,6 +126,6 @@ def _job(request: HttpRequest, found: Job, form: ChoiceForm | None) -> HttpRespo
     user = person(request)
     own = selectors.job_choice(user, found)
     hears = own or (selectors.preference(user) if found.owner_id == user.pk else None)
-    shown = form or (ChoiceForm.showing(hears) if hears else ChoiceForm(initial={"ways": ["page"]}))
-    context = {"job": found, "form": shown, "own": own, "hears": bool(hears and hears.moments and hears.ways)}
+    shown = form or (ChoiceForm.showing(hears) if hears else ChoiceForm(initial={"channels": ["page"]}))
+    context = {"job": found, "form": shown, "own": own, "hears": bool(hears and hears.moments and hears.channels)}
     return render(request, "notifications/_job.html" if form is None else "notifications/job.html", context)

@@ -113,7 +113,7 @@ class Beside:
     def _took(self, problem: Problem) -> bool:
         field, _dot, rest = problem.path.partition(".")
         if field == "notify_by":
-            self.hears.add_error("ways", problem.message)
+            self.hears.add_error("channels", problem.message)
             return True
         if not self.is_sweep or field not in self.parameters.fields:
             return False

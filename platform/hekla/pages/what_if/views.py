@@ -96,7 +96,9 @@ def when(request: HttpRequest) -> HttpResponse:
 
 def _prospects(way: Route) -> list[ClusterProspect]:
     """What each cluster says, where the queue stands for several."""
-    return prospects.describe_clusters([one.as_data() for one in way.asked], clock.now(), chosen=way.queue.cluster.name)
+    return prospects.describe_clusters(
+        [one.as_data() for one in way.candidates], clock.now(), chosen=way.queue.cluster.name
+    )
 
 
 def _ways(request: HttpRequest, spec: JobSpec, answer: Answer) -> dict[str, Any]:
@@ -148,7 +150,7 @@ def ease(request: HttpRequest, uid: UUID) -> HttpResponse:
         query = urlencode({"clone": str(job.uid), "with": text})
         return redirect(f"{reverse('jobs:submit')}?{query}")
     size = spec_changes.size_of(spec_changes.apply_changes(spec_of(job), wanted))
-    services.scale(job, size, user=person(request), now=clock.now(), seen=_revision(request))
+    services.scale(job, size, user=person(request), now=clock.now(), expected_revision=_revision(request))
     return redirect("jobs:detail", uid)
 
 

@@ -39,7 +39,7 @@ class Migration(migrations.Migration):
             name="ClusterHealth",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("asked_at", models.DateTimeField()),
+                ("checked_at", models.DateTimeField()),
                 ("since", models.DateTimeField()),
                 ("problem", models.CharField(blank=True, max_length=20)),
                 ("detail", models.CharField(blank=True, max_length=500)),
@@ -59,12 +59,12 @@ class Migration(migrations.Migration):
             name="StoredClusterKey",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("sealed", models.BinaryField()),
+                ("ciphertext", models.BinaryField()),
                 ("server", models.CharField(max_length=300)),
                 ("holder", models.CharField(blank=True, max_length=253)),
                 ("fingerprint", models.CharField(max_length=64)),
                 ("valid_until", models.DateTimeField(null=True)),
-                ("given_at", models.DateTimeField()),
+                ("added_at", models.DateTimeField()),
                 (
                     "cluster",
                     models.OneToOneField(
@@ -72,7 +72,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
-                    "given_by",
+                    "added_by",
                     models.ForeignKey(
                         null=True, on_delete=django.db.models.deletion.SET_NULL, to=settings.AUTH_USER_MODEL
                     ),

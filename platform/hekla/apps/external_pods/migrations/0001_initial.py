@@ -19,7 +19,7 @@ class Migration(migrations.Migration):
                     models.OneToOneField(
                         on_delete=django.db.models.deletion.CASCADE,
                         primary_key=True,
-                        related_name="adopted",
+                        related_name="external",
                         serialize=False,
                         to="jobs.job",
                     ),
@@ -34,7 +34,7 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "indexes": [models.Index(fields=["cluster", "key"], name="adopted_by_key")],
+                "indexes": [models.Index(fields=["cluster", "key"], name="external_group_by_key")],
             },
         ),
         migrations.CreateModel(
@@ -45,7 +45,7 @@ class Migration(migrations.Migration):
                     models.OneToOneField(
                         on_delete=django.db.models.deletion.CASCADE,
                         primary_key=True,
-                        related_name="adopted",
+                        related_name="external",
                         serialize=False,
                         to="jobs.pod",
                     ),

@@ -86,7 +86,7 @@ class Migration(migrations.Migration):
                 ("place", models.PositiveIntegerField()),
                 ("name", models.CharField(max_length=53)),
                 ("spec", models.JSONField()),
-                ("begun_at", models.DateTimeField(null=True)),
+                ("started_at", models.DateTimeField(null=True)),
                 ("refusal", models.TextField(blank=True)),
                 ("refused_at", models.DateTimeField(null=True)),
                 (

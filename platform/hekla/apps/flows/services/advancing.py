@@ -103,8 +103,8 @@ def _begin(flow: Flow, step: FlowStep, now: datetime) -> None:
     # Who comes first in a queue is told by the time, so no two jobs have the same.
     at = now + timedelta(microseconds=step.place)
     job = job_services.submit(spec=JobSpec.parse(step.spec), tenant=flow.tenant, user=flow.owner, now=at)
-    step.job, step.begun_at, step.refusal, step.refused_at = job, now, "", None
-    step.save(update_fields=["job", "begun_at", "refusal", "refused_at"])
+    step.job, step.started_at, step.refusal, step.refused_at = job, now, "", None
+    step.save(update_fields=["job", "started_at", "refusal", "refused_at"])
     event = events.FlowStepStarted(step=step.name, job=str(job.uid), name=job.name)
     tell(flow, event, actor=PLATFORM, now=now)
 

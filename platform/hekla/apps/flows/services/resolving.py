@@ -31,8 +31,8 @@ def resolve(spec: FlowSpec, templates: Mapping[str, JobSpec], names: Sequence[st
     for place, step in enumerate(spec.steps):
         here = join("steps", place)
         try:
-            jobs[step.name], told = _job(spec, step, here, templates, names)
-            warnings += [f"{here}.patch.{warning}" for warning in told]
+            jobs[step.name], remarks = _job(spec, step, here, templates, names)
+            warnings += [f"{here}.patch.{warning}" for warning in remarks]
         except Invalid as error:
             problems += error.problems
     problems += _unknown_tasks(spec, jobs)
@@ -48,13 +48,13 @@ def _job(
     if job is None:
         field = "template" if step.template else "name"
         raise Invalid([Problem(join(here, field), _no_template(step.template_name, names))])
-    told: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
     if step.patch:
         with _below(join(here, "patch")):
             loaded = formats.apply_patch(job, step.patch)
-            job, told = loaded.spec, loaded.warnings
+            job, remarks = loaded.spec, loaded.warnings
     with _below(join(here, "job")):
-        return JobSpec.parse({**job.document(), "name": spec.job_name(step.name)}), told
+        return JobSpec.parse({**job.document(), "name": spec.job_name(step.name)}), remarks
 
 
 class _below:
@@ -87,5 +87,5 @@ def _unknown_tasks(spec: FlowSpec, jobs: Mapping[str, JobSpec]) -> Iterator[Prob
                 names = [task.name for task in jobs[target].tasks] if target in jobs else [probe.task]
                 if probe.task and probe.task not in names:
                     sentence = _("The job of step %(step)s has no task called “%(task)s”; it has %(names)s.")
-                    told = sentence % {"step": target, "task": probe.task, "names": _(", ").join(names)}
-                    yield Problem(join("steps", place, "probes", number, "task"), told)
+                    message = sentence % {"step": target, "task": probe.task, "names": _(", ").join(names)}
+                    yield Problem(join("steps", place, "probes", number, "task"), message)

@@ -48,13 +48,13 @@ def apply(
 ) -> Applied:
     """Keep these templates and start this flow: all of it, or nothing. Raises what each of it raises."""
     with unit_of_work():
-        kept = [save_template(spec=spec, tenant=tenant, user=user, now=now) for spec in templates]
+        saved = [save_template(spec=spec, tenant=tenant, user=user, now=now) for spec in templates]
         started, warnings = _start(flow, tenant, user, now, key) if flow else (None, ())
-    return Applied(kept, started, warnings)
+    return Applied(saved, started, warnings)
 
 
 def start(*, spec: FlowSpec, tenant: Tenant, user: User, now: datetime, key: str = "") -> Flow:
-    """Start a flow. Raises NotFound, Forbidden, NameTaken, KeyUsed, Invalid, and what submitting a job raises.
+    """Start a flow. Raises NotFound, Forbidden, Invalid, FlowNameConflict, FlowKeyConflict, and as submitting a job.
 
     With an idempotency `key`, the same person's second start under it gives the flow of the first.
     """
@@ -111,9 +111,9 @@ def _the_same(known: Flow, spec: FlowSpec, tenant: Tenant) -> Flow:
 def _check_names(spec: FlowSpec, tenant: Tenant) -> None:
     if Flow.objects.filter(tenant=tenant, name=spec.name, deleted_at=None).exists():
         raise _name_conflict(spec, tenant)
-    taken = selectors.names_in_use(tenant, [spec.job_name(step.name) for step in spec.steps])
+    in_use = selectors.names_in_use(tenant, [spec.job_name(step.name) for step in spec.steps])
     for place, step in enumerate(spec.steps):
-        if (name := spec.job_name(step.name)) in taken:
+        if (name := spec.job_name(step.name)) in in_use:
             sentence = _("%(tenant)s has a job called “%(name)s” already. Rename the flow, or delete that job.")
             raise FlowNameConflict(sentence % {"tenant": tenant, "name": name}, join("steps", place, "name"))
 

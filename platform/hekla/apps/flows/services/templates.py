@@ -34,7 +34,7 @@ class TooManyTemplates(Refused):
 
 
 def create_template(*, spec: JobSpec, tenant: Tenant, user: User, now: datetime) -> JobTemplate:
-    """Keep a job under its name. Raises NotFound, Forbidden, NameTaken, TooMany."""
+    """Keep a job under its name. Raises NotFound, Forbidden, FlowNameConflict, TooManyTemplates."""
     may_submit(user, tenant)
     if selectors.templates_of(tenant).count() >= MAX_TEMPLATES:
         sentence = _("%(tenant)s has %(most)d templates, and may have no more. Delete some of them.")
@@ -51,7 +51,7 @@ def create_template(*, spec: JobSpec, tenant: Tenant, user: User, now: datetime)
 
 
 def change_template(template: JobTemplate, *, spec: JobSpec, user: User, now: datetime) -> JobTemplate:
-    """Keep another job in the template's place. Raises Forbidden, NameTaken."""
+    """Keep another job in the template's place. Raises Forbidden, FlowNameConflict."""
     _require_right(template, user)
     document = spec.document()
     try:

@@ -77,7 +77,7 @@ class Migration(migrations.Migration):
                 ("retry_count", models.PositiveIntegerField(default=0)),
                 ("reason", models.CharField(blank=True, max_length=64)),
                 ("message", models.TextField(blank=True)),
-                ("said", models.JSONField(default=list)),
+                ("message_facts", models.JSONField(default=list)),
                 ("waiting", models.JSONField(default=list)),
                 ("reserved_slots", models.JSONField(default=list)),
                 ("submitted_at", models.DateTimeField()),
@@ -210,7 +210,7 @@ class Migration(migrations.Migration):
                         to="jobs.job",
                     ),
                 ),
-                ("asked", models.JSONField(default=list)),
+                ("candidates", models.JSONField(default=list)),
                 ("moves", models.PositiveIntegerField(default=0)),
                 ("at", models.DateTimeField()),
                 (

@@ -56,15 +56,17 @@ def by_uids(cluster_id: int, uids: Collection[str]) -> list[Job]:
     return list(found.select_related("queue", "owner", "tenant").order_by("id"))
 
 
-def gone_among(cluster_id: int, *, kept: Collection[str], logged: Collection[str]) -> list[Job]:
-    """Those of `kept` that are cleaned, and of `logged` those whose logs are purged: all that is to be gone."""
-    is_gone = Q(uid__in=_uids(kept), cleaned_at__isnull=False) | Q(uid__in=_uids(logged), logs_purged_at__isnull=False)
+def gone_among(cluster_id: int, *, present: Collection[str], logged: Collection[str]) -> list[Job]:
+    """Those of `present` that are cleaned, and of `logged` those whose logs are purged: all that is to be gone."""
+    is_gone = Q(uid__in=_uids(present), cleaned_at__isnull=False) | Q(
+        uid__in=_uids(logged), logs_purged_at__isnull=False
+    )
     return list(Job.objects.filter(is_gone, cluster_id=cluster_id).select_related("tenant").order_by("id"))
 
 
-def _uids(told: Iterable[str]) -> list[UUID]:
+def _uids(texts: Iterable[str]) -> list[UUID]:
     """Those that can be the uid of a job: in a cluster anybody may put anything onto an object."""
-    return [UUID(text) for text in told if _UID.fullmatch(text)]
+    return [UUID(text) for text in texts if _UID.fullmatch(text)]
 
 
 def to_clean(cluster_id: int, *, limit: int) -> list[Job]:
@@ -86,8 +88,8 @@ def with_overdue_history(cluster_id: int, *, now: datetime, limit: int) -> list[
 
 
 def _deleted_before(cluster_id: int, now: datetime, days: str) -> QuerySet[Job]:
-    kept_for = ExpressionWrapper(F(days) * Value(timedelta(days=1)), output_field=DurationField())
-    return Job.objects.filter(cluster_id=cluster_id, deleted_at__lte=Value(now) - kept_for)
+    retention = ExpressionWrapper(F(days) * Value(timedelta(days=1)), output_field=DurationField())
+    return Job.objects.filter(cluster_id=cluster_id, deleted_at__lte=Value(now) - retention)
 
 
 def _of_one_tenant(jobs: QuerySet[Job], limit: int) -> list[Job]:

@@ -77,13 +77,13 @@ def phase_counts(jobs: QuerySet[Job], **others: QuerySet[Job]) -> dict[str, int]
     return paging.counts_up_to(MOST_COUNTED, jobs, "phase", phases, **others)
 
 
-def free_name(tenant: Tenant, wish: str) -> str:
-    """A name like the wished one that the tenant has not used: `train-1`, `train-2` …"""
-    stem = _NUMBER_AT_END.sub("", wish)[:45]
-    taken = set(
+def free_name(tenant: Tenant, like: str) -> str:
+    """A name like this one that the tenant has not used: `train-1`, `train-2` …"""
+    stem = _NUMBER_AT_END.sub("", like)[:45]
+    in_use = set(
         Job.objects.filter(tenant=tenant, deleted_at=None, name__startswith=stem).values_list("name", flat=True)
     )
-    return next(name for n in count(1) if (name := f"{stem}-{n}") not in taken)
+    return next(name for n in count(1) if (name := f"{stem}-{n}") not in in_use)
 
 
 def placement(job: Job) -> Placement | None:

@@ -40,7 +40,9 @@ def held_by(tenant: Tenant) -> list[Held]:
 
 def _with_specs(pods: QuerySet[Pod], known: QuerySet[Job]) -> list[Held]:
     found = _by_task(pods)
-    jobs = known.defer("spec", "said", "waiting", "reserved_slots").in_bulk({job_id for job_id, _t, _n in found})
+    jobs = known.defer("spec", "message_facts", "waiting", "reserved_slots").in_bulk(
+        {job_id for job_id, _t, _n in found}
+    )
     read_specs(jobs.values())
     return _held(found, jobs)
 
@@ -51,7 +53,7 @@ def living(uids: Collection[str] | None) -> tuple[list[Job], list[Held]]:
     found = _by_task(pods)
     holding = Q(pk__in={job_id for job_id, _task, _nodes in found})
     jobs = Job.objects.filter(holding | Q(**_WAITING))
-    jobs = (jobs if uids is None else jobs.filter(uid__in=uids)).defer("said", "waiting", "reserved_slots")
+    jobs = (jobs if uids is None else jobs.filter(uid__in=uids)).defer("message_facts", "waiting", "reserved_slots")
     return list(jobs), _held(found, {job.pk: job for job in jobs})
 
 

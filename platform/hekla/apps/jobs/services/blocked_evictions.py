@@ -1,4 +1,4 @@
-"""Pods that were to give way and stay, since the cluster forbids it."""
+"""Evictions that the cluster's disruption budgets forbid."""
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
@@ -12,11 +12,11 @@ from hekla.domain import events
 
 
 def block_evictions(
-    cluster_id: int, epoch: int, whys: Mapping[int, str], *, told: AbstractSet[int] = frozenset(), now: datetime
+    cluster_id: int, epoch: int, whys: Mapping[int, str], *, logged: AbstractSet[int] = frozenset(), now: datetime
 ) -> None:
-    """These pods, by their rows, stay for that reason, also where their end was wished already. Raises LeaseLost.
+    """Keep these pods (by row, with the reason) and cancel evictions that were requested. Raises LeaseLost.
 
-    `told`: of whom the log says so already.
+    `logged`: pods whose log says so already.
     """
     for pod in Pod.objects.filter(pk__in=whys).order_by("pk"):
         with unit_of_work():
@@ -25,10 +25,10 @@ def block_evictions(
             pod.refresh_from_db()
             if pod.is_final:
                 continue
-            if is_taken_back := pod.evicted and pod.stopping:
+            if is_cancelled := pod.evicted and pod.stopping:
                 pod.evicted, pod.stopping, pod.stop_reason = False, False, ""
                 pod.save(update_fields=["evicted", "stopping", "stop_reason"])
-            if is_taken_back or pod.pk not in told:
+            if is_cancelled or pod.pk not in logged:
                 event = events.PodEvictionBlocked(
                     task=pod.task, index=pod.index, attempt=pod.attempt, message=whys[pod.pk]
                 )

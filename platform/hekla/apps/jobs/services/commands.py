@@ -32,7 +32,7 @@ def command(
         job = Job.objects.select_for_update().get(pk=job.pk)
         if job.deleted_at is not None:
             raise Refused(_("The job was deleted. Clone it to run it again."))
-        if job.is_adopted:
+        if job.is_external:
             raise Refused(_("The pods of this job are external. Their owner stops or recreates them."))
         target, actor = target_of(spec_of(job), action, task, index), actor_of(user)
         if job.is_final and action is LifecycleAction.RESUME_JOB:
@@ -49,7 +49,7 @@ def end(job_id: int, *, actor: Actor, now: datetime) -> bool:
     """A part of the platform wishes a job's end, for good. Returns whether there was anything to end."""
     with unit_of_work():
         job = Job.objects.select_for_update().get(pk=job_id)
-        if job.is_final or job.is_adopted:
+        if job.is_final or job.is_external:
             return False
         tell(job, events.JobCommanded(action=LifecycleAction.TERMINATE_JOB), actor=actor, now=now)
         if job.cluster.leads_jobs:

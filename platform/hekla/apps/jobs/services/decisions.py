@@ -96,8 +96,8 @@ def _commit_one(
         if pod in pods and (why.for_job is None or why.for_job in gainers):  # else it went to another cluster
             event = _eviction(job, pods[pod], why, gainers.get(why.for_job or 0))
             changed |= evict(job, pods[pod], event, actor=CONTROLLER, now=now)
-    told = write_waiting(job, decision.waiting, now)
-    if changed or told:
+    explained = write_waiting(job, decision.waiting, now)
+    if changed or explained:
         job.save(update_fields=["gang_phase", "waiting"])
     if changed and decision.gang_phase is GangPhase.UNKNOWN and decision.waiting:
         _react_to_unknown(job, now)

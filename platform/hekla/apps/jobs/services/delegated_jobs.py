@@ -1,7 +1,7 @@
-"""Following jobs that somebody else leads: rows and log become what was told of them, with the events of our own.
+"""Follow jobs that are delegated to another scheduler: rows and log become what its cluster reports.
 
-No policy is read here and nothing is decided but this: a job whose time is over has failed, since only we know its
-deadline, and while a wish of a person is not answered the phase that says so stays.
+No policy is read here, and two things only are decided. A job past its deadline has failed, since only we know the
+deadline. A phase that stands for a person's request stays until the request is answered.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,9 +28,9 @@ ENDED_THERE, NOT_REQUESTED = "LeaderStops", "NotAsked"
 
 @dataclass(frozen=True, slots=True)
 class DelegatedJobState:
-    """How the job stands with its leader. `waits`: why it does not start, in the leader's words.
+    """The job's state in its scheduler. `waits`: why it does not start, in the scheduler's words.
 
-    `refusal`: why the leader cannot be asked for what a person wishes; the wish is then withdrawn.
+    `refusal`: why a person's request cannot be passed on; the request is then withdrawn.
     """
 
     phase: JobPhase
@@ -44,7 +44,7 @@ class DelegatedJobState:
 
 @dataclass(frozen=True, slots=True)
 class DelegatedPodState:
-    """What was seen of one of its pods, and on which node. `is_stopping`: its end is wished there."""
+    """An observed pod and its node. `is_stopping`: its deletion is requested there."""
 
     sighting: Sighting
     node: str = ""
@@ -59,12 +59,12 @@ def follow(
     cluster_id: int,
     epoch: int,
     job_id: int,
-    told: DelegatedJobState | None,
-    seen: Sequence[DelegatedPodState],
+    state: DelegatedJobState | None,
+    pod_states: Sequence[DelegatedPodState],
     *,
     now: datetime,
 ) -> bool:
-    """Take down what is new. `told`: None where there is no such job any more; `seen`: all pods that there are.
+    """Record what is new. `state`: None if the cluster has no such job any more; `pod_states`: of all pods that exist.
 
     Returns whether anything was. Raises LeaseLost.
     """
@@ -72,36 +72,38 @@ def follow(
         leases.assert_held(cluster_id, epoch)
         job = Job.objects.select_for_update().get(pk=job_id)
         pods = list(job.pods.order_by("task", "index", "attempt"))
-        changed = _follow_pods(job, pods, {one.ref: one for one in seen}, now)
+        changed = _follow_pods(job, pods, {one.ref: one for one in pod_states}, now)
         if job_facts(job).is_out_of_time(now):
             return expire(job, pods, actor=CONTROLLER, now=now)
-        return (told is not None and _follow_job(job, pods, told, now)) or changed
+        return (state is not None and _follow_job(job, pods, state, now)) or changed
 
 
 # The job
 
 
-def _follow_job(job: Job, pods: list[Pod], told: DelegatedJobState, now: datetime) -> bool:
+def _follow_job(job: Job, pods: list[Pod], state: DelegatedJobState, now: datetime) -> bool:
     outcome = delegated.outcome_of(job_facts(job))
-    if told.refusal and delegated.is_request(job.reason) and not job.is_final:
-        outcome = delegated.outcome_of(job_facts(job), (PhaseChange(told.phase, NOT_REQUESTED, told.refusal),))
-    elif delegated.follows(JobPhase(job.phase), job.reason, told.phase, restarted=told.restarts > job.retry_count):
-        outcome = delegated.outcome_of(job_facts(job), _steps(job, pods, told))
-        outcome = replace(outcome, retry_count=max(job.retry_count, told.restarts))
-    gang_phase = GangPhase.COMPLETED if job.is_final and job.phase != JobPhase.ABORTED else told.gang_phase
+    if state.refusal and delegated.is_request(job.reason) and not job.is_final:
+        outcome = delegated.outcome_of(job_facts(job), (PhaseChange(state.phase, NOT_REQUESTED, state.refusal),))
+    elif delegated.follows(JobPhase(job.phase), job.reason, state.phase, restarted=state.restarts > job.retry_count):
+        outcome = delegated.outcome_of(job_facts(job), _steps(job, pods, state))
+        outcome = replace(outcome, retry_count=max(job.retry_count, state.restarts))
+    gang_phase = GangPhase.COMPLETED if job.is_final and job.phase != JobPhase.ABORTED else state.gang_phase
     changed = write(job, pods, replace(outcome, gang_phase=gang_phase), actor=CONTROLLER, now=now)
-    if write_waiting(job, _waiting(job, told), now):
+    if write_waiting(job, _waiting(job, state), now):
         job.save(update_fields=["waiting"])
         changed = True
     return changed
 
 
-def _steps(job: Job, pods: Sequence[Pod], told: DelegatedJobState) -> tuple[PhaseChange, ...]:
-    way = delegated.phases_between(
-        job_facts(job), told.phase, has_started=job.started_at is not None, restarts=told.restarts
+def _steps(job: Job, pods: Sequence[Pod], state: DelegatedJobState) -> tuple[PhaseChange, ...]:
+    phases = delegated.phases_between(
+        job_facts(job), state.phase, has_started=job.started_at is not None, restarts=state.restarts
     )
-    reason, message = told.reason or told.phase.capitalize(), told.message or _summary(job, pods, told.phase)
-    return tuple(PhaseChange(phase, reason if phase is told.phase else phase.capitalize(), message) for phase in way)
+    reason, message = state.reason or state.phase.capitalize(), state.message or _summary(job, pods, state.phase)
+    return tuple(
+        PhaseChange(phase, reason if phase is state.phase else phase.capitalize(), message) for phase in phases
+    )
 
 
 def _summary(job: Job, pods: Sequence[Pod], phase: JobPhase) -> str:
@@ -117,8 +119,8 @@ def _summary(job: Job, pods: Sequence[Pod], phase: JobPhase) -> str:
     return FactMessage(fact("can_be_resumed")) if phase is JobPhase.ABORTED else ""
 
 
-def _waiting(job: Job, told: DelegatedJobState) -> Waiting | None:
-    if not told.waits or job.phase != JobPhase.PENDING:
+def _waiting(job: Job, state: DelegatedJobState) -> Waiting | None:
+    if not state.waits or job.phase != JobPhase.PENDING:
         return None
     nothing: dict[str, str] = {}
     reason = {
@@ -131,26 +133,26 @@ def _waiting(job: Job, told: DelegatedJobState) -> Waiting | None:
         "tasks": 0,
         "nodes": nothing,
         "ever": True,
-        "text": told.waits,
+        "text": state.waits,
     }
-    return Waiting((reason,), told.waits)
+    return Waiting((reason,), state.waits)
 
 
 # Its pods
 
 
-def _follow_pods(job: Job, pods: list[Pod], seen: Mapping[PodRef, DelegatedPodState], now: datetime) -> bool:
+def _follow_pods(job: Job, pods: list[Pod], states: Mapping[PodRef, DelegatedPodState], now: datetime) -> bool:
     """Ends first: a replica has one place at a time."""
-    gone = [pod for pod in pods if not pod.is_final and _ref(pod) not in seen]
+    gone = [pod for pod in pods if not pod.is_final and _ref(pod) not in states]
     for pod in gone:
         _end(job, pod, now)
     known = {_ref(pod) for pod in pods}
-    fresh = tuple(sorted(ref for ref in seen if ref not in known))
+    fresh = tuple(sorted(ref for ref in states if ref not in known))
     made = replace(delegated.outcome_of(job_facts(job)), create=fresh)
     write(job, pods, made, address_of=_unnamed, actor=CONTROLLER, now=now)
-    moved = [pod for pod in sorted(pods, key=_ref) if (one := seen.get(_ref(pod))) and _move(job, pod, one, now)]
-    save_all([*gone, *moved], _FIELDS)
-    return bool(gone or fresh or moved)
+    changed = [pod for pod in sorted(pods, key=_ref) if (one := states.get(_ref(pod))) and _move(job, pod, one, now)]
+    save_all([*gone, *changed], _FIELDS)
+    return bool(gone or fresh or changed)
 
 
 def _unnamed(_replica: Replica) -> str:
@@ -170,17 +172,17 @@ def _end(job: Job, pod: Pod, now: datetime) -> None:
     enter_pod_phase(job, pod, phase, reason=reason, message=message, actor=CONTROLLER, now=now)
 
 
-def _move(job: Job, pod: Pod, seen: DelegatedPodState, now: datetime) -> bool:
-    """To where it was seen. Returns whether that is another place than before."""
+def _move(job: Job, pod: Pod, state: DelegatedPodState, now: datetime) -> bool:
+    """To the observed state. Returns whether that is a new phase."""
     if pod.is_final:
         return False
-    if seen.is_stopping:
+    if state.is_stopping:
         reason = job.reason if delegated.is_request(job.reason) else ENDED_THERE
         request_stop(job, pod, reason, actor=CONTROLLER, now=now)
     before = pod.phase
-    if seen.node and pod.phase == PodPhase.PENDING:
-        _bind(job, pod, seen.node, now)
-    sighting = _as_stopped(pod, seen.sighting)
+    if state.node and pod.phase == PodPhase.PENDING:
+        _bind(job, pod, state.node, now)
+    sighting = _as_stopped(pod, state.sighting)
     if ORDER[sighting.phase] > ORDER[PodPhase(pod.phase)]:
         take_down(job, pod, sighting)
     return pod.phase != before

@@ -27,21 +27,23 @@ _MOST_PROBLEMS = 20
 
 def submit_many(*, specs: Sequence[JobSpec], tenant: Tenant, user: User, now: datetime) -> list[Job]:
     """Take in jobs, in their order. Raises what `submit` raises; Invalid with paths such as `jobs.3.tasks`."""
-    ways = check_many(specs=specs, tenant=tenant, user=user)
-    queues = [way.queue for way in ways]
+    routes = check_many(specs=specs, tenant=tenant, user=user)
+    queues = [route.queue for route in routes]
     offer = priorities.offer_to(tenant)
     jobs = [
         # Who comes first is told by the time.
-        new_row(spec, offer.wish(spec), tenant=tenant, queue=queue, user=user, at=now + timedelta(microseconds=place))
+        new_row(
+            spec, offer.requested(spec), tenant=tenant, queue=queue, user=user, at=now + timedelta(microseconds=place)
+        )
         for place, spec, queue in zip(count(), specs, queues, strict=False)
     ]
     try:
         with unit_of_work():
             quota.require(specs, queues, tenant=tenant, user=user, now=now)
             made = Job.objects.bulk_create(jobs, batch_size=500)
-            for job, way in zip(made, ways, strict=True):
+            for job, route in zip(made, routes, strict=True):
                 tell(job, submitted(job), actor=actor_of(user), now=now)
-                routing.note(job, way, actor=actor_of(user), now=now)
+                routing.note(job, route, actor=actor_of(user), now=now)
     except IntegrityError as error:
         raise _names_conflict([spec.name for spec in specs], tenant) from error
     return made
@@ -49,7 +51,7 @@ def submit_many(*, specs: Sequence[JobSpec], tenant: Tenant, user: User, now: da
 
 def try_out_many(*, specs: Sequence[JobSpec], tenant: Tenant, user: User, now: datetime) -> None:
     """Whether these jobs would be taken in together, if nobody comes first. Raises as `submit_many` does."""
-    queues = [way.queue for way in check_many(specs=specs, tenant=tenant, user=user)]
+    queues = [route.queue for route in check_many(specs=specs, tenant=tenant, user=user)]
     quota.require(specs, queues, tenant=tenant, user=user, now=now, is_dry=True)
 
 
@@ -73,8 +75,8 @@ def check_many(*, specs: Sequence[JobSpec], tenant: Tenant, user: User) -> list[
             problems += [Problem(join("jobs", number, each.path), each.message) for each in error.problems]
     if problems:
         raise Invalid(problems[:_MOST_PROBLEMS])
-    taken = Job.objects.filter(tenant=tenant, name__in=names, deleted_at=None).order_by("id")
-    if first := list(taken.values_list("name", flat=True)[:5]):
+    in_use = Job.objects.filter(tenant=tenant, name__in=names, deleted_at=None).order_by("id")
+    if first := list(in_use.values_list("name", flat=True)[:5]):
         raise _names_conflict(first, tenant)
     return [known[_shape(spec)] for spec in specs]
 

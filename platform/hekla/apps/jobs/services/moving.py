@@ -17,7 +17,7 @@ from hekla.domain.phases import GangPhase, JobPhase, PodPhase
 from hekla.domain.routing import PlacementCandidate
 
 
-def move(job: Job, queue: Queue, asked: Sequence[PlacementCandidate], *, now: datetime) -> bool:
+def move(job: Job, queue: Queue, candidates: Sequence[PlacementCandidate], *, now: datetime) -> bool:
     """Let the job, as `job` has it, wait in this queue of another cluster. Returns whether it went there: it does not
     where it is another one by now, has a pod with a place or had one, or its name does not stand for that queue.
     """
@@ -26,7 +26,7 @@ def move(job: Job, queue: Queue, asked: Sequence[PlacementCandidate], *, now: da
         placement = Placement.objects.filter(job=row, span__members=queue).select_related("span").first()
         if placement is None or placement.span is None or row.revision != job.revision or not _may_go(row, queue):
             return False
-        _go(row, queue, placement, asked, now)
+        _go(row, queue, placement, candidates, now)
     return True
 
 
@@ -39,15 +39,15 @@ def _may_go(job: Job, queue: Queue) -> bool:
     return not job.pods.exclude(phase=PodPhase.PENDING, node="", stopping=False).exists()
 
 
-def _go(job: Job, queue: Queue, placement: Placement, asked: Sequence[PlacementCandidate], now: datetime) -> None:
+def _go(job: Job, queue: Queue, placement: Placement, candidates: Sequence[PlacementCandidate], now: datetime) -> None:
     """What was made of it for the cluster before never left the database, and is made anew for the other one."""
-    old, told = job.queue, tuple(one.as_data() for one in asked)
+    old, documents = job.queue, tuple(one.as_data() for one in candidates)
     job.pods.all().delete()
     set_gang_phase(job, GangPhase.PENDING, actor=CONTROLLER, now=now)
     job.queue, job.cluster, job.revision = queue, queue.cluster, job.revision + 1
     job.waiting, job.reserved_slots = [], []
     job.save(update_fields=["queue", "cluster", "revision", "gang_phase", "waiting", "reserved_slots"])
-    placement.asked, placement.at, placement.moves = list(told), now, placement.moves + 1
+    placement.candidates, placement.at, placement.moves = list(documents), now, placement.moves + 1
     placement.save()
     event = events.JobReassigned(
         federated_queue=str(placement.span),
@@ -55,6 +55,6 @@ def _go(job: Job, queue: Queue, placement: Placement, asked: Sequence[PlacementC
         cluster=queue.cluster.name,
         old_queue=old.name,
         old_cluster=old.cluster.name,
-        candidates=told,
+        candidates=documents,
     )
     tell(job, event, actor=CONTROLLER, now=now, topics=[f"queue:{old.pk}", f"cluster:{old.cluster_id}"])

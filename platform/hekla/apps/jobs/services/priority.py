@@ -24,21 +24,21 @@ from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import JobPhase
 
 
-def set_priority(job: Job, priority: int, *, user: User, now: datetime, seen: int | None = None) -> Job:
+def set_priority(job: Job, priority: int, *, user: User, now: datetime, expected_revision: int | None = None) -> Job:
     """Give the job another priority; nothing happens where it has that one already.
 
-    `seen`: the revision that the person looked at. Raises Forbidden, Invalid, Refused, ChangedMeanwhile.
+    `expected_revision`: the one that the person looked at. Raises Forbidden, Invalid, Refused, RevisionConflict.
     """
     require_right(job, user)
     with unit_of_work():
         job = Job.objects.select_for_update().get(pk=job.pk)
-        if job.is_adopted:
+        if job.is_external:
             raise Refused(_("The pods of this job are external. Their specs set the priority."))
         if not has_priority(job):
             raise Refused(_("The job has finished. Clone it to run it with another priority."))
         if reason := fixed_since(job):
             raise Refused(reason)
-        require_unchanged(job, seen)
+        require_unchanged(job, expected_revision)
         changed = {"priority": priority, "priority_class": ""}
         old, new = job.priority, JobSpec.parse({**spec_of(job).document(), **changed})
         if new.priority == old:
@@ -71,4 +71,4 @@ def fixed_since(job: Job) -> str:
 
 def has_priority(job: Job) -> bool:
     """Whether its priority still matters: it is not over, or may be resumed."""
-    return job.deleted_at is None and not job.is_adopted and (not job.is_final or job.phase == JobPhase.ABORTED)
+    return job.deleted_at is None and not job.is_external and (not job.is_final or job.phase == JobPhase.ABORTED)

@@ -59,14 +59,14 @@ def _require_room(quota: Quota, user: User, specs: Sequence[JobSpec], facts: dic
             continue
         used = int(_of(quota, user, count(quota.tenant)))
         if used + more > most:
-            raise QuotaExceeded(refusal.said(quota, facts | {"most": most, "used": used, "more": more}))
+            raise QuotaExceeded(refusal.text(quota, facts | {"most": most, "used": used, "more": more}))
 
 
 def _require_hours(quota: Quota, user: User, facts: dict[str, Any], now: datetime) -> None:
     used = _of(quota, user, spending.gpu_hours(quota.tenant, now))
     if quota.gpu_hours is not None and used >= quota.gpu_hours:
         since = date_format(spending.month_of(now), "DATE_FORMAT")
-        raise QuotaExceeded(_USED_UP.said(quota, facts | {"most": quota.gpu_hours, "used": used, "since": since}))
+        raise QuotaExceeded(_USED_UP.text(quota, facts | {"most": quota.gpu_hours, "used": used, "since": since}))
 
 
 def never_fitting(spec: JobSpec, *, tenant: Tenant, user: User) -> Iterator[Problem]:
@@ -135,7 +135,7 @@ class _Refusal:
     of_oneself: Promise
     of_another: Promise
 
-    def said(self, quota: Quota, facts: dict[str, Any]) -> str:
+    def text(self, quota: Quota, facts: dict[str, Any]) -> str:
         of_person = self.of_another if facts["name"] else self.of_oneself
         return str(self.of_tenant if quota.of == Quota.Of.TENANT else of_person) % facts
 

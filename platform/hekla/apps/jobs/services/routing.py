@@ -35,13 +35,13 @@ class AllClosed(Refused):
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The queue to which a job goes. `span`: the name that was asked for where that stands for several; `asked`: what
-    each of its clusters said, the best first.
+    """The queue to which a job goes. `span`: the federated queue that the job named, if it named one; `candidates`: its
+    clusters' answers, the best first.
     """
 
     queue: Queue
     span: Span | None = None
-    asked: tuple[PlacementCandidate, ...] = ()
+    candidates: tuple[PlacementCandidate, ...] = ()
 
 
 def through(span: Span, spec: JobSpec, *, tenant: Tenant, user: User, is_timed: bool = True) -> Route:
@@ -50,11 +50,11 @@ def through(span: Span, spec: JobSpec, *, tenant: Tenant, user: User, is_timed: 
     Unless it `is_timed` nobody is asked until when it would wait, which takes longest.
     """
     members = queues.members_open_to(span, tenant)
-    asked = rank_candidates(prospects(spec, members, tenant=tenant, user=user, is_timed=is_timed))
-    best = next((one for one in asked if one.chance is not Feasibility.CLOSED), None)
+    candidates = rank_candidates(prospects(spec, members, tenant=tenant, user=user, is_timed=is_timed))
+    best = next((one for one in candidates if one.chance is not Feasibility.CLOSED), None)
     if best is None:
         raise AllClosed(_("All queues of %(name)s are closed. Ask a queue admin.") % {"name": span}, "queue")
-    return Route(next(queue for queue in members if queue.name == best.queue), span, tuple(asked))
+    return Route(next(queue for queue in members if queue.name == best.queue), span, tuple(candidates))
 
 
 def prospects(
@@ -64,12 +64,12 @@ def prospects(
 
     Who cannot take it, or is out of reach, is not asked.
     """
-    told = {queue.pk: _without_asking(queue) for queue in members}
+    known = {queue.pk: _without_asking(queue) for queue in members}
     ask: Ask = import_string(settings.ASK_CLUSTERS)
-    asked = ask(
-        spec, [queue for queue in members if told[queue.pk] is None], tenant=tenant, user=user, is_timed=is_timed
+    answers = ask(
+        spec, [queue for queue in members if known[queue.pk] is None], tenant=tenant, user=user, is_timed=is_timed
     )
-    return [*(one for one in told.values() if one), *asked]
+    return [*(one for one in known.values() if one), *answers]
 
 
 def _without_asking(queue: Queue) -> PlacementCandidate | None:
@@ -86,13 +86,13 @@ def _without_asking(queue: Queue) -> PlacementCandidate | None:
     return PlacementCandidate(queue.cluster.name, queue.name, chance)
 
 
-def note(job: Job, way: Route, *, actor: Actor, now: datetime) -> None:
+def note(job: Job, route: Route, *, actor: Actor, now: datetime) -> None:
     """Record where a job that was just taken in went, and why; nothing for one that named its queue itself."""
-    if way.span is None:
+    if route.span is None:
         return
-    asked = tuple(one.as_data() for one in way.asked)
-    Placement.objects.create(job=job, span=way.span, asked=list(asked), at=now)
+    candidates = tuple(one.as_data() for one in route.candidates)
+    Placement.objects.create(job=job, span=route.span, candidates=list(candidates), at=now)
     event = events.JobPlaced(
-        federated_queue=way.span.name, queue=way.queue.name, cluster=way.queue.cluster.name, candidates=asked
+        federated_queue=route.span.name, queue=route.queue.name, cluster=route.queue.cluster.name, candidates=candidates
     )
     tell(job, event, actor=actor, now=now)

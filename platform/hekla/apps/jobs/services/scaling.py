@@ -36,15 +36,15 @@ class RevisionConflict(Refused):
     code = "changed_meanwhile"
 
 
-def scale(job: Job, size: JobScale, *, user: User, now: datetime, seen: int | None = None) -> Job:
+def scale(job: Job, size: JobScale, *, user: User, now: datetime, expected_revision: int | None = None) -> Job:
     """Give the job another size; nothing happens where it has that size already.
 
-    `seen`: the revision that the person looked at. Raises Forbidden, Invalid, Refused, ChangedMeanwhile.
+    `expected_revision`: the one that the person looked at. Raises Forbidden, Invalid, Refused, RevisionConflict.
     """
     require_right(job, user)
     with unit_of_work():
         job = Job.objects.select_for_update().get(pk=job.pk)
-        _require_open(job, seen)
+        _require_open(job, expected_revision)
         old, new = spec_of(job), scaling.resize(spec_of(job), size)
         changes = scaling.size_changes(old, new)
         if changes:
@@ -56,7 +56,7 @@ def scale(job: Job, size: JobScale, *, user: User, now: datetime, seen: int | No
 
 def is_scalable(job: Job) -> bool:
     """Whether its size may still change."""
-    return job.deleted_at is None and not job.is_adopted and JobPhase(job.phase) in SCALABLE
+    return job.deleted_at is None and not job.is_external and JobPhase(job.phase) in SCALABLE
 
 
 def remarks(job: Job, pods: Iterable[Pod] | None = None) -> tuple[str, ...]:
@@ -67,12 +67,12 @@ def remarks(job: Job, pods: Iterable[Pod] | None = None) -> tuple[str, ...]:
     return scaling.remarks(spec_of(job), acts_on_updates=not job.cluster.leads_jobs)
 
 
-def _require_open(job: Job, seen: int | None) -> None:
-    if job.is_adopted:
+def _require_open(job: Job, expected_revision: int | None) -> None:
+    if job.is_external:
         raise Refused(_("The pods of this job are external. Their owner sets the number of pods."))
     if not is_scalable(job):
         raise Refused(_("The job has finished. Clone it to run it with another size."))
-    require_unchanged(job, seen)
+    require_unchanged(job, expected_revision)
 
 
 def _require_possible_there(job: Job, old: JobSpec, changes: Mapping[str, tuple[int, int]]) -> None:
@@ -85,9 +85,9 @@ def _require_possible_there(job: Job, old: JobSpec, changes: Mapping[str, tuple[
         )
 
 
-def require_unchanged(job: Job, seen: int | None) -> None:
-    """Raises ChangedMeanwhile where the job has another revision than the one that was looked at."""
-    if seen is not None and seen != job.revision:
+def require_unchanged(job: Job, expected_revision: int | None) -> None:
+    """Raises RevisionConflict where the job has another revision than the one that was looked at."""
+    if expected_revision is not None and expected_revision != job.revision:
         raise RevisionConflict(
             _("The job was changed by another person meanwhile. Check the current values, then submit again.")
         )
@@ -109,8 +109,8 @@ def _change(job: Job, new: JobSpec, changes: Mapping[str, tuple[int, int]], acto
     if known:
         job.reserved_slots = _slots(job, known)
     job.save(update_fields=["spec", "replicas", "revision", "reserved_slots"])
-    told = {name: events.FieldChange(old=before, new=after) for name, (before, after) in changes.items()}
-    tell(job, events.JobChanged(changes=told, revision=job.revision), actor=actor, now=now)
+    recorded = {name: events.FieldChange(old=before, new=after) for name, (before, after) in changes.items()}
+    tell(job, events.JobChanged(changes=recorded, revision=job.revision), actor=actor, now=now)
     if job.cluster.leads_jobs:
         return  # the controller passes it on, and follows what becomes of it
     _follow(job, pods, [task.name for task in new.tasks if f"{task.name}.replicas" in changes], actor, now)

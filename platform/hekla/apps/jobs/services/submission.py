@@ -63,25 +63,25 @@ def submit(
 ) -> Job:
     """Take in a job.
 
-    Raises NotFound, Refused, QueueNotOpen, QuotaExceeded, NameTaken, KeyUsed, Invalid (it could never run).
+    Raises NotFound, Refused, QueueNotOpen, QuotaExceeded, JobNameConflict, JobKeyConflict, Invalid (can never run).
     With an idempotency `key`, the same person's second submission under it gives the job of the first. `secrets` are
     the values of those that its commands name; they are kept apart from it.
     """
     uid = uuid5(_KEYS, f"{user.pk}:{key}") if key else uuid4()
     if key and (known := Job.objects.filter(uid=uid).first()):
         return _the_same(known, spec, tenant)
-    way = check(spec=spec, tenant=tenant, user=user, secrets=secrets)
-    wish = priorities.offer_to(tenant).wish(spec)
+    route = check(spec=spec, tenant=tenant, user=user, secrets=secrets)
+    requested = priorities.offer_to(tenant).requested(spec)
     if Job.objects.filter(tenant=tenant, name=spec.name, deleted_at=None).exists():
         raise _name_conflict(spec, tenant)
     try:
         with unit_of_work():
-            quota.require([spec], [way.queue], tenant=tenant, user=user, now=now)
-            job = new_row(spec, wish, tenant=tenant, queue=way.queue, user=user, at=now)
+            quota.require([spec], [route.queue], tenant=tenant, user=user, now=now)
+            job = new_row(spec, requested, tenant=tenant, queue=route.queue, user=user, at=now)
             job.uid = uid
             job.save(force_insert=True)
             tell(job, submitted(job), actor=actor_of(user), now=now)
-            routing.note(job, way, actor=actor_of(user), now=now)
+            routing.note(job, route, actor=actor_of(user), now=now)
             keeping.keep(uid, secrets or {})
     except IntegrityError as error:
         if key and (known := Job.objects.filter(uid=uid).first()):
@@ -94,24 +94,24 @@ def try_out(
     *, spec: JobSpec, tenant: Tenant, user: User, now: datetime, secrets: Mapping[str, str] | None = None
 ) -> None:
     """Whether this job would be taken in, if nobody comes first and its name is free. Raises as `submit` does."""
-    way = check(spec=spec, tenant=tenant, user=user, secrets=secrets)
-    quota.require([spec], [way.queue], tenant=tenant, user=user, now=now, is_dry=True)
+    route = check(spec=spec, tenant=tenant, user=user, secrets=secrets)
+    quota.require([spec], [route.queue], tenant=tenant, user=user, now=now, is_dry=True)
 
 
 def check(*, spec: JobSpec, tenant: Tenant, user: User, secrets: Mapping[str, str] | None = None) -> Route:
     """Whether this person may submit this job here, and whether it could ever run. Returns to which queue it goes."""
-    way = route_for(spec=spec, tenant=tenant, user=user)
+    route = route_for(spec=spec, tenant=tenant, user=user)
     problems = [
         *_reserved_kind(spec),
         *_unknown_environments(spec),
         *_missing_secrets(spec, secrets or {}),
         *priorities.offer_to(tenant).problems(spec),
-        *never_fitting(spec, way.queue),
+        *never_fitting(spec, route.queue),
         *quota.never_fitting(spec, tenant=tenant, user=user),
     ]
     if problems:
         raise Invalid(problems)
-    return way
+    return route
 
 
 def route_for(*, spec: JobSpec, tenant: Tenant, user: User, is_timed: bool = True) -> Route:
@@ -142,7 +142,9 @@ def _is_the_same(known: Job, spec: JobSpec) -> bool:
     return immutable_fields(JobSpec.parse(known.spec)) == immutable_fields(spec)
 
 
-def new_row(spec: JobSpec, wish: RequestedPriority, *, tenant: Tenant, queue: Queue, user: User, at: datetime) -> Job:
+def new_row(
+    spec: JobSpec, requested: RequestedPriority, *, tenant: Tenant, queue: Queue, user: User, at: datetime
+) -> Job:
     """The row of a new job, which is not written yet."""
     return Job(
         name=spec.name,
@@ -152,8 +154,8 @@ def new_row(spec: JobSpec, wish: RequestedPriority, *, tenant: Tenant, queue: Qu
         owner=user,
         spec=spec.document(),
         kind=spec.kind,
-        priority=wish.value,
-        never_preempts=wish.never_preempts,
+        priority=requested.value,
+        never_preempts=requested.never_preempts,
         replicas=spec.replicas,
         submitted_at=at,
     )

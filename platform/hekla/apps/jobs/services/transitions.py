@@ -79,7 +79,11 @@ def _write_job(job: Job, outcome: JobOutcome, actor: Actor, now: datetime) -> bo
     for step in outcome.steps:
         _enter(job, step.phase, step.reason, step.message, actor, now)
     if outcome.reason or outcome.message:
-        job.reason, job.message, job.said = outcome.reason[:64], outcome.message, _bounded_facts(outcome.message)
+        job.reason, job.message, job.message_facts = (
+            outcome.reason[:64],
+            outcome.message,
+            _bounded_facts(outcome.message),
+        )
     set_gang_phase(job, outcome.gang_phase, actor=actor, now=now)
     if (job.phase, job.gang_phase, job.version, job.retry_count, job.reason, job.message) == before:
         return False
@@ -97,7 +101,7 @@ def _enter(job: Job, phase: JobPhase, reason: str, message: str, actor: Actor, n
         version=job.version,
         retry_count=job.retry_count,
     )
-    job.phase, job.reason, job.message, job.said = phase, reason[:64], message, _bounded_facts(message)
+    job.phase, job.reason, job.message, job.message_facts = phase, reason[:64], message, _bounded_facts(message)
     if phase is JobPhase.RUNNING and job.started_at is None:
         job.started_at = now
     job.deadline_at = _deadline(job, now)

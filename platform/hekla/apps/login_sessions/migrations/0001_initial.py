@@ -19,7 +19,7 @@ class Migration(migrations.Migration):
                 ("browser", models.CharField(blank=True, max_length=120)),
                 ("address", models.CharField(blank=True, max_length=45)),
                 ("since", models.DateTimeField()),
-                ("last_seen_at", models.DateTimeField()),
+                ("last_active_at", models.DateTimeField()),
                 (
                     "user",
                     models.ForeignKey(

@@ -47,11 +47,11 @@ class Migration(migrations.Migration):
             name="Delivery",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("way", models.CharField(max_length=16)),
+                ("channel", models.CharField(max_length=16)),
                 ("due_at", models.DateTimeField()),
                 ("attempts", models.PositiveIntegerField(default=0)),
                 ("sent_at", models.DateTimeField(null=True)),
-                ("given_up_at", models.DateTimeField(null=True)),
+                ("abandoned_at", models.DateTimeField(null=True)),
                 ("error", models.CharField(blank=True, max_length=300)),
                 (
                     "notification",
@@ -68,7 +68,7 @@ class Migration(migrations.Migration):
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("moments", models.JSONField(default=hekla.apps.notifications.models._moments)),
-                ("ways", models.JSONField(default=hekla.apps.notifications.models._default_channels)),
+                ("channels", models.JSONField(default=hekla.apps.notifications.models._default_channels)),
                 ("long_wait_minutes", models.PositiveIntegerField(default=30)),
                 ("mail", models.EmailField(blank=True, max_length=254)),
                 ("is_digest", models.BooleanField(default=False)),
@@ -93,7 +93,7 @@ class Migration(migrations.Migration):
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("moments", models.JSONField(default=hekla.apps.notifications.models._moments)),
-                ("ways", models.JSONField(default=hekla.apps.notifications.models._default_channels)),
+                ("channels", models.JSONField(default=hekla.apps.notifications.models._default_channels)),
                 ("long_wait_minutes", models.PositiveIntegerField(default=30)),
                 ("job_uid", models.UUIDField()),
                 (
@@ -131,13 +131,13 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="delivery",
             index=models.Index(
-                condition=models.Q(("given_up_at__isnull", True), ("sent_at__isnull", True)),
+                condition=models.Q(("abandoned_at__isnull", True), ("sent_at__isnull", True)),
                 fields=["due_at"],
                 name="delivery_due",
             ),
         ),
         migrations.AddConstraint(
             model_name="delivery",
-            constraint=models.UniqueConstraint(fields=("notification", "way"), name="sent_once_each_way"),
+            constraint=models.UniqueConstraint(fields=("notification", "channel"), name="sent_once_each_way"),
         ),
     ]

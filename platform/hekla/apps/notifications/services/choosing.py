@@ -21,7 +21,7 @@ MOST_JOB_CHOICES = 1_000
 
 def choose(user: User, values: dict[str, Any]) -> str:
     """What holds for all jobs of a person. Returns the new webhook's secret, where there is one. Raises Invalid."""
-    _require_ways(values["ways"], values)
+    _require_addresses(values["channels"], values)
     with unit_of_work():
         found = Preference.objects.select_for_update().filter(user=user).first() or Preference(user=user)
         for name, value in values.items():
@@ -48,7 +48,7 @@ def renew_secret(user: User) -> str:
 def choose_for_job(user: User, job: Job, values: dict[str, Any]) -> JobChoice:
     """What a person wants to hear of one job that they may see. Raises Invalid, Refused."""
     reach = Preference.objects.filter(user=user).first() or Preference(user=user, mail=user.email)
-    _require_ways(values["ways"], {"mail": reach.mail, "webhook_url": reach.webhook_url})
+    _require_addresses(values["channels"], {"mail": reach.mail, "webhook_url": reach.webhook_url})
     with unit_of_work():
         if JobChoice.objects.filter(user=user).exclude(job_uid=job.uid).count() >= MOST_JOB_CHOICES:
             raise Refused(_("You have custom settings for too many jobs. Change your defaults instead."))
@@ -69,12 +69,12 @@ def mark_read(user: User, *, up_to: int, now: datetime) -> None:
         changed_for(user.pk)
 
 
-def _require_ways(ways: Sequence[str], reach: dict[str, Any]) -> None:
+def _require_addresses(channels: Sequence[str], reach: dict[str, Any]) -> None:
     """Each way needs to lead somewhere."""
     problems = []
-    if Channel.MAIL in ways and not reach["mail"]:
+    if Channel.MAIL in channels and not reach["mail"]:
         problems.append(Problem("mail", _("Enter an email address.")))
-    if Channel.WEBHOOK in ways and not reach["webhook_url"]:
+    if Channel.WEBHOOK in channels and not reach["webhook_url"]:
         problems.append(Problem("webhook_url", _("Enter a webhook URL.")))
     if url := reach["webhook_url"]:
         try:

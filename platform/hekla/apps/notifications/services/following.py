@@ -47,10 +47,10 @@ def _reader() -> Reader | None:
 
 def _tell_all(events: Sequence[LoggedEvent], now: datetime) -> int:
     known = {f"job:{job.uid}": job for job in jobs.with_uids({e.subject.removeprefix("job:") for e in events})}
-    moments = [told for group in _moments(events).values() if (told := _notice(known.get(group[0].subject), group))]
-    listeners = selectors.listeners([told.job for told in moments])
+    moments = [notice for group in _moments(events).values() if (notice := _notice(known.get(group[0].subject), group))]
+    listeners = selectors.listeners([notice.job for notice in moments])
     people = User.objects.in_bulk({pk for choices in listeners.values() for pk in choices})
-    return sum(tell(told, listeners[told.job.uid], people, now=now) for told in moments)
+    return sum(tell(notice, listeners[notice.job.uid], people, now=now) for notice in moments)
 
 
 def _tell_of_acting(event: LoggedEvent) -> bool:
@@ -94,4 +94,8 @@ def _facts(moment: Moment, group: Sequence[LoggedEvent]) -> dict[str, Any]:
     payload = group[0].payload
     if moment is Moment.EVICTED:
         return {"pods": len(group), "action": payload["action"]}
-    return {"phase": payload["new"], "message": payload["message"], "said": list(payload.get("message_facts", ()))}
+    return {
+        "phase": payload["new"],
+        "message": payload["message"],
+        "message_facts": list(payload.get("message_facts", ())),
+    }

@@ -52,22 +52,22 @@ def _tell_waits(now: datetime) -> int:
         for pk, choice in listeners[job.uid].items():
             if now - since[job.pk] >= timedelta(minutes=choice.long_wait_minutes):
                 key = f"waits:{job.uid}:{since[job.pk].isoformat()}"
-                told = JobNotice(job, Moment.WAITS, key, now, {"minutes": choice.long_wait_minutes})
-                count += tell(told, {pk: choice}, people, now=now)
+                notice = JobNotice(job, Moment.WAITS, key, now, {"minutes": choice.long_wait_minutes})
+                count += tell(notice, {pk: choice}, people, now=now)
     return count
 
 
 def _tell_all(moments: Sequence[JobNotice], now: datetime) -> int:
     new = _new_notices(moments)
-    listeners = selectors.listeners([told.job for told in new])
-    people = _people([told.job for told in new])
-    return sum(tell(told, listeners[told.job.uid], people, now=now) for told in new)
+    listeners = selectors.listeners([notice.job for notice in new])
+    people = _people([notice.job for notice in new])
+    return sum(tell(notice, listeners[notice.job.uid], people, now=now) for notice in new)
 
 
 def _new_notices(moments: Sequence[JobNotice]) -> list[JobNotice]:
     """Those of which nobody was told yet: a moment lasts, and is looked at again and again."""
-    keys = set(Notification.objects.filter(key__in=[told.key for told in moments]).values_list("key", flat=True))
-    return [told for told in moments if told.key not in keys]
+    keys = set(Notification.objects.filter(key__in=[notice.key for notice in moments]).values_list("key", flat=True))
+    return [notice for notice in moments if notice.key not in keys]
 
 
 def _people(found: Iterable[Job]) -> dict[int, User]:

@@ -34,15 +34,15 @@ def send_due(*, now: datetime) -> int:
 def _claim(now: datetime) -> list[Delivery]:
     """The next delivery; of somebody who wants mail together, all mail that waits for them."""
     with unit_of_work():
-        open_ = Delivery.objects.filter(sent_at=None, given_up_at=None).select_for_update(
+        open_ = Delivery.objects.filter(sent_at=None, abandoned_at=None).select_for_update(
             skip_locked=True, of=("self",)
         )
         first = open_.filter(due_at__lte=now).select_related("notification__user").order_by("due_at", "pk").first()
         if first is None:
             return []
         claimed = [first]
-        if first.way == Channel.MAIL and _wants_digest(first.notification.user_id):
-            same = open_.filter(way=Channel.MAIL, notification__user=first.notification.user).exclude(pk=first.pk)
+        if first.channel == Channel.MAIL and _wants_digest(first.notification.user_id):
+            same = open_.filter(channel=Channel.MAIL, notification__user=first.notification.user).exclude(pk=first.pk)
             claimed += same.select_related("notification__user").order_by("pk")[:_MOST_IN_A_MAIL]
         for delivery in claimed:
             delivery.attempts += 1
@@ -62,7 +62,7 @@ def _send(claimed: Sequence[Delivery], now: datetime) -> int:
     try:
         if not user.is_active:
             raise Refused(_("Sign-in is disabled for this person."))
-        if claimed[0].way == Channel.MAIL:
+        if claimed[0].channel == Channel.MAIL:
             outgoing.mail(reach, [delivery.notification for delivery in claimed])
         else:
             outgoing.webhook(reach, claimed[0], now=now)
@@ -79,7 +79,7 @@ def _sent(claimed: Sequence[Delivery], now: datetime) -> int:
 def _failed(claimed: Sequence[Delivery], why: str, now: datetime) -> int:
     with unit_of_work():
         for delivery in claimed:
-            over = delivery.attempts >= MOST_ATTEMPTS[Channel(delivery.way)]
-            given_up = {"given_up_at": now} if over else {}
-            Delivery.objects.filter(pk=delivery.pk).update(error=why[:300], **given_up)
+            over = delivery.attempts >= MOST_ATTEMPTS[Channel(delivery.channel)]
+            abandoned = {"abandoned_at": now} if over else {}
+            Delivery.objects.filter(pk=delivery.pk).update(error=why[:300], **abandoned)
     return 0

@@ -47,5 +47,5 @@ def _choose(user: User, job: Job, choice: Choice) -> None:
 
 def _is_usual(choice: Choice, user: User) -> bool:
     usual = selectors.preference(user)
-    lists = all(set(choice[name]) == set(getattr(usual, name)) for name in ("moments", "ways"))
+    lists = all(set(choice[name]) == set(getattr(usual, name)) for name in ("moments", "channels"))
     return lists and choice.get("long_wait_minutes", usual.long_wait_minutes) == usual.long_wait_minutes

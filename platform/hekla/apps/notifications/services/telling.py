@@ -28,10 +28,10 @@ class JobNotice:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
-def tell(told: JobNotice, listeners: dict[int, Choice], people: dict[int, User], *, now: datetime) -> int:
+def tell(notice: JobNotice, listeners: dict[int, Choice], people: dict[int, User], *, now: datetime) -> int:
     """Tell everybody who wants to hear it and may see the job. Returns how many that are. Call in a unit of work."""
-    wanting = [pk for pk, choice in listeners.items() if told.moment in choice.moments and pk in people]
-    return sum(_tell_one(told, people[pk], listeners[pk], now) for pk in wanting if _may_see(people[pk], told.job))
+    wanting = [pk for pk, choice in listeners.items() if notice.moment in choice.moments and pk in people]
+    return sum(_tell_one(notice, people[pk], listeners[pk], now) for pk in wanting if _may_see(people[pk], notice.job))
 
 
 def _may_see(user: User, job: Job) -> bool:
@@ -43,12 +43,12 @@ def tell_of_themselves(user: User, moment: Moment, key: str, *, at: datetime, fa
     return _write(user, key, preference(user), at, {"moment": moment, "at": at, "facts": facts, "in_page": True})
 
 
-def _tell_one(told: JobNotice, user: User, choice: Choice, now: datetime) -> bool:
+def _tell_one(notice: JobNotice, user: User, choice: Choice, now: datetime) -> bool:
     facts = {
-        "moment": told.moment, "at": told.at, "job_uid": told.job.uid, "job_name": told.job.name,
-        "tenant_id": told.job.tenant_id, "facts": told.facts, "in_page": Channel.PAGE in choice.ways,
+        "moment": notice.moment, "at": notice.at, "job_uid": notice.job.uid, "job_name": notice.job.name,
+        "tenant_id": notice.job.tenant_id, "facts": notice.facts, "in_page": Channel.PAGE in choice.channels,
     }  # fmt: skip
-    return _write(user, told.key, choice, now, facts)
+    return _write(user, notice.key, choice, now, facts)
 
 
 def _write(user: User, key: str, choice: Choice, now: datetime, facts: dict[str, Any]) -> bool:
@@ -56,10 +56,12 @@ def _write(user: User, key: str, choice: Choice, now: datetime, facts: dict[str,
     if is_new:
         reach = choice if isinstance(choice, Preference) else Preference.objects.filter(user=user).first()
         wait = DIGEST if reach and reach.is_digest else timedelta()
-        ways = [way for way in (Channel.MAIL, Channel.WEBHOOK) if way in choice.ways]
+        channels = [channel for channel in (Channel.MAIL, Channel.WEBHOOK) if channel in choice.channels]
         due = {Channel.MAIL: now + wait, Channel.WEBHOOK: now}
-        Delivery.objects.bulk_create([Delivery(notification=made, way=way, due_at=due[way]) for way in ways])
-        for way in ways:
-            wake.send_at(due[way], now=now)
+        Delivery.objects.bulk_create(
+            [Delivery(notification=made, channel=channel, due_at=due[channel]) for channel in channels]
+        )
+        for channel in channels:
+            wake.send_at(due[channel], now=now)
         changed_for(user.pk)
     return is_new
