@@ -382,7 +382,7 @@ def test_what_is_old_is_forgotten(people: People, job: Job) -> None:
     assert selectors.job_choice(people.alice, gone) is None
 
 
-NOTIFY = {"notify-moments": ["failed", "started"], "notify-ways": ["page"], "notify-long_wait_minutes": "5"}
+NOTIFY = {"notify-moments": ["failed", "started"], "notify-channels": ["page"], "notify-long_wait_minutes": "5"}
 
 
 def choices() -> list[tuple[list[str], list[str], int]]:
@@ -400,14 +400,14 @@ def test_what_one_wants_to_hear_is_chosen_with_the_submission(people: People, as
 
 
 def test_what_holds_for_all_jobs_is_not_kept_for_one(people: People, as_: As) -> None:
-    usual = {"notify-moments": ["ended", "failed", "evicted", "deleting"], "notify-ways": ["page"]}
+    usual = {"notify-moments": ["ended", "failed", "evicted", "deleting"], "notify-channels": ["page"]}
     as_(people.alice).post(reverse("jobs:submit"), {**typed(), **usual, "notify-long_wait_minutes": "30"})
     assert (Job.objects.count(), choices()) == (1, [])
 
 
 @pytest.mark.parametrize("do", ["", "yaml", "sweep", "distributed"])
 def test_a_way_that_leads_nowhere_refuses_the_job_and_nothing_typed_is_lost(people: People, as_: As, do: str) -> None:
-    page = as_(people.alice).post(reverse("jobs:submit"), {**typed(), **NOTIFY, "notify-ways": ["webhook"], "do": do})
+    page = as_(people.alice).post(reverse("jobs:submit"), {**typed(), **NOTIFY, "notify-channels": ["webhook"], "do": do})
     hears = page.context["beside"].hears
     assert (hears["channels"].value(), hears["moments"].value()) == (["webhook"], ["failed", "started"])
     assert ("Enter a webhook URL." in page.content.decode()) is (do == "")
