@@ -74,10 +74,10 @@ def test_both_sides_hold_the_same_receipt(people: People, giver: Job) -> None:
     assert given.pods == gained.pods == ("main-0", "main-1")
     assert given.held == gained.held
     assert given.held.quantities() == {"cpu": "2", "nvidia.com/gpu": "4"}
-    assert given.moved.startswith(
+    assert given.share_change.startswith(
         "Its queue used 200% of its deserved share and uses 100% now. The other queue went from 0%"
     )
-    assert gained.moved.startswith(
+    assert gained.share_change.startswith(
         "Its queue used 0% of its deserved share and uses 100% now. The other queue went from 200%"
     )
 

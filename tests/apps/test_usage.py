@@ -101,7 +101,7 @@ def test_a_pod_has_no_more_rows_than_the_levels_allow(people: People) -> None:
         measured(people, *(Reading(pod.pk, at + timedelta(seconds=10 * n), float(n), MIB) for n in range(6 * 180)))
         services.thin(now=at + timedelta(hours=3))
     services.thin(now=NOW)
-    most = {level.span_seconds: int(level.kept.total_seconds() // level.span_seconds) for level in LEVELS}
+    most = {level.span_seconds: int(level.retention.total_seconds() // level.span_seconds) for level in LEVELS}
     assert all(count <= most[span] + 60 for span, count in spans().items()), spans()
     assert sum(spans().values()) < 6 * 60 * 2 + 24 * 60
 

@@ -49,22 +49,9 @@ PRIVATE_CLASSES = terms(
 )
 
 # Packages that are still being renamed.
-NOT_YET_NAMED = terms(
-    """
-    api apps engine live pages scheduling simulation
-    """
-)
+NOT_YET_NAMED = terms("pages")
 # Classes of one name in several packages that are still being renamed.
-NOT_YET_UNIQUE = terms(
-    """
-    Account Act AdoptedConfig Amounts Asked Attempts Bar Bound Branch ChangedMeanwhile ClusterKey Config Console Copy
-    Domain Environment Event Events Failed FileForm Forecast Found Held Hit Home Identity Job Jobs Journal Keeper
-    KeyUsed Line Lines Log Login Manifest Member Moved NameTaken Named Node NotSent Nothing Offer OneJob Order Others
-    Outcome Page Part Picture Place Places Pod Point Policy Preferences Process Queue Reason Row Rows Run Scale
-    Scenario Search Seen Shown Spread Standing Start StartRefused Step Stopped Sums Table Task Told TooMany Use
-    Verdict Version View Waiting Way Wish
-    """
-)
+NOT_YET_UNIQUE = terms("Console Environment FileForm Identity Page Place Row Run StartRefused Told Verdict")
 # Names that several packages have for a reason.
 SHARED_NAMES: dict[str, str] = {
     "Command": "Django finds the class of a management command by this name.",
