@@ -21,7 +21,7 @@ import fcntl, json, os, signal, sys, time
 from hekla.launcher.up import preload
 from hekla.launcher.up.prefork import Launcher
 
-preload.load = lambda: __import__("json")  # Django takes seconds, and is not what this is about
+preload.load_console = lambda: __import__("json")  # Django takes seconds, and is not what this is about
 launcher, env = Launcher(), {**os.environ, "SHARED": "yes"}
 launcher.load(env)
 signal.signal(signal.SIGTERM, lambda *_: print("the original's own handler", flush=True))

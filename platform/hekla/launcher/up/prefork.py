@@ -38,7 +38,7 @@ class Launcher:
         self._loaded_with: Mapping[str, str] | None = None
 
     def load(self, env: Mapping[str, str]) -> None:
-        """Load what our processes need with this environment, where copies can be made of it. Once is enough."""
+        """Load what the console needs with this environment, where copies can be made of it. Once is enough."""
         if sys.platform != "linux" or self._loaded_with is not None:
             return
         os.environ.update({**_THREADS, **env})
@@ -46,9 +46,18 @@ class Launcher:
         sys.dont_write_bytecode = False  # it would be made again at each start
         from hekla.launcher.up import preload  # noqa: PLC0415  (this is the moment; nothing of it may be loaded before)
 
-        preload.load()
+        preload.load_console()
         gc.freeze()
         self._loaded_with = env
+
+    def load_workers(self) -> None:
+        """Load what the workers need besides: what is copied from now on has it."""
+        if self._loaded_with is None:
+            return
+        from hekla.launcher.up import preload  # noqa: PLC0415  (as in `load`)
+
+        preload.load_workers()
+        gc.freeze()
 
     def start(self, name: str, argv: Sequence[str], env: Mapping[str, str], output: int) -> Process:
         """Start it; `name` is for those who look at the list of processes.

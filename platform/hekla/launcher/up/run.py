@@ -127,6 +127,7 @@ class Run:
         with step("starting the console, the workers and the clock"):
             web = self._supervisor.add(roles.web(self._address, self.env, self._launcher))
             lines = self._django("setup_first_data", "--skip-checks", *(["--demo"] if demo else []))
+            self._launcher.load_workers()
             self._wait_for(web)
             for role in roles.workers(self.env, self._launcher):
                 self._supervisor.add(role)
