@@ -157,7 +157,7 @@ def tidy_up(keys: Keys) -> None:
     keys.press("j")
     assert keys.is_at("#jobs tbody a")
     keys.press("x")
-    expect(keys.page.locator("#jobs-act")).to_contain_text("1 chosen")
+    expect(keys.page.locator("#jobs-act")).to_contain_text("1 selected")
     keys.to("#jobs-act [value=Delete]", "Shift+Tab")
     keys.press("Enter")
     keys.to("[data-confirm-go]")

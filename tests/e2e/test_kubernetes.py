@@ -56,7 +56,7 @@ def test_a_cluster_is_added_and_used(
     page.goto(f"/jobs/{submitted(page, job('whole', 4, '3'))}/")
     head = page.locator("#job-head")
     expect(head).to_contain_text("Running", timeout=30_000)
-    expect(page.get_by_text(re.compile("node-0")).first).to_be_visible()
+    expect(page.get_by_role("cell", name=re.compile("node-0")).first).to_be_visible()
     expect(head).to_contain_text("Completed", timeout=30_000)
 
     page.goto(f"/jobs/{submitted(page, job('stopped', 2, '1000'))}/")

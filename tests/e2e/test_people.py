@@ -61,7 +61,7 @@ def test_an_admin_acts_for_a_person_and_is_themselves_again(admin: Page) -> None
     page.get_by_label("Reason").fill("Her job is lost.")
     page.get_by_role("button", name="Impersonate klara").click()
     banner = page.locator("#acting")
-    expect(banner).to_contain_text("You act for klara — as ")
+    expect(banner).to_contain_text("You are acting as klara.")
     expect(banner).to_contain_text("Her job is lost.")
     page.goto("/jobs/submit/")
     page.get_by_label("Name", exact=True).fill("of-klara")

@@ -83,7 +83,7 @@ def test_a_job_goes_to_the_cluster_that_can_start_it_and_says_why(page: Page, wi
     page.get_by_role("button", name="Submit").click()
     page.wait_for_url(re.compile("/jobs/[0-9a-f-]{36}/"))
     why = page.locator("#job-placement")
-    expect(why).to_contain_text(f"Sent to span-wide by over-{width}.")
+    expect(why).to_contain_text(f"over-{width} assigned the job to span-wide.")
     expect(why).to_contain_text("The job cannot start there now.")
     expect(page.locator("#job-head")).to_contain_text("on-span-wide")
     assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]

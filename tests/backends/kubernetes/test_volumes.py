@@ -79,7 +79,7 @@ def test_a_claim_of_a_shared_namespace_is_mounted_only_where_the_configuration_n
 def test_jobs_without_volumes_have_nothing_made_for_them_on_their_account() -> None:
     order = PodOrder(PodKey("job", "worker", 0, 0), "n1", ("true",), "s1", has_peers=False)
     manifests = Manifests("c1", KubernetesConfig())
-    assert list(manifests.of_job(order)) == []
+    assert list(manifests.shared(order)) == []
     assert [one["name"] for one in manifests.pod(order)["spec"]["volumes"]] == ["work"]
 
 
