@@ -12,16 +12,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from django.core.management import CommandError, call_command
+from django.db.migrations.recorder import MigrationRecorder
 
 from hekla.launcher import up
-from hekla.launcher.terminal import StartRefused
-from hekla.launcher.up import network, run
+from hekla.launcher.terminal import OtherVersion, StartRefused
+from hekla.launcher.up import network, run, tables
 from hekla.launcher.up.command import _port
 from hekla.launcher.up.home import Home
 from hekla.launcher.up.journal import Journal
 from hekla.launcher.up.leftovers import end_pods
 from hekla.launcher.up.roles import Address
-from hekla.launcher.up.supervisor import Supervisor
+from hekla.launcher.up.supervisor import CommandFailed, Supervisor
 from hekla.launcher.up.tables import TablesStamp
 
 Usage = namedtuple("Usage", "total used free")
@@ -201,6 +203,66 @@ def test_tables_are_brought_up_again_when_the_database_or_its_migrations_changed
     stamp.write()
     assert TablesStamp(tmp_path / "tables", "postgresql:///one").matches()
     assert not TablesStamp(tmp_path / "tables", "postgresql:///other").matches()
+
+
+def run_on(home: Home) -> run.Run:
+    home.open()
+    supervisor = Supervisor(Journal(home.logs, io.StringIO()), home.path / "processes.json")
+    return run.Run(home, Address("127.0.0.1", 8000), supervisor)
+
+
+def record(*names: str) -> None:
+    for name in names:
+        MigrationRecorder.Migration.objects.create(app=name.partition(".")[0], name=name.partition(".")[2])
+
+
+@pytest.mark.django_db
+def test_a_database_from_before_is_not_migrated() -> None:
+    record("jobs.0078_before", "jobs.0079_retired", "of_a_package.0009_theirs")
+    MigrationRecorder.Migration.objects.filter(app="external_pods").delete()
+    with pytest.raises(CommandError) as refused:
+        call_command("migrate", verbosity=0)
+    assert refused.value.returncode == tables.OTHER_VERSION_EXIT_CODE
+    assert "jobs.0079_retired and 1 more. Nothing was changed." in str(refused.value)
+
+
+@pytest.mark.django_db
+def test_a_newer_database_is_taken_as_it_is() -> None:
+    record("jobs.0002_to_come")
+    call_command("migrate", verbosity=0)
+
+
+def test_migrations_of_packages_may_be_unknown() -> None:
+    assert tables.unknown_changes(["sessions.0001_initial", "of_a_package.0009_theirs", "jobs.0001_initial"]) == []
+
+
+def test_a_folder_of_another_version_is_refused_with_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    brought_up = run_on(home := Home(tmp_path / "data"))
+    lines = ["CommandError: The database was made by an earlier version of Hekla. Nothing was changed."]
+
+    def fail(name: str, *_arguments: str) -> list[str]:
+        raise CommandFailed(name, tables.OTHER_VERSION_EXIT_CODE, lines)
+
+    monkeypatch.setattr(brought_up, "_django", fail)
+    with pytest.raises(OtherVersion) as refused:
+        brought_up._migrate()
+    text = refused.value.message
+    assert text.startswith(f"The data in {home.path} cannot be used by this version of Hekla.\nThe database was made")
+    assert "Nothing was changed." in text
+    assert f"HEKLA_HOME={home.path}-new python3 manage.py up" in text
+
+
+def test_another_failure_of_the_migration_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    brought_up = run_on(Home(tmp_path / "data"))
+
+    def fail(name: str, *_arguments: str) -> list[str]:
+        raise CommandFailed(name, 1, ["no such table"])
+
+    monkeypatch.setattr(brought_up, "_django", fail)
+    with pytest.raises(CommandFailed, match="'migrate' did not succeed"):
+        brought_up._migrate()
 
 
 def test_the_disk_filling_up_is_said_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,12 @@ class StartRefused(Refused):
     code = "start_refused"
 
 
+class OtherVersion(StartRefused):
+    """The data are of a version of Hekla that this one does not follow. They stay as they are."""
+
+    code = "other_version"
+
+
 class Step:
     """One line: what is being done, and in the end how long it took. On a terminal the seconds are seen to grow."""
 

@@ -16,7 +16,7 @@ from hekla.launcher.embedded.rundir import run_dir
 from hekla.launcher.embedded.running import running
 from hekla.launcher.terminal import StartRefused, say, step
 from hekla.launcher.up.home import Home
-from hekla.launcher.up.tables import known_changes
+from hekla.launcher.up.tables import unknown_changes
 
 
 def back_up(argv: Sequence[str]) -> int:
@@ -75,9 +75,7 @@ def restore(argv: Sequence[str]) -> int:
 
 def _check(manifest: archive.Manifest) -> None:
     """Packages have migrations too; whether theirs are known, Django says at the next start."""
-    ours = known_changes()
-    apps = {name.partition(".")[0] for name in ours}
-    if unknown := {name for name in manifest.changes if name.partition(".")[0] in apps} - ours:
+    if unknown := unknown_changes(manifest.changes):
         raise StartRefused(
             f"The backup was made by a newer Hekla ({manifest.version}): this one does not know {min(unknown)}. "
             "Update this Hekla first, or bring the backup back with that one."

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hekla import __version__
-from hekla.launcher.terminal import StartRefused, say
+from hekla.launcher.terminal import OtherVersion, StartRefused, say
 from hekla.launcher.up.home import Home
 from hekla.launcher.up.journal import Journal
 from hekla.launcher.up.leftovers import end_pods
@@ -49,6 +49,9 @@ def _run(home: Home, address: Address, *, demo: bool) -> int:
         except Stopped:
             journal.release(show=False)
             say("\nStopping. (Ctrl-C again: at once.)")
+        except OtherVersion:
+            journal.release(show=False)
+            raise
         except BaseException:
             journal.release(show=True)
             raise

@@ -10,13 +10,13 @@ from pathlib import Path
 
 from hekla.launcher.embedded import Postgres, Valkey
 from hekla.launcher.embedded.rundir import run_dir
-from hekla.launcher.terminal import StartRefused, say, step
+from hekla.launcher.terminal import OtherVersion, StartRefused, say, step
 from hekla.launcher.up import network, roles
 from hekla.launcher.up.child import Child, Role
 from hekla.launcher.up.home import Home
 from hekla.launcher.up.prefork import Launcher
-from hekla.launcher.up.supervisor import Supervisor
-from hekla.launcher.up.tables import TablesStamp
+from hekla.launcher.up.supervisor import CommandFailed, Supervisor
+from hekla.launcher.up.tables import OTHER_VERSION_EXIT_CODE, TablesStamp
 from hekla.lib.checkout import CHECKOUT
 
 HOPELESS_DEATHS = 5
@@ -118,9 +118,18 @@ class Run:
         if stamp.matches():
             return
         with step("preparing the tables") as running:
-            lines = self._django("migrate", "--noinput", "--skip-checks")
+            lines = self._migrate()
             running.result = f"{sum('Applying' in line for line in lines)} changes"
         stamp.write()
+
+    def _migrate(self) -> list[str]:
+        """What Django said. Raises OtherVersion, StartRefused."""
+        try:
+            return self._django("migrate", "--noinput", "--skip-checks", "--no-color")
+        except CommandFailed as failure:
+            if failure.exit_code != OTHER_VERSION_EXIT_CODE:
+                raise
+            raise OtherVersion(_describe_other_version(self._home.path, failure.lines)) from None
 
     def _start_hekla(self, demo: bool) -> str:
         """The first data are made while the console starts. Then come the workers; their work waits for them."""
@@ -150,6 +159,19 @@ class Run:
     def _django(self, *command: str) -> list[str]:
         name, argv = command[0], ["django", *command]
         return self._supervisor.run_once(name, lambda output: self._launcher.start(name, argv, self.env, output))
+
+
+def _describe_other_version(home: Path, lines: list[str]) -> str:
+    """What is the matter with this folder, and what to do."""
+    reason = lines[-1].removeprefix("CommandError: ") if lines else ""
+    return (
+        f"The data in {home} cannot be used by this version of Hekla.\n"
+        f"{reason}\n\n"
+        "  To keep the data: start this folder with the version of Hekla that wrote it last.\n"
+        "  To start with new data: choose a new folder, for example\n"
+        f"    HEKLA_HOME={home}-new python3 manage.py up\n"
+        "  To delete the data: python3 manage.py up --reset"
+    )
 
 
 def _link_in(lines: list[str]) -> str:

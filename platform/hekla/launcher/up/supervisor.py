@@ -28,6 +28,14 @@ class Stopped(Exception):
     """Somebody asked everything to end."""
 
 
+class CommandFailed(StartRefused):
+    """A command ended with this exit code and wrote these lines."""
+
+    def __init__(self, name: str, exit_code: int | None, lines: list[str]) -> None:
+        super().__init__(f"The step {name!r} did not succeed; what it said stands above.")
+        self.exit_code, self.lines = exit_code, lines
+
+
 class Supervisor:
     """Use it as a context: leaving it ends every process it started."""
 
@@ -100,7 +108,7 @@ class Supervisor:
         raise Stopped
 
     def run_once(self, name: str, start: Callable[[int], Process]) -> list[str]:
-        """Run a command to its end while the rest goes on; what it wrote. Raises StartRefused, Stopped.
+        """Run a command to its end while the rest goes on; what it wrote. Raises CommandFailed, Stopped.
 
         Only a failure is logged: what a command says may be a secret.
         """
@@ -121,7 +129,7 @@ class Supervisor:
         if child.exit_code != 0:
             for line in lines:
                 self.journal.take(name, line)
-            raise StartRefused(f"The step {name!r} did not succeed; what it said stands above.")
+            raise CommandFailed(name, child.exit_code, lines)
         return lines
 
     def stop(self) -> None:

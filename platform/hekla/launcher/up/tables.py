@@ -1,9 +1,13 @@
 """Whether the database has the tables that this code wants. To ask Django costs two seconds; to ask a file, none."""
 
 import hashlib
+from collections.abc import Iterable
 from pathlib import Path
 
 from hekla.lib.checkout import CHECKOUT
+
+OTHER_VERSION_EXIT_CODE = 3
+"""Of `manage.py migrate`, where this version cannot bring the database up to date."""
 
 
 def fingerprint(database_url: str) -> str:
@@ -17,6 +21,13 @@ def fingerprint(database_url: str) -> str:
 def known_changes() -> frozenset[str]:
     """The migrations of this code, as `app.name`."""
     return frozenset(f"{path.parents[1].name}.{path.stem}" for path in _migrations() if path.stem != "__init__")
+
+
+def unknown_changes(applied: Iterable[str]) -> list[str]:
+    """Those of these migrations, in order, that are of our apps and not in this code."""
+    known = known_changes()
+    apps = {name.partition(".")[0] for name in known}
+    return [name for name in applied if name.partition(".")[0] in apps and name not in known]
 
 
 def _migrations() -> list[Path]:
