@@ -407,7 +407,9 @@ def test_what_holds_for_all_jobs_is_not_kept_for_one(people: People, as_: As) ->
 
 @pytest.mark.parametrize("do", ["", "yaml", "sweep", "distributed"])
 def test_a_way_that_leads_nowhere_refuses_the_job_and_nothing_typed_is_lost(people: People, as_: As, do: str) -> None:
-    page = as_(people.alice).post(reverse("jobs:submit"), {**typed(), **NOTIFY, "notify-channels": ["webhook"], "do": do})
+    page = as_(people.alice).post(
+        reverse("jobs:submit"), {**typed(), **NOTIFY, "notify-channels": ["webhook"], "do": do}
+    )
     hears = page.context["beside"].hears
     assert (hears["channels"].value(), hears["moments"].value()) == (["webhook"], ["failed", "started"])
     assert ("Enter a webhook URL." in page.content.decode()) is (do == "")
