@@ -76,6 +76,7 @@ class Environment:
             installer.install(self.python, self.requirements(wanted))
             self._link_code()
             installer.compile_code(self.python, self.checkout / "platform" / "hekla")
+            installer.make_database_template(self.python, self.checkout)
             for name in _CONTAINED[wanted]:
                 self._record(name)
 

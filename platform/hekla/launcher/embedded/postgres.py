@@ -43,11 +43,15 @@ _TRANSIENT = {"fsync": "off", "full_page_writes": "off"}
 
 @dataclass(frozen=True)
 class Postgres:
-    """A server whose data lies in `data` and whose socket lies in `run`; `transient`: its data need not survive."""
+    """A server whose data lies in `data` and whose socket lies in `run`.
+
+    `transient`: its data need not survive. `template`: a data folder that a new one is a copy of, where there is one.
+    """
 
     data: Path
     run: Path
     transient: bool = False
+    template: Path | None = None
     programs: Path = field(default_factory=postgres_programs)
     stop_signal = signal.SIGINT  # "fast": sessions end, nothing is lost
 
@@ -113,6 +117,16 @@ class Postgres:
     def _make(self, version: int) -> None:
         making = self.data.with_name(self.data.name + ".making")
         shutil.rmtree(making, ignore_errors=True)
+        if self.template is not None and self.template.is_dir():
+            shutil.copytree(self.template, making)
+            self._identity.own(making)
+        else:
+            self._make_empty(making, version)
+        if not self.transient:
+            os.sync()
+        making.rename(self.data)
+
+    def _make_empty(self, making: Path, version: int) -> None:
         making.mkdir(mode=0o700)
         self._identity.own(making)
         locale = (
@@ -122,9 +136,6 @@ class Postgres:
         self._tool("initdb", "-D", str(making), *options)
         single = ["--single", "-D", str(making), "-c", "fsync=off", "postgres"]
         self._tool("postgres", *single, stdin=f"CREATE DATABASE {NAME};\n")
-        if not self.transient:
-            os.sync()
-        making.rename(self.data)
 
     def _tool(self, program: str, *arguments: str, stdin: str = "") -> None:
         user = self._identity.user

@@ -6,6 +6,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from pathlib import Path
 
 from hekla.launcher.embedded import Postgres, Valkey
@@ -17,6 +18,7 @@ from hekla.launcher.up.home import Home
 from hekla.launcher.up.prefork import Launcher
 from hekla.launcher.up.supervisor import CommandFailed, Supervisor
 from hekla.launcher.up.tables import OTHER_VERSION_EXIT_CODE, TablesStamp
+from hekla.launcher.up.template import template_folder
 from hekla.lib.checkout import CHECKOUT
 
 HOPELESS_DEATHS = 5
@@ -87,6 +89,8 @@ class Run:
         with step("starting " + (" and ".join(servers) or "Hekla")):
             if not self._database.exists():
                 self._load_while([role.prepare for role in servers.values()])
+                if "PostgreSQL" in servers and self._template.is_dir():
+                    self._tables_stamp().write()
             started = [self._supervisor.add(role) for role in servers.values()]
             self._launcher.load(self.env)
             self._wait_for(*started)
@@ -103,6 +107,13 @@ class Run:
     def _database(self) -> Path:
         return self._home.path / "postgres"
 
+    @cached_property
+    def _template(self) -> Path:
+        return template_folder()
+
+    def _tables_stamp(self) -> TablesStamp:
+        return TablesStamp(self._home.path / "tables", self.env["DATABASE_URL"])
+
     def _servers(self) -> dict[str, Role]:
         """Those that nobody else has set up, by name."""
         run = run_dir(self._home.path)
@@ -110,11 +121,11 @@ class Run:
         if "VALKEY_URL" not in os.environ:
             found["Valkey"] = roles.valkey(Valkey(run))
         if "DATABASE_URL" not in os.environ:
-            found["PostgreSQL"] = roles.postgres(Postgres(self._database, run))
+            found["PostgreSQL"] = roles.postgres(Postgres(self._database, run, template=self._template))
         return found
 
     def _bring_tables_up(self) -> None:
-        stamp = TablesStamp(self._home.path / "tables", self.env["DATABASE_URL"])
+        stamp = self._tables_stamp()
         if stamp.matches():
             return
         with step("preparing the tables") as running:
