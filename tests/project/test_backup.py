@@ -32,7 +32,7 @@ from hekla.launcher.backup.command import back_up, restore
 from hekla.launcher.embedded import Postgres
 from hekla.launcher.embedded.rundir import run_dir
 from hekla.launcher.embedded.running import running
-from hekla.launcher.terminal import StartRefused
+from hekla.launcher.terminal import LaunchRefused
 from hekla.launcher.up.home import Home
 from hekla.lib import clock
 from hekla.lib.checkout import CHECKOUT
@@ -91,7 +91,7 @@ def contents(url: str) -> dict[str, list[tuple[object, ...]]]:
 
 
 def refusal(do: object, *argv: str) -> str:
-    with pytest.raises(StartRefused) as refused:
+    with pytest.raises(LaunchRefused) as refused:
         do(argv)  # type: ignore[operator]
     return refused.value.message
 
@@ -276,7 +276,7 @@ def test_what_was_to_be_replaced_is_there_still_where_it_could_not_be(live, empt
     def half(url: str, _dump: Path) -> None:
         with psycopg.connect(url) as connection:
             connection.execute("CREATE TABLE jobs_job (half int)")
-        raise StartRefused("pg_restore says: the disk is full")
+        raise LaunchRefused("pg_restore says: the disk is full")
 
     monkeypatch.setattr("hekla.launcher.backup.database.restore", half)
     assert "the disk is full" in refusal(restore, *argv)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from hekla.launcher.bootstrap import installer
-from hekla.launcher.bootstrap.environment import Environment
-from hekla.launcher.terminal import StartRefused
+from hekla.launcher.bootstrap.environment import VirtualEnvironment
+from hekla.launcher.terminal import LaunchRefused
 from hekla.lib.checkout import CHECKOUT
 
 MANAGE = str(CHECKOUT / "manage.py")
@@ -70,11 +70,11 @@ class Installed:
         self.locks.mkdir(parents=True)
         for name in ("run", "test"):
             (self.locks / f"{name}.txt").write_text(f"{name}==1\n")
-        self.environment = Environment(folder / ".venv", folder)
+        self.environment = VirtualEnvironment(folder / ".venv", folder)
         self.installs: list[str] = []
         monkeypatch.setattr(installer, "make_environment", self._make)
         monkeypatch.setattr(installer, "install", lambda _python, lock: self.installs.append(lock.stem))
-        monkeypatch.setattr(Environment, "_go_on_inside", lambda _self: None)
+        monkeypatch.setattr(VirtualEnvironment, "_go_on_inside", lambda _self: None)
 
     def _make(self, folder: Path) -> None:
         (folder / "bin").mkdir(parents=True)
@@ -120,7 +120,7 @@ def test_a_checkout_that_was_moved_is_installed_again(installed: Installed, tmp_
     installed.environment.enter("run")
     moved = tmp_path / "moved"
     installed.environment.checkout.rename(moved)
-    Environment(moved / ".venv", moved).enter("run")
+    VirtualEnvironment(moved / ".venv", moved).enter("run")
     assert installed.installs == ["run", "run"]
     [link] = (moved / ".venv").glob("lib/*/site-packages/hekla-checkout.pth")
     assert link.read_text() == f"{moved / 'platform'}\n"
@@ -146,17 +146,17 @@ def test_an_installation_that_was_cut_off_is_done_again(installed: Installed, mo
 
 def test_two_starts_at_once_install_once(installed: Installed, monkeypatch: pytest.MonkeyPatch) -> None:
     both = threading.Barrier(2)
-    checked = Environment.is_filled
+    checked = VirtualEnvironment.is_filled
     seen: set[int] = set()
 
-    def is_filled(self: Environment, wanted: str) -> bool:
+    def is_filled(self: VirtualEnvironment, wanted: str) -> bool:
         answer = checked(self, wanted)
         if threading.get_ident() not in seen:
             seen.add(threading.get_ident())
             both.wait(10)
         return answer
 
-    monkeypatch.setattr(Environment, "is_filled", is_filled)
+    monkeypatch.setattr(VirtualEnvironment, "is_filled", is_filled)
     starts = [threading.Thread(target=installed.environment.enter, args=("run",)) for _ in range(2)]
     for start in starts:
         start.start()
@@ -171,7 +171,7 @@ def test_the_command_hekla_runs_with_a_path_that_has_spaces(installed: Installed
     cli = checkout / "platform" / "hekla" / "cli"
     cli.mkdir(parents=True)
     (cli / "main.py").write_text("import sys\ndef main():\n    print(sys.argv)\n    return 7\n")
-    environment = Environment(checkout / ".venv", checkout)
+    environment = VirtualEnvironment(checkout / ".venv", checkout)
     environment.enter("run")
     path = {"PYTHONPATH": str(checkout / "platform")}  # this environment is too bare to read its .pth file
     done = subprocess.run(
@@ -182,14 +182,14 @@ def test_the_command_hekla_runs_with_a_path_that_has_spaces(installed: Installed
 
 def test_a_folder_that_cannot_be_written_gets_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(StartRefused, match="HEKLA_VENV"):
-        Environment(tmp_path / "file" / "venv", CHECKOUT).enter("run")
+    with pytest.raises(LaunchRefused, match="HEKLA_VENV"):
+        VirtualEnvironment(tmp_path / "file" / "venv", CHECKOUT).enter("run")
 
 
 def test_a_python_without_venv_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(installer, "find_spec", lambda name: None if name == "ensurepip" else object())
     monkeypatch.setattr(shutil, "which", lambda _name: None)
-    with pytest.raises(StartRefused, match="apt-get install python3-venv"):
+    with pytest.raises(LaunchRefused, match="apt-get install python3-venv"):
         installer.make_environment(tmp_path / "venv")
 
 
@@ -206,14 +206,14 @@ def test_a_python_without_venv_says_what_to_install(monkeypatch: pytest.MonkeyPa
 )
 def test_a_failed_installation_is_explained(output: str, sentence: str) -> None:
     code = f"import sys; sys.stderr.write({output!r}); sys.exit(1)"
-    with pytest.raises(StartRefused, match=sentence) as refused:
+    with pytest.raises(LaunchRefused, match=sentence) as refused:
         installer._run([sys.executable, "-c", code])
     assert output in refused.value.message
 
 
 @pytest.mark.parametrize("name", ["run", "test"])
 def test_the_locks_are_whole_and_name_no_registry(name: str) -> None:
-    text = Environment(CHECKOUT / ".venv").requirements(name).read_text()
+    text = VirtualEnvironment(CHECKOUT / ".venv").requirements(name).read_text()
     pinned = installer._PINNED.findall(text)
     assert len(pinned) > 50
     assert "://" not in text
@@ -226,7 +226,7 @@ def test_the_locks_are_whole_and_name_no_registry(name: str) -> None:
 
 def test_the_lock_of_the_tests_contains_what_runs() -> None:
     def versions(name: str) -> set[str]:
-        text = Environment(CHECKOUT / ".venv").requirements(name).read_text()
+        text = VirtualEnvironment(CHECKOUT / ".venv").requirements(name).read_text()
         return {line.split(" ")[0] for line in text.splitlines() if "==" in line and not line.startswith(" ")}
 
     assert versions("run") <= versions("test")
@@ -240,7 +240,7 @@ def test_the_installer_itself_is_installed_by_its_hash(tmp_path: Path, monkeypat
 
     monkeypatch.setattr(installer, "_run", run)
     monkeypatch.setattr(installer, "_index_for_uv", lambda _python: {})
-    installer.install(tmp_path / "bin" / "python", Environment(CHECKOUT / ".venv").requirements("run"))
+    installer.install(tmp_path / "bin" / "python", VirtualEnvironment(CHECKOUT / ".venv").requirements("run"))
     assert asked[0].startswith("uv==")
     assert "--hash=sha256:" in asked[0]
     assert asked[0].count("==") == 1

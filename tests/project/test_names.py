@@ -51,7 +51,7 @@ PRIVATE_CLASSES = terms(
 # Packages that are still being renamed.
 NOT_YET_NAMED = terms("pages")
 # Classes of one name in several packages that are still being renamed.
-NOT_YET_UNIQUE = terms("Console Environment FileForm Identity Page Place Row Run StartRefused Told Verdict")
+NOT_YET_UNIQUE = terms("FileForm Place Row Told")
 # Names that several packages have for a reason.
 SHARED_NAMES: dict[str, str] = {
     "Command": "Django finds the class of a management command by this name.",

@@ -13,7 +13,7 @@ import pytest
 
 from hekla.launcher.embedded import Postgres
 from hekla.launcher.embedded.rundir import run_dir
-from hekla.launcher.terminal import StartRefused
+from hekla.launcher.terminal import LaunchRefused
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +129,7 @@ def test_a_folder_it_cannot_use_gets_a_sentence(tmp_path: Path, name: str, conte
     data = tmp_path / "postgres"
     data.mkdir()
     (data / name).write_text(content)
-    with pytest.raises(StartRefused, match=sentence):
+    with pytest.raises(LaunchRefused, match=sentence):
         Postgres(data, tmp_path).prepare()
     assert (data / name).read_text() == content
 
@@ -153,7 +153,7 @@ def test_why_it_could_not_be_made_is_told(tmp_path: Path, monkeypatch: pytest.Mo
         (programs / name).write_text(text)
         (programs / name).chmod(0o755)
     server = Postgres(tmp_path / "postgres", tmp_path, programs=programs)
-    with pytest.raises(StartRefused, match="No space left on device"):
+    with pytest.raises(LaunchRefused, match="No space left on device"):
         server.prepare()
     assert not server.data.exists()
 
@@ -162,5 +162,5 @@ def test_a_server_that_is_too_old_is_refused(tmp_path: Path) -> None:
     program = tmp_path / "postgres"
     program.write_text("#!/bin/sh\necho 'postgres (PostgreSQL) 12.1 (Debian 12.1-1)'\n")
     program.chmod(0o755)
-    with pytest.raises(StartRefused, match=r"12\.1.*version 15 or later"):
+    with pytest.raises(LaunchRefused, match=r"12\.1.*version 15 or later"):
         Postgres(tmp_path / "data", tmp_path, programs=tmp_path).prepare()

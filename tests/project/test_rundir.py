@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hekla.launcher.embedded.rundir import LONGEST_PATH, LONGEST_SOCKET_NAME, run_dir, socket_folder
-from hekla.launcher.terminal import StartRefused
+from hekla.launcher.terminal import LaunchRefused
 
 
 def test_sockets_lie_with_the_data_where_the_path_is_short() -> None:
@@ -28,5 +28,5 @@ def test_a_long_path_leads_to_a_short_one_that_is_always_the_same(tmp_path: Path
 def test_a_folder_that_is_a_link_is_refused(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "run").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(StartRefused, match="belongs to another user"):
+    with pytest.raises(LaunchRefused, match="belongs to another user"):
         run_dir(tmp_path)

@@ -14,7 +14,7 @@ import pytest
 
 from hekla.backends.local.processes import read_process
 from hekla.launcher.embedded import spawn
-from hekla.launcher.terminal import StartRefused
+from hekla.launcher.terminal import LaunchRefused
 from hekla.launcher.up import child as children
 from hekla.launcher.up.child import Child, Role
 from hekla.launcher.up.journal import Journal
@@ -123,7 +123,7 @@ def test_what_must_be_done_before_each_start_is_done_and_may_fail_for_a_while(ho
     def prepare() -> None:
         calls.append(1)
         if len(calls) == 2:
-            raise StartRefused("The disk is full.")
+            raise LaunchRefused("The disk is full.")
 
     with house.supervisor:
         child = house.supervisor.add(house.role("server", "exec sleep 100", prepare=prepare))
@@ -203,7 +203,7 @@ def test_a_command_is_run_to_its_end_and_what_it_said_is_not_logged(house: House
 
 def test_a_command_that_fails_is_told_with_what_it_said(house: House) -> None:
     failing = ["sh", "-c", "echo no such table; exit 1"]
-    with house.supervisor, pytest.raises(StartRefused, match="'migrate' did not succeed"):
+    with house.supervisor, pytest.raises(LaunchRefused, match="'migrate' did not succeed"):
         house.supervisor.run_once("migrate", lambda output: spawn(failing, output=output))
     assert "migrate  | no such table" in house.said()
 

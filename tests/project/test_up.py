@@ -16,7 +16,7 @@ from django.core.management import CommandError, call_command
 from django.db.migrations.recorder import MigrationRecorder
 
 from hekla.launcher import up
-from hekla.launcher.terminal import OtherVersion, StartRefused
+from hekla.launcher.terminal import LaunchRefused, OtherVersion
 from hekla.launcher.up import network, run, tables
 from hekla.launcher.up.command import _port
 from hekla.launcher.up.home import Home
@@ -39,7 +39,7 @@ def taken() -> Iterator[int]:
 
 
 def refusal(*argv: str) -> str:
-    with pytest.raises(StartRefused) as refused:
+    with pytest.raises(LaunchRefused) as refused:
         up.main(argv)
     return refused.value.message
 
@@ -73,7 +73,7 @@ def test_a_folder_is_free_again_however_its_holder_ended(tmp_path: Path) -> None
     )
     assert holder.stdout is not None
     assert holder.stdout.readline() == "held\n"
-    with pytest.raises(StartRefused, match=f"process {holder.pid}"), home.held("http://y"):
+    with pytest.raises(LaunchRefused, match=f"process {holder.pid}"), home.held("http://y"):
         pass
     holder.kill()
     holder.communicate()
@@ -90,7 +90,7 @@ def test_a_full_disk_is_said_before_anything_is_written(
     if not is_refused:
         home.check_space()
         return
-    with pytest.raises(StartRefused, match=f"has {free_megabytes} MB left"):
+    with pytest.raises(LaunchRefused, match=f"has {free_megabytes} MB left"):
         home.check_space()
 
 
@@ -191,7 +191,7 @@ def test_on_all_interfaces_it_answers_to_the_machine_by_name() -> None:
 
 
 def test_a_host_that_is_not_this_machine_gets_a_sentence() -> None:
-    with pytest.raises(StartRefused, match=r"cannot listen on port 8000 of 192\.0\.2\.1"):
+    with pytest.raises(LaunchRefused, match=r"cannot listen on port 8000 of 192\.0\.2\.1"):
         network.check_free(Address("192.0.2.1", 8000))
 
 

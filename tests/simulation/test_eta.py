@@ -15,7 +15,7 @@ from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
 from hekla.simulation import forecasting, snapshot_cache, what_if
 from hekla.simulation.runtimes import RuntimeAssumption, RunTimes
-from hekla.simulation.what_if import Answer, Verdict
+from hekla.simulation.what_if import Answer, StartVerdict
 
 
 def ran(world: World, *minutes: float, kind: str = "training") -> list[Job]:
@@ -33,7 +33,7 @@ def ran(world: World, *minutes: float, kind: str = "training") -> list[Job]:
 
 def ask(world: World, wanted: JobSpec) -> Answer:
     answer = what_if.about_draft(wanted, tenant=world.tenant, user=world.alice)
-    assert answer.verdict is Verdict.WAITS
+    assert answer.verdict is StartVerdict.WAITS
     return answer
 
 

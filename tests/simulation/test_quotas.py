@@ -14,7 +14,7 @@ from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.quotas import services as quotas
 from hekla.apps.quotas.models import Quota
 from hekla.lib import clock
-from hekla.simulation.what_if import Verdict
+from hekla.simulation.what_if import StartVerdict
 
 BARE = 'actions: "allocate"\ntiers:\n- plugins: [{name: predicates}]\n'
 
@@ -43,7 +43,7 @@ def test_a_job_waits_for_its_quota_and_starts_when_it_is_raised(found: Found, po
     answer = ask(world, spec(replicas=2))
     whose = "tenant" if of == "tenant" else "owner in this tenant"
     told = f"Waiting for 2 CPU. Quota of its {whose}: 2 of 3 CPU in use."
-    assert (answer.verdict, labels.reason(answer.reasons[0]).startswith(told)) == (Verdict.WAITS, True)
+    assert (answer.verdict, labels.reason(answer.reasons[0]).startswith(told)) == (StartVerdict.WAITS, True)
     second = submit(world, spec("second", replicas=2))
     settle(world)
     assert (phase(second), why(second)[0].startswith(told), running()) == ("pending", True, 2)
@@ -60,5 +60,5 @@ def test_a_lowered_quota_ends_nothing_and_what_never_fits_is_told(found: Found) 
     settle(world)
     assert (begun(first), running()) == (True, 3)
     answer = ask(world, spec(replicas=2))
-    assert (answer.verdict, "The quota of Lab is 1." in answer.problems[0]) == (Verdict.NEVER, True)
+    assert (answer.verdict, "The quota of Lab is 1." in answer.problems[0]) == (StartVerdict.NEVER, True)
     assert "worker.replicas=1" not in map(str, answer.offers), "its tenant is over its quota now"

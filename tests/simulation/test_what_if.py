@@ -21,7 +21,7 @@ from hekla.domain.jobspec import JobSpec
 from hekla.domain.spec_changes import apply_changes, size_of
 from hekla.lib import clock
 from hekla.simulation import what_if
-from hekla.simulation.what_if import Answer, Verdict
+from hekla.simulation.what_if import Answer, StartVerdict
 
 
 def ask(world: World, wanted: JobSpec) -> Answer:
@@ -30,7 +30,7 @@ def ask(world: World, wanted: JobSpec) -> Answer:
 
 def test_a_job_that_has_room_starts_now_and_it_is_told_where(found: Found) -> None:
     answer = ask(found({}, {}), spec(replicas=6))
-    assert (answer.verdict, sum(answer.nodes.values()), set(answer.nodes)) == (Verdict.NOW, 6, {"n0", "n1"})
+    assert (answer.verdict, sum(answer.nodes.values()), set(answer.nodes)) == (StartVerdict.NOW, 6, {"n0", "n1"})
     assert not Job.objects.exists()
     assert not Pod.objects.exists()
 
@@ -40,20 +40,20 @@ def test_a_job_without_room_waits_and_is_offered_what_would_start(found: Found) 
     submit(world, spec("busy", replicas=3))
     settle(world)
     answer = ask(world, spec(replicas=2))
-    assert (answer.verdict, answer.place, answer.line) == (Verdict.WAITS, 1, 1)
+    assert (answer.verdict, answer.place, answer.line) == (StartVerdict.WAITS, 1, 1)
     assert answer.reasons
     assert {"worker.replicas=1", "worker.min_available=1"} <= set(map(str, answer.offers))
 
 
 def test_a_job_larger_than_every_machine_never_starts(found: Found) -> None:
     answer = ask(found({}), spec(cpu=5))
-    assert (answer.verdict, bool(answer.problems)) == (Verdict.NEVER, True)
+    assert (answer.verdict, bool(answer.problems)) == (StartVerdict.NEVER, True)
     assert "worker.resources.cpu=3700m" in map(str, answer.offers)
 
 
 def test_labels_that_no_node_has_are_told_and_may_be_dropped(found: Found) -> None:
     answer = ask(found({}), spec(node_selector={"zone": "moon"}))
-    assert answer.verdict is Verdict.NEVER
+    assert answer.verdict is StartVerdict.NEVER
     assert [str(offer) for offer in answer.offers] == ["worker.node_selector="]
 
 
@@ -70,7 +70,7 @@ def test_whoever_begins_after_another_is_not_asked_for_yet(found: Found) -> None
         {"name": "worker", "command": ["true"], "resources": {"cpu": "3"}, "depends_on": {"tasks": ["ps"]}},
     ]
     answer = ask(found({"cpu": "8"}), JobSpec.parse({"name": "draft", "tasks": roles}))
-    assert (answer.verdict, answer.nodes) == (Verdict.NOW, {"n0": 1})
+    assert (answer.verdict, answer.nodes) == (StartVerdict.NOW, {"n0": 1})
 
 
 def test_other_queues_are_offered_but_not_those_of_another_kind_of_machines(found: Found) -> None:
@@ -121,7 +121,7 @@ def test_what_is_foretold_and_what_is_offered_comes_true(luck: random.Random, fo
     answer = ask(world, wanted)
     job = submit_if_possible(world, wanted)
     settle(world)
-    assert (job is not None and begun(job)) == (answer.verdict is Verdict.NOW), answer
+    assert (job is not None and begun(job)) == (answer.verdict is StartVerdict.NOW), answer
     if job is not None:
         assert places(job) == answer.nodes
         end(world, job)
@@ -139,10 +139,10 @@ def test_who_is_foretold_to_be_evicted_is_evicted(luck: random.Random, found: Fo
     before = LoggedEvent.objects.order_by("-id").values_list("id", flat=True).first() or 0
     job = submit_if_possible(world, wanted)
     settle(world)
-    assert (job is not None and begun(job)) == (answer.verdict is Verdict.NOW), answer
+    assert (job is not None and begun(job)) == (answer.verdict is StartVerdict.NOW), answer
     evicted = LoggedEvent.objects.filter(kind="PodEvicted", id__gt=before, payload__for_job=str(job.uid if job else ""))
     told = {f"job:{victim.uid}": victim.pods for victim in answer.evicts.known}
-    if answer.verdict is Verdict.NOW:
+    if answer.verdict is StartVerdict.NOW:
         assert counted(evicted.values_list("subject", flat=True)) == told
 
 
@@ -195,4 +195,4 @@ def test_a_job_that_has_begun_waits_for_nothing(found: Found) -> None:
     world = found({})
     job = submit(world, spec("runs"))
     settle(world)
-    assert what_if.about_job(job, user=world.alice).verdict is Verdict.NOW
+    assert what_if.about_job(job, user=world.alice).verdict is StartVerdict.NOW

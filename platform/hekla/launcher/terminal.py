@@ -11,13 +11,13 @@ from hekla.domain.errors import Refused
 _WIDTH = 58
 
 
-class StartRefused(Refused):
+class LaunchRefused(Refused):
     """Hekla cannot do this here and now; the message says what to do about it."""
 
     code = "start_refused"
 
 
-class OtherVersion(StartRefused):
+class OtherVersion(LaunchRefused):
     """The data are of a version of Hekla that this one does not follow. They stay as they are."""
 
     code = "other_version"

@@ -13,7 +13,7 @@ from hekla.domain.jobspec import JobSpec
 from hekla.domain.resources import Resources
 from hekla.domain.spec_changes import SpecChange, SpecField, apply_changes
 from hekla.simulation.suggestions import Suggestion
-from hekla.simulation.what_if import Answer, OtherJobs, Verdict
+from hekla.simulation.what_if import Answer, OtherJobs, StartVerdict
 
 _MOST_NODES = 4
 
@@ -34,15 +34,15 @@ def head(answer: Answer) -> str:
 
 
 _HEADS = {
-    Verdict.NOW: lambda: _("Would start now"),
-    Verdict.WAITS: lambda: _("Would be pending"),
-    Verdict.NEVER: lambda: _("Cannot start now"),
+    StartVerdict.NOW: lambda: _("Would start now"),
+    StartVerdict.WAITS: lambda: _("Would be pending"),
+    StartVerdict.NEVER: lambda: _("Cannot start now"),
 }
 
 
 def sentences(answer: Answer) -> list[str]:
     """All that is said of it but when it starts, the most important first."""
-    if answer.verdict is Verdict.NOW:
+    if answer.verdict is StartVerdict.NOW:
         return [*_where(answer), *evicted(answer.evicts)]
     return [*answer.problems, *map(labels.reason, answer.reasons), *place(answer)]
 
@@ -50,13 +50,13 @@ def sentences(answer: Answer) -> list[str]:
 def place(answer: Answer) -> list[str]:
     """Its place in the line of its queue, if it waits there."""
     facts = {"place": answer.place, "line": answer.line}
-    is_waiting = answer.verdict is Verdict.WAITS
+    is_waiting = answer.verdict is StartVerdict.WAITS
     return [_("Its place in the line of its queue: %(place)d of %(line)d.") % facts] if is_waiting else []
 
 
 def when(answer: Answer, now: datetime, accuracy: Accuracy | None) -> list[str]:
     """When it will start, after whom, and how well such times held."""
-    if answer.verdict is not Verdict.WAITS:
+    if answer.verdict is not StartVerdict.WAITS:
         return []
     if answer.eta is None:
         return [_("When it will start cannot be said: too little is known of how long the jobs before it run.")]

@@ -30,7 +30,7 @@ from hekla.domain.jobspec import JobSpec
 from hekla.domain.routing import Feasibility, PlacementCandidate, rank_candidates
 from hekla.lib import clock
 from hekla.simulation import what_if
-from hekla.simulation.what_if import Verdict
+from hekla.simulation.what_if import StartVerdict
 
 log = logging.getLogger(__name__)
 PATIENCE_SECONDS = 10.0
@@ -41,7 +41,11 @@ _VAIN_SECONDS = 60.0
 _failed_moves: dict[str, tuple[float, int, tuple[int, ...]]] = {}
 """When all were looked at and none moved, the last event then, and the jobs: none will until something happens."""
 _pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="spans")
-_CHANCES = {Verdict.NOW: Feasibility.NOW, Verdict.WAITS: Feasibility.WAITS, Verdict.NEVER: Feasibility.NEVER}
+_CHANCES = {
+    StartVerdict.NOW: Feasibility.NOW,
+    StartVerdict.WAITS: Feasibility.WAITS,
+    StartVerdict.NEVER: Feasibility.NEVER,
+}
 
 
 def ask(

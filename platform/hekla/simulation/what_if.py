@@ -43,7 +43,7 @@ _TYPING_SECONDS, _TRYING_SECONDS, _WAITING_SECONDS = 0.25, 0.15, 5.0
 """Of who types: for so long the whole answer may take, and so much of it that changes are tried. Of who waits."""
 
 
-class Verdict(StrEnum):
+class StartVerdict(StrEnum):
     """Whether a job starts at once, later, or as things are never."""
 
     NOW = "now"
@@ -84,7 +84,7 @@ class Answer:
     `is_cut_short`: there was no time to try them, or not all.
     """
 
-    verdict: Verdict
+    verdict: StartVerdict
     nodes: dict[str, int] = field(default_factory=dict)
     evicts: OtherJobs = OtherJobs()
     reasons: tuple[dict[str, Any], ...] = ()
@@ -132,7 +132,7 @@ def about_draft(
         problems = _too_much(spec, offer, queue, user, outlook)
         started = time.monotonic()
         answer = _answer(outlook, row(spec, queue, outlook), user, problems, with_eta=with_eta)
-        if answer.verdict is Verdict.NOW or not with_offers:
+        if answer.verdict is StartVerdict.NOW or not with_offers:
             return answer
         others = _open_queues(tenant, queue)
         trial = _trial_of_drafts(outlook, queue, others, row)
@@ -171,9 +171,9 @@ def about_job(job: Job, *, user: User, with_offers: bool = True) -> Answer:
     with looking_at(job.cluster, is_long=True) as outlook:
         row = outlook.snapshot.jobs.get(str(job.pk))
         if row is None:
-            return Answer(Verdict.NEVER)
+            return Answer(StartVerdict.NEVER)
         answer = _answer(outlook, row, user, (), is_new=False)
-        if answer.verdict is Verdict.NOW or not with_offers:
+        if answer.verdict is StartVerdict.NOW or not with_offers:
             return answer
         spec, others = spec_of(row), _open_queues(job.tenant, job.queue)
         offer = priorities.offer_to(job.tenant)
@@ -236,14 +236,14 @@ def _answer(
     if is_new:
         course.put(row)
     if not problems and course.settle(until=uid):
-        return Answer(Verdict.NOW, course.nodes(uid), _victims(course, uid, user))
+        return Answer(StartVerdict.NOW, course.nodes(uid), _victims(course, uid, user))
     found = tuple(map(reasons.as_data, reasons.distinct(course.decided.reasons.get(uid, ()))))
     if problems or any(not reason["ever"] for reason in found) or not _fits_alone(outlook, row):
-        return Answer(Verdict.NEVER, reasons=found, problems=problems)
+        return Answer(StartVerdict.NEVER, reasons=found, problems=problems)
     place, line = _place(course, row)
     when = _when(outlook, row, is_new=is_new) if with_eta else None
     after = _others(course, Counter(when.after), user) if when else OtherJobs()
-    return Answer(Verdict.WAITS, reasons=found, place=place, line=line, eta=when, after=after)
+    return Answer(StartVerdict.WAITS, reasons=found, place=place, line=line, eta=when, after=after)
 
 
 def _draft(spec: JobSpec, offer: Offering, queue: Queue, user: User, outlook: Outlook) -> Job:

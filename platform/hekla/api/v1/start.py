@@ -17,7 +17,7 @@ from hekla.apps.jobs import selectors
 from hekla.apps.jobs.models import Job
 from hekla.lib import clock
 from hekla.simulation import descriptions, what_if
-from hekla.simulation.what_if import Answer, Verdict
+from hekla.simulation.what_if import Answer, StartVerdict
 
 
 class AccuracySerializer(serializers.Serializer[Accuracy]):
@@ -46,14 +46,14 @@ class JobStartView(ApiView):
         """When a job that waits will start, its place in line, and how well such times held in its queue."""
         user = person(request)
         job = selectors.get(uid, user)
-        answer = Answer(Verdict.NOW) if job.is_final else what_if.about_job(job, user=user, with_offers=False)
+        answer = Answer(StartVerdict.NOW) if job.is_final else what_if.about_job(job, user=user, with_offers=False)
         return respond(StartSerializer(_document(job, answer)))
 
 
 def _document(job: Job, answer: Answer) -> dict[str, Any]:
     accuracy = forecasts.accuracy(job.queue_id)
     return {
-        "waits": answer.verdict is not Verdict.NOW,
+        "waits": answer.verdict is not StartVerdict.NOW,
         "text": _sentences(answer, accuracy),
         "place": answer.place,
         "line": answer.line,
@@ -65,6 +65,6 @@ def _document(job: Job, answer: Answer) -> dict[str, Any]:
 
 
 def _sentences(answer: Answer, accuracy: Accuracy | None) -> list[str]:
-    if answer.verdict is Verdict.NEVER:
+    if answer.verdict is StartVerdict.NEVER:
         return [descriptions.head(answer)]
     return [*descriptions.place(answer), *descriptions.when(answer, clock.now(), accuracy)]

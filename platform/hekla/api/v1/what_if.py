@@ -25,7 +25,7 @@ from hekla.domain.spec_changes import apply_changes
 from hekla.lib import clock
 from hekla.simulation import descriptions, what_if
 from hekla.simulation.suggestions import Suggestion
-from hekla.simulation.what_if import Answer, OtherJobs, Verdict
+from hekla.simulation.what_if import Answer, OtherJobs, StartVerdict
 
 _WITHOUT_ETA = "0: without saying when it starts, which takes longest; of very large jobs no changes are tried then"
 
@@ -44,7 +44,7 @@ class _ChangeSerializer(serializers.Serializer[dict[str, Any]]):
 
 
 class WhatIfSerializer(serializers.Serializer[dict[str, Any]]):
-    verdict = serializers.ChoiceField([verdict.value for verdict in Verdict])
+    verdict = serializers.ChoiceField([verdict.value for verdict in StartVerdict])
     cluster = serializers.CharField(help_text="where it would go")
     queue = serializers.CharField()
     candidates = ProspectSerializer(many=True, help_text="what each cluster says, where the queue stands for several")

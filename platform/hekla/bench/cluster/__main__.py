@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hekla.bench.servers import servers
-from hekla.launcher.terminal import StartRefused
+from hekla.launcher.terminal import LaunchRefused
 
 
 def main() -> int:
@@ -19,7 +19,7 @@ def main() -> int:
     try:
         with servers() as home:
             print(json.dumps(_measured(home, options)))
-    except StartRefused as error:
+    except LaunchRefused as error:
         print(error, file=sys.stderr)
         return 1
     return 0

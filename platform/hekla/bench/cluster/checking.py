@@ -5,11 +5,11 @@ from collections import defaultdict
 from hekla.backends.kubernetes import names
 from hekla.bench.cluster.place import Place
 from hekla.domain.resources import Resources
-from hekla.launcher.terminal import StartRefused
+from hekla.launcher.terminal import LaunchRefused
 
 
 def check(place: Place, namespace: str) -> None:
-    """Raises StartRefused where it may not: the figures of such a run say nothing."""
+    """Raises LaunchRefused where it may not: the figures of such a run say nothing."""
     held: dict[str, Resources] = defaultdict(Resources)
     bound: dict[str, set[bool]] = defaultdict(set)
     for pod in place.pods(namespace):
@@ -17,9 +17,9 @@ def check(place: Place, namespace: str) -> None:
         bound[pod["metadata"]["labels"][names.JOB]].add(bool(node))
         held[node] += Resources.parse(pod["spec"]["containers"][0]["resources"]["requests"]) + Resources({"pods": 1})
     if half := [job for job, found in bound.items() if len(found) > 1]:
-        raise StartRefused(f"Of the job {half[0]} only some pods are bound.")
+        raise LaunchRefused(f"Of the job {half[0]} only some pods are bound.")
     for page in place.api.pages("/api/v1/nodes"):
         for node in page["items"]:
             room = Resources.parse({name: node["status"]["allocatable"][name] for name in ("cpu", "pods")})
             if not held[node["metadata"]["name"]].fits_in(room):
-                raise StartRefused(f"The machine {node['metadata']['name']} holds more than it has.")
+                raise LaunchRefused(f"The machine {node['metadata']['name']} holds more than it has.")

@@ -23,7 +23,7 @@ from hekla.apps.tenancy import services as tenancy
 from hekla.apps.tenancy.models import Membership, Tenant
 from hekla.bench.cluster.place import CPU, PATIENCE_SECONDS, Place
 from hekla.domain.jobspec import JobSpec
-from hekla.launcher.terminal import StartRefused
+from hekla.launcher.terminal import LaunchRefused
 from hekla.launcher.up import roles
 from hekla.lib import clock
 
@@ -31,7 +31,7 @@ _WRITES = ("POST", "PUT", "PATCH", "DELETE")
 _STOP_SECONDS = 30.0
 
 
-class Console:
+class BenchConsole:
     """Its rows, and somebody who submits to one cluster after another."""
 
     def __init__(self, home: Path, kubeconfig: Path) -> None:
@@ -119,11 +119,11 @@ class Controller:
 
 
 def until_quiet(place: Place, namespace: str) -> None:
-    """Until all jobs are over and none of their pods is left. Raises StartRefused."""
+    """Until all jobs are over and none of their pods is left. Raises LaunchRefused."""
     limit = time.monotonic() + PATIENCE_SECONDS
     while any(True for _pod in place.pods(namespace)):
         if time.monotonic() > limit:
-            raise StartRefused("Pods of jobs that are over stay on the cluster.")
+            raise LaunchRefused("Pods of jobs that are over stay on the cluster.")
         time.sleep(1.0)
 
 

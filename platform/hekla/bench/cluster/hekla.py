@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from hekla.bench.cluster.checking import check
-from hekla.bench.cluster.console import Console, until_quiet
+from hekla.bench.cluster.console import BenchConsole, until_quiet
 from hekla.bench.cluster.load import FOR_EVER, fill
 from hekla.bench.cluster.observing import Bound, observed, percentiles
 from hekla.bench.cluster.place import Place, pod_of_others
@@ -17,14 +17,14 @@ Flood = tuple[float, Bound, dict[str, Any]]
 
 
 @contextmanager
-def _queue(place: Place, console: Console, *, is_last: bool = False, adopts: bool = False) -> Iterator[str]:
+def _queue(place: Place, console: BenchConsole, *, is_last: bool = False, adopts: bool = False) -> Iterator[str]:
     """A fresh namespace, and the queue of the same name that leads there."""
     with place.namespace(is_last=is_last) as namespace, console.cluster(namespace, adopts=adopts):
         yield namespace
 
 
 def flood(
-    place: Place, console: Console, *, jobs: int, gang: int, seconds: float
+    place: Place, console: BenchConsole, *, jobs: int, gang: int, seconds: float
 ) -> tuple[float, Bound, dict[str, Any]]:
     """All jobs are there before the controller begins; its writes are counted until the last pod is gone."""
     with _queue(place, console) as queue:
@@ -39,7 +39,7 @@ def flood(
         return controller.began, bound, {**facts, "writes_per_pod": writes}
 
 
-def others(place: Place, console: Console, *, jobs: int, gang: int, seconds: float) -> tuple[float, Bound]:
+def others(place: Place, console: BenchConsole, *, jobs: int, gang: int, seconds: float) -> tuple[float, Bound]:
     """The same pods, made by others for our scheduler before the controller begins."""
     with _queue(place, console, adopts=True) as queue, observed(place, queue, jobs * gang) as observer:
         place.make(queue, (pod_of_others(index, gang, seconds) for index in range(jobs * gang)))
@@ -47,7 +47,7 @@ def others(place: Place, console: Console, *, jobs: int, gang: int, seconds: flo
             return controller.began, observer.wait()
 
 
-def steady_flow(place: Place, console: Console, *, jobs: int, gang: int, per_second: float) -> dict[str, float]:
+def steady_flow(place: Place, console: BenchConsole, *, jobs: int, gang: int, per_second: float) -> dict[str, float]:
     """Milliseconds from the submission of a job to the bind of each of its pods, where so many come in a second."""
     with _queue(place, console) as queue:
         with observed(place, queue, (jobs + 1) * gang) as observer, console.at_work():
@@ -66,7 +66,7 @@ def _paced(count: int, per_second: float) -> Iterator[None]:
         yield
 
 
-def begin_anew(place: Place, console: Console, *, running: int, gang: int) -> dict[str, Any]:
+def begin_anew(place: Place, console: BenchConsole, *, running: int, gang: int) -> dict[str, Any]:
     """With so many pods that run: from a controller's start, after another's sudden end, to the first pod it binds."""
     with _queue(place, console, is_last=True) as queue:
         fill(place, console, queue, running=running, gang=gang)

@@ -13,7 +13,7 @@ from hekla.apps.jobs.models import Job
 from hekla.backends.kubernetes.api import Json
 from hekla.backends.kubernetes.config import KubernetesConfig
 from hekla.backends.kubernetes.manifests import Manifests
-from hekla.bench.cluster.console import Console
+from hekla.bench.cluster.console import BenchConsole
 from hekla.bench.cluster.place import Place, pods_of, until
 from hekla.controller.pods import order_of
 
@@ -39,7 +39,7 @@ FROM (
 """
 
 
-def fill(place: Place, console: Console, queue: str, *, running: int, gang: int) -> None:
+def fill(place: Place, console: BenchConsole, queue: str, *, running: int, gang: int) -> None:
     """Jobs of this size in the queue, whose pods all run."""
     for _number in range(running // gang):
         console.submit(queue, gang, FOR_EVER)

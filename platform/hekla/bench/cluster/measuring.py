@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hekla.bench.cluster import hekla, peers
-from hekla.bench.cluster.console import Console
+from hekla.bench.cluster.console import BenchConsole
 from hekla.bench.cluster.observing import Bound
 from hekla.bench.cluster.place import Place
 
@@ -18,8 +18,8 @@ _FILLED_BY = 100
 
 
 def measure(home: Path, options: argparse.Namespace) -> dict[str, Any]:
-    """Binds by turns, then a steady flow of jobs; or how a controller begins anew. Raises StartRefused."""
-    place, console = Place(options.kubeconfig), Console(home, options.kubeconfig)
+    """Binds by turns, then a steady flow of jobs; or how a controller begins anew. Raises LaunchRefused."""
+    place, console = Place(options.kubeconfig), BenchConsole(home, options.kubeconfig)
     try:
         facts: dict[str, Any] = {"nodes": len(place.nodes())}
         if options.running:
@@ -34,7 +34,7 @@ def measure(home: Path, options: argparse.Namespace) -> dict[str, Any]:
         place.close()
 
 
-def _binds(place: Place, console: Console, options: argparse.Namespace) -> dict[str, Any]:
+def _binds(place: Place, console: BenchConsole, options: argparse.Namespace) -> dict[str, Any]:
     """In turns, so that what happens to the machine meanwhile happens to all."""
     runs: dict[str, list[tuple[float, float]]] = defaultdict(list)
     costs: dict[str, Any] = {}
@@ -46,7 +46,7 @@ def _binds(place: Place, console: Console, options: argparse.Namespace) -> dict[
 
 
 def _round_of(
-    place: Place, console: Console, options: argparse.Namespace, costs: dict[str, Any]
+    place: Place, console: BenchConsole, options: argparse.Namespace, costs: dict[str, Any]
 ) -> Iterator[tuple[str, float, Bound]]:
     pods, seconds = options.jobs * options.gang, options.seconds
     yield "no logic", *peers.no_logic(place, pods, seconds, made_before=False)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from hekla.backends.kubernetes import names
 from hekla.bench.cluster.observer import READY
 from hekla.bench.cluster.place import Place
-from hekla.launcher.terminal import StartRefused
+from hekla.launcher.terminal import LaunchRefused
 
 _OBSERVER = "hekla.bench.cluster.observer"
 
@@ -43,10 +43,10 @@ class Observer:
         self._process = process
 
     def wait(self) -> Bound:
-        """Once all are bound. Raises StartRefused where they never were."""
+        """Once all are bound. Raises LaunchRefused where they never were."""
         line = self._process.stdout.readline() if self._process.stdout else ""
         if not line:
-            raise StartRefused("The pods of the measurement were not watched to their end.")
+            raise LaunchRefused("The pods of the measurement were not watched to their end.")
         return Bound({name: (job, at) for name, (job, at) in json.loads(line).items()})
 
 
@@ -58,7 +58,7 @@ def observed(place: Place, namespace: str, count: int, *, job: str = "") -> Iter
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
         try:
             if process.stdout is None or process.stdout.readline().strip() != READY:
-                raise StartRefused("The pods of the cluster cannot be watched.")
+                raise LaunchRefused("The pods of the cluster cannot be watched.")
             yield Observer(process)
         finally:
             process.terminate()

@@ -12,7 +12,7 @@ from hekla.backends.kubernetes.api import Json
 from hekla.bench.cluster.observing import Bound, observed
 from hekla.bench.cluster.place import Place, pod, pods_of, until
 from hekla.launcher.embedded.child import spawn
-from hekla.launcher.terminal import StartRefused
+from hekla.launcher.terminal import LaunchRefused
 
 _NOBODY = "hekla-bench"
 _DEFAULT = "default-scheduler"
@@ -78,8 +78,8 @@ def _running(place: Place, program: Path) -> Iterator[None]:
             process = spawn([program, f"--config={file}", "--secure-port=0"], output=output.fileno(), env={})
         try:
             yield
-        except StartRefused as error:
-            raise StartRefused(f"{error} kube-scheduler said: {log.read_text()[-500:]}") from error
+        except LaunchRefused as error:
+            raise LaunchRefused(f"{error} kube-scheduler said: {log.read_text()[-500:]}") from error
         finally:
             process.terminate()
             process.wait()

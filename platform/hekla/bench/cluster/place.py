@@ -14,7 +14,7 @@ from hekla.backends.kubernetes.config import KubernetesConfig
 from hekla.backends.kubernetes.manifests import Manifests
 from hekla.domain.addresses import Replica
 from hekla.domain.resources import Resources
-from hekla.launcher.terminal import StartRefused
+from hekla.launcher.terminal import LaunchRefused
 
 CPU = "100m"
 _JOB = uuid4().hex
@@ -29,10 +29,10 @@ class Place:
         self.api, self.client = Api(self._access), AsyncClient(self._access)
 
     def nodes(self) -> list[str]:
-        """The names of its machines. Raises StartRefused where there are none."""
+        """The names of its machines. Raises LaunchRefused where there are none."""
         found = [node["metadata"]["name"] for page in self.api.pages("/api/v1/nodes") for node in page["items"]]
         if not found:
-            raise StartRefused("The cluster has no machines.")
+            raise LaunchRefused("The cluster has no machines.")
         return found
 
     def pods(self, namespace: str) -> Iterator[Json]:
@@ -96,9 +96,9 @@ def pod_of_others(index: int, gang: int, seconds: float) -> Json:
 
 
 def until(holds: Callable[[], bool], otherwise: str) -> None:
-    """Ask again and again. Raises StartRefused, with these words, where it does not come to hold."""
+    """Ask again and again. Raises LaunchRefused, with these words, where it does not come to hold."""
     limit = time.monotonic() + PATIENCE_SECONDS
     while not holds():
         if time.monotonic() > limit:
-            raise StartRefused(otherwise)
+            raise LaunchRefused(otherwise)
         time.sleep(0.2)

@@ -32,7 +32,7 @@ _MAX_PODS = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ScenarioRun:
     """A scenario at one size. `cost`: seconds, as a multiple of those at its first size."""
 
     scenario: str
@@ -72,14 +72,14 @@ def engine(
         )
 
 
-def _runs(name: str, nodes: tuple[int, ...], pods: int | None, repeat: int) -> Iterator[Run]:
+def _runs(name: str, nodes: tuple[int, ...], pods: int | None, repeat: int) -> Iterator[ScenarioRun]:
     scenario = SCENARIOS[name]
     sizes = [(one, scenario.sizes[0][1]) for one in nodes] or scenario.sizes
     first = None
     for machines, number in sizes:
         found = measure(scenario.build(machines, pods or number), repeat)
         first = first or found.median
-        yield Run(name, machines, pods or number, found, found.median / first)
+        yield ScenarioRun(name, machines, pods or number, found, found.median / first)
 
 
 def _print_scenarios() -> None:
@@ -90,7 +90,7 @@ def _print_scenarios() -> None:
     output.table(("SCENARIO", "QUICK", "NODES X PODS", "WHAT"), rows, "")
 
 
-def _print_one(run: Run, repeat: int, *, as_json: bool) -> None:
+def _print_one(run: ScenarioRun, repeat: int, *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(_figures(run) | {"python": platform.python_version()}))
         return
@@ -100,7 +100,7 @@ def _print_one(run: Run, repeat: int, *, as_json: bool) -> None:
     click.echo(f"{found.first:.3f} s the first one")
 
 
-def _figures(run: Run) -> dict[str, Any]:
+def _figures(run: ScenarioRun) -> dict[str, Any]:
     found = run.found
     return {
         "scenario": run.scenario,
@@ -122,7 +122,7 @@ def _figures(run: Run) -> dict[str, Any]:
     }
 
 
-def _row(run: Run) -> tuple[Any, ...]:
+def _row(run: ScenarioRun) -> tuple[Any, ...]:
     found = run.found
     counts = (f"{n:,}" for n in (run.nodes, run.pods, found.placed, found.promised, found.evicted))
     seconds = (found.median, found.open_median, found.first, found.cpu_median)

@@ -41,7 +41,7 @@ class Cost:
 
 
 @dataclass
-class Console:
+class RunningConsole:
     """One that runs. `seconds`: from the command to its link. `cpu_seconds`: of all its processes until then."""
 
     pid: int
@@ -72,7 +72,7 @@ def new_folder() -> Iterator[Path]:
 
 
 @contextmanager
-def console(folder: Path) -> Iterator[Console]:
+def console(folder: Path) -> Iterator[RunningConsole]:
     """Start one on this folder, and end it afterwards. Raises Failure."""
     if not Path("/proc/self/smaps_rollup").exists():
         raise Failure("This can be measured on Linux only.")
@@ -83,7 +83,7 @@ def console(folder: Path) -> Iterator[Console]:
     try:
         link = _link(process)
         seconds = time.perf_counter() - began
-        found = Console(process.pid, link, seconds, 0.0)
+        found = RunningConsole(process.pid, link, seconds, 0.0)
         found.cpu_seconds = sum(cost.cpu_seconds for cost in found.costs().values())
         yield found
     finally:

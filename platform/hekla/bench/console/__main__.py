@@ -10,7 +10,7 @@ from typing import Any
 
 from hekla.bench.console.size import Size
 from hekla.bench.servers import servers
-from hekla.launcher.terminal import StartRefused
+from hekla.launcher.terminal import LaunchRefused
 
 
 def main() -> int:
@@ -21,7 +21,7 @@ def main() -> int:
         with servers() as home:
             found = _measure_sockets(size, options, home) if options.sockets else _measure(size, options.repeat)
             print(json.dumps(found))
-    except StartRefused as error:
+    except LaunchRefused as error:
         _say(str(error))
         return 1
     return 0

@@ -28,9 +28,9 @@ from hekla.apps.event_log.signals import recorded
 from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs.models import Job
 from hekla.bench.console import watchers
-from hekla.bench.console.watchers import Page
+from hekla.bench.console.watchers import WatchedPage
 from hekla.bench.console.world import ADMIN
-from hekla.launcher.terminal import StartRefused
+from hekla.launcher.terminal import LaunchRefused
 from hekla.launcher.up.roles import Address, web
 from hekla.lib import clock
 
@@ -89,7 +89,12 @@ def measure(home: Path, number: int, pace: Pace, *, say: Callable[[str], None]) 
 
 
 def _case(
-    home: Path, server: Server, pages: Sequence[Page], changing: Sequence[Job], pace: Pace, say: Callable[[str], None]
+    home: Path,
+    server: Server,
+    pages: Sequence[WatchedPage],
+    changing: Sequence[Job],
+    pace: Pace,
+    say: Callable[[str], None],
 ) -> dict[str, Any]:
     with _browsers(home, server, pages[:: max(1, len(pages) // _WARM)]):
         pass
@@ -132,7 +137,7 @@ def _server(home: Path) -> Iterator[Server]:
         limit = time.monotonic() + _START_SECONDS
         while not address.answers():
             if process.poll() is not None or time.monotonic() > limit:
-                raise StartRefused("The web server does not start on this machine.")
+                raise LaunchRefused("The web server does not start on this machine.")
             time.sleep(0.1)
         yield Server(address, process)
     finally:
@@ -147,8 +152,8 @@ def _free_port() -> int:
 
 
 @contextmanager
-def _browsers(home: Path, server: Server, pages: Sequence[Page]) -> Iterator[Callable[[], Path]]:
-    """These pages, open; what is yielded writes what they heard since then into a file. Raises StartRefused."""
+def _browsers(home: Path, server: Server, pages: Sequence[WatchedPage]) -> Iterator[Callable[[], Path]]:
+    """These pages, open; what is yielded writes what they heard since then into a file. Raises LaunchRefused."""
     plan, heard = home / "plan.json", home / "heard"
     plan.write_text(json.dumps([(page.path, page.cookie) for page in pages]))
     argv = [sys.executable, "-m", "hekla.bench.console.socket_client", f"{_HOST}:{server.address.port}", str(plan)]
@@ -157,7 +162,7 @@ def _browsers(home: Path, server: Server, pages: Sequence[Page]) -> Iterator[Cal
         opened = process.stdout.readline().strip()
         if opened != str(len(pages)):
             process.kill()
-            raise StartRefused(f"Of {len(pages)} sockets {opened or 'none'} could be opened.")
+            raise LaunchRefused(f"Of {len(pages)} sockets {opened or 'none'} could be opened.")
 
         def write() -> Path:
             process.stdin.write(f"{heard}\n")  # type: ignore[union-attr]
@@ -191,7 +196,7 @@ def _change(edits: Iterator[tuple[Job, int]], pace: Pace) -> list[Change]:
     return [Change(pk, frozenset(topics), when) for (pk, topics), when in zip(events, committed, strict=True)]
 
 
-def _waits(pages: Sequence[Page], changes: Sequence[Change], heard: Path) -> dict[str, list[float]]:
+def _waits(pages: Sequence[WatchedPage], changes: Sequence[Change], heard: Path) -> dict[str, list[float]]:
     """By view, for each page and each change that concerns it, the milliseconds until it heard; never is infinite."""
     by_page = _by_page(heard)
     waits: dict[str, list[float]] = {}

@@ -29,7 +29,7 @@ _JOBS_OF_A_TEAM = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class WatchedPage:
     """One open page. `topics`: what it must hear of."""
 
     view: str
@@ -61,13 +61,13 @@ def teams() -> list[Team]:
     return found
 
 
-def spread(known: Sequence[Team], count: int) -> tuple[list[Page], list[Job]]:
+def spread(known: Sequence[Team], count: int) -> tuple[list[WatchedPage], list[Job]]:
     """So many pages, each person some tabs; and the jobs that may change."""
     chance, pages = random.Random(7), _tabs(known)  # noqa: S311  (the same pages each time, not a secret)
     return [_page(*next(pages), chance) for _ in range(count)], [job for team in known for job in team.jobs]
 
 
-def together(known: Sequence[Team], count: int) -> tuple[list[Page], list[Job]]:
+def together(known: Sequence[Team], count: int) -> tuple[list[WatchedPage], list[Job]]:
     """So many pages of one job, of a tenant that all are members of."""
     now = clock.now()
     tenant = tenancy.create(slug="everybody", name="Everybody", actor=PLATFORM, now=now)
@@ -89,20 +89,20 @@ def _tabs(known: Sequence[Team]) -> Iterator[tuple[Team, User, str]]:
             yield from ((team, user, cookie) for team in known for user, cookie in team.people)
 
 
-def _page(team: Team, user: User, cookie: str, chance: random.Random) -> Page:
+def _page(team: Team, user: User, cookie: str, chance: random.Random) -> WatchedPage:
     view = chance.choices(list(_VIEWS), list(_VIEWS.values()))[0]
     params = {"job": {"uid": str(chance.choice(team.jobs).uid)}, "queue": {"name": team.queue.name}}.get(view, {})
     return _of(team, user, cookie, view, params)
 
 
-def _of(team: Team, user: User, cookie: str, view: str, params: dict[str, str]) -> Page:
+def _of(team: Team, user: User, cookie: str, view: str, params: dict[str, str]) -> WatchedPage:
     query = urlencode({"view": view, **params})
     whose = f"{query}&{user.pk}" if view == "home" else query
     if (view, whose) not in team.topics:
         parts = [part.topics(user, params) for part in registry.find(view)]
         team.topics[view, whose] = frozenset[str]().union(*parts)
     path = f"/ws/live/?{query}&since={event_log.last_number()}"
-    return Page(view, path, cookie, team.topics[view, whose])
+    return WatchedPage(view, path, cookie, team.topics[view, whose])
 
 
 def _signed_in(user: User) -> str:

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from hekla.launcher.terminal import StartRefused
+from hekla.launcher.terminal import LaunchRefused
 
 FORMAT = 1
 MANIFEST, DUMP, KEY = "manifest.json", "database.dump", "secret-key"
@@ -72,24 +72,24 @@ def write(path: Path, manifest: Manifest, dump: Path, *, key: Path | None, files
 
 @contextmanager
 def opened(path: Path) -> Iterator[tuple[Manifest, tarfile.TarFile]]:
-    """A backup to read from. Raises StartRefused where it is none, or is cut off at its beginning."""
+    """A backup to read from. Raises LaunchRefused where it is none, or is cut off at its beginning."""
     try:
         with tarfile.open(path, "r:") as tar:
             yield _manifest(tar, path), tar
     except FileNotFoundError:
-        raise StartRefused(f"There is no file {path}.") from None
+        raise LaunchRefused(f"There is no file {path}.") from None
     except (tarfile.TarError, EOFError, OSError) as error:
-        raise StartRefused(f"{path} cannot be read: {error}.") from None
+        raise LaunchRefused(f"{path} cannot be read: {error}.") from None
 
 
 def take_dump(tar: tarfile.TarFile, manifest: Manifest, place: Path) -> None:
-    """Write the database's dump to `place`. Raises StartRefused where it is not what was backed up."""
+    """Write the database's dump to `place`. Raises LaunchRefused where it is not what was backed up."""
     source = _member(tar, DUMP)
     with place.open("wb") as out:
         while chunk := source.read(_CHUNK):
             out.write(chunk)
     if (place.stat().st_size, _digest(place)) != (manifest.dump_bytes, manifest.dump_sha256):
-        raise StartRefused("The backup is damaged: its database is not the one that was backed up.")
+        raise LaunchRefused("The backup is damaged: its database is not the one that was backed up.")
 
 
 def key(tar: tarfile.TarFile) -> str | None:
@@ -107,11 +107,11 @@ def take_files(tar: tarfile.TarFile, home: Path) -> int:
 
 
 def check_files(tar: tarfile.TarFile) -> None:
-    """Raises StartRefused where one of them is no plain file, or would not come to lie below the data folder."""
+    """Raises LaunchRefused where one of them is no plain file, or would not come to lie below the data folder."""
     for member in tar.getmembers():
         path = PurePosixPath(member.name.removeprefix(_IN_FILES))
         if not member.isfile() or path.is_absolute() or ".." in path.parts:
-            raise StartRefused(f"The backup holds something that no Hekla put there: {member.name[:200]}.")
+            raise LaunchRefused(f"The backup holds something that no Hekla put there: {member.name[:200]}.")
 
 
 def _manifest(tar: tarfile.TarFile, path: Path) -> Manifest:
@@ -119,10 +119,10 @@ def _manifest(tar: tarfile.TarFile, path: Path) -> Manifest:
         facts = json.loads(_member(tar, MANIFEST).read())
         if facts.get("format") != FORMAT:
             version = facts.get("version", "?")
-            raise StartRefused(f"{path} is in a format that this Hekla does not know (made by {version}).")
+            raise LaunchRefused(f"{path} is in a format that this Hekla does not know (made by {version}).")
         return Manifest(**{**facts, "changes": tuple(facts["changes"])})
     except (ValueError, TypeError, KeyError, AttributeError):
-        raise StartRefused(f"{path} is no backup of Hekla.") from None
+        raise LaunchRefused(f"{path} is no backup of Hekla.") from None
 
 
 def _member(tar: tarfile.TarFile, name: str) -> IO[bytes]:
@@ -131,7 +131,7 @@ def _member(tar: tarfile.TarFile, name: str) -> IO[bytes]:
     except KeyError:
         found = None
     if found is None:
-        raise StartRefused(f"This is no backup of Hekla, or only a part of one: it holds no {name}.")
+        raise LaunchRefused(f"This is no backup of Hekla, or only a part of one: it holds no {name}.")
     return found
 
 

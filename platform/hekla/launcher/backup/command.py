@@ -14,17 +14,17 @@ from hekla.launcher.backup import archive, database
 from hekla.launcher.embedded import Postgres
 from hekla.launcher.embedded.rundir import run_dir
 from hekla.launcher.embedded.running import running
-from hekla.launcher.terminal import StartRefused, say, step
+from hekla.launcher.terminal import LaunchRefused, say, step
 from hekla.launcher.up.home import Home
 from hekla.launcher.up.tables import unknown_changes
 
 
 def back_up(argv: Sequence[str]) -> int:
-    """Save everything, while people go on working. Raises StartRefused."""
+    """Save everything, while people go on working. Raises LaunchRefused."""
     options = _parser("backup", "Save everything into one file, while people go on working.").parse_args(argv)
     home, path = _home(options.data), Path(options.file)
     if path.exists() and not options.replace:
-        raise StartRefused(f"There is a file {path} already. Choose another name, or say --replace.")
+        raise LaunchRefused(f"There is a file {path} already. Choose another name, or say --replace.")
     url = os.environ.get("DATABASE_URL") or home.environment()["DATABASE_URL"]
     changes = database.changes(url)
     with tempfile.TemporaryDirectory(dir=path.absolute().parent, prefix=".hekla-backup-") as folder:
@@ -50,7 +50,7 @@ _WITHOUT_THE_KEY = "  HEKLA_SECRET_KEY is not in it; without that key, sealed se
 
 
 def restore(argv: Sequence[str]) -> int:
-    """Bring a backup back where no Hekla runs. Raises StartRefused, and then the database is as it was."""
+    """Bring a backup back where no Hekla runs. Raises LaunchRefused, and then the database is as it was."""
     options = _parser("restore", "Bring back what `backup` saved; Hekla must not run meanwhile.").parse_args(argv)
     home = _home(options.data)
     with archive.opened(Path(options.file)) as (manifest, tar):
@@ -76,7 +76,7 @@ def restore(argv: Sequence[str]) -> int:
 def _check(manifest: archive.Manifest) -> None:
     """Packages have migrations too; whether theirs are known, Django says at the next start."""
     if unknown := unknown_changes(manifest.changes):
-        raise StartRefused(
+        raise LaunchRefused(
             f"The backup was made by a newer Hekla ({manifest.version}): this one does not know {min(unknown)}. "
             "Update this Hekla first, or bring the backup back with that one."
         )
@@ -85,7 +85,7 @@ def _check(manifest: archive.Manifest) -> None:
 def _check_server(manifest: archive.Manifest, url: str) -> None:
     """Before anything is cleared away for a dump that this server would not take."""
     if (version := database.version(url)) < manifest.postgres:
-        raise StartRefused(
+        raise LaunchRefused(
             f"The backup was made of PostgreSQL {manifest.postgres}; this database is PostgreSQL {version}. "
             "Bring it back into one that is as new."
         )
@@ -108,7 +108,7 @@ def _room(url: str, *, replace: bool) -> AbstractContextManager[None]:
     if database.is_empty(url):
         return nullcontext()
     if not replace:
-        raise StartRefused("The database holds something already. To have it replaced by the backup, say --replace.")
+        raise LaunchRefused("The database holds something already. To have it replaced by the backup, say --replace.")
     return database.set_aside(url)
 
 

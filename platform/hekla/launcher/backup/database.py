@@ -10,19 +10,19 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 import psycopg
 
 from hekla.launcher.embedded.programs import postgres_programs
-from hekla.launcher.terminal import StartRefused
+from hekla.launcher.terminal import LaunchRefused
 
 _MIGRATIONS = "SELECT app || '.' || name FROM django_migrations ORDER BY id"
 _ASIDE = "replaced_by_a_backup"
 
 
 def changes(url: str) -> tuple[str, ...]:
-    """The migrations that the database knows. Raises StartRefused where it is not Hekla's, or not to be reached."""
+    """The migrations that the database knows. Raises LaunchRefused where it is not Hekla's, or not to be reached."""
     try:
         with _connected(url) as connection:
             return tuple(row[0] for row in connection.execute(_MIGRATIONS))
     except psycopg.errors.UndefinedTable:
-        raise StartRefused("The database holds no Hekla.") from None
+        raise LaunchRefused("The database holds no Hekla.") from None
 
 
 def is_empty(url: str) -> bool:
@@ -39,12 +39,12 @@ def version(url: str) -> int:
 
 
 def dump(url: str, place: Path) -> None:
-    """All of it as of one instant, while everybody goes on. Raises StartRefused."""
+    """All of it as of one instant, while everybody goes on. Raises LaunchRefused."""
     _run("pg_dump", url, "--format=custom", "--no-owner", "--no-privileges", f"--file={place}")
 
 
 def restore(url: str, place: Path) -> None:
-    """Into an empty database, in one transaction: all of it or nothing. Raises StartRefused."""
+    """Into an empty database, in one transaction: all of it or nothing. Raises LaunchRefused."""
     _run("pg_restore", url, "--no-owner", "--no-privileges", "--single-transaction", "--exit-on-error", str(place))
 
 
@@ -62,11 +62,11 @@ def set_aside(url: str) -> Iterator[None]:
 
 
 def _connected(url: str, *, autocommit: bool = False) -> psycopg.Connection:
-    """Raises StartRefused where it does not answer."""
+    """Raises LaunchRefused where it does not answer."""
     try:
         return psycopg.connect(url, connect_timeout=5, autocommit=autocommit)
     except psycopg.Error as error:
-        raise StartRefused(
+        raise LaunchRefused(
             f"The database does not answer: {str(error).strip()}. Start Hekla, or its PostgreSQL, and try again."
         ) from None
 
@@ -79,7 +79,7 @@ def _run(program: str, url: str, *arguments: str) -> None:
     done = subprocess.run(argv, capture_output=True, text=True, check=False, env=_environment() | secrets)
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines()
-        raise StartRefused(f"{program} says: {lines[-1] if lines else f'exit code {done.returncode}'}")
+        raise LaunchRefused(f"{program} says: {lines[-1] if lines else f'exit code {done.returncode}'}")
 
 
 def _without_password(url: str) -> tuple[str, str]:

@@ -5,8 +5,8 @@ import sys
 from collections.abc import Callable, Sequence
 
 from hekla.launcher import catalogues
-from hekla.launcher.bootstrap.environment import Environment
-from hekla.launcher.terminal import StartRefused, say
+from hekla.launcher.bootstrap.environment import VirtualEnvironment
+from hekla.launcher.terminal import LaunchRefused, say
 from hekla.lib.checkout import CHECKOUT
 
 USAGE = """\
@@ -30,7 +30,7 @@ def main(argv: Sequence[str]) -> None:
     """Do what the command line asks; a refusal is one sentence, not a traceback."""
     try:
         sys.exit(_run(list(argv)))
-    except StartRefused as refused:
+    except LaunchRefused as refused:
         sys.exit(refused.message)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
@@ -41,7 +41,7 @@ def _run(argv: list[str]) -> int:
         say(USAGE)
         return 0
     command = _COMMANDS.get(argv[0])
-    Environment.of_this_checkout().enter("test" if argv[0] in {"test", "lock", "messages"} else "run")
+    VirtualEnvironment.of_this_checkout().enter("test" if argv[0] in {"test", "lock", "messages"} else "run")
     catalogues.compile_stale()
     return command(argv[1:]) if command else _django(argv)
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from hekla.launcher.bootstrap import installer
-from hekla.launcher.terminal import StartRefused, say, step
+from hekla.launcher.terminal import LaunchRefused, say, step
 from hekla.lib.checkout import CHECKOUT
 
 _CONTAINED = {"run": ("run",), "test": ("test", "run")}
@@ -36,14 +36,14 @@ sys.exit(main())
 
 
 @dataclass(frozen=True)
-class Environment:
+class VirtualEnvironment:
     """A virtual environment in `folder`, for the code in `checkout`."""
 
     folder: Path
     checkout: Path = CHECKOUT
 
     @classmethod
-    def of_this_checkout(cls) -> "Environment":
+    def of_this_checkout(cls) -> "VirtualEnvironment":
         """`.venv` beside manage.py, or what HEKLA_VENV names."""
         return cls(Path(os.path.abspath(os.environ.get("HEKLA_VENV") or CHECKOUT / ".venv")))
 
@@ -53,7 +53,7 @@ class Environment:
         return self.folder / "bin" / "python"
 
     def enter(self, wanted: str) -> None:
-        """Go on inside it, with the packages of the set `wanted` ("run" or "test"). Raises StartRefused."""
+        """Go on inside it, with the packages of the set `wanted` ("run" or "test"). Raises LaunchRefused."""
         if not self.is_filled(wanted):
             self._fill(wanted)
         if Path(sys.prefix).resolve() != self.folder.resolve():
@@ -107,7 +107,7 @@ class Environment:
             path.parent.mkdir(parents=True, exist_ok=True)
             lock = path.open("w")
         except OSError as error:
-            raise StartRefused(
+            raise LaunchRefused(
                 f"Hekla cannot write in {path.parent} ({error.strerror}), where its packages are to be installed. "
                 "Run it as the owner of that folder, or name a folder of your own in HEKLA_VENV."
             ) from None

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from hekla.launcher.terminal import StartRefused, Step, step
+from hekla.launcher.terminal import LaunchRefused, Step, step
 
 _PINNED = re.compile(r"^([A-Za-z0-9_.-]+)==\S+", re.MULTILINE)
 _NO_NETWORK = re.compile(
@@ -28,20 +28,20 @@ _NO_SPACE = re.compile(r"no space left|disk quota", re.IGNORECASE)
 
 
 def make_environment(folder: Path) -> None:
-    """An empty virtual environment of the running Python. Raises StartRefused."""
+    """An empty virtual environment of the running Python. Raises LaunchRefused."""
     if find_spec("venv") and find_spec("ensurepip"):
         _run([sys.executable, "-m", "venv", str(folder)])
     elif uv := shutil.which("uv"):
         _run([uv, "venv", "--quiet", "--seed", "--python", sys.executable, str(folder)])
     else:
-        raise StartRefused(
+        raise LaunchRefused(
             "This Python cannot make virtual environments: its parts venv and ensurepip are missing. "
             "Install them (on Debian and Ubuntu: apt-get install python3-venv), then run the same command again."
         )
 
 
 def install(python: Path, requirements: Path) -> None:
-    """Install the locked set into the environment of `python`. Raises StartRefused."""
+    """Install the locked set into the environment of `python`. Raises LaunchRefused."""
     locked = requirements.read_text(encoding="utf-8")
     uv = python.with_name("uv")
     if not _answers(uv):
@@ -79,7 +79,7 @@ def make_database_template(python: Path, checkout: Path) -> None:
 def _install_uv(python: Path, locked: str, running: Step) -> None:
     block = re.search(r"^uv==.*?(?=^\S|\Z)", locked, re.MULTILINE | re.DOTALL)
     if block is None:
-        raise StartRefused("The lock file does not name uv. Restore deploy/requirements/ from the repository.")
+        raise LaunchRefused("The lock file does not name uv. Restore deploy/requirements/ from the repository.")
     with tempfile.NamedTemporaryFile("w", suffix=".txt", encoding="utf-8") as only_uv:
         only_uv.write(block[0])
         only_uv.flush()
@@ -111,7 +111,7 @@ def _answers(program: Path) -> bool:
 
 
 def _run(argv: Sequence[str], running: Step | None = None, extra: Mapping[str, str] | None = None) -> None:
-    """Run to the end, showing that it goes on. Raises StartRefused with the reason in words."""
+    """Run to the end, showing that it goes on. Raises LaunchRefused with the reason in words."""
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
         environment = {**os.environ, **(extra or {})}
         process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment)
@@ -124,7 +124,7 @@ def _run(argv: Sequence[str], running: Step | None = None, extra: Mapping[str, s
             process.terminate()
         if process.returncode != 0:
             output.seek(0)
-            raise StartRefused(_explain(output.read()))
+            raise LaunchRefused(_explain(output.read()))
 
 
 def _explain(output: str) -> str:

@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hekla.launcher.terminal import StartRefused
+from hekla.launcher.terminal import LaunchRefused
 
 _UNSHARE = ("unshare", "--user", "--map-user=1000", "--map-group=1000")
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class ProcessIdentity:
     """What to put before a command, and the user to run it as (None: the present one)."""
 
     prefix: tuple[str, ...] = ()
@@ -43,16 +43,16 @@ class Identity:
         folder.chmod(0o710)
 
 
-def find_identity(program: Path, home: Path) -> Identity:
-    """Somebody who may run `program` on files below `home`. Raises StartRefused."""
+def find_identity(program: Path, home: Path) -> ProcessIdentity:
+    """Somebody who may run `program` on files below `home`. Raises LaunchRefused."""
     if os.geteuid() != 0:
-        return Identity()
+        return ProcessIdentity()
     if shutil.which(_UNSHARE[0]) and _succeeds([*_UNSHARE, str(program), "-V"]):
-        return Identity(prefix=_UNSHARE)
+        return ProcessIdentity(prefix=_UNSHARE)
     nobody = _nobody()
     if nobody is not None and _succeeds([str(program), "-V"], nobody) and _succeeds(["ls", "-d", str(home)], nobody):
-        return Identity(user=nobody)
-    raise StartRefused(
+        return ProcessIdentity(user=nobody)
+    raise LaunchRefused(
         "PostgreSQL does not run as root, and this machine offers no other way: user namespaces are switched off, and "
         f"the user nobody cannot reach {program} and {home}. Run Hekla as an ordinary user, or give DATABASE_URL."
     )

@@ -19,9 +19,9 @@ from urllib.parse import quote
 
 from hekla.backends.local.processes import process_table
 from hekla.launcher.embedded.child import spawn
-from hekla.launcher.embedded.identity import Identity, find_identity
+from hekla.launcher.embedded.identity import ProcessIdentity, find_identity
 from hekla.launcher.embedded.programs import postgres_programs, postgres_version
-from hekla.launcher.terminal import StartRefused
+from hekla.launcher.terminal import LaunchRefused
 
 NAME = "hekla"  # of the database, and of its owner
 _BUILTIN_LOCALES = 17  # the first version that has them
@@ -56,7 +56,7 @@ class Postgres:
     stop_signal = signal.SIGINT  # "fast": sessions end, nothing is lost
 
     @cached_property
-    def _identity(self) -> Identity:
+    def _identity(self) -> ProcessIdentity:
         self.data.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         return find_identity(self.programs / "postgres", self.data.parent)
 
@@ -71,7 +71,7 @@ class Postgres:
         return f"postgresql:///{NAME}?host={quote(str(run))}&user={NAME}"
 
     def prepare(self) -> None:
-        """Make the data folder where there is none; end what an earlier run left. Raises StartRefused."""
+        """Make the data folder where there is none; end what an earlier run left. Raises LaunchRefused."""
         version = postgres_version(self.programs)
         self._identity.let_through(self.data.parent)
         if self.data.exists():
@@ -104,11 +104,11 @@ class Postgres:
         try:
             made_by = (self.data / "PG_VERSION").read_text(encoding="ascii").strip()
         except (OSError, UnicodeDecodeError):
-            raise StartRefused(
+            raise LaunchRefused(
                 f"{self.data} is not a database of PostgreSQL. Choose another folder with --data."
             ) from None
         if made_by != str(version):
-            raise StartRefused(
+            raise LaunchRefused(
                 f"The data in {self.data} was written by PostgreSQL {made_by}, and this Hekla brings PostgreSQL "
                 f"{version}. Start the Hekla that wrote it, or move it over with pg_upgrade (in {self.programs}), or "
                 "begin anew with --reset."
@@ -154,7 +154,7 @@ class Postgres:
         )
         if done.returncode != 0 or re.search(r"^\S* ?(ERROR|FATAL|PANIC):", done.stderr, re.MULTILINE):
             reason = (done.stderr.strip() or done.stdout.strip() or f"exit code {done.returncode}").splitlines()[-1]
-            raise StartRefused(f"PostgreSQL could not make its data folder in {self.data.parent}: {reason}")
+            raise LaunchRefused(f"PostgreSQL could not make its data folder in {self.data.parent}: {reason}")
 
     def _clean_up(self) -> None:
         """End a server that an earlier run left on this data, and forget one that died with the machine.

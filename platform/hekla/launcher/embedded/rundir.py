@@ -5,7 +5,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from hekla.launcher.terminal import StartRefused
+from hekla.launcher.terminal import LaunchRefused
 
 LONGEST_SOCKET_NAME = "/.s.PGSQL.5432.lock"
 LONGEST_PATH = 103  # bytes, on macOS; Linux takes 107
@@ -18,7 +18,7 @@ def socket_folder(home: Path) -> Path:
 
 
 def run_dir(home: Path) -> Path:
-    """The folder for sockets, made and private. Raises StartRefused where somebody else has it."""
+    """The folder for sockets, made and private. Raises LaunchRefused where somebody else has it."""
     folder = socket_folder(home)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     _make_private(folder)
@@ -40,7 +40,7 @@ def _make_private(folder: Path) -> None:
     """A folder among the temporary ones may have been put there by somebody else."""
     status = folder.lstat()
     if folder.is_symlink() or status.st_uid not in {os.geteuid(), *_nobody()}:
-        raise StartRefused(f"{folder} belongs to another user of this machine. Choose another folder with --data.")
+        raise LaunchRefused(f"{folder} belongs to another user of this machine. Choose another folder with --data.")
     folder.chmod(0o700)
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from hekla.launcher.embedded.postgres import Postgres
 from hekla.launcher.embedded.valkey import Valkey
-from hekla.launcher.terminal import StartRefused
+from hekla.launcher.terminal import LaunchRefused
 
 _READY_SECONDS = 60.0
 _STOP_SECONDS = 60.0
@@ -17,7 +17,7 @@ _STOP_SECONDS = 60.0
 def running(server: Postgres | Valkey, log: int) -> Iterator[None]:
     """Start it, wait until it takes connections, and end it afterwards; its log goes to the descriptor `log`.
 
-    Raises StartRefused where it does not come up.
+    Raises LaunchRefused where it does not come up.
     """
     server.prepare()
     process = server.start(log)
@@ -33,5 +33,5 @@ def _wait(server: Postgres | Valkey, process: subprocess.Popen[bytes]) -> None:
     limit = time.monotonic() + _READY_SECONDS
     while not server.is_ready(process.pid):
         if process.poll() is not None or time.monotonic() > limit:
-            raise StartRefused(f"{type(server).__name__} does not start on this machine.")
+            raise LaunchRefused(f"{type(server).__name__} does not start on this machine.")
         time.sleep(0.05)

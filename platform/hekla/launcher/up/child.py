@@ -80,7 +80,7 @@ class Child:
         return (process.pid, process.started) if process else None
 
     def start(self) -> None:
-        """Start it. Raises StartRefused, OSError."""
+        """Start it. Raises LaunchRefused, OSError."""
         self.restart_at = None
         self.role.prepare()
         reader, writer = os.pipe()

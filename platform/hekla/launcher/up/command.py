@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hekla import __version__
-from hekla.launcher.terminal import OtherVersion, StartRefused, say
+from hekla.launcher.terminal import LaunchRefused, OtherVersion, say
 from hekla.launcher.up.home import Home
 from hekla.launcher.up.journal import Journal
 from hekla.launcher.up.leftovers import end_pods
@@ -20,7 +20,7 @@ from hekla.lib.checkout import CHECKOUT
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run Hekla until somebody ends it; the exit status. Raises StartRefused."""
+    """Run Hekla until somebody ends it; the exit status. Raises LaunchRefused."""
     options = _parser().parse_args(argv)
     home = Home(Path(os.path.abspath(options.data))) if options.data else Home.default()
     address = Address(options.host, options.port)
@@ -68,16 +68,16 @@ def _say_ready(address: str, link: str, seconds: float) -> None:
 
 def _refuse_foreign(home: Home, reset: bool) -> None:
     if reset and home.path.exists() and not home.is_ours:
-        raise StartRefused(f"{home.path} was not made by Hekla, so --reset does not touch it.")
+        raise LaunchRefused(f"{home.path} was not made by Hekla, so --reset does not touch it.")
 
 
 def _reset(home: Home, *, sure: bool) -> None:
     if not sure:
         if not sys.stdin.isatty():
-            raise StartRefused("--reset removes all data; where nobody can be asked, it wants --yes as well.")
+            raise LaunchRefused("--reset removes all data; where nobody can be asked, it wants --yes as well.")
         answer = input(f"Remove all jobs, people and files in {home.path}? Type yes: ")
         if answer.strip().lower() != "yes":
-            raise StartRefused("Nothing was removed.")
+            raise LaunchRefused("Nothing was removed.")
     end_pods(home.path)
     home.wipe()
     home.open()

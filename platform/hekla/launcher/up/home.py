@@ -12,7 +12,7 @@ from pathlib import Path
 
 from hekla.launcher.embedded import Postgres, Valkey
 from hekla.launcher.embedded.rundir import socket_folder
-from hekla.launcher.terminal import StartRefused
+from hekla.launcher.terminal import LaunchRefused
 from hekla.lib.checkout import CHECKOUT
 
 LEAST_FREE_BYTES = 500 * 1024**2
@@ -42,31 +42,31 @@ class Home:
         return (self.path / _MARK).is_file()
 
     def open(self) -> None:
-        """Make it, or make sure that it is ours. Raises StartRefused."""
+        """Make it, or make sure that it is ours. Raises LaunchRefused."""
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             if not self.is_ours:
                 self._claim()
             self.logs.mkdir(mode=0o700, exist_ok=True)
         except FileExistsError:
-            raise StartRefused(f"{self.path} is not a folder. Choose another place with --data.") from None
+            raise LaunchRefused(f"{self.path} is not a folder. Choose another place with --data.") from None
         except OSError as error:
-            raise StartRefused(
+            raise LaunchRefused(
                 f"Hekla cannot keep its data in {self.path}: {error.strerror}. Choose another folder with --data."
             ) from None
 
     def check_space(self) -> None:
-        """Raises StartRefused where the disk is nearly full."""
+        """Raises LaunchRefused where the disk is nearly full."""
         free = shutil.disk_usage(self.path).free
         if free < LEAST_FREE_BYTES:
-            raise StartRefused(
+            raise LaunchRefused(
                 f"The disk that holds {self.path} has {free // 1024**2} MB left, and Hekla wants at least "
                 f"{LEAST_FREE_BYTES // 1024**2} MB to start. Make room, or choose a folder elsewhere with --data."
             )
 
     @contextmanager
     def held(self, url: str = "") -> Iterator[None]:
-        """Keep it for this process alone; the system lets go of it however the process ends. Raises StartRefused.
+        """Keep it for this process alone; the system lets go of it however the process ends. Raises LaunchRefused.
 
         `url`: where the console is that keeps it; empty: none, it is being restored.
         """
@@ -75,16 +75,16 @@ class Home:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 lock.seek(0)
-                raise StartRefused(_already_running(lock.read())) from None
+                raise LaunchRefused(_already_running(lock.read())) from None
             lock.truncate(0)
             lock.write(json.dumps({"pid": os.getpid(), "url": url}))
             lock.flush()
             yield
 
     def wipe(self) -> None:
-        """Remove all that is in it, except the lock that we hold. Raises StartRefused where it is not ours."""
+        """Remove all that is in it, except the lock that we hold. Raises LaunchRefused where it is not ours."""
         if not self.is_ours:
-            raise StartRefused(f"{self.path} was not made by Hekla: nothing in it was touched.")
+            raise LaunchRefused(f"{self.path} was not made by Hekla: nothing in it was touched.")
         for entry in self.path.iterdir():
             if entry.name in {"lock", _MARK}:
                 continue
@@ -124,7 +124,7 @@ class Home:
 
     def _claim(self) -> None:
         if any(entry.name != "lock" for entry in self.path.iterdir()):
-            raise StartRefused(
+            raise LaunchRefused(
                 f"{self.path} holds something that is not Hekla's. Choose an empty or a new folder with --data."
             )
         self.path.chmod(0o700)

@@ -4,7 +4,7 @@ import errno
 import socket
 from contextlib import suppress
 
-from hekla.launcher.terminal import StartRefused
+from hekla.launcher.terminal import LaunchRefused
 from hekla.launcher.up.roles import Address
 
 _ALWAYS = ("127.0.0.1", "localhost", "[::1]")
@@ -13,11 +13,11 @@ _HIGHEST_PORT = 65535
 
 
 def check_free(address: Address) -> None:
-    """Raises StartRefused where another program has the port, or where nobody may listen there."""
+    """Raises LaunchRefused where another program has the port, or where nobody may listen there."""
     try:
         _try_to_listen(address)
     except OSError as error:
-        raise StartRefused(_explain(address, error)) from None
+        raise LaunchRefused(_explain(address, error)) from None
 
 
 def allowed_hosts(address: Address) -> str:

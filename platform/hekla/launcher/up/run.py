@@ -11,7 +11,7 @@ from pathlib import Path
 
 from hekla.launcher.embedded import Postgres, Valkey
 from hekla.launcher.embedded.rundir import run_dir
-from hekla.launcher.terminal import OtherVersion, StartRefused, say, step
+from hekla.launcher.terminal import LaunchRefused, OtherVersion, say, step
 from hekla.launcher.up import network, roles
 from hekla.launcher.up.child import Child, Role
 from hekla.launcher.up.home import Home
@@ -45,7 +45,7 @@ class Run:
         return self.env["HEKLA_PUBLIC_URL"]
 
     def bring_up(self, *, demo: bool) -> str:
-        """All steps in order; the path of the sign-in link. Raises StartRefused, Stopped."""
+        """All steps in order; the path of the sign-in link. Raises LaunchRefused, Stopped."""
         self._supervisor.end_leftovers()
         self._start_servers()
         self._bring_tables_up()
@@ -134,7 +134,7 @@ class Run:
         stamp.write()
 
     def _migrate(self) -> list[str]:
-        """What Django said. Raises OtherVersion, StartRefused."""
+        """What Django said. Raises OtherVersion, LaunchRefused."""
         try:
             return self._django("migrate", "--noinput", "--skip-checks", "--no-color")
         except CommandFailed as failure:
@@ -158,12 +158,12 @@ class Run:
         def are_ready() -> bool:
             for child in children:
                 if child.deaths >= HOPELESS_DEATHS:
-                    raise StartRefused(f"{child.role.name} does not start; what it said stands above.")
+                    raise LaunchRefused(f"{child.role.name} does not start; what it said stands above.")
             return all(child.ready for child in children)
 
         if not self._supervisor.run_until(are_ready, READY_WITHIN_SECONDS):
             late = " and ".join(child.role.name for child in children if not child.ready)
-            raise StartRefused(
+            raise LaunchRefused(
                 f"{late} did not answer within {READY_WITHIN_SECONDS:.0f} s. The logs are in {self._home.logs}."
             )
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 
 from hekla.backends.local.processes import read_process
-from hekla.launcher.terminal import StartRefused
+from hekla.launcher.terminal import LaunchRefused
 from hekla.launcher.up.child import Child, Process, Role
 from hekla.launcher.up.journal import Journal
 
@@ -28,7 +28,7 @@ class Stopped(Exception):
     """Somebody asked everything to end."""
 
 
-class CommandFailed(StartRefused):
+class CommandFailed(LaunchRefused):
     """A command ended with this exit code and wrote these lines."""
 
     def __init__(self, name: str, exit_code: int | None, lines: list[str]) -> None:
@@ -84,7 +84,7 @@ class Supervisor:
                 time.sleep(_POLL_SECONDS)
 
     def add(self, role: Role) -> Child:
-        """Start a process, and from now on keep it running. Raises StartRefused."""
+        """Start a process, and from now on keep it running. Raises LaunchRefused."""
         child = self._children[role.name] = Child(role)
         self._start(child)
         return child
@@ -188,7 +188,7 @@ class Supervisor:
     def _start_again(self, child: Child) -> None:
         try:
             self._start(child)
-        except (StartRefused, OSError) as error:
+        except (LaunchRefused, OSError) as error:
             self.journal.say(f"{child.role.name} does not start: {error}")
             child.put_off()
 

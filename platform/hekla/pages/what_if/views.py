@@ -32,10 +32,14 @@ from hekla.pages.submit.form_mapping import filled
 from hekla.pages.submit.options import Beside
 from hekla.simulation import descriptions
 from hekla.simulation import what_if as asking
-from hekla.simulation.what_if import Answer, NotForetold, Verdict
+from hekla.simulation.what_if import Answer, NotForetold, StartVerdict
 
 _DRAFT_NAME, _DRAFT_COMMAND = "draft", "true"
-_STATES = {Verdict.NOW: ("done", "check"), Verdict.WAITS: ("waiting", "clock"), Verdict.NEVER: ("failed", "warning")}
+_STATES = {
+    StartVerdict.NOW: ("done", "check"),
+    StartVerdict.WAITS: ("waiting", "clock"),
+    StartVerdict.NEVER: ("failed", "warning"),
+}
 
 
 @require_POST
@@ -58,7 +62,7 @@ def what_if(request: HttpRequest) -> HttpResponse:
     except Invalid as error:
         return render(request, "jobs/_what_if.html", {"remark": _remark(error)})
     state, icon = _STATES[answer.verdict]
-    waits_somewhere = way.span is not None and answer.verdict is Verdict.WAITS  # `when` says where, and why
+    waits_somewhere = way.span is not None and answer.verdict is StartVerdict.WAITS  # `when` says where, and why
     context = {
         "state": state,
         "icon": icon,
@@ -66,8 +70,8 @@ def what_if(request: HttpRequest) -> HttpResponse:
         "size": size,
         "asked": [] if waits_somewhere else _prospects(way),
         "sentences": [] if waits_somewhere else descriptions.sentences(answer),
-        "waits": answer.verdict is Verdict.WAITS,
-        "starts": answer.verdict is Verdict.NOW,
+        "waits": answer.verdict is StartVerdict.WAITS,
+        "starts": answer.verdict is StartVerdict.NOW,
         "more": answer.is_cut_short and not answer.offers,
         **_ways(request, spec, answer),
     }
@@ -127,7 +131,7 @@ def unblock(request: HttpRequest, uid: UUID) -> HttpResponse:
     if job.is_final or job.cluster.leads_jobs or not may_ask_what_if(person(request).pk):
         return HttpResponse("")
     answer = asking.about_job(job, user=person(request))
-    if answer.verdict is Verdict.NOW:
+    if answer.verdict is StartVerdict.NOW:
         return HttpResponse("")
     accuracy = forecasts.accuracy(job.queue_id)
     context = {
@@ -213,7 +217,7 @@ def _refusal(error: Refused) -> dict[str, Any]:
     """What is not wrong with the job would be refused all the same: a quota is used up, a queue is closed."""
     if isinstance(error, NotForetold):
         return {"remark": error.message}
-    state, icon = _STATES[Verdict.NEVER]
+    state, icon = _STATES[StartVerdict.NEVER]
     return {
         "state": state,
         "icon": icon,
