@@ -5,6 +5,7 @@ import warnings
 from typing import Any
 
 from celery import Celery
+from celery.exceptions import SecurityWarning
 from celery.signals import task_postrun, task_prerun, worker_ready
 from django.db import close_old_connections
 
@@ -13,7 +14,7 @@ from hekla.launcher.gc_tuning import settle
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hekla.project.settings")
 
 # It warns of root for its pickle messages, which Hekla does not take, and of defaults of its next major version.
-warnings.filterwarnings("ignore", r"\s*You're running the worker with superuser", RuntimeWarning)
+warnings.filterwarnings("ignore", r"\s*You're running the worker with superuser", SecurityWarning)
 warnings.filterwarnings("ignore", category=PendingDeprecationWarning)
 
 app = Celery("hekla")
