@@ -66,7 +66,7 @@ def test_a_flow_document_is_started_listed_stopped_and_deleted(alice, bob):
         False,
         ["pending", "waits"],
     )
-    assert flow["steps"][1]["reasons"] == ["Waits until step a has completed."]
+    assert flow["steps"][1]["reasons"] == ["Waiting for step a to complete."]
     assert flow["steps"][0]["job"] == str(Job.objects.get().uid)
     address = f"/api/v1/flows/{flow['uid']}"
     assert [row["name"] for row in bob.get("/api/v1/flows", {"phase": "pending"}).json()["results"]] == ["nightly"]

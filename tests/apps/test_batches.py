@@ -300,7 +300,7 @@ def test_a_stranger_finds_nothing(people: People, as_: As) -> None:
 
 
 def test_the_list_tells_the_phases(people: People, as_: As) -> None:
-    assert "No batches yet" in as_(people.alice).get(reverse("batches:list")).content.decode()
+    assert "No batches" in as_(people.alice).get(reverse("batches:list")).content.decode()
     submit(people)
     Job.objects.filter(name="lr-2").update(phase="completed")
     page = as_(people.bob).get(reverse("batches:list")).content.decode()

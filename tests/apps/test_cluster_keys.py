@@ -97,8 +97,8 @@ def test_a_pasted_kubeconfig_reaches_the_cluster_and_is_told_nowhere(
     pages += [reverse(name) for name in ("clusters:list", "audit", "api:v1:clusters", "api:v1:audit")]
     shown = [admin.get(page).content.decode() for page in pages]
     assert key.fingerprint in shown[0]
-    assert "Within reach" in shown[0]
-    assert "Cluster given a key" in admin.get(reverse("audit"), {"kind": "ClusterKeyAdded"}).content.decode()
+    assert "Reachable" in shown[0]
+    assert "Cluster credentials added" in admin.get(reverse("audit"), {"kind": "ClusterKeyAdded"}).content.decode()
     for text in (*shown, all_that_is_kept(), caplog.text):
         assert token not in text
     told = LoggedEvent.objects.get(kind="ClusterKeyAdded")
@@ -166,7 +166,7 @@ def test_who_only_tries_saves_nothing_and_need_not_give_the_key_again(
     typed: dict[str, Any] = {"config": {"namespace": given_namespace}}
     tried = send(admin, secret_kubeconfig=kubeconfig(small_cluster), **{"try": "yes"}, **typed)
     page = tried.content.decode()
-    assert "Within reach" in page
+    assert "Reachable" in page
     assert small_cluster.user_token not in page
     assert not Cluster.objects.filter(name="far").exists()
     carried = tried.context["form"]["secret_carried"].value()
@@ -194,8 +194,8 @@ def test_a_cluster_that_does_not_answer_now_is_saved_when_that_is_asked_for_once
     carried = first.context["form"]["secret_carried"].value()
     assert send(admin, secret_carried=carried, anyway="yes").status_code == 302
     page = admin.get(reverse("clusters:detail", args=["far"])).content.decode()
-    assert "Out of reach" in page
-    assert "Out of reach" in admin.get(reverse("clusters:list")).content.decode()
+    assert "Not reachable" in page
+    assert "Not reachable" in admin.get(reverse("clusters:list")).content.decode()
 
 
 def test_rights_that_are_missing_are_listed_and_can_be_given_later(
@@ -332,6 +332,6 @@ def test_an_open_page_is_told_of_a_change_of_health_where_its_reader_may_manage_
     told = set(LoggedEvent.objects.get(kind="ClusterHealthChanged").topics)
     for view, params in ((cluster, {"name": "far"}), (all_of_them, {})):
         assert told & view.topics(people.ada, params)
-        assert "Out of reach" in view.render(people.ada, params)
+        assert "Not reachable" in view.render(people.ada, params)
         with pytest.raises(NotFound):
             view.audience(people.alice, params)

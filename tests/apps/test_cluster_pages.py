@@ -107,5 +107,5 @@ def test_the_page_of_a_cluster_says_whose_pods_of_others_are_placed_and_what_is_
         name="shared", kind="kubernetes", config={"external_pods": external_pods}, created_at=clock.now()
     )
     text = as_(people.ada).get(reverse("clusters:detail", args=["shared"])).content.decode()
-    assert "Pods of others" in text
+    assert "External pods" in text
     assert "There is no tenant “nobody”" in text

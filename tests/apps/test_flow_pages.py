@@ -61,8 +61,8 @@ def test_a_flow_is_started_from_its_manifest_and_its_page_shows_every_step(peopl
     shown = page(as_(people.bob), "flows:detail", flow.uid)
     job = Job.objects.get()
     assert shown.count(reverse("jobs:detail", args=[job.uid])) == 3  # two drawings, one table
-    assert "Waits until step prepare has completed." in shown
-    assert "Step prepare begins: job nightly-prepare was submitted." in shown
+    assert "Waiting for step prepare to complete." in shown
+    assert "Step prepare started: job nightly-prepare was submitted." in shown
     assert "from template prepare" in shown
     assert reverse("flows:detail", args=[flow.uid]) in page(as_(people.bob), "jobs:detail", job.uid)
     assert "nightly" in page(as_(people.bob), "flows:list")
@@ -75,9 +75,9 @@ def test_what_is_wrong_is_told_at_its_place_and_nothing_typed_is_lost(people: Pe
     assert "spec.flows[1].dependsOn.targets[0]: No step is called “prepared”" in shown
     assert "targets: [prepared]" in shown
     shown = as_(people.alice).post(reverse("flows:start"), {"text": FLOW}).content.decode()
-    assert "spec.flows[0].name: There is no template called “prepare”." in shown
+    assert "spec.flows[0].name: Unknown template “prepare”." in shown
     shown = as_(people.alice).post(reverse("flows:start"), {"text": TEMPLATE}).content.decode()
-    assert "The text holds no JobFlow." in shown
+    assert "The text has no JobFlow." in shown
     assert not Flow.objects.exists()
     assert not JobTemplate.objects.exists()
 
@@ -106,7 +106,7 @@ def test_it_is_stopped_and_deleted_by_who_may(people: People, as_: As) -> None:
     as_(people.alice).post(reverse("flows:stop", args=[flow.uid]))
     services.advance_all(now=clock.now())
     shown = page(as_(people.alice), "flows:detail", flow.uid)
-    assert "Asked to stop." in shown
+    assert "Stop requested." in shown
     as_(people.alice).post(reverse("flows:delete", args=[flow.uid]))
     assert as_(people.alice).get(reverse("flows:detail", args=[flow.uid])).status_code == 404
 
@@ -139,9 +139,9 @@ def test_a_template_is_changed_to_another_job(people: People, as_: As) -> None:
     template.refresh_from_db()
     assert template.name == "prepare"
     refused = alice.post(edit, {"text": f"{TEMPLATE}---\n{FLOW}"}).content.decode()
-    assert "One JobTemplate is expected here" in refused
+    assert "Enter one JobTemplate" in refused
     assert as_(people.bob).post(edit, {"text": plain}).status_code == 200
-    assert "Only who made the template" in as_(people.bob).post(edit, {"text": plain}).content.decode()
+    assert "Only the owner of the template" in as_(people.bob).post(edit, {"text": plain}).content.decode()
 
 
 def test_its_manifests_are_files(people: People, as_: As) -> None:

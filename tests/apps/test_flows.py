@@ -193,14 +193,14 @@ def test_everything_wrong_with_the_jobs_is_told_at_once(people: People) -> None:
     )
     assert told["steps.0.patch.spec.tasks[0].replicas"] == "This must be a whole number, not “x”."
     assert told["steps.1.name"] == "There is no template called “trian”; did you mean “train”?"
-    assert told["steps.2.template"] == "There is no template called “other”. There are: train."
+    assert told["steps.2.template"] == "Unknown template “other”. Available: train."
     assert "host names" in told["steps.3.job.tasks.0.name"]
 
 
 def test_a_probe_asks_about_tasks_that_there_are(people: People) -> None:
     waiting = {"name": "b", "job": JOB, "depends_on": ["a"], "probes": [{"task": "ps", "state": "running"}]}
     told = problems(people, AB[0], waiting)
-    assert told == {"steps.1.probes.0.task": "The job of step a has no task called “ps”; it has main."}
+    assert told == {"steps.1.probes.0.task": "The job of step a has no task “ps”. Its tasks: main."}
 
 
 def test_jobs_that_could_never_run_are_refused_before_any_of_them_runs(people: People) -> None:

@@ -102,7 +102,7 @@ def test_a_template_that_changed_is_looked_at_first_and_nothing_typed_is_lost(pe
     sent = {"name": "mine", "version": "1", "field-tasks.main.env.LR": "0.2", "field-tasks.main.replicas": "2"}
     address = reverse("gallery:template", args=[template.uid])
     page = as_(people.alice).post(address, sent)
-    assert "published anew" in page.content.decode()
+    assert "new version" in page.content.decode()
     again = {field.html_name: field.value() for field in page.context["form"]}
     assert again == sent | {"version": 2}
     assert as_(people.alice).post(address, again).status_code == 302

@@ -151,7 +151,7 @@ def test_a_table_sets_quotas_of_members_and_of_those_who_are_invited(people):
     bob, dora = done(people, QUOTAS)
     assert [one.note for one in looked] == [bob.note, dora.note]
     assert bob.note == "Previous role: Viewer. Quota: Unfinished jobs 5, Resources in use cpu=8 memory=4Gi."
-    assert dora.note == "Quota: Unfinished jobs 2, GPU-hours a month 100."
+    assert dora.note == "Quota: Unfinished jobs 2, GPU-hours per month 100."
     assert bounds_of(people.bob, people) == (5, None, {"cpu": "8", "memory": "4Gi"})
     made = services.sign_up(dora.secret, username="dora", password=None, display_name="", now=clock.now())
     assert bounds_of(made, people) == (2, 100, {})
@@ -200,7 +200,7 @@ def test_a_department_takes_a_tenant_that_is_in_none_from_who_may_put_it_there(p
 
 def test_a_preview_shows_the_columns_that_the_table_has(people, as_):
     shown = as_(people.alice).post(PAGE, {"tenant": "lab", "text": QUOTAS, "do": "preview"}).content.decode()
-    assert "GPU-hours a month" in shown
+    assert "GPU-hours per month" in shown
     assert "Quota: Unfinished jobs 5" in shown
     assert "Department" not in shown.split("<table")[1].split("</table>")[0]
 
@@ -215,7 +215,7 @@ def test_the_page_shows_first_and_does_then(people, as_):
     answer = alice.post(PAGE, {"tenant": "lab", "text": FOUR, "do": "import"})
     (link,) = [row.link for row in answer.context["rows"] if row.link]
     page = answer.content.decode()
-    assert "What happened" in page
+    assert "Events" in page
     assert "data:text/csv" in page
     form = Client().get(link.removeprefix("http://testserver")).content.decode()
     assert 'value="dora"' in form

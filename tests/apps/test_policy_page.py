@@ -28,7 +28,7 @@ def send(client: Client, **fields: str) -> str:
 def test_what_is_tried_is_not_saved_and_not_lost(people: People, ada: Client) -> None:
     people.submit()
     page = send(ada, text=OTHER, note="for the deadline", **{"try": "yes"})
-    assert "What it would do" in page
+    assert "Preview" in page
     assert "for the deadline" in page
     assert "preempt, backfill" in page
     assert not PolicyVersion.objects.exists()
@@ -46,7 +46,7 @@ def test_a_wrong_policy_is_neither_tried_nor_taken(people: People, ada: Client) 
     for more in ({}, {"try": "yes"}):
         page = send(ada, text="actions: dance", **more)
         assert "dance" in page
-        assert "What it would do" not in page
+        assert "Preview" not in page
     assert not PolicyVersion.objects.exists()
 
 

@@ -45,7 +45,7 @@ def test_a_class_that_is_unknown_or_for_others_is_refused_at_its_field(people: P
     PriorityClass.objects.filter(pk=make("theirs", 500).pk).get().tenants.set([people.other])
     make("gone", 50, is_offered=False)
     for name in ("theirs", "gone", "none-such"):
-        told = f"Lab has no priority class called “{name}”. It may use: normal."
+        told = f"Lab cannot use a priority class “{name}”. Available: normal."
         assert problem(people, priority_class=name) == ("priority_class", told)
 
 

@@ -70,7 +70,7 @@ def test_a_queue_shows_its_shares_and_who_is_where_in_line(people: People, as_: 
         ("1", "theirs")
     ]
     assert "In line: 3" in page
-    assert "Has its places: 1" in page
+    assert "Allocated: 1" in page
     assert ">runs</a>" in page.partition('id="queue-inside"')[2]
     assert "As the plugin proportion of the cluster" in page
     assert 'aria-label="1 of 4 CPU; 1 CPU deserved"' in page
@@ -78,7 +78,7 @@ def test_a_queue_shows_its_shares_and_who_is_where_in_line(people: People, as_: 
 
 def test_who_may_submit_is_told_as_far_as_one_may_know(people: People, as_: As) -> None:
     address = reverse("queues:detail", args=["default"])
-    assert "everybody" in as_(people.bob).get(address).content.decode()
+    assert "all tenants" in as_(people.bob).get(address).content.decode()
     queues.change(people.queue, {}, tenants=[people.lab, people.other], by=people.ada, actor=PLATFORM, now=clock.now())
     seen = {user: as_(user).get(address).content.decode() for user in (people.bob, people.ada)}
     assert ["Other" in seen[people.bob], "Other" in seen[people.ada]] == [False, True]
@@ -105,11 +105,11 @@ def test_a_queue_that_is_drained_says_how_many_are_left(people: People, as_: As)
     ada, address = as_(people.ada), reverse("queues:detail", args=["default"])
     ada.post(reverse("queues:set_state", args=["default"]), {"state": "draining"})
     page = as_(people.bob).get(address).content.decode()
-    assert "This queue is being drained: 1 job that is in it is not over yet." in page
-    assert "1 job waits and is not let in." in page
+    assert "This queue is draining: 1 job has not finished yet." in page
+    assert "1 pending job is not admitted." in page
     assert "phase-draining" in as_(people.bob).get(reverse("queues:list")).content.decode()
     ada.post(reverse("queues:set_state", args=["default"]), {"state": "asleep"})
     people.queue.refresh_from_db()
     assert people.queue.state == "draining"
     ada.post(reverse("queues:set_state", args=["default"]), {"state": "open"})
-    assert "being drained" not in as_(people.bob).get(address).content.decode()
+    assert "draining" not in as_(people.bob).get(address).content.decode()

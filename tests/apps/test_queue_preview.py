@@ -71,7 +71,7 @@ def test_the_form_tells_it_and_saves_nothing(people: People, borrower: Queue, as
     assert "1 pod of job runs in queue other would be evicted" in page
     assert "<strong>3 CPU</strong>" in page
     assert "<strong>133%</strong>" in page
-    assert "Nobody would lose a pod at once." in ada.post(address, form()).content.decode()
+    assert "No pods would be evicted immediately." in ada.post(address, form()).content.decode()
     borrower.refresh_from_db()
     assert (borrower.deserved, LoggedEvent.objects.count()) == ({"cpu": "4"}, before)
 
@@ -81,20 +81,20 @@ def test_the_form_tells_it_and_saves_nothing(people: People, borrower: Queue, as
     [
         ({"weight": "0"}, "id_weight", "between 1 and 65535"),
         ({"deserved": "cpu=lots"}, "id_deserved", "not an amount"),
-        ({"guarantee": "cpu=8"}, "id_guarantee", "more than its deserved"),
+        ({"guarantee": "cpu=8"}, "id_guarantee", "more than deserved"),
     ],
 )
 def test_what_is_wrong_stands_in_its_field(
     people: People, borrower: Queue, as_: As, typed: dict[str, str], field: str, sentence: str
 ) -> None:
     page = as_(people.ada).post(reverse("queues:preview", args=["other"]), form(**typed)).content.decode()
-    assert "Every queue" not in page
+    assert "Shares of all queues" not in page
     assert sentence in page.partition(f'<div id="{field}_error"')[2].partition("</div>")[0]
 
 
 def test_a_new_queue_is_shown_among_the_others(people: People, as_: As) -> None:
     address = reverse("queues:preview_new")
-    assert "Name the queue and choose its cluster" in as_(people.ada).post(address, form()).content.decode()
+    assert "Enter a name and choose a cluster" in as_(people.ada).post(address, form()).content.decode()
     page = as_(people.ada).post(address, form(name="fresh", cluster=people.cluster.pk)).content.decode()
     assert "fresh" in page
     assert not Queue.objects.filter(name="fresh").exists()

@@ -202,5 +202,5 @@ def test_the_page_shows_bounds_and_use_and_sets_them(people: People, as_: As) ->
     page = alice.get(address).content.decode()
     assert ("1 / 4" in page, "0 / 1" in page, "0.0 / 5" in page) == (True, True, True)
     seen = as_(people.bob).get(address).content.decode()
-    assert ("Alice" in seen, "Set a quota" in seen, "0 / 1" in seen) == (False, False, True)
+    assert ("Alice" in seen, "Set quota" in seen, "0 / 1" in seen) == (False, False, True)
     assert as_(people.charlie).get(address).status_code == 404

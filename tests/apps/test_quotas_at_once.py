@@ -58,7 +58,7 @@ def test_a_job_does_not_grow_beyond_what_could_ever_start(people: People) -> Non
 
 @pytest.mark.parametrize("name", ["gpu", "pods", "nvidia.com/gpu"])
 def test_a_bound_on_what_no_machine_offers_is_refused(people: People, name: str) -> None:
-    with pytest.raises(Invalid, match=f"No machine offers “{name}”. What can be bounded: cpu, memory"):
+    with pytest.raises(Invalid, match=f"Unknown resource “{name}”. What can be bounded: cpu, memory"):
         bound(people, "tenant", resources={name: "1"})
     assert not Quota.objects.exists()
 
@@ -81,7 +81,7 @@ def row(people: People) -> quota_usage.QuotaRow:
 def test_the_page_sets_shows_and_refuses(people: People, as_: As) -> None:
     address, ada = reverse("tenancy:quotas", args=["lab"]), as_(people.ada)
     refused = ada.post(address, {"whose": "tenant", "resources": "gpu=8"}).content.decode()
-    assert "No machine offers “gpu”" in refused
+    assert "Unknown resource “gpu”" in refused
     ada.post(address, {"whose": "tenant", "jobs": "9", "resources": "cpu=64, memory=256Gi"})
     assert Quota.objects.get().resources == {"cpu": "64", "memory": "256Gi"}
     page = as_(people.bob).get(address).content.decode()

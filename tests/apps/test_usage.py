@@ -145,7 +145,7 @@ def test_pictures_have_a_unit_a_line_for_what_was_asked_and_gpus_only_where_ther
     asked = {"main-0": Resources.parse({"cpu": "2", "memory": "1Gi"})}
     cpu, memory = plots.pictures(points, asked)
     assert (cpu.title, memory.title) == ("CPU (cores)", "Memory (MiB)")
-    assert [line.name for line in memory.figure.data] == ["main-0", "asked for"]
+    assert [line.name for line in memory.figure.data] == ["main-0", "requested"]
     assert memory.figure.data[1].y == (1024, 1024)
     assert memory.figure.layout.showlegend
     assert cpu.figure.data[0].x[0] == f"{NOW:%Y-%m-%dT%H:%M:%SZ}"

@@ -34,7 +34,7 @@ def test_a_queue_is_made_by_those_who_may(console, file, world):
     assert "Note: spec.type: not honoured" in made
     assert "Queue vision was made: http" in made
     assert "vision" in [queue["name"] for queue in json.loads(console("queues", "--json").output)]
-    assert "is called “vision” already" in console("submit", file).output
+    assert "“vision” exists already" in console("submit", file).output
 
 
 def test_options_for_jobs_are_not_for_queues(console, file):

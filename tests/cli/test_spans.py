@@ -25,7 +25,7 @@ def second(world, monkeypatch):
 
 @pytest.mark.usefixtures("second")
 def test_one_is_made_submitted_to_and_deleted(console, manifest):
-    assert "There are no queues over clusters" in console("spans").output
+    assert "No federated queues" in console("spans").output
     made = console("span", "set", "both", "--queue", "default", "--queue", "far", "--description", "anywhere")
     assert made.output == "both: far on away, default on simulated.\n"
     assert "at least two clusters" in console("span", "set", "both", "--queue", "far").output

@@ -41,8 +41,8 @@ def _clusters(page: Page) -> Iterator[None]:
 
 def make(page: Page, name: str) -> None:
     page.goto("/queues/")
-    page.get_by_role("link", name="Over clusters").click()
-    page.get_by_role("link", name="Add a queue over clusters").click()
+    page.get_by_role("link", name="Federated queues").click()
+    page.get_by_role("link", name="Add federated queue").click()
     page.get_by_label("Name", exact=True).fill(name)
     page.get_by_label("on-span-narrow (span-narrow)").check()
     page.get_by_role("button", name="Add").click()

@@ -43,7 +43,7 @@ def test_controls_beside_one_another_stand_on_one_line(page: Page, kind: str, wi
 def keep_as_preset(page: Page, name: str) -> None:
     page.get_by_text("Save as preset").click()
     page.locator("#id_preset-name").fill(name)
-    page.get_by_role("button", name="Keep", exact=True).click()
+    page.get_by_role("button", name="Save", exact=True).click()
 
 
 def test_a_job_is_kept_as_a_preset_and_begun_with(page: Page) -> None:

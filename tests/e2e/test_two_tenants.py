@@ -166,7 +166,7 @@ def test_a_shared_queue_tells_how_many_wait_and_not_who(two: tuple[Person, Perso
         expect(line).to_contain_text("In line: 3")
         expect(line.locator("tbody tr")).to_have_count(own)
         expect(line).to_contain_text(f"{someone.word}-waits")
-    expect(two[1].page.locator("#queue-inside")).to_contain_text("All that run here are jobs of other tenants.")
+    expect(two[1].page.locator("#queue-inside")).to_contain_text("All running jobs here belong to other tenants.")
     expect(two[1].page.locator("#queue-parts")).not_to_contain_text(two[0].word)
 
 

@@ -19,7 +19,7 @@ from hekla.lib.text import strip_control_codes
 @click.option("-p", "--parameter", "parameters", multiple=True, metavar="NAME=VALUES", help="As in lr=0.1,0.01.")
 @click.option("--list", "as_list", is_flag=True, help="The first values together, then the second, and so on.")
 @click.option("--random", "count", type=click.IntRange(1, sweeps.MAX_JOBS), help="Draw so many, also from lr=0.1..1.")
-@click.option("--seed", type=click.IntRange(0), default=0, help="The same seed draws the same values.")
+@click.option("--seed", type=click.IntRange(0), default=0, help="The same seed gives the same values.")
 @click.option("--name", help="What the batch is called; without it as the job in FILE.")
 @click.option("--queue", help="Instead of the queue in the manifest.")
 @click.option("--tenant", help="For which of your tenants (short name); without it for the first.")
@@ -60,7 +60,7 @@ def sweep(
 
 @click.command()
 @click.option("--tenant", help="Only batches of this tenant (short name).")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="At most so many.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Maximum number of rows.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def batches(choice: Choice, tenant: str | None, limit: int, as_json: bool) -> None:

@@ -20,7 +20,7 @@ def spans(choice: Choice, as_json: bool) -> None:
         output.as_json(found)
         return
     rows = [(one["name"], _members(one), strip_control_codes(one["description"])[:80]) for one in found]
-    output.table(("NAME", "QUEUES", "DESCRIPTION"), rows, "There are no queues over clusters.")
+    output.table(("NAME", "QUEUES", "DESCRIPTION"), rows, "No federated queues.")
 
 
 def _members(one: dict[str, Any]) -> str:

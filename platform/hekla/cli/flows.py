@@ -38,7 +38,7 @@ def submit_flow(client: Client, read: manifest.ReadFlow, *, tenant: str | None, 
 @click.command()
 @click.option("--phase", multiple=True, help="Only flows in this phase; may be given several times.")
 @click.option("--tenant", help="Only flows of this tenant (short name).")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="At most so many.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Maximum number of rows.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def flows(choice: Choice, phase: tuple[str, ...], tenant: str | None, limit: int, as_json: bool) -> None:

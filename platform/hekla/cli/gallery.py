@@ -53,8 +53,8 @@ def fill(choice: Choice, template: str, name: str, tenant: str | None, values: S
 def _card(client: Client, template: str) -> Any:  # noqa: ANN401  (the JSON that came)
     found = [each for each in client.pages("gallery", 10_000) if template in (each["title"], each["uid"])]
     if len(found) != 1:
-        how = "no template" if not found else "several templates, so give the uid of one,"
-        raise Failure(f"You see {how} called “{template[:80]}”. `hekla gallery --json` lists them.")
+        how = "No template" if not found else "Several templates"
+        raise Failure(f"{how} “{template[:80]}”. Use a uid from `hekla gallery --json`.")
     return client.get(f"gallery/{found[0]['uid']}")
 
 

@@ -21,7 +21,7 @@ _GROUPS = ("phase", "queue", "tenant", "owner", "kind", "cluster")
 @click.group(invoke_without_command=True)
 @listing
 @click.option("--group-by", type=click.Choice(_GROUPS), help="Count them by what they have in common.")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="At most so many.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Maximum number of rows.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def jobs(ctx: click.Context, /, group_by: str | None, limit: int, as_json: bool, **filters: Any) -> None:  # noqa: ANN401
@@ -78,7 +78,7 @@ def job(choice: Choice, name: str, as_json: bool) -> None:
     for label, value in _facts(found):
         click.echo(f"{label:<10} {value}")
     for reason in found["waiting"]:
-        click.echo(f"{'Waits':<10} {reason['sentence']}")
+        click.echo(f"{'Pending':<10} {reason['sentence']}")
     for sentence in client.start(found)["text"] if found["waiting"] else ():
         click.echo(f"{'Start':<10} {sentence}")
     click.echo()

@@ -29,7 +29,7 @@ def telling(command: Callable[..., None]) -> Callable[..., None]:
 @click.command()
 @click.option("--unread", is_flag=True, help="Only what you have not read.")
 @click.option("--read", is_flag=True, help="Mark as read what is printed.")
-@click.option("--limit", type=click.IntRange(1, 1_000), default=20, show_default=True, help="At most so many.")
+@click.option("--limit", type=click.IntRange(1, 1_000), default=20, show_default=True, help="Maximum number of rows.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def notifications(choice: Choice, unread: bool, read: bool, limit: int, as_json: bool) -> None:

@@ -49,26 +49,26 @@ def _print(answer: dict[str, Any]) -> None:
 
 
 def _confirm(answer: dict[str, Any]) -> None:
-    click.echo(f"Version {answer['number']} is in force from the next cycle on.")
+    click.echo(f"Version {answer['number']} is active from the next cycle on.")
 
 
 def _tell(trial: dict[str, Any]) -> None:
     for fault in trial["faults"]:
         click.secho(
-            f"{fault['name']} fails at {fault['point']}: {strip_control_codes(fault['error'])}", fg="red", err=True
+            f"{fault['name']} failed at {fault['point']}: {strip_control_codes(fault['error'])}", fg="red", err=True
         )
     rows = [
         (strip_control_codes(one["name"]), one["queue"], _fate(one["now"]), _fate(one["then"]))
         for one in trial["differences"]
     ]
-    none = f"Of {trial['jobs']} jobs that wait or run, the next cycle would treat all alike."
-    output.table(("JOB", "QUEUE", "IN FORCE", "TRIED"), rows, none)
+    none = f"The next cycle would treat all {trial['jobs']} pending and running jobs the same."
+    output.table(("JOB", "QUEUE", "ACTIVE", "PREVIEW"), rows, none)
 
 
 def _fate(fate: dict[str, Any]) -> str:
     words = [
-        "let in" if fate["is_let_in"] else "",
+        "admitted" if fate["is_let_in"] else "",
         f"{fate['starts']} to start" if fate["starts"] else "",
         f"{fate['yields']} to yield" if fate["yields"] else "",
     ]
-    return ", ".join(filter(None, words)) or "as it is"
+    return ", ".join(filter(None, words)) or "no change"

@@ -25,9 +25,9 @@ def priority_classes(choice: Choice, as_json: bool) -> None:
 
 def _state(one: dict[str, Any]) -> str:
     words = (
-        ("offered" if one["is_offered"] else "not offered", True),
+        ("offered" if one["is_offered"] else "hidden", True),
         ("default", one["is_default"]),
-        ("never evicts others", one["never_preempts"]),
+        ("never evicts other pods", one["never_preempts"]),
     )
     return ", ".join(word for word, holds in words if holds)
 

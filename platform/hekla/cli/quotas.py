@@ -64,7 +64,7 @@ def _show(choice: Choice, tenant: str, as_json: bool) -> None:
 @click.option("--member", metavar="USERNAME", help="Of this member, whose quota then counts instead.")
 @click.option("--jobs", type=_Bound(), help="How many jobs that are not over.")
 @click.option("--sessions", type=_Bound(), help="How many of them for debugging.")
-@click.option("--gpu-hours", type=_Bound(), help="How many GPU-hours a month.")
+@click.option("--gpu-hours", type=_Bound(), help="GPU-hours per month.")
 @click.option("--at-once", "resources", type=_Amounts(), help="How much of which resources at once in each cluster.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj

@@ -26,7 +26,7 @@ LAUGHS = "\n".join(
         ("a: *b", "names nothing"),
         ("a: [1,\nb: }", "Line 2, column 4: this is not YAML"),
         ("a:\n\t- b", "Line 2, column 1"),
-        ("a: 1\nb: 2\na: 3", "Line 3, column 1: “a” is given twice."),
+        ("a: 1\nb: 2\na: 3", "Line 3, column 1: “a” is set twice."),
         ("!!python/object/apply:os.system [ls]", "could not determine a constructor"),
         ("{a: b}: 1", "unhashable"),
         ("a: \0", "control characters"),

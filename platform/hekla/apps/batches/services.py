@@ -132,7 +132,7 @@ def _again(member: BatchJob) -> JobSpec:
     """The same job under the name of the next attempt. Raises Invalid where no name fits any more."""
     attempt = member.attempt + 1
     if attempt > MAX_ATTEMPTS:
-        raise Refused(_("%s was tried so often that it is not tried again.") % member.job)
+        raise Refused(_("%s reached the maximum number of retries.") % member.job)
     ending = f"-r{attempt}"
     stem = member.job.name.removesuffix(f"-r{member.attempt}") if member.attempt > 1 else member.job.name
     name = stem[: MAX_JOB_NAME - len(ending)].rstrip("-") + ending
@@ -150,7 +150,7 @@ def _require_name(name: str) -> None:
     except Invalid as error:
         raise Invalid([problem for problem in error.problems if problem.path == "name"]) from error
     if len(name) > MAX_NAME:
-        raise Invalid([Problem("name", _("A batch's name has at most %d letters.") % MAX_NAME)])
+        raise Invalid([Problem("name", _("The name of a batch has at most %d characters.") % MAX_NAME)])
 
 
 def _name_conflict(name: str, tenant: Tenant) -> BatchNameConflict:
@@ -160,7 +160,7 @@ def _name_conflict(name: str, tenant: Tenant) -> BatchNameConflict:
 
 def _require(may: bool) -> None:
     if not may:
-        raise Forbidden(_("Only the batch's owner and the admins of its tenant may do this."))
+        raise Forbidden(_("Only the owner of the batch and tenant admins can do this."))
 
 
 def _tell(batch: Batch, event: events.Event, user: User, now: datetime) -> None:

@@ -77,7 +77,7 @@ def create(
             if key is not None:
                 give_key(cluster, key, by=by, actor=actor, now=now)
     except IntegrityError as error:
-        raise Refused(_("A cluster is called “%s” already; choose another name.") % name, "name") from error
+        raise Refused(_("A cluster “%s” exists already. Choose another name.") % name, "name") from error
     return cluster
 
 
@@ -96,7 +96,7 @@ def remove(cluster: Cluster, *, actor: Actor, now: datetime) -> None:
             _tell(cluster, events.ClusterRemoved(name=cluster.name), actor, now)
             Cluster.objects.get(pk=cluster.pk).delete()
     except ProtectedError as error:
-        sentence = _("The cluster “%s” has queues or jobs. Pause it, and nothing more is done there.")
+        sentence = _("The cluster “%s” has queues or jobs. Pause it instead.")
         raise Refused(sentence % cluster.name) from error
 
 
@@ -206,7 +206,7 @@ def create_environment(*, name: str, description: str, requirements: str, actor:
             event = events.EnvironmentCreated(name=name)
             record(event, subject=f"environment:{environment.pk}", actor=actor, at=now)
     except IntegrityError as error:
-        raise Refused(_("An environment is called “%s” already; choose another name.") % name, "name") from error
+        raise Refused(_("An environment “%s” exists already. Choose another name.") % name, "name") from error
     return environment
 
 

@@ -90,55 +90,67 @@ _TEN = {"worker": 10}
 DEMONSTRATIONS = (
     Demonstration(
         name="gangs",
-        title=_("Two gangs, and room for one"),
+        title=_("Two gangs, room for one"),
         story=(
-            _("Two jobs of four workers come at once. Each worker needs a GPU, and the simulated machines have four."),
-            _("One job gets all four and runs; the other holds none, waits, and runs when the first is over."),
-            _("Placed pod by pod, each job could get two GPUs. Then both would wait for the rest for ever."),
+            _(
+                "Two jobs of four workers are submitted together. Each worker needs one GPU. The simulated "
+                "nodes have four."
+            ),
+            _("One job gets all four GPUs and runs. The other gets none, waits, and runs when the first has finished."),
+            _("If pods were scheduled one by one, each job could get two GPUs and wait for the others forever."),
         ),
-        watch=_("the squares: those of one job fill together while all of the other stay hollow. Then they change."),
-        lesson=_("One job ran whole while the other waited whole. No GPU was held by a job that could not begin."),
+        watch=_("the squares. All squares of one job fill together while the other job stays empty. Then they swap."),
+        lesson=_("One gang ran while the other waited. No GPU was allocated to a job that could not start."),
         stage=GANGS,
         acts=(DemoJob("first", {"worker": 4}, seconds=10), DemoJob("second", {"worker": 4}, seconds=10)),
         one_by_one=True,
     ),
     Demonstration(
         name="together",
-        title=_("Parameter servers beside their workers"),
+        title=_("Parameter servers next to their workers"),
         story=(
-            _("Three jobs of two parameter servers and four workers come at once, to three machines of six GPUs."),
-            _("The jobs say that their servers and workers talk to each other. So each job is put on one machine."),
-            _("Without that its pods are put wherever there is room, and talk to each other through the network."),
+            _(
+                "Three jobs of two parameter servers and four workers are submitted together to three nodes of "
+                "six GPUs."
+            ),
+            _("The jobs declare that their servers and workers communicate, so each job gets one node."),
+            _("Without this, pods go wherever there is room and communicate over the network."),
         ),
-        watch=_("the nodes of each job: one machine, with all six of its pods."),
-        lesson=_("Each job had one machine to itself; no server was apart from its workers."),
+        watch=_("the nodes of each job: one node runs all six pods."),
+        lesson=_("Each job had its own node. No server was separated from its workers."),
         stage=TOGETHER,
         acts=tuple(DemoJob(name, _NET, seconds=15, annotations=_TALK) for name in ("first", "second", "third")),
         one_node=True,
     ),
     Demonstration(
         name="elastic-at-once",
-        title=_("Two elastic jobs at once"),
+        title=_("Two elastic jobs at the same time"),
         story=(
-            _("There are ten GPUs. Two jobs come at once to one queue; each needs five workers and can use ten."),
-            _("Each gets the five that it needs to begin; no job takes ten while the other waits."),
-            _("The elastic workers, those beyond the five, run as soon as GPUs are free again."),
+            _(
+                "There are ten GPUs. Two jobs are submitted together to one queue. Each needs five workers and "
+                "can use ten."
+            ),
+            _("Each job gets the five workers that it needs to start. No job takes ten while the other waits."),
+            _("The elastic workers, those above the minimum, run as soon as GPUs are free."),
         ),
-        watch=_("five and five squares fill, then the other five of each. Nothing is evicted."),
-        lesson=_("Both jobs began at once with their minimum, and the elastic workers took the room that was left."),
+        watch=_("five squares of each job fill first, then the other five. No pod is evicted."),
+        lesson=_("Both jobs started immediately with their minimum, and the elastic workers used the free GPUs."),
         stage=ELASTIC,
         acts=tuple(DemoJob(name, _TEN, seconds=12, least=5) for name in ("first", "second")),
     ),
     Demonstration(
         name="elastic-same-queue",
-        title=_("An elastic job makes room in its own queue"),
+        title=_("Preemption of an elastic job in its queue"),
         story=(
-            _("A job that needs five workers runs with all ten that it can use, on all ten GPUs."),
-            _("Then a second job comes to the same queue. So that it can begin, five elastic workers must end."),
-            _("So no GPU is idle, and nobody waits for a job that has more than it needs. The evicted come back."),
+            _("A job with a minimum of five workers runs ten of them on all ten GPUs."),
+            _("Then a second job is submitted to the same queue. Five elastic workers are evicted for it."),
+            _(
+                "No GPU is idle, and no job waits for another that has more than its minimum. Evicted workers "
+                "run again later."
+            ),
         ),
-        watch=_("five evictions of the first job, while its other five workers go on and the second job begins."),
-        lesson=_("The first job gave up what was beyond its minimum and no more, and ran those workers again later."),
+        watch=_("five evictions of the first job. Its other five workers continue, and the second job starts."),
+        lesson=_("The first job lost only workers above its minimum, and ran them again later."),
         stage=ELASTIC,
         acts=(
             DemoJob("first", _TEN, seconds=14, least=5, evicted=5),
@@ -148,16 +160,16 @@ DEMONSTRATIONS = (
     ),
     Demonstration(
         name="elastic-other-queue",
-        title=_("An elastic job gives back what another queue lent"),
+        title=_("Reclaim of borrowed resources from an elastic job"),
         story=(
-            _("A job of one queue runs with ten workers on ten GPUs. Five of them are lent by a queue that is empty."),
-            _("Then a job comes to that other queue, which gets its share back: five elastic workers must end."),
-            _("So a queue can lend what it does not use without losing it."),
+            _("A job of one queue runs ten workers on ten GPUs. Five of the GPUs are borrowed from an empty queue."),
+            _("Then a job is submitted to that other queue. It reclaims its share: five elastic workers are evicted."),
+            _("A queue can lend what it does not use without losing it."),
         ),
-        watch=_("five evictions in the first queue, while five workers go on there and the job of the other begins."),
-        lesson=_(
-            "The other queue got back what it had lent, from workers that the first job could do without for a while."
+        watch=_(
+            "five evictions in the first queue. Five workers continue there, and the job of the other queue starts."
         ),
+        lesson=_("The other queue reclaimed what it had lent, from workers above the minimum of the first job."),
         stage=ELASTIC,
         acts=(
             DemoJob("first", _TEN, seconds=14, least=5, evicted=5),

@@ -56,7 +56,7 @@ def start(name: str, *, tenant: Tenant, user: User, now: datetime) -> DemoRun:
     """
     demonstration = catalogue.get(name)
     if not tenancy.may(user, tenant.pk, Permission.SUBMIT_JOBS):
-        raise Forbidden(_("You may look at this tenant, but not submit to it. Ask one of its admins."), "tenant")
+        raise Forbidden(_("You can view this tenant, but not submit to it. Ask a tenant admin."), "tenant")
     with unit_of_work():
         cluster = _stage_for(demonstration.stage, user, now)
         playing = selectors.in_progress_on(cluster)
@@ -71,9 +71,7 @@ def start(name: str, *, tenant: Tenant, user: User, now: datetime) -> DemoRun:
 def _the_same(playing: DemoRun, demonstration: Demonstration, tenant: Tenant) -> DemoRun:
     if playing.tenant_id == tenant.pk and playing.demonstration == demonstration.name:
         return playing
-    sentence = _(
-        "“%(title)s” plays on the same simulated machines now. It is over within a minute or so; try again then."
-    )
+    sentence = _("“%(title)s” is running on the same simulated nodes. It ends within about a minute. Try again then.")
     raise StageBusy(sentence % {"title": catalogue.get(playing.demonstration).title})
 
 
@@ -82,7 +80,8 @@ def _stage_for(stage: Stage, user: User, now: datetime) -> Cluster:
     is_there = clusters.all_clusters().filter(name=stage.name).exists()
     if not is_there and not accounts.may(user, Permission.MANAGE_CLUSTERS):
         sentence = _(
-            "The simulated cluster %s is not there yet. It is made when an operator or platform admin starts this."
+            "The simulated cluster %s does not exist yet. It is created when an operator or platform admin "
+            "starts this demonstration."
         )
         raise StageMissing(sentence % stage.name)
     cluster = set_up(stage, actor=actor_of(user), now=now)

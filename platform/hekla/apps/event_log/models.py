@@ -60,7 +60,7 @@ class LoggedEvent(models.Model):
     def who(self) -> str:
         """Who did it, and for whom where somebody acted for another."""
         names = {"admin": self.acting_name, "person": self.actor_name}
-        return _("%(admin)s for %(person)s") % names if self.acting_name else self.actor_name
+        return _("%(admin)s as %(person)s") % names if self.acting_name else self.actor_name
 
 
 class Numbering(models.Model):

@@ -76,15 +76,15 @@ def find_owner(cluster: Cluster, rules: ExternalPodRules, namespace: str, wanted
     slug = rules.tenants.get(namespace, "")
     tenant = tenancy.all_tenants().filter(slug=slug).first()
     if tenant is None:
-        sentence = _("There is no tenant “%(slug)s” in Hekla, so pods of the namespace %(namespace)s are left alone.")
+        sentence = _("Hekla has no tenant “%(slug)s”, so pods of the namespace %(namespace)s are not scheduled.")
         raise Refused(sentence % {"slug": slug, "namespace": namespace})
     open_to = {queue.name: queue for queue in queues.open_to(tenant) if queue.cluster_id == cluster.pk}
     queue = open_to.get(wanted_queue) or open_to.get(rules.queue)
     if queue is None:
-        sentence = _("The tenant %(slug)s has no queue “%(name)s” on this cluster.")
+        sentence = _("Tenant %(slug)s has no queue “%(name)s” on this cluster.")
         raise Refused(sentence % {"slug": slug, "name": wanted_queue or rules.queue})
     if not queue.is_open:
-        raise Refused(_("The queue %(name)s takes nothing in now.") % {"name": queue.name})
+        raise Refused(_("Queue %(name)s accepts no jobs now.") % {"name": queue.name})
     owner = accounts.by_username(rules.owner)
     if owner is None:
         raise Refused(

@@ -16,25 +16,28 @@ def wait(reason: StepWait, *, is_simulated: bool) -> str:
     if reason.probe is not None:
         return _probe(reason.probe, facts, is_simulated=is_simulated)
     if reason.phase is None:
-        return _("Waits for step %(step)s, which has not begun.") % facts
+        return _("Waiting for step %(step)s, which has not started.") % facts
     if reason.phase is JobPhase.ABORTED:
-        return _("The job of step %(step)s was aborted: resume it, or stop the flow.") % facts
-    return _("Waits until step %(step)s has completed.") % facts
+        return _("The job of step %(step)s was aborted. Resume it, or stop the flow.") % facts
+    return _("Waiting for step %(step)s to complete.") % facts
 
 
 def _probe(probe: Probe, facts: dict[str, str], *, is_simulated: bool) -> str:
     facts |= {"task": probe.task, "port": str(probe.port), "path": probe.path}
     if probe.state is TaskState.RUNNING:
-        one, all_ = _("Waits until task %(task)s of step %(step)s runs."), _("Waits until all of step %(step)s runs.")
+        one, all_ = (
+            _("Waiting for task %(task)s of step %(step)s to run."),
+            _("Waiting for all tasks of step %(step)s to run."),
+        )
         return (one if probe.task else all_) % facts
     if probe.state is TaskState.SUCCEEDED:
-        one = _("Waits until task %(task)s of step %(step)s has succeeded.")
-        return (one if probe.task else _("Waits until all tasks of step %(step)s have succeeded.")) % facts
+        one = _("Waiting for task %(task)s of step %(step)s to succeed.")
+        return (one if probe.task else _("Waiting for all tasks of step %(step)s to succeed.")) % facts
     if is_simulated:
-        return _("Waits until step %(step)s has completed: simulated pods have no ports that could be asked.") % facts
+        return _("Waiting for step %(step)s to complete. Simulated pods have no ports to probe.") % facts
     if probe.path:
-        return _("Waits until port %(port)s of step %(step)s answers %(path)s well.") % facts
-    return _("Waits until port %(port)s of step %(step)s takes connections.") % facts
+        return _("Waiting for a successful answer from port %(port)s of step %(step)s at %(path)s.") % facts
+    return _("Waiting for port %(port)s of step %(step)s to accept connections.") % facts
 
 
 def event(kind: str, facts: Mapping[str, Any]) -> tuple[str, str]:
@@ -44,7 +47,7 @@ def event(kind: str, facts: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _started(facts: Mapping[str, Any]) -> tuple[str, str]:
-    return "neutral", _("Started, %(steps)s steps.") % facts
+    return "neutral", _("Started with %(steps)s steps.") % facts
 
 
 def _step_started(facts: Mapping[str, Any]) -> tuple[str, str]:
@@ -52,11 +55,11 @@ def _step_started(facts: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _refused(facts: Mapping[str, Any]) -> tuple[str, str]:
-    return "failed", _("Step %(step)s could not be submitted, and is tried again: %(message)s") % facts
+    return "failed", _("Step %(step)s could not be submitted. Retrying: %(message)s") % facts
 
 
 def _stopped(_facts: Mapping[str, Any]) -> tuple[str, str]:
-    return "stopped", _("Asked to stop.")
+    return "stopped", _("Stop requested.")
 
 
 def _phase(facts: Mapping[str, Any]) -> tuple[str, str]:
@@ -75,6 +78,6 @@ _PHASES = {
     "pending": ("waiting", lambda: _("Pending.")),
     "running": ("running", lambda: _("Running.")),
     "succeeded": ("done", lambda: _("All steps have completed.")),
-    "failed": ("failed", lambda: _("A step went wrong, so no other step begins.")),
-    "terminated": ("stopped", lambda: _("Stopped; no other step begins.")),
+    "failed": ("failed", lambda: _("A step failed. No further step starts.")),
+    "terminated": ("stopped", lambda: _("Stopped. No further step starts.")),
 }

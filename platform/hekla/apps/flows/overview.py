@@ -127,4 +127,4 @@ def _drawn(kind: str, one: Drawing, views: Mapping[str, StepView]) -> Drawn:
     )
 
 
-_WORDS = {"waits": lambda: _("Waits"), "skipped": lambda: _("Not begun"), "gone": lambda: _("No longer kept")}
+_WORDS = {"waits": lambda: _("Pending"), "skipped": lambda: _("Not started"), "gone": lambda: _("Deleted")}

@@ -43,7 +43,7 @@ def get(uid: UUID, user: User) -> Flow:
     """One flow. Raises NotFound."""
     flow = visible_to(user).filter(uid=uid).first()
     if flow is None:
-        raise NotFound(_("There is no such flow."))
+        raise NotFound(_("Unknown flow."))
     return flow
 
 
@@ -51,7 +51,7 @@ def template(uid: UUID, user: User) -> JobTemplate:
     """One template. Raises NotFound."""
     found = templates(user).filter(uid=uid).first()
     if found is None:
-        raise NotFound(_("There is no such template."))
+        raise NotFound(_("Unknown template."))
     return found
 
 

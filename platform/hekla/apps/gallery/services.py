@@ -44,7 +44,7 @@ def publish(
     owner = template.tenant if template else tenant
     _require_right(user, owner)
     if not title.strip():
-        raise Refused(_("Give the template a title."), "title")
+        raise Refused(_("Enter a title."), "title")
     open_ = [field.model_dump(mode="json", exclude_defaults=True) for field in parse_open_fields(spec, fields)]
     with unit_of_work():
         template = _locked(template, owner, now)
@@ -100,7 +100,7 @@ def _locked(template: Template | None, tenant: Tenant | None, now: datetime) -> 
     if template is not None:
         return Template.objects.select_for_update().get(pk=template.pk)
     if Template.objects.filter(tenant=tenant, withdrawn_at=None).count() >= MAX_TEMPLATES:
-        raise Refused(_("There are %d templates, and may be no more. Withdraw some of them.") % MAX_TEMPLATES)
+        raise Refused(_("There are %d templates, the maximum. Withdraw some first.") % MAX_TEMPLATES)
     return Template(tenant=tenant, published_at=now)
 
 
@@ -113,4 +113,6 @@ def _require_right(user: User, tenant: Tenant | None) -> None:
     if tenant is not None and not tenancy.visible_to(user).filter(pk=tenant.pk).exists():
         raise NotFound(_("There is no such tenant."))
     if not selectors.may_publish(user, tenant.pk if tenant else None):
-        raise Forbidden(_("Templates are published by admins: of a tenant for it, of the platform for all."))
+        raise Forbidden(
+            _("Only admins can publish templates: tenant admins for their tenant, platform admins for all tenants.")
+        )

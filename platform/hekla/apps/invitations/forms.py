@@ -108,7 +108,7 @@ class ImportForm(forms.Form):
         ),
     )
     upload = forms.FileField(
-        label=_("Or a file"), required=False, help_text=_("CSV with at most 200 rows. It replaces the text.")
+        label=_("Or upload a file"), required=False, help_text=_("CSV with at most 200 rows. It replaces the text.")
     )
 
     def __init__(self, *args: Any, tenants: QuerySet[Tenant], **kwargs: Any) -> None:  # noqa: ANN401

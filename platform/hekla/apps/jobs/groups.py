@@ -20,7 +20,7 @@ LABELS = {
     "queue": _("Queue"),
     "tenant": _("Tenant"),
     "owner": _("Owner"),
-    "phase": _("Phase"),
+    "phase": _("State"),
     "kind": _("Kind"),
     "cluster": _("Cluster"),
 }

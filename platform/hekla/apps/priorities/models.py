@@ -19,9 +19,9 @@ class PriorityClass(models.Model):
         _("value"), validators=[MinValueValidator(-MAX_PRIORITY), MaxValueValidator(MAX_PRIORITY)]
     )
     description = models.TextField(_("description"), max_length=2000, blank=True)
-    is_default = models.BooleanField(_("for jobs that say nothing"), default=False)
-    never_preempts = models.BooleanField(_("never evicts others"), default=False)
-    is_offered = models.BooleanField(_("offered to new jobs"), default=True)
+    is_default = models.BooleanField(_("Default class"), default=False)
+    never_preempts = models.BooleanField(_("never evicts other pods"), default=False)
+    is_offered = models.BooleanField(_("available to new jobs"), default=True)
     tenants = models.ManyToManyField(Tenant, verbose_name=_("tenants"), blank=True, related_name="priority_classes")
     created_at = models.DateTimeField()
 

@@ -39,18 +39,20 @@ class Offering:
             return
         found = self._named(spec.priority_class)
         if found is None:
-            sentence = _("%(tenant)s has no priority class called “%(name)s”. It may use: %(names)s.")
+            sentence = _("%(tenant)s cannot use a priority class “%(name)s”. Available: %(names)s.")
             names = _(", ").join(one.name for one in self.classes) or _("none")
             facts = {"tenant": self.tenant, "name": spec.priority_class, "names": names}
             yield Problem("priority_class", sentence % facts)
         elif spec.priority not in (0, found.value):
-            sentence = _("The class %(name)s is %(value)d; leave the number out, or the class.")
+            sentence = _("The class %(name)s has the priority %(value)d. Set only the class or only the number.")
             yield Problem("priority", sentence % {"name": found.name, "value": found.value})
 
     def problems_of(self, number: int) -> Iterator[Problem]:
         """Once there are classes, a bare number is at most what the tenant's classes give."""
         if self.are_any and number > self.most:
-            sentence = _("In %(tenant)s a priority may be at most %(most)d. A platform admin may offer a higher class.")
+            sentence = _(
+                "The maximum priority in %(tenant)s is %(most)d. Platform admins can make a higher class available."
+            )
             yield Problem("priority", sentence % {"tenant": self.tenant, "most": self.most})
 
     @property
@@ -89,5 +91,5 @@ def get(name: str, user: User) -> PriorityClass:
     """One by its name. Raises NotFound."""
     found = visible_to(user).filter(name=name).first()
     if found is None:
-        raise NotFound(_("There is no such priority class."))
+        raise NotFound(_("Unknown priority class."))
     return found

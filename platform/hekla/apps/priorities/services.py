@@ -26,7 +26,7 @@ def create(
             made.tenants.set(tenants)
             _tell(made, events.PriorityClassCreated(name=name, value=made.value), actor, now)
     except IntegrityError as error:
-        raise Refused(_("A priority class is called “%s” already; choose another name.") % name, "name") from error
+        raise Refused(_("A priority class “%s” exists already. Choose another name.") % name, "name") from error
     return made
 
 

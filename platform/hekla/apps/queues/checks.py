@@ -31,9 +31,9 @@ def require_members(queues: Sequence[Queue]) -> None:
     if len(clusters) < 2:  # noqa: PLR2004
         raise Invalid([Problem("members", _("Choose queues of at least two clusters."))])
     if twice := sorted(name for name, count in Counter(map(str, clusters)).items() if count > 1):
-        raise Invalid([Problem("members", _("Choose one queue of each cluster; of %s there are more.") % twice[0])])
+        raise Invalid([Problem("members", _("Choose one queue per cluster. %s has more than one.") % twice[0])])
     if len({cluster.is_simulated for cluster in clusters}) > 1:
-        sentence = _("Real and simulated clusters do not go together: a job would not know whether it really runs.")
+        sentence = _("Real and simulated clusters cannot be combined.")
         raise Invalid([Problem("members", sentence)])
 
 
@@ -43,7 +43,8 @@ def _amounts(amounts: Mapping[str, Mapping[str, Any]]) -> Iterator[Problem]:
         small, large = Resources.parse(amounts[less]), Resources.parse(amounts[more])
         for name in sorted(amounts[less].keys() & amounts[more].keys()):
             if small.amount(name) > large.amount(name):
-                yield Problem(less, _("Of %(name)s this is more than its %(more)s.") % {"name": name, "more": _(more)})
+                limit = Queue._meta.get_field(more).verbose_name
+                yield Problem(less, _("%(name)s: more than %(more)s.") % {"name": name, "more": limit})
 
 
 def _parent(queue: Queue) -> Iterator[Problem]:
@@ -53,6 +54,6 @@ def _parent(queue: Queue) -> Iterator[Problem]:
         yield Problem("parent", _("This queue is in another cluster."))
     while above is not None:
         if above.name == queue.name:
-            yield Problem("parent", _("A queue cannot be below itself."))
+            yield Problem("parent", _("A queue cannot be its own parent."))
             return
         above = above.parent

@@ -33,8 +33,8 @@ class Queue(models.Model):
     description = models.CharField(_("description"), max_length=300, blank=True)
     weight = models.PositiveIntegerField(_("weight"), default=1)
     priority = models.PositiveIntegerField(_("priority"), default=0)
-    capability = models.JSONField(_("capability"), default=dict, blank=True)
-    guarantee = models.JSONField(_("guarantee"), default=dict, blank=True)
+    capability = models.JSONField(_("limit"), default=dict, blank=True)
+    guarantee = models.JSONField(_("guaranteed"), default=dict, blank=True)
     deserved = models.JSONField(_("deserved"), default=dict, blank=True)
     parent = models.ForeignKey(
         "self", null=True, blank=True, on_delete=models.PROTECT, related_name="children", verbose_name=_("parent")

@@ -23,7 +23,7 @@ class QuotaColumns:
     heads: Mapping[str, Any] = {
         "jobs": gettext_lazy("Unfinished jobs"),
         "sessions": gettext_lazy("Debugging sessions"),
-        "gpu_hours": gettext_lazy("GPU-hours a month"),
+        "gpu_hours": gettext_lazy("GPU-hours per month"),
         "resources": gettext_lazy("Resources in use"),
     }
     spellings: Mapping[str, set[str]] = {

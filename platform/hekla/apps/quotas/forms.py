@@ -23,23 +23,36 @@ class BoundsForm(forms.Form):
     """The bounds of a quota."""
 
     jobs = forms.IntegerField(
-        label=_("Unfinished jobs"), required=False, min_value=0, max_value=_MOST, help_text=_("Empty: no bound.")
+        label=_("Unfinished jobs"),
+        required=False,
+        min_value=0,
+        max_value=_MOST,
+        help_text=_("Leave empty for no limit."),
     )
     sessions = forms.IntegerField(
-        label=_("Debugging sessions"), required=False, min_value=0, max_value=_MOST, help_text=_("Empty: no bound.")
+        label=_("Debugging sessions"),
+        required=False,
+        min_value=0,
+        max_value=_MOST,
+        help_text=_("Leave empty for no limit."),
     )
     gpu_hours = forms.IntegerField(
-        label=_("GPU-hours a month"), required=False, min_value=0, max_value=_MOST, help_text=_("Empty: no bound.")
+        label=_("GPU-hours per month"),
+        required=False,
+        min_value=0,
+        max_value=_MOST,
+        help_text=_("Leave empty for no limit."),
     )
     resources = QuantitiesField(
-        label=_("Resources in use"), help_text=_("Such as: nvidia.com/gpu=8, cpu=64, memory=256Gi. Empty: no bound.")
+        label=_("Resources in use"),
+        help_text=_("For example: nvidia.com/gpu=8, cpu=64, memory=256Gi. Leave empty for no limit."),
     )
 
 
 class QuotaForm(BoundsForm):
     """Whose quota it is, and its bounds. `members`: those who may be chosen; none where only the tenant may be."""
 
-    whose = forms.ChoiceField(label=_("Whose"))
+    whose = forms.ChoiceField(label=_("Applies to"))
     field_order = ("whose", *BOUNDS)
 
     def __init__(self, *args: Any, allowed: Iterable[Quota.Of], members: Iterable[User], **more: Any) -> None:  # noqa: ANN401

@@ -16,7 +16,7 @@ class Quota(models.Model):
     """
 
     class Of(models.TextChoices):
-        TENANT = "tenant", _("the tenant")
+        TENANT = "tenant", _("tenant")
         EACH = "each", _("each member")
         ONE = "one", _("one member")
 
@@ -25,9 +25,9 @@ class Quota(models.Model):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="quotas")
     jobs = models.PositiveIntegerField(_("unfinished jobs"), null=True)
     sessions = models.PositiveIntegerField(_("debugging sessions"), null=True)
-    gpu_hours = models.PositiveIntegerField(_("GPU-hours a month"), null=True)
+    gpu_hours = models.PositiveIntegerField(_("GPU-hours per month"), null=True)
 
-    resources = models.JSONField(_("resources at once"), default=dict)
+    resources = models.JSONField(_("resources in use"), default=dict)
 
     class Meta:
         constraints = [

@@ -67,7 +67,7 @@ def _amounts(resources: Mapping[str, str]) -> dict[str, str]:
     """As they are stored. A name that no machine knows would bound nothing, and nobody would notice."""
     known = {"cpu", "memory"}.union(*(node.allocatable for node in clusters.nodes())) - {"pods"}
     if unknown := sorted(resources.keys() - known):
-        sentence = _("No machine offers “%(name)s”. What can be bounded: %(names)s.")
+        sentence = _("Unknown resource “%(name)s”. Available: %(names)s.")
         facts = {"name": unknown[0][:63], "names": _(", ").join(sorted(known))}
         raise Invalid([Problem("resources", sentence % facts)])
     return {name: format_quantity(name, parse_quantity(name, text)) for name, text in resources.items()}

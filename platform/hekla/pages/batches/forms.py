@@ -13,10 +13,10 @@ from hekla.pages.job_forms.forms import ManifestForm
 
 _HOW = [
     (SweepMethod.GRID.value, _("All combinations")),
-    (SweepMethod.LIST.value, _("The first values together, then the second …")),
-    (SweepMethod.RANDOM.value, _("Drawn at random")),
+    (SweepMethod.LIST.value, _("Pairs: the first values together, then the second …")),
+    (SweepMethod.RANDOM.value, _("Random")),
 ]
-_NAME_HELP = _("Small letters, digits, hyphens.")
+_NAME_HELP = _("Lowercase letters, digits, hyphens.")
 
 
 def _code(rows: int) -> forms.Textarea:
@@ -29,14 +29,20 @@ class ParametersForm(forms.Form):
     parameters = forms.CharField(
         label=_("Parameters"),
         widget=_code(4),
-        help_text=_("One a line: lr = 0.1, 0.01. To draw also lr = 0.0001..0.1 log, or width = 16..256 whole."),
+        help_text=_(
+            "One per line: lr = 0.1, 0.01. For random values also lr = 0.0001..0.1 log, or width = 16..256 whole."
+        ),
     )
-    how = forms.ChoiceField(label=_("Which jobs"), choices=_HOW, initial=SweepMethod.GRID.value)
+    how = forms.ChoiceField(label=_("Combinations"), choices=_HOW, initial=SweepMethod.GRID.value)
     count = forms.IntegerField(
-        label=_("How many are drawn"), required=False, min_value=1, max_value=MAX_JOBS, help_text=_("At random only.")
+        label=_("Number of samples"),
+        required=False,
+        min_value=1,
+        max_value=MAX_JOBS,
+        help_text=_("Only for random values."),
     )
     seed = forms.IntegerField(
-        label=_("Seed"), required=False, min_value=0, help_text=_("The same seed draws the same values.")
+        label=_("Seed"), required=False, min_value=0, help_text=_("The same seed gives the same values.")
     )
 
     def clean_parameters(self) -> dict[str, Any]:
@@ -50,7 +56,7 @@ class ParametersForm(forms.Form):
             except ValueError as error:
                 raise forms.ValidationError(str(error)) from error
             if name in found:
-                raise forms.ValidationError(_("“%s” is given twice.") % name)
+                raise forms.ValidationError(_("“%s” is set twice.") % name)
             found[name] = values
         return found
 
@@ -66,13 +72,13 @@ class SweepForm(ParametersForm):
     """A sweep: parameters, and the job in which their placeholders stand."""
 
     name = forms.CharField(
-        label=_("Name"), max_length=MAX_NAME, help_text=_("The jobs are called by it and their number: lr-1, lr-2 …")
+        label=_("Name"), max_length=MAX_NAME, help_text=_("Job names are this name plus a number: lr-1, lr-2 …")
     )
     manifest = forms.CharField(
         label=_("Job"),
         strip=False,
         widget=_code(20),
-        help_text=_("A job manifest of any kind. {{ lr }} in commands and variables stands for the value of lr."),
+        help_text=_("A job manifest of any format. {{ lr }} in commands and variables is replaced by the value of lr."),
     )
     field_order = ["name", "how", "count", "seed", "parameters", "manifest"]
 
@@ -97,7 +103,7 @@ class FileForm(ManifestForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
         super().__init__(*args, **kwargs)
-        self.fields["text"].help_text = _("Up to 1,000 job manifests of any kind, with --- between, at most 1 MiB.")
+        self.fields["text"].help_text = _("Up to 1,000 job manifests of any format, separated by ---, at most 1 MiB.")
 
     def specs(self) -> tuple[list[JobSpec], tuple[str, ...]]:
         """The jobs, and what has no effect. Raises Invalid."""

@@ -87,8 +87,8 @@ def file(request: HttpRequest) -> HttpResponse:
 def stop(request: HttpRequest, uid: UUID) -> HttpResponse:
     """Abort all that is not over."""
     stopped = services.stop(selectors.get(uid, person(request)), user=person(request), now=clock.now())
-    sentence = ngettext("%d job is asked to stop.", "%d jobs are asked to stop.", stopped)
-    messages.success(request, sentence % stopped if stopped else _("Nothing of it runs or waits any more."))
+    sentence = ngettext("Stopping %d job.", "Stopping %d jobs.", stopped)
+    messages.success(request, sentence % stopped if stopped else _("No job of this batch is running or pending."))
     return redirect("batches:detail", uid)
 
 
@@ -96,8 +96,8 @@ def stop(request: HttpRequest, uid: UUID) -> HttpResponse:
 def retry(request: HttpRequest, uid: UUID) -> HttpResponse:
     """Submit those that failed again."""
     again = services.retry_failed(selectors.get(uid, person(request)), user=person(request), now=clock.now())
-    sentence = ngettext("%d job was submitted again.", "%d jobs were submitted again.", again)
-    messages.success(request, sentence % again if again else _("None of its jobs has failed."))
+    sentence = ngettext("Resubmitted %d job.", "Resubmitted %d jobs.", again)
+    messages.success(request, sentence % again if again else _("No job of this batch has failed."))
     return redirect("batches:detail", uid)
 
 

@@ -24,7 +24,7 @@ def cordon(request: HttpRequest, node_id: int) -> HttpResponse:
     accounts.require(person(request), Permission.MANAGE_CLUSTERS)
     node, cordoned = selectors.node(node_id), request.POST.get("cordon") == "yes"
     services.cordon(node, cordoned=cordoned, actor=actor_of(person(request)), now=clock.now())
-    messages.success(request, _("New pods keep off %s.") % node if cordoned else _("%s takes pods again.") % node)
+    messages.success(request, _("%s accepts no new pods.") % node if cordoned else _("%s accepts pods again.") % node)
     return redirect("clusters:nodes")
 
 
@@ -45,10 +45,10 @@ def create_environment(request: HttpRequest) -> HttpResponse:
         except HeklaError as error:
             attach(form, error)
         else:
-            messages.success(request, _("The environment was added; it is built when a job first uses it."))
+            messages.success(request, _("Environment added. Hekla builds it when a job first uses it."))
             return redirect("clusters:environments")
     return form_page(
-        request, form, title=_("Add an environment"), submit=_("Add"), cancel=reverse("clusters:environments")
+        request, form, title=_("Add environment"), submit=_("Add"), cancel=reverse("clusters:environments")
     )
 
 
@@ -60,6 +60,6 @@ def edit_environment(request: HttpRequest, name: str) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         fresh = selectors.environment(name)
         services.change_environment(fresh, form.cleaned_data, actor=actor_of(person(request)), now=clock.now())
-        messages.success(request, _("Saved. Jobs that start from now on get it."))
+        messages.success(request, _("Saved. New jobs use the changed environment."))
         return redirect("clusters:environments")
     return form_page(request, form, title=name, submit=_("Save"), cancel=reverse("clusters:environments"))

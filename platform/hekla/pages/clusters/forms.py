@@ -32,10 +32,10 @@ class UnshownTextarea(forms.Textarea):
 class Way(models.TextChoices):
     """How a Kubernetes cluster is reached, as a form asks it."""
 
-    KUBECONFIG = "kubeconfig", _("A kubeconfig, given here")
-    TOKEN = "token", _("An address and a token, given here")
-    ACCOUNT = "account", _("The service account of this console, which runs in that cluster")
-    FILE = "file", _("A kubeconfig that lies beside the data, named in the configuration")
+    KUBECONFIG = "kubeconfig", _("Kubeconfig entered here")
+    TOKEN = "token", _("Address and token entered here")
+    ACCOUNT = "account", _("Service account of this console (in-cluster)")
+    FILE = "file", _("Kubeconfig file on the server, named in the configuration")
 
 
 class WayForm(forms.ModelForm):
@@ -48,22 +48,22 @@ class WayForm(forms.ModelForm):
     carried: object = None
     """What may be shown of the key that is carried on."""
 
-    way = forms.ChoiceField(label=_("Reached by"), required=False)
+    way = forms.ChoiceField(label=_("Connection"), required=False)
     secret_kubeconfig = forms.CharField(
         label=_("Kubeconfig"),
         required=False,
         widget=UnshownTextarea(attrs={"rows": 8, "class": "code-input", "spellcheck": "false", "autocomplete": "off"}),
-        help_text=_("Its current context is taken, with a token or a certificate in it. At most 64 KiB."),
+        help_text=_("Hekla uses its current context, with an embedded token or certificate. At most 64 KiB."),
     )
-    secret_file = forms.FileField(label=_("Or a file"), required=False)
+    secret_file = forms.FileField(label=_("Or upload a file"), required=False)
     server = forms.CharField(
-        label=_("Address of the server"), required=False, help_text=_("Such as: https://10.0.0.1:6443")
+        label=_("Server address"), required=False, help_text=_("For example: https://10.0.0.1:6443")
     )
     authority = forms.CharField(
-        label=_("Certificate of its authority"),
+        label=_("CA certificate"),
         required=False,
         widget=forms.Textarea(attrs={"rows": 6, "class": "code-input", "spellcheck": "false"}),
-        help_text=_("PEM. Empty: one of the authorities that this machine trusts."),
+        help_text=_("PEM. Empty: a CA that this machine trusts."),
     )
     token = forms.CharField(
         label=_("Token"), required=False, widget=forms.PasswordInput(attrs={"autocomplete": "off"}), max_length=16_384
@@ -83,17 +83,17 @@ class WayForm(forms.ModelForm):
         if file is None:
             return ""
         if file.size > MAX_KUBECONFIG_BYTES:
-            raise forms.ValidationError(_("A kubeconfig has at most 64 KiB."))
+            raise forms.ValidationError(_("The kubeconfig is larger than 64 KiB."))
         try:
             return str(file.read().decode("utf-8-sig"))
         except UnicodeDecodeError:
-            raise forms.ValidationError(_("This is not a text.")) from None
+            raise forms.ValidationError(_("Not a text file.")) from None
 
     def clean_config(self) -> dict[str, Any]:
         """Names and values."""
         found = self.cleaned_data["config"] or {}
         if not isinstance(found, dict):
-            raise forms.ValidationError(_("A configuration is written in braces: {…}."))
+            raise forms.ValidationError(_("The configuration must be a JSON object: {…}."))
         return found
 
     def carry(self, sealed: str) -> None:
@@ -124,9 +124,9 @@ class ClusterForm(WayForm):
         error_messages = {"name": NAME_ERRORS}
         help_texts = {
             "config": _(
-                'JSON. Kubernetes: {"namespace": "hekla", "image": "python:3.11-slim"}, and where each tenant is to '
-                'have a namespace of its own "namespaces": "tenant". '
-                'Simulated: {"nodes": [{"name": "gpu", "count": 4, "allocatable": {"cpu": "64"}}]}'
+                'JSON. Kubernetes: {"namespace": "hekla", "image": "python:3.11-slim"}. For one namespace per '
+                'tenant add "namespaces": "tenant". Simulated: {"nodes": [{"name": "gpu", "count": 4, '
+                '"allocatable": {"cpu": "64"}}]}'
             )
         }
 
@@ -148,7 +148,7 @@ class ClusterChangeForm(WayForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
         super().__init__(*args, **kwargs)
-        self.fields["way"].choices = [("", _("As it is now")), *Way.choices]  # type: ignore[attr-defined]
+        self.fields["way"].choices = [("", _("No change")), *Way.choices]  # type: ignore[attr-defined]
 
 
 class EnvironmentForm(forms.ModelForm):
@@ -159,7 +159,9 @@ class EnvironmentForm(forms.ModelForm):
         fields = ["name", "description", "requirements"]
         widgets = {"requirements": forms.Textarea(attrs={"rows": 8, "class": "code-input", "spellcheck": "false"})}
         error_messages = {"name": NAME_ERRORS}
-        help_texts = {"requirements": _("One package a line, as pip reads them. Empty: the console's own interpreter.")}
+        help_texts = {
+            "requirements": _("One package per line in pip's format. Empty: the console's default interpreter.")
+        }
 
     def clean_name(self) -> str:
         """A name that addresses do not use otherwise."""

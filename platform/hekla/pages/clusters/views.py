@@ -93,7 +93,7 @@ def create(request: HttpRequest) -> HttpResponse:
     """A new cluster."""
     accounts.require(person(request), Permission.MANAGE_CLUSTERS)
     form = ClusterForm(request.POST or None, request.FILES or None, kinds=_kinds())
-    return _answer(request, form, None) or _page(request, form, title=_("Add a cluster"), submit=_("Add"))
+    return _answer(request, form, None) or _page(request, form, title=_("Add cluster"), submit=_("Add"))
 
 
 @sensitive_post_parameters(*_SECRET)

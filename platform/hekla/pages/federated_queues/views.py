@@ -49,9 +49,9 @@ def create(request: HttpRequest) -> HttpResponse:
         except HeklaError as error:
             attach(form, error)
         else:
-            messages.success(request, _("Jobs can be submitted to %s.") % span)
+            messages.success(request, _("Jobs can now be submitted to %s.") % span)
             return redirect("spans:detail", span.name)
-    return form_page(request, form, title=_("Add a queue over clusters"), submit=_("Add"), cancel=reverse("spans:list"))
+    return form_page(request, form, title=_("Add federated queue"), submit=_("Add"), cancel=reverse("spans:list"))
 
 
 @require_http_methods(["GET", "POST"])
@@ -78,5 +78,5 @@ def delete(request: HttpRequest, name: str) -> HttpResponse:
     user = person(request)
     accounts.require(user, Permission.MANAGE_QUEUES)
     services.delete_span(selectors.span(name, user), actor=actor_of(user), now=clock.now())
-    messages.success(request, _("%s is deleted; its queues stay.") % name)
+    messages.success(request, _("Deleted %s. Its queues stay.") % name)
     return redirect("spans:list")

@@ -11,9 +11,7 @@ class FlowForm(ManifestForm):
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
-        self.fields["text"].help_text = gettext_lazy(
-            "A JobFlow of Volcano, and JobTemplates that are kept with it, at most 1 MiB."
-        )
+        self.fields["text"].help_text = gettext_lazy("A JobFlow of Volcano with optional JobTemplates, at most 1 MiB.")
 
 
 class TemplateForm(ManifestForm):
@@ -30,5 +28,5 @@ class JobNameForm(forms.Form):
     """What a job from a template is called."""
 
     name = forms.CharField(
-        label=gettext_lazy("Name of the job"), max_length=53, help_text=gettext_lazy("Small letters, digits, hyphens.")
+        label=gettext_lazy("Job name"), max_length=53, help_text=gettext_lazy("Lowercase letters, digits, hyphens.")
     )

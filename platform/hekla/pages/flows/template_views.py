@@ -45,7 +45,7 @@ def create(request: HttpRequest) -> HttpResponse:
     def save(spec: JobSpec) -> JobTemplate:
         return services.create_template(spec=spec, tenant=tenant, user=person(request), now=clock.now())
 
-    return _form_page(request, _("Keep a template"), _of_job(request), save, {"tenant": tenant})
+    return _form_page(request, _("Save template"), _of_job(request), save, {"tenant": tenant})
 
 
 @require_http_methods(["GET", "POST"])
@@ -56,7 +56,7 @@ def edit(request: HttpRequest, uid: UUID) -> HttpResponse:
     def save(spec: JobSpec) -> JobTemplate:
         return services.change_template(template, spec=spec, user=person(request), now=clock.now())
 
-    title = _("Change %(name)s") % {"name": template.name}
+    title = _("Edit %(name)s") % {"name": template.name}
     return _form_page(request, title, formats.dump_template(JobSpec.parse(template.spec)), save, {"template": template})
 
 
@@ -93,7 +93,7 @@ def _job_in(text: str) -> LoadedJob:
         return formats.load(text)
     loaded = formats.load_flow(text)
     if len(loaded.templates) != 1 or loaded.flow is not None:
-        raise Invalid([Problem("", _("One JobTemplate is expected here; flows are started on the page Flows."))])
+        raise Invalid([Problem("", _("Enter one JobTemplate. You can start flows on the page Flows."))])
     return LoadedJob(loaded.templates[0], loaded.warnings)
 
 
@@ -138,7 +138,7 @@ def delete(request: HttpRequest, uid: UUID) -> HttpResponse:
     """Forget it."""
     template = selectors.template(uid, person(request))
     services.delete_template(template, user=person(request), now=clock.now())
-    messages.success(request, _("%s was deleted. Flows that were started have what they need of it.") % template)
+    messages.success(request, _("Deleted %s. Started flows are not affected.") % template)
     return redirect("flows:templates")
 
 

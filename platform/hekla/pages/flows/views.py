@@ -92,7 +92,7 @@ def _first(request: HttpRequest, tenant: Tenant) -> str:
 def _start(request: HttpRequest, text: str, tenant: Tenant) -> Flow:
     loaded = formats.load_flow(text)
     if loaded.flow is None:
-        raise Invalid([Problem("", _("The text holds no JobFlow. Templates alone are kept on the page Templates."))])
+        raise Invalid([Problem("", _("The text has no JobFlow. Save single templates on the page Templates."))])
     try:
         applied = services.apply(
             templates=loaded.templates, flow=loaded.flow, tenant=tenant, user=person(request), now=clock.now()
@@ -117,7 +117,7 @@ def delete(request: HttpRequest, uid: UUID) -> HttpResponse:
     """Take a flow that is over off the lists."""
     flow = selectors.get(uid, person(request))
     services.delete(flow, user=person(request), now=clock.now())
-    messages.success(request, _("%s was deleted; its history stays in the log.") % flow)
+    messages.success(request, _("Deleted %s. Its history stays in the event log.") % flow)
     return redirect("flows:list")
 
 

@@ -15,7 +15,7 @@ MAX_VALUE = 262_144
 _WORDS = {
     "queue": _("Queue"),
     "priority": _("Priority"),
-    "active_deadline_seconds": _("Run at most"),
+    "active_deadline_seconds": _("Maximum run time"),
     "replicas": _("Replicas"),
     "command": _("Command"),
     "environment": _("Environment"),
@@ -29,7 +29,7 @@ _WORDS = {
 class FillForm(forms.Form):
     """The name of the job, and the fields that the template leaves open."""
 
-    name = forms.CharField(label=_("Name"), max_length=60, help_text=_("Small letters, digits, hyphens."))
+    name = forms.CharField(label=_("Name"), max_length=60, help_text=_("Lowercase letters, digits, hyphens."))
     version = forms.IntegerField(widget=forms.HiddenInput)
 
     def __init__(self, data: Mapping[str, Any] | None, *, spec: JobSpec, open_: Sequence[OpenField], **kwargs: Any):  # noqa: ANN204, ANN401
@@ -73,10 +73,10 @@ class PublishForm(forms.Form):
         self.places = list(openable_fields(spec))
         for number, (place, _value) in enumerate(self.places):
             self.fields[f"open-{number}"] = forms.BooleanField(label=label_of(place), required=False)
-            self.fields[f"least-{number}"] = forms.CharField(label=_("At least"), max_length=64, required=False)
-            self.fields[f"most-{number}"] = forms.CharField(label=_("At most"), max_length=64, required=False)
+            self.fields[f"least-{number}"] = forms.CharField(label=_("Minimum"), max_length=64, required=False)
+            self.fields[f"most-{number}"] = forms.CharField(label=_("Limit"), max_length=64, required=False)
             self.fields[f"choices-{number}"] = forms.CharField(
-                label=_("Or one of"), max_length=2000, required=False, help_text=_("With | between.")
+                label=_("Or one of"), max_length=2000, required=False, help_text=_("Separated by |.|以 ")
             )
 
     def rows(self) -> list[dict[str, Any]]:

@@ -66,7 +66,7 @@ def withdraw(request: HttpRequest, uid: UUID) -> HttpResponse:
     """Offer it no more."""
     found = selectors.get(uid, person(request))
     services.withdraw(found, user=person(request), now=clock.now())
-    messages.success(request, _("“%s” is offered no more.") % found.title)
+    messages.success(request, _("“%s” was withdrawn.") % found.title)
     return redirect("gallery:list")
 
 
@@ -75,10 +75,12 @@ def publish(request: HttpRequest) -> HttpResponse:
     """A preset or a job as a template, or a template as its next version: what is open is chosen here."""
     tenant, may_for_all = _tenant(request), selectors.may_publish(person(request), None)
     if not may_for_all and not (tenant and selectors.may_publish(person(request), tenant.pk)):
-        raise Forbidden(_("Templates are published by admins: of a tenant for it, of the platform for all."))
+        raise Forbidden(
+            _("Only admins can publish templates: tenant admins for their tenant, platform admins for all tenants.")
+        )
     source = _source(request)
     if source is None:
-        messages.info(request, _("Choose the preset that is published, or go to the page of a job."))
+        messages.info(request, _("Choose a preset to publish, or open the page of a job."))
         return redirect("jobs:presets")
     form = PublishForm(request.POST or None, spec=source.spec, initial=source.first)
     if request.method == "POST" and form.is_valid():
@@ -108,7 +110,7 @@ def _source(request: HttpRequest) -> _Source | None:
     try:
         asked = {name: UUID(request.GET[name]) for name in ("template", "preset", "job") if name in request.GET}
     except ValueError as error:
-        raise NotFound(_("There is no such template.")) from error
+        raise NotFound(_("Unknown template.")) from error
     if "template" in asked:
         return _next_version(selectors.get(asked["template"], user))
     if "preset" in asked:

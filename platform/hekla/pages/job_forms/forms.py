@@ -74,7 +74,7 @@ class JobForm(forms.Form):
     """What is about the job as a whole. `shape` says which fields are shown at first, and nothing else."""
 
     name = forms.CharField(
-        label=gettext_lazy("Name"), max_length=60, help_text=gettext_lazy("Small letters, digits, hyphens.")
+        label=gettext_lazy("Name"), max_length=60, help_text=gettext_lazy("Lowercase letters, digits, hyphens.")
     )
     queue = forms.ChoiceField(label=gettext_lazy("Queue"))
     framework = forms.ChoiceField(label=gettext_lazy("Framework"), choices=FRAMEWORKS, required=False)
@@ -92,7 +92,7 @@ class JobForm(forms.Form):
     )
     max_retry = forms.IntegerField(label=gettext_lazy("Maximum restarts"), min_value=1, initial=3, required=False)
     active_deadline_seconds = forms.IntegerField(
-        label=gettext_lazy("Run at most"),
+        label=gettext_lazy("Maximum run time"),
         required=False,
         min_value=1,
         help_text=gettext_lazy(
@@ -168,7 +168,7 @@ class TaskForm(forms.Form):
 
     name = forms.CharField(label=gettext_lazy("Role"), max_length=63)
     replicas = forms.IntegerField(label=gettext_lazy("Replicas"), min_value=0, initial=1)
-    min_available = forms.IntegerField(label=gettext_lazy("At least"), min_value=0, required=False)
+    min_available = forms.IntegerField(label=gettext_lazy("Minimum"), min_value=0, required=False)
     command = forms.CharField(
         label=gettext_lazy("Command"),
         required=False,
@@ -298,7 +298,7 @@ class OneOfAName(forms.BaseFormSet):
         for form in self.forms:
             name = form.cleaned_data.get("name")
             if name and name in seen:
-                form.add_error("name", _("“%s” is given twice.") % name)
+                form.add_error("name", _("“%s” is set twice.") % name)
             seen.add(name)
 
 
@@ -320,7 +320,7 @@ class ManifestForm(forms.Form):
         widget=_code(24),
         help_text=gettext_lazy("A job manifest of Volcano, Kubeflow, Kubernetes or OpenPAI, at most 1 MiB."),
     )
-    upload = forms.FileField(label=gettext_lazy("Or a file"), required=False)
+    upload = forms.FileField(label=gettext_lazy("Or upload a file"), required=False)
 
     def clean_upload(self) -> str:
         """The text of the file, where one was chosen."""
@@ -397,7 +397,7 @@ def _refuse_repeated(names: Iterable[str]) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise forms.ValidationError(_("“%s” is given twice.") % name[:60])
+            raise forms.ValidationError(_("“%s” is set twice.") % name[:60])
         seen.add(name)
 
 

@@ -27,7 +27,7 @@ def seconds_run(job: Job) -> int | str:
 
 
 COLUMNS = (
-    Column("phase", _("Phase"), lambda job: job.phase, sort="phase"),
+    Column("phase", _("State"), lambda job: job.phase, sort="phase"),
     Column("pods", _("Pods"), lambda job: job.replicas, sort="pods"),
     Column("queue", _("Queue"), lambda job: job.queue.name),
     Column("tenant", _("Tenant"), lambda job: job.tenant.slug),
@@ -38,7 +38,7 @@ COLUMNS = (
     Column("submitted", _("Submitted"), lambda job: job.submitted_at, sort="submitted"),
     Column("started", _("Started"), lambda job: job.started_at),
     Column("finished", _("Finished"), lambda job: job.finished_at),
-    Column("ran", _("Ran for"), seconds_run, number=True),
+    Column("ran", _("Run time"), seconds_run, number=True),
     Column("reason", _("Reason"), lambda job: job.reason),
 )
 USUAL = ("phase", "pods", "queue", "submitted", "ran")

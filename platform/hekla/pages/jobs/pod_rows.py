@@ -22,7 +22,7 @@ def pod_rows(job: Job, pods: Iterable[Pod]) -> SafeString:
 
 
 def _labels() -> list[str]:
-    return [_("Phase"), _("Node"), _("Attempt"), _("Exit code"), _("Started"), _("Ran for")]
+    return [_("State"), _("Node"), _("Attempt"), _("Exit code"), _("Started"), _("Run time")]
 
 
 def _row(place: str, labels: list[str], pod: Pod) -> str:

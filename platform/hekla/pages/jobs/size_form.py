@@ -42,7 +42,7 @@ class SizeForm(forms.Form):
         self.names = [task.name for task in self.spec.tasks]
         for place, task in enumerate(self.spec.tasks):
             self.fields[f"replicas-{place}"] = _number(gettext_lazy("Replicas"), task.replicas)
-            self.fields[f"least-{place}"] = _number(gettext_lazy("At least"), task.minimum)
+            self.fields[f"least-{place}"] = _number(gettext_lazy("Minimum"), task.minimum)
         self.fields["min_available"] = forms.IntegerField(
             label=gettext_lazy("Minimum pods of the job"),
             required=self.spec.min_available is not None,

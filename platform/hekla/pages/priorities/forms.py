@@ -18,11 +18,11 @@ class PriorityClassForm(forms.ModelForm):
         widgets = {"tenants": forms.CheckboxSelectMultiple, "description": forms.Textarea({"rows": 2})}
         error_messages = {"name": NAME_ERRORS}
         help_texts = {
-            "value": _("The higher one goes first. A new value is for jobs to come; those that wait keep theirs."),
-            "is_default": _("It takes the place of the class that is the default now."),
-            "never_preempts": _("Its jobs go first in their queue, and nobody is evicted for them."),
-            "is_offered": _("Not: nobody can choose it. Jobs that were submitted with it keep their priority."),
-            "tenants": _("Who may use it. None chosen: everybody."),
+            "value": _("Higher numbers go first. A new value applies to new jobs only."),
+            "is_default": _("Replaces the current default class."),
+            "never_preempts": _("Its jobs go first in their queue, but evict no other pods."),
+            "is_offered": _("If off, new jobs cannot use this class."),
+            "tenants": _("Tenants that can use it. None selected: all tenants."),
         }
 
     def clean_name(self) -> str:

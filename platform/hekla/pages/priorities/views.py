@@ -42,7 +42,7 @@ def create(request: HttpRequest) -> HttpResponse:
         else:
             messages.success(request, _("Saved."))
             return redirect("priorities:list")
-    context = {"form": form, "title": _("Add a priority class"), "submit": _("Add")}
+    context = {"form": form, "title": _("Add priority class"), "submit": _("Add")}
     return render(request, "form_page.html", context | {"cancel": reverse("priorities:list")})
 
 
@@ -54,7 +54,7 @@ def edit(request: HttpRequest, name: str) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         fresh, tenants = selectors.get(name, person(request)), form.cleaned_data["tenants"]
         services.change(fresh, form.values(), tenants=tenants, actor=actor_of(person(request)), now=clock.now())
-        messages.success(request, _("Saved. It is for jobs that are submitted from now on."))
+        messages.success(request, _("Saved. The change applies to new jobs."))
         return redirect("priorities:list")
     context = {"form": form, "title": name, "submit": _("Save"), "cancel": reverse("priorities:list")}
     return render(request, "form_page.html", context)
@@ -65,5 +65,5 @@ def delete(request: HttpRequest, name: str) -> HttpResponse:
     """Take a class away."""
     require(person(request), Permission.MANAGE_PRIORITY_CLASSES)
     services.delete(selectors.get(name, person(request)), actor=actor_of(person(request)), now=clock.now())
-    messages.success(request, _("The priority class is deleted; jobs that were submitted with it keep their priority."))
+    messages.success(request, _("Priority class deleted. Existing jobs keep their priority."))
     return redirect("priorities:list")

@@ -39,7 +39,7 @@ def create(request: HttpRequest) -> HttpResponse:
         else:
             messages.success(request, _("Queue %s is open.") % queue)
             return redirect("queues:list")
-    context = {"form": form, "title": _("Add a queue"), "submit": _("Add"), "cancel": reverse("queues:list")}
+    context = {"form": form, "title": _("Add queue"), "submit": _("Add"), "cancel": reverse("queues:list")}
     return render(request, "queues/form.html", context | {"preview": reverse("queues:preview_new")})
 
 
@@ -73,7 +73,9 @@ def set_state(request: HttpRequest, name: str) -> HttpResponse:
     accounts.require(person(request), Permission.MANAGE_QUEUES)
     queue, state = selectors.get(name, person(request)), request.POST.get("state", "")
     if state not in Queue.State.values:
-        raise Refused(_("A queue is open, closed or drained."))
+        raise Refused(_("A queue can be open, closed or draining."))
     services.set_state(queue, state, by=person(request), actor=actor_of(person(request)), now=clock.now())
-    messages.success(request, _("Queue %(name)s is %(state)s.") % {"name": queue, "state": queue.get_state_display()})
+    messages.success(
+        request, _("Queue %(name)s is now %(state)s.") % {"name": queue, "state": queue.get_state_display()}
+    )
     return redirect("queues:detail", name)

@@ -12,8 +12,8 @@ from hekla.apps.queues.models import Queue, Span
 class QueueForm(forms.ModelForm):
     """A new queue."""
 
-    capability = QuantitiesField(label=_("Capability"))
-    guarantee = QuantitiesField(label=_("Guarantee"))
+    capability = QuantitiesField(label=_("Limit"))
+    guarantee = QuantitiesField(label=_("Guaranteed"))
     deserved = QuantitiesField(label=_("Deserved"))
 
     class Meta:
@@ -25,11 +25,11 @@ class QueueForm(forms.ModelForm):
         widgets = {"tenants": forms.CheckboxSelectMultiple}
         error_messages = {"name": NAME_ERRORS}
         help_texts = {
-            "weight": _("Its part when queues compete: twice the weight, twice the share."),
-            "priority": _("Queues of higher priority are served first."),
-            "reclaimable": _("What it borrows beyond its share may be taken back."),
-            "parent": _("The queue of which this one is a part; counts with the plugin capacity."),
-            "tenants": _("Who may submit here. None chosen: everybody."),
+            "weight": _("Its relative share when queues compete. Twice the weight means twice the share."),
+            "priority": _("Queues with higher priority are served first."),
+            "reclaimable": _("Other queues can reclaim what it borrows beyond its share."),
+            "parent": _("The parent queue. Used by the plugin capacity."),
+            "tenants": _("Tenants that can submit here. None selected: all tenants."),
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
@@ -46,7 +46,7 @@ class QueueForm(forms.ModelForm):
         """At least 1, at most what Volcano takes."""
         weight: int = self.cleaned_data["weight"]
         if not 1 <= weight <= 65535:  # noqa: PLR2004
-            raise forms.ValidationError(_("A weight lies between 1 and 65535."))
+            raise forms.ValidationError(_("The weight must be between 1 and 65535."))
         return weight
 
     def values(self) -> dict[str, Any]:
@@ -77,7 +77,7 @@ class SpanForm(forms.ModelForm):
     members = MembersField(
         queryset=Queue.objects.select_related("cluster").order_by("cluster__name", "name"),
         label=_("Queues"),
-        help_text=_("One of each cluster. Shares, bounds and order stay those of the queues."),
+        help_text=_("One queue per cluster. The queues keep their shares, limits and order."),
     )
 
     class Meta:
@@ -85,7 +85,11 @@ class SpanForm(forms.ModelForm):
         fields = ["name", "description", "members", "tenants"]
         widgets = {"tenants": forms.CheckboxSelectMultiple}
         error_messages = {"name": NAME_ERRORS}
-        help_texts = {"tenants": _("Who may submit here. None chosen: everybody who may submit to one of its queues.")}
+        help_texts = {
+            "tenants": _(
+                "Tenants that can submit here. None selected: all tenants that can submit to one of its queues."
+            )
+        }
 
     def clean_name(self) -> str:
         """A name that addresses do not use otherwise."""

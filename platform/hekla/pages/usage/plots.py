@@ -66,7 +66,7 @@ def _gpu_pictures(points: Sequence[UsagePoint], asked: Mapping[str, Resources]) 
     found = []
     if any(point.gpus is not None for point in points):
         wanted = _same(asked, "nvidia.com/gpu", 1000)
-        found.append(_picture(_("GPUs at work"), points, lambda point: point.gpus, wanted))
+        found.append(_picture(_("Busy GPUs"), points, lambda point: point.gpus, wanted))
     held = [point.gpu_memory_bytes for point in points if point.gpu_memory_bytes is not None]
     if held:
         unit, size = _size(max(held))
@@ -108,7 +108,7 @@ def _picture(title: str, points: Sequence[UsagePoint], value: Value, asked: floa
     if asked is not None:
         ends = [min(line.x[0] for line in figure.data), max(line.x[-1] for line in figure.data)]
         figure.add_scatter(
-            x=ends, y=[asked, asked], mode="lines", name=_("asked for"), line_dash="dash", line_width=1.5
+            x=ends, y=[asked, asked], mode="lines", name=_("requested"), line_dash="dash", line_width=1.5
         )
     figure.layout.showlegend = len(figure.data) > 1
     return Picture(title, figure)

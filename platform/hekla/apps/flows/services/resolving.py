@@ -72,11 +72,11 @@ class _below:
 
 
 def _no_template(name: str, names: Sequence[str]) -> str:
-    sentence = _("There is no template called “%(name)s”.") % {"name": name}
+    sentence = _("Unknown template “%(name)s”.") % {"name": name}
     if hint := suggest(name, names):
         return sentence.removesuffix(".") + hint
     others = {"others": _(", ").join(names[:20]) or _("none")}
-    return f"{sentence} " + _("There are: %(others)s.") % others
+    return f"{sentence} " + _("Available: %(others)s.") % others
 
 
 def _unknown_tasks(spec: FlowSpec, jobs: Mapping[str, JobSpec]) -> Iterator[Problem]:

@@ -26,7 +26,7 @@ def stop(flow: Flow, *, user: User, now: datetime) -> Flow:
     with unit_of_work():
         flow = Flow.objects.select_for_update().get(pk=flow.pk)
         if flow.ended_at is not None:
-            raise Refused(_("The flow is over; there is nothing to stop."))
+            raise Refused(_("The flow has finished already."))
         if flow.stopped_at is None:
             flow.stopped_at = now
             flow.save(update_fields=["stopped_at"])
@@ -44,7 +44,7 @@ def delete(flow: Flow, *, user: User, now: datetime) -> None:
     with unit_of_work():
         flow = Flow.objects.select_for_update().get(pk=flow.pk)
         if flow.ended_at is None:
-            raise Refused(_("The flow is not over. Stop it first, then delete it."))
+            raise Refused(_("The flow has not finished. Stop it first, then delete it."))
         flow.deleted_at = now
         flow.save(update_fields=["deleted_at"])
         tell(flow, events.FlowDeleted(name=flow.name), actor=actor_of(user), now=now)
@@ -58,4 +58,4 @@ def _at_work(flow: Flow) -> list[Job]:
 
 def _require_right(flow: Flow, user: User) -> None:
     if not selectors.may_act(user, flow):
-        raise Forbidden(_("Only who started the flow and the admins of its tenant may do this."))
+        raise Forbidden(_("Only the owner of the flow and tenant admins can do this."))

@@ -92,12 +92,12 @@ def may_submit(user: User, tenant: Tenant) -> None:
     if not tenancy.visible_to(user).filter(pk=tenant.pk).exists():
         raise NotFound(_("There is no such tenant."))
     if not tenancy.may(user, tenant.pk, Permission.SUBMIT_JOBS):
-        raise Forbidden(_("You may look at this tenant, but not submit to it. Ask one of its admins."), "tenant")
+        raise Forbidden(_("You can view this tenant, but not submit to it. Ask a tenant admin."), "tenant")
 
 
 def _require_right(template: JobTemplate, user: User) -> None:
     if not selectors.may_act(user, template):
-        raise Forbidden(_("Only who made the template and the admins of its tenant may do this."))
+        raise Forbidden(_("Only the owner of the template and tenant admins can do this."))
 
 
 def _name_conflict(spec: JobSpec, tenant: Tenant) -> FlowNameConflict:

@@ -122,7 +122,7 @@ def route_for(*, spec: JobSpec, tenant: Tenant, user: User, is_timed: bool = Tru
     if not tenancy.visible_to(user).filter(pk=tenant.pk).exists():
         raise NotFound(_("There is no such tenant."))
     if not tenancy.may(user, tenant.pk, Permission.SUBMIT_JOBS):
-        raise Forbidden(_("You may look at this tenant, but not submit to it. Ask one of its admins."), "tenant")
+        raise Forbidden(_("You can view this tenant, but not submit to it. Ask a tenant admin."), "tenant")
     span = queues.spans_open_to(tenant).filter(name=spec.queue).first()
     if span is None:
         return Route(_open_queue(spec.queue, tenant))

@@ -26,9 +26,9 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("description", models.TextField(blank=True, max_length=2000, verbose_name="description")),
-                ("is_default", models.BooleanField(default=False, verbose_name="for jobs that say nothing")),
-                ("never_preempts", models.BooleanField(default=False, verbose_name="never evicts others")),
-                ("is_offered", models.BooleanField(default=True, verbose_name="offered to new jobs")),
+                ("is_default", models.BooleanField(default=False, verbose_name="Default class")),
+                ("never_preempts", models.BooleanField(default=False, verbose_name="never evicts other pods")),
+                ("is_offered", models.BooleanField(default=True, verbose_name="available to new jobs")),
                 ("created_at", models.DateTimeField()),
                 (
                     "tenants",

@@ -21,8 +21,8 @@ class Migration(migrations.Migration):
                 ("description", models.CharField(blank=True, max_length=300, verbose_name="description")),
                 ("weight", models.PositiveIntegerField(default=1, verbose_name="weight")),
                 ("priority", models.PositiveIntegerField(default=0, verbose_name="priority")),
-                ("capability", models.JSONField(blank=True, default=dict, verbose_name="capability")),
-                ("guarantee", models.JSONField(blank=True, default=dict, verbose_name="guarantee")),
+                ("capability", models.JSONField(blank=True, default=dict, verbose_name="limit")),
+                ("guarantee", models.JSONField(blank=True, default=dict, verbose_name="guaranteed")),
                 ("deserved", models.JSONField(blank=True, default=dict, verbose_name="deserved")),
                 ("reclaimable", models.BooleanField(default=True, verbose_name="reclaimable")),
                 (

@@ -19,13 +19,13 @@ class Migration(migrations.Migration):
                 (
                     "of",
                     models.CharField(
-                        choices=[("tenant", "the tenant"), ("each", "each member"), ("one", "one member")], max_length=8
+                        choices=[("tenant", "tenant"), ("each", "each member"), ("one", "one member")], max_length=8
                     ),
                 ),
                 ("jobs", models.PositiveIntegerField(null=True, verbose_name="unfinished jobs")),
                 ("sessions", models.PositiveIntegerField(null=True, verbose_name="debugging sessions")),
-                ("gpu_hours", models.PositiveIntegerField(null=True, verbose_name="GPU-hours a month")),
-                ("resources", models.JSONField(default=dict, verbose_name="resources at once")),
+                ("gpu_hours", models.PositiveIntegerField(null=True, verbose_name="GPU-hours per month")),
+                ("resources", models.JSONField(default=dict, verbose_name="resources in use")),
                 (
                     "tenant",
                     models.ForeignKey(
