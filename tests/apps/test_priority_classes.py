@@ -91,7 +91,7 @@ def test_a_job_whose_priority_is_changed_is_of_its_class_no_more(people: People)
 
 def test_a_name_is_given_once(people: People) -> None:
     make("high", 1)
-    with pytest.raises(Refused, match="is called “high” already"):
+    with pytest.raises(Refused, match="“high” exists already"):
         make("high", 2)
 
 

@@ -58,7 +58,7 @@ def span(name: str, user: User, rights: Rights | None = None) -> Span:
     """The one of that name. Raises NotFound."""
     found = spans_visible_to(user, rights).filter(name=name).first()
     if found is None:
-        raise NotFound("There is no such queue over clusters.")
+        raise NotFound("Unknown federated queue.")
     return found
 
 
