@@ -26,7 +26,7 @@ WRONG = [
     ({"tasks": [_task(command="train me")]}, 'for example ["train", "me"], not one', '例如 ["train", "me"]，'),
     ({"tasks": [_task(resources={"cpu": "2x"})]}, "“2x” is not an amount;", "“2x”不是有效的数量；请写成例如"),
     ({"tasks": [_task(), _task()]}, "Another task is called “worker” already.", "已有另一个任务名为“worker”。"),
-    ({"tasks": []}, "Minimum one must be given.", "至少要有一项。"),
+    ({"tasks": []}, "At least one must be given.", "至少要有一项。"),
     ({"min_available": 5}, "The tasks have 1 replicas together, so 5 can", "所有任务合计 1 个副本，因此不可能"),
     ({"policies": [{"action": "Restart", "events": ["*"]}]}, "is not one of AbortJob,", "不在可选值之中：AbortJob,"),
     (

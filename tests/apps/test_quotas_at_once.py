@@ -58,7 +58,7 @@ def test_a_job_does_not_grow_beyond_what_could_ever_start(people: People) -> Non
 
 @pytest.mark.parametrize("name", ["gpu", "pods", "nvidia.com/gpu"])
 def test_a_bound_on_what_no_machine_offers_is_refused(people: People, name: str) -> None:
-    with pytest.raises(Invalid, match=f"Unknown resource “{name}”. What can be bounded: cpu, memory"):
+    with pytest.raises(Invalid, match=f"Unknown resource “{name}”. Available: cpu, memory"):
         bound(people, "tenant", resources={name: "1"})
     assert not Quota.objects.exists()
 

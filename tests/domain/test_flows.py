@@ -175,11 +175,11 @@ def test_all_that_is_wrong_is_told_at_once_with_its_place() -> None:
 @pytest.mark.parametrize(
     ("document", "path", "words"),
     [
-        (flow([]), "steps", "Minimum one must be given."),
+        (flow([]), "steps", "At least one must be given."),
         (flow([{"name": f"s{n}"} for n in range(MAX_STEPS + 1)]), "steps", "at most 100 entries"),
         (flow([{"name": "a", "probes": [{"port": 1}]}]), "steps.0.probes", "waits for none"),
         (flow([{"name": "a", "patch": {"x": "y" * 70_000}}]), "steps.0.patch", "64 KiB"),
-        (flow([{"name": "a", "job": {"tasks": []}}]), "steps.0.job.tasks", "Minimum one"),
+        (flow([{"name": "a", "job": {"tasks": []}}]), "steps.0.job.tasks", "At least one"),
         (flow([{"name": "a"}], name="No Name"), "name", "not a name"),
     ],
 )  # fmt: skip

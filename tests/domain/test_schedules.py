@@ -56,7 +56,7 @@ def test_the_longest_name_still_gives_names_of_jobs() -> None:
         ({"successful_jobs_history_limit": -1}, "successful_jobs_history_limit", "at least 0"),
         ({"name": "Nightly"}, "name", "small letters"),
         ({"job": None}, "job", "mapping"),
-        ({"job": {"tasks": []}}, "job.tasks", "Minimum one"),
+        ({"job": {"tasks": []}}, "job.tasks", "At least one"),
         ({"job": {**JOB, "priority": "high"}}, "job.priority", "whole number"),
         ({"job": {"tasks": [{"name": "main", "command": ["a"], "replicas": -1}]}}, "job.tasks.0.replicas", "at least"),
     ],

@@ -117,10 +117,10 @@ def test_filling_in_is_one_pass(values: dict[str, str], text: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "path", "says"),
     [
-        ({"parameters": {}}, "parameters", "Minimum one"),
+        ({"parameters": {}}, "parameters", "At least one"),
         ({"parameters": {"lr": [1]}}, "job.tasks.0.env.WIDTH", "no parameter “width”; there are lr"),
         ({"parameters": {**GRID, "z": [1]}}, "parameters.z", "contains {{ z }}"),
-        ({"parameters": {**GRID, "lr": []}}, "parameters.lr", "Minimum one"),
+        ({"parameters": {**GRID, "lr": []}}, "parameters.lr", "At least one"),
         ({"parameters": {**GRID, "lr": "0.1"}}, "parameters.lr", "must be a list"),
         ({"parameters": {**GRID, "lr": [None]}}, "parameters.lr.0", "must be text"),
         ({"parameters": {**GRID, "lr": {"low": 1, "high": 2}}}, "parameters.lr", "for random sweeps"),
@@ -137,7 +137,7 @@ def test_filling_in_is_one_pass(values: dict[str, str], text: str) -> None:
          "parameters.lr.whole", "no whole number"),
         ({"name": "S"}, "name", "small letters"),
         ({"name": "s" * 41}, "name", "at most 40"),
-        ({"job": {"tasks": []}}, "job.tasks", "Minimum one"),
+        ({"job": {"tasks": []}}, "job.tasks", "At least one"),
         ({"job": {"tasks": [{"name": "m", "command": ["{{ lr }}", "{{ width }}"]}]},
           "parameters": {"lr": ["a", " "], "width": [1]}}, "jobs.2.tasks.0.command.0", "must not be empty"),
     ],

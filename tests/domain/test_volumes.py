@@ -76,7 +76,7 @@ PATH = "tasks.0.volume_mounts.0.mount_path"
         (job(claim(storage="0")), "volumes.0.volume_claim.storage", "more than nothing"),
         (job(claim(storage="big")), "volumes.0.volume_claim.storage", "is not an amount"),
         (job(claim(access_modes=["ReadWrite"])), "volumes.0.volume_claim.access_modes.0", "is not one of"),
-        (job(claim(access_modes=[])), "volumes.0.volume_claim.access_modes", "Minimum one"),
+        (job(claim(access_modes=[])), "volumes.0.volume_claim.access_modes", "At least one"),
         (job({"name": "v", "empty_dir": {"size_limit": "-1"}}), "volumes.0.empty_dir.size_limit", "not an amount"),
         (job(claim(access_modes=["ReadWriteOncePod"]), replicas=2), "tasks.0.volume_mounts.0.name", "for one pod"),
         (job(*[{**SHM, "name": f"v{n}"} for n in range(33)]), "volumes", "at most 32 entries"),
