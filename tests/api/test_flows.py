@@ -87,7 +87,7 @@ def test_what_is_wrong_is_told_at_once_and_nothing_is_started(alice):
     keep(alice)
     answer = alice.post("/api/v1/flows", {"name": "n", "steps": [{"name": "trian"}]}, format="json")
     assert answer.json()["errors"] == [
-        {"path": "steps.0.name", "message": "There is no template called “trian”; did you mean “train”?"}
+        {"path": "steps.0.name", "message": "Unknown template “trian”; did you mean “train”?"}
     ]
 
 

@@ -86,7 +86,7 @@ def _batch_taken(people: People) -> str:
     services.submit_file(
         name="lr", specs=[formats.load(MANIFEST).spec], tenant=people.lab, user=people.alice, now=clock.now()
     )
-    return "has a batch called “lr” already"
+    return "has a batch “lr” already"
 
 
 @pytest.mark.parametrize("arrange", [_name_taken, _queue_closed, _batch_taken])
@@ -201,7 +201,7 @@ def test_one_looks_first_and_then_submits(people: People, as_: As) -> None:
     ("changes", "says"),
     [
         ({"parameters": "lr 3"}, "is not of the form"),
-        ({"parameters": "lr=1\nlr=2"}, "is given twice"),
+        ({"parameters": "lr=1\nlr=2"}, "is set twice"),
         ({"parameters": "lr=1\nmomentum=2"}, "contains {{ momentum }}"),
         ({"parameters": "lr=0.1..1 log"}, "for random sweeps"),
         ({"how": "random"}, "must be given"),
@@ -282,7 +282,7 @@ def test_the_buttons_do_what_they_say(people: People, as_: As) -> None:
     batch = submit(people)
     alice = as_(people.alice)
     answer = alice.post(reverse("batches:stop", args=[batch.uid]))
-    assert "3 jobs are asked to stop" in " ".join(map(str, get_messages(answer.wsgi_request)))
+    assert "Stopping 3 jobs" in " ".join(map(str, get_messages(answer.wsgi_request)))
     Job.objects.update(phase="failed")
     answer = alice.post(reverse("batches:retry", args=[batch.uid]))
     assert "3 jobs were submitted again" in " ".join(map(str, get_messages(answer.wsgi_request)))

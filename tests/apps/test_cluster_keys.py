@@ -133,7 +133,7 @@ WRONG = [
     ({"way": "file"}, "config", "Name the file"),
     ({"way": "account", "config": {"kubeconfig": "a"}}, "config", "take it out"),
     ({"secret_kubeconfig": "a", "config": {"kubeconfig": "a"}}, "config", "take it out"),
-    ({"config": ["a"]}, "config", "braces"),
+    ({"config": ["a"]}, "config", "JSON object"),
 ]
 
 

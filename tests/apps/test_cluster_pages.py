@@ -108,4 +108,4 @@ def test_the_page_of_a_cluster_says_whose_pods_of_others_are_placed_and_what_is_
     )
     text = as_(people.ada).get(reverse("clusters:detail", args=["shared"])).content.decode()
     assert "External pods" in text
-    assert "There is no tenant “nobody”" in text
+    assert "Hekla has no tenant “nobody”" in text

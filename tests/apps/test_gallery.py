@@ -118,7 +118,7 @@ def test_a_withdrawn_template_is_gone_and_its_jobs_stay(people: People, as_: As)
 
 def test_a_tenants_template_is_for_its_jobs_alone(people: People) -> None:
     template = publish(people.alice, people.lab)
-    with pytest.raises(Refused, match="alone"):
+    with pytest.raises(Refused, match="for Lab only"):
         services.begin(template, name="x", values={}, tenant=people.other, user=people.ada, now=clock.now())
 
 

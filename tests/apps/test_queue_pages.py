@@ -49,7 +49,7 @@ def test_queues_are_a_tree(people: People, as_: As) -> None:
     assert re.findall(r'class="depth-(\d)"><a href="/queues/([a-z]+)/', page) == [
         ("0", "default"), ("0", "vision"), ("1", "augment"),
     ]  # fmt: skip
-    assert "part of vision" in page
+    assert "child of vision" in page
     queues.change(
         parent, {}, tenants=[people.lab], by=people.ada, actor=PLATFORM, now=now
     )  # which Charlie's tenant is not: then it does not exist for him, not even as the one above his own
@@ -69,10 +69,10 @@ def test_a_queue_shows_its_shares_and_who_is_where_in_line(people: People, as_: 
     assert places(as_(people.charlie).get(reverse("queues:detail", args=["default"])).content.decode()) == [
         ("1", "theirs")
     ]
-    assert "In line: 3" in page
+    assert "Pending: 3" in page
     assert "Allocated: 1" in page
     assert ">runs</a>" in page.partition('id="queue-inside"')[2]
-    assert "As the plugin proportion of the cluster" in page
+    assert "As calculated by the plugin proportion of the cluster" in page
     assert 'aria-label="1 of 4 CPU; 1 CPU deserved"' in page
 
 

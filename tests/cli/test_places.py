@@ -113,6 +113,6 @@ def test_priority_classes_are_made_and_listed(console, world):
     made = console("priority-class", "set", "high", "--value", "100", "--tenant", "lab", "--default").output
     assert made == "high is 100, for lab: offered, default.\n"
     changed = console("priority-class", "set", "high", "--value", "-7", "--everybody", "--never-preempts").output
-    assert changed == "high is -7, for everybody: offered, default, never evicts others.\n"
+    assert changed == "high is -7, for everybody: offered, default, never evicts other pods.\n"
     assert "high" in console("priority-classes").output
     assert console("priority-class", "delete", "high").output == "high is deleted.\n"
