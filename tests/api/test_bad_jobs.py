@@ -16,10 +16,10 @@ def _task(**changes):
         ({"tasks": [_task(replicas=30, resources={"cpu": "1"})]}, 400, "invalid", "tasks", "never start"),
         ({"queue": "nowhere"}, 409, "refused", "queue", "Available queues"),
         ({"queue": "theirs"}, 409, "refused", "queue", "cannot use a queue"),
-        ({"tasks": [_task(replicas="two")]}, 400, "invalid", "tasks.0.replicas", "whole number"),
+        ({"tasks": [_task(replicas="two")]}, 400, "invalid", "tasks.0.replicas", "integer"),
         ({"tasks": [_task(environment="nope")]}, 400, "invalid", "tasks.0.environment", "Unknown environment"),
         ({"tasks": []}, 400, "invalid", "tasks", ""),
-        ({"name": "Ä"}, 400, "invalid", "name", "small letters"),
+        ({"name": "Ä"}, 400, "invalid", "name", "lowercase letters"),
         ({"replikas": 3}, 400, "invalid", "replikas", ""),
     ],
 )

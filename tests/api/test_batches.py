@@ -56,7 +56,7 @@ def test_manifests_are_submitted_together(alice):
     answer = send(alice, MANIFESTS)
     assert answer.status_code == 201, answer.json()
     assert [job["job"] for job in answer.json()["batch"]["jobs"]] == ["first", "second"]
-    assert answer.json()["warnings"] == ["second: metadata.labels: not honoured."]
+    assert answer.json()["warnings"] == ["second: metadata.labels: ignored."]
 
 
 @pytest.mark.parametrize(

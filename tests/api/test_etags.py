@@ -16,7 +16,7 @@ def test_a_change_is_made_to_what_was_seen(root):
     assert root.patch(QUEUE, {"weight": 2}, format="json", HTTP_IF_MATCH=seen).status_code == 200
     late = root.patch(QUEUE, {"weight": 3}, format="json", HTTP_IF_MATCH=seen)
     assert (late.status_code, late["Content-Type"]) == (412, "application/problem+json")
-    assert "Look again" in late.json()["detail"]
+    assert "Read it again" in late.json()["detail"]
     assert root.get(QUEUE).json()["weight"] == 2
 
 

@@ -87,7 +87,7 @@ def test_what_is_wrong_is_told_at_once_and_nothing_is_started(alice):
     keep(alice)
     answer = alice.post("/api/v1/flows", {"name": "n", "steps": [{"name": "trian"}]}, format="json")
     assert answer.json()["errors"] == [
-        {"path": "steps.0.name", "message": "Unknown template “trian”; did you mean “train”?"}
+        {"path": "steps.0.name", "message": "Unknown template “trian”. Did you mean “train”?"}
     ]
 
 
@@ -95,8 +95,8 @@ def test_a_manifest_keeps_its_templates_starts_its_flow_and_comes_back(alice):
     made = send(alice, "flows", STARTS)
     assert made.status_code == 201
     assert made.json()["warnings"] == [
-        "JobTemplate prepare.metadata.labels: not honoured.",
-        "steps.1.patch.spec.tuning: not honoured.",
+        "JobTemplate prepare.metadata.labels: ignored.",
+        "steps.1.patch.spec.tuning: ignored.",
     ]
     assert [row["name"] for row in alice.get("/api/v1/templates").json()["results"]] == ["prepare"]
     manifest = made.json()["flow"]["manifest"]

@@ -14,20 +14,20 @@ def _task(**changes: Any) -> dict[str, Any]:
 
 
 WRONG = [
-    ({"name": "Ä"}, "“Ä” is not a name: use small letters a–z", "“Ä”不是有效的名称：请使用小写字母 a–z"),
+    ({"name": "Ä"}, "“Ä” is not a valid name: use small letters a–z", "“Ä”不是有效的名称：请使用小写字母 a–z"),
     (
         {"tasks": [_task(replikas=2)]},
-        "here; did you mean “replicas”?",
+        "here. Did you mean “replicas”?",
         "这里没有字段“replikas”；您是想写“replicas”吗？",
     ),
-    ({"tasks": [_task(replicas="two")]}, "This must be a whole number, not “two”.", "应为整数，而不是“two”。"),
-    ({"tasks": [_task(replicas=[2])]}, "This must be a whole number, not a list.", "应为整数，而不是列表。"),
-    ({"tasks": [_task(replicas=-1)]}, "This must be at least 0, not -1.", "应不小于 0，而不是-1。"),
+    ({"tasks": [_task(replicas="two")]}, "Must be an integer, not “two”.", "应为整数，而不是“two”。"),
+    ({"tasks": [_task(replicas=[2])]}, "Must be an integer, not a list.", "应为整数，而不是列表。"),
+    ({"tasks": [_task(replicas=-1)]}, "Must be at least 0, not -1.", "应不小于 0，而不是-1。"),
     ({"tasks": [_task(command="train me")]}, 'for example ["train", "me"], not one', '例如 ["train", "me"]，'),
     ({"tasks": [_task(resources={"cpu": "2x"})]}, "“2x” is not an amount;", "“2x”不是有效的数量；请写成例如"),
-    ({"tasks": [_task(), _task()]}, "Another task is called “worker” already.", "已有另一个任务名为“worker”。"),
-    ({"tasks": []}, "At least one must be given.", "至少要有一项。"),
-    ({"min_available": 5}, "The tasks have 1 replicas together, so 5 can", "所有任务合计 1 个副本，因此不可能"),
+    ({"tasks": [_task(), _task()]}, "Another task has the name “worker”.", "已有另一个任务名为“worker”。"),
+    ({"tasks": []}, "At least one is required.", "至少要有一项。"),
+    ({"min_available": 5}, "The tasks have 1 replicas in total, so 5 can", "所有任务合计 1 个副本，因此不可能"),
     ({"policies": [{"action": "Restart", "events": ["*"]}]}, "is not one of AbortJob,", "不在可选值之中：AbortJob,"),
     (
         {"plugins": {"svc": ["--x=1"]}},
@@ -57,31 +57,31 @@ SWEEP = {"name": "lr", "parameters": {"lr": [1]}, "job": {"tasks": [_task(comman
 SCHEDULE = {"name": "hourly", "cron": "@hourly", "job": job()}
 OTHERS = [
     ("flows", {**FLOW, "name": "a" * 53}, "would have a name of more than 53 letters", "作业名称会超过 53 个字符"),
-    ("flows", {**FLOW, "steps": FLOW["steps"] * 2}, "Another step is called", "已有另一个步骤名为“a”。"),
+    ("flows", {**FLOW, "steps": FLOW["steps"] * 2}, "Another step has the name", "已有另一个步骤名为“a”。"),
     (
         "flows",
         {"name": "x", "steps": [{"name": "a", "depends_on": ["a"]}]},
-        "in a circle: a → a.",
+        "between tasks: a → a.",
         "步骤之间循环等待：a → a。",
     ),
     (
         "batches",
         {**SWEEP, "parameters": {"rate": [1]}},
-        "There is no parameter “lr”; there are rate.",
+        "Unknown parameter “lr”. Available: rate.",
         "没有参数“lr”；可选的有：rate。",
     ),
-    ("batches", {**SWEEP, "count": 3}, "Only of a random sweep", "只有随机扫描才能选择作业数量。"),
+    ("batches", {**SWEEP, "count": 3}, "Only random sweeps have", "只有随机扫描才有抽取数量。"),
     (
         "schedules",
         {**SCHEDULE, "cron": "61 * * * *"},
-        "In the minute, “61” is not a number from 0 to 59.",
+        "minute: “61” is not a number from 0 to 59.",
         "“分钟”字段中的“61”不是",
     ),
-    ("schedules", {**SCHEDULE, "cron": "0 0 31 feb *"}, "would never come.", "因此永远不会到来。"),
+    ("schedules", {**SCHEDULE, "cron": "0 0 31 feb *"}, "the schedule would never run.", "因此永远不会到来。"),
     (
         "schedules",
         {**SCHEDULE, "time_zone": "Asia/Shanghia"},
-        "There is no time zone",
+        "Unknown time zone",
         "没有时区“Asia/Shanghia”；您是想写“Asia/Shanghai”吗？",
     ),
 ]
@@ -100,17 +100,17 @@ def test_so_are_wrong_flows_sweeps_and_schedules(
 MANIFESTS = [
     (
         "a: 1\nb: c: d",
-        "Line 2, column 5: this is not YAML: mapping values",
-        "第 2 行第 5 列：不是有效的 YAML：此处不能出现映射的值。",
+        "Line 2, column 5: invalid YAML: mapping values",
+        "第 2 行第 5 列：YAML 无效：此处不能出现映射的值。",
     ),
-    ("a: 1\na: 2", "Line 2, column 1: “a” is set twice.", "第 2 行第 1 列：“a”出现了两次。"),
-    ("a: *b", "the alias “b” names nothing", "无法按 YAML 读取：别名“b”没有所指，或者所指的内容包含它自己。"),
+    ("a: 1\na: 2", "Line 2, column 1: duplicate key “a”.", "第 2 行第 1 列：“a”出现了两次。"),
+    ("a: *b", "the alias “b” names nothing", "YAML 无效：别名“b”没有所指，或者所指的内容包含它自己。"),
     (
         "kind: Job\napiVersion: v2",
         "For a Job this must be batch.volcano.sh/v1alpha1 or batch/v1",
         "Job 的此项应为 batch.volcano.sh/v1alpha1 或 batch/v1，",
     ),
-    ("kind: Pod", "The text holds no job; one is expected:", "文本中没有作业；应有一个："),
+    ("kind: Pod", "The text has no job. Exactly one is required:", "文本中没有作业；应有一个："),
     (
         "[1]",
         "Document 1 must be a mapping that begins with apiVersion, not a list.",
@@ -138,8 +138,8 @@ spec: {tasks: [{name: main, template: {spec: {containers: [{command: ["true"]}]}
     sent = {"content_type": "application/yaml", "headers": {"accept-language": "zh-CN"}}
     answer = alice.generic("POST", f"{JOBS}?dry_run=true", text, **sent)
     assert answer.json()["warnings"] == [
-        "metadata.namespace：不起作用：作业属于为其提交的租户。",
-        "metadata.labels：不起作用。",
+        "metadata.namespace：已忽略：作业属于为其提交的租户。",
+        "metadata.labels：已忽略。",
     ]
 
 

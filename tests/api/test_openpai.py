@@ -58,7 +58,7 @@ def test_a_jobconfig_is_taken_as_json_too(alice):
 
 def test_what_has_no_effect_is_told_with_the_answer(alice):
     answer = send(alice, config(extras={"storages": [{"name": "nas"}]}))
-    assert answer.json()["warnings"] == ["extras.storages: not honoured: no storage of OpenPAI is mounted."]
+    assert answer.json()["warnings"] == ["extras.storages: ignored: OpenPAI storage is not mounted."]
 
 
 @pytest.mark.parametrize(
@@ -489,7 +489,7 @@ def test_a_password_gives_a_token_that_ends(password, address, form):
 def test_whether_the_name_or_the_password_is_wrong_is_not_told(password, change):
     answer = APIClient().post(f"{V2}/authn/basic/login", {**password, **change}, format="json")
     assert refused(answer) == (400, "IncorrectPasswordError")
-    assert "user name or the password" in answer.json()["message"]
+    assert "user name or password" in answer.json()["message"]
 
 
 @pytest.mark.parametrize("wish", [59, 604_801, "soon", -1, 10**30])

@@ -264,7 +264,7 @@ def test_quotas_are_set_and_bind(root, alice, a_job):
     refusal = alice.post("/api/v1/jobs", big, format="json").json()["errors"][0]["message"]
     assert "One replica requests 2 of cpu. The quota of Lab is 1." in refusal
     wrong = root.put(address, {**at_once, "resources": {"gpu": "1"}}, format="json").json()
-    assert "No machine offers “gpu”" in str(wrong)
+    assert "Unknown resource “gpu”" in str(wrong)
 
 
 def test_priority_classes_are_made_named_and_kept(root, alice, a_job):

@@ -43,7 +43,7 @@ def test_a_document_makes_one(alice, made):
 def test_a_cron_job_makes_one_and_what_has_no_effect_is_said(alice):
     answer = alice.generic("POST", SCHEDULES, MANIFEST, content_type="application/yaml").json()
     assert answer["schedule"]["time_zone"] == "Asia/Shanghai"
-    assert answer["warnings"] == ["metadata.labels: not honoured."]
+    assert answer["warnings"] == ["metadata.labels: ignored."]
 
 
 @pytest.mark.parametrize(

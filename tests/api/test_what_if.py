@@ -72,9 +72,9 @@ def test_a_job_that_waits_is_told_its_place_and_what_is_known_of_its_start(alice
     assert started(alice, "first")["waits"] is False
     third = started(alice, "third")
     assert (third["waits"], third["place"], third["line"]) == (True, 2, 2)
-    assert third["text"][0] == "Its place in the line of its queue: 2 of 2."
+    assert third["text"][0] == "Position in its queue: 2 of 2."
     assert (third["earliest_at"], third["accuracy"]) == (None, None)
-    assert "too little is known" in third["text"][1]
+    assert "too little data" in third["text"][1]
     assert charlie.get(f"/api/v1/jobs/{Job.objects.get(name='third').uid}/start").status_code == 404
 
 

@@ -203,11 +203,11 @@ def test_one_looks_first_and_then_submits(people: People, as_: As) -> None:
         ({"parameters": "lr 3"}, "is not of the form"),
         ({"parameters": "lr=1\nlr=2"}, "is set twice"),
         ({"parameters": "lr=1\nmomentum=2"}, "contains {{ momentum }}"),
-        ({"parameters": "lr=0.1..1 log"}, "for random sweeps"),
-        ({"how": "random"}, "must be given"),
+        ({"parameters": "lr=0.1..1 log"}, "Ranges need a random sweep"),
+        ({"how": "random"}, "Required"),
         ({"manifest": MANIFEST.replace("{{ lr }}", "{{ rate }}")}, "no parameter “rate”"),
         ({"manifest": "kind: Job\n"}, "apiVersion"),
-        ({"name": "Lr"}, "is not a name"),
+        ({"name": "Lr"}, "is not a valid name"),
     ],
 )
 @pytest.mark.parametrize("do", ["look", "submit"])

@@ -124,8 +124,8 @@ def test_an_address_with_its_authority_and_a_token_reach_it(
 
 
 WRONG = [
-    ({"secret_kubeconfig": ""}, "secret_kubeconfig", "Give the key here."),
-    ({"secret_kubeconfig": f"{SECRET}: ["}, "secret_kubeconfig", "This is no kubeconfig"),
+    ({"secret_kubeconfig": ""}, "secret_kubeconfig", "Enter the credentials here."),
+    ({"secret_kubeconfig": f"{SECRET}: ["}, "secret_kubeconfig", "Invalid kubeconfig"),
     ({"way": "token", "server": "http://far", "token": SECRET}, "server", "https"),
     ({"way": "token", "server": "https://far", "authority": "x", "token": SECRET}, "authority", "PEM"),
     ({"way": "token", "server": "https://far", "token": f"{SECRET} {SECRET}"}, "token", "no token"),

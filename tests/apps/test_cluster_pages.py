@@ -40,12 +40,12 @@ def keys(settings, tmp_path: Path) -> Path:
 REFUSED = [
     ("simulated", {"nodes": 3}, "nodes"),
     ("local", {"colour": "red"}, "colour"),
-    ("kubernetes", {}, "This console does not run in a cluster; name a kubeconfig."),
+    ("kubernetes", {}, "This console does not run in a cluster. Enter a kubeconfig."),
     ("kubernetes", {"kubeconfig": "../secret-key"}, "kubeconfig"),
-    ("kubernetes", {"kubeconfig": "absent"}, "The kubeconfig absent cannot be read: No such file or directory."),
-    ("kubernetes", {"kubeconfig": "odd"}, "The file odd: This is no kubeconfig that can be used here."),
+    ("kubernetes", {"kubeconfig": "absent"}, "Cannot read the kubeconfig absent: No such file or directory."),
+    ("kubernetes", {"kubeconfig": "odd"}, "The file odd: Invalid kubeconfig."),
     ("kubernetes", {"kubeconfig": "program"}, "The sign-in program returned no credentials."),
-    ("kubernetes", {"kubeconfig": "plain"}, "not reached by https"),
+    ("kubernetes", {"kubeconfig": "plain"}, "must begin with https"),
     ("kubernetes", {"kubeconfig": "token"}, "The API server does not answer"),
     ("kubernetes", {"kubeconfig": "token", "namespace": "Not A Name"}, "namespace"),
 ]

@@ -35,7 +35,7 @@ def test_every_kind_is_offered_or_says_why_not(job: Job) -> None:
 def test_what_is_offered_can_be_downloaded_and_holds_what_was_said(people: People, as_: As, job: Job) -> None:
     client, page = as_(people.bob), reverse("jobs:export", args=[job.uid])
     text = client.get(page).content.decode()
-    assert "tasks.1.depends_on: a PyTorchJob cannot say this" in text
+    assert "tasks.1.depends_on: a PyTorchJob does not support this" in text
     for address in (links := re.findall(r'href="([^"]*\?as=[^"]*)"', text)):
         answer = client.get(address)
         assert "attachment" in answer["Content-Disposition"]

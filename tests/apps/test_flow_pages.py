@@ -57,12 +57,12 @@ def test_a_flow_is_started_from_its_manifest_and_its_page_shows_every_step(peopl
     answer = as_(people.alice).post(reverse("flows:start"), {"text": f"{TEMPLATE}---\n{FLOW}"})
     flow = Flow.objects.get()
     assert answer["Location"] == reverse("flows:detail", args=[flow.uid])
-    assert [str(m) for m in get_messages(answer.wsgi_request)] == ["metadata.labels: not honoured."]
+    assert [str(m) for m in get_messages(answer.wsgi_request)] == ["metadata.labels: ignored."]
     shown = page(as_(people.bob), "flows:detail", flow.uid)
     job = Job.objects.get()
     assert shown.count(reverse("jobs:detail", args=[job.uid])) == 3  # two drawings, one table
     assert "Waiting for step prepare to complete." in shown
-    assert "Step prepare started: job nightly-prepare was submitted." in shown
+    assert "Submitted Step prepare started: job nightly-prepare." in shown
     assert "from template prepare" in shown
     assert reverse("flows:detail", args=[flow.uid]) in page(as_(people.bob), "jobs:detail", job.uid)
     assert "nightly" in page(as_(people.bob), "flows:list")
@@ -72,7 +72,7 @@ def test_a_flow_is_started_from_its_manifest_and_its_page_shows_every_step(peopl
 def test_what_is_wrong_is_told_at_its_place_and_nothing_typed_is_lost(people: People, as_: As) -> None:
     text = f"{TEMPLATE}---\n{FLOW}".replace("targets: [prepare]", "targets: [prepared]")
     shown = as_(people.alice).post(reverse("flows:start"), {"text": text}).content.decode()
-    assert "spec.flows[1].dependsOn.targets[0]: No step is called “prepared”" in shown
+    assert "spec.flows[1].dependsOn.targets[0]: Unknown step “prepared”" in shown
     assert "targets: [prepared]" in shown
     shown = as_(people.alice).post(reverse("flows:start"), {"text": FLOW}).content.decode()
     assert "spec.flows[0].name: Unknown template “prepare”." in shown

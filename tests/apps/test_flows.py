@@ -191,8 +191,8 @@ def test_everything_wrong_with_the_jobs_is_told_at_once(people: People) -> None:
         {"name": "c", "template": "other"},
         {"name": "s" * 45, "job": {"tasks": [{**TASK, "name": "long-task-name"}]}},
     )
-    assert told["steps.0.patch.spec.tasks[0].replicas"] == "This must be a whole number, not “x”."
-    assert told["steps.1.name"] == "Unknown template “trian”; did you mean “train”?"
+    assert told["steps.0.patch.spec.tasks[0].replicas"] == "Must be an integer, not “x”."
+    assert told["steps.1.name"] == "Unknown template “trian”. Did you mean “train”?"
     assert told["steps.2.template"] == "Unknown template “other”. Available: train."
     assert "host names" in told["steps.3.job.tasks.0.name"]
 

@@ -84,7 +84,7 @@ def test_what_is_locked_stays_whoever_sends_it(people: People, as_: As) -> None:
         ("field-tasks.main.replicas", "4", "at most 3"),
         ("field-tasks.main.replicas", "", "not an amount"),
         ("field-tasks.main.env.LR", "0.3", "Select a valid choice"),
-        ("name", "No name", "not a name"),
+        ("name", "No name", "not a valid name"),
     ],
 )
 def test_a_problem_stands_at_its_field(people: People, as_: As, field: str, typed: str, said: str) -> None:

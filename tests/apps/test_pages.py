@@ -136,10 +136,10 @@ def test_the_form_lets_a_task_begin_after_others_and_shows_it_in_a_copy(people: 
 @pytest.mark.parametrize(
     ("changes", "field", "word"),
     [
-        ({"tasks-1-depends_on": "mian"}, "id_tasks-1-depends_on", "did you mean “main”"),
-        ({"tasks-1-depends_on": "main, other"}, "id_tasks-1-depends_on", "No task is called “other”"),
-        ({"tasks-0-depends_on": "train", "tasks-1-depends_on": "main"}, "id_tasks-0-depends_on", "in a circle"),
-        ({"tasks-1-depends_on": "Main!"}, "id_tasks-1-depends_on", "not a name"),
+        ({"tasks-1-depends_on": "mian"}, "id_tasks-1-depends_on", "Did you mean “main”"),
+        ({"tasks-1-depends_on": "main, other"}, "id_tasks-1-depends_on", "Unknown task “other”"),
+        ({"tasks-0-depends_on": "train", "tasks-1-depends_on": "main"}, "id_tasks-0-depends_on", "Dependency cycle"),
+        ({"tasks-1-depends_on": "Main!"}, "id_tasks-1-depends_on", "not a valid name"),
     ],
 )
 def test_a_dependency_that_cannot_be_is_told_at_its_field(
@@ -155,7 +155,7 @@ def test_a_dependency_that_cannot_be_is_told_at_its_field(
 @pytest.mark.parametrize(
     ("changes", "field", "word"),
     [
-        ({"name": "Not A Name"}, "id_name", "not a name"),
+        ({"name": "Not A Name"}, "id_name", "not a valid name"),
         ({"tasks-0-command": "python 'oops"}, "id_tasks-0-command", "quotation"),
         ({"tasks-0-cpu": "many"}, "id_tasks-0-cpu", "not an amount"),
         ({"tasks-0-cpu": "64"}, "id_tasks-0-cpu", "largest node has 4"),
@@ -247,8 +247,8 @@ spec:
 def test_what_a_job_asks_of_its_plugins_in_vain_is_said_after_it_was_submitted(people: People, as_: As) -> None:
     page = as_(people.alice).post(reverse("jobs:submit_yaml"), {"text": CLUSTER_OF_RAY}, follow=True).content.decode()
     assert Job.objects.get().name == "cluster"
-    assert "spec.plugins.ray[0]: This has no effect: only the first container of a pod runs." in page
-    assert "“head” has a command of its own, which runs in place of ray start." in page
+    assert "spec.plugins.ray[0]: Ignored: only the first container of a pod runs." in page
+    assert "“head” has its own command, which runs instead of ray start." in page
 
 
 def test_the_form_has_every_framework_and_says_what_a_job_overrules(people: People, as_: As) -> None:
@@ -260,7 +260,7 @@ def test_the_form_has_every_framework_and_says_what_a_job_overrules(people: Peop
     typed = form() | {"framework": "pytorch", "tasks-0-name": "master", "tasks-0-env": "RANK=7"}
     page = client.post(reverse("jobs:submit"), typed, follow=True).content.decode()
     assert Job.objects.count() == 1
-    assert "tasks.0.env.RANK: The plugin pytorch sets this too; what is written here holds." in page
+    assert "tasks.0.env.RANK: The plugin pytorch sets this too. The value here takes precedence." in page
 
 
 def test_a_link_signs_in_once(people: People) -> None:

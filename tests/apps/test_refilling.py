@@ -185,7 +185,7 @@ def test_a_preset_fills_what_it_says_and_leaves_what_was_typed(people: People, a
     assert json.loads(sent["rest"])["annotations"] == {"a": "large"}
     assert page.context["filling"].words == (
         "Filled in from “large”: Maximum restarts, annotations, plugins and their arguments, Replicas, "
-        "Command, CPU, Memory, node selector, big.py. All else is as you typed it."
+        "Command, CPU, Memory, node selector, big.py. Other fields are unchanged."
     )
     back = sent_by(alice.post(reverse("jobs:submit"), sent | {"do": "undo"}))
     assert (back["tasks-0-command"], back["tasks-0-cpu"], back["name"]) == ("python mine.py", "6", "mine")
@@ -203,7 +203,7 @@ def test_an_untouched_form_becomes_the_job_of_the_preset(
     page = alice.post(reverse("jobs:submit"), sent_by(alice.get(reverse("jobs:submit"), begins)) | choice(one))
     assert job_of(page) == job_of(alice.get(reverse("jobs:submit"), {"saved": str(one.uid)}))
     again = alice.post(reverse("jobs:submit"), sent_by(page) | choice(one))
-    assert "nothing has changed" in again.content.decode()
+    assert "No change" in again.content.decode()
 
 
 def test_one_preset_after_another_leaves_nothing_of_the_first_but_what_was_typed(people: People, as_: As) -> None:
@@ -229,7 +229,7 @@ def test_a_preset_takes_the_place_of_the_text_and_is_undone(people: People, as_:
     form = page.context["form"]
     assert "python big.py" in " ".join(form["text"].value().replace("- ", "").split())
     assert form["secrets"].value() == "token: one"
-    assert "The job is now what “large” says." in page.content.decode()
+    assert "The form now has the job from “large”." in page.content.decode()
     sent = {"text": form["text"].value(), "before": page.context["filling"].document, "do": "undo"}
     back = alice.post(reverse("jobs:submit_yaml"), sent)
     assert back.context["form"]["text"].value() == asked["text"]
@@ -242,7 +242,7 @@ def test_a_preset_that_is_gone_or_anothers_leaves_the_draft_as_it_was(people: Pe
     for do in (f"saved:{theirs.uid}", "saved:none"):
         page = as_(people.alice).post(reverse(route), typed(**MINE, **text, do=do))
         words = page.content.decode()
-        assert "There is no such preset." in words
+        assert "Unknown preset." in words
         assert "plain-1" not in words
         assert (text.get("text") or "python mine.py") in words
 
@@ -255,7 +255,7 @@ def test_a_manifest_takes_the_place_of_the_draft_and_is_undone(people: People, a
     alice = as_(people.alice)
     page = alice.post(reverse("jobs:submit"), typed(**MINE, do="upload") | {"upload": file(MANIFEST)})
     sent = sent_by(page)
-    assert "The job is now what “job.yaml” says." in page.content.decode()
+    assert "The form now has the job from “job.yaml”." in page.content.decode()
     assert (sent["name"], sent["tasks-0-command"], sent["priority"]) == ("uploaded", "echo up", "0")
     assert sent["secrets"] == MINE["secrets"], "a manifest of this kind says nothing of secrets"
     back = sent_by(alice.post(reverse("jobs:submit"), sent | {"do": "undo"}))

@@ -113,7 +113,7 @@ def test_while_one_runs_a_forbidding_schedule_skips_and_says_of_which(people: Pe
     assert names() == [name_at(NOON), name_at(NOON + 2 * HOUR)]
     assert outcomes(schedule) == [("started", ""), ("skipped", "still_running"), ("started", "")]
     page = as_(people.bob).get(reverse("schedules:detail", args=[schedule.uid])).content.decode()
-    assert f"An earlier run was not over ({name_at(NOON)})" in page
+    assert f"The earlier run had not finished ({name_at(NOON)})" in page
 
 
 def test_a_replacing_schedule_ends_the_earlier_run(people: People) -> None:
@@ -146,7 +146,7 @@ def _queue_closed(people: People) -> str:
 def _not_a_member(people: People) -> str:
     tenancy.add_member(people.lab, people.ada, "admin", actor=PLATFORM, now=NOON)
     tenancy.remove_member(people.lab, people.alice.pk, actor=PLATFORM, now=NOON)
-    return "no such tenant"
+    return "Unknown tenant"
 
 
 def _name_taken(people: People) -> str:
@@ -322,7 +322,7 @@ def test_the_form_makes_one_and_its_page_tells_all(people: People, as_: As) -> N
     page = as_(people.bob).get(answer["Location"]).content.decode()
     assert "30 2 * * *" in page
     assert "Europe/Berlin" in page
-    assert "The later one is skipped" in page
+    assert "Skip the new run" in page
     assert page.count("02:30 CE") == 5
     assert "Run now" not in page
     assert "Run now" in as_(people.alice).get(answer["Location"]).content.decode()
@@ -332,10 +332,10 @@ def test_the_form_makes_one_and_its_page_tells_all(people: People, as_: As) -> N
     ("changes", "says"),
     [
         ({"cron": "99 * * * *"}, "is not a number from 0 to 59"),
-        ({"time_zone": "Europe/Berlim"}, "did you mean"),
+        ({"time_zone": "Europe/Berlim"}, "Did you mean"),
         ({"manifest": MANIFEST.replace("train.py", "'train.py', 7")}, "text"),
-        ({"manifest": "just words"}, "must be a mapping"),
-        ({"name": "Night"}, "is not a name"),
+        ({"manifest": "just words"}, "Must be a mapping"),
+        ({"name": "Night"}, "is not a valid name"),
         ({"failed_jobs_history_limit": "-1"}, "greater than or equal to 0"),
     ],
 )
@@ -376,7 +376,7 @@ def test_a_cron_job_goes_in_and_comes_out(people: People, as_: As) -> None:
     as_(people.alice).post(reverse("schedules:create_yaml"), {"text": text})
     assert selectors.spec_of(Schedule.objects.get()) == spec(time_zone="Asia/Shanghai", suspended=True)
     wrong = as_(people.alice).post(reverse("schedules:create_yaml"), {"text": text.replace("schedule:", "shedule:")})
-    assert "did you mean" in wrong.content.decode()
+    assert "Did you mean" in wrong.content.decode()
 
 
 def test_a_stranger_finds_nothing(people: People, as_: As) -> None:
@@ -418,7 +418,7 @@ def test_the_list_asks_the_database_as_often_for_many_as_for_one(
 
 def test_the_empty_list_says_what_to_do(people: People, as_: As) -> None:
     page = as_(people.charlie).get(reverse("schedules:list")).content.decode()
-    assert "No schedules yet" in page
+    assert "No schedules" in page
     assert reverse("schedules:create") in page
 
 

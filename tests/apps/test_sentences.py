@@ -15,8 +15,8 @@ from hekla.apps.forms import QuantitiesField
 
 As = Callable[[User], Client]
 WRONG = {
-    "name: Ä\ntasks: [{name: main, command: [x]}]": ("is not a name", "不是有效的名称"),
-    "name: one\ntasks: [{name: main, command: [x], replicas: many}]": ("a whole number", "应为整数"),
+    "name: Ä\ntasks: [{name: main, command: [x]}]": ("is not a valid name", "不是有效的名称"),
+    "name: one\ntasks: [{name: main, command: [x], replicas: many}]": ("an integer", "应为整数"),
 }
 
 
@@ -34,7 +34,7 @@ def test_a_wrong_manifest_is_refused_in_the_readers_language(people: People, as_
 def test_so_is_a_wrong_scheduling_policy(people: People, as_: As) -> None:
     client = as_(people.ada)
     sent = {"text": "actions: dance\ntiers: [{plugins: [{name: gang, enableDance: true}]}]"}
-    assert "There is no action “dance”." in client.post(reverse("clusters:policy"), sent).content.decode()
+    assert "Unknown action “dance”." in client.post(reverse("clusters:policy"), sent).content.decode()
     client.cookies[settings.LANGUAGE_COOKIE_NAME] = "zh-hans"
     page = client.post(reverse("clusters:policy"), sent).content.decode()
     assert "没有动作“dance”。可用的有：" in page

@@ -185,12 +185,12 @@ def test_secrets_go_along_between_form_and_yaml_and_are_kept_apart(people: Peopl
 @pytest.mark.parametrize(
     ("changes", "field", "word"),
     [
-        ({"tasks-0-env": "A=1\r\nA=2"}, "tasks-0-env", "given twice"),
+        ({"tasks-0-env": "A=1\r\nA=2"}, "tasks-0-env", "set twice"),
         ({"tasks-0-command": ""}, "tasks-0-command", "required"),
         (
             {"files-TOTAL_FORMS": "2", "files-0-name": "a", "files-1-name": "a", "files-1-text": "x"},
             "files-1-name",
-            "given twice",
+            "set twice",
         ),
     ],
 )
@@ -299,9 +299,9 @@ def test_a_sweep_goes_to_yaml_and_back_and_is_submitted_from_there(people: Peopl
     ("changes", "field", "says"),
     [
         ({"sweep-parameters": ""}, "sweep-parameters", "required"),
-        ({"sweep-parameters": "lr = 1"}, "tasks-0-command", "There is no parameter"),
-        ({"tasks-0-command": "train {{lr}}"}, "sweep-parameters", "No command and no variable contains"),
-        ({"sweep-how": "random"}, "sweep-count", "must be given"),
+        ({"sweep-parameters": "lr = 1"}, "tasks-0-command", "Unknown parameter"),
+        ({"tasks-0-command": "train {{lr}}"}, "sweep-parameters", "No command or variable uses"),
+        ({"sweep-how": "random"}, "sweep-count", "Required"),
         ({"tasks-0-cpu": "100"}, "tasks-0-cpu", "The largest node has"),
         ({"name": "a" * 50}, "name", "40"),
         ({"secrets": "token: one"}, "secrets", "one by one"),
@@ -320,4 +320,4 @@ def test_what_a_sweep_is_refused_for_stands_at_its_field(
 def test_an_empty_manifest_is_not_complained_about(people: People, as_: As) -> None:
     for text in ("", " \n"):
         box = as_(people.alice).post(reverse("jobs_what_if"), {"text": text}).content.decode()
-        assert "Type or paste a manifest" in box
+        assert "Enter or paste a manifest" in box

@@ -47,8 +47,8 @@ def _nothing_is_kept() -> Iterator[None]:
     ("changes", "says"),
     [
         ({"tasks-0-replicas": "2"}, ["Would start now", "2 pods on n1"]),
-        ({}, ["Cannot start now", "worker with 4 pods in place of 6", "worker.replicas=4"]),
-        ({"tasks-0-replicas": ""}, ["once the fields are right"]),
+        ({}, ["Cannot start now", "worker with 4 pods instead of 6", "worker.replicas=4"]),
+        ({"tasks-0-replicas": ""}, ["Fix the marked fields"]),
     ],
 )
 def test_the_form_is_told_what_would_be(people: People, as_: As, changes: dict[str, str], says: list[str]) -> None:
@@ -62,7 +62,7 @@ def test_the_form_is_told_what_would_be(people: People, as_: As, changes: dict[s
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (MANIFEST, "worker with 4 pods in place of 6"),
+        (MANIFEST, "worker with 4 pods instead of 6"),
         (MANIFEST.replace("replicas: 6", "replicas: 1"), "Would start now"),
         ("kind: [", "not"),
         (MANIFEST.replace("default", "theirs"), "cannot use a queue"),
@@ -109,8 +109,8 @@ def test_a_waiting_job_is_told_what_would_help_and_takes_it(people: People, as_:
     client = as_(people.alice)
     assert reverse("job_unblock", args=[job.uid]) in client.get(reverse("jobs:detail", args=[job.uid])).content.decode()
     told = client.get(reverse("job_unblock", args=[job.uid])).content.decode()
-    assert "Its place in the line of its queue: 1 of 1." in told
-    assert "too little is known" in told
+    assert "Position in its queue: 1 of 1." in told
+    assert "too little data" in told
     assert 'value="main.replicas=2"' in told
     assert "Apply change" not in as_(people.bob).get(reverse("job_unblock", args=[job.uid])).content.decode()
     answer = client.post(reverse("job_ease", args=[job.uid]), {"change": "main.replicas=2", "revision": "1"})
@@ -122,9 +122,9 @@ def test_until_when_a_draft_would_wait_is_told_apart(people: People, as_: As) ->
     waiting(people)
     draft = FORM | {"tasks-0-replicas": "3"}
     box = as_(people.alice).post(reverse("jobs_what_if"), draft).content.decode()
-    assert "Its place in the line of its queue: 2 of 2." in box
+    assert "Position in its queue: 2 of 2." in box
     assert reverse("jobs_what_if_when") in box
-    assert "too little is known" in as_(people.alice).post(reverse("jobs_what_if_when"), draft).content.decode()
+    assert "too little data" in as_(people.alice).post(reverse("jobs_what_if_when"), draft).content.decode()
 
 
 def test_what_would_help_is_told_later_where_there_was_no_time_for_it(
@@ -138,7 +138,7 @@ def test_what_would_help_is_told_later_where_there_was_no_time_for_it(
     assert "No smaller variant" not in box
     assert "data-take" not in box
     told = client.post(later, draft).content.decode()
-    assert "too little is known" in told
+    assert "too little data" in told
     assert 'data-take="' in told
 
 
@@ -152,7 +152,7 @@ def test_what_cannot_be_changed_is_copied_into_a_form(people: People, as_: As) -
 def test_nobody_asks_without_end(people: People, as_: As, monkeypatch) -> None:
     monkeypatch.setattr(throttles, "WHAT_IFS", 1)
     answers = [as_(people.alice).post(reverse("jobs_what_if"), FORM).content.decode() for _ in range(3)]
-    assert "asked again soon" in answers[-1]
+    assert "Retrying in a few seconds" in answers[-1]
 
 
 @pytest.mark.parametrize(

@@ -54,10 +54,10 @@ def test_what_is_lost_on_either_side_is_noted_beside_the_manifest(file):
     )
     result = hekla("convert", file(formats.dump(spec)), "--to", "tfjob")
     assert (result.exit_code, yaml.safe_load(result.stdout)["kind"]) == (0, "TFJob")
-    assert "Note: min_success: a TFJob cannot say this (1).\n" in result.stderr
+    assert "Note: min_success: a TFJob does not support this (1).\n" in result.stderr
     result = hekla("convert", file(SUSPENDED), "--to", "volcano")
     assert (result.exit_code, yaml.safe_load(result.stdout)["kind"]) == (0, "Job")
-    assert "Note: spec.runPolicy.suspend: not honoured" in result.stderr
+    assert "Note: spec.runPolicy.suspend: ignored" in result.stderr
 
 
 @pytest.mark.parametrize(("text", "status"), [(TFJOB, 0), (SUSPENDED, 1)])
@@ -69,14 +69,14 @@ def test_strictly_a_loss_is_a_failure_and_nothing_is_written(file, text, status)
 @pytest.mark.parametrize(
     ("text", "kind", "status", "words"),
     [
-        (TFJOB, "job", 1, "cannot be written as job:\n  tasks: A Job of Kubernetes has one pod template"),
+        (TFJOB, "job", 1, "cannot be written as job:\n  tasks: A Kubernetes Job has one pod template"),
         (TFJOB, "cronjob", 2, "is not one of"),
-        ("kind: Service", "volcano", 1, "holds no job"),
+        ("kind: Service", "volcano", 1, "has no job"),
         (
             TFJOB.replace("replicas: 2", "replicas: x"),
             "volcano",
             1,
-            "tfReplicaSpecs.Worker.replicas: This must be",
+            "tfReplicaSpecs.Worker.replicas: Must be an integer",
         ),
     ],
 )
@@ -113,4 +113,4 @@ def test_a_job_for_elsewhere_becomes_a_jobconfig_as_far_as_one_can_say_it(file):
     result = hekla("convert", file(TFJOB), "--to", "openpai")
     document = yaml.safe_load(result.stdout)
     assert document["taskRoles"]["worker"]["commands"] == ["work"]
-    assert "Note: plugins.tensorflow: a JobConfig cannot say this.\n" in result.stderr
+    assert "Note: plugins.tensorflow: a JobConfig does not support this.\n" in result.stderr

@@ -59,13 +59,13 @@ def test_a_refusal_of_the_console_names_the_field(console, manifest):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("a: [", "not YAML"),
+        ("a: [", "nvalid YAML"),
         ("", "no job"),
         ("kind: Deployment", "no job"),
         ("- 1", "must be a mapping"),
         ("apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nspec: {minAvailable: x}", "spec.minAvailable"),
-        ("\0", "not YAML"),
-        ("x: " + "y" * 2_000_000, "at most 1 MiB"),
+        ("\0", "nvalid YAML"),
+        ("x: " + "y" * 2_000_000, "The limit is 1 MiB"),
         ("name: x\ntasks: [{name: a, command: [true], replicas: two}]", "tasks.0.replicas"),
     ],
 )

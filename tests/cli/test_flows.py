@@ -59,7 +59,7 @@ def test_a_flow_is_judged_renamed_and_stopped(console, tmp_path):
     wrong = console("submit", path)
     assert wrong.exit_code == 1
     assert "spec.flows[2].dependsOn.targets[0]" in wrong.output
-    assert "did you mean “train”?" in wrong.output
+    assert "Did you mean “train”?" in wrong.output
 
 
 def test_templates_alone_are_kept(console, tmp_path):

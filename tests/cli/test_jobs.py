@@ -63,7 +63,7 @@ def test_a_job_is_run_again_with_changes(console, manifest):
     again = console("clone", "talk", "--set", "tasks.main.command=echo again", "--watch")
     assert (again.exit_code, "Submitted talk-1" in again.output, "main-0 | again" in again.output) == (0, True, True)
     wrong = console("clone", "talk", "--set", "tasks.other.replicas=2")
-    assert (wrong.exit_code, "there are main" in wrong.output) == (1, True)
+    assert (wrong.exit_code, "Available: main" in wrong.output) == (1, True)
 
 
 def test_a_part_of_a_job_is_restarted(console, manifest):

@@ -17,7 +17,7 @@ def test_a_lost_second_factor_is_turned_off(console):
     alice.save()
     assert "Two-factor authentication turned off" in console("reset-factor", "alice").output
     assert not SecondFactor.objects.exists()
-    assert "There is no such person" in console("reset-factor", "nobody").output
+    assert "Unknown person" in console("reset-factor", "nobody").output
 
 
 def test_people_come_in_by_a_table(console, tmp_path):

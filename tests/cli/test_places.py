@@ -31,7 +31,7 @@ def test_a_queue_is_made_by_those_who_may(console, file, world):
     world.alice.platform_role = "operator"
     world.alice.save()
     made = console("submit", file).output
-    assert "Note: spec.type: not honoured" in made
+    assert "Note: spec.type: ignored" in made
     assert "Queue vision was made: http" in made
     assert "vision" in [queue["name"] for queue in json.loads(console("queues", "--json").output)]
     assert "“vision” exists already" in console("submit", file).output
@@ -46,7 +46,7 @@ def test_a_queue_beside_a_job_is_named(console, manifest, tmp_path):
     both = tmp_path / "both.yaml"
     both.write_text(QUEUE + "---\n" + manifest().read_text())
     told = console("submit", both).output
-    assert "document 1: not honoured: queues are made by operators" in told
+    assert "document 1: ignored: operators and platform admins create queues" in told
     assert "Submitted talk" in told
 
 

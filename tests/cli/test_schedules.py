@@ -28,7 +28,7 @@ def test_a_schedule_through_its_life(console, file):
     assert "nightly runs next at" in console("schedule", "create", file).output
     assert "0 2 * * *" in console("schedules").output
     assert "Submitted nightly-" in console("schedule", "run", "nightly").output
-    assert "It has not run yet" not in console("schedule", "show", "nightly").output
+    assert "No runs yet" not in console("schedule", "show", "nightly").output
     assert "is suspended" in console("schedule", "suspend", "nightly").output
     assert "Suspended" in console("schedule", "show", "nightly").output
     assert "runs next at" in console("schedule", "resume", "nightly").output

@@ -40,7 +40,7 @@ def test_a_job_that_waits_is_shown_with_its_place_in_line(console, tmp_path):
     with Client(console.url, console.token) as client:
         client.wait("holds", until={"running"}, timeout=30)
     deadline = time.monotonic() + LAST_SECONDS
-    while "Start      Its place in the line of its queue: 1 of 1." not in (told := console("job", "stays").output):
+    while "Start      Position in its queue: 1 of 1." not in (told := console("job", "stays").output):
         assert time.monotonic() < deadline, told
     assert "Pending    " in told
     assert "Start" not in console("job", "holds").output.partition("POD")[0].replace("Started", "")

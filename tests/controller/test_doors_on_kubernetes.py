@@ -141,7 +141,7 @@ DOORS = (
     kubeflow("XGBoostJob", "Master", "Worker"),
     kubeflow("JAXJob", "Worker"),
     Door("TrainJob", text(f"{API}/jobs", TRAINJOB)),
-    Door("Job of Kubernetes", text(f"{API}/jobs", KUBERNETES)),
+    Door("Kubernetes Job", text(f"{API}/jobs", KUBERNETES)),
     Door("JobConfig", text(f"{V2}/jobs", (EXAMPLES / "openpai" / "job.yaml").read_text(), "text/yaml")),
     Door("JobConfig of version 1",
          text(f"{V1}/user/alice/jobs", (EXAMPLES / "openpai" / "job.json").read_text(), "application/json")),

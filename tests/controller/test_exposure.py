@@ -69,6 +69,6 @@ def test_the_page_says_it(gpus: Gpus) -> None:
     client = Client()
     client.force_login(world.alice, backend="django.contrib.auth.backends.ModelBackend")
     page = client.get(reverse("exposure", args=[first.uid])).content.decode()
-    assert "When another queue claims its share, up to 2 of its 4 pods have to go." in page
+    assert "When another queue reclaims its share, up to 2 of its 4 pods are evicted." in page
     told = client.get(reverse("api:v1:job_exposure", args=[first.uid])).json()
     assert (told["pods"], told["now"], told["most"]) == (4, 0, 2)

@@ -33,11 +33,11 @@ def test_a_word_changes_one_thing(word, want):
 @pytest.mark.parametrize(
     ("word", "said"),
     [
-        ("priority", "place=value"),
-        (".a=1", "place=value"),
-        ("tasks.other.replicas=1", "there are main"),
-        ("tasks.main=1", "Name the task"),
-        ("name.first=1", "has no parts"),
+        ("priority", "path=value"),
+        (".a=1", "path=value"),
+        ("tasks.other.replicas=1", "Available: main"),
+        ("tasks.main=1", "Name a task"),
+        ("name.first=1", "has no nested fields"),
         ("tasks.main.command='open", "quotation"),
         ("priority=[", "YAML"),
     ],

@@ -146,23 +146,23 @@ def test_a_century_without_a_leap_day_is_stepped_over() -> None:
     ("expression", "says"),
     [
         ("", "five fields"),
-        ("* * * *", "this has 4"),
-        ("0 * * * * *", "this has 6"),
+        ("* * * *", "This one has 4"),
+        ("0 * * * * *", "This one has 6"),
         ("60 * * * *", "“60” is not a number from 0 to 59"),
         ("* 24 * * *", "hour"),
         ("* * 0 * *", "from 1 to 31"),
-        ("* * * foo *", "a name such as feb"),
+        ("* * * foo *", "a name, for example feb"),
         ("* * * * 8", "from 0 to 7"),
         ("5-1 * * * *", "upwards"),
-        ("*/0 * * * *", "a step from 1"),
-        ("*/x * * * *", "a step from 1"),
+        ("*/0 * * * *", "the step after “/” must be between 1"),
+        ("*/x * * * *", "the step after “/” must be between 1"),
         ("1,,2 * * * *", "“”"),
-        ("0 0 30 2 *", "never come"),
-        ("0 0 31 4,6,9,11 *", "never come"),
+        ("0 0 30 2 *", "never run"),
+        ("0 0 31 4,6,9,11 *", "never run"),
         ("0 0 L * *", "“l”"),
-        ("@every 1h", "none of @yearly"),
-        ("@reboot", "none of @yearly"),
-        ("TZ=UTC 0 0 * * *", "this has 6"),
+        ("@every 1h", "not one of @yearly"),
+        ("@reboot", "not one of @yearly"),
+        ("TZ=UTC 0 0 * * *", "This one has 6"),
         ("² * * * *", "is not a number"),
         ("* " * 200, "five fields"),
     ],
@@ -182,7 +182,7 @@ def test_any_text_is_an_expression_or_refused(text: str) -> None:
 
 
 def test_an_unknown_zone_is_refused_with_the_one_that_is_like_it() -> None:
-    with pytest.raises(InvalidCron, match="did you mean “Europe/Berlin”"):
+    with pytest.raises(InvalidCron, match="Did you mean “Europe/Berlin”"):
         cron.zone("Europe/Berlim")
     with pytest.raises(InvalidCron):
         cron.zone("../../etc/passwd")

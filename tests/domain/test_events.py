@@ -53,7 +53,7 @@ def test_a_long_message_is_cut_and_the_fact_recorded():
 
 
 def test_documents_do_not_fit():
-    with pytest.raises(ValidationError, match="at most 32 KiB"):
+    with pytest.raises(ValidationError, match="exceeds 32 KiB"):
         events.JobUnschedulable(reasons=({"text": "x" * 40_000},))
 
 

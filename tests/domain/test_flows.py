@@ -160,27 +160,27 @@ def test_all_that_is_wrong_is_told_at_once_with_its_place() -> None:
             retain="maybe",
         )
     )
-    assert told["steps.0.job"].startswith("The step names a template and holds a job")
-    assert told["steps.0.depends_on.0"].startswith("No step is called “c”; there are a, a, b, long")
-    assert told["steps.1.name"] == "Another step is called “a” already."
-    assert told["steps.1.probes.0.port"] == "This must be at most 65535, not 70000."
-    assert told["steps.2.probes.0"].startswith("A probe asks for a state")
+    assert told["steps.0.job"].startswith("The step has both a template and a job")
+    assert told["steps.0.depends_on.0"].startswith("Unknown step “c”. Available: a, a, b, long")
+    assert told["steps.1.name"] == "Another step has the name “a”."
+    assert told["steps.1.probes.0.port"] == "Must be at most 65535, not 70000."
+    assert told["steps.2.probes.0"].startswith("A probe needs either a state")
     assert told["steps.2.probes.1.path"].startswith("A path begins with a slash")
-    assert told["steps.2.probes.2.state"] == "“runing” is not one of running, succeeded; did you mean “running”?"
-    assert told["steps.3.name"].endswith("shorten the name of the flow or the step by 4.")
-    assert told["steps.3.patch"] == "This must be a mapping of names to values, not a list."
+    assert told["steps.2.probes.2.state"] == "“runing” is not one of running, succeeded. Did you mean “running”?"
+    assert told["steps.3.name"].endswith("Shorten the name of the flow or the step by 4.")
+    assert told["steps.3.patch"] == "Must be a mapping of names to values, not a list."
     assert told["retain"].startswith("“maybe” is not one of retain, delete")
 
 
 @pytest.mark.parametrize(
     ("document", "path", "words"),
     [
-        (flow([]), "steps", "At least one must be given."),
-        (flow([{"name": f"s{n}"} for n in range(MAX_STEPS + 1)]), "steps", "at most 100 entries"),
-        (flow([{"name": "a", "probes": [{"port": 1}]}]), "steps.0.probes", "waits for none"),
+        (flow([]), "steps", "At least one is required."),
+        (flow([{"name": f"s{n}"} for n in range(MAX_STEPS + 1)]), "steps", "The limit is 100"),
+        (flow([{"name": "a", "probes": [{"port": 1}]}]), "steps.0.probes", "This step has none"),
         (flow([{"name": "a", "patch": {"x": "y" * 70_000}}]), "steps.0.patch", "64 KiB"),
         (flow([{"name": "a", "job": {"tasks": []}}]), "steps.0.job.tasks", "At least one"),
-        (flow([{"name": "a"}], name="No Name"), "name", "not a name"),
+        (flow([{"name": "a"}], name="No Name"), "name", "not a valid name"),
     ],
 )  # fmt: skip
 def test_it_is_refused_at_the_place(document: dict[str, Any], path: str, words: str) -> None:

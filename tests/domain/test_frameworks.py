@@ -189,18 +189,21 @@ def test_without_nnodes_nothing_is_said_of_torchrun():
     spec = job({"pytorch": ["--nproc-per-node=2"]}, master=1, worker=2)
     assert not [name for name in told(spec, "master", 0).env if name.startswith("PET_")]
     assert spec.remarks == (
-        "plugins.pytorch: --nproc-per-node has no effect without --nnodes: only torchrun starts more than one process.",
+        "plugins.pytorch: --nproc-per-node has no effect without --nnodes. Only torchrun starts several processes.",
     )
 
 
 @pytest.mark.parametrize(
     ("arguments", "sentences"),
     [
-        (["--nnodes=2-4"], ["--nnodes must be a number of pods or the least and the most"]),
-        (["--nnodes=0:2"], ["--nnodes=0:2 cannot be"]),
-        (["--nnodes=3:2"], ["--nnodes=3:2 cannot be"]),
-        (["--nnodes=4"], ["--nnodes=4 cannot be: the least is from 1 to 3, which is all pods"]),
-        (["--nnodes=4:4", "--nproc-per-node=many"], ["--nnodes=4:4 cannot be", "--nproc-per-node must be a number"]),
+        (["--nnodes=2-4"], ["--nnodes must be a number of pods, or a minimum and maximum"]),
+        (["--nnodes=0:2"], ["--nnodes=0:2 is not possible"]),
+        (["--nnodes=3:2"], ["--nnodes=3:2 is not possible"]),
+        (["--nnodes=4"], ["--nnodes=4 is not possible. The minimum must be between 1 and 3 (all pods)"]),
+        (
+            ["--nnodes=4:4", "--nproc-per-node=many"],
+            ["--nnodes=4:4 is not possible", "--nproc-per-node must be a number"],
+        ),
     ],
 )
 def test_a_number_of_nodes_that_cannot_be_is_told(arguments, sentences):
@@ -220,19 +223,19 @@ def test_every_rank_is_given_once():
 @pytest.mark.parametrize(
     ("plugins", "path", "words"),
     [
-        ({"pytorh": []}, "plugins.pytorh", "did you mean “pytorch”?"),
-        ({"nonsense": []}, "plugins.nonsense", "there are env, "),
+        ({"pytorh": []}, "plugins.pytorh", "Did you mean “pytorch”?"),
+        ({"nonsense": []}, "plugins.nonsense", "Available: env, "),
         ({"env": ["--x=1"]}, "plugins.env.0", "takes no arguments"),
-        ({"svc": ["--inject-host-env=true"]}, "plugins.svc.0", "did you mean “inject-hosts-env”?"),
+        ({"svc": ["--inject-host-env=true"]}, "plugins.svc.0", "Did you mean “inject-hosts-env”?"),
         ({"svc": ["--inject-hosts-env=maybe"]}, "plugins.svc.0", "true or false"),
         ({"tensorflow": ["--port=70000"]}, "plugins.tensorflow.0", "a port from 1 to 65535"),
         ({"tensorflow": ["--port=٣"]}, "plugins.tensorflow.0", "a port from 1 to 65535"),
         ({"tensorflow": ["--ps=", "--port"]}, "plugins.tensorflow.1", "needs a value"),
         ({"tensorflow": ["port=1"]}, "plugins.tensorflow.0", "no argument “port=1”"),
-        ({"tensorflow": []}, "plugins.tensorflow", "say which is what"),
+        ({"tensorflow": []}, "plugins.tensorflow", "Set the roles"),
         ({"pytorch": []}, "plugins.pytorch", "--master=NAME (task)"),
         ({"jax": []}, "plugins.jax", "--worker=NAME (task)"),
-        ({"pytorch": "--port=1"}, "plugins.pytorch", "must be a list"),
+        ({"pytorch": "--port=1"}, "plugins.pytorch", "Must be a list"),
     ],
 )
 def test_wrong_arguments_are_told_with_their_place(plugins, path, words):
@@ -248,9 +251,9 @@ def test_wrong_arguments_are_told_with_their_place(plugins, path, words):
         (
             {"pytorch": ["--port=1", "--wait-master-timeout=60"]},
             {},
-            ["plugins.pytorch.1: This has no effect: the pods"],
+            ["plugins.pytorch.1: Ignored: the pods"],
         ),
-        ({"svc": ["--publish-not-ready-addresses"]}, {}, ["plugins.svc.0: This has no effect: addresses are known"]),
+        ({"svc": ["--publish-not-ready-addresses"]}, {}, ["plugins.svc.0: Ignored: addresses are known"]),
         ({"pytorch": []}, {"env": {"RANK": "7", "MINE": "1"}}, ["tasks.0.env.RANK: The plugin pytorch sets this too"]),
         ({"pytorch": []}, {"env": {"VC_MASTER_NUM": "7"}}, ["tasks.0.env.VC_MASTER_NUM: The plugin svc sets this too"]),
         ({"svc": []}, {"file": "etc/volcano/master.host"}, ["files.etc/volcano/master.host: The plugin svc sets this"]),
@@ -358,7 +361,7 @@ def test_openpai_gives_every_pod_ports_of_its_own():
 def test_openpai_tells_nobody_else_where_very_many_pods_are():
     spec = job({"openpai": []}, worker=1001)
     assert spec.remarks == (
-        "plugins.openpai: The job has more than 1,000 pods, so each is told its own address and ports and no other's.",
+        "plugins.openpai: The job has more than 1,000 pods, so each pod gets only its own address and ports.",
     )
     env = told(spec, "worker", 7).env
     assert env["PAI_CONTAINER_HOST_IP"] == "127.0.0.9"
@@ -368,11 +371,11 @@ def test_openpai_tells_nobody_else_where_very_many_pods_are():
 @pytest.mark.parametrize(
     ("argument", "sentence"),
     [
-        ("--ports=worker/web", "--ports is written like --ports=worker/http:1; “worker/web” is not."),
-        ("--ports=boss/web:1", "--ports names the task “boss”, which this job does not have."),
+        ("--ports=worker/web", "--ports must have the form --ports=worker/http:1. “worker/web” does not."),
+        ("--ports=boss/web:1", "--ports names the task “boss”, which the job does not have."),
         ("--ports=worker/web:101", "A pod has at most 100 ports."),
         ("--roles=worker:ps", "Two tasks have the same name in --roles."),
-        ("--completion=worker:0", "--completion is written like"),
+        ("--completion=worker:0", "--completion must have the form"),
     ],
 )
 def test_openpai_with_arguments_that_are_wrong(argument, sentence):

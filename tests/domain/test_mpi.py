@@ -48,7 +48,7 @@ def test_who_gets_which_files(task, mpi_files):
 def test_files_are_named_as_seen_from_where_the_master_starts(folder, seen):
     spec = JobSpec.parse(document(master={"working_dir": folder}))
     assert told(spec, "master", 0).env.get("HYDRA_HOST_FILE") == seen
-    assert [remark for remark in spec.remarks if "must be told where to look" in remark] == list(spec.remarks)
+    assert [remark for remark in spec.remarks if "mpirun needs the path" in remark] == list(spec.remarks)
     assert len(spec.remarks) == (seen is None)
 
 
@@ -84,7 +84,7 @@ def test_what_is_in_vain_is_told(arguments, worker, remarks):
         (["--worker=wroker"], "plugins.mpi", "--worker=NAME (master, worker)"),
         (["--master=worker"], "plugins.mpi", "two of these roles"),
         (["--slots=0"], "plugins.mpi.0", "a number of ranks from 1 to 1024"),
-        (["--slot=2"], "plugins.mpi.0", "did you mean “slots”?"),
+        (["--slot=2"], "plugins.mpi.0", "Did you mean “slots”?"),
     ],
 )
 def test_what_is_wrong_is_told(arguments, path, sentence):
@@ -238,4 +238,4 @@ def test_horovodrun_is_answered_with_what_works():
     asked = {**document(master={"command": ["horovodrun", "-np", "2"]}), "plugins": {"horovod": []}}
     spec = JobSpec.parse(asked)
     assert spec.task("worker").command == ("python", AGENT)
-    assert [remark for remark in spec.remarks if "start ranks with mpirun" in remark] == list(spec.remarks) != []
+    assert [remark for remark in spec.remarks if "Start ranks with mpirun" in remark] == list(spec.remarks) != []

@@ -45,21 +45,21 @@ def test_head_and_workers_without_a_command_start_ray():
 def test_a_command_of_ones_own_runs_and_that_is_told():
     asked = spec(head=["mine"])
     assert asked.task("head").command == ("mine",)
-    assert asked.remarks == ("plugins.ray: “head” has a command of its own, which runs in place of ray start.",)
+    assert asked.remarks == ("plugins.ray: “head” has its own command, which runs instead of ray start.",)
 
 
 @pytest.mark.parametrize("argument", ["--headContainer=ray", "--workerContainer=ray"])
 def test_a_container_cannot_be_chosen_and_that_is_told(argument):
-    assert spec(argument).remarks == ("plugins.ray.0: This has no effect: only the first container of a pod runs.",)
+    assert spec(argument).remarks == ("plugins.ray.0: Ignored: only the first container of a pod runs.",)
 
 
 @pytest.mark.parametrize(
     ("arguments", "heads", "path", "sentence"),
     [
         (["--head=first"], 1, "plugins.ray", "--head=NAME (head, worker, driver)"),
-        (["--worker=head"], 1, "plugins.ray", "two tasks"),
+        (["--worker=head"], 1, "plugins.ray", "two different tasks"),
         (["--dashboardPort=0"], 1, "plugins.ray.0", "a port from 1 to 65535"),
-        (["--dashbordPort=1"], 1, "plugins.ray.0", "did you mean “dashboardPort”?"),
+        (["--dashbordPort=1"], 1, "plugins.ray.0", "Did you mean “dashboardPort”?"),
         ([], 2, "plugins.ray", "has 2 replicas"),
         ([], 0, "plugins.ray", "has no replica"),
     ],

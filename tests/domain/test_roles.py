@@ -118,21 +118,21 @@ def test_pods_without_a_role_are_told_nothing_of_it(plugin, replicas, prefix):
             {"mxnet": ["--server=ps"]},
             {"worker": 1},
             [
-                "No task is called “scheduler”; say which one it is with --scheduler=NAME (worker).",
-                "No task is called “ps”",
+                "Unknown task “scheduler”. Set it with --scheduler=NAME (worker).",
+                "Unknown task “ps”",
             ],
         ),
-        ({"mxnet": []}, MXNET | {"scheduler": 2}, ["There is one scheduler, and “scheduler” has 2 replicas."]),
-        ({"mxnet": []}, MXNET | {"server": 0}, ["The task “server” has no replica."]),
-        ({"mindspore": []}, {"worker": 1}, ["No task is called “scheduler”"]),
-        ({"mindspore": []}, MINDSPORE | {"scheduler": 2}, ["There is one scheduler"]),
-        ({"paddle": []}, {"ps": 1}, ["No task is called “worker”"]),
-        ({"paddle": ["--ps=worker"]}, PADDLE, ["Trainers and servers differ"]),
-        ({"paddle": ["--master-port=36001"]}, PADDLE, ["The first trainer listens on both"]),
+        ({"mxnet": []}, MXNET | {"scheduler": 2}, ["Only one scheduler is allowed, but “scheduler” has 2 replicas."]),
+        ({"mxnet": []}, MXNET | {"server": 0}, ["The task “server” has no replicas."]),
+        ({"mindspore": []}, {"worker": 1}, ["Unknown task “scheduler”"]),
+        ({"mindspore": []}, MINDSPORE | {"scheduler": 2}, ["Only one scheduler is allowed"]),
+        ({"paddle": []}, {"ps": 1}, ["Unknown task “worker”"]),
+        ({"paddle": ["--ps=worker"]}, PADDLE, ["--worker and --ps must be two different tasks"]),
+        ({"paddle": ["--master-port=36001"]}, PADDLE, ["--port and --master-port must differ"]),
         (
             {"hcclrank": []},
             {"npu": 1},
-            ["No task is called “master” or “worker”; say --master or --worker=NAME (npu)."],
+            ["No task has the name “master” or “worker”. Set --master or --worker=NAME (npu)."],
         ),
         ({"mxnet": ["--server=worker"]}, MXNET, ["One task cannot have two of these roles"]),
     ],
@@ -155,4 +155,4 @@ def test_a_rank_that_the_job_sets_goes_before_the_one_that_is_counted():
 
 def test_what_volcano_makes_of_hcclrank_and_is_not_made_here_is_told():
     (remark,) = job({"hcclrank": []}, **HCCL).remarks
-    assert remark.startswith("plugins.hcclrank: No annotation hccl/rankIndex and no RANK_TABLE_FILE is made")
+    assert remark.startswith("plugins.hcclrank: The annotation hccl/rankIndex and RANK_TABLE_FILE are not created")

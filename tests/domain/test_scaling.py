@@ -27,14 +27,14 @@ def test_a_job_that_grows_can_do_with_as_few_as_before():
 @pytest.mark.parametrize(
     ("wish", "path", "words"),
     [
-        ({"tasks": {"task0": {"replicas": 1}}}, "tasks.task0.min_available", "so 2 of them can never be available"),
+        ({"tasks": {"task0": {"replicas": 1}}}, "tasks.task0.min_available", "so 2 cannot be available"),
         ({"tasks": {"task0": {"min_available": 3}}}, "tasks.task0.min_available", "The task has 2 replicas"),
-        ({"tasks": {"tusk0": {"replicas": 1}}}, "tasks.tusk0", "did you mean “task0”"),
-        ({"min_available": 4}, "min_available", "The tasks have 3 replicas together"),
+        ({"tasks": {"tusk0": {"replicas": 1}}}, "tasks.tusk0", "Did you mean “task0”"),
+        ({"min_available": 4}, "min_available", "The tasks have 3 replicas in total"),
         ({"tasks": {"task0": {"replicas": -1}}}, "tasks.task0.replicas", "at least 0"),
-        ({"tasks": {"task0": {"replicas": 10_000}}}, "tasks", "may have 10,000 replicas"),
-        ({"tasks": {"task0": {"replicas": "4"}}}, "tasks.task0.replicas", "a whole number"),
-        ({"priority": 3}, "priority", "no field"),
+        ({"tasks": {"task0": {"replicas": 10_000}}}, "tasks", "The limit is 10,000"),
+        ({"tasks": {"task0": {"replicas": "4"}}}, "tasks.task0.replicas", "an integer"),
+        ({"priority": 3}, "priority", "Unknown field"),
     ],
 )
 def test_a_size_that_cannot_be_is_refused_where_it_is_wrong(wish, path, words):
@@ -97,7 +97,7 @@ def test_new_pods_are_told_all_and_old_ones_are_said_to_know_less():
     ("plugins", "rules", "words"),
     [
         ({"pytorch": ["--master=task0"]}, [], ["WORLD_SIZE"]),
-        ({"pytorch": ["--master=task0", "--nnodes=1:2"]}, [], ["torchrun meets anew"]),
+        ({"pytorch": ["--master=task0", "--nnodes=1:2"]}, [], ["torchrun makes a new rendezvous"]),
         ({"env": []}, [], []),
         ({"svc": []}, [{"events": ["JobUpdated"], "action": "RestartJob"}], []),
     ],
@@ -111,4 +111,4 @@ def test_a_torchrun_that_can_take_more_pods_than_there_are_is_right():
     job = spec({"replicas": 4, "min_available": 2}, plugins={"pytorch": ["--master=task0", "--nnodes=2:4"]})
     less = resize(job, size(task0=3))
     assert less.task("task0").replicas == 3
-    assert "more pods than the 3" in less.remarks[0]
+    assert "exceeds the current 3 pods" in less.remarks[0]

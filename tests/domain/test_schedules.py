@@ -49,15 +49,15 @@ def test_the_longest_name_still_gives_names_of_jobs() -> None:
     ("changes", "path", "says"),
     [
         ({"cron": "never"}, "cron", "five fields"),
-        ({"time_zone": "Mars/Olympus"}, "time_zone", "no time zone"),
+        ({"time_zone": "Mars/Olympus"}, "time_zone", "Unknown time zone"),
         ({"concurrency": "Sometimes"}, "concurrency", "not one of Allow, Forbid, Replace"),
         ({"starting_deadline_seconds": 0}, "starting_deadline_seconds", "at least 1"),
         ({"suspended": "yes"}, "suspended", "true or false"),
         ({"successful_jobs_history_limit": -1}, "successful_jobs_history_limit", "at least 0"),
-        ({"name": "Nightly"}, "name", "small letters"),
+        ({"name": "Nightly"}, "name", "lowercase letters"),
         ({"job": None}, "job", "mapping"),
         ({"job": {"tasks": []}}, "job.tasks", "At least one"),
-        ({"job": {**JOB, "priority": "high"}}, "job.priority", "whole number"),
+        ({"job": {**JOB, "priority": "high"}}, "job.priority", "integer"),
         ({"job": {"tasks": [{"name": "main", "command": ["a"], "replicas": -1}]}}, "job.tasks.0.replicas", "at least"),
     ],
 )

@@ -118,15 +118,15 @@ def test_filling_in_is_one_pass(values: dict[str, str], text: str) -> None:
     ("changes", "path", "says"),
     [
         ({"parameters": {}}, "parameters", "At least one"),
-        ({"parameters": {"lr": [1]}}, "job.tasks.0.env.WIDTH", "no parameter “width”; there are lr"),
-        ({"parameters": {**GRID, "z": [1]}}, "parameters.z", "contains {{ z }}"),
+        ({"parameters": {"lr": [1]}}, "job.tasks.0.env.WIDTH", "Unknown parameter “width”. Available: lr"),
+        ({"parameters": {**GRID, "z": [1]}}, "parameters.z", "uses {{ z }}"),
         ({"parameters": {**GRID, "lr": []}}, "parameters.lr", "At least one"),
-        ({"parameters": {**GRID, "lr": "0.1"}}, "parameters.lr", "must be a list"),
-        ({"parameters": {**GRID, "lr": [None]}}, "parameters.lr.0", "must be text"),
-        ({"parameters": {**GRID, "lr": {"low": 1, "high": 2}}}, "parameters.lr", "for random sweeps"),
+        ({"parameters": {**GRID, "lr": "0.1"}}, "parameters.lr", "Must be a list"),
+        ({"parameters": {**GRID, "lr": [None]}}, "parameters.lr.0", "Must be a string"),
+        ({"parameters": {**GRID, "lr": {"low": 1, "high": 2}}}, "parameters.lr", "Ranges need a random sweep"),
         ({"parameters": {"lr": [*range(100)], "width": [*range(11)]}}, "parameters", "1,100 jobs"),
         ({"parameters": {"lr": [1, 2], "width": [1]}, "how": "list"}, "parameters", "1 and 2"),
-        ({"how": "random"}, "count", "must be given"),
+        ({"how": "random"}, "count", "Enter the number"),
         ({"count": 3}, "count", "random"),
         ({"how": "random", "count": 1001}, "count", "at most 1000"),
         ({"how": "random", "count": 1, "parameters": {**RANDOM, "lr": {"low": 2, "high": 1}}},
@@ -134,9 +134,9 @@ def test_filling_in_is_one_pass(values: dict[str, str], text: str) -> None:
         ({"how": "random", "count": 1, "parameters": {**RANDOM, "lr": {"low": 0, "high": 1, "log": True}}},
          "parameters.lr.low", "above 0"),
         ({"how": "random", "count": 1, "parameters": {**RANDOM, "lr": {"low": 0.1, "high": 0.9, "whole": True}}},
-         "parameters.lr.whole", "no whole number"),
-        ({"name": "S"}, "name", "small letters"),
-        ({"name": "s" * 41}, "name", "at most 40"),
+         "parameters.lr.whole", "no integer"),
+        ({"name": "S"}, "name", "lowercase letters"),
+        ({"name": "s" * 41}, "name", "The limit is 40"),
         ({"job": {"tasks": []}}, "job.tasks", "At least one"),
         ({"job": {"tasks": [{"name": "m", "command": ["{{ lr }}", "{{ width }}"]}]},
           "parameters": {"lr": ["a", " "], "width": [1]}}, "jobs.2.tasks.0.command.0", "must not be empty"),
@@ -181,5 +181,5 @@ def test_a_parameter_is_read(text: str, want: object) -> None:
 
 @pytest.mark.parametrize("text", ["lr", "=1", "1x=2", "a b=1", 'a="b'])
 def test_what_is_no_parameter_is_refused_in_words(text: str) -> None:
-    with pytest.raises(ValueError, match=r"is not of the form|is open"):
+    with pytest.raises(ValueError, match=r"is not in the form|is not closed"):
         sweeps.parse_parameter(text)

@@ -52,12 +52,12 @@ def test_an_open_field_takes_what_is_within_its_bounds(place, bounds, text, want
         ("priority", {"most": "5"}, {"priority": "nan"}, "not an amount"),
         ("tasks.main.replicas", {"least": "2"}, {"tasks.main.replicas": "1"}, "at least 2"),
         ("tasks.main.resources.memory", {"most": "2Gi"}, {"tasks.main.resources.memory": "3Gi"}, "at most 2Gi"),
-        ("queue", {"choices": ["a", "b"]}, {"queue": "c"}, "not among: a, b"),
+        ("queue", {"choices": ["a", "b"]}, {"queue": "c"}, "not one of: a, b"),
         ("priority", {}, {"queue": "other"}, "locked"),
         ("priority", {}, {"name": "other"}, "locked"),
         ("priority", {}, {"tasks.main.env.NEW": "1"}, "locked"),
         ("tasks.main.env.LR", {}, {"tasks": "[]"}, "locked"),
-        ("tasks.main.replicas", {}, {"tasks.main.replicas": "many"}, "whole number"),
+        ("tasks.main.replicas", {}, {"tasks.main.replicas": "many"}, "integer"),
     ],
 )
 def test_what_is_locked_or_beyond_its_bounds_is_refused(place, bounds, given, said):
@@ -71,10 +71,10 @@ def test_what_is_locked_or_beyond_its_bounds_is_refused(place, bounds, given, sa
 @pytest.mark.parametrize(
     ("field", "said"),
     [
-        ({"place": "policies"}, "no field"),
-        ({"place": "tasks.other.replicas"}, "no field"),
+        ({"place": "policies"}, "Unknown field"),
+        ({"place": "tasks.other.replicas"}, "Unknown field"),
         ({"place": "priority", "least": "x"}, "are amounts"),
-        ({"place": "priority", "least": "5", "most": "4"}, "more than the most"),
+        ({"place": "priority", "least": "5", "most": "4"}, "exceeds the maximum"),
         ({"place": "priority", "colour": "red"}, "colour"),
     ],
 )
@@ -91,4 +91,4 @@ def test_an_open_field_knows_its_bounds():
 def test_a_field_is_opened_once():
     with pytest.raises(Invalid) as caught:
         parse_open_fields(JOB, [{"place": "priority"}] * 2)
-    assert "twice" in caught.value.problems[0].message
+    assert "Duplicate" in caught.value.problems[0].message

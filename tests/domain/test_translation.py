@@ -11,8 +11,9 @@ from hekla.domain.jobspec import JobSpec
 from hekla.domain.translation import translate
 
 CHINESE = {
-    "No task is called {name}; there are {names}.": "没有 {name}；现有 {names}。",
-    "{text} is not a name: use small letters a–z, digits and hyphens, with a letter or digit at both ends.": "{text}？",
+    "Unknown task {name}. Available: {names}.": "没有 {name}；现有 {names}。",
+    "{text} is not a valid name. Use lowercase letters a–z, digits and hyphens. The first and last character "
+    "must be a letter or digit.": "{text}？",
 }
 
 
@@ -30,13 +31,13 @@ def asked() -> Iterator[list[str]]:
 
 
 def test_a_sentence_is_english_until_somebody_says_how_it_is_looked_up() -> None:
-    assert translate("No task is called {name}; there are {names}.", name="a", names="b") == (
-        "No task is called a; there are b."
+    assert translate("Unknown task {name}. Available: {names}.", name="a", names="b") == (
+        "Unknown task a. Available: b."
     )
 
 
 def test_a_sentence_is_looked_up_and_its_values_stand_in_their_places(asked: list[str]) -> None:
-    assert translate("No task is called {name}; there are {names}.", names="b", name="a") == "没有 a；现有 b。"
+    assert translate("Unknown task {name}. Available: {names}.", names="b", name="a") == "没有 a；现有 b。"
 
 
 def test_a_sentence_without_values_may_hold_braces(asked: list[str]) -> None:

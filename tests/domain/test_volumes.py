@@ -53,33 +53,37 @@ PATH = "tasks.0.volume_mounts.0.mount_path"
     [
         (at("data"), PATH, "an absolute path"),
         (at("/data/../etc"), PATH, "an absolute path"),
-        (at("/a:b"), PATH, "without a colon"),
-        (at("/"), PATH, "the whole root"),
+        (at("/a:b"), PATH, "or a colon"),
+        (at("/"), PATH, "cannot replace the root folder"),
         (at("/proc/1"), PATH, "belongs to the system"),
         (at("/dev"), PATH, "Only /dev/shm can be mounted there"),
         (at("/work"), PATH, "the pod's working folder"),
         (at("/work/."), PATH, "the pod's working folder"),
         (at(""), PATH, "an absolute path"),
-        (at("/a", sub_path="/x"), "tasks.0.volume_mounts.0.sub_path", "relative path within the volume"),
-        (at("/a", sub_path="../x"), "tasks.0.volume_mounts.0.sub_path", "relative path within the volume"),
-        (job(SHM, mounts=[{**MOUNT, "name": "w"}, MOUNT]), "tasks.0.volume_mounts.0.name", "no volume called “w”"),
-        (job({**SHM, "name": "scratch"}, mounts=[{**MOUNT, "name": "scrach"}]), None, "did you mean “scratch”?"),
+        (at("/a", sub_path="/x"), "tasks.0.volume_mounts.0.sub_path", "relative path in the volume"),
+        (at("/a", sub_path="../x"), "tasks.0.volume_mounts.0.sub_path", "relative path in the volume"),
+        (job(SHM, mounts=[{**MOUNT, "name": "w"}, MOUNT]), "tasks.0.volume_mounts.0.name", "no volume “w”"),
+        (job({**SHM, "name": "scratch"}, mounts=[{**MOUNT, "name": "scrach"}]), None, "Did you mean “scratch”?"),
         (job(SHM, mounts=[MOUNT, {**MOUNT, "mount_path": "/data/"}]), "tasks.0.volume_mounts.1.mount_path", "at /data"),
         (job(SHM, {**SHM, "name": "w"}), "volumes.w", "No task mounts the volume “w”"),
-        (job(SHM, SHM), "volumes.1.name", "Another volume is called “v”"),
+        (job(SHM, SHM), "volumes.1.name", "Another volume has the name “v”"),
         (job(SHM, mounts=[]), "volumes.v", "No task mounts"),
-        (job({"name": "v"}), "volumes.0", "Say one of volume_claim_name"),
-        (job({**SHM, "volume_claim_name": "x"}), "volumes.0", "Say one of volume_claim_name"),
-        (job({"name": "v", "volume_claim_name": "Data"}), "volumes.0.volume_claim_name", "name of an object"),
-        (job({"name": "v", "host_path": "/mnt"}), "volumes.0.host_path", "There is no field “host_path” here"),
-        (job({"name": "v", "volume_claim": {}}), "volumes.0.volume_claim.storage", "must be given"),
-        (job(claim(storage="0")), "volumes.0.volume_claim.storage", "more than nothing"),
+        (job({"name": "v"}), "volumes.0", "Set exactly one of volume_claim_name"),
+        (job({**SHM, "volume_claim_name": "x"}), "volumes.0", "Set exactly one of volume_claim_name"),
+        (
+            job({"name": "v", "volume_claim_name": "Data"}),
+            "volumes.0.volume_claim_name",
+            "name for a Kubernetes object",
+        ),
+        (job({"name": "v", "host_path": "/mnt"}), "volumes.0.host_path", "Unknown field “host_path”"),
+        (job({"name": "v", "volume_claim": {}}), "volumes.0.volume_claim.storage", "Required"),
+        (job(claim(storage="0")), "volumes.0.volume_claim.storage", "more than zero"),
         (job(claim(storage="big")), "volumes.0.volume_claim.storage", "is not an amount"),
         (job(claim(access_modes=["ReadWrite"])), "volumes.0.volume_claim.access_modes.0", "is not one of"),
         (job(claim(access_modes=[])), "volumes.0.volume_claim.access_modes", "At least one"),
         (job({"name": "v", "empty_dir": {"size_limit": "-1"}}), "volumes.0.empty_dir.size_limit", "not an amount"),
-        (job(claim(access_modes=["ReadWriteOncePod"]), replicas=2), "tasks.0.volume_mounts.0.name", "for one pod"),
-        (job(*[{**SHM, "name": f"v{n}"} for n in range(33)]), "volumes", "at most 32 entries"),
+        (job(claim(access_modes=["ReadWriteOncePod"]), replicas=2), "tasks.0.volume_mounts.0.name", "by one pod only"),
+        (job(*[{**SHM, "name": f"v{n}"} for n in range(33)]), "volumes", "The limit is 32"),
     ],
 )
 def test_what_is_wrong_with_volumes_is_told_with_its_path_in_a_sentence(document, path, sentence):
@@ -94,12 +98,12 @@ def test_what_is_wrong_with_volumes_is_told_with_its_path_in_a_sentence(document
     ("path", "file"), [("/work/conf", "conf/a.yaml"), ("/work/a.txt/deep", "a.txt"), ("/work/a.txt", "a.txt")]
 )
 def test_a_volume_hides_no_file_of_the_job(path, file):
-    with pytest.raises(Invalid, match="lies there"):
+    with pytest.raises(Invalid, match="is there"):
         JobSpec.parse({**at(path), "files": {file: ""}})
 
 
 def test_that_a_claim_is_for_one_machine_is_told_where_several_pods_mount_it():
     (told,) = JobSpec.parse(job(claim(), replicas=2)).remarks
-    assert told.startswith("volumes.v: A claim of the mode ReadWriteOnce")
+    assert told.startswith("volumes.v: A claim with ReadWriteOnce")
     assert not JobSpec.parse(job(claim(), replicas=1)).remarks
     assert not JobSpec.parse(job(claim(access_modes=["ReadWriteMany"]), replicas=2)).remarks

@@ -9,7 +9,7 @@ from tests.e2e.conftest import Running
 pytestmark = pytest.mark.browser
 
 # The console learns how long jobs run from those that ran before, and other tests may have run some.
-WHEN = re.compile(r"When it will start cannot be said|It starts in about")
+WHEN = re.compile(r"Start time unknown|Starts in about")
 
 
 def fill(page: Page, *, name: str, replicas: int, cpu: str) -> None:
@@ -49,7 +49,7 @@ def test_a_draft_says_what_would_be_and_takes_a_change(hekla: Running, page: Pag
     fill(page, name="too-many", replicas=most + 3, cpu="1")
     box = page.locator("#what-if")
     expect(box).to_contain_text("Cannot start now", timeout=10_000)
-    box.get_by_role("listitem").filter(has_text="pods in place of").get_by_role("button", name="Fill in form").click()
+    box.get_by_role("listitem").filter(has_text="pods instead of").get_by_role("button", name="Fill in form").click()
     expect(box).to_contain_text("Would start now", timeout=10_000)
     assert int(page.locator("#id_tasks-0-replicas").input_value()) <= most
 
@@ -66,8 +66,8 @@ def test_a_waiting_job_is_explained_and_unblocked(hekla: Running, page: Page) ->
     submit(page)
     expect(page.locator("#job-waiting")).to_contain_text("Pending reason", timeout=20_000)
     box = page.locator("#job-unblock")
-    expect(box).to_contain_text("Its place in the line of its queue: 1 of 1.", timeout=20_000)
-    box.get_by_role("listitem").filter(has_text="pods in place of").get_by_role("button", name="Apply change").click()
+    expect(box).to_contain_text("Position in its queue: 1 of 1.", timeout=20_000)
+    box.get_by_role("listitem").filter(has_text="pods instead of").get_by_role("button", name="Apply change").click()
     expect(page.locator("#job-head")).to_contain_text("Running", timeout=30_000)
     for address in (page.url, holder):
         page.goto(address)

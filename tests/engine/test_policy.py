@@ -16,15 +16,15 @@ def test_the_default_is_a_policy() -> None:
 @pytest.mark.parametrize(
     ("text", "path", "word"),
     [
-        ("actions: [", "line 1, column 11", "not YAML"),
+        ("actions: [", "line 1, column 11", "nvalid YAML"),
         ("[]", "", "mapping"),
-        ("actions: ''\ntiers: []", "actions", "at least one action"),
-        ("actions: fly", "actions", "no action “fly”"),
-        ("actions: allocate\ntiers: [{plugins: [{name: magic}]}]", "tiers[0].plugins[0].name", "no plugin “magic”"),
+        ("actions: ''\ntiers: []", "actions", "At least one action"),
+        ("actions: fly", "actions", "nknown action “fly”"),
+        ("actions: allocate\ntiers: [{plugins: [{name: magic}]}]", "tiers[0].plugins[0].name", "nknown plugin “magic”"),
         (
             "actions: allocate\ntiers: [{plugins: [{name: gang, enableFun: true}]}]",
             "tiers[0].plugins[0].enableFun",
-            "not a switch",
+            "Unknown switch",
         ),
         (
             "actions: allocate\ntiers: [{plugins: [{name: gang, enableJobOrder: 3}]}]",
@@ -32,7 +32,7 @@ def test_the_default_is_a_policy() -> None:
             "true or false",
         ),
         ("actions: allocate\ntiers: 7", "tiers", "list"),
-        ("actions: allocate\nextra: 1", "extra", "no more"),
+        ("actions: allocate\nextra: 1", "extra", "Unknown field"),
         ("actions: allocate\nconfigurations: [{}]", "configurations[0]", "name of an action"),
     ],
 )

@@ -37,7 +37,7 @@ def _render(_user: User, _params: registry.Params) -> str:
 
 def _topics(user: User, params: registry.Params) -> frozenset[str]:
     if params.get("job") != "7" or not user.is_active:
-        raise NotFound("There is no such job.")
+        raise NotFound("Unknown job.")
     return frozenset({"job:7"})
 
 

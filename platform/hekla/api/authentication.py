@@ -21,7 +21,7 @@ class TokenAuthentication(BaseAuthentication):
             return None
         token = services.token_in_force(secret.strip().decode("latin-1"), now=clock.now())
         if token is None:
-            raise AuthenticationFailed(_("This token is unknown, has expired or was revoked. Make a new one."))
+            raise AuthenticationFailed(_("Unknown, expired or revoked token. Create a new one."))
         return token.user, token
 
     def authenticate_header(self, request: Request) -> str:  # noqa: ARG002

@@ -25,7 +25,7 @@ class PreconditionFailed(APIException):
 
     status_code = HTTPStatus.PRECONDITION_FAILED
     default_code = "changed_meanwhile"
-    default_detail = _("It is not as you saw it any more. Look again, and send again what still holds.")
+    default_detail = _("The resource has changed since you read it (If-Match). Read it again and resend your changes.")
 
 
 class ETagMiddleware(ConditionalGetMiddleware):

@@ -29,7 +29,7 @@ class BoundedJSONParser(BaseParser):
             document = json.loads(read_bounded(stream, parser_context), parse_constant=_refuse_constant)
             json.dumps(document, ensure_ascii=False).encode()  # halves of characters are no text
         except (ValueError, RecursionError) as error:
-            raise ParseError(_("The body cannot be read as JSON: %(error)s.") % {"error": error}) from error
+            raise ParseError(_("The body is not valid JSON: %(error)s.") % {"error": error}) from error
         if not isinstance(document, dict):
             raise ParseError(_("The body must be a JSON object."))
         return document
@@ -85,7 +85,7 @@ def read_bounded(stream: IO[Any], context: Mapping[str, Any] | None) -> bytes:
 
 
 def _too_large(size: int) -> TooLarge:
-    sentence = _("The body has %(size).1f MiB; at most %(most)d MiB is read. Leave large data out of the job itself.")
+    sentence = _("The body has %(size).1f MiB. The limit is %(most)d MiB. Do not put large data into the job itself.")
     return TooLarge(sentence % {"size": size / 1024**2, "most": MAX_BODY_BYTES // 1024**2})
 
 

@@ -74,7 +74,7 @@ def _detail(error: HeklaError) -> str:
     first = error.problems[0]
     if len(error.problems) == 1:
         return f"{first.path}: {first.message}" if first.path else first.message
-    return _("%(count)d things are wrong with what was sent; each stands in “errors”.") % {"count": len(error.problems)}
+    return _("The request has %(count)d errors. See “errors”.") % {"count": len(error.problems)}
 
 
 def _problems(error: HeklaError) -> Iterable[Problem]:
@@ -86,9 +86,9 @@ def _problems(error: HeklaError) -> Iterable[Problem]:
 def _describe(error: Exception) -> tuple[str, str, list[Problem]]:
     """Code, sentence and fields of an error of the framework."""
     if isinstance(error, Http404):
-        return "not_found", _("There is nothing at this address, or not for you."), []
+        return "not_found", _("Not found, or no permission."), []
     if isinstance(error, PermissionDenied):
-        return "forbidden", str(error) or _("You may not do this."), []
+        return "forbidden", str(error) or _("Permission denied."), []
     if isinstance(error, exceptions.ValidationError):
         problems = flattened(error)
         return Invalid.code, _detail(Invalid(problems)), problems

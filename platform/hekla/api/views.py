@@ -67,7 +67,7 @@ class ApiView(APIView):
         super().initial(request, *args, **kwargs)
         for name, value in request.query_params.items():
             if "\0" in f"{name}{value}":
-                raise ValidationError({name.replace("\0", ""): [_("The character NUL is not text.")]})
+                raise ValidationError({name.replace("\0", ""): [_("NUL characters are not allowed.")]})
         if request.method in etags.CHANGES and (wanted := request.headers.get("If-Match")):
             etags.require_unchanged(wanted, self._now(request, *args, **kwargs))
 
@@ -75,7 +75,7 @@ class ApiView(APIView):
         """What this address answers to whoever looks. Raises NotFound for one that cannot be looked at."""
         look = getattr(self, "get", None)
         if look is None:
-            raise NotFound(_("What stands at this address cannot be looked at, so it has no mark to go by."))
+            raise NotFound(_("This resource has no ETag, so If-Match cannot be used."))
         return look(request, *args, **kwargs).data
 
 
@@ -108,7 +108,7 @@ class UnknownAddressView(ApiView):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
         """Refuse, whatever the verb."""
         super().initial(request, *args, **kwargs)
-        raise NotFound(_("There is nothing at this address; the addresses are listed at /api/v1/schema."))
+        raise NotFound(_("Unknown address. All addresses are listed at /api/v1/schema."))
 
 
 class CursorPages(CursorPagination):
@@ -141,6 +141,6 @@ def validated(serializer: Serializer[Any]) -> dict[str, Any]:
     """The values that were sent. Raises ValidationError if they are wrong, also for unknown fields."""
     unknown = set(serializer.initial_data) - set(serializer.fields)
     if unknown:
-        raise ValidationError({name: [_("There is no such field.")] for name in sorted(unknown)})
+        raise ValidationError({name: [_("Unknown field.")] for name in sorted(unknown)})
     serializer.is_valid(raise_exception=True)
     return dict(serializer.validated_data)

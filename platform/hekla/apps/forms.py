@@ -43,7 +43,7 @@ def form_page(request: HttpRequest, form: forms.BaseForm, *, title: str, submit:
 def refuse_reserved(name: str) -> str:
     """A name that stands in addresses must not be one of our own words there. Raises ValidationError."""
     if name in RESERVED:
-        raise forms.ValidationError(_("“%s” means something else in addresses; choose another name.") % name)
+        raise forms.ValidationError(_("“%s” is reserved in addresses. Choose another name.") % name)
     return name
 
 

@@ -104,7 +104,7 @@ def described(path: Path) -> tuple[JobSpec, tuple[str, ...]]:
         )
     except Invalid as error:
         raise unfit(path, error) from error
-    beside = f"metadata.annotations.{_FILES}: not honoured: only a submission takes files along."
+    beside = f"metadata.annotations.{_FILES}: ignored: only a submission takes files along."
     unsaid = f"secrets: their values are not written: {', '.join(sorted(secrets))}."
     return spec, (*warnings, *([beside] if file_names else []), *([unsaid] if secrets else []))
 

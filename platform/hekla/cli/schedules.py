@@ -76,7 +76,7 @@ def show(choice: Choice, name: str, as_json: bool) -> None:
         )
         for run in found["runs"]
     ]
-    output.table(("DUE", "OUTCOME", "JOB", "WHY"), rows, "It has not run yet.")
+    output.table(("DUE", "OUTCOME", "JOB", "WHY"), rows, "No runs yet.")
 
 
 @schedule.command()

@@ -53,8 +53,8 @@ _SAFE = {
     "no_place": "It holds nothing.",
     "no_reclaim": "The policy of the cluster takes nothing back.",
     "no_shares": "The policy of the cluster gives queues no shares.",
-    "queue_keeps": "Its queue gives nothing back.",
-    "job_keeps": "Its pods are never evicted.",
+    "queue_keeps": "Its queue is not reclaimable.",
+    "job_keeps": "Its pods are not preemptible.",
 }
 
 

@@ -27,12 +27,10 @@ def describe_trouble(problem: str) -> str:
     """Why a cluster is out of reach, and what can be done; empty: it is not."""
     sentences: dict[str, str] = {
         "": "",
-        HealthProblem.UNUSABLE: _("It cannot be reached as it is set up."),
-        HealthProblem.SILENT: _("Its server does not answer. Is the address right, and does the network lead there?"),
-        HealthProblem.UNTRUSTED: _(
-            "What answers cannot prove to be its server. Is this the certificate of its authority?"
-        ),
-        HealthProblem.NOT_LET_IN: _("Its server does not take the key, which may have run out. Replace it."),
-        HealthProblem.REFUSED: _("Its server answers that something is wrong."),
+        HealthProblem.UNUSABLE: _("The cluster cannot be reached with this configuration."),
+        HealthProblem.SILENT: _("The server does not answer. Check the address and the network."),
+        HealthProblem.UNTRUSTED: _("The server's certificate is not trusted. Check the CA certificate."),
+        HealthProblem.NOT_LET_IN: _("The server rejects the credentials. They may have expired. Replace them."),
+        HealthProblem.REFUSED: _("The server answers with an error."),
     }
-    return sentences.get(problem, _("It cannot be reached."))
+    return sentences.get(problem, _("Not reachable."))

@@ -30,10 +30,12 @@ def require_nothing_left(cluster: Cluster, config: Config) -> None:
     try:
         left = get_backend(**clusters.backend_facts(cluster), home=settings.HEKLA_HOME).inventory().present
     except BackendError as error:
-        sentence = _("Whether pods have left something where they are now cannot be asked: %(why)s")
+        sentence = _("Cannot check for resources in the current namespace: %(why)s")
         raise _refusal(sentence % {"why": error}) from error
     if left:
-        sentence = _("Something of %(count)d jobs is where pods are now, and would stay there. Delete them first.")
+        sentence = _(
+            "The current namespace has resources of %(count)d jobs, which would stay there. Delete these jobs first."
+        )
         raise _refusal(sentence % {"count": len(left)})
 
 
@@ -46,7 +48,7 @@ def require_nobody_there(cluster: Cluster, config: Config, *, now: datetime) -> 
         return
     leases.revoke(cluster, now=now)
     if jobs.has_placed_pods(cluster):
-        raise _refusal(_("Pods of this cluster are at work, and would not be found any more. Let its jobs end first."))
+        raise _refusal(_("Pods of this cluster are running and would be lost. Wait until its jobs have finished."))
 
 
 def _says(question: Callable[[Config, Config], bool], cluster: Cluster, config: Config) -> bool:

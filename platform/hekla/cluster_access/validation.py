@@ -85,7 +85,7 @@ def require_healthy(draft: ClusterDraft, found: Health | None) -> None:
         return
     if found.problem:
         raise Invalid([Problem(draft.field, together([describe_trouble(found.problem), found.detail]))])
-    raise Invalid([Problem("", _("Not saved yet: something is missing in the cluster."))])
+    raise Invalid([Problem("", _("Not saved: the cluster setup is incomplete."))])
 
 
 def save(draft: ClusterDraft, found: Health | None, *, by: User, now: datetime) -> Cluster:

@@ -26,7 +26,7 @@ def apply_assignments(document: Mapping[str, Any], words: Iterable[str]) -> dict
         place, equals, text = word.partition("=")
         if not equals or not all(place.split(".")):
             message = translate(
-                "{word} is not of the form place=value, such as tasks.main.replicas=2.", word=quote(word)
+                "{word} is not in the form path=value, for example tasks.main.replicas=2.", word=quote(word)
             )
             raise Invalid([Problem("", message)])
         _assign(changed, place, text)
@@ -39,9 +39,11 @@ def _assign(document: dict[str, Any], place: str, text: str) -> None:
     for number, name in enumerate(parents):
         target = _task(target, name) if isinstance(target, list) else target.setdefault(name, {})
         if not isinstance(target, dict | list):
-            raise Invalid([Problem(place, translate("{place} has no parts.", place=".".join(parents[: number + 1])))])
+            raise Invalid(
+                [Problem(place, translate("{place} has no nested fields.", place=".".join(parents[: number + 1])))]
+            )
     if not isinstance(target, dict):
-        message = translate("Name the task and what of it is to change, such as tasks.main.replicas=2.")
+        message = translate("Name a task and a field, for example tasks.main.replicas=2.")
         raise Invalid([Problem(place, message)])
     value = _value(parents, last, text, place)
     if value is None:
@@ -67,7 +69,7 @@ def _task(tasks: list[Any], name: str) -> dict[str, Any]:
     found = [task for task in tasks if isinstance(task, dict) and task.get("name") == name]
     if not found:
         names = ", ".join(str(task.get("name")) for task in tasks if isinstance(task, dict))
-        message = translate("No task is called {name}; there are {names}.", name=quote(name), names=names)
+        message = translate("Unknown task {name}. Available: {names}.", name=quote(name), names=names)
         raise Invalid([Problem("tasks", message)])
     task: dict[str, Any] = found[0]
     return task
@@ -87,5 +89,5 @@ def _value(parents: list[str], last: str, text: str, place: str) -> Any:  # noqa
     try:
         documents = yaml_text.read(text)
     except Invalid as error:
-        raise Invalid([Problem(place, translate("{text} cannot be read as YAML.", text=quote(text)))]) from error
+        raise Invalid([Problem(place, translate("{text} is not valid YAML.", text=quote(text)))]) from error
     return documents[0] if documents else None

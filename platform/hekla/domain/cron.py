@@ -152,8 +152,8 @@ def zone(name: str) -> ZoneInfo:
     """The time zone of that name. Raises InvalidCron."""
     names = available_timezones()
     if name not in names:
-        hint = suggest(name, names) or translate("; such as Europe/Berlin.")
-        raise InvalidCron(translate("There is no time zone {name}{hint}", name=quote(name), hint=hint))
+        hint = suggest(name, names) or translate(", for example Europe/Berlin.")
+        raise InvalidCron(translate("Unknown time zone {name}{hint}", name=quote(name), hint=hint))
     return ZoneInfo(name)
 
 
@@ -161,11 +161,13 @@ def parse(text: str) -> Cron:
     """The expression in a text. Raises InvalidCron."""
     words = _SHORT.get(text.strip().lower(), text).split()
     if words and words[0].startswith("@"):
-        raise InvalidCron(translate("{word} is none of {words}.", word=quote(words[0]), words=", ".join(_SHORT)))
+        raise InvalidCron(translate("{word} is not one of {words}.", word=quote(words[0]), words=", ".join(_SHORT)))
     if len(words) != len(_FIELDS) or len(text) > MAX_LENGTH:
         names = ", ".join(translate(field.name) for field in _FIELDS)
         raise InvalidCron(
-            translate("An expression has five fields: {names}; this has {count}.", names=names, count=len(words))
+            translate(
+                "A cron expression has five fields: {names}. This one has {count}.", names=names, count=len(words)
+            )
         )
     minutes, hours, days, months, weekdays = (
         _values(word.lower(), field) for word, field in zip(words, _FIELDS, strict=True)
@@ -178,7 +180,7 @@ def parse(text: str) -> Cron:
         weekdays=None if weekdays is None else frozenset(value % 7 for value in weekdays),
     )
     if cron.weekdays is None and cron.days and not any(min(cron.days) <= _LONGEST[m - 1] for m in cron.months):
-        raise InvalidCron(translate("No such day is in these months, so this would never come."))
+        raise InvalidCron(translate("These months do not have this day, so the schedule would never run."))
     return cron
 
 
@@ -194,7 +196,7 @@ def _part(part: str, field: _Field) -> range:
     if slash and not (step_text.isascii() and step_text.isdigit() and 0 < int(step_text) <= field.high):
         raise InvalidCron(
             translate(
-                "In the {field}, {part}: after “/” comes a step from 1 to {most}.",
+                "{field}, {part}: the step after “/” must be between 1 and {most}.",
                 field=translate(field.name),
                 part=quote(part),
                 most=field.high,
@@ -210,7 +212,7 @@ def _part(part: str, field: _Field) -> range:
     if low > high:
         raise InvalidCron(
             translate(
-                "In the {field}, {part}: a range goes upwards; write two with a comma between.",
+                "{field}, {part}: a range must go upwards. Use two ranges, separated by a comma.",
                 field=translate(field.name),
                 part=quote(part),
             )
@@ -229,9 +231,9 @@ def _value(text: str, field: _Field) -> int:
 def _not_a_value(text: str, field: _Field) -> str:
     values = {"field": translate(field.name), "given": quote(text), "low": field.low, "high": field.high}
     if not field.names:
-        return translate("In the {field}, {given} is not a number from {low} to {high}.", **values)
+        return translate("{field}: {given} is not a number from {low} to {high}.", **values)
     return translate(
-        "In the {field}, {given} is not a number from {low} to {high} or a name such as {name}.",
+        "{field}: {given} is not a number from {low} to {high} or a name, for example {name}.",
         name=field.names[1],
         **values,
     )

@@ -16,7 +16,8 @@ def is_label(text: str) -> str:
     if not _LABEL.fullmatch(text):
         raise ValueError(
             translate(
-                "{text} is not a name: use small letters a–z, digits and hyphens, with a letter or digit at both ends.",
+                "{text} is not a valid name. Use lowercase letters a–z, digits and hyphens. The first and last "
+                "character must be a letter or digit.",
                 text=quote(text),
             )
         )
@@ -34,7 +35,7 @@ def _number_as_text(value: object) -> object:
 
 def _printable(text: str) -> str:
     if not is_text(text):
-        raise ValueError(translate("The character NUL, or half of a character, cannot be passed to a program."))
+        raise ValueError(translate("NUL characters and broken characters cannot be passed to a program."))
     return text
 
 

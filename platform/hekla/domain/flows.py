@@ -55,7 +55,7 @@ class TaskState(StrEnum):
 
 def _one_line(text: str) -> str:
     if any(letter < " " or letter > "~" for letter in text):
-        raise ValueError(translate("This goes out in one line of plain characters; write others percent-encoded."))
+        raise ValueError(translate("Only one line of ASCII characters is allowed. Percent-encode other characters."))
     return text
 
 
@@ -81,15 +81,13 @@ class Probe(BaseModel):
     def _has_one_condition(self) -> "Probe":
         problems = []
         if (self.state is None) == (self.port is None):
-            problems.append(
-                Problem("", translate("A probe asks for a state (running, succeeded) or for a port; give one of them."))
-            )
+            problems.append(Problem("", translate("A probe needs either a state (running, succeeded) or a port.")))
         if self.path and not (self.port and self.path.startswith("/")):
-            problems.append(Problem("path", translate("A path begins with a slash, and is asked of a port.")))
+            problems.append(Problem("path", translate("A path begins with a slash and needs a port.")))
         if self.headers and not self.path:
-            problems.append(Problem("headers", translate("Only a question with a path has headers.")))
+            problems.append(Problem("headers", translate("Headers need a path.")))
         wrong = [name for name in self.headers if not _HEADER.fullmatch(name)]
-        problems += [Problem(join("headers", name), translate("This is no name of a header.")) for name in wrong]
+        problems += [Problem(join("headers", name), translate("Invalid header name.")) for name in wrong]
         _raise_any(problems)
         return self
 
@@ -122,27 +120,27 @@ class StepSpec(BaseModel):
     @classmethod
     def _one_source(cls, value: JobSpec | None, info: ValidationInfo) -> JobSpec | None:
         if value is not None and info.data.get("template"):
-            raise ValueError(translate("The step names a template and holds a job; leave one of them out."))
+            raise ValueError(translate("The step has both a template and a job. Remove one of them."))
         return value
 
     @field_validator("probes")
     @classmethod
     def _probes_need_dependencies(cls, value: tuple[Probe, ...], info: ValidationInfo) -> tuple[Probe, ...]:
         if value and info.data.get("depends_on") == ():
-            raise ValueError(translate("Probes are about the steps that this one waits for, and it waits for none."))
+            raise ValueError(translate("Probes apply to the dependencies of a step. This step has none."))
         return value
 
     @field_validator("patch")
     @classmethod
     def _is_bounded(cls, value: dict[str, JsonValue]) -> dict[str, JsonValue]:
         if any(isinstance(part, str) and not is_text(part) for part in _parts(value, MAX_PATCH_DEPTH)):
-            raise ValueError(translate("The character NUL, or half of a character, is no text."))
+            raise ValueError(translate("NUL characters and broken characters are not allowed."))
         try:
             size = len(json.dumps(value, allow_nan=False))
         except ValueError as error:
-            raise ValueError(translate("A patch holds finite numbers only.")) from error
+            raise ValueError(translate("Numbers in a patch must be finite.")) from error
         if size > MAX_PATCH_BYTES:
-            raise ValueError(translate("A patch may have {kib} KiB.", kib=MAX_PATCH_BYTES // 1024))
+            raise ValueError(translate("The patch is larger than {kib} KiB.", kib=MAX_PATCH_BYTES // 1024))
         return value
 
     @property
@@ -168,7 +166,9 @@ class FlowSpec(BaseModel):
         except ValidationError as error:
             raise Invalid([*explain(error, cls), *_behind(document, error)]) from error
         if len(json.dumps(spec.document())) > MAX_FLOW_BYTES:
-            message = translate("A flow may have {kib} KiB; keep large jobs as templates.", kib=MAX_FLOW_BYTES // 1024)
+            message = translate(
+                "The flow is larger than {kib} KiB. Save large jobs as templates.", kib=MAX_FLOW_BYTES // 1024
+            )
             raise Invalid([Problem("", message)])
         return spec
 
@@ -214,18 +214,18 @@ def _disagreements(flow: str, steps: Sequence[tuple[Any, Sequence[Any]]]) -> Ite
     circle = find_cycle(dict(steps)) if not unknown else ()
     if circle:
         place = join(names.index(circle[0]), "depends_on")
-        yield Problem(place, translate("Steps wait for one another in a circle: {circle}.", circle=" → ".join(circle)))
+        yield Problem(place, translate("Dependency cycle between steps: {circle}.", circle=" → ".join(circle)))
 
 
 def _bad_names(flow: str, names: Sequence[str]) -> Iterable[Problem]:
     for place, name in enumerate(names):
         if name in names[:place]:
-            yield Problem(join(place, "name"), translate("Another step is called {name} already.", name=quote(name)))
+            yield Problem(join(place, "name"), translate("Another step has the name {name}.", name=quote(name)))
         excess = len(f"{flow}-{name}") - MAX_JOB_NAME
         if flow and excess > 0:
             message = translate(
-                "Its job would have a name of more than {most} letters; "
-                "shorten the name of the flow or the step by {excess}.",
+                "The name of its job would exceed {most} characters. Shorten the name of the flow or the step "
+                "by {excess}.",
                 most=MAX_JOB_NAME,
                 excess=excess,
             )
@@ -236,8 +236,8 @@ def _unknown(names: Sequence[str], steps: Sequence[tuple[Any, Sequence[Any]]]) -
     for place, (_, others) in enumerate(steps):
         for number, other in enumerate(others):
             if other not in names:
-                hint = suggest(other, names) or translate("; there are {names}.", names=", ".join(names[:20]))
-                message = translate("No step is called {name}{hint}", name=quote(other), hint=hint)
+                hint = suggest(other, names) or translate(". Available: {names}.", names=", ".join(names[:20]))
+                message = translate("Unknown step {name}{hint}", name=quote(other), hint=hint)
                 yield Problem(join(place, "depends_on", number), message)
 
 
@@ -247,7 +247,7 @@ def _parts(value: JsonValue, levels: int) -> list[JsonValue]:
     here = [value]
     while here:
         if levels < 0:
-            raise ValueError(translate("A patch may be {levels} levels deep.", levels=MAX_PATCH_DEPTH))
+            raise ValueError(translate("The patch is nested deeper than {levels} levels.", levels=MAX_PATCH_DEPTH))
         found += here
         here = [inner for one in here for inner in _inside(one)]
         levels -= 1

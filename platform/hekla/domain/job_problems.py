@@ -26,7 +26,7 @@ def resource_problem(name: str, text: str) -> Problem | None:
     if not RESOURCE_NAME.fullmatch(name) or name == "pods":
         return Problem(
             name,
-            translate("{name} is not a resource; write for example cpu, memory or nvidia.com/gpu.", name=quote(name)),
+            translate("{name} is not a resource. Use for example cpu, memory or nvidia.com/gpu.", name=quote(name)),
         )
     try:
         parse_quantity(name, text)
@@ -38,7 +38,7 @@ def resource_problem(name: str, text: str) -> Problem | None:
 def duplicate_names(tasks: Sequence["TaskSpec"]) -> list[Problem]:
     names = [task.name for task in tasks]
     return [
-        Problem(join(place, "name"), translate("Another task is called {name} already.", name=quote(name)))
+        Problem(join(place, "name"), translate("Another task has the name {name}.", name=quote(name)))
         for place, name in enumerate(names)
         if name in names[:place]
     ]
@@ -46,7 +46,7 @@ def duplicate_names(tasks: Sequence["TaskSpec"]) -> list[Problem]:
 
 def duplicate_ports(tasks: Sequence["TaskSpec"]) -> list[Problem]:
     return [
-        Problem(join(place, "ports", name), translate("Another task has a port called {name}.", name=quote(name)))
+        Problem(join(place, "ports", name), translate("Another task has a port {name}.", name=quote(name)))
         for place, task in enumerate(tasks)
         for name in task.ports
         if any(name in other.ports for other in tasks[:place])
@@ -60,8 +60,8 @@ def long_host_names(job: str, tasks: Sequence["TaskSpec"]) -> list[Problem]:
         excess = len(f"{job}-{task.name}-{max(task.replicas - 1, 0)}") - MAX_HOST_NAME
         if job and excess > 0:
             message = translate(
-                "Its replicas would have host names of more than {most} letters; "
-                "shorten the name of the job or the task by {excess}.",
+                "The host names of its replicas would exceed {most} characters. Shorten the name of the job or "
+                "the task by {excess}.",
                 most=MAX_HOST_NAME,
                 excess=excess,
             )
@@ -85,7 +85,7 @@ def dependency_cycles(tasks: Sequence["TaskSpec"]) -> list[Problem]:
     return [
         Problem(
             join(place, "depends_on"),
-            translate("Tasks wait for one another in a circle: {circle}.", circle=" → ".join(circle)),
+            translate("Dependency cycle between tasks: {circle}.", circle=" → ".join(circle)),
         )
         for place, task in enumerate(tasks)
         if task.name == next(iter(circle), "")
@@ -94,9 +94,9 @@ def dependency_cycles(tasks: Sequence["TaskSpec"]) -> list[Problem]:
 
 def file_path_problem(path: str, files: Mapping[str, str]) -> str:
     if not path or len(path) > 255 or path.startswith("/") or not is_text(path) or any(c in path for c in "\\\n"):  # noqa: PLR2004
-        return translate("A file's name is a relative path such as train.py or conf/model.yaml.")
+        return translate("A file name is a relative path, for example train.py or conf/model.yaml.")
     if str(PurePosixPath(path)) != path or ".." in PurePosixPath(path).parts:
-        return translate("A file stays in the working folder: no “.”, no “..”, no double or last slash.")
+        return translate("The path must stay in the working folder: no “.”, no “..”, no double or trailing slash.")
     if any(folder in files for folder in parent_folders(path)):
-        return translate("A file cannot lie inside another file.")
+        return translate("A file cannot be inside another file.")
     return ""

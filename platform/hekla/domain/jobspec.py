@@ -63,7 +63,7 @@ _PORT = re.compile(rf"[a-z0-9]([a-z0-9-]{{0,{MAX_PORT_NAME - 2}}}[a-z0-9])?")
 
 def _folder(path: str) -> str:
     if ".." in PurePosixPath(path).parts:
-        raise ValueError(translate("A folder's path must not contain “..”."))
+        raise ValueError(translate("A folder path must not contain “..”."))
     return path
 
 
@@ -116,7 +116,7 @@ class TaskSpec(BaseModel):
         if value is not None and replicas is not None and value > replicas:
             raise ValueError(
                 translate(
-                    "The task has {replicas} replicas, so {value} of them can never be available.",
+                    "The task has {replicas} replicas, so {value} cannot be available.",
                     replicas=replicas,
                     value=value,
                 )
@@ -130,7 +130,7 @@ class TaskSpec(BaseModel):
         if value is not None and replicas is not None and replicas % value:
             raise ValueError(
                 translate(
-                    "The task has {replicas} replicas, which are not whole partitions of {value}.",
+                    "The task has {replicas} replicas, which is not a multiple of the partition size {value}.",
                     replicas=replicas,
                     value=value,
                 )
@@ -142,7 +142,7 @@ class TaskSpec(BaseModel):
     def _names_a_program(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         if not value[0].strip():
             raise InconsistentFields(
-                [Problem("0", translate("The first word is the program to start; it must not be empty."))]
+                [Problem("0", translate("The first word is the program to start. It must not be empty."))]
             )
         return value
 
@@ -156,13 +156,15 @@ class TaskSpec(BaseModel):
     @classmethod
     def _are_variables(cls, value: dict[str, str]) -> dict[str, str]:
         problems = [
-            Problem(name, translate("A variable's name has letters, digits and underscores, and begins with no digit."))
+            Problem(
+                name, translate("A variable name has letters, digits and underscores, and cannot begin with a digit.")
+            )
             for name in value
             if not _VARIABLE.fullmatch(name)
         ]
         if sum(len(name) + len(text) for name, text in value.items()) > MAX_ENV_BYTES:
             problems.append(
-                Problem("", translate("All variables together may have {kib} KiB.", kib=MAX_ENV_BYTES // 1024))
+                Problem("", translate("The variables exceed {kib} KiB in total.", kib=MAX_ENV_BYTES // 1024))
             )
         _raise_any(problems)
         return value
@@ -172,7 +174,7 @@ class TaskSpec(BaseModel):
     def _are_node_labels(cls, value: dict[str, str]) -> dict[str, str]:
         _raise_any(
             [
-                Problem(name, translate("This is not the name of a node label."))
+                Problem(name, translate("Invalid node label name."))
                 for name in value
                 if not RESOURCE_NAME.fullmatch(name)
             ]
@@ -188,13 +190,15 @@ class TaskSpec(BaseModel):
     @classmethod
     def _is_not_zero(cls, value: int) -> int:
         if value == 0:
-            raise ValueError(translate("This must be at least 1, or -1 for no limit."))
+            raise ValueError(translate("Must be at least 1, or -1 for no limit."))
         return value
 
     @field_validator("ports")
     @classmethod
     def _are_ports(cls, value: dict[str, int]) -> dict[str, int]:
-        sentence = translate("A port's name has at most {most} small letters, digits and dashes.", most=MAX_PORT_NAME)
+        sentence = translate(
+            "A port name has at most {most} lowercase letters, digits and hyphens.", most=MAX_PORT_NAME
+        )
         _raise_any([Problem(name, sentence) for name in value if not _PORT.fullmatch(name)])
         return value
 
@@ -351,14 +355,14 @@ class JobSpec(BaseModel):
                 Problem(
                     "",
                     translate(
-                        "All tasks together may have {most:,} replicas; these have {total:,}.",
+                        "The tasks have {total:,} replicas in total. The limit is {most:,}.",
                         most=MAX_REPLICAS,
                         total=total,
                     ),
                 )
             )
         if total == 0:
-            problems.append(Problem("", translate("No task has a replica, so there is nothing to run.")))
+            problems.append(Problem("", translate("No task has replicas, so there is nothing to run.")))
         _raise_any(problems)
         return value
 
@@ -369,7 +373,7 @@ class JobSpec(BaseModel):
         if value is not None and "tasks" in info.data and value > total:
             raise ValueError(
                 translate(
-                    "The tasks have {total} replicas together, so {value} can never be reached.",
+                    "The tasks have {total} replicas in total, so {value} can never be reached.",
                     total=total,
                     value=value,
                 )
@@ -398,7 +402,7 @@ class JobSpec(BaseModel):
                 Problem(
                     "",
                     translate(
-                        "All files together may have {most} KiB; these have {kib:.0f} KiB.",
+                        "The files have {kib:.0f} KiB in total. The limit is {most} KiB.",
                         most=MAX_FILE_BYTES // 1024,
                         kib=size / 1024,
                     ),
@@ -427,7 +431,7 @@ class JobSpec(BaseModel):
             theirs = frameworks.files(self)
             folders = {folder for path in theirs for folder in parent_folders(path)}
             wrong = [path for path in self.files if path in folders or not theirs.isdisjoint(parent_folders(path))]
-            message = translate("A file of the job's plugins needs a folder here, or is a file where this needs one.")
+            message = translate("This path conflicts with a file of the job's plugins.")
             _raise_any([Problem(join("files", path), message) for path in wrong])
         return self
 

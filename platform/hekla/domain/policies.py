@@ -76,11 +76,11 @@ class LifecyclePolicy(BaseModel):
     @model_validator(mode="after")
     def _well_formed(self) -> "LifecyclePolicy":
         if bool(self.events) == (self.exit_code is not None):
-            raise ValueError(translate("A policy names events or an exit code: one of the two, not both."))
+            raise ValueError(translate("A policy has either events or an exit code, not both."))
         if self.exit_code == 0:
-            raise ValueError(translate("Exit code 0 means success; a policy is for other codes."))
+            raise ValueError(translate("Exit code 0 means success. Use another exit code."))
         if LifecycleEvent.UNKNOWN in self.events and self.timeout_seconds:
-            raise ValueError(translate("A policy for Unknown acts at once; it cannot wait for a time."))
+            raise ValueError(translate("A policy for Unknown acts immediately and cannot have a timeout."))
         return self
 
     def matches(self, event: LifecycleEvent, exit_code: int | None) -> bool:
@@ -108,14 +108,14 @@ def contradictions(policies: Iterable[LifecyclePolicy]) -> list[tuple[int, str]]
     codes: set[int] = set()
     for place, policy in enumerate(policies):
         found += [
-            (place, translate("{event} is named by an earlier policy.", event=event))
+            (place, translate("An earlier policy covers {event}.", event=event))
             for event in policy.events
             if event in events
         ]
         if policy.exit_code is not None and policy.exit_code in codes:
-            found.append((place, translate("Exit code {code} is named by an earlier policy.", code=policy.exit_code)))
+            found.append((place, translate("An earlier policy covers exit code {code}.", code=policy.exit_code)))
         if policy.events and LifecycleEvent.ANY in {*events, *policy.events} and (events or len(policy.events) > 1):
-            found.append((place, translate("“*” stands for every event, so it must be the only event in the list.")))
+            found.append((place, translate("“*” matches every event, so it must be the only event in the list.")))
         events.update(policy.events)
         if policy.exit_code is not None:
             codes.add(policy.exit_code)

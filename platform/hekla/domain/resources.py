@@ -38,10 +38,10 @@ def _parsed(name: str, text: str) -> float:
     """Machines and tasks say the same few amounts over and over."""
     match = _QUANTITY.match(text.strip())
     if not match or len(text) > MAX_LENGTH:
-        raise InvalidQuantity(translate("“{text}” is not an amount; write for example 2, 250m or 4Gi", text=text[:40]))
+        raise InvalidQuantity(translate("“{text}” is not an amount. Examples: 2, 250m, 4Gi", text=text[:40]))
     amount = Fraction(match["number"]) * _SUFFIXES[match["suffix"]]
     if amount > MAX_AMOUNT:
-        raise InvalidQuantity(translate("“{text}” is more than any machine has", text=text[:40]))
+        raise InvalidQuantity(translate("“{text}” exceeds the capacity of any machine", text=text[:40]))
     return float(amount if name in _WHOLE else amount * 1000)
 
 

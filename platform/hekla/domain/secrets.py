@@ -56,7 +56,7 @@ def parse(document: object) -> dict[str, str]:
     if not isinstance(document, Mapping) or not all(
         isinstance(text, str) for pair in document.items() for text in pair
     ):
-        raise Invalid([Problem("secrets", translate("This must be a mapping of names to texts."))])
+        raise Invalid([Problem("secrets", translate("Must be a mapping of names to strings."))])
     values = {str(name): str(value) for name, value in document.items()}
     if sentence := problem(values):
         raise Invalid([Problem("secrets", sentence)])
@@ -68,8 +68,8 @@ def problem(values: Mapping[str, str]) -> str:
     size = sum(len(text.encode("utf-8", "replace")) for pair in values.items() for text in pair)
     if len(values) > MAX_SECRETS or size > MAX_BYTES:
         return translate(
-            "There may be {most} secrets, which together have {kib} KiB.", most=MAX_SECRETS, kib=MAX_BYTES // 1024
+            "At most {most} secrets with {kib} KiB in total are allowed.", most=MAX_SECRETS, kib=MAX_BYTES // 1024
         )
     if not all(is_text(text) for pair in values.items() for text in pair):
-        return translate("The character NUL, or half of a character, cannot be passed to a program.")
+        return translate("NUL characters and broken characters cannot be passed to a program.")
     return ""

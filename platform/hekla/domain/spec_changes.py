@@ -51,7 +51,7 @@ class SpecChange:
         found = _TEXT.fullmatch(text)
         if found is None or (found["field"] == SpecField.QUEUE) == bool(found["task"]):
             raise Invalid(
-                [Problem("change", translate("This is not a change, such as worker.replicas=2 or queue=batch."))]
+                [Problem("change", translate("Not a valid change. Examples: worker.replicas=2, queue=batch."))]
             )
         lever = SpecField(found["field"].partition(".")[0])
         return cls(lever, found["value"], found["task"] or "", found["resource"] or "")
@@ -64,7 +64,7 @@ class SpecChange:
     def number(self) -> int:
         """How many pods. Raises Invalid."""
         if not self.value.isdecimal():
-            raise Invalid([Problem("change", translate("So many pods are a whole number."))])
+            raise Invalid([Problem("change", translate("The number of pods must be an integer."))])
         return int(self.value)
 
     @property
@@ -88,7 +88,7 @@ class SpecChange:
         try:
             return spec.task(self.task)
         except KeyError:
-            raise Invalid([Problem("change", translate("The job has no such task."))]) from None
+            raise Invalid([Problem("change", translate("The job does not have this task."))]) from None
 
     def _changed(self, task: Mapping[str, Any]) -> dict[str, Any]:
         changed = dict(task)

@@ -57,7 +57,9 @@ class SweepMethod(StrEnum):
 
 def _is_name(name: str) -> str:
     if not _NAME.fullmatch(name):
-        raise ValueError(translate("A parameter's name has letters, digits and underscores, and begins with no digit."))
+        raise ValueError(
+            translate("A parameter name has letters, digits and underscores, and cannot begin with a digit.")
+        )
     return name
 
 
@@ -86,12 +88,12 @@ class Range(BaseModel):
     @model_validator(mode="after")
     def _agrees(self) -> Self:
         if self.low > self.high:
-            message = translate("This must be at least {low:g}, where the range begins.", low=self.low)
+            message = translate("Must be at least {low:g}, the start of the range.", low=self.low)
             raise InconsistentFields([Problem("high", message)])
         if self.log and self.low <= 0:
-            raise InconsistentFields([Problem("low", translate("A logarithm needs a range above 0."))])
+            raise InconsistentFields([Problem("low", translate("A logarithmic range must be above 0."))])
         if self.whole and math.ceil(self.low) > math.floor(self.high):
-            raise InconsistentFields([Problem("whole", translate("There is no whole number in this range."))])
+            raise InconsistentFields([Problem("whole", translate("The range has no integer."))])
         return self
 
     def draw(self, part: float) -> str:
@@ -204,21 +206,22 @@ class SweepSpec(BaseModel):
         ranges = [name for name, values in self.parameters.items() if isinstance(values, Range)]
         if self.how is SweepMethod.RANDOM:
             if self.count is None:
-                yield Problem("count", translate("How many jobs are drawn must be given."))
+                yield Problem("count", translate("Enter the number of samples."))
             return
         if self.count is not None:
-            yield Problem("count", translate("Only of a random sweep the number of jobs is chosen."))
+            yield Problem("count", translate("Only random sweeps have a number of samples."))
         for name in ranges:
-            yield Problem(join("parameters", name), translate("A range is for random sweeps; list the values here."))
+            yield Problem(join("parameters", name), translate("Ranges need a random sweep. List the values here."))
         lengths = {len(values) for values in self.parameters.values() if isinstance(values, tuple)}
         if self.how is SweepMethod.LIST and len(lengths) > 1:
             message = translate(
-                "In a list all parameters have as many values; these have {counts}.", counts=_join_numbers(lengths)
+                "In pairs all parameters need the same number of values. These have {counts}.",
+                counts=_join_numbers(lengths),
             )
             yield Problem("parameters", message)
         elif not ranges and self.size() > MAX_JOBS:
             message = translate(
-                "These are {size:,} jobs; at most {most:,} are submitted at once.", size=self.size(), most=MAX_JOBS
+                "These are {size:,} jobs. The limit is {most:,} per submission.", size=self.size(), most=MAX_JOBS
             )
             yield Problem("parameters", message)
 
@@ -228,14 +231,14 @@ class SweepSpec(BaseModel):
             for name in _PLACEHOLDER.findall(text):
                 used.add(name)
                 if name not in self.parameters:
-                    there = translate("; there are {names}.", names=", ".join(self.parameters))
+                    there = translate(". Available: {names}.", names=", ".join(self.parameters))
                     hint = suggest(name, self.parameters) or there
-                    message = translate("There is no parameter {name}{hint}", name=quote(name), hint=hint)
+                    message = translate("Unknown parameter {name}{hint}", name=quote(name), hint=hint)
                     yield Problem(join("job", path), message)
         for name in self.parameters:
             if name not in used:
                 message = translate(
-                    "No command and no variable contains {{{{ {name} }}}}, so all jobs would be alike in it.", name=name
+                    "No command or variable uses {{{{ {name} }}}}, so all jobs would be the same.", name=name
                 )
                 yield Problem(join("parameters", name), message)
 
@@ -244,7 +247,7 @@ def parse_parameter(text: str) -> tuple[str, list[str] | dict[str, Any]]:
     """A name and what it is, as people type it: `lr=0.1,0.01`, `lr=0.001..0.1 log`. Raises ValueError."""
     name, equals, values = (part.strip() for part in text.partition("="))
     if not equals or not _NAME.fullmatch(name):
-        raise ValueError(translate("{text} is not of the form name=value,value or name=low..high.", text=quote(text)))
+        raise ValueError(translate("{text} is not in the form name=value,value or name=low..high.", text=quote(text)))
     if match := _RANGE.fullmatch(values):
         words = match["words"].split()
         bounds = {"low": float(match["low"]), "high": float(match["high"])}
@@ -252,7 +255,7 @@ def parse_parameter(text: str) -> tuple[str, list[str] | dict[str, Any]]:
     try:
         rows = list(csv.reader([values], skipinitialspace=True, strict=True))
     except csv.Error as error:
-        raise ValueError(translate("{text}: a quotation mark is open.", text=quote(text))) from error
+        raise ValueError(translate("{text}: a quotation mark is not closed.", text=quote(text))) from error
     return name, [value.strip() for value in rows[0]] if rows and rows[0] else [""]
 
 

@@ -40,24 +40,24 @@ class OpenField(BaseModel):
     def _bounds_are_amounts(self) -> "OpenField":
         amounts = [self._amount(bound) for bound in (self.least, self.most) if bound]
         if None in amounts:
-            raise ValueError(translate("The least and the most are amounts, such as 8, 0.1 or 16Gi."))
+            raise ValueError(translate("Minimum and maximum are amounts, for example 8, 0.1 or 16Gi."))
         if sorted(amounts, key=float) != amounts:  # type: ignore[arg-type]
-            raise ValueError(translate("The least is more than the most."))
+            raise ValueError(translate("The minimum exceeds the maximum."))
         return self
 
     def problem(self, text: str) -> str:
         """Why this may not be filled in here; nothing if it may."""
         if self.choices and text not in self.choices:
-            return translate("{text} is not among: {choices}.", text=quote(text), choices=", ".join(self.choices))
+            return translate("{text} is not one of: {choices}.", text=quote(text), choices=", ".join(self.choices))
         if not self.least and not self.most:
             return ""
         amount = self._amount(text)
         if amount is None:
             return translate("{text} is not an amount.", text=quote(text))
         if self.least and amount < (self._amount(self.least) or 0):
-            return translate("This must be at least {least}.", least=self.least)
+            return translate("Must be at least {least}.", least=self.least)
         if self.most and amount > (self._amount(self.most) or 0):
-            return translate("This may be at most {most}.", most=self.most)
+            return translate("Must be at most {most}.", most=self.most)
         return ""
 
     def _amount(self, text: str) -> float | None:
@@ -96,7 +96,7 @@ def parse_open_fields(spec: JobSpec, fields: Sequence[Mapping[str, Any]]) -> tup
         if each.place not in there
     ]
     if len({each.place for each in found}) < len(found):
-        problems.append(Problem("fields", translate("A field is opened twice.")))
+        problems.append(Problem("fields", translate("Duplicate open field.")))
     if len(fields) > MAX_FIELDS:
         problems.append(Problem("fields", translate("At most {most} fields can be open.", most=MAX_FIELDS)))
     if problems:
@@ -108,7 +108,9 @@ def instantiate(spec: JobSpec, fields: Sequence[OpenField], values: Mapping[str,
     """The job of a template with these values in its open fields. Raises Invalid, each problem with its place."""
     known = {field.place: field for field in fields}
     problems = [
-        Problem(place, known[place].problem(text) if place in known else translate("The template has locked this."))
+        Problem(
+            place, known[place].problem(text) if place in known else translate("This field is locked by the template.")
+        )
         for place, text in values.items()
     ]
     problems = [problem for problem in problems if problem.message]

@@ -56,7 +56,7 @@ def quote(value: object) -> str:
 def suggest(word: str, choices: Iterable[str], *, cutoff: float = 0.6) -> str:
     """“; did you mean x?” where a choice is close, else nothing."""
     close = difflib.get_close_matches(word[:80], list(choices), n=1, cutoff=cutoff)
-    return translate("; did you mean “{word}”?", word=close[0]) if close else ""
+    return translate(". Did you mean “{word}”?", word=close[0]) if close else ""
 
 
 def not_one_of(value: object, choices: Sequence[str]) -> str:
@@ -70,8 +70,8 @@ def not_one_of(value: object, choices: Sequence[str]) -> str:
 def no_task(name: str, names: Sequence[str]) -> str:
     """The message that the job has no task of this name."""
     if hint := suggest(name, names):
-        return translate("No task is called {name}{hint}", name=quote(name), hint=hint)
-    return translate("No task is called {name}; there are {names}.", name=quote(name), names=", ".join(names))
+        return translate("Unknown task {name}{hint}", name=quote(name), hint=hint)
+    return translate("Unknown task {name}. Available: {names}.", name=quote(name), names=", ".join(names))
 
 
 def find_cycle(dependencies: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
@@ -118,10 +118,8 @@ def _unknown_field(location: Sequence[int | str], model: type[BaseModel]) -> str
     fields = _model_at(location[:-1], model).model_fields
     name = str(location[-1])
     if hint := suggest(name, fields):
-        return translate("There is no field {name} here{hint}", name=quote(name), hint=hint)
-    return translate(
-        "There is no field {name} here. The fields are {fields}.", name=quote(name), fields=", ".join(fields)
-    )
+        return translate("Unknown field {name}{hint}", name=quote(name), hint=hint)
+    return translate("Unknown field {name}. The fields are {fields}.", name=quote(name), fields=", ".join(fields))
 
 
 def _model_at(location: Sequence[int | str], model: type[BaseModel]) -> type[BaseModel]:
@@ -141,20 +139,20 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:  # noqa: ANN401
 def _text(details: ErrorDetails) -> str:
     value = quote(details["input"])
     if isinstance(details["input"], int | float):
-        return translate("This must be text, not {given}; put it in quotes.", given=value)
-    return translate("This must be text, not {given}.", given=value)
+        return translate("Must be a string, not {given}. Put it in quotes.", given=value)
+    return translate("Must be a string, not {given}.", given=value)
 
 
 def _list(details: ErrorDetails) -> str:
     value = details["input"]
     if details["loc"][-1] != "command" or not isinstance(value, str):
-        return translate("This must be a list, not {given}.", given=quote(value))
+        return translate("Must be a list, not {given}.", given=quote(value))
     try:
         words = shlex.split(value)
     except ValueError:
         words = value.split()
     example = json.dumps(words, ensure_ascii=False)[:120]
-    return translate("This must be a list of words, for example {example}, not one text.", example=example)
+    return translate("Must be a list of words, for example {example}, not one string.", example=example)
 
 
 def _choice(details: ErrorDetails) -> str:
@@ -169,36 +167,36 @@ def _too_long(template: str) -> Callable[[ErrorDetails], str]:
     return render
 
 
-_WHOLE = gettext_noop("This must be a whole number, not {given}.")
-_NUMBER = gettext_noop("This must be a number, not {given}.")
-_TRUTH = gettext_noop("This must be true or false, not {given}.")
-_FIELDS = gettext_noop("This must be a mapping of fields to values, not {given}.")
+_WHOLE = gettext_noop("Must be an integer, not {given}.")
+_NUMBER = gettext_noop("Must be a number, not {given}.")
+_TRUTH = gettext_noop("Must be true or false, not {given}.")
+_FIELDS = gettext_noop("Must be a mapping of fields to values, not {given}.")
 _SENTENCES: dict[str, str] = {
-    "missing": gettext_noop("This must be given."),
+    "missing": gettext_noop("Required."),
     "int_type": _WHOLE,
     "int_parsing": _WHOLE,
     "int_from_float": _WHOLE,
     "float_type": _NUMBER,
     "float_parsing": _NUMBER,
-    "finite_number": gettext_noop("This must be a finite number, not {given}."),
+    "finite_number": gettext_noop("Must be a finite number, not {given}."),
     "bool_type": _TRUTH,
     "bool_parsing": _TRUTH,
-    "dict_type": gettext_noop("This must be a mapping of names to values, not {given}."),
+    "dict_type": gettext_noop("Must be a mapping of names to values, not {given}."),
     "model_type": _FIELDS,
     "model_attributes_type": _FIELDS,
-    "datetime_parsing": gettext_noop("This must be an instant such as 2026-01-31T12:00:00Z, not {given}."),
-    "greater_than_equal": gettext_noop("This must be at least {ge}, not {given}."),
-    "greater_than": gettext_noop("This must be more than {gt}, not {given}."),
-    "less_than_equal": gettext_noop("This must be at most {le}, not {given}."),
-    "less_than": gettext_noop("This must be less than {lt}, not {given}."),
-    "too_short": gettext_noop("At least one must be given."),
-    "string_too_short": gettext_noop("This must not be empty."),
+    "datetime_parsing": gettext_noop("Must be a time, for example 2026-01-31T12:00:00Z, not {given}."),
+    "greater_than_equal": gettext_noop("Must be at least {ge}, not {given}."),
+    "greater_than": gettext_noop("Must be more than {gt}, not {given}."),
+    "less_than_equal": gettext_noop("Must be at most {le}, not {given}."),
+    "less_than": gettext_noop("Must be less than {lt}, not {given}."),
+    "too_short": gettext_noop("At least one is required."),
+    "string_too_short": gettext_noop("Must not be empty."),
 }
 _TELLERS: dict[str, Callable[[ErrorDetails], str]] = {
     "string_type": _text,
     "tuple_type": _list,
     "list_type": _list,
     "enum": _choice,
-    "too_long": _too_long(gettext_noop("This may have at most {most:,} entries; it has {size:,}.")),
-    "string_too_long": _too_long(gettext_noop("This may have at most {most:,} letters; it has {size:,}.")),
+    "too_long": _too_long(gettext_noop("{size:,} entries. The limit is {most:,}.")),
+    "string_too_long": _too_long(gettext_noop("{size:,} characters. The limit is {most:,}.")),
 }

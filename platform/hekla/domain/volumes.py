@@ -36,7 +36,7 @@ def _size(text: str) -> str:
     except ValueError as error:
         raise ValueError(translate("{sentence}.", sentence=error)) from error
     if size < 1:
-        raise ValueError(translate("This must be more than nothing, such as 8Gi."))
+        raise ValueError(translate("Must be more than zero, for example 8Gi."))
     return text
 
 
@@ -46,14 +46,14 @@ def _size_or_nothing(text: str) -> str:
 
 def _object_name(text: str) -> str:
     if text and not _OBJECT.fullmatch(text):
-        raise ValueError(translate("{text} cannot be the name of an object of Kubernetes.", text=quote(text)))
+        raise ValueError(translate("{text} is not a valid name for a Kubernetes object.", text=quote(text)))
     return text
 
 
 def _mount_path(text: str) -> str:
     path = PurePosixPath(text)
     if not path.is_absolute() or ".." in path.parts or ":" in text:
-        raise ValueError(translate("This must be an absolute path such as /data, without “..” and without a colon."))
+        raise ValueError(translate("Must be an absolute path, for example /data, without “..” or a colon."))
     place = PurePosixPath("/", *path.parts[1:])
     if why := mount_path_problem(place):
         raise ValueError(why)
@@ -64,18 +64,18 @@ def mount_path_problem(place: PurePosixPath, called: str = "") -> str:
     """Why no volume can be at an absolute path; nothing where one can. `called`: the path as the reader knows it."""
     path = called or place
     if place == PurePosixPath("/"):
-        return translate("A volume cannot be in place of the whole root; mount it at a folder such as /data.")
+        return translate("A volume cannot replace the root folder. Mount it at a folder, for example /data.")
     if any(place.is_relative_to(one) for one in _OF_THE_SYSTEM) and not place.is_relative_to(SHARED_MEMORY):
         return translate("{path} belongs to the system. Only /dev/shm can be mounted there.", path=path)
     if WORKING_DIR.is_relative_to(place):
-        return translate("{path} is the pod's working folder, with the job's files; mount below it.", path=path)
+        return translate("{path} is the pod's working folder with the job's files. Mount below it.", path=path)
     return ""
 
 
 def _sub_path(text: str) -> str:
     path = PurePosixPath(text)
     if path.is_absolute() or ".." in path.parts:
-        raise ValueError(translate("This must be a relative path within the volume, without “..”."))
+        raise ValueError(translate("Must be a relative path in the volume, without “..”."))
     return str(path) if path.parts else ""
 
 
@@ -133,7 +133,7 @@ class VolumeSpec(BaseModel):
     def _is_one_thing(self) -> "VolumeSpec":
         if sum(bool(one) for one in (self.volume_claim_name, self.volume_claim, self.empty_dir is not None)) != 1:
             message = translate(
-                "Say one of volume_claim_name (a claim that is there), volume_claim (one made for the job), empty_dir."
+                "Set exactly one of volume_claim_name (existing claim), volume_claim (created for the job), empty_dir."
             )
             raise InconsistentFields([Problem("", message)])
         return self
@@ -165,7 +165,7 @@ def duplicate_names(volumes: Sequence[VolumeSpec]) -> list[Problem]:
     """Volumes that are called like others before them, by their paths in the list."""
     names = [volume.name for volume in volumes]
     return [
-        Problem(join(place, "name"), translate("Another volume is called {name} already.", name=quote(name)))
+        Problem(join(place, "name"), translate("Another volume has the name {name}.", name=quote(name)))
         for place, name in enumerate(names)
         if name in names[:place]
     ]
@@ -184,10 +184,10 @@ def mount_problems(volumes: Sequence[VolumeSpec], tasks: Sequence["TaskSpec"]) -
             if mount.name not in names:
                 found.append(Problem(join(at, "name"), _no_volume(mount.name, names)))
             if mount.mount_path in paths:
-                message = translate("Another volume of the task is at {path} already.", path=mount.mount_path)
+                message = translate("Another volume of the task is mounted at {path}.", path=mount.mount_path)
                 found.append(Problem(join(at, "mount_path"), message))
             if pods.get(mount.name, 0) > 1:
-                message = translate("A volume of the mode ReadWriteOncePod is for one pod, and several would mount it.")
+                message = translate("A volume with ReadWriteOncePod can be mounted by one pod only.")
                 found.append(Problem(join(at, "name"), message))
             paths.append(mount.mount_path)
     return found
@@ -208,7 +208,7 @@ def mounts_over_files(tasks: Sequence["TaskSpec"], files: Iterable[str]) -> list
     return [
         Problem(
             join(place, "volume_mounts", number, "mount_path"),
-            translate("The job's file {path} lies there.", path=file.relative_to(WORKING_DIR)),
+            translate("The job's file {path} is there.", path=file.relative_to(WORKING_DIR)),
         )
         for place, task in enumerate(tasks)
         for number, mount in enumerate(task.volume_mounts)
@@ -228,8 +228,8 @@ def remarks(volumes: Sequence[VolumeSpec], tasks: Sequence["TaskSpec"]) -> Itera
         pods = sum(task.replicas for task in tasks if is_mounted(task, volume.name))
         if pods > 1 and not volume.can_be_shared:
             message = translate(
-                "A claim of the mode ReadWriteOnce can be mounted on one machine only, and {pods} pods mount it; "
-                "pods on other machines wait. ReadWriteMany is for many machines.",
+                "A claim with ReadWriteOnce can be mounted on one node only, but {pods} pods mount it. Pods on "
+                "other nodes stay pending. Use ReadWriteMany for several nodes.",
                 pods=pods,
             )
             yield Problem(volume.name, message)
@@ -242,5 +242,5 @@ def is_mounted(task: "TaskSpec", name: str) -> bool:
 
 def _no_volume(name: str, names: Sequence[str]) -> str:
     if hint := suggest(name, names):
-        return translate("No volume is called {name}{hint}", name=quote(name), hint=hint)
-    return translate("The job has no volume called {name}.", name=quote(name))
+        return translate("Unknown volume {name}{hint}", name=quote(name), hint=hint)
+    return translate("The job has no volume {name}.", name=quote(name))

@@ -117,10 +117,10 @@ def parse(text: str) -> SchedulerPolicy:
     compatibility = document.get("compatibility", COMPATIBILITY[0])
     if compatibility not in COMPATIBILITY:
         problems.append(
-            Problem("compatibility", translate("This is one of {choices}.", choices=", ".join(COMPATIBILITY)))
+            Problem("compatibility", translate("Must be one of {choices}.", choices=", ".join(COMPATIBILITY)))
         )
     for key in sorted(set(document) - {"actions", "tiers", "configurations", "compatibility"}, key=str):
-        message = translate("A policy has actions, tiers, configurations and compatibility, no more.")
+        message = translate("Unknown field. A policy has actions, tiers, configurations and compatibility.")
         problems.append(Problem(str(key), message))
     if problems:
         raise Invalid(problems)
@@ -129,13 +129,13 @@ def parse(text: str) -> SchedulerPolicy:
 
 def _load(text: str) -> dict[str, Any]:
     if len(text.encode()) > MAX_POLICY_BYTES:
-        raise Invalid([Problem("", translate("A policy may have {kb} kB.", kb=MAX_POLICY_BYTES // 1000))])
+        raise Invalid([Problem("", translate("The policy is larger than {kb} kB.", kb=MAX_POLICY_BYTES // 1000))])
     try:
         document = yaml.safe_load(text)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f"line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        message = translate("This is not YAML: {problem}.", problem=getattr(error, "problem", error))
+        message = translate("Invalid YAML: {problem}.", problem=getattr(error, "problem", error))
         raise Invalid([Problem(where, message)]) from error
     if not isinstance(document, dict):
         raise Invalid([Problem("", translate("A policy is a YAML mapping with actions and tiers."))])
@@ -146,20 +146,20 @@ def _list(document: Mapping[str, Any], name: str, problems: list[Problem]) -> li
     value = document.get(name) or []
     if isinstance(value, list):
         return value
-    problems.append(Problem(name, translate("This must be a list.")))
+    problems.append(Problem(name, translate("Must be a list.")))
     return []
 
 
 def _actions(value: object, problems: list[Problem]) -> tuple[str, ...]:
     names = tuple(name.strip() for name in str(value or "").split(",") if name.strip())
     if not names:
-        message = translate("Name at least one action, for example “enqueue, allocate, backfill”.")
+        message = translate("At least one action is required, for example “enqueue, allocate, backfill”.")
         problems.append(Problem("actions", message))
     known = registry.actions()
     for name in names:
         if name not in known:
             those = ", ".join(sorted(known))
-            message = translate("There is no action “{name}”. Known: {names}.", name=name[:40], names=those)
+            message = translate("Unknown action “{name}”. Available: {names}.", name=name[:40], names=those)
             problems.append(Problem("actions", message))
     return names
 
@@ -178,14 +178,14 @@ def _plugin(value: object, path: str, problems: list[Problem]) -> PluginOption:
     name = value["name"]
     if name not in registry.plugins():
         known = ", ".join(sorted(registry.plugins()))
-        message = translate("There is no plugin “{name}”. Known: {names}.", name=name[:40], names=known)
+        message = translate("Unknown plugin “{name}”. Available: {names}.", name=name[:40], names=known)
         problems.append(Problem(f"{path}.name", message))
     switches = {}
     for key in sorted(set(value) - {"name", "arguments"}, key=str):
         if key not in SWITCHES:
-            problems.append(Problem(f"{path}.{key}", translate("This is not a switch of a plugin.")))
+            problems.append(Problem(f"{path}.{key}", translate("Unknown switch of the plugin.")))
         elif not isinstance(value[key], bool):
-            problems.append(Problem(f"{path}.{key}", translate("A switch is true or false.")))
+            problems.append(Problem(f"{path}.{key}", translate("A switch must be true or false.")))
         else:
             switches[key] = value[key]
     return PluginOption(name, switches, _arguments(value.get("arguments"), f"{path}.arguments", problems))
@@ -200,7 +200,7 @@ def _arguments(value: object, path: str, problems: list[Problem]) -> dict[str, A
     for name, argument in value.items():
         _check_argument(argument, f"{path}.{name}", problems)
     if value.get("onError", "skip") not in ("skip", "stop"):
-        problems.append(Problem(f"{path}.onError", translate("What happens when it fails is skip or stop.")))
+        problems.append(Problem(f"{path}.onError", translate("The failure mode must be skip or stop.")))
     return {str(name): argument for name, argument in value.items()}
 
 
@@ -211,7 +211,7 @@ def _check_argument(value: object, path: str, problems: list[Problem], depth: in
         for name, one in inner:
             _check_argument(one, f"{path}.{name}", problems, depth + 1)
     elif not isinstance(value, bool | int | float | str):
-        message = translate("An argument is a number, a text, true or false, or a list or mapping of these.")
+        message = translate("An argument is a number, a string, true or false, or a list or mapping of these.")
         problems.append(Problem(path, message))
 
 

@@ -59,12 +59,12 @@ def when(answer: Answer, now: datetime, accuracy: Accuracy | None) -> list[str]:
     if answer.verdict is not StartVerdict.WAITS:
         return []
     if answer.eta is None:
-        return [_("When it will start cannot be said: too little is known of how long the jobs before it run.")]
+        return [_("Start time unknown: there is too little data on the run time of earlier jobs.")]
     found = [_span(*((at - now).total_seconds() for at in (answer.eta.earliest, answer.eta.latest)))]
     if names := _names(answer.after):
-        found.append(_("Then these have ended: %(jobs)s.") % {"jobs": names})
+        found.append(_("These jobs will have finished by then: %(jobs)s.") % {"jobs": names})
     if accuracy is not None:
-        sentence = _("Such times held for %(part)d%% of the last %(cases)d jobs of this queue.")
+        sentence = _("Such estimates were right for %(part)d%% of the last %(cases)d jobs of this queue.")
         found.append(sentence % {"part": accuracy.per_cent, "cases": accuracy.cases})
     return found
 
@@ -72,8 +72,8 @@ def when(answer: Answer, now: datetime, accuracy: Accuracy | None) -> list[str]:
 def _span(earliest: float, latest: float) -> str:
     facts = {"earliest": labels.duration(earliest), "latest": labels.duration(latest)}
     if facts["earliest"] == facts["latest"]:
-        return _("It starts in about %(time)s.") % {"time": facts["latest"]}
-    return _("It starts in about %(earliest)s to %(latest)s.") % facts
+        return _("Starts in about %(time)s.") % {"time": facts["latest"]}
+    return _("Starts in about %(earliest)s to %(latest)s.") % facts
 
 
 def _where(answer: Answer) -> list[str]:
@@ -94,7 +94,7 @@ def evicted(others: OtherJobs) -> list[str]:
     if not others.pods:
         return []
     sentence = ngettext(
-        "For it %(n)d pod would be evicted: %(jobs)s.", "For it %(n)d pods would be evicted: %(jobs)s.", others.pods
+        "%(n)d pod would be evicted for it: %(jobs)s.", "%(n)d pods would be evicted for it: %(jobs)s.", others.pods
     )
     return [sentence % {"n": others.pods, "jobs": _names(others)}]
 
@@ -124,28 +124,28 @@ def _describe(spec: JobSpec, offer: Suggestion) -> SuggestionText:
 
 
 def _queue(_spec: JobSpec, change: SpecChange) -> str:
-    return _("Submit it to queue %(queue)s") % {"queue": change.value}
+    return _("Submit to queue %(queue)s") % {"queue": change.value}
 
 
 def _replicas(spec: JobSpec, change: SpecChange) -> str:
     facts = {"task": change.task, "new": change.number, "old": spec.task(change.task).replicas}
-    return _("%(task)s with %(new)d pods in place of %(old)d") % facts
+    return _("%(task)s with %(new)d pods instead of %(old)d") % facts
 
 
 def _least(spec: JobSpec, change: SpecChange) -> str:
     facts = {"task": change.task, "new": change.number, "old": spec.task(change.task).replicas}
-    return _("%(task)s starts with %(new)d of its %(old)d pods, the others follow") % facts
+    return _("%(task)s starts with %(new)d of its %(old)d pods. The others follow") % facts
 
 
 def _selector(_spec: JobSpec, change: SpecChange) -> str:
-    return _("%(task)s on any node, whatever its labels") % {"task": change.task}
+    return _("%(task)s on any node, without a node selector") % {"task": change.task}
 
 
 def _resource(spec: JobSpec, change: SpecChange) -> str:
     old = Resources({change.resource: spec.task(change.task).request.amount(change.resource)})
     new = Resources.parse({change.resource: change.value})
     facts = {"task": change.task, "new": labels.amounts(new), "old": labels.amounts(old)}
-    return _("Each pod of %(task)s with %(new)s in place of %(old)s") % facts
+    return _("Each pod of %(task)s with %(new)s instead of %(old)s") % facts
 
 
 _BY_LEVER = {

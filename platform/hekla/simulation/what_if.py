@@ -196,7 +196,7 @@ def about_job(job: Job, *, user: User, with_offers: bool = True) -> Answer:
 
 def _require_ours(cluster: Cluster) -> None:
     if cluster.leads_jobs:
-        raise NotForetold(_("Volcano schedules this cluster; when a job starts there cannot be foretold."))
+        raise NotForetold(_("Volcano schedules this cluster. Start times cannot be predicted."))
 
 
 def _too_much(spec: JobSpec, offer: Offering, queue: Queue, user: User, outlook: Outlook) -> tuple[str, ...]:

@@ -69,7 +69,7 @@ def test_what_is_wrong_is_said_at_its_place_in_the_manifest() -> None:
         ("kind: Job\napiVersion: batch.volcano.sh/v1alpha1\n", "", "no CronJob"),
         (MANIFEST + "---\n" + MANIFEST, "", "2 CronJob"),
         (MANIFEST.replace("batch.volcano.sh/v1alpha1", "batch/v1"), "apiVersion", "must be batch.volcano.sh"),
-        (MANIFEST.replace("  schedule:", "  shedule:"), "spec.shedule", "did you mean “schedule”"),
+        (MANIFEST.replace("  schedule:", "  shedule:"), "spec.shedule", "Did you mean “schedule”"),
         ("- 1\n", "", "no CronJob"),
     ],
 )

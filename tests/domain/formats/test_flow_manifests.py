@@ -68,18 +68,16 @@ def test_a_stream_of_templates_and_a_flow_is_read() -> None:
         Probe(task="main", port=80),
         Probe(task="main", port=8080, path="/ready", headers={"X-A": "b"}),
     )  # fmt: skip
-    assert loaded.warnings == (
-        "metadata.namespace: not honoured: a job belongs to the tenant for which it is submitted.",
-    )
+    assert loaded.warnings == ("metadata.namespace: ignored: a job belongs to the tenant that you submit it for.",)
 
 
 def test_what_has_no_effect_is_named() -> None:
     flow = FLOW.replace("- name: prepare\n", "- name: prepare\n      tuning: 1\n", 1)
     template = TEMPLATE.replace("queue: default", "queue: default\n  minimum: 1")
     warnings = formats.load_flow(f"{template}---\n{flow}---\nkind: Secret\n").warnings
-    assert "spec.flows[0].tuning: not honoured." in warnings
-    assert any(warning.startswith("JobTemplate prepare.spec.minimum: not honoured") for warning in warnings)
-    assert "document 3: not honoured: “Secret” is neither a template nor a flow; submit it by itself." in warnings
+    assert "spec.flows[0].tuning: ignored." in warnings
+    assert any(warning.startswith("JobTemplate prepare.spec.minimum: ignored") for warning in warnings)
+    assert "document 3: ignored: “Secret” is neither a template nor a flow. Submit it separately." in warnings
 
 
 def test_every_problem_is_told_at_its_place_in_the_manifest() -> None:
@@ -87,10 +85,10 @@ def test_every_problem_is_told_at_its_place_in_the_manifest() -> None:
     flow = flow.replace("port: 80}", "port: 0}").replace("jobRetainPolicy: delete", "jobRetainPolicy: keep")
     template = TEMPLATE.replace("replicas: 2", "replicas: many")
     told = problems(f"{template}---\n{flow}")
-    assert told["JobTemplate prepare.spec.tasks[0].replicas"] == "This must be a whole number, not “many”."
-    assert told["spec.flows[1].dependsOn.targets[0]"].startswith("No step is called “prepared”; did you mean")
+    assert told["JobTemplate prepare.spec.tasks[0].replicas"] == "Must be an integer, not “many”."
+    assert told["spec.flows[1].dependsOn.targets[0]"].startswith("Unknown step “prepared”. Did you mean")
     assert told["spec.flows[1].dependsOn.probe.taskStatusList[0].phase"].startswith("“pending” is not one of running")
-    assert told["spec.flows[1].dependsOn.probe.tcpSocketList[0].port"] == "This must be at least 1, not 0."
+    assert told["spec.flows[1].dependsOn.probe.tcpSocketList[0].port"] == "Must be at least 1, not 0."
     assert told["spec.jobRetainPolicy"].startswith("“keep” is not one of retain, delete")
 
 
@@ -101,8 +99,8 @@ def test_every_problem_is_told_at_its_place_in_the_manifest() -> None:
         (f"{FLOW}---\n{FLOW}", "", "2 flows"),
         (f"{TEMPLATE}---\n{TEMPLATE}", "JobTemplate prepare", "two templates"),
         (FLOW.replace("v1alpha1", "v1"), "apiVersion", "must be flow.volcano.sh/v1alpha1"),
-        (FLOW.replace("jobSpec: {maxRetry: 5}", "jobSpec: {a: .nan}"), "spec.flows[1].patch", "finite numbers"),
-        (FLOW.replace("jobSpec: {maxRetry: 5}", r'jobSpec: {a: "\0"}'), "spec.flows[1].patch", "no text"),
+        (FLOW.replace("jobSpec: {maxRetry: 5}", "jobSpec: {a: .nan}"), "spec.flows[1].patch", "must be finite"),
+        (FLOW.replace("jobSpec: {maxRetry: 5}", r'jobSpec: {a: "\0"}'), "spec.flows[1].patch", "NUL characters"),
         (FLOW.replace("{maxRetry: 5}", "[" * 40 + "]" * 40), "spec.flows[1].patch", "32 levels"),
     ],
 )
@@ -111,7 +109,7 @@ def test_it_is_refused(text: str, path: str, words: str) -> None:
 
 
 def test_a_flow_is_no_job() -> None:
-    with pytest.raises(Invalid, match="holds a JobFlow, which is no job"):
+    with pytest.raises(Invalid, match="has a JobFlow, which is not a job"):
         formats.load(FLOW)
 
 
@@ -231,4 +229,4 @@ def test_what_a_patch_makes_wrong_is_told_at_its_place_and_what_it_adds_in_vain_
     with pytest.raises(Invalid) as caught:
         formats.apply_patch(job(), {"metadata": {"name": "x"}, "status": {}})
     assert [problem.path for problem in caught.value.problems] == ["status", "metadata.name"]
-    assert formats.apply_patch(job(), {"spec": {"tuning": 1}}).warnings == ("spec.tuning: not honoured.",)
+    assert formats.apply_patch(job(), {"spec": {"tuning": 1}}).warnings == ("spec.tuning: ignored.",)

@@ -89,7 +89,7 @@ def test_a_pytorchjob_becomes_a_gang_of_master_and_workers():
         }
     )
     policy, replicas = "spec.runPolicy", "spec.pytorchReplicaSpecs"
-    assert [warning.partition(": not honoured")[0] for warning in loaded.warnings] == [
+    assert [warning.partition(": ignored")[0] for warning in loaded.warnings] == [
         f"{policy}.managedBy",
         f"{policy}.schedulingPolicy.minResources",
         f"{policy}.cleanPodPolicy",
@@ -198,10 +198,15 @@ def test_a_success_policy_that_is_not_kept_is_told(policy, told):
     ("old", "new", "path", "sentence"),
     [
         ("restartPolicy: ExitCode", "restartPolicy: Sometimes", "Worker.restartPolicy", "is not one of Always"),
-        ("    Worker:", "    Workers:", "pytorchReplicaSpecs.Workers", "did you mean “Worker”?"),
-        ("replicas: 2", "replicas: two", "Worker.replicas", "a whole number"),
-        ("command: [python, mnist.py], args", "args", "Worker.template.spec.containers[0].command", "must be given"),
-        ("backoffLimit: 5", "backoffLimit: x", "spec.runPolicy.backoffLimit", "a whole number"),
+        ("    Worker:", "    Workers:", "pytorchReplicaSpecs.Workers", "Did you mean “Worker”?"),
+        ("replicas: 2", "replicas: two", "Worker.replicas", "an integer"),
+        (
+            "command: [python, mnist.py], args",
+            "args",
+            "Worker.template.spec.containers[0].command",
+            "A command is required",
+        ),
+        ("backoffLimit: 5", "backoffLimit: x", "spec.runPolicy.backoffLimit", "an integer"),
         ("backoffLimit: 5", "backoffLimit: -1", "spec.runPolicy.backoffLimit", "at least 1"),
         ("minAvailable: 3", "minAvailable: 9", "spec.runPolicy.schedulingPolicy.minAvailable", "never be reached"),
         ("containerPort: 4000", "containerPort: x", "spec.pytorchReplicaSpecs[0]", "must be a port"),
@@ -218,7 +223,7 @@ def test_what_is_wrong_is_told_with_its_path_in_the_manifest(old, new, path, sen
 def test_more_restarts_than_a_job_may_have_are_told():
     loaded = formats.load(PYTORCH.replace("backoffLimit: 5", "backoffLimit: 5000"))
     assert loaded.spec.max_retry == 1000
-    assert any("backoffLimit: not honoured: a job restarts at most 1000 times" in note for note in loaded.warnings)
+    assert any("backoffLimit: ignored: a job restarts at most 1000 times" in note for note in loaded.warnings)
 
 
 def test_the_newer_launcher_is_tried_again_unless_it_says_otherwise():
@@ -244,7 +249,7 @@ def test_the_newer_launcher_is_tried_again_unless_it_says_otherwise():
 def test_what_mpi_cannot_do_here_is_told(field, value, told):
     replicas = {"Launcher": (1, ""), "Worker": (2, "")}
     warnings = formats.load(manifest("MPIJob", replicas, more={field: value})).warnings
-    assert len([warning for warning in warnings if warning.startswith(f"spec.{field}: not honoured")]) == told
+    assert len([warning for warning in warnings if warning.startswith(f"spec.{field}: ignored")]) == told
 
 
 def test_workers_of_mpi_that_say_no_command_serve_the_launcher():
@@ -266,9 +271,7 @@ def test_a_job_plugin_that_is_not_there_is_told(monkeypatch):
     monkeypatch.setattr("hekla.domain.frameworks.load_frameworks", dict)
     findings = Findings()
     assert ManifestReader(Companions(findings), findings).plugin("jax", {}, "spec") == {}
-    assert findings.ignored == [
-        "spec: not honoured: there is no job plugin jax, so pods are told nothing of one another."
-    ]
+    assert findings.ignored == ["spec: ignored: unknown job plugin jax, so pods get no information about each other."]
 
 
 TRAINJOB = """
@@ -321,7 +324,7 @@ def test_a_trainjob_becomes_a_gang_of_nodes():
 def test_a_runtime_is_known_by_its_name(runtime, plugins, told):
     loaded = formats.load(TRAINJOB.replace("torch-distributed", runtime))
     assert loaded.spec.plugins == plugins
-    assert len([warning for warning in loaded.warnings if warning.startswith("spec.runtimeRef.name: not hon")]) == told
+    assert len([warning for warning in loaded.warnings if warning.startswith("spec.runtimeRef.name: ignored")]) == told
 
 
 @pytest.mark.parametrize(

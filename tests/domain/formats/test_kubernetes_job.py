@@ -26,7 +26,7 @@ def read(text):
     told = {**document, **task}
     for name in ("name", "command"):
         told.pop(name)
-    return told, [warning.partition(": not")[0] for warning in loaded.warnings]
+    return told, [warning.partition(": ignored")[0] for warning in loaded.warnings]
 
 
 SIX = {"max_retry": 6, "policies": [RESTARTS]}
@@ -130,8 +130,8 @@ def test_the_task_is_called_like_its_container(name, task):
 @pytest.mark.parametrize(
     ("text", "path", "sentence"),
     [
-        (manifest(completions=0), "spec.template", "No task has a replica"),
-        (manifest(completions="x"), "spec.completions", "a whole number"),
+        (manifest(completions=0), "spec.template", "No task has replicas"),
+        (manifest(completions="x"), "spec.completions", "an integer"),
         (manifest(parallelism=-1), "spec.parallelism", "at least 0"),
         (
             manifest({"scheduling.volcano.sh/group-min-member": "x"}),
@@ -144,7 +144,7 @@ def test_the_task_is_called_like_its_container(name, task):
             "never be reached",
         ),
         (manifest(successPolicy={"rules": [{"succeededCount": 3}]}), "rules[0].succeededCount", "never be reached"),
-        (manifest(paralelism=3), "spec.paralelism", "did you mean “parallelism”?"),
+        (manifest(paralelism=3), "spec.paralelism", "Did you mean “parallelism”?"),
     ],
     ids=range(7),
 )

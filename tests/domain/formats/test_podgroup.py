@@ -45,7 +45,7 @@ def torch(pods=None, **scheduling):
 def load(*documents):
     """The job, and the paths that are not honoured."""
     loaded = formats.load(yaml_text.write(list(documents)))
-    return loaded.spec, [warning.partition(": not")[0] for warning in loaded.warnings]
+    return loaded.spec, [warning.partition(": ignored")[0] for warning in loaded.warnings]
 
 
 OTHER = {"scheduling.volcano.sh/group-name": "b"}
@@ -116,12 +116,12 @@ def test_groups_that_pods_do_not_name_are_named():
 @pytest.mark.parametrize(
     ("documents", "path", "says"),
     [
-        ([group(minMember=3)], "", "put it into one text with the job"),
+        ([group(minMember=3)], "", "Put both into one text"),
         ([batch(), group(minMember=5)], "PodGroup gang.spec.minMember", "4 replicas"),
         ([batch(), group(minMember="3")], "PodGroup gang.spec.minMember", ""),
         ([batch(), group(minMember=True)], "PodGroup gang.spec.minMember", ""),
-        ([batch(), group(minMembers=3)], "PodGroup gang.spec.minMembers", "did you mean “minMember”"),
-        ([batch(), group(minResources=[1])], "PodGroup gang.spec.minResources", "must be a mapping"),
+        ([batch(), group(minMembers=3)], "PodGroup gang.spec.minMembers", "Did you mean “minMember”"),
+        ([batch(), group(minResources=[1])], "PodGroup gang.spec.minResources", "Must be a mapping"),
         ([volcano(), group(minTaskMember={"w": 5})], "PodGroup gang.spec.minTaskMember.w", "4 replicas"),
         ([batch(), group(version="v1")], "PodGroup gang.apiVersion", "scheduling.volcano.sh/v1beta1"),
         (

@@ -61,7 +61,7 @@ def test_it_is_read_whole() -> None:
 )
 def test_what_has_no_effect_is_named(old: str, new: str, places: list[str]) -> None:
     loaded = formats.load_queue(MANIFEST.replace(old, new))
-    assert [warning.partition(": not honoured")[0] for warning in loaded.warnings] == places
+    assert [warning.partition(": ignored")[0] for warning in loaded.warnings] == places
 
 
 @pytest.mark.parametrize(
@@ -70,9 +70,9 @@ def test_what_has_no_effect_is_named(old: str, new: str, places: list[str]) -> N
         ("kind: Job\napiVersion: batch.volcano.sh/v1alpha1\n", "", "no Queue"),
         (MANIFEST + "---\n" + MANIFEST, "", "2 Queue"),
         (MANIFEST.replace("/v1beta1", "/v1"), "apiVersion", "must be scheduling.volcano.sh/v1beta1"),
-        (MANIFEST.replace("  weight:", "  wieght:"), "spec.wieght", "did you mean “weight”"),
-        (MANIFEST.replace('"lab, other"', "[lab]"), "metadata.annotations.hekla.io/tenants", "with commas"),
-        (MANIFEST.replace('{resource: {cpu: "2"}}', "2"), "spec.guarantee", "must be a mapping"),
+        (MANIFEST.replace("  weight:", "  wieght:"), "spec.wieght", "Did you mean “weight”"),
+        (MANIFEST.replace('"lab, other"', "[lab]"), "metadata.annotations.hekla.io/tenants", "separated by commas"),
+        (MANIFEST.replace('{resource: {cpu: "2"}}', "2"), "spec.guarantee", "Must be a mapping"),
         ("- 1\n", "", "no Queue"),
     ],
 )
@@ -85,7 +85,7 @@ def test_what_is_no_such_manifest_is_refused(text: str, path: str, says: str) ->
 def test_where_it_does_not_name_its_cluster_that_is_the_only_one() -> None:
     loaded = formats.load_queue(MANIFEST.replace("hekla.io/cluster: sim, ", ""))
     assert loaded.placed(["here"])["cluster"] == "here"
-    for clusters, says in ((["here", "there"], "here, there"), ([], "no cluster yet")):
+    for clusters, says in ((["here", "there"], "here, there"), ([], "No cluster exists yet")):
         with pytest.raises(Invalid) as raised:
             loaded.placed(clusters)
         assert raised.value.problems[0].path == "metadata.annotations.hekla.io/cluster"
@@ -166,4 +166,4 @@ def outcome(text: str) -> object:
 def test_where_a_job_is_expected_it_is_said_where_queues_are_made() -> None:
     with pytest.raises(Invalid) as raised:
         formats.load(MANIFEST)
-    assert "which is no job: queues are made by operators" in raised.value.problems[0].message
+    assert "which is not a job: operators and platform admins create queues" in raised.value.problems[0].message

@@ -201,12 +201,12 @@ AFTER_THREE = {"exit_code": 3, "action": "RestartJob", "timeout_seconds": 5}
             "pytorchjob",
             a_job("boss", "hand", plugins={"pytorch": ["--master=boss", "--worker=hand"]}),
             [
-                "tasks.0.name: a PyTorchJob cannot say “boss”; it says “master”.",
+                "tasks.0.name: a PyTorchJob does not support “boss”. It uses “master”.",
                 "tasks.0.policies: a PyTorchJob adds this (PodFailed → TerminateJob; TaskCompleted → CompleteJob).",
-                "tasks.1.name: a PyTorchJob cannot say “hand”; it says “worker”.",
+                "tasks.1.name: a PyTorchJob does not support “hand”. It uses “worker”.",
                 "tasks.1.policies: a PyTorchJob adds this (PodFailed → TerminateJob).",
-                "plugins.pytorch.master: a PyTorchJob cannot say “boss”; it says “master”.",
-                "plugins.pytorch.worker: a PyTorchJob cannot say “hand”; it says “worker”.",
+                "plugins.pytorch.master: a PyTorchJob does not support “boss”. It uses “master”.",
+                "plugins.pytorch.worker: a PyTorchJob does not support “hand”. It uses “worker”.",
             ],
         ),
         (
@@ -214,9 +214,9 @@ AFTER_THREE = {"exit_code": 3, "action": "RestartJob", "timeout_seconds": 5}
             a_job("worker", min_success=1, policies=[AFTER_THREE], plugins={"env": [], "tensorflow": ["--port=5000"]}),
             [
                 "tasks.0.policies: a TFJob adds this (PodFailed → TerminateJob).",
-                "min_success: a TFJob cannot say this (1).",
-                "policies: a TFJob cannot say this (exit code 3 → RestartJob after 5 s).",
-                "plugins.env: a TFJob cannot say this.",
+                "min_success: a TFJob does not support this (1).",
+                "policies: a TFJob does not support this (exit code 3 → RestartJob after 5 s).",
+                "plugins.env: a TFJob does not support this.",
             ],
         ),
     ],
@@ -229,9 +229,9 @@ def test_what_a_kind_cannot_hold_is_named(word, spec, notes):
     ("word", "spec", "path", "sentence"),
     [
         ("tfjob", a_job("worker", "logger"), "tasks.1", "A TFJob has the roles Chief, Master, PS, Worker, Eval"),
-        ("pytorchjob", a_job("a", "b"), "tasks.0", "the roles Master, Worker; a is none of them."),
-        ("pytorchjob", a_job("master"), "tasks.0", "The Master of a PyTorchJob is one pod; master has 2 replicas."),
-        ("job", a_job("a", "b"), "tasks", "A Job of Kubernetes has one pod template; this job has a, b."),
+        ("pytorchjob", a_job("a", "b"), "tasks.0", "A PyTorchJob has the roles Master, Worker. a is not one of them."),
+        ("pytorchjob", a_job("master"), "tasks.0", "The Master of a PyTorchJob is one pod. master has 2 replicas."),
+        ("job", a_job("a", "b"), "tasks", "A Kubernetes Job has one pod template. This job has a, b."),
     ],
 )
 def test_a_job_that_a_kind_cannot_hold_at_all_is_refused(word, spec, path, sentence):

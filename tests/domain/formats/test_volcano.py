@@ -135,53 +135,57 @@ def changed(old, new, text=DIGITS):
 @pytest.mark.parametrize(
     ("old", "new", "warning"),
     [
-        ("  name: digits\n", "  name: digits\n  namespace: ml\n", "metadata.namespace: not honoured: a job belongs"),
-        ("  name: digits\n", "  name: digits\n  labels: {a: b}\n", "metadata.labels: not honoured."),
+        ("  name: digits\n", "  name: digits\n  namespace: ml\n", "metadata.namespace: ignored: a job belongs"),
+        ("  name: digits\n", "  name: digits\n  labels: {a: b}\n", "metadata.labels: ignored."),
         (
             "        restartPolicy: Never",
             "        restartPolicy: Never\n        activeDeadlineSeconds: 9",
-            "spec.tasks[0].template.spec.activeDeadlineSeconds: not honoured: a deadline is for a job as a whole",
+            "spec.tasks[0].template.spec.activeDeadlineSeconds: ignored: a deadline applies to the whole job",
         ),
-        ("    hekla.io/priority", "    other: x\n    hekla.io/priority", "metadata.annotations.other: not honoured."),
+        ("    hekla.io/priority", "    other: x\n    hekla.io/priority", "metadata.annotations.other: ignored."),
         (
             "  queue:",
             "  volumes: [{mountPath: /d, volumeClaim: {volumeName: v, resources: {requests: {storage: 1}}}}]\n  queue:",
-            "spec.volumes[0].volumeClaim.volumeName: not honoured.",
+            "spec.volumes[0].volumeClaim.volumeName: ignored.",
         ),
-        ("  queue:", "  networkTopology: {mode: hard}\n  queue:", "spec.networkTopology: not honoured."),
-        ("schedulerName: volcano", "schedulerName: mine", "spec.schedulerName: not honoured"),
-        ("Never", "OnFailure", "spec.tasks[0].template.spec.restartPolicy: not honoured: a program"),
+        ("  queue:", "  networkTopology: {mode: hard}\n  queue:", "spec.networkTopology: ignored."),
+        ("schedulerName: volcano", "schedulerName: mine", "spec.schedulerName: ignored"),
+        ("Never", "OnFailure", "spec.tasks[0].template.spec.restartPolicy: ignored: programs do not restart"),
         (
             "        nodeSelector:",
             "        tolerations: [{key: a}]\n        nodeSelector:",
-            "tolerations: not honoured.",
+            "tolerations: ignored.",
         ),
-        ("limits: {cpu: 1,", "limits: {cpu: 2,", "resources.limits.cpu: not honoured: what is requested"),
-        ("{name: EMPTY}", "{name: B, valueFrom: {x: y}}", "containers[0].env[1].valueFrom: not honoured."),
+        ("limits: {cpu: 1,", "limits: {cpu: 2,", "resources.limits.cpu: ignored: the request is also"),
+        ("{name: EMPTY}", "{name: B, valueFrom: {x: y}}", "containers[0].env[1].valueFrom: ignored."),
         (
             "        - name: worker",
             "        - {name: a, command: [b]}\n        - name: worker",
-            "containers[1]: not honoured",
+            "containers[1]: ignored",
         ),
         (
             "configMap: {name: digits-code}",
             "configMap: {name: other}",
-            "volumes[0]: not honoured: the text holds no such",
+            "volumes[0]: ignored: the text does not have this",
         ),
-        ("configMap: {name: digits-code}", "hostPath: {path: /}", "volumes[0]: not honoured: folders of the machines"),
-        ("configMap: {name: digits-code}", "nfs: {path: /}", "volumes[0]: not honoured: only claims by name"),
+        (
+            "configMap: {name: digits-code}",
+            "hostPath: {path: /}",
+            "volumes[0]: ignored: jobs cannot mount folders of the nodes",
+        ),
+        ("configMap: {name: digits-code}", "nfs: {path: /}", "volumes[0]: ignored: only claims by name"),
         (
             "{name: code, mountPath",
             "{name: data, mountPath",
-            "volumeMounts[0]: not honoured: there is no volume “data”.",
+            "volumeMounts[0]: ignored: unknown volume “data”.",
         ),
         (
             "train.py]\n          args",
             "/code/train.py]\n          args",
-            "containers[0].command: not honoured: /code becomes",
+            "containers[0].command: ignored: /code becomes",
         ),
-        ("kind: ConfigMap", "kind: ConfigMap\nbinaryData: {a: b}", "ConfigMap digits-code.binaryData: not honoured."),
-        ("---\n", "---\napiVersion: v1\nkind: Service\n---\n", "document 2: not honoured: a “Service”"),
+        ("kind: ConfigMap", "kind: ConfigMap\nbinaryData: {a: b}", "ConfigMap digits-code.binaryData: ignored."),
+        ("---\n", "---\napiVersion: v1\nkind: Service\n---\n", "document 2: ignored: a “Service”"),
     ],
     ids=range(19),
 )
@@ -214,8 +218,8 @@ def test_a_task_that_waits_for_others_is_read_and_written(written, want):
             ", minPartitions: 1",
             2,
             (
-                "spec.tasks[1].partitionPolicy.minPartitions: not honoured: as partitions: "
-                "2 pods are the task's minimum, and they are placed one by one.",
+                "spec.tasks[1].partitionPolicy.minPartitions: ignored: partitions are ignored: the "
+                "minimum of the task is 2 pods, and they are scheduled one by one.",
             ),
         ),
     ],
@@ -232,7 +236,7 @@ def test_a_plugin_for_ssh_is_taken_and_what_it_does_not_do_is_told():
     loaded = formats.load(changed("plugins: {env: [],", "plugins: {ssh: [], env: [],"))
     (warning,) = loaded.warnings
     assert warning.startswith("spec.plugins.ssh: pods get the job's keys in .ssh")
-    assert "Nothing listens there until the job starts an sshd" in warning
+    assert "The job must start its own sshd" in warning
     assert set(loaded.spec.plugins) == {"env", "ssh", "tensorflow"}
 
 
@@ -241,14 +245,14 @@ def test_a_key_that_is_written_in_a_manifest_is_refused():
         formats.load(changed("plugins: {env: [],", 'plugins: {ssh: ["--ssh-private-key=s3cret"], env: [],'))
     (problem,) = raised.value.problems
     assert problem.path == "spec.plugins.ssh"
-    assert "can be read by all who see the job" in problem.message
+    assert "everyone who can see the job can read a key in it" in problem.message
     assert "s3cret" not in problem.message
 
 
 def test_of_very_many_warnings_the_first_are_told():
     fields = "".join(f"  field{number}: 1\n" for number in range(80))
     warnings = formats.load(changed("  queue: research\n", fields)).warnings
-    assert (len(warnings), warnings[-1]) == (51, "… and 30 more fields are not honoured.")
+    assert (len(warnings), warnings[-1]) == (51, "… and 30 more ignored fields.")
 
 
 WORKER = "spec.tasks[1].template.spec.containers[0]"
@@ -257,14 +261,19 @@ WORKER = "spec.tasks[1].template.spec.containers[0]"
 @pytest.mark.parametrize(
     ("old", "new", "path", "sentence"),
     [
-        ("replicas: 2", "replicas: two", "spec.tasks[1].replicas", "a whole number, not “two”"),
-        ("replicas: 2", "replicas: [2]", "spec.tasks[1].replicas", "a whole number, not a list"),
-        ("    replicas: 2", "    replica: 2", "spec.tasks[1].replica", "did you mean “replicas”?"),
-        ("minAvailable: 3", "minAvailable: 30", "spec.minAvailable", "3 replicas together"),
-        ("name: worker\n    replicas", "name: Worker\n    replicas", "spec.tasks[1].name", "“Worker” is not a name"),
-        ("[python, train.py]\n          env", "train.py\n          env", f"{WORKER}.command", "must be a list"),
-        ("[--role, ps]", "[--n, 3]", "spec.tasks[0].template.spec.containers[0].args[1]", "put it in quotes"),
-        ('value: "0.1"', "value: 0.1", f"{WORKER}.env[0].value", "put it in quotes"),
+        ("replicas: 2", "replicas: two", "spec.tasks[1].replicas", "an integer, not “two”"),
+        ("replicas: 2", "replicas: [2]", "spec.tasks[1].replicas", "an integer, not a list"),
+        ("    replicas: 2", "    replica: 2", "spec.tasks[1].replica", "Did you mean “replicas”?"),
+        ("minAvailable: 3", "minAvailable: 30", "spec.minAvailable", "3 replicas in total"),
+        (
+            "name: worker\n    replicas",
+            "name: Worker\n    replicas",
+            "spec.tasks[1].name",
+            "“Worker” is not a valid name",
+        ),
+        ("[python, train.py]\n          env", "train.py\n          env", f"{WORKER}.command", "Must be a list"),
+        ("[--role, ps]", "[--n, 3]", "spec.tasks[0].template.spec.containers[0].args[1]", "Put it in quotes"),
+        ('value: "0.1"', "value: 0.1", f"{WORKER}.env[0].value", "Put it in quotes"),
         ("{name: LR,", "{", f"{WORKER}.env[0].name", "needs a name"),
         (
             "requests: {cpu: 1}",
@@ -272,51 +281,51 @@ WORKER = "spec.tasks[1].template.spec.containers[0]"
             "spec.tasks[0].template.spec.containers[0].resources.requests.cpu",
             "x",
         ),
-        ("event: PodEvicted", "event: PodEvict", "spec.policies[0].event", "did you mean “PodEvicted”?"),
+        ("event: PodEvicted", "event: PodEvict", "spec.policies[0].event", "Did you mean “PodEvicted”?"),
         (
             "replicas: 2",
             "replicas: 2\n    partitionPolicy: {totalPartitions: 2, partitionSize: 2}",
             "spec.tasks[1].partitionPolicy",
-            "2 partitions of 2 are 4 replicas, not 2",
+            "2 partitions of 2 need 4 replicas, not 2",
         ),
         (
             "replicas: 2",
             "replicas: 2\n    partitionPolicy: {partitionSize: 3}",
             "spec.tasks[1].partitionPolicy.partitionSize",
-            "not whole partitions of 3",
+            "not a multiple of the partition size 3",
         ),
-        ("replicas: 2", "dependsOn: {name: [pss]}", "spec.tasks[1].dependsOn.name[0]", "did you mean “ps”?"),
-        ("replicas: 2", "dependsOn: {name: ps}", "spec.tasks[1].dependsOn.name", "must be a list, not “ps”"),
-        ("replicas: 2", "dependsOn: {names: [ps]}", "spec.tasks[1].dependsOn.names", "did you mean “name”?"),
-        ("replicas: 2", "dependsOn: {name: [worker]}", "spec.tasks[1].dependsOn", "in a circle: worker → worker"),
-        ("exitCode: 3", "exitCode: x", "spec.tasks[1].policies[1].exitCode", "a whole number"),
-        ("1m30s", "soon", "spec.tasks[1].policies[1].timeout", "such as 90s, 10m or 1h30m"),
+        ("replicas: 2", "dependsOn: {name: [pss]}", "spec.tasks[1].dependsOn.name[0]", "Did you mean “ps”?"),
+        ("replicas: 2", "dependsOn: {name: ps}", "spec.tasks[1].dependsOn.name", "Must be a list, not “ps”"),
+        ("replicas: 2", "dependsOn: {names: [ps]}", "spec.tasks[1].dependsOn.names", "Did you mean “name”?"),
+        ("replicas: 2", "dependsOn: {name: [worker]}", "spec.tasks[1].dependsOn", "between tasks: worker → worker"),
+        ("exitCode: 3", "exitCode: x", "spec.tasks[1].policies[1].exitCode", "an integer"),
+        ("1m30s", "soon", "spec.tasks[1].policies[1].timeout", "for example 90s, 10m or 1h30m"),
         ("--port=2222", "--port=x", "spec.plugins.tensorflow[0]", "must be a port"),
-        ("tensorflow:", "nonsense:", "spec.plugins.nonsense", "There is no plugin"),
+        ("tensorflow:", "nonsense:", "spec.plugins.nonsense", "Unknown plugin"),
         (
             'priority: "5"',
             'active-deadline-seconds: "0"',
             "metadata.annotations.hekla.io/active-deadline-seconds",
             "at least 1",
         ),
-        ('priority: "5"', "priority: high", "metadata.annotations.hekla.io/priority", "a whole number in quotes"),
+        ('priority: "5"', "priority: high", "metadata.annotations.hekla.io/priority", "an integer in quotes"),
         (
             "environment: torch",
             "environment: [x]",
             "spec.tasks[1].template.metadata.annotations.hekla.io/environment",
-            "text",
+            "Must be a string",
         ),
         ("batch.volcano.sh/v1alpha1", "batch/v1beta9", "apiVersion", "For a Job this must be"),
-        ("  name: digits\n", "  name: [x]\n", "metadata.name", "must be text, not a list"),
-        ("  queue: research", "  queue: Research", "spec.queue", "is not a name"),
+        ("  name: digits\n", "  name: [x]\n", "metadata.name", "Must be a string, not a list"),
+        ("  queue: research", "  queue: Research", "spec.queue", "is not a valid name"),
         (
             "terminationGracePeriodSeconds: 5",
             "terminationGracePeriodSeconds: -5",
             "terminationGracePeriodSeconds",
             "at least 0",
         ),
-        ("  tasks:\n", "  tasks: 3\n  job:\n", "spec.tasks", "must be a list, not 3"),
-        ("  train.py: |\n    print", "  train.py:\n    print", "data.train.py", "must be text, not a mapping"),
+        ("  tasks:\n", "  tasks: 3\n  job:\n", "spec.tasks", "Must be a list, not 3"),
+        ("  train.py: |\n    print", "  train.py:\n    print", "data.train.py", "Must be a string, not a mapping"),
     ],
     ids=range(30),
 )
@@ -341,18 +350,18 @@ def test_everything_wrong_is_told_at_once():
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "The text holds no job"),
+        ("", "The text has no job"),
         ("hello", "Document 1 must be a mapping"),
         ("[1, 2]", "Document 1 must be a mapping"),
-        ("kind: Service", "The text holds no job"),
-        (f"{DIGITS}\n---\n{DIGITS}", "The text holds 2 jobs"),
-        ("{}", "kind: This must be given. What can be read: Job of batch.volcano.sh/v1alpha1"),
+        ("kind: Service", "The text has no job"),
+        (f"{DIGITS}\n---\n{DIGITS}", "The text has 2 jobs"),
+        ("{}", "kind: Required. Supported formats: Job of batch.volcano.sh/v1alpha1"),
         (
             "{kind: Job, apiVersion: batch.volcano.sh/v1alpha1, spec: 3}",
-            "spec: This must be a mapping of fields to values, not 3.",
+            "spec: Must be a mapping of fields to values, not 3.",
         ),
         ("a: b: c", "Line 1, column 5"),
-        ("x" * 10_000_000, "at most 1 MiB is read"),
+        ("x" * 10_000_000, "The limit is 1 MiB"),
     ],
     ids=range(9),
 )
@@ -402,7 +411,7 @@ def test_mounted_files_come_into_the_pods_own_folder(working_dir, mounts, files,
 @pytest.mark.parametrize(
     ("mounts", "path", "sentence"),
     [
-        ("{name: v, mountPath: /a}, {name: w, mountPath: /b}", "volumeMounts[1].mountPath", "at /a and below it"),
+        ("{name: v, mountPath: /a}, {name: w, mountPath: /b}", "volumeMounts[1].mountPath", "at /a or below"),
         ("{name: v, mountPath: /a/deep}, {name: v, mountPath: /a}, {name: w, mountPath: /a}", "mountPath", "/a/deep"),
     ],
 )
@@ -415,7 +424,7 @@ def test_files_cannot_be_all_over_the_place(mounts, path, sentence):
 
 def test_two_files_cannot_be_at_one_place():
     text = (TASK % ('""', "{name: v, mountPath: /a}, {name: w, mountPath: /a}")).replace("deep/g", "f")
-    with pytest.raises(Invalid, match="all pods of a job get the same files"):
+    with pytest.raises(Invalid, match="All pods of a job get the same files"):
         formats.load(text)
 
 
@@ -479,12 +488,12 @@ def test_ports_stay_when_a_part_of_the_job_is_changed() -> None:
 @pytest.mark.parametrize(
     ("annotation", "sentence"),
     [
-        ('"6006"', "ports by names"),
-        ('"board=6006,board=6007"', "ports by names"),
-        ('"board=6006,"', "ports by names"),
-        ("6006", "ports by names"),
+        ('"6006"', "ports with unique names"),
+        ('"board=6006,board=6007"', "ports with unique names"),
+        ('"board=6006,"', "ports with unique names"),
+        ("6006", "ports with unique names"),
         ('"board=70000"', "65535"),
-        ('"Board=6006"', "small letters"),
+        ('"Board=6006"', "lowercase letters"),
     ],
 )
 def test_ports_that_cannot_be_are_told_at_the_annotation(annotation, sentence) -> None:

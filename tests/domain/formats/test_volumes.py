@@ -129,12 +129,12 @@ def test_two_claims_that_ask_for_the_same_stay_two() -> None:
 def test_a_claim_for_which_no_class_is_asked_tells_that_it_gets_the_usual_one(text: str, path: str) -> None:
     loaded = formats.load(text)
     assert [claim.storage_class for volume in loaded.spec.volumes if (claim := volume.volume_claim)] == [""]
-    assert [told for told in loaded.warnings if f"{path}.storageClassName: not honoured: a claim without" in told]
+    assert [told for told in loaded.warnings if f"{path}.storageClassName: ignored: claims without" in told]
     assert "storageClassName" not in formats.dump(loaded.spec)
 
 
 def test_a_claim_for_a_job_that_no_job_mounts_is_told() -> None:
-    told = "PersistentVolumeClaim stray: not honoured: no job mounts it, so it is not made."
+    told = "PersistentVolumeClaim stray: ignored: no job mounts it, so it is not created."
     beside = f"{CLAIM % 'stray'}---{CLAIM % 'data-sets'}---"
     assert [one for one in formats.load(beside + PLAIN).warnings if "no job mounts" in one] == [told]
     mounts_none = PLAIN.replace("name: a}", "name: b}").replace("claimName: data-sets", "claimName: another")
@@ -143,7 +143,7 @@ def test_a_claim_for_a_job_that_no_job_mounts_is_told() -> None:
 
 
 def test_a_claim_that_the_template_of_no_schedule_or_flow_mounts_is_told() -> None:
-    told = "PersistentVolumeClaim stray: not honoured: no job mounts it, so it is not made."
+    told = "PersistentVolumeClaim stray: ignored: no job mounts it, so it is not created."
     spec = formats.load(f"{CLAIM % 'data-sets'}---{PLAIN}").spec
     schedule = ScheduleSpec.parse({"name": "a", "cron": "0 5 * * *", "job": spec.document() | {"name": "a"}})
     for text in (formats.dump_schedule(schedule), formats.dump_template(spec)):
@@ -208,16 +208,16 @@ def test_what_is_wrong_with_a_volume_of_the_whole_job_is_told_at_its_place_in_th
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ("mountPath: /dev/shm", "mountPath: /work", "volumeMounts[0]: not honoured: /work is the pod's working folder"),
-        ("mountPath: /dev/shm", "mountPath: /", "volumeMounts[0]: not honoured: A volume cannot be in place"),
+        ("mountPath: /dev/shm", "mountPath: /work", "volumeMounts[0]: ignored: /work is the pod's working folder"),
+        ("mountPath: /dev/shm", "mountPath: /", "volumeMounts[0]: ignored: A volume cannot replace"),
         (
             "mountPath: /dev/shm",
             "mountPath: /dev/hugepages",
-            "volumeMounts[0]: not honoured: /dev/hugepages belongs to",
+            "volumeMounts[0]: ignored: /dev/hugepages belongs to",
         ),
-        ("mountPath: /dev/shm", "mountPath: /proc/x", "volumeMounts[0]: not honoured: /proc/x belongs to the system"),
-        ("medium: Memory", "medium: HugePages", "volumes[0]: not honoured: an emptyDir is on disk, or in memory"),
-        ("medium: Memory", "medium: HugePages-2Mi", "volumes[0]: not honoured: an emptyDir is on disk, or in memory"),
+        ("mountPath: /dev/shm", "mountPath: /proc/x", "volumeMounts[0]: ignored: /proc/x belongs to the system"),
+        ("medium: Memory", "medium: HugePages", "volumes[0]: ignored: an emptyDir is on disk or in memory"),
+        ("medium: Memory", "medium: HugePages-2Mi", "volumes[0]: ignored: an emptyDir is on disk or in memory"),
     ],
 )
 def test_a_volume_that_cannot_be_had_is_left_out_and_told(old: str, new: str, told: str) -> None:
@@ -231,14 +231,14 @@ def test_a_claim_of_which_a_folder_by_variables_is_asked_for_is_not_mounted_as_a
     loaded = formats.load(PLAIN.replace("subPath: imagenet", "subPathExpr: $(NAME)"))
     assert [mount.name for mount in loaded.spec.tasks[0].volume_mounts] == ["shm"]
     (told,) = [told for told in loaded.warnings if "volumeMounts[1]" in told]
-    assert "not honoured: a path of variables" in told
+    assert "paths with variables are not supported" in told
 
 
 @pytest.mark.parametrize("size", ["0", "0Gi"])
 def test_a_size_of_zero_is_no_limit_as_in_kubernetes(size: str) -> None:
     loaded = formats.load(PLAIN.replace("8Gi", size))
     assert loaded.spec.document()["volumes"][1] == {"name": "shm", "empty_dir": {"medium": "Memory"}}
-    assert [warning for warning in loaded.warnings if "sizeLimit: not honoured: zero is no limit" in warning]
+    assert [warning for warning in loaded.warnings if "sizeLimit: ignored: zero means no limit" in warning]
 
 
 @pytest.mark.parametrize("source", ["emptyDir: {}", "persistentVolumeClaim: {claimName: data-sets}"])
@@ -252,23 +252,23 @@ def test_a_volume_at_the_folder_that_the_pod_works_in_is_left_out_and_told(code,
     text = text.replace("workingDir: /code", f"workingDir: '{working_dir}'").replace("emptyDir: {}", source)
     loaded = formats.load(text)
     assert (loaded.spec.volumes, loaded.spec.tasks[0].volume_mounts) == ((), ())
-    (told,) = [warning for warning in loaded.warnings if "volumeMounts[1]: not honoured" in warning]
+    (told,) = [warning for warning in loaded.warnings if "volumeMounts[1]: ignored" in warning]
     assert f"{out} is the pod's working folder" in told
 
 
 def test_a_volume_in_which_a_file_of_the_template_lies_is_left_out_and_told() -> None:
     loaded = formats.load(FILES.replace("mountPath: /code}", "mountPath: /code/out/conf}"))
     assert (list(loaded.spec.files), loaded.spec.volumes) == (["out/conf/train.py"], ())
-    (told,) = [told for told in loaded.warnings if "volumeMounts[1]: not honoured" in told]
-    assert "The job's file out/conf/train.py lies there." in told
+    (told,) = [told for told in loaded.warnings if "volumeMounts[1]: ignored" in told]
+    assert "The job's file out/conf/train.py is there." in told
 
 
 def test_of_two_volumes_at_one_path_that_of_the_template_is_mounted_and_the_other_told_once() -> None:
     both = BESIDE_FILES.replace("configMap: {name: m}", "emptyDir: {}").replace("/workspace/out", "/workspace/")
     loaded = formats.load(both)
     assert [mount.name for mount in loaded.spec.tasks[0].volume_mounts] == ["code", "other"]
-    (told,) = [warning for warning in loaded.warnings if "already" in warning]
-    assert told == "spec.volumes[0]: not honoured: Another volume of the task is at /workspace/ already."
+    (told,) = [warning for warning in loaded.warnings if "Another volume" in warning]
+    assert told == "spec.volumes[0]: ignored: Another volume of the task is mounted at /workspace/."
     tasks = VOLCANO.replace("mountPath: /data", "mountPath: /work")
     assert len([warning for warning in formats.load(tasks).warnings if "spec.volumes[0]" in warning]) == 1
 
@@ -277,7 +277,7 @@ def test_volumes_beyond_as_many_as_a_job_may_have_are_left_out_and_told() -> Non
     many = "".join(f"\n  - {{mountPath: /v{number}, volumeClaimName: v{number}}}" for number in range(33))
     loaded = formats.load(VOLCANO.replace("volumes:", f"volumes:{many}"))
     assert len(loaded.spec.volumes) == len(loaded.spec.tasks[1].volume_mounts) == 32
-    assert [warning for warning in loaded.warnings if "spec.volumes[32]: not honoured" in warning]
+    assert [warning for warning in loaded.warnings if "spec.volumes[32]: ignored" in warning]
 
 
 JOB = JobSpec.parse(
@@ -312,7 +312,7 @@ def test_a_claim_that_somebody_else_keeps_is_not_made_here_and_is_mounted_by_its
     claim = "{kind: PersistentVolumeClaim, metadata: {name: data-sets}, spec: {resources: {requests: {storage: 1}}}}"
     (loaded,) = formats.load_many(f"{claim}\n---{PLAIN}")
     assert loaded.spec.volumes[0].volume_claim_name == "data-sets"
-    assert [told for told in loaded.warnings if "PersistentVolumeClaim data-sets: not honoured: make it in" in told]
+    assert [told for told in loaded.warnings if "PersistentVolumeClaim data-sets: ignored: create it in" in told]
 
 
 @pytest.mark.parametrize(
@@ -320,7 +320,7 @@ def test_a_claim_that_somebody_else_keeps_is_not_made_here_and_is_mounted_by_its
     [
         ("mountPath: /data", "mountPath: data", "volumeMounts[1].mountPath", "an absolute path"),
         ("sizeLimit: 8Gi", "sizeLimit: lots", "volumes[0]", "is not an amount"),
-        ("claimName: data-sets", "claimName: Data_Sets", "volumes[1]", "name of an object"),
+        ("claimName: data-sets", "claimName: Data_Sets", "volumes[1]", "name for a Kubernetes object"),
     ],
 )
 def test_what_is_wrong_with_a_volume_is_told_at_its_place_in_the_manifest(old, new, path, sentence):

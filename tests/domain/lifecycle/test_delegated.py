@@ -90,12 +90,12 @@ def test_a_restart_that_nobody_saw_is_told() -> None:
 )
 def test_a_beginning_at_which_volcano_would_let_the_job_fail_is_refused(phase, action) -> None:
     assert request(job(phase, retry_count=1), action).phase is RESTARTING
-    with pytest.raises(Refused, match="at number 3"):
+    with pytest.raises(Refused, match="At number 3"):
         request(job(phase, retry_count=2), action)
 
 
 def test_what_cannot_be_asked_of_volcano_is_refused() -> None:
-    with pytest.raises(Refused, match="as a whole only"):
+    with pytest.raises(Refused, match="only the whole job"):
         request(job(), LifecycleAction.RESTART_POD)
     with pytest.raises(ImpossibleTransition):
         request(job(JobPhase.COMPLETED), LifecycleAction.ABORT_JOB)

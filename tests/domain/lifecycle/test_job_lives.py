@@ -257,9 +257,9 @@ def test_a_part_is_restarted_alone_and_the_gang_keeps_its_admission(action, stop
 
 def test_to_restart_a_part_needs_a_part():
     world = World(spec(WORKERS)).start()
-    with pytest.raises(Exception, match="say which"):
+    with pytest.raises(Exception, match="Name the part"):
         world.do(LifecycleAction.RESTART_POD)
-    with pytest.raises(Exception, match="say which"):
+    with pytest.raises(Exception, match="Name the part"):
         world.do(LifecycleAction.RESTART_PARTITION, ActionTarget("worker"))
     assert world.do(LifecycleAction.RESTART_TASK, ActionTarget("worker")).phase == "restarting"
 
@@ -269,7 +269,7 @@ def test_an_impossible_action_tells_its_story():
     world.report(PodPhase.SUCCEEDED, world.all_latest())
     with pytest.raises(ImpossibleTransition) as raised:
         world.do(LifecycleAction.RESUME_JOB)
-    assert raised.value.message == "The job is completed; ResumeJob is for jobs that are aborting or aborted."
+    assert raised.value.message == "The job is completed. ResumeJob is possible only when it is aborting or aborted."
 
 
 @pytest.mark.parametrize("phase", JobPhase)

@@ -27,16 +27,16 @@ def test_it_is_the_part_that_was_named(action, task, index, target):
 @pytest.mark.parametrize(
     ("action", "task", "index", "path", "words"),
     [
-        (LifecycleAction.RESTART_TASK, "", None, "task", "there are ps, worker"),
-        (LifecycleAction.RESTART_TASK, "workr", None, "task", "did you mean “worker”"),
-        (LifecycleAction.RESTART_TASK, "worker", 1, "index", "ask for RestartPod"),
-        (LifecycleAction.RESTART_POD, "worker", None, "index", "say which"),
+        (LifecycleAction.RESTART_TASK, "", None, "task", "Available: ps, worker"),
+        (LifecycleAction.RESTART_TASK, "workr", None, "task", "Did you mean “worker”"),
+        (LifecycleAction.RESTART_TASK, "worker", 1, "index", "use RestartPod"),
+        (LifecycleAction.RESTART_POD, "worker", None, "index", "Give its index"),
         (LifecycleAction.RESTART_POD, "worker", 3, "index", "has 3 replicas"),
-        (LifecycleAction.RESTART_POD, "worker", -1, "index", "there is no -1"),
-        (LifecycleAction.RESTART_POD, "", 1, "task", "say of which task"),
-        (LifecycleAction.RESTART_PARTITION, "worker", None, "index", "say which"),
-        (LifecycleAction.ABORT_JOB, "worker", None, "task", "about all of the job"),
-        (LifecycleAction.RESTART_JOB, "", 0, "index", "about all of the job"),
+        (LifecycleAction.RESTART_POD, "worker", -1, "index", "Index -1 does not exist"),
+        (LifecycleAction.RESTART_POD, "", 1, "task", "Name the task"),
+        (LifecycleAction.RESTART_PARTITION, "worker", None, "index", "Give its index"),
+        (LifecycleAction.ABORT_JOB, "worker", None, "task", "applies to the whole job"),
+        (LifecycleAction.RESTART_JOB, "", 0, "index", "applies to the whole job"),
     ],
 )
 def test_what_is_not_clear_is_refused_where_it_is_not(action, task, index, path, words):

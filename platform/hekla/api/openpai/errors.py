@@ -26,7 +26,7 @@ class OpenpaiError(HeklaError):
 
 def no_job(name: str) -> OpenpaiError:
     """There is no such job, or not for this person."""
-    return OpenpaiError(HTTPStatus.NOT_FOUND, "NoJobError", _("Job %(name)s is not found.") % {"name": name[:400]})
+    return OpenpaiError(HTTPStatus.NOT_FOUND, "NoJobError", _("Job %(name)s not found.") % {"name": name[:400]})
 
 
 def wrong_parameter(message: str) -> OpenpaiError:
@@ -82,9 +82,9 @@ def _error_response(context: dict[str, Any], status: int, code: str, message: st
 
 def _describe(error: Exception) -> str:
     if isinstance(error, Http404):
-        return _("There is nothing at this address.")
+        return _("Not found.")
     if isinstance(error, PermissionDenied):
-        return str(error) or _("You may not do this.")
+        return str(error) or _("Permission denied.")
     if isinstance(error, exceptions.ValidationError):
         return "; ".join(_flat(error.detail, ""))
     assert isinstance(error, exceptions.APIException)  # noqa: S101  (the handler answers no others)

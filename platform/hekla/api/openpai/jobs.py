@@ -207,9 +207,9 @@ def _tenant(user: User, slug: str, queue: str) -> Tenant:
     """The tenant of the address, else the first of one's own that may submit to the queue."""
     tenant = tenancy.visible_to(user).filter(slug=slug).first() if slug else selectors.tenant_of(user, queue)
     if tenant is None and slug:
-        raise OpenpaiError(HTTPStatus.NOT_FOUND, "NoVirtualClusterError", _("There is no such tenant."))
+        raise OpenpaiError(HTTPStatus.NOT_FOUND, "NoVirtualClusterError", _("Unknown tenant."))
     if tenant is None:
-        message = _("You may not submit to any tenant; ask a platform admin.")
+        message = _("You cannot submit to any tenant. Ask a platform admin.")
         raise OpenpaiError(HTTPStatus.FORBIDDEN, "ForbiddenUserError", message)
     return tenant
 
@@ -246,7 +246,5 @@ def _number(text: str | None, name: str, otherwise: int, most: int) -> int:
     if text is None:
         return otherwise
     if not text.isascii() or not text.isdigit() or int(text[:9]) > most or len(text) > len(str(most)):
-        raise wrong_parameter(
-            _("“%(name)s” must be a whole number of at most %(most)d.") % {"name": name, "most": most}
-        )
+        raise wrong_parameter(_("“%(name)s” must be an integer of at most %(most)d.") % {"name": name, "most": most})
     return int(text)

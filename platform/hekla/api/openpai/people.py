@@ -84,7 +84,7 @@ class LogoutView(OpenpaiView):
         try:
             services.revoke_secret(person(request), secret.strip(), now=clock.now())
         except NotFound as error:
-            raise wrong_parameter(_("No token was sent.")) from error
+            raise wrong_parameter(_("Missing token.")) from error
         return Response({"message": "Logout successfully"})
 
 
@@ -142,7 +142,7 @@ def _lifetime(value: object) -> timedelta:
     text = str(USUAL_SECONDS if value in (None, "") else value)
     if not text.isascii() or not text.isdigit() or not SHORTEST_SECONDS <= int(text[:9]) <= LONGEST_SECONDS:
         facts = {"least": SHORTEST_SECONDS, "most": LONGEST_SECONDS}
-        raise wrong_parameter(_("“expiration” must be from %(least)d to %(most)d seconds.") % facts)
+        raise wrong_parameter(_("“expiration” must be between %(least)d and %(most)d seconds.") % facts)
     return timedelta(seconds=int(text))
 
 
@@ -154,14 +154,15 @@ def _authenticate(request: Request, username: str, password: str) -> User:
     )
     if getattr(django_request, "axes_locked_out", False):
         django_request.axes_locked_out = False  # type: ignore[attr-defined]  # or its page would be the answer
-        message = _("Too many wrong passwords. Wait a quarter of an hour, then try again.")
+        message = _("Too many wrong passwords. Try again in 15 minutes.")
         raise OpenpaiError(HTTPStatus.TOO_MANY_REQUESTS, "TooManyRequestsError", message)
     if not isinstance(user, User):
-        message = _("The user name or the password is wrong.")
+        message = _("Wrong user name or password.")
         raise OpenpaiError(HTTPStatus.BAD_REQUEST, "IncorrectPasswordError", message)
     if signin.has_second_factor(user):
         message = _(
-            "Your account asks for a second factor, so a password alone gives no token. Make one on your profile."
+            "Your account uses two-factor authentication, so a password alone gives no token. Create a token "
+            "on your profile."
         )
         raise OpenpaiError(HTTPStatus.FORBIDDEN, "SecondFactorRequiredError", message)
     return user

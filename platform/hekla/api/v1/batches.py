@@ -174,7 +174,7 @@ def _sweep(request: Request, tenant: Tenant, user: User, *, is_dry: bool) -> Res
 def _file(request: Request, tenant: Tenant, user: User, *, is_dry: bool) -> Response:
     name = request.query_params.get("name", "")
     if not name:
-        raise Invalid([Problem("name", _("Manifests need a name for their batch, as in ?name=mine."))])
+        raise Invalid([Problem("name", _("Manifests need a batch name, for example ?name=mine."))])
     body: Any = request.data
     loaded = formats.load_many(body["text"])
     specs = [one.spec for one in loaded]

@@ -102,7 +102,7 @@ class ClusterChangeSerializer(serializers.Serializer[Any]):
         """One way to reach it."""
         by_token = attrs.keys() & {"server", "authority", "token"}
         if "kubeconfig" in attrs and by_token:
-            raise serializers.ValidationError({min(by_token): _("Give either a kubeconfig or a token, not both.")})
+            raise serializers.ValidationError({min(by_token): _("Send either a kubeconfig or a token, not both.")})
         return attrs
 
 
@@ -112,7 +112,11 @@ class NewClusterSerializer(ClusterChangeSerializer):
     name = serializers.RegexField(
         r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?\Z",
         max_length=40,
-        error_messages={"invalid": _("Use small letters a–z, digits and hyphens, no hyphen at either end.")},
+        error_messages={
+            "invalid": _(
+                "Use lowercase letters a–z, digits and hyphens. The first and last character cannot be a hyphen."
+            )
+        },
     )
     kind = serializers.ChoiceField(choices=())
 
@@ -123,7 +127,7 @@ class NewClusterSerializer(ClusterChangeSerializer):
     def validate_name(self, name: str) -> str:
         """A name that addresses do not use otherwise."""
         if name in RESERVED:
-            raise serializers.ValidationError(_("“%s” means something else in addresses; choose another name.") % name)
+            raise serializers.ValidationError(_("“%s” is reserved in addresses. Choose another name.") % name)
         return name
 
 

@@ -118,11 +118,13 @@ def _draft(values: dict[str, Any], cluster: Cluster | None) -> tuple[ClusterDraf
     row = {"config": cluster.config if cluster else {}, **values}
     kind = cluster.kind if cluster else row["kind"]
     if secrets and kind != Cluster.Kind.KUBERNETES:
-        raise Invalid([Problem(min(secrets), _("Clusters of this kind are reached without a key."))])
+        raise Invalid([Problem(min(secrets), _("Clusters of this kind need no credentials."))])
     key = _key(secrets) if secrets else None
     has_key = key or (cluster and selectors.key(cluster))
     if has_key and row["config"].get("kubeconfig"):
-        raise Invalid([Problem("config", _("The configuration names a kubeconfig; take it out, or send no key."))])
+        raise Invalid(
+            [Problem("config", _("The configuration names a kubeconfig. Remove it, or send no credentials."))]
+        )
     field = "config" if key is None else "kubeconfig" if "kubeconfig" in secrets else "token"
     return ClusterDraft(row, cluster, key, field=field), anyway
 

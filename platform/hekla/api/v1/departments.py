@@ -62,7 +62,7 @@ class NewDepartmentSerializer(DepartmentChangeSerializer):
     def validate_slug(self, slug: str) -> str:
         """A name that addresses do not use otherwise."""
         if slug in RESERVED:
-            raise serializers.ValidationError(_("“%s” means something else in addresses; choose another name.") % slug)
+            raise serializers.ValidationError(_("“%s” is reserved in addresses. Choose another name.") % slug)
         return slug
 
 

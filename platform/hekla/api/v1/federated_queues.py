@@ -50,7 +50,11 @@ class NewSpanSerializer(SpanChangeSerializer):
     name = serializers.RegexField(
         r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?\Z",
         max_length=63,
-        error_messages={"invalid": _("Use small letters a–z, digits and hyphens, no hyphen at either end.")},
+        error_messages={
+            "invalid": _(
+                "Use lowercase letters a–z, digits and hyphens. The first and last character cannot be a hyphen."
+            )
+        },
     )
 
     class Meta(SpanChangeSerializer.Meta):
@@ -59,7 +63,7 @@ class NewSpanSerializer(SpanChangeSerializer):
     def validate_name(self, name: str) -> str:
         """A name that addresses do not use otherwise."""
         if name in RESERVED:
-            raise serializers.ValidationError(_("“%s” means something else in addresses; choose another name.") % name)
+            raise serializers.ValidationError(_("“%s” is reserved in addresses. Choose another name.") % name)
         return name
 
 

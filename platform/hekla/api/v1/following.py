@@ -83,7 +83,7 @@ class PodAttemptsView(ApiView):
         """Every attempt of a replica, the first first: its times, where it ran, how it ended and what to try."""
         attempts = selectors.attempts(selectors.get(uid, person(request)), [(task, index)])
         if not attempts:
-            raise NotFound(_("There is no such pod, or it was not created yet."))
+            raise NotFound(_("Unknown pod, or the pod was not created yet."))
         return respond(AttemptSerializer(attempts, many=True))
 
 
@@ -169,7 +169,7 @@ def _pod(uid: UUID, user: User, task: str, index: int, attempt: int | None) -> P
     attempts = selectors.pods(selectors.get(uid, user)).filter(task=task, index=index)
     pod = (attempts if attempt is None else attempts.filter(attempt=attempt)).last()
     if pod is None:
-        raise NotFound(_("There is no such pod, or it was not created yet."))
+        raise NotFound(_("Unknown pod, or the pod was not created yet."))
     return pod
 
 

@@ -96,7 +96,7 @@ class JobGroupsView(ApiView):
         """Jobs counted by what they have in common, the hundred largest groups; narrowed as the list can be."""
         by = request.query_params.get("by", "")
         if by not in groups.LABELS:
-            sentence = _("Jobs are counted by one of: %(names)s.") % {"names": ", ".join(groups.LABELS)}
+            sentence = _("Count jobs by one of: %(names)s.") % {"names": ", ".join(groups.LABELS)}
             raise Invalid([Problem("by", sentence)])
         counted = groups.of(filtered_jobs(request), by, QueryDict())
         return respond(GroupsSerializer({"by": by, "groups": counted}))
@@ -114,9 +114,9 @@ def _meant(request: Request, uids: Sequence[UUID]) -> tuple[list[Job], bool]:
 def _require_narrow(query: Mapping[str, Any], *, is_named: bool) -> None:
     known = {parameter.name for parameter in _NARROWING}
     if unknown := sorted(set(query) - known):
-        raise Invalid([Problem(name, _("Jobs cannot be narrowed by this.")) for name in unknown])
+        raise Invalid([Problem(name, _("Unknown filter.")) for name in unknown])
     if not is_named and not any(query[name] for name in query if name != "sort"):
-        raise Invalid([Problem("uids", _("Say which jobs: by their uids, or by filters in the address."))])
+        raise Invalid([Problem("uids", _("Select jobs by their uids, or by filters in the address."))])
 
 
 def _outcome(job: Job, *, done: bool | None, why: str = "") -> dict[str, Any]:
@@ -124,4 +124,4 @@ def _outcome(job: Job, *, done: bool | None, why: str = "") -> dict[str, Any]:
 
 
 def _missing(uid: UUID) -> dict[str, Any]:
-    return {"uid": uid, "name": "", "tenant": "", "phase": "", "done": False, "why": _("There is no such job.")}
+    return {"uid": uid, "name": "", "tenant": "", "phase": "", "done": False, "why": _("Unknown job.")}

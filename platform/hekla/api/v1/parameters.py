@@ -17,7 +17,7 @@ def tenant_of(request: Request) -> Tenant:
     user, slug = person(request), request.query_params.get("tenant", "")
     tenant = tenancy.get(slug, user) if slug else tenancy.chosen(list(tenancy.own(user)), "")
     if tenant is None:
-        raise Invalid([Problem("tenant", _("You are not a member of a tenant yet; ask a platform admin."))])
+        raise Invalid([Problem("tenant", _("You are not a member of a tenant. Ask a platform admin."))])
     return tenant
 
 
@@ -25,7 +25,7 @@ def idempotency_key(request: Request) -> str:
     """The idempotency key, empty without one. Raises Invalid."""
     key = request.headers.get("Idempotency-Key", "")
     if len(key) > _MAX_KEY:
-        message = _("The key has more than %(most)d letters.") % {"most": _MAX_KEY}
+        message = _("The key exceeds %(most)d characters.") % {"most": _MAX_KEY}
         raise Invalid([Problem("Idempotency-Key", message)])
     return key
 

@@ -89,7 +89,7 @@ class SecondFactorView(ApiView):
         services.require(person(request), Permission.MANAGE_PEOPLE)
         user = selectors.by_username(username)
         if user is None:
-            raise NotFound(_("There is no such person."))
+            raise NotFound(_("Unknown person."))
         signin.reset(user, by=person(request), now=clock.now())
         return Response(status=204)
 

@@ -103,7 +103,7 @@ class PolicyTrialView(ApiView):
 def _cluster(name: str) -> Cluster:
     found = selectors.all_clusters().filter(name=name).first()
     if found is None:
-        raise NotFound(_("There is no such cluster."))
+        raise NotFound(_("Unknown cluster."))
     return found
 
 

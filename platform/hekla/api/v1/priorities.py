@@ -43,7 +43,7 @@ class NewPriorityClassSerializer(PriorityClassSerializer):
     def validate_name(self, name: str) -> str:
         """A name that addresses do not use otherwise."""
         if name in RESERVED:
-            raise serializers.ValidationError(_("“%s” means something else in addresses; choose another name.") % name)
+            raise serializers.ValidationError(_("“%s” is reserved in addresses. Choose another name.") % name)
         return name
 
 

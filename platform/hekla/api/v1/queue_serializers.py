@@ -37,7 +37,11 @@ class QueueSerializer(serializers.ModelSerializer[Queue]):
     name = serializers.RegexField(
         r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?\Z",
         max_length=63,
-        error_messages={"invalid": _("Use small letters a–z, digits and hyphens, no hyphen at either end.")},
+        error_messages={
+            "invalid": _(
+                "Use lowercase letters a–z, digits and hyphens. The first and last character cannot be a hyphen."
+            )
+        },
     )
     cluster = serializers.SlugRelatedField(slug_field="name", queryset=clusters.all_clusters())
     tenants = serializers.SlugRelatedField(
@@ -67,13 +71,13 @@ class QueueSerializer(serializers.ModelSerializer[Queue]):
     def validate_name(self, name: str) -> str:
         """A queue keeps its name: jobs, events and manifests speak of it."""
         if self.instance is not None and name != self.instance.name:
-            raise serializers.ValidationError(_("A queue cannot be renamed; make another one."))
+            raise serializers.ValidationError(_("A queue cannot be renamed. Create another queue."))
         return name
 
     def validate_cluster(self, cluster: Cluster) -> Cluster:
         """A queue stays where it is: its jobs run there."""
         if self.instance is not None and cluster != self.instance.cluster:
-            raise serializers.ValidationError(_("A queue cannot move to another cluster; make another one."))
+            raise serializers.ValidationError(_("A queue cannot move to another cluster. Create another queue."))
         return cluster
 
 

@@ -111,7 +111,7 @@ def _tell(template: Template, event: events.Event, user: User, now: datetime) ->
 
 def _require_right(user: User, tenant: Tenant | None) -> None:
     if tenant is not None and not tenancy.visible_to(user).filter(pk=tenant.pk).exists():
-        raise NotFound(_("There is no such tenant."))
+        raise NotFound(_("Unknown tenant."))
     if not selectors.may_publish(user, tenant.pk if tenant else None):
         raise Forbidden(
             _("Only admins can publish templates: tenant admins for their tenant, platform admins for all tenants.")

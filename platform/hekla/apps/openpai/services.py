@@ -65,7 +65,7 @@ def _name_conflict(user: User, name: str) -> JobNameConflict:
 def add_tag(job: Job, tag: str, *, user: User, now: datetime) -> None:
     """Put a word on a job. Raises Forbidden, Invalid."""
     if not tag or len(tag) > MAX_TAG or not is_text(tag):
-        raise Invalid([Problem("value", _("A tag is a text of at most %(most)d letters.") % {"most": MAX_TAG})])
+        raise Invalid([Problem("value", _("A tag is a string of at most %(most)d characters.") % {"most": MAX_TAG})])
     with unit_of_work():
         submission = _submission(job, user)
         if len(submission.tags) >= MAX_TAGS:
@@ -81,7 +81,7 @@ def delete_tag(job: Job, tag: str, *, user: User, now: datetime) -> None:
     with unit_of_work():
         submission = _submission(job, user)
         if tag not in submission.tags:
-            raise NotFound(_("The job has no such tag."))
+            raise NotFound(_("The job does not have this tag."))
         submission.tags = [other for other in submission.tags if other != tag]
         submission.save(update_fields=["tags"])
         tell(job, events.JobTagged(tag=tag, is_on=False), actor=actor_of(user), now=now)
@@ -93,5 +93,5 @@ def _submission(job: Job, user: User) -> Submission:
         raise Forbidden(_("Only the owner of the job and tenant admins can do this."))
     submission = Submission.objects.select_for_update().filter(job=job).first()
     if submission is None:
-        raise NotFound(_("This job did not come as a JobConfig, so it has no tags."))
+        raise NotFound(_("This job was not submitted as a JobConfig, so it has no tags."))
     return submission

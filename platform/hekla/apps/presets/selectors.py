@@ -30,7 +30,7 @@ def get(uid: UUID, user: User) -> Preset:
     """One preset. Raises NotFound."""
     preset = visible_to(user).filter(uid=uid).first()
     if preset is None:
-        raise NotFound(_("There is no such preset."))
+        raise NotFound(_("Unknown preset."))
     return preset
 
 

@@ -105,17 +105,19 @@ def _name_conflict(name: str) -> PresetNameConflict:
 def _checked(name: str) -> str:
     name = " ".join(name.split())
     if not 0 < len(name) <= MAX_NAME or not name.isprintable():
-        raise Refused(_("A preset's name has 1 to %d letters.") % MAX_NAME, "name")
+        raise Refused(_("The name of a preset has 1 to %d characters.") % MAX_NAME, "name")
     return name
 
 
 def _require_right(user: User, tenant: Tenant) -> None:
     if not tenancy.visible_to(user).filter(pk=tenant.pk).exists():
-        raise NotFound(_("There is no such tenant."))
+        raise NotFound(_("Unknown tenant."))
     if not tenancy.may(user, tenant.pk, Permission.KEEP_TENANT_PRESETS):
-        raise Forbidden(_("Only admins of %s keep presets for all of it. Keep it for yourself.") % tenant, "tenant")
+        raise Forbidden(
+            _("Only admins of %s can share presets with the tenant. Save it for yourself.") % tenant, "tenant"
+        )
 
 
 def _require_change(preset: Preset, user: User) -> None:
     if not selectors.may_change(user, preset):
-        raise Forbidden(_("Only admins of the tenant may change what is kept for all of it."))
+        raise Forbidden(_("Only tenant admins can change shared presets."))

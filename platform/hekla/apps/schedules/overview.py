@@ -75,18 +75,20 @@ def why(run: ScheduleRun) -> str:
     sentences = {
         SkipReason.STILL_RUNNING: _("An earlier run was not over (%s), and this schedule forbids two at once.")
         % run.message,
-        SkipReason.TOO_LATE: _("It was later than it may start, as after a pause of the console."),
-        SkipReason.REFUSED: _("Its job was refused: %s") % run.message,
+        SkipReason.TOO_LATE: _("The starting deadline had passed, for example because the console was not running."),
+        SkipReason.REFUSED: _("The job was rejected: %s") % run.message,
     }
     return sentences[SkipReason(run.reason)] if run.reason else ""
 
 
 def _missed(run: ScheduleRun) -> str:
     if run.count > MAX_COUNTED:
-        return _("More than %d times went by while nothing ran here; they are not made up for.") % MAX_COUNTED
+        return (
+            _("More than %d runs were missed while the console was not running. They are not repeated.") % MAX_COUNTED
+        )
     sentence = ngettext(
-        "%d time went by while nothing ran here; it is not made up for.",
-        "%d times went by while nothing ran here; they are not made up for.",
+        "%d run was missed while the console was not running. It is not repeated.",
+        "%d runs were missed while the console was not running. They are not repeated.",
         run.count,
     )
     return sentence % run.count

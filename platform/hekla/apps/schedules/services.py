@@ -58,7 +58,7 @@ def change(schedule: Schedule, spec: ScheduleSpec, *, user: User, now: datetime)
     """Change all but its name; from now on its jobs are this person's. Raises Forbidden, and what `create` raises."""
     _require(selectors.may_start(user, schedule))
     if spec.name != schedule.name:
-        raise Refused(_("A schedule cannot be renamed; make another one."), "name")
+        raise Refused(_("A schedule cannot be renamed. Create another schedule."), "name")
     jobs.check(spec=spec.job, tenant=schedule.tenant, user=user)
     with unit_of_work():
         schedule = _locked(schedule)
@@ -106,7 +106,9 @@ def run_now(schedule: Schedule, *, user: User, now: datetime) -> ScheduleRun:
             return known
         spec, running = selectors.spec_of(schedule), selectors.running(schedule)
         if running and spec.concurrency is Concurrency.FORBID:
-            raise StillRunning(_("%s is not over, and this schedule forbids two runs at once.") % running[0].job)
+            raise StillRunning(
+                _("%s has not finished, and this schedule does not allow two runs at the same time.") % running[0].job
+            )
         job = jobs.submit(spec=spec.run(minute, by_hand=True), tenant=schedule.tenant, user=user, now=now)
         if spec.concurrency is Concurrency.REPLACE:
             _end(running, now)
@@ -242,13 +244,13 @@ def _locked(schedule: Schedule) -> Schedule:
     rows = Schedule.objects.select_for_update(of=("self",)).select_related("tenant", "owner")
     found = rows.filter(pk=schedule.pk).first()
     if found is None:
-        raise NotFound(_("There is no such schedule."))
+        raise NotFound(_("Unknown schedule."))
     return found
 
 
 def _require(may: bool) -> None:
     if not may:
-        raise Forbidden(_("Only the schedule's owner and the admins of its tenant may do this."))
+        raise Forbidden(_("Only the owner of the schedule and tenant admins can do this."))
 
 
 def _tell(schedule: Schedule, event: events.Event, actor: Actor, now: datetime) -> None:

@@ -91,7 +91,7 @@ def get(slug: str, user: User) -> Tenant:
     """The tenant of that short name. Raises NotFound."""
     tenant = visible_to(user).filter(slug=slug).first()
     if tenant is None:
-        raise NotFound(_("There is no such tenant."))
+        raise NotFound(_("Unknown tenant."))
     return tenant
 
 

@@ -89,7 +89,7 @@ class KubernetesConfig(config.BackendConfig):
     def _check_ingress(self) -> Self:
         """Where we make the pods, with rights in one namespace."""
         if self.ingress is not None and (self.namespaces != "shared" or self.scheduler != "hekla"):
-            sentence = translate("Ports are led outside only where Hekla places pods, all in one namespace.")
+            sentence = translate("Ports are exposed only where Hekla schedules pods, all in one namespace.")
             raise InconsistentFields([Problem("ingress", sentence)])
         return self
 
@@ -99,9 +99,9 @@ class KubernetesConfig(config.BackendConfig):
         if self.namespaces == "shared":
             return self
         if self.scheduler != "hekla":
-            sentence = translate("Volcano keeps the jobs of a cluster in one namespace: write “shared”.")
+            sentence = translate("Volcano keeps the jobs of a cluster in one namespace. Use “shared”.")
             raise InconsistentFields([Problem("namespaces", sentence)])
         if len(self.namespace) > MAX_PREFIX:
-            sentence = translate("At most {most} characters, since names of tenants follow.", most=MAX_PREFIX)
+            sentence = translate("At most {most} characters, because tenant names are appended.", most=MAX_PREFIX)
             raise InconsistentFields([Problem("namespace", sentence)])
         return self

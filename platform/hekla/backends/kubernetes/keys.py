@@ -58,7 +58,7 @@ class ClusterKey:
         try:
             context = ssl.create_default_context(cadata=self.authority or None)
         except (ssl.SSLError, ValueError):
-            sentence = translate("The certificate of the authority cannot be read; give it as PEM.")
+            sentence = translate("Cannot read the CA certificate. Use PEM format.")
             raise KeyRefused(sentence, "authority") from None
         if self.certificate:
             _show(context, f"{self.certificate}\n{self.private}")
@@ -71,7 +71,8 @@ def decode(text: str) -> ClusterKey:
         return ClusterKey(**json.loads(text))
     except (TypeError, ValueError):
         sentence = translate(
-            "The key to this cluster cannot be read: the console's own secret was changed. Replace the key."
+            "The credentials of this cluster cannot be decrypted: the secret key of this console has changed. "
+            "Replace the credentials."
         )
         raise KeyRefused(sentence) from None
 
@@ -79,10 +80,10 @@ def decode(text: str) -> ClusterKey:
 def from_token(server: str, authority: str, token: str) -> ClusterKey:
     """The key that such a token is. Raises KeyRefused, which names the part at fault."""
     if "PRIVATE KEY" in authority:
-        raise KeyRefused(translate("This holds a private key; only the certificate is wanted."), "authority")
+        raise KeyRefused(translate("This file has a private key. Enter the certificate only."), "authority")
     key = ClusterKey(_checked_server(server), authority=authority.strip(), token=_checked_token(token))
     if not key.token:
-        raise KeyRefused(translate("A token is needed."), "token")
+        raise KeyRefused(translate("Enter a token."), "token")
     key.context()
     return key
 
@@ -90,12 +91,12 @@ def from_token(server: str, authority: str, token: str) -> ClusterKey:
 def from_kubeconfig(text: str) -> ClusterKey:
     """The key in its current context. Raises KeyRefused, without a word of what is in it but names of fields."""
     if len(text.encode()) > MAX_BYTES:
-        raise KeyRefused(translate("A kubeconfig has at most {kib} KiB.", kib=MAX_BYTES // 1024))
+        raise KeyRefused(translate("The kubeconfig is larger than {kib} KiB.", kib=MAX_BYTES // 1024))
     try:
         (document,) = yaml_text.read(text)
         key = _in_current_context(document)
     except _NO_KUBECONFIG:
-        raise KeyRefused(translate("This is no kubeconfig that can be used here.")) from None
+        raise KeyRefused(translate("Invalid kubeconfig.")) from None
     key.context()
     return key
 
@@ -147,7 +148,7 @@ def _refuse_more_than_data(cluster: Mapping[str, Any], user: Mapping[str, Any]) 
         raise _unknown_sign_in(min(odd))
     _refuse_impersonation(user)
     if odd := {name for name in _OTHER_ROUTES if cluster.get(name)}:
-        sentence = translate("The kubeconfig asks for “{way}”, which is not done here; take it out.", way=min(odd))
+        sentence = translate("The kubeconfig uses “{way}”, which is not supported. Remove it.", way=min(odd))
         raise KeyRefused(sentence)
     _refuse_unchecked_server(cluster)
 
@@ -158,13 +159,13 @@ def _unknown_sign_in(sign_in: str) -> KeyRefused:
 
 def _refuse_impersonation(user: Mapping[str, Any]) -> None:
     if odd := _IMPERSONATION & user.keys():
-        sentence = translate("The kubeconfig acts for somebody else (“{way}”), which is not done here.", way=min(odd))
+        sentence = translate("The kubeconfig impersonates another user (“{way}”). This is not supported.", way=min(odd))
         raise KeyRefused(sentence)
 
 
 def _refuse_unchecked_server(cluster: Mapping[str, Any]) -> None:
     if cluster.get("insecure-skip-tls-verify"):
-        raise KeyRefused(translate("The kubeconfig does not check who the server is; give it the certificate."))
+        raise KeyRefused(translate("The kubeconfig does not verify the server. Add the CA certificate."))
 
 
 def _check_provider(provider: Mapping[str, Any]) -> None:
@@ -183,16 +184,16 @@ def _checked_server(text: str) -> str:
     """An address to which nothing but paths is added, and that may be shown. Raises KeyRefused."""
     server = text.strip().rstrip("/")
     if not server.startswith("https://"):
-        raise KeyRefused(translate("The server is not reached by https; its address begins with https://."), "server")
+        raise KeyRefused(translate("The server address must begin with https://."), "server")
     try:
         url = urlsplit(server)
         is_address = bool(url.hostname) and url.port != 0 and server.isascii() and server.isprintable()
     except ValueError:
         is_address = False
     if not is_address or " " in server or url.query or url.fragment or len(server) > MAX_SERVER:
-        raise KeyRefused(translate("This is no address of a server."), "server")
+        raise KeyRefused(translate("Invalid server address."), "server")
     if "@" in url.netloc:
-        raise KeyRefused(translate("The address of the server holds a name or a password; take it out."), "server")
+        raise KeyRefused(translate("The server address contains a user name or password. Remove it."), "server")
     return server
 
 
@@ -200,7 +201,7 @@ def _checked_token(text: str) -> str:
     try:
         return sendable(text)
     except ValueError:
-        raise KeyRefused(translate("This is no token: it has letters that no token has."), "token") from None
+        raise KeyRefused(translate("Invalid token: it contains characters that tokens cannot have."), "token") from None
 
 
 def sendable(token: str) -> str:
@@ -222,7 +223,7 @@ def _show(context: ssl.SSLContext, certificate: str) -> None:
         try:
             context.load_cert_chain(file.name, password="")
         except (ssl.SSLError, ValueError):
-            sentence = translate("The certificate that the kubeconfig signs in with, or its key, cannot be read.")
+            sentence = translate("Cannot read the client certificate or key in the kubeconfig.")
             raise KeyRefused(sentence) from None
 
 
@@ -236,7 +237,7 @@ def _text(section: Mapping[str, Any], name: str) -> str:
 
 def _decoded(section: Mapping[str, Any], name: str) -> str:
     if name.removesuffix("-data") in section:
-        sentence = translate("The kubeconfig names files; write them into it (“{field}”).", field=name)
+        sentence = translate("The kubeconfig refers to files. Embed their content (“{field}”).", field=name)
         raise KeyRefused(sentence)
     try:
         return base64.b64decode(_text(section, name), validate=True).decode("ascii")

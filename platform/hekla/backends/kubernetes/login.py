@@ -136,8 +136,8 @@ def by_account() -> Login:
         return Login(configuration, _tls_context(configuration))
     except (ConfigException, OSError) as error:
         if not os.environ.get(SERVICE_HOST_ENV_NAME):
-            raise KeyRefused(translate("This console does not run in a cluster; name a kubeconfig.")) from None
-        raise KeyRefused(translate("The service account of this console cannot be read: {why}.", why=error)) from error
+            raise KeyRefused(translate("This console does not run in a cluster. Enter a kubeconfig.")) from None
+        raise KeyRefused(translate("Cannot read the service account of this console: {why}.", why=error)) from error
 
 
 def by_kubeconfig(path: Path, context: str) -> Login:
@@ -147,19 +147,19 @@ def by_kubeconfig(path: Path, context: str) -> Login:
     try:
         return _by_kubeconfig(path, context)
     except OSError as error:
-        sentence = translate("The kubeconfig {name} cannot be read: {why}.", name=path.name, why=error.strerror)
+        sentence = translate("Cannot read the kubeconfig {name}: {why}.", name=path.name, why=error.strerror)
         raise KeyRefused(sentence) from error
     except KeyRefused as refusal:
         raise KeyRefused(translate("The file {name}: {why}", name=path.name, why=str(refusal))) from None
     except Exception:  # the client raises whatever its reading leads to, in words that show what is in the file
-        why = translate("This is no kubeconfig that can be used here.")
+        why = translate("Invalid kubeconfig.")
         raise KeyRefused(translate("The file {name}: {why}", name=path.name, why=why)) from None
 
 
 def _by_kubeconfig(path: Path, context: str) -> Login:
     text = path.read_text(encoding="utf-8")
     if len(text.encode()) > MAX_FILE_BYTES:
-        raise KeyRefused(translate("A kubeconfig has at most {kib} KiB.", kib=MAX_FILE_BYTES // 1024))
+        raise KeyRefused(translate("The kubeconfig is larger than {kib} KiB.", kib=MAX_FILE_BYTES // 1024))
     (document,) = yaml_text.read(text)
     user = keys.check_operators(document, context)
     configuration = Configuration()

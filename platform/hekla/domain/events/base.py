@@ -28,7 +28,7 @@ def _storable(text: object) -> object:
 def bounded(data: _Json) -> _Json:
     """The data, if it fits in a row of the log. Raises ValueError."""
     if len(json.dumps(data)) > MAX_DATA_BYTES:
-        raise ValueError(translate("An event carries at most {kib} KiB of data.", kib=MAX_DATA_BYTES // 1024))
+        raise ValueError(translate("The event data exceeds {kib} KiB.", kib=MAX_DATA_BYTES // 1024))
     return data
 
 
@@ -88,7 +88,7 @@ def parse(kind: str, payload: Mapping[str, Any]) -> Event:
     """The event that was written as `kind` and `payload`. Raises UnknownEventKind, Invalid."""
     model = _KINDS.get(kind)
     if model is None:
-        raise UnknownEventKind(translate("There is no kind of event called “{kind}”.", kind=kind[:80]))
+        raise UnknownEventKind(translate("Unknown event kind “{kind}”.", kind=kind[:80]))
     try:
         return model.model_validate(payload)
     except ValidationError as error:

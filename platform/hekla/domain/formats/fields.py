@@ -28,9 +28,7 @@ class Findings:
 
     def not_honoured(self, path: str, why: str = "") -> None:
         self.ignored.append(
-            translate("{path}: not honoured: {why}", path=path, why=why)
-            if why
-            else translate("{path}: not honoured.", path=path)
+            translate("{path}: ignored: {why}", path=path, why=why) if why else translate("{path}: ignored.", path=path)
         )
 
     def remark(self, path: str, message: str) -> None:
@@ -41,7 +39,7 @@ class Findings:
         """What has no effect, each thing once; of very many only the first, and how many more there are."""
         distinct = list(dict.fromkeys(self.ignored))
         more = len(distinct) - MAX_WARNINGS
-        message = translate("… and {more} more fields are not honoured.", more=more)
+        message = translate("… and {more} more ignored fields.", more=more)
         return (*distinct[:MAX_WARNINGS], *([message] if more > 0 else []))
 
     def place_of(self, path: str) -> str:
@@ -72,9 +70,9 @@ class Findings:
 def not_one(count: int, kind: str, version: str) -> str:
     """That a stream holds none of a kind, or several."""
     if not count:
-        return translate("The text holds no {kind} of {version}; one is expected.", kind=kind, version=version)
+        return translate("The text has no {kind} of {version}. Exactly one is required.", kind=kind, version=version)
     return translate(
-        "The text holds {count} {kind} of {version}; one is expected.", count=count, kind=kind, version=version
+        "The text has {count} {kind} of {version}. Exactly one is required.", count=count, kind=kind, version=version
     )
 
 
@@ -95,7 +93,7 @@ class Fields:
         if isinstance(data, Mapping):
             self._data = {str(key): value for key, value in data.items()}
         elif data is not None:
-            message = translate("This must be a mapping of fields to values, not {given}.", given=quote(data))
+            message = translate("Must be a mapping of fields to values, not {given}.", given=quote(data))
             findings.problem(path, message)
 
     def __contains__(self, name: str) -> bool:
@@ -123,7 +121,7 @@ class Fields:
         value = self.take(name)
         if value is None or isinstance(value, str):
             return value or ""
-        self.findings.problem(self.at(name), translate("This must be text, not {given}.", given=quote(value)))
+        self.findings.problem(self.at(name), translate("Must be a string, not {given}.", given=quote(value)))
         return ""
 
     def fields(self, name: str) -> "Fields":
@@ -135,7 +133,7 @@ class Fields:
         value = self.take(name)
         if value is None or isinstance(value, list):
             return value or []
-        self.findings.problem(self.at(name), translate("This must be a list, not {given}.", given=quote(value)))
+        self.findings.problem(self.at(name), translate("Must be a list, not {given}.", given=quote(value)))
         return []
 
     def list_of_fields(self, name: str) -> list["Fields"]:
@@ -158,7 +156,7 @@ class Fields:
             if name in self._known or value in (None, [], {}, ""):
                 continue
             if hint := suggest(name, self._known, cutoff=0.8):
-                message = translate("There is no field {name} here{hint}", name=quote(name), hint=hint)
+                message = translate("Unknown field {name}{hint}", name=quote(name), hint=hint)
                 self.findings.problem(self.at(name), message)
             else:
                 self.findings.not_honoured(self.at(name))

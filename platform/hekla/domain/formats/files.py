@@ -36,7 +36,7 @@ class Companions:
             self.claims[name] = volumes.claim(fields.fields("spec"))
         else:
             self.findings.not_honoured(
-                fields.path, translate("make it in the cluster itself; jobs can mount it by its name.")
+                fields.path, translate("create it in the cluster. Jobs can mount it by its name.")
             )
 
     def _add_config_map(self, document: dict[str, Any]) -> None:
@@ -54,7 +54,7 @@ class Companions:
         """Put a text at a path of the working folder; two different ones cannot be at one place."""
         if self.files.setdefault(path, text) != text:
             message = translate(
-                "Another file is at {path} already: all pods of a job get the same files.", path=quote(path)
+                "Another file exists at {path}. All pods of a job get the same files.", path=quote(path)
             )
             self.findings.problem(where, message)
 
@@ -65,7 +65,7 @@ def report_unmounted(documents: Iterable[Any], mounted: Collection[str], finding
         if is_companion(document) and document["kind"] == volumes.CLAIM and volumes.is_deleted_with_job(document):
             name = Fields(document, volumes.CLAIM, Findings()).fields("metadata").text("name")
             if name not in mounted:
-                findings.not_honoured(f"{volumes.CLAIM} {name}", translate("no job mounts it, so it is not made."))
+                findings.not_honoured(f"{volumes.CLAIM} {name}", translate("no job mounts it, so it is not created."))
 
 
 def is_companion(document: object) -> bool:
@@ -130,7 +130,7 @@ class Mounts:
                 mounts.append((mount, name, PurePosixPath(path)))
                 mount.close()
             elif name not in self._reported:
-                self.findings.not_honoured(mount.path, translate("there is no volume {name}.", name=quote(name)))
+                self.findings.not_honoured(mount.path, translate("unknown volume {name}.", name=quote(name)))
         root, pod_folder = WORKING_DIR, working_dir
         if mounts and isinstance(working_dir, str | None):
             root = _root([path for _, _, path in mounts], working_dir)
@@ -145,7 +145,7 @@ class Mounts:
     def _wanted(self, mount: Fields, name: str) -> list[volumes.MountRequest]:
         """The mount of a volume that jobs have; nothing where all of it would be mounted in place of a part."""
         if "subPathExpr" in mount:
-            self.findings.not_honoured(mount.path, translate("a path of variables cannot be had; name it as subPath."))
+            self.findings.not_honoured(mount.path, translate("paths with variables are not supported. Use subPath."))
             return []
         source, is_read_only, volume_at = self._sources[name]
         path, read_only = mount.take("mountPath"), mount.take("readOnly") or is_read_only or None
@@ -173,11 +173,11 @@ class Mounts:
             return ""
         place = PurePosixPath("/", *PurePosixPath(path).parts[1:])
         if place in self._places:
-            return translate("Another volume of the task is at {path} already.", path=wanted.path)
+            return translate("Another volume of the task is mounted at {path}.", path=wanted.path)
         if why := mount_path_problem(place, str(wanted.path)):
             return why
         if file := next((name for name in self.companions.files if is_over(place, WORKING_DIR / name)), None):
-            return translate("The job's file {path} lies there.", path=file)
+            return translate("The job's file {path} is there.", path=file)
         if len(self.volume_mounts) == MAX_VOLUMES:
             return translate("a task mounts at most {most} volumes.", most=MAX_VOLUMES)
         self._places.add(place)
@@ -186,7 +186,7 @@ class Mounts:
     def _mount(self, mount: Fields, name: str, path: PurePosixPath, root: PurePosixPath) -> None:
         if not path.is_relative_to(root):
             message = translate(
-                "Files can be mounted at {root} and below it, not elsewhere: pods have one folder of their own.",
+                "Files can be mounted only at {root} or below. Each pod has one working folder.",
                 root=root,
             )
             self.findings.problem(mount.at("mountPath"), message)
@@ -199,7 +199,7 @@ class Mounts:
 
     def _look_for_absolute_paths(self, container: Fields, command: list[Any], root: PurePosixPath) -> None:
         if any(isinstance(word, str) and f"{root}/" in word for word in command):
-            why = translate("{root} becomes the pod's working folder, so name files in it without {root}/.", root=root)
+            why = translate("{root} becomes the pod's working folder. Name files in it without {root}/.", root=root)
             self.findings.not_honoured(container.at("command"), why)
 
 
@@ -234,12 +234,12 @@ def _below_work(root: PurePosixPath, path: object) -> object:
 
 def _why_not(volume: Fields) -> str:
     if "configMap" in volume:
-        return translate("the text holds no such ConfigMap.")
+        return translate("the text does not have this ConfigMap.")
     if "emptyDir" in volume:
-        return translate("an emptyDir is on disk, or in memory (medium: Memory), and on nothing else.")
+        return translate("an emptyDir is on disk or in memory (medium: Memory).")
     if "hostPath" in volume:
-        return translate("folders of the machines themselves are not for jobs; mount a claim, or an emptyDir.")
-    return translate("only claims by name, emptyDirs and ConfigMaps in the same text are.")
+        return translate("jobs cannot mount folders of the nodes. Mount a claim or an emptyDir.")
+    return translate("only claims by name, emptyDirs and ConfigMaps in the same text are supported.")
 
 
 def _relative_to_root(root: PurePosixPath, working_dir: str | None) -> str | None:

@@ -56,7 +56,7 @@ def load_flow(text: str | bytes) -> LoadedFlow:
     specs = [one.spec for one in loaded]
     repeated = {spec.name for spec in specs if [other.name for other in specs].count(spec.name) > 1}
     for name in sorted(repeated):
-        findings.problem(f"{_TEMPLATE} {name}", translate("The text holds two templates of this name."))
+        findings.problem(f"{_TEMPLATE} {name}", translate("The text has two templates with this name."))
     flow = _flow(flows[0], findings) if flows else None
     findings.raise_any()
     return LoadedFlow(tuple(specs), flow, findings.warnings(), findings)
@@ -88,8 +88,8 @@ def _sorted_out(documents: list[Any], findings: Findings) -> tuple[list[Any], li
             found[kind].append(document)
             _check_version(document, findings)
         else:
-            what = quote(kind) if kind else translate("what is no manifest")
-            message = translate("{what} is neither a template nor a flow; submit it by itself.", what=what)
+            what = quote(kind) if kind else translate("content that is not a manifest")
+            message = translate("{what} is neither a template nor a flow. Submit it separately.", what=what)
             findings.not_honoured(f"document {number}", message)
     if len(found[_FLOW]) > 1 or not (found[_FLOW] or found[_TEMPLATE]):
         raise Invalid([Problem("", _not_expected(len(found[_FLOW])))])
@@ -99,11 +99,9 @@ def _sorted_out(documents: list[Any], findings: Findings) -> tuple[list[Any], li
 def _not_expected(flows: int) -> str:
     values = {"flow": _FLOW, "template": _TEMPLATE, "version": VERSION}
     if not flows:
-        return translate(
-            "The text holds no flow; what is expected: one {flow}, {template}s, or both, of {version}.", **values
-        )
+        return translate("The text has no flow. Required: one {flow}, {template}s, or both, of {version}.", **values)
     return translate(
-        "The text holds {count} flows; what is expected: one {flow}, {template}s, or both, of {version}.",
+        "The text has {count} flows. Required: one {flow}, {template}s, or both, of {version}.",
         count=flows,
         **values,
     )

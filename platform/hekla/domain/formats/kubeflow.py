@@ -33,8 +33,8 @@ _IN_PODS = ("Always", "OnFailure", "Never")
 _RESTARTS = (*_IN_PODS, "ExitCode")
 _SIGNALS = (130, 137, 138, 143)
 _RESTART_NOTES = {
-    "Always": gettext_noop("a pod that failed is started again, one that has succeeded is not."),
-    "ExitCode": gettext_noop("of the exit codes from 128 on, 130, 137, 138, 143 restart a pod; others do not."),
+    "Always": gettext_noop("failed pods restart. Succeeded pods do not."),
+    "ExitCode": gettext_noop("of the exit codes from 128, only 130, 137, 138 and 143 restart a pod."),
 }
 
 
@@ -180,21 +180,21 @@ class KubeflowKind:
         """Why the task cannot have that role in this kind of job; nothing if it can."""
         if not role:
             return translate(
-                "A {kind} has the roles {roles}; {task} is none of them.",
+                "A {kind} has the roles {roles}. {task} is not one of them.",
                 kind=self.kind,
                 roles=", ".join(self.roles),
                 task=task.name,
             )
         if role in assigned:
             return translate(
-                "A {kind} has one task that is its {role}, and {other} is that already.",
+                "A {kind} has one {role} task, which is {other} already.",
                 kind=self.kind,
                 role=role,
                 other=assigned[role].name,
             )
         if role in _LEADERS and task.replicas > 1:
             return translate(
-                "The {role} of a {kind} is one pod; {task} has {replicas} replicas.",
+                "The {role} of a {kind} is one pod. {task} has {replicas} replicas.",
                 role=role,
                 kind=self.kind,
                 task=task.name,

@@ -20,9 +20,9 @@ from hekla.domain.policies import LifecycleAction, LifecycleEvent, LifecyclePoli
 from hekla.domain.translation import gettext_noop, translate
 
 _USUAL_LIMIT = 6
-_AT_ONCE = gettext_noop("all completions may run at the same time.")
-_NOT_HERE = gettext_noop("only exit codes in a list (FailJob, Count), and evictions (Ignore), can be told apart here.")
-_INDEXES = gettext_noop("a count of successes is what can be asked for.")
+_AT_ONCE = gettext_noop("all completions can run at the same time.")
+_NOT_HERE = gettext_noop("only listed exit codes (FailJob, Count) and evictions (Ignore) are supported.")
+_INDEXES = gettext_noop("only a number of successes is supported.")
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _RESTARTS = LifecyclePolicy(events=(LifecycleEvent.POD_FAILED,), action=LifecycleAction.RESTART_POD)
 _ENDS = LifecyclePolicy(events=(LifecycleEvent.POD_FAILED,), action=LifecycleAction.TERMINATE_JOB)
@@ -37,7 +37,7 @@ def _read(reading: ManifestReader, job: Fields) -> dict[str, Any]:
     if retries and document["max_retry"] is None:
         document["max_retry"] = _USUAL_LIMIT
     indexed = spec.take("completionMode") == "Indexed"
-    reading.unless(spec, "completionMode", ("Indexed", "NonIndexed"), translate("there are Indexed and NonIndexed."))
+    reading.unless(spec, "completionMode", ("Indexed", "NonIndexed"), translate("Use Indexed or NonIndexed."))
     document["plugins"] = reading.plugin("indexed", {}, spec.at("completionMode")) if indexed else None
     replicas = _counts(reading, spec, document)
     task = _task(reading, spec, replicas)
@@ -126,7 +126,7 @@ def _failure_rule(rule: Fields) -> list[dict[str, Any]]:
 def _write(spec: JobSpec) -> dict[str, Any]:
     if len(spec.tasks) != 1:
         names = ", ".join(task.name for task in spec.tasks)
-        message = translate("A Job of Kubernetes has one pod template; this job has {names}.", names=names)
+        message = translate("A Kubernetes Job has one pod template. This job has {names}.", names=names)
         raise Invalid([Problem("tasks", message)])
     task, rules = spec.tasks[0], spec.tasks[0].policies
     gang = spec.gang_minimum if task.replicas > 1 else 1

@@ -27,13 +27,12 @@ from hekla.domain.translation import gettext_noop, translate
 from hekla.domain.validation import join, quote
 
 _WHERE_QUEUES = gettext_noop(
-    "queues are made by operators and platform admins, from a text of their own: "
-    "by `hekla submit`, or at /api/v1/queues."
+    "operators and platform admins create queues from a separate text, with `hekla submit` or at /api/v1/queues."
 )
 FLOW_KINDS = ("JobTemplate", "JobFlow")
 _NOT_A_JOB = gettext_noop(
-    "The text holds a {kind}, which is no job: flows are started and templates kept on the page Flows, "
-    "by `hekla submit`, or at /api/v1/flows and /api/v1/templates."
+    "The text has a {kind}, which is not a job. Start flows and save templates on the page Flows, with `hekla "
+    "submit`, or at /api/v1/flows and /api/v1/templates."
 )
 
 
@@ -100,7 +99,7 @@ def load_many(text: str | bytes) -> tuple[LoadedJob, ...]:
         raise _refusal(podgroup.no_job_message())
     if not 0 < len(jobs) <= MAX_JOBS:
         raise _refusal(
-            translate("The text holds {count:,} jobs; from 1 to {most:,} are expected.", count=len(jobs), most=MAX_JOBS)
+            translate("The text has {count:,} jobs. Allowed: 1 to {most:,}.", count=len(jobs), most=MAX_JOBS)
         )
     alone = len(jobs) == 1 and not _is_spec(jobs[0][1])
     found, problems = [], [] if alone else _strays(numbered, [one for _, one in jobs])
@@ -198,10 +197,10 @@ def _sorted_out(documents: list[Any], findings: Findings) -> tuple[Any, list[Any
         elif holds_queues([document]):
             findings.not_honoured(f"document {number}", translate(_WHERE_QUEUES))
         else:
-            message = translate("a {kind} is nothing that can be submitted.", kind=quote(document["kind"]))
+            message = translate("a {kind} cannot be submitted.", kind=quote(document["kind"]))
             findings.not_honoured(f"document {number}", message)
     if holds_queues(documents):
-        raise _refusal(translate("The text holds a Queue, which is no job: {where}", where=translate(_WHERE_QUEUES)))
+        raise _refusal(translate("The text has a Queue, which is not a job: {where}", where=translate(_WHERE_QUEUES)))
     if groups and not jobs:
         raise _refusal(podgroup.no_job_message())
     if len(jobs) != 1:
@@ -211,8 +210,8 @@ def _sorted_out(documents: list[Any], findings: Findings) -> tuple[Any, list[Any
 
 def _not_one(jobs: int) -> str:
     if not jobs:
-        return translate("The text holds no job; one is expected: {kinds}.", kinds=_kinds())
-    return translate("The text holds {count} jobs; one is expected: {kinds}.", count=jobs, kinds=_kinds())
+        return translate("The text has no job. Exactly one is required: {kinds}.", kinds=_kinds())
+    return translate("The text has {count} jobs. Exactly one is required: {kinds}.", count=jobs, kinds=_kinds())
 
 
 def _format_of(job: dict[str, Any]) -> Format:
@@ -221,7 +220,7 @@ def _format_of(job: dict[str, Any]) -> Format:
     version, kind = job.get("apiVersion"), job.get("kind")
     form = registry.find(version, kind)
     if form is None and kind is None:
-        raise Invalid([Problem("kind", translate("This must be given. What can be read: {kinds}.", kinds=_kinds()))])
+        raise Invalid([Problem("kind", translate("Required. Supported formats: {kinds}.", kinds=_kinds()))])
     if form is None:
         versions = translate(" or ").join(other.api_version for other in registry.formats_of_kind(kind))
         raise Invalid([Problem("apiVersion", wrong_version(str(kind), versions, version))])

@@ -49,8 +49,8 @@ def _misplaced(patch: Mapping[str, Any]) -> list[Problem]:
     """What a patch may not touch: a step's job has its name from the flow, and stays a Job."""
     metadata = patch.get("metadata")
     named = isinstance(metadata, Mapping) and "name" in metadata
-    elsewhere = translate("A patch changes spec or metadata of the job.")
+    elsewhere = translate("A patch can change spec or metadata of the job only.")
     wrong = [Problem(name, elsewhere) for name in patch if name not in _FIELDS]
     if named:
-        wrong.append(Problem("metadata.name", translate("The flow and the step give the job its name.")))
+        wrong.append(Problem("metadata.name", translate("The flow and the step set the name of the job.")))
     return wrong

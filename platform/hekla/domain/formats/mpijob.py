@@ -11,9 +11,9 @@ from hekla.domain.formats.run_policy import CLEAN
 from hekla.domain.jobspec import JobSpec, TaskSpec
 from hekla.domain.translation import gettext_noop, translate
 
-_SSH = gettext_noop("how the launcher reaches the workers is the business of the job plugin mpi.")
-_OPEN_MPI = gettext_noop("the job plugin mpi writes hostfiles for Open MPI and for MPICH, whichever the image has.")
-_LAUNCHER = gettext_noop("the gang starts as a whole.")
+_SSH = gettext_noop("the job plugin mpi connects the launcher and the workers.")
+_OPEN_MPI = gettext_noop("the job plugin mpi writes hostfiles for both Open MPI and MPICH.")
+_LAUNCHER = gettext_noop("the whole gang starts together.")
 
 
 def _arguments(tasks: Collection[str]) -> Mapping[str, str] | None:
@@ -29,7 +29,7 @@ def _read(reading: ManifestReader, spec: Fields, document: Document) -> None:
     reading.unless(spec, "mpiImplementation", ("OpenMPI", "MPICH"), translate(_OPEN_MPI))
     reading.unless(spec, "launcherCreationPolicy", ("AtStartup",), translate(_LAUNCHER))
     reading.unless(spec, "cleanPodPolicy", ("Running", "All"), translate(CLEAN))
-    why = translate("a pod runs one container, the first unless one is called mpi.")
+    why = translate("a pod runs one container: the one named mpi, or the first.")
     reading.unless(spec, "mainContainer", ("mpi",), why)
 
 

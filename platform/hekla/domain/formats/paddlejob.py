@@ -7,7 +7,7 @@ from hekla.domain.formats.kubeflow import Document, KubeflowKind
 from hekla.domain.formats.reader import ManifestReader
 from hekla.domain.translation import gettext_noop, translate
 
-_MASTER = gettext_noop("trainers meet at the first worker, so a master beside workers is told nothing of them.")
+_MASTER = gettext_noop("trainers meet at the first worker. A separate master has no information about them.")
 
 
 def _arguments(tasks: Collection[str]) -> Mapping[str, str]:

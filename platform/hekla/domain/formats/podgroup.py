@@ -24,8 +24,8 @@ NAMES = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
 def no_job_message() -> str:
     """That a group needs a job beside it."""
     return translate(
-        "The text holds a {kind} without a job: put it into one text with the job whose pods it is for, with --- "
-        "between, and let them name it in the annotation {name}.",
+        "The text has a {kind} without a job. Put both into one text, separated by ---, and set the annotation "
+        "{name} on the job's pods.",
         kind=KIND,
         name=NAMES[0],
     )
@@ -34,7 +34,7 @@ def no_job_message() -> str:
 def no_pod_message() -> str:
     """That no job of several names the group."""
     return translate(
-        "No pod of a job in this text names this {kind} in the annotation {name}.", kind=KIND, name=NAMES[0]
+        "No pod of a job in this text refers to this {kind} with the annotation {name}.", kind=KIND, name=NAMES[0]
     )
 
 
@@ -83,7 +83,7 @@ class PodGroupManifest:
             same = False
         if not same:
             why = translate(
-                "what the pods of the gang ask for is what the queue must have: {amounts}.",
+                "the queue must have what the pods of the gang request: {amounts}.",
                 amounts=_format_amounts(least),
             )
             self.fields.findings.not_honoured(spec.at("minResources"), why)
@@ -94,15 +94,14 @@ def select_group(job: dict[str, Any], groups: Sequence[dict[str, Any]], findings
     named = groups_of(job, groups)
     if len(named) > 1:
         message = translate(
-            "The job's pods are in the groups {names}; a job is one group here. Let them name one, "
-            "or make several jobs.",
+            "The job's pods are in the groups {names}. A job has exactly one group. Use one group, or several jobs.",
             names=translate(" and ").join(_name(group) for group in named),
         )
         raise Invalid([Problem(KIND, message)])
     found = named or (list(groups) if len(groups) == 1 and not any(_names(job)) else [])
     for group in groups:
         if not any(group is one for one in found):
-            why = translate("no pod of the job names it in the annotation {name}.", name=NAMES[0])
+            why = translate("no pod of the job refers to it with the annotation {name}.", name=NAMES[0])
             findings.not_honoured(_path(group), why)
     if not found:
         return None
@@ -134,7 +133,7 @@ def _say(reading: ManifestReader, document: dict[str, Any], field: str, spec: Fi
         return
     document[field] = reading.take(spec, name, field)
     if before not in (None, 1, document[field]):
-        why = translate("the {kind} of the pods says {value}.", kind=KIND, value=quote(document[field]))
+        why = translate("the {kind} of the pods sets {value}.", kind=KIND, value=quote(document[field]))
         reading.findings.not_honoured(place, why)
 
 
@@ -146,7 +145,7 @@ def _say_of_tasks(reading: ManifestReader, document: dict[str, Any], least: Fiel
             task["min_available"] = reading.take(least, name, join("tasks", place, "min_available"))
         else:
             least.ignore(name)
-            reading.findings.not_honoured(least.at(name), translate("the job has no such task."))
+            reading.findings.not_honoured(least.at(name), translate("the job does not have this task."))
     least.close()
 
 

@@ -40,7 +40,7 @@ def read(
     reading.close_metadata(metadata, annotations)
     policy = pod.take("restartPolicy")
     if policy is not None and policy not in restarts:
-        why = translate("a program is not restarted in its pod; a policy can restart the pod, its task or the job.")
+        why = translate("programs do not restart inside a pod. A policy can restart the pod, its task or the job.")
         reading.findings.not_honoured(pod.at("restartPolicy"), why)
     document |= _pod(reading, pod, target, main, commanded=commanded)
     template.close()
@@ -57,7 +57,7 @@ def _ports(
     ports = {pair["name"]: int(pair["number"]) for pair in pairs if pair}
     if text not in (None, "") and not (pairs and len(ports) == len(pairs)):
         message = translate(
-            "This must be ports by names of their own, such as board=6006,metrics=9090, not {given}.", given=quote(text)
+            "Must be ports with unique names, for example board=6006,metrics=9090, not {given}.", given=quote(text)
         )
         reading.findings.problem(path, message)
     return ports or None
@@ -67,15 +67,15 @@ def _pod(reading: ManifestReader, pod: Fields, target: str, main: str, *, comman
     mounts = Mounts(pod, reading.companions, reading.volumes, reading.mounts)
     containers = pod.list_of_fields("containers")
     if not containers:
-        reading.findings.problem(pod.at("containers"), translate("A container must be given: it says what to run."))
+        reading.findings.problem(pod.at("containers"), translate("A container is required."))
     chosen = next((one for one in containers if one.take("name") == main), next(iter(containers), None))
     for other in containers:
         if other is not chosen:
-            why = translate("only one container of a pod runs, the main or else the first.")
+            why = translate("a pod runs only one container: the main one, or the first.")
             reading.findings.not_honoured(other.path, why)
     pod.ignore("schedulerName")
     why = translate(
-        "a deadline is for a job as a whole: in the field of that name, or in its annotation {name}.",
+        "a deadline applies to the whole job: set it in the job's field of the same name or in its annotation {name}.",
         name=words.DEADLINE,
     )
     reading.unless(pod, "activeDeadlineSeconds", (), why)
@@ -126,7 +126,7 @@ def _command(reading: ManifestReader, container: Fields, target: str, *, command
     if commanded and not command and not arguments:
         return []
     if "command" not in container:
-        message = translate("A command must be given; the one that the image may have of its own is not known here.")
+        message = translate("A command is required. Hekla does not know the default command of the image.")
         reading.findings.problem(container.at("command"), message)
     return [*command, *arguments] or ["?"]
 
@@ -151,7 +151,7 @@ def _resources(reading: ManifestReader, resources: Fields, target: str) -> dict[
     for name, limit in limits.items():
         reading.findings.origins[join(target, name)] = f"{resources.at('limits')}.{name}"
         if name in requests and str(requests[name]) != str(limit):
-            why = translate("what is requested is also the limit.")
+            why = translate("the request is also the limit.")
             reading.findings.not_honoured(f"{resources.at('limits')}.{name}", why)
     for name in requests:
         reading.findings.origins[join(target, name)] = f"{resources.at('requests')}.{name}"

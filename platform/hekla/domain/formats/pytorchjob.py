@@ -14,7 +14,7 @@ from hekla.domain.formats.reader import ManifestReader, without_none
 from hekla.domain.jobspec import JobSpec, TaskSpec
 from hekla.domain.translation import gettext_noop, translate
 
-_MEETING = gettext_noop("torchrun meets by c10d at the master or the first worker.")
+_MEETING = gettext_noop("torchrun uses c10d rendezvous at the master or the first worker.")
 
 
 def _arguments(tasks: Collection[str]) -> Mapping[str, str]:

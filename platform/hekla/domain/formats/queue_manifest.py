@@ -28,7 +28,7 @@ _FIELDS = ("weight", "priority", "capability", "deserved", "reclaimable", "paren
 _STATES = {"Closing": "draining", "Closed": "closed"}
 """Those that a manifest sets; a queue is usually open."""
 _NO_NAMESPACE = gettext_noop("a queue belongs to a cluster.")
-_NO_ORDER = gettext_noop("a job that has no room does not hold up those behind it.")
+_NO_ORDER = gettext_noop("a job that does not fit does not block the jobs behind it.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +45,10 @@ class LoadedQueue:
             return self.document
         if len(clusters) == 1:
             return {**self.document, "cluster": clusters[0]}
-        message = translate("Name the cluster of the queue here; there is no cluster yet.")
+        message = translate("Name the cluster of the queue. No cluster exists yet.")
         if clusters:
             names = ", ".join(clusters)
-            message = translate("Name the cluster of the queue here; these are the clusters: {names}.", names=names)
+            message = translate("Name the cluster of the queue. Available: {names}.", names=names)
         raise Invalid([Problem(self.findings.place_of("cluster"), message)])
 
 
@@ -105,7 +105,7 @@ def _metadata(reading: ManifestReader, metadata: Fields) -> dict[str, Any]:
 def _listed(reading: ManifestReader, names: object) -> list[str] | None:
     if names is None or isinstance(names, str):
         return [name.strip() for name in names.split(",") if name.strip()] if names else None
-    message = translate("Name the tenants in one text, with commas between, not {given}.", given=quote(names))
+    message = translate("Name the tenants in one string, separated by commas, not {given}.", given=quote(names))
     reading.findings.problem(reading.findings.place_of("tenants"), message)
     return None
 
@@ -128,7 +128,7 @@ def _sorted_out(documents: list[Any], findings: Findings) -> dict[str, Any]:
     for number, document in enumerate(documents, start=1):
         if not _is_queue(document):
             kind = document.get("kind") if isinstance(document, dict) else document
-            why = translate("{given} is no {kind}; submit it by itself.", given=quote(kind), kind=KIND)
+            why = translate("{given} is not a {kind}. Submit it separately.", given=quote(kind), kind=KIND)
             findings.not_honoured(f"document {number}", why)
     if len(found) != 1:
         raise Invalid([Problem("", not_one(len(found), KIND, API_VERSION))])

@@ -13,7 +13,7 @@ from hekla.domain.translation import gettext_noop, translate
 from hekla.domain.validation import join, quote
 
 _METADATA = ("creationTimestamp", "resourceVersion", "uid", "generation", "managedFields", "selfLink")
-_TENANT = gettext_noop("a job belongs to the tenant for which it is submitted.")
+_TENANT = gettext_noop("a job belongs to the tenant that you submit it for.")
 _NUMBERS = ("priority", "min_available", "active_deadline_seconds")
 _WORDS = {"kind": words.KIND, "description": words.DESCRIPTION, "priority": words.PRIORITY}
 
@@ -74,7 +74,7 @@ class ManifestReader:
         """The job plugin that tells pods about one another; arguments that only say its defaults are left out."""
         framework = frameworks.load_frameworks().get(name)
         if framework is None:
-            why = translate("there is no job plugin {name}, so pods are told nothing of one another.", name=name)
+            why = translate("unknown job plugin {name}, so pods get no information about each other.", name=name)
             self.findings.not_honoured(path, why)
             return {}
         self.findings.origins[join("plugins", name)] = path
@@ -90,7 +90,7 @@ class ManifestReader:
             return text
         if isinstance(text, str) and re.fullmatch(r"-?\d{1,10}", text, re.ASCII):
             return int(text)
-        self.findings.problem(path, translate("This must be a whole number in quotes, not {given}.", given=quote(text)))
+        self.findings.problem(path, translate("Must be an integer in quotes, not {given}.", given=quote(text)))
         return None
 
 

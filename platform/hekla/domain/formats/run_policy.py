@@ -8,11 +8,9 @@ from hekla.domain.formats.writing import without_empty
 from hekla.domain.jobspec import MAX_RETRY, JobSpec
 from hekla.domain.translation import gettext_noop, translate
 
-CLEAN = gettext_noop(
-    "what still runs when a job ends is stopped; what has ended stays on record until the job is deleted."
-)
-_MIN_RESOURCES = gettext_noop("what the pods of the gang ask for is what the queue must have.")
-_WAIT = gettext_noop("a gang waits until there is room.")
+CLEAN = gettext_noop("running pods stop when the job ends. Finished pods stay on record until the job is deleted.")
+_MIN_RESOURCES = gettext_noop("the queue must have what the pods of the gang request.")
+_WAIT = gettext_noop("a gang waits until it fits.")
 
 
 def read(reading: ManifestReader, spec: Fields) -> tuple[dict[str, Any], bool]:
@@ -35,8 +33,8 @@ def read(reading: ManifestReader, spec: Fields) -> tuple[dict[str, Any], bool]:
 
 def read_limits(reading: ManifestReader, owner: Fields) -> tuple[dict[str, Any], bool]:
     """The fields that a plain Job has, too."""
-    reading.unless(owner, "suspend", (False,), translate("a job that is submitted starts as soon as there is room."))
-    reading.unless(owner, "managedBy", (), translate("it is this platform that runs the job."))
+    reading.unless(owner, "suspend", (False,), translate("a submitted job starts as soon as it fits."))
+    reading.unless(owner, "managedBy", (), translate("this platform runs the job."))
     reading.findings.origins["max_retry"] = owner.at("backoffLimit")
     limit = owner.take("backoffLimit")
     if isinstance(limit, int) and limit > MAX_RETRY:

@@ -9,7 +9,7 @@ from hekla.domain.jobspec import JobSpec, TaskSpec
 from hekla.domain.translation import gettext_noop, translate
 
 _CHIEFS = ("Chief", "Master")
-_FIRST_WORKER = gettext_noop("the job is complete when all workers have succeeded, not only the first.")
+_FIRST_WORKER = gettext_noop("the job completes when all workers have succeeded, not only the first.")
 
 
 def _arguments(tasks: Collection[str]) -> Mapping[str, str]:

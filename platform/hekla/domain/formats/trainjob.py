@@ -33,8 +33,8 @@ def _read(reading: ManifestReader, job: Fields) -> dict[str, Any]:
     spec = job.fields("spec")
     trainer = spec.fields("trainer")
     document |= {"max_retry": _USUAL_RETRIES, "plugins": _plugins(reading, spec.fields("runtimeRef"), trainer)}
-    reading.unless(spec, "suspend", (False,), translate("a job that is submitted starts as soon as there is room."))
-    reading.unless(spec, "managedBy", (), translate("it is this platform that runs the job."))
+    reading.unless(spec, "suspend", (False,), translate("a submitted job starts as soon as it fits."))
+    reading.unless(spec, "managedBy", (), translate("this platform runs the job."))
     reading.findings.origins |= {"tasks": trainer.path, "tasks.0": trainer.path}
     task = {
         "name": _NODE,
@@ -53,7 +53,7 @@ def _plugins(reading: ManifestReader, runtime: Fields, trainer: Fields) -> dict[
     runtime.close()
     if name not in _RUNTIMES:
         why = translate(
-            "{name} is not known here; it is none of {names}, so pods are told nothing of one another.",
+            "{name} is not supported. It is not one of {names}, so pods get no information about each other.",
             name=quote(name),
             names=", ".join(_RUNTIMES),
         )
@@ -74,7 +74,7 @@ def _plugins(reading: ManifestReader, runtime: Fields, trainer: Fields) -> dict[
 def _write(spec: JobSpec) -> dict[str, Any]:
     if len(spec.tasks) != 1:
         names = ", ".join(task.name for task in spec.tasks)
-        message = translate("A TrainJob has nodes that are all alike; this job has {names}.", names=names)
+        message = translate("All nodes of a TrainJob are the same. This job has {names}.", names=names)
         raise Invalid([Problem("tasks", message)])
     task = spec.tasks[0]
     runtime = next((name for name, (plugin, _) in _RUNTIMES.items() if plugin in spec.plugins), "torch-distributed")

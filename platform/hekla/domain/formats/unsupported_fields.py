@@ -34,10 +34,10 @@ def _differences(before: Any, after: Any, path: str, kind: str) -> Iterator[str]
     elif before in (None, "", [], {}):
         yield translate("{path}: a {kind} adds this{aside}.", path=path, kind=kind, aside=_aside(after))
     elif after in (None, "", [], {}):
-        yield translate("{path}: a {kind} cannot say this{aside}.", path=path, kind=kind, aside=_aside(before))
+        yield translate("{path}: a {kind} does not support this{aside}.", path=path, kind=kind, aside=_aside(before))
     else:
         yield translate(
-            "{path}: a {kind} cannot say {before}; it says {after}.",
+            "{path}: a {kind} does not support {before}. It uses {after}.",
             path=path,
             kind=kind,
             before=_summary(before),

@@ -89,7 +89,7 @@ def _seconds(reading: ManifestReader, policy: Fields, name: str, target: str) ->
     text = policy.text(name)
     found = durations.seconds(text) if text else 0.0
     if found is None or not found.is_integer():
-        message = translate("This must be a duration such as 90s, 10m or 1h30m, not {given}.", given=quote(text))
+        message = translate("Must be a duration, for example 90s, 10m or 1h30m, not {given}.", given=quote(text))
         reading.findings.problem(policy.at(name), message)
         return None
     return int(found) or None
@@ -120,7 +120,7 @@ def _partitions(reading: ManifestReader, policy: Fields, target: str, document: 
     replicas = 1 if document["replicas"] is None else document["replicas"]
     if isinstance(size, int) and isinstance(total, int) and replicas != total * size:
         message = translate(
-            "{total} partitions of {size} are {product} replicas, not {given}.",
+            "{total} partitions of {size} need {product} replicas, not {given}.",
             total=total,
             size=size,
             product=total * size,
@@ -129,7 +129,8 @@ def _partitions(reading: ManifestReader, policy: Fields, target: str, document: 
         reading.findings.problem(policy.path, message)
     if least and isinstance(least, int) and isinstance(size, int):
         why = translate(
-            "as partitions: {least} pods are the task's minimum, and they are placed one by one.", least=least * size
+            "partitions are ignored: the minimum of the task is {least} pods, and they are scheduled one by one.",
+            least=least * size,
         )
         reading.findings.not_honoured(policy.at("minPartitions"), why)
         if document["min_available"] is None:

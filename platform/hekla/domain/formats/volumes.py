@@ -90,7 +90,7 @@ class JobVolumes:
         if medium not in (None, *Medium):
             return None
         if _is_zero(limit):
-            self._findings.not_honoured(empty.at("sizeLimit"), translate("zero is no limit."))
+            self._findings.not_honoured(empty.at("sizeLimit"), translate("zero means no limit."))
             limit = None
         empty.close()
         fields = {"medium": medium, "size_limit": limit}
@@ -135,7 +135,7 @@ def claim(spec: Fields) -> Document:
         "storage_class": spec.take("storageClassName"),
     }
     if fields["storage_class"] == "":
-        why = translate("a claim without a class cannot be asked for; it gets the usual one of the cluster.")
+        why = translate("claims without a class are not supported. The cluster's default class is used.")
         spec.findings.not_honoured(spec.at("storageClassName"), why)
     resources.close()
     spec.close()

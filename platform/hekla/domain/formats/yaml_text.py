@@ -58,7 +58,7 @@ class _Loader(_Base):  # type: ignore[misc]
             if key.value == "<<" or not isinstance(key, yaml.ScalarNode):
                 continue
             if key.value in keys:
-                raise _DuplicateKey(None, None, translate("{key} is given twice", key=quote(key.value)), key.start_mark)
+                raise _DuplicateKey(None, None, translate("duplicate key {key}", key=quote(key.value)), key.start_mark)
             keys.add(key.value)
         return dict(super().construct_mapping(node, deep))
 
@@ -87,14 +87,14 @@ def read(text: str | bytes) -> list[Any]:
     except yaml.YAMLError as error:
         raise Invalid([Problem("", _describe(error))]) from error
     except (ValueError, RecursionError) as error:
-        raise Invalid([Problem("", translate("This cannot be read as YAML: {error}.", error=error))]) from error
+        raise Invalid([Problem("", translate("Invalid YAML: {error}.", error=error))]) from error
 
 
 def _decoded(text: str | bytes) -> str:
     if len(text) > MAX_BYTES:
         size = f"{len(text) / MAX_BYTES:.1f}"
         message = translate(
-            "The text has {size} MiB; at most {most} MiB is read.", size=size, most=MAX_BYTES // 1024 // 1024
+            "The text has {size} MiB. The limit is {most} MiB.", size=size, most=MAX_BYTES // 1024 // 1024
         )
         raise Invalid([Problem("", message)])
     if isinstance(text, str):
@@ -102,7 +102,7 @@ def _decoded(text: str | bytes) -> str:
     try:
         return text.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        message = translate("This is not UTF-8 text: byte {byte} cannot be read.", byte=error.start + 1)
+        message = translate("Not UTF-8 text: byte {byte} is invalid.", byte=error.start + 1)
         raise Invalid([Problem("", message)]) from error
 
 
@@ -123,17 +123,13 @@ def _measure(text: str) -> None:
         outer, size = open_nodes[-1]
         open_nodes[-1] = outer, size + grown
         if size + grown > MAX_NODES:
-            raise ValueError(
-                translate("with its aliases written out it has more than {most:,} entries", most=MAX_NODES)
-            )
+            raise ValueError(translate("with expanded aliases it has more than {most:,} entries", most=MAX_NODES))
 
 
 def _size_of(event: yaml.Event, sizes: dict[str, int]) -> int:
     if isinstance(event, yaml.AliasEvent):
         if event.anchor not in sizes:
-            raise ValueError(
-                translate("the alias {alias} names nothing, or something that contains it", alias=quote(event.anchor))
-            )
+            raise ValueError(translate("the alias {alias} is undefined or refers to itself", alias=quote(event.anchor)))
         return sizes[event.anchor]
     if isinstance(event, yaml.ScalarEvent):
         if event.anchor:
@@ -149,7 +145,7 @@ def _describe(error: yaml.YAMLError) -> str:
     if isinstance(error, _DuplicateKey):
         return where + translate("{sentence}.", sentence=problem)
     return where + translate(
-        "this is not YAML: {problem}.", problem=translate(problem) if problem in _PROBLEMS else problem
+        "invalid YAML: {problem}.", problem=translate(problem) if problem in _PROBLEMS else problem
     )
 
 

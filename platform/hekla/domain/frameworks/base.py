@@ -166,8 +166,7 @@ def _no_scaling_remark(_options: Options) -> str:
 def fixed_at_start(what: str) -> Callable[[Options], str]:
     """A scaling remark for plugins that give `what` to a pod when it starts, and never again."""
     return lambda _options: translate(
-        "pods that run keep {what} as it was when they began; only new ones know of the change. "
-        "Restart the job for all to know.",
+        "running pods keep the old {what}. Only new pods see the change. Restart the job to apply it to all pods.",
         what=translate(what),
     )
 
@@ -186,14 +185,14 @@ def missing_roles(roles: Sequence[str], tasks: Sequence["TaskSpec"], options: Op
         if task is None:
             problems.append(
                 translate(
-                    "No task is called “{name}”; say which one it is with --{role}=NAME ({names}).",
+                    "Unknown task “{name}”. Set it with --{role}=NAME ({names}).",
                     name=options[role],
                     role=role,
                     names=names,
                 )
             )
         elif not task.replicas:
-            problems.append(translate("The task “{task}” has no replica.", task=task.name))
+            problems.append(translate("The task “{task}” has no replicas.", task=task.name))
     twice = len({options[role] for role in roles}) < len(roles)
     message = translate("One task cannot have two of these roles: {roles}.", roles=", ".join(roles))
     return problems or ([message] if twice else [])
@@ -206,7 +205,7 @@ def several_leaders(role: str, tasks: Sequence["TaskSpec"], options: Options) ->
         return []
     return [
         translate(
-            "There is one {role}, and “{task}” has {replicas} replicas.",
+            "Only one {role} is allowed, but “{task}” has {replicas} replicas.",
             role=role,
             task=task.name,
             replicas=task.replicas,
@@ -256,7 +255,7 @@ class Framework:
         found = [(place, name) for place, argument in enumerate(arguments) if (name := _named(argument)) in options]
         values = self.read(arguments)[0]
         return [
-            Problem(str(place), translate("This has no effect: {why}", why=translate(options[name].unheeded)))
+            Problem(str(place), translate("Ignored: {why}", why=translate(options[name].unheeded)))
             for place, name in found
             if values[name] != options[name].default
         ]
@@ -266,7 +265,7 @@ class Framework:
         if not names:
             return translate("The plugin {plugin} takes no arguments.", plugin=self.name)
         known = ", ".join(f"--{one}=…" for one in names)
-        hint = suggest(name, names) or translate("; it knows {names}.", names=known)
+        hint = suggest(name, names) or translate(". Supported arguments: {names}.", names=known)
         return translate(
             "The plugin {plugin} has no argument {argument}{hint}",
             plugin=self.name,

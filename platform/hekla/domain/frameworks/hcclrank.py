@@ -32,7 +32,7 @@ def _problems(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
     names = ", ".join(task.name for task in tasks)
     return [
         translate(
-            "No task is called “{master}” or “{worker}”; say --master or --worker=NAME ({names}).",
+            "No task has the name “{master}” or “{worker}”. Set --master or --worker=NAME ({names}).",
             master=options["master"],
             worker=options["worker"],
             names=names,
@@ -43,7 +43,8 @@ def _problems(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
 def _remarks(_tasks: Sequence["TaskSpec"], _options: Options) -> list[str]:
     return [
         translate(
-            "No annotation hccl/rankIndex and no RANK_TABLE_FILE is made; the number is in RANK and {file}.", file=FILE
+            "The annotation hccl/rankIndex and RANK_TABLE_FILE are not created. The rank is in RANK and {file}.",
+            file=FILE,
         )
     ]
 

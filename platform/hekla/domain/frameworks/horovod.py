@@ -25,7 +25,7 @@ def _settings(context: PodContext, options: Options) -> PodSettings:
 def _remarks(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
     with_horovodrun = [task.name for task in tasks if any("horovodrun" in word for word in task.command)]
     return MPI.remarks(tasks, options) + [
-        translate("“{task}” starts horovodrun, which reaches workers by ssh; start ranks with mpirun.", task=name)
+        translate("“{task}” runs horovodrun, which needs ssh. Start ranks with mpirun.", task=name)
         for name in with_horovodrun
     ]
 

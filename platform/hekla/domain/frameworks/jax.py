@@ -30,7 +30,7 @@ def _problems(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
     names = ", ".join(task.name for task in tasks)
     return [
         translate(
-            "No task is called “{worker}”; say which one works with --worker=NAME ({names}).",
+            "No task has the name “{worker}”. Set it with --worker=NAME ({names}).",
             worker=options["worker"],
             names=names,
         )

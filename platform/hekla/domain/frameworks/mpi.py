@@ -104,7 +104,7 @@ def _remarks(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
     if worker and any("sshd" in word for word in worker.command):
         found.append(
             translate(
-                "on clusters of the kind local mpirun does not use ssh; to run there, too, let “{task}” start "
+                "on clusters of the kind local mpirun does not use ssh. To run there too, let “{task}” start "
                 "python {agent}.",
                 task=worker.name,
                 agent=AGENT,
@@ -113,7 +113,7 @@ def _remarks(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
     if master and _is_outside(master.working_dir):
         found.append(
             translate(
-                "“{task}” works outside its pod's folder, so mpirun must be told where to look: ~/{folder}.",
+                "“{task}” does not run in its pod's folder, so mpirun needs the path: ~/{folder}.",
                 task=master.name,
                 folder=FOLDER,
             )
@@ -131,8 +131,8 @@ def _commands(options: Options) -> Mapping[str, tuple[str, ...]]:
 
 def _scaling(_options: Options) -> str:
     return translate(
-        "ranks stay in the workers that mpirun found when it began, and it ends when one of these goes; a new worker "
-        "gets ranks when the master starts again."
+        "ranks stay on the workers that mpirun found at its start, and mpirun ends when one of them stops. New "
+        "workers get ranks when the master restarts."
     )
 
 

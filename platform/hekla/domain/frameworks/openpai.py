@@ -197,14 +197,14 @@ def _wrong_entries(option: str, text: str, names: set[str]) -> Iterator[str]:
         match = pattern.fullmatch(entry)
         if match is None:
             yield translate(
-                "--{option} is written like --{option}={example}; {entry} is not.",
+                "--{option} must have the form --{option}={example}. {entry} does not.",
                 option=option,
                 example=example,
                 entry=quote(entry),
             )
         elif match["task"] not in names:
             yield translate(
-                "--{option} names the task {task}, which this job does not have.",
+                "--{option} names the task {task}, which the job does not have.",
                 option=option,
                 task=quote(match["task"]),
             )
@@ -215,7 +215,7 @@ def _remarks(tasks: Sequence["TaskSpec"], _options: Options) -> list[str]:
         return []
     return [
         translate(
-            "The job has more than {many:,} pods, so each is told its own address and ports and no other's.",
+            "The job has more than {many:,} pods, so each pod gets only its own address and ports.",
             many=MANY_PODS,
         )
     ]

@@ -59,9 +59,9 @@ def _meeting(context: PodContext, trainers: "TaskSpec", options: Options) -> dic
 
 def _problems(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
     if options["worker"] == options["ps"]:
-        return [translate("Trainers and servers differ, so --worker and --ps are two tasks.")]
+        return [translate("--worker and --ps must be two different tasks.")]
     if options["port"] == options["master-port"]:
-        return [translate("The first trainer listens on both --port and --master-port, so they differ.")]
+        return [translate("--port and --master-port must differ: the first trainer listens on both.")]
     return missing_roles(["worker"], tasks, options)
 
 

@@ -84,7 +84,7 @@ def _wrong_nnodes(text: str, pods: int) -> list[str]:
     if match is None:
         return [
             translate(
-                "--nnodes must be a number of pods or the least and the most of them, such as 2:4, not {given}.",
+                "--nnodes must be a number of pods, or a minimum and maximum, for example 2:4, not {given}.",
                 given=quote(text),
             )
         ]
@@ -92,8 +92,8 @@ def _wrong_nnodes(text: str, pods: int) -> list[str]:
     if not 1 <= least <= most or least > pods:
         return [
             translate(
-                "--nnodes={given} cannot be: the least is from 1 to {pods}, which is all pods, "
-                "and the most is no less.",
+                "--nnodes={given} is not possible. The minimum must be between 1 and {pods} (all pods), and "
+                "the maximum not less.",
                 given=text,
                 pods=pods,
             )
@@ -116,15 +116,13 @@ def _remarks(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
     if match and int(match[2] or match[1]) > pods:
         return [
             translate(
-                "--nnodes={given} takes more pods than the {pods} that there are; the job can be scaled up to them.",
+                "--nnodes={given} exceeds the current {pods} pods. You can scale the job up.",
                 given=match[0],
                 pods=pods,
             )
         ]
     if options["nnodes"] == ALL and options["nproc-per-node"] != "1":
-        return [
-            translate("--nproc-per-node has no effect without --nnodes: only torchrun starts more than one process.")
-        ]
+        return [translate("--nproc-per-node has no effect without --nnodes. Only torchrun starts several processes.")]
     return []
 
 
@@ -132,7 +130,7 @@ def _scaling(options: Options) -> str:
     if options["nnodes"] == ALL:
         return fixed_at_start(gettext_noop("WORLD_SIZE and RANK"))(options)
     return translate(
-        "torchrun meets anew when pods come and go, as far as --nnodes={nnodes} lets it; that stays so.",
+        "torchrun makes a new rendezvous when pods join or leave, within --nnodes={nnodes}. This does not change.",
         nnodes=options["nnodes"],
     )
 

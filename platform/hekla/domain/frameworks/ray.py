@@ -53,7 +53,7 @@ def _shell(line: str) -> tuple[str, ...]:
 
 def _problems(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
     if options["head"] == options["worker"]:
-        return [translate("Workers join the head, so --head and --worker are two tasks.")]
+        return [translate("--head and --worker must be two different tasks.")]
     return missing_roles(["head"], tasks, options) or several_leaders("head", tasks, options)
 
 
@@ -61,7 +61,7 @@ def _remarks(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
     """Volcano replaces every command by its own. Here a job's own command runs."""
     commands = _commands(options)
     return [
-        translate("“{task}” has a command of its own, which runs in place of ray start.", task=task.name)
+        translate("“{task}” has its own command, which runs instead of ray start.", task=task.name)
         for task in tasks
         if task.name in commands and task.command != commands[task.name]
     ]

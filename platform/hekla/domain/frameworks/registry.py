@@ -129,7 +129,7 @@ def _remarks(name: str, arguments: Sequence[str], tasks: Sequence["TaskSpec"]) -
 def _overruled(spec: "JobSpec", task: "TaskSpec", place: int) -> list[Problem]:
     found = []
     for plugin, settings in _samples(spec, task).items() if task.env or spec.files else ():
-        message = translate("The plugin {plugin} sets this too; what is written here holds.", plugin=plugin)
+        message = translate("The plugin {plugin} sets this too. The value here takes precedence.", plugin=plugin)
         found += [Problem(join("tasks", place, "env", name), message) for name in settings.env if name in task.env]
         found += [Problem(join("files", path), message) for path in sorted(settings.paths) if path in spec.files]
     return found
@@ -152,9 +152,9 @@ def _check_one(name: str, arguments: Sequence[str], tasks: Sequence["TaskSpec"])
     framework = load_frameworks().get(name)
     if framework is None:
         hint = suggest(name, load_frameworks()) or translate(
-            "; there are {names}.", names=", ".join(sorted(load_frameworks()))
+            ". Available: {names}.", names=", ".join(sorted(load_frameworks()))
         )
-        return [Problem(name, translate("There is no plugin {name}{hint}", name=quote(name), hint=hint))]
+        return [Problem(name, translate("Unknown plugin {name}{hint}", name=quote(name), hint=hint))]
     options, problems = framework.read(arguments)
     if problems:
         return [Problem(join(name, problem.path), problem.message) for problem in problems]

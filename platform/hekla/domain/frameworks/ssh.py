@@ -30,9 +30,7 @@ Host *
   IdentityFile ${{HOME}}/{FOLDER}/{KEY}
 """
 _PATH = "ssh-key-file-path"
-_OWN_KEY = gettext_noop(
-    "a key that is written in a job can be read by all who see the job; without it each job gets a pair of its own."
-)
+_OWN_KEY = gettext_noop("everyone who can see the job can read a key in it. Without it each job gets its own key pair.")
 
 
 def _settings(context: PodContext, options: Options) -> PodSettings:
@@ -69,7 +67,7 @@ def _problems(_tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
         return own
     return [
         *own,
-        translate("--{name} must be the absolute path of a folder, such as {given}.", name=_PATH, given=ROOTS),
+        translate("--{name} must be the absolute path of a folder, for example {given}.", name=_PATH, given=ROOTS),
     ]
 
 
@@ -81,9 +79,8 @@ def _is_folder(path: str) -> bool:
 def _remarks(_tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
     return [
         translate(
-            "pods get the job's keys in {folder} and can say: ssh -F $HOME/{folder}/config NAME. Nothing listens there "
-            "until the job starts an sshd of its own on port {port}; "
-            "on clusters of the kind local, at HEKLA_POD_ADDRESS.",
+            "pods get the job's keys in {folder} and can run: ssh -F $HOME/{folder}/config NAME. The job must "
+            "start its own sshd on port {port}; on clusters of the kind local, at HEKLA_POD_ADDRESS.",
             folder=FOLDER,
             port=options["ssh-port"],
         )

@@ -32,7 +32,7 @@ def _problems(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
     if names.isdisjoint(task.name for task in tasks):
         return [
             translate(
-                "No task is called ps, worker, chief or evaluator; say which is what, for example --worker=trainer."
+                "No task has the name ps, worker, chief or evaluator. Set the roles, for example --worker=trainer."
             )
         ]
     return []

@@ -29,9 +29,7 @@ _HALTED = frozenset({JobPhase.ABORTING, JobPhase.ABORTED})
 def request(job: JobFacts, action: LifecycleAction) -> JobOutcome:
     """Record a user's request. Raises Refused for what Volcano cannot do, ImpossibleTransition as usual."""
     if action not in _REQUESTS:
-        raise Refused(
-            translate("Volcano leads this job, and can be asked to restart it as a whole only. Restart the job.")
-        )
+        raise Refused(translate("Volcano schedules this job and can restart only the whole job. Restart the job."))
     if (job.phase, action) not in TRANSITIONS:
         raise ImpossibleTransition(job.phase, action)
     step = _REQUESTS[action]
@@ -55,7 +53,7 @@ def _require_retry_left(job: JobFacts) -> None:
     if job.retry_count + 1 >= job.spec.max_retry:
         raise Refused(
             translate(
-                "Volcano counts restarts that people ask for too, and at number {most} (max_retry) the job fails; this "
+                "Volcano counts manual restarts too. At number {most} (max_retry) the job fails, and this "
                 "would be it. Clone the job to run it again.",
                 most=job.spec.max_retry,
             )

@@ -21,12 +21,12 @@ def target_of(spec: JobSpec, action: LifecycleAction, task: str, index: int | No
 def _wrong(spec: JobSpec, action: LifecycleAction, task: str, index: int | None) -> Iterator[Problem]:
     if action not in PARTIAL_ACTIONS:
         present = [name for name, value in (("task", task), ("index", index)) if value not in ("", None)]
-        message = translate("{action} is about all of the job; leave this out.", action=action)
+        message = translate("{action} applies to the whole job. Remove this field.", action=action)
         yield from (Problem(name, message) for name in present)
         return
     yield from _wrong_task(spec, action, task)
     if action is LifecycleAction.RESTART_TASK and index is not None:
-        message = translate("RestartTask is about all replicas of a task; leave this out, or ask for RestartPod.")
+        message = translate("RestartTask applies to all replicas of a task. Remove this field, or use RestartPod.")
         yield Problem("index", message)
     if action is not LifecycleAction.RESTART_TASK:
         yield from _wrong_index(spec, action, task, index)
@@ -36,7 +36,7 @@ def _wrong_task(spec: JobSpec, action: LifecycleAction, task: str) -> Iterator[P
     names = [one.name for one in spec.tasks]
     if not task:
         message = translate(
-            "{action} is about a part of the job: say of which task; there are {names}.",
+            "{action} applies to a part of the job. Name the task. Available: {names}.",
             action=action,
             names=", ".join(names),
         )
@@ -47,12 +47,14 @@ def _wrong_task(spec: JobSpec, action: LifecycleAction, task: str) -> Iterator[P
 
 def _wrong_index(spec: JobSpec, action: LifecycleAction, task: str, index: int | None) -> Iterator[Problem]:
     if index is None:
-        yield Problem("index", translate("{action} is about one replica: say which, counted from 0.", action=action))
+        yield Problem(
+            "index", translate("{action} applies to one replica. Give its index, counted from 0.", action=action)
+        )
         return
     replicas = next((one.replicas for one in spec.tasks if one.name == task), None)
     if replicas is not None and not 0 <= index < replicas:
         message = translate(
-            "{task} has {replicas} replicas, counted from 0; there is no {index}.",
+            "{task} has {replicas} replicas, counted from 0. Index {index} does not exist.",
             task=task,
             replicas=replicas,
             index=index,

@@ -66,9 +66,9 @@ class ImpossibleTransition(Refused):
 
 def _impossible(phase: JobPhase, action: LifecycleAction, known: Sequence[JobPhase]) -> str:
     if not known:
-        return translate("The job is {phase}; {action} cannot be asked for.", phase=_word(phase), action=action)
+        return translate("The job is {phase}. {action} is not possible.", phase=_word(phase), action=action)
     return translate(
-        "The job is {phase}; {action} is for jobs that are {phases}.",
+        "The job is {phase}. {action} is possible only when it is {phases}.",
         phase=_word(phase),
         action=action,
         phases=translate(" or ").join(map(_word, known)),
@@ -344,7 +344,7 @@ def _restart_pod(transition: _Transition) -> None:
 
 def _restart_part(transition: _Transition, part: ActionTarget | None) -> None:
     if part is None:
-        raise Refused(translate("To restart a part of a job, say which."))
+        raise Refused(translate("Name the part of the job to restart."))
     _restart_slots(transition, {slot for slot in transition.roster.slots() if _is_in(slot, part)})
 
 

@@ -34,7 +34,7 @@ def wish(form: WayForm, user: User, *, has_key: bool, now: datetime) -> Wish:
         return Wish()
     found = _new_key(form, way, _carried(form, user, way, now))
     if found is None:
-        raise Invalid([Problem(_FIELD[Way(way)], _("Give the key here."))])
+        raise Invalid([Problem(_FIELD[Way(way)], _("Enter the credentials here."))])
     return Wish(given.as_stored(found))
 
 
@@ -69,8 +69,8 @@ def _check_file_name(form: WayForm, way: str) -> None:
     """A file is named where it is used, and nowhere else: what is named and not used would mislead."""
     named = bool(form.cleaned_data["config"].get("kubeconfig"))
     if way == Way.FILE and not named:
-        sentence = _("Name the file in the configuration: “kubeconfig”.")
+        sentence = _("Name the file in the configuration as “kubeconfig”.")
         raise Invalid([Problem("config", sentence)])
     if way != Way.FILE and named:
-        sentence = _("The configuration names a kubeconfig; take it out, or choose the file.")
+        sentence = _("The configuration names a kubeconfig. Remove it, or choose the kubeconfig file.")
         raise Invalid([Problem("config", sentence)])

@@ -14,4 +14,4 @@ class PolicyForm(forms.Form):
         max_length=MAX_POLICY_BYTES,
         widget=forms.Textarea(attrs={"rows": 18, "class": "code-input", "spellcheck": "false"}),
     )
-    note = forms.CharField(label=_("Why"), required=False, max_length=200)
+    note = forms.CharField(label=_("Reason"), required=False, max_length=200)

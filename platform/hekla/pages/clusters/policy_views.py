@@ -46,7 +46,7 @@ def show(request: HttpRequest) -> HttpResponse:
     """The policy and its history. What is posted is tried (`try`), or put in force."""
     user = person(request)
     if not accounts.may(user, Permission.SEE_EVERYTHING):
-        raise Refused(_("Only operators and admins of the platform see the scheduling policy."))
+        raise Refused(_("Only operators and platform admins can see the scheduling policy."))
     every = list(clusters.all_clusters())
     cluster = next((one for one in every if one.name == request.GET.get("cluster")), every[0] if every else None)
     if cluster is None:
@@ -71,7 +71,7 @@ def show(request: HttpRequest) -> HttpResponse:
 def _put_in_force(request: HttpRequest, cluster: Cluster, form: PolicyForm) -> HttpResponse:
     user = person(request)
     cluster_services.set_policy(cluster, **form.cleaned_data, by=user, actor=actor_of(user), now=clock.now())
-    messages.success(request, _("The policy is in force from the next cycle on."))
+    messages.success(request, _("The policy takes effect in the next scheduling cycle."))
     return redirect(f"{reverse('clusters:policy')}?cluster={cluster.name}")
 
 

@@ -111,7 +111,7 @@ def remove_key(request: HttpRequest, name: str) -> HttpResponse:
     """Forget the key to a cluster."""
     accounts.require(person(request), Permission.MANAGE_CLUSTERS)
     services.remove_key(selectors.get(name), actor=actor_of(person(request)), now=clock.now())
-    messages.success(request, _("The key was removed."))
+    messages.success(request, _("Credentials removed."))
     return redirect("clusters:detail", name)
 
 
@@ -124,7 +124,7 @@ def remove(request: HttpRequest, name: str) -> HttpResponse:
     except Refused as error:
         messages.error(request, error.message)
         return redirect("clusters:detail", name)
-    messages.success(request, _("The cluster %s was removed.") % name)
+    messages.success(request, _("Removed cluster %s.") % name)
     return redirect("clusters:list")
 
 
@@ -183,7 +183,7 @@ class _Attempt:
             self._form.carried = draft.key
 
     def _told(self) -> str:
-        return _("Saved.") if self._cluster else _("The cluster was added. Now give it a queue.")
+        return _("Saved.") if self._cluster else _("Cluster added. Now add a queue.")
 
 
 def _page(

@@ -38,6 +38,6 @@ def start(request: HttpRequest, name: str) -> HttpResponse:
     """The one button."""
     tenant = current_tenant.tenant(request)
     if tenant is None:
-        raise Refused(_("You are not a member of a tenant yet; ask a platform admin."))
+        raise Refused(_("You are not a member of a tenant. Ask a platform admin."))
     run = services.start(name, tenant=tenant, user=person(request), now=clock.now())
     return redirect("demonstrations:detail", run.demonstration)

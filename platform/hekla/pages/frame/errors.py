@@ -42,6 +42,7 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     if not isinstance(exception, RequestDataTooBig):
         return render(request, "400.html", status=400)
     refusal = _(
-        "What was sent is larger than 2 MiB; a manifest may have 1 MiB. Nothing was taken. Go back: your text is kept."
+        "The request is larger than 2 MiB. A manifest can have 1 MiB. Nothing was saved. Go back: your input "
+        "is still there."
     )
     return render(request, "400.html", {"refusal": refusal}, status=_TOO_LARGE)

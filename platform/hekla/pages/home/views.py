@@ -83,7 +83,7 @@ def run_example(request: HttpRequest, name: str) -> HttpResponse:
     """The one button: an example job for the tenant that one works for."""
     tenant = current_tenant.tenant(request)
     if tenant is None:
-        raise Refused(_("You are not a member of a tenant yet; ask a platform admin."))
+        raise Refused(_("You are not a member of a tenant. Ask a platform admin."))
     job = examples.run(name, tenant=tenant, user=person(request), now=clock.now())
     return redirect("jobs:detail", job.uid)
 

@@ -78,7 +78,7 @@ def _chosen(request: HttpRequest, query: QueryDict, *, everything: bool) -> tupl
     try:
         uids = [UUID(text) for text in request.POST.getlist("uid")[:most]]
     except ValueError as error:
-        raise Invalid([Problem("uid", _("There is no such job."))]) from error
+        raise Invalid([Problem("uid", _("Unknown job."))]) from error
     return list(selectors.visible_to(user).filter(uid__in=uids)), False
 
 

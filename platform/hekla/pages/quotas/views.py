@@ -34,7 +34,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     form = QuotaForm(request.POST or None, initial=_first(request, tenant), allowed=allowed, members=members)
     if request.method == "POST":
         if not allowed:
-            raise Forbidden(_("Only admins of the tenant and of the platform set quotas."))
+            raise Forbidden(_("Only tenant admins and platform admins can set quotas."))
         if form.is_valid() and _saved(form, tenant, user, now):
             messages.success(request, _("Saved."))
             return redirect("tenancy:quotas", slug)

@@ -13,9 +13,9 @@ from hekla.domain.schedules import MAX_NAME, Concurrency, ScheduleSpec
 from hekla.domain.validation import join
 
 _CONCURRENCY = [
-    (Concurrency.ALLOW.value, _("Both run")),
-    (Concurrency.FORBID.value, _("The later one is skipped")),
-    (Concurrency.REPLACE.value, _("The earlier one is ended, the later one runs")),
+    (Concurrency.ALLOW.value, _("Allow both")),
+    (Concurrency.FORBID.value, _("Skip the new run")),
+    (Concurrency.REPLACE.value, _("Stop the earlier run")),
 ]
 _ORIGIN = "job"
 
@@ -26,7 +26,7 @@ class ScheduleForm(forms.Form):
     name = forms.CharField(
         label=_("Name"),
         max_length=MAX_NAME,
-        help_text=_("Small letters, digits, hyphens. Each job is called by it and a number."),
+        help_text=_("Lowercase letters, digits, hyphens. Job names are this name plus a number."),
     )
     cron = forms.CharField(
         label=_("Time"),
@@ -35,23 +35,23 @@ class ScheduleForm(forms.Form):
         help_text=_("Minute, hour, day, month, weekday: 30 2 * * mon-fri, */15 * * * *, @daily."),
     )
     time_zone = forms.CharField(
-        label=_("Time zone"), max_length=64, initial="UTC", help_text=_("Such as Europe/Berlin or Asia/Shanghai.")
+        label=_("Time zone"), max_length=64, initial="UTC", help_text=_("For example Europe/Berlin or Asia/Shanghai.")
     )
-    concurrency = forms.ChoiceField(label=_("When an earlier run is not over"), choices=_CONCURRENCY)
+    concurrency = forms.ChoiceField(label=_("If the earlier run has not finished"), choices=_CONCURRENCY)
     starting_deadline_seconds = forms.IntegerField(
-        label=_("Start within"),
+        label=_("Starting deadline"),
         required=False,
         min_value=1,
-        help_text=_("Later than this after its time, a run is skipped. Empty: however late."),
+        help_text=_("Runs that are later than this are skipped. Empty: no deadline."),
     )
-    successful_jobs_history_limit = forms.IntegerField(label=_("Completed jobs to keep"), min_value=0, initial=3)
-    failed_jobs_history_limit = forms.IntegerField(label=_("Failed jobs to keep"), min_value=0, initial=1)
-    suspended = forms.BooleanField(label=_("Suspended: nothing is due for now"), required=False)
+    successful_jobs_history_limit = forms.IntegerField(label=_("Completed jobs kept"), min_value=0, initial=3)
+    failed_jobs_history_limit = forms.IntegerField(label=_("Failed jobs kept"), min_value=0, initial=1)
+    suspended = forms.BooleanField(label=_("Suspended: no runs for now"), required=False)
     manifest = forms.CharField(
         label=_("Job"),
         strip=False,
         widget=forms.Textarea(attrs={"rows": 20, "class": "code-input", "spellcheck": "false"}),
-        help_text=_("A job manifest of Volcano, Kubeflow or Kubernetes. The name in it is not used."),
+        help_text=_("A job manifest of Volcano, Kubeflow or Kubernetes. The name in the manifest is ignored."),
     )
 
     def __init__(self, *args: Any, named: str = "", **kwargs: Any) -> None:  # noqa: ANN401

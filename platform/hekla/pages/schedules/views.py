@@ -87,7 +87,7 @@ def edit(request: HttpRequest, uid: UUID) -> HttpResponse:
     """Change a schedule."""
     schedule = selectors.get(uid, person(request))
     if not selectors.may_start(person(request), schedule):
-        raise Forbidden(_("Only the schedule's owner and the admins of its tenant may do this."))
+        raise Forbidden(_("Only the owner of the schedule and tenant admins can do this."))
     initial = forms.first_values(selectors.spec_of(schedule))
     form = forms.ScheduleForm(request.POST or None, initial=initial, named=schedule.name)
     if request.method == "POST" and form.is_valid():
@@ -114,7 +114,7 @@ def suspend(request: HttpRequest, uid: UUID) -> HttpResponse:
 def run(request: HttpRequest, uid: UUID) -> HttpResponse:
     """Start a run now."""
     started = services.run_now(selectors.get(uid, person(request)), user=person(request), now=clock.now())
-    messages.success(request, _("%s was submitted.") % started.job)
+    messages.success(request, _("Submitted %s.") % started.job)
     return redirect("schedules:detail", uid)
 
 
@@ -123,7 +123,7 @@ def delete(request: HttpRequest, uid: UUID) -> HttpResponse:
     """Take a schedule away."""
     schedule = selectors.get(uid, person(request))
     services.delete(schedule, user=person(request), now=clock.now())
-    messages.success(request, _("The schedule %s was deleted; its jobs stay.") % schedule)
+    messages.success(request, _("Deleted schedule %s. Its jobs stay.") % schedule)
     return redirect("schedules:list")
 
 

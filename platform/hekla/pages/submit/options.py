@@ -98,7 +98,7 @@ class Beside:
 
     def _judged(self, draft: Draft) -> SweepSpec:
         if draft.secrets:
-            raise Refused(_("The jobs of a sweep have no secrets; submit jobs that need some one by one."), "secrets")
+            raise Refused(_("Sweep jobs cannot use secrets. Submit jobs with secrets one by one."), "secrets")
         return self.sweep(draft.spec)
 
     def show(self, error: HeklaError, show_in_job: Callable[[HeklaError], None]) -> None:

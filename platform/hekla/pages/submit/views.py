@@ -83,7 +83,7 @@ def _undone(request: HttpRequest, tenant: Tenant) -> HttpResponse:
     now, filling = undo.draft_of(request.POST), undo.carried(request.POST)
     if filling is None:
         return _draft_page(request, tenant, now)
-    back = undo.Filling(_("What stood here before is back."), now)
+    back = undo.Filling(_("Undone."), now)
     return _draft_page(request, tenant, filling.before, filling=back)
 
 
@@ -111,7 +111,7 @@ def _uploaded(request: HttpRequest, tenant: Tenant) -> HttpResponse:
 
 
 def _said_by(title: str, draft: QueryDict) -> undo.Filling:
-    return undo.Filling(_("The job is now what “%(file)s” says.") % {"file": title}, draft)
+    return undo.Filling(_("The form now has the job from “%(file)s”.") % {"file": title}, draft)
 
 
 def _text_page(
@@ -170,9 +170,9 @@ def _taken_page(
 
 def _describe_filling(title: str, changed: Sequence[str]) -> str:
     if not changed:
-        return _("“%(title)s” was filled in already; nothing has changed.") % {"title": title}
+        return _("No change: the form already has the values of “%(title)s”.") % {"title": title}
     said = {"title": title, "fields": ", ".join(changed)}
-    return _("Filled in from “%(title)s”: %(fields)s. All else is as you typed it.") % said
+    return _("Filled in from “%(title)s”: %(fields)s. Other fields are unchanged.") % said
 
 
 def _draft_page(
@@ -313,7 +313,7 @@ def _save_preset(request: HttpRequest, tenant: Tenant, spec: JobSpec) -> HttpRes
         preset = keeping.save(name=name, spec=spec, user=person(request), tenant=whose, now=clock.now())
     except Refused as error:
         raise Refused(error.message) from error
-    messages.success(request, _("Kept as the preset “%s”.") % preset.name)
+    messages.success(request, _("Saved as preset “%s”.") % preset.name)
     return redirect(f"{reverse('jobs:submit')}?saved={preset.uid}")
 
 
@@ -346,7 +346,7 @@ def _preset(uid: str, request: HttpRequest) -> Preset:
     try:
         return presets.get(UUID(uid), person(request))
     except ValueError as error:
-        raise NotFound(_("There is no such preset.")) from error
+        raise NotFound(_("Unknown preset.")) from error
 
 
 def _form(data: QueryDict | None, first: First, tenant: Tenant) -> SubmissionForm:

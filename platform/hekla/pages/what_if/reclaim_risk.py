@@ -35,15 +35,15 @@ def sentence(found: Exposure) -> str:
     told = []
     if found.now:
         borrowed = ngettext(
-            "%(n)d of its %(of)d pods holds what its queue has borrowed.",
-            "%(n)d of its %(of)d pods hold what its queue has borrowed.",
+            "%(n)d of its %(of)d pods uses resources that its queue has borrowed.",
+            "%(n)d of its %(of)d pods use resources that its queue has borrowed.",
             found.now,
         )
         told.append(borrowed % facts)
     if found.most:
-        told.append(_("When another queue claims its share, up to %(most)d of its %(of)d pods have to go.") % facts)
+        told.append(_("When another queue reclaims its share, up to %(most)d of its %(of)d pods are evicted.") % facts)
     else:
-        told.append(_("Nothing of it can be taken back, whatever other queues ask for."))
+        told.append(_("Other queues cannot reclaim any of its resources."))
     return together(told)
 
 
@@ -51,23 +51,23 @@ def _claims(one: Claimant) -> str:
     facts = {"queue": one.queue, "n": one.pods, "share": f"{100 * one.share:.0f}"}
     if not one.queue:
         text = ngettext(
-            "%(n)d pod of another queue waits, which holds %(share)s%% of what it deserves.",
-            "%(n)d pods of another queue wait, which holds %(share)s%% of what it deserves.",
+            "%(n)d pod of another queue is pending. That queue uses %(share)s%% of its deserved share.",
+            "%(n)d pods of another queue are pending. That queue uses %(share)s%% of its deserved share.",
             one.pods,
         )
     else:
         text = ngettext(
-            "%(n)d pod of queue %(queue)s waits, which holds %(share)s%% of what it deserves.",
-            "%(n)d pods of queue %(queue)s wait, which holds %(share)s%% of what it deserves.",
+            "%(n)d pod of queue %(queue)s is pending. That queue uses %(share)s%% of its deserved share.",
+            "%(n)d pods of queue %(queue)s are pending. That queue uses %(share)s%% of its deserved share.",
             one.pods,
         )
     return text % facts
 
 
 _SAFE = {
-    "no_place": lambda: _("It holds nothing that could be taken back."),
-    "no_reclaim": lambda: _("The policy of the cluster takes nothing back from queues."),
-    "no_shares": lambda: _("The policy of the cluster gives queues no shares, so nothing is borrowed."),
-    "queue_keeps": lambda: _("Its queue gives nothing back."),
-    "job_keeps": lambda: _("Its pods are never evicted."),
+    "no_place": lambda: _("The job uses no resources that could be reclaimed."),
+    "no_reclaim": lambda: _("The cluster's policy does not reclaim resources from queues."),
+    "no_shares": lambda: _("The cluster's policy has no queue shares, so nothing is borrowed."),
+    "queue_keeps": lambda: _("Its queue is not reclaimable."),
+    "job_keeps": lambda: _("Its pods are not preemptible."),
 }

@@ -46,10 +46,10 @@ _STATES = {
 def what_if(request: HttpRequest) -> HttpResponse:
     """What would be if the form as it stands were sent; until when it would wait is asked for apart."""
     if not may_ask_what_if(person(request).pk):
-        return render(request, "jobs/_what_if.html", {"remark": _("That was asked often; it is asked again soon.")})
+        return render(request, "jobs/_what_if.html", {"remark": _("Too many previews. Retrying in a few seconds.")})
     tenant = _tenant(request)
     if _is_blank(request):
-        remark = _("Type or paste a manifest, or choose a file. What would be if it were sent is said here.")
+        remark = _("Enter or paste a manifest, or choose a file, to see a preview.")
         return render(request, "jobs/_what_if.html", {"remark": remark})
     try:
         spec, size = _swept(request, _spec(request, tenant))
@@ -166,7 +166,7 @@ def _revision(request: HttpRequest) -> int | None:
 def _tenant(request: HttpRequest) -> Tenant:
     tenant = current_tenant.tenant(request)
     if tenant is None:
-        raise NotFound(_("You are not a member of a tenant yet; ask a platform admin."))
+        raise NotFound(_("You are not a member of a tenant. Ask a platform admin."))
     return tenant
 
 
@@ -175,14 +175,14 @@ def _spec(request: HttpRequest, tenant: Tenant) -> JobSpec:
     if "text" in request.POST:
         text = request.POST["text"]
         if len(text.encode(errors="replace")) > MAX_MANIFEST_BYTES:
-            raise Invalid([Problem("", _("A manifest may have 1 MiB."))])
+            raise Invalid([Problem("", _("The manifest is larger than 1 MiB."))])
         return formats.load(text).spec
     environments = list(clusters.environments().values_list("name", flat=True))
     open_ones = [*map(str, queues.open_to(tenant)), *map(str, queues.spans_open_to(tenant))]
     names = [(name, name) for name in open_ones]
     spec = SubmissionForm(_filled(request.POST), First(), queues=names, environments=environments).spec()
     if spec is None:
-        raise Invalid([Problem("", _("What would be is said once the fields are right."))])
+        raise Invalid([Problem("", _("Fix the marked fields to see a preview."))])
     return spec
 
 
@@ -221,7 +221,7 @@ def _refusal(error: Refused) -> dict[str, Any]:
     return {
         "state": state,
         "icon": icon,
-        "head": _("It would be refused"),
+        "head": _("Would be rejected"),
         "sentences": [error.message],
         "refused": True,
     }

@@ -90,7 +90,7 @@ def delete_template(template: JobTemplate, *, user: User, now: datetime) -> None
 def may_submit(user: User, tenant: Tenant) -> None:
     """Raises NotFound, Forbidden."""
     if not tenancy.visible_to(user).filter(pk=tenant.pk).exists():
-        raise NotFound(_("There is no such tenant."))
+        raise NotFound(_("Unknown tenant."))
     if not tenancy.may(user, tenant.pk, Permission.SUBMIT_JOBS):
         raise Forbidden(_("You can view this tenant, but not submit to it. Ask a tenant admin."), "tenant")
 

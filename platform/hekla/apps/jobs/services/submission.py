@@ -120,7 +120,7 @@ def route_for(*, spec: JobSpec, tenant: Tenant, user: User, is_timed: bool = Tru
     Raises NotFound, Forbidden (this person may not submit here), Refused.
     """
     if not tenancy.visible_to(user).filter(pk=tenant.pk).exists():
-        raise NotFound(_("There is no such tenant."))
+        raise NotFound(_("Unknown tenant."))
     if not tenancy.may(user, tenant.pk, Permission.SUBMIT_JOBS):
         raise Forbidden(_("You can view this tenant, but not submit to it. Ask a tenant admin."), "tenant")
     span = queues.spans_open_to(tenant).filter(name=spec.queue).first()

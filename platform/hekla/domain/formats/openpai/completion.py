@@ -25,11 +25,11 @@ NO_LIMIT = -1
 
 _LOST = {"events": [str(LifecycleEvent.POD_EVICTED)], "action": str(LifecycleAction.RESTART_JOB)}
 _DONE = {"events": [str(LifecycleEvent.TASK_COMPLETED)], "action": str(LifecycleAction.COMPLETE_JOB)}
-_JUDGED = gettext_noop("failures are counted when all pods have ended: a gang has then failed if one of them has.")
-_ONE_ROLE = gettext_noop("a number of successes completes a job that has no other task role; this one needs all.")
-_GANG = gettext_noop("pods of a gang are not started again one by one; extras.gangAllocation: false lets them be.")
+_JUDGED = gettext_noop("failures are counted when all pods have finished. The gang fails if one pod fails.")
+_ONE_ROLE = gettext_noop("only jobs with one task role can complete after a number of successes. This job needs all.")
+_GANG = gettext_noop("pods of a gang do not restart one by one, unless extras.gangAllocation is false.")
 _TOGETHER = gettext_noop("the restarts of all pods are counted together.")
-_ONE_BY_ONE = gettext_noop("pods of this job are started again one by one, not all of them.")
+_ONE_BY_ONE = gettext_noop("the pods of this job restart one by one.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,15 +14,15 @@ PRIORITIES = {"crit": 120, "prod": 100, "test": 10, "oppo": -1}
 _EVENTS = {"containerStarts": True, "containerEnds": False}
 _IGNORED_PLUGINS = {
     "ssh": gettext_noop(
-        "no sshd is started in pods; the job plugin ssh gives them keys, and mpirun needs none with the plugin mpi."
+        "pods do not run sshd. The job plugin ssh provides keys, and mpirun needs no ssh with the plugin mpi."
     ),
-    "tensorboard": gettext_noop("no TensorBoard is started in the pod."),
-    "teamwise_storage": gettext_noop("no storage of OpenPAI is mounted."),
+    "tensorboard": gettext_noop("pods do not run TensorBoard."),
+    "teamwise_storage": gettext_noop("OpenPAI storage is not mounted."),
 }
-_OTHER = gettext_noop("it belongs to OpenPAI's own runtime.")
-_STORAGE = gettext_noop("no storage of OpenPAI is mounted.")
-_NOTICE = gettext_noop("nobody is written to when the job changes; its page shows it as it happens.")
-_SKU = gettext_noop("resourcePerInstance says what a pod asks for.")
+_OTHER = gettext_noop("it belongs to the OpenPAI runtime.")
+_STORAGE = gettext_noop("OpenPAI storage is not mounted.")
+_NOTICE = gettext_noop("job changes are not mailed. The job's page shows them live.")
+_SKU = gettext_noop("resourcePerInstance sets the resources of a pod.")
 
 
 @dataclass(slots=True)
@@ -48,7 +48,7 @@ def read(extras: Fields) -> Extras:
     extras.ignore("submitFrom")
     gang = extras.take("gangAllocation")
     if gang not in (None, True, False):
-        extras.findings.problem(extras.at("gangAllocation"), translate("This must be true or false."))
+        extras.findings.problem(extras.at("gangAllocation"), translate("Must be true or false."))
     found.is_gang = gang is not False
     found.priority = _priority(extras.fields("hivedScheduler"))
     found.commands = list(_plugins(extras))

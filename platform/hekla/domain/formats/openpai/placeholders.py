@@ -19,7 +19,7 @@ MASK = "******"
 _PLACE = re.compile(r"<%\s*([^%<>]{1,300}?)\s*%>")
 _INDEX = re.compile(r"\[(\d{1,4})\]")
 _SECRETS = "$secrets."
-_UNKNOWN = gettext_noop("{place}: nothing in the JobConfig fills it, so it stays as it is written.")
+_UNKNOWN = gettext_noop("{place}: the JobConfig has no value for it, so it stays unchanged.")
 
 
 class PlaceholderValues:
@@ -37,7 +37,7 @@ class PlaceholderValues:
             grown, at = grown + len(piece), match.end()
             if grown > MAX_LENGTH:
                 self._findings.problem(
-                    path, translate("With its values this has more than {kib} KiB.", kib=MAX_LENGTH // 1024)
+                    path, translate("With its values this exceeds {kib} KiB.", kib=MAX_LENGTH // 1024)
                 )
                 return ""
         return "".join([*pieces, text[at:]])
@@ -77,7 +77,7 @@ def read_secrets(job: Fields) -> dict[str, str]:
     if secrets_field == MASK:
         return {}
     if secrets_field is not None and not isinstance(secrets_field, Mapping):
-        job.findings.problem(path, translate("This must be a mapping of names to values."))
+        job.findings.problem(path, translate("Must be a mapping of names to values."))
         return {}
     _flatten(secrets_field or {}, "", found)
     if wrong := secrets.problem(found):

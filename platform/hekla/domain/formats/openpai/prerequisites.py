@@ -17,9 +17,9 @@ COMMANDS = "com.microsoft.pai.runtimeplugin.cmd"
 
 _ABOUT = ("protocolVersion", "type", "name", "version", "contributor", "description", "uri")
 _EVENTS = {"taskStarts": True, "taskSucceeds": False}
-_LOGIN = gettext_noop("an image is pulled with what its cluster knows of the registry.")
-_PLUGIN = gettext_noop("of the plugins for prerequisites only {plugin} is known here.")
-_IGNORE = gettext_noop("a command that fails is no reason to stop; its script goes on as it is written.")
+_LOGIN = gettext_noop("the cluster's registry credentials are used to pull images.")
+_PLUGIN = gettext_noop("the only supported plugin for prerequisites is {plugin}.")
+_IGNORE = gettext_noop("a failing command does not stop the script.")
 
 
 class Prerequisites:
@@ -40,9 +40,9 @@ class Prerequisites:
         if kind not in KINDS:
             self._findings.problem(fields.at("type"), not_one_of(kind, KINDS))
         if not name:
-            self._findings.problem(fields.at("name"), translate("This must be given."))
+            self._findings.problem(fields.at("name"), translate("Required."))
         if (kind, name) in self._found:
-            message = translate("Another {kind} is called {name} already.", kind=kind, name=quote(name))
+            message = translate("Another {kind} has the name {name}.", kind=kind, name=quote(name))
             self._findings.problem(fields.at("name"), message)
         self._found[kind, name], self._fields[kind, name] = entry, fields
         fields.ignore(*_ABOUT)
@@ -73,7 +73,7 @@ class Prerequisites:
     def image(self, role: Fields) -> Any:  # noqa: ANN401  (the JobSpec judges it)
         """The image of a task role."""
         if "dockerImage" not in role:
-            message = translate("This must be given: the name of one of the prerequisites.")
+            message = translate("Required: the name of a prerequisite.")
             role.findings.problem(role.at("dockerImage"), message)
         return self.chosen(role, "dockerImage").get("uri")
 
@@ -100,14 +100,14 @@ class Prerequisites:
 
     def _missing(self, path: str, name: object, known: Sequence[str]) -> None:
         hint = suggest(str(name), known) or list_choices(known)
-        message = translate("There is no such prerequisite as {name}{hint}", name=quote(name), hint=hint)
+        message = translate("Unknown prerequisite {name}{hint}", name=quote(name), hint=hint)
         self._findings.problem(path, message)
 
 
 def list_choices(known: Iterable[str]) -> str:
     """What a name could have been, behind that it is none."""
     names = ", ".join(known)
-    return translate("; there are {names}.", names=names) if names else translate("; there are none.")
+    return translate(". Available: {names}.", names=names) if names else translate(". None is defined.")
 
 
 def callbacks(owner: Fields, events: Mapping[str, bool]) -> tuple[list[str], list[str]]:
@@ -119,7 +119,7 @@ def callbacks(owner: Fields, events: Mapping[str, bool]) -> tuple[list[str], lis
         if event in events:
             (before if events[event] else after).extend(lines)
         else:
-            owner.findings.not_honoured(callback.at("event"), translate("there are {names}.", names=", ".join(events)))
+            owner.findings.not_honoured(callback.at("event"), translate("Available: {names}.", names=", ".join(events)))
         callback.close()
     return before, after
 
@@ -130,6 +130,6 @@ def texts(owner: Fields, name: str) -> list[str]:
     for place, line in enumerate(values):
         if not isinstance(line, str):
             owner.findings.problem(
-                f"{owner.at(name)}[{place}]", translate("This must be text, not {given}.", given=quote(line))
+                f"{owner.at(name)}[{place}]", translate("Must be a string, not {given}.", given=quote(line))
             )
     return [line for line in values if isinstance(line, str)]

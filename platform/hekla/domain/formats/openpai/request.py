@@ -15,12 +15,12 @@ from hekla.domain.validation import join, quote
 SHELL = ("bash", "-c")
 MAX_DESCRIPTION = 2_000
 _JOB_CALLED = gettext_noop(
-    "the job is called {name} here, where names have small letters, digits and hyphens; its pods know it as {own}."
+    "the job's name here is {name}, because names have lowercase letters, digits and hyphens. Its pods see {own}."
 )
 _ROLE_CALLED = gettext_noop(
-    "the role is called {name} here, where names have small letters, digits and hyphens; its pods know it as {own}."
+    "the role's name here is {name}, because names have lowercase letters, digits and hyphens. Its pods see {own}."
 )
-_SHARED_MEMORY = gettext_noop("a pod has as much shared memory as its machine lets it.")
+_SHARED_MEMORY = gettext_noop("the node limits the shared memory of a pod.")
 _USUAL_MB = (0, 64, 512)
 """What OpenPAI's forms and versions write where nobody asked for anything."""
 
@@ -93,7 +93,7 @@ def _judge_names(job: JobRequest, findings: Findings) -> None:
         if name and not names.NAME.fullmatch(name):
             place = findings.place_of(path)
             message = translate(
-                "{name} is not a name: use at most 255 letters, digits and “_”, “-”, “.”, “~”.", name=quote(name)
+                "{name} is not a valid name. Use at most 255 letters, digits and “_”, “-”, “.”, “~”.", name=quote(name)
             )
             findings.problem(place, message)
 
@@ -109,7 +109,7 @@ def _tell_names(job: JobRequest, name: str, tasks: list[str], findings: Findings
 def _description(job: JobRequest, findings: Findings) -> str:
     if len(job.description) > MAX_DESCRIPTION:
         findings.not_honoured(
-            "description", translate("only its first {most:,} letters are kept.", most=MAX_DESCRIPTION)
+            "description", translate("only its first {most:,} characters are kept.", most=MAX_DESCRIPTION)
         )
     return job.description[:MAX_DESCRIPTION]
 

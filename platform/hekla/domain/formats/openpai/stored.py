@@ -12,7 +12,7 @@ from hekla.domain.job_problems import MAX_HOST_NAME
 from hekla.domain.jobspec import MAX_JOB_NAME, JobSpec
 from hekla.domain.translation import gettext_noop, translate
 
-_NOT_ONE = gettext_noop("One JobConfig is expected: a mapping that begins with protocolVersion or with jobName.")
+_NOT_ONE = gettext_noop("Expected one JobConfig: a mapping that begins with protocolVersion or jobName.")
 
 
 def document_of(text: str | bytes) -> dict[str, Any]:

@@ -17,10 +17,10 @@ from hekla.domain.translation import gettext_noop, translate
 from hekla.domain.validation import quote
 
 _FOLDERS = {"dataDir": "PAI_DATA_DIR", "codeDir": "PAI_CODE_DIR", "outputDir": "PAI_OUTPUT_DIR"}
-_NOT_FETCHED = gettext_noop("nothing is copied from there or to there; pods find the address in {variable}.")
-_LOGIN = gettext_noop("an image is pulled with what its cluster knows of the registry.")
-_GPU_TYPE = gettext_noop("a queue decides which machines its jobs come to.")
-_ANY_PORT = gettext_noop("{label}: ports begin where they are free.")
+_NOT_FETCHED = gettext_noop("nothing is copied from or to this address. Pods can read it from {variable}.")
+_LOGIN = gettext_noop("the cluster's registry credentials are used to pull images.")
+_GPU_TYPE = gettext_noop("the queue decides where its jobs run.")
+_ANY_PORT = gettext_noop("{label}: ports are allocated from free ones.")
 _FOR_EVER, _PLAINLY = -1, -2
 
 
@@ -32,12 +32,12 @@ def recognise(job: Mapping[str, Any]) -> bool:
 def _read(reading: ManifestReader, job: Fields) -> dict[str, Any]:
     findings = reading.findings
     if "jobName" not in job:
-        findings.problem(job.at("jobName"), translate("This must be given."))
+        findings.problem(job.at("jobName"), translate("Required."))
     env = _variables(job)
     image = reading.take(job, "image", "image")
     roles = [_role(role, place, image, env) for place, role in enumerate(job.list_of_fields("taskRoles"))]
     if not roles:
-        findings.problem(job.at("taskRoles"), translate("At least one must be given."))
+        findings.problem(job.at("taskRoles"), translate("At least one is required."))
     for name, why in (("authFile", _LOGIN), ("gpuType", _GPU_TYPE)):
         reading.unless(job, name, (), translate(why))
     findings.origins |= {"name": job.at("jobName"), "queue": job.at("virtualCluster"), "tasks": job.at("taskRoles")}
@@ -74,10 +74,10 @@ def _role(role: Fields, place: int, image: object, env: Mapping[str, str]) -> Ro
     replicas = read_integer(role, "taskNumber", 1, 1)
     name = role.text("name")
     if not name:
-        role.findings.problem(role.at("name"), translate("This must be given."))
+        role.findings.problem(role.at("name"), translate("Required."))
     command = role.text("command")
     if not command.strip():
-        role.findings.problem(role.at("command"), translate("This must be given."))
+        role.findings.problem(role.at("command"), translate("Required."))
     role_request = RoleRequest(
         name=name or f"role_{place}",
         path=role.path,
@@ -112,7 +112,7 @@ def _ports(role: Fields) -> dict[str, int]:
     for port in role.list_of_fields("portList"):
         label = port.text("label")
         if not label:
-            port.findings.problem(port.at("label"), translate("This must be given."))
+            port.findings.problem(port.at("label"), translate("Required."))
         if port.take("beginAt") not in (None, 0):
             port.findings.not_honoured(port.at("beginAt"), translate(_ANY_PORT, label=quote(label)))
         ports[label or "port"] = read_integer(port, "portNumber", 1, 1)

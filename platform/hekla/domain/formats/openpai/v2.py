@@ -22,7 +22,7 @@ from hekla.domain.validation import quote, suggest
 
 VERSION = "2"
 _ONLY_IF_DONE = 'openpai_status=$?; [ "$openpai_status" -eq 0 ] || exit "$openpai_status"'
-_INFINIBAND = gettext_noop("devices other than GPUs are not asked for.")
+_INFINIBAND = gettext_noop("only GPU devices are supported.")
 
 
 def recognise(job: Mapping[str, Any]) -> bool:
@@ -34,11 +34,11 @@ def _read(reading: ManifestReader, job: Fields) -> dict[str, Any]:
     findings = reading.findings
     if str(job.take("protocolVersion")) != VERSION:
         message = translate(
-            "This must be {version}, not {given}.", version=VERSION, given=quote(job.take("protocolVersion"))
+            "Must be {version}, not {given}.", version=VERSION, given=quote(job.take("protocolVersion"))
         )
         findings.problem(job.at("protocolVersion"), message)
     if job.text("type") != "job":
-        message = translate("This must be job: what else JobConfigs describe cannot be submitted.")
+        message = translate("Must be job. Other JobConfigs cannot be submitted.")
         findings.problem(job.at("type"), message)
     job.ignore("version", "contributor")
     reading.secrets = read_secrets(job)
@@ -65,10 +65,10 @@ class _Reader:
         """What it asks for."""
         job = self._job
         if "name" not in job:
-            self._findings.problem(job.at("name"), translate("This must be given."))
+            self._findings.problem(job.at("name"), translate("Required."))
         owner = job.fields("taskRoles")
         if not owner.names():
-            self._findings.problem(owner.path, translate("At least one must be given."))
+            self._findings.problem(owner.path, translate("At least one is required."))
         job_request = JobRequest(
             name=job.text("name"),
             roles=[self._role(owner.fields(name), name) for name in owner.names()],
@@ -88,7 +88,7 @@ class _Reader:
         name = self._defaults.text("deployment")
         if name and name not in found:
             hint = suggest(name, found) or list_choices(found)
-            message = translate("There is no such deployment as {name}{hint}", name=quote(name), hint=hint)
+            message = translate("Unknown deployment {name}{hint}", name=quote(name), hint=hint)
             self._findings.problem(self._defaults.at("deployment"), message)
         return found.get(name)
 
@@ -122,7 +122,7 @@ class _Reader:
         around = self._deployment.fields("taskRoles").fields(name) if self._deployment else None
         commands = texts(role, "commands")
         if not commands:
-            self._findings.problem(role.at("commands"), translate("At least one must be given."))
+            self._findings.problem(role.at("commands"), translate("At least one is required."))
         if around:
             commands = [*texts(around, "preCommands"), *commands, *texts(around, "postCommands")]
             around.close()
@@ -180,8 +180,8 @@ def read_integer(fields: Fields, name: str, otherwise: int, least: int, *, none:
 def _not_whole(value: object, least: int, none: int | None) -> str:
     values = {"least": least, "given": quote(value)}
     if none is None:
-        return translate("This must be a whole number of at least {least}, not {given}.", **values)
-    return translate("This must be a whole number of at least {least}, or {none}, not {given}.", none=none, **values)
+        return translate("Must be an integer of at least {least}, not {given}.", **values)
+    return translate("Must be an integer of at least {least}, or {none}, not {given}.", none=none, **values)
 
 
 OPENPAI = Format("openpai", VERSION, "JobConfig", _read, writing.version_2, mounts_files=False, recognise=recognise)
