@@ -135,7 +135,7 @@ def test_who_has_no_tenant_is_refused_in_words(staged: People, as_: As) -> None:
 
 
 def test_without_a_simulated_cluster_it_says_who_makes_one(people: People, as_: As) -> None:
-    assert "demo-gangs is not there yet" in refusal(as_(people.alice), "gangs")
+    assert "demo-gangs does not exist yet" in refusal(as_(people.alice), "gangs")
     assert not DemoRun.objects.exists()
 
 

@@ -150,7 +150,7 @@ def test_pictures_have_a_unit_a_line_for_what_was_asked_and_gpus_only_where_ther
     assert memory.figure.layout.showlegend
     assert cpu.figure.data[0].x[0] == f"{NOW:%Y-%m-%dT%H:%M:%SZ}"
     with_gpu = [selectors.UsagePoint("main-0", when, 0.5, MIB, 0.9, 2**31) for when in at]
-    assert [picture.title for picture in plots.pictures(with_gpu, asked)][2:] == ["GPUs at work", "GPU memory (GiB)"]
+    assert [picture.title for picture in plots.pictures(with_gpu, asked)][2:] == ["Busy GPUs", "GPU memory (GiB)"]
     assert plots.pictures([], asked) == []
     assert plots.pictures(points[:1], asked) == []
     assert [row.most_memory for row in plots.rows(points[:1], asked)] == ["512 MiB"]

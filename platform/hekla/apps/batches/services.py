@@ -154,7 +154,7 @@ def _require_name(name: str) -> None:
 
 
 def _name_conflict(name: str, tenant: Tenant) -> BatchNameConflict:
-    sentence = _("%(tenant)s has a batch called “%(name)s” already. Choose another name.")
+    sentence = _("%(tenant)s has a batch “%(name)s” already. Choose another name.")
     return BatchNameConflict(sentence % {"tenant": tenant, "name": name}, "name")
 
 

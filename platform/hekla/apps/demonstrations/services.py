@@ -107,7 +107,7 @@ def _set_up_cluster(stage: Stage, actor: Actor, now: datetime) -> Cluster:
         kind = Cluster.Kind.SIMULATED
         return cluster_services.create(name=stage.name, kind=kind, config=stage.config, actor=actor, now=now)
     if not cluster.is_simulated:
-        raise StageInUse(_("The cluster %s is not a simulated one; demonstrations do not touch it.") % stage.name)
+        raise StageInUse(_("The cluster %s is not simulated. Demonstrations do not use it.") % stage.name)
     if cluster.config != stage.config:
         cluster_services.change(cluster, {"config": stage.config}, actor=actor, now=now)
     return cluster
@@ -119,7 +119,7 @@ def _set_up_queue(name: str, cluster: Cluster, actor: Actor, now: datetime) -> N
         queue_services.create(cluster=cluster, name=name, actor=actor, now=now)
     elif queue.cluster_id != cluster.pk:
         raise StageInUse(
-            _("The queue %s belongs to another cluster, and the demonstration needs one of this name.") % name
+            _("The queue %s belongs to another cluster. The demonstration needs a queue with this name.") % name
         )
 
 

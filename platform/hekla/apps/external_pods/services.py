@@ -87,9 +87,7 @@ def find_owner(cluster: Cluster, rules: ExternalPodRules, namespace: str, wanted
         raise Refused(_("Queue %(name)s accepts no jobs now.") % {"name": queue.name})
     owner = accounts.by_username(rules.owner)
     if owner is None:
-        raise Refused(
-            _("There is no account “%(name)s” in Hekla to which these pods would belong.") % {"name": rules.owner}
-        )
+        raise Refused(_("Hekla has no account “%(name)s” to own these pods.") % {"name": rules.owner})
     return GroupOwner(tenant, queue, owner)
 
 
@@ -104,7 +102,7 @@ def follow(cluster: Cluster, epoch: int, group: Gathered, rules: ExternalPodRule
         if known is None and group.expects is None and all(pod.phase.is_final for pod in group.pods):
             return False
         if known is None and not group.minimum:
-            raise Refused(_("There is no PodGroup %(name)s that Hekla can see.") % {"name": group.ref.name})
+            raise Refused(_("PodGroup %(name)s does not exist or is not visible to Hekla.") % {"name": group.ref.name})
         at = find_owner(cluster, rules, group.ref.namespace, group.queue) if _has_news(known, group) else None
         return _follow(cluster, group, known, at, now)
 

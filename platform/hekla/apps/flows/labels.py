@@ -51,7 +51,7 @@ def _started(facts: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _step_started(facts: Mapping[str, Any]) -> tuple[str, str]:
-    return "admitted", _("Step %(step)s begins: job %(name)s was submitted.") % facts
+    return "admitted", _("Step %(step)s started: job %(name)s was submitted.") % facts
 
 
 def _refused(facts: Mapping[str, Any]) -> tuple[str, str]:

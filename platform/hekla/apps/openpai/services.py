@@ -58,7 +58,7 @@ def _take_in(loaded: LoadedJob, name: str, tenant: Tenant, user: User, now: date
 
 
 def _name_conflict(user: User, name: str) -> JobNameConflict:
-    sentence = _("Job %(user)s~%(name)s already exists. Choose another name, or delete that job.")
+    sentence = _("Job %(user)s~%(name)s exists already. Choose another name, or delete that job.")
     return JobNameConflict(sentence % {"user": user.username, "name": name}, "name")
 
 

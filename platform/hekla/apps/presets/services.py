@@ -55,7 +55,7 @@ def save(*, name: str, spec: JobSpec, user: User, tenant: Tenant | None, now: da
 
 def _new(name: str, count: int, user: User, tenant: Tenant | None, now: datetime) -> Preset:
     if count >= MAX_PRESETS:
-        raise TooManyPresets(_("There are %d presets, and may be no more. Delete some of them.") % MAX_PRESETS, "name")
+        raise TooManyPresets(_("There are %d presets, the maximum. Delete some first.") % MAX_PRESETS, "name")
     return Preset(name=name, owner=user, tenant=tenant, created_at=now)
 
 
@@ -99,7 +99,7 @@ def _tell(preset: Preset, event: events.Event, user: User, now: datetime) -> Non
 
 
 def _name_conflict(name: str) -> PresetNameConflict:
-    return PresetNameConflict(_("There is a preset called “%s” already.") % name, "name")
+    return PresetNameConflict(_("A preset “%s” exists already.") % name, "name")
 
 
 def _checked(name: str) -> str:

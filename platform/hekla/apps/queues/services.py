@@ -151,7 +151,7 @@ def _require_free(name: str, other: type[Queue] | type[Span]) -> None:
 
 
 def _name_conflict(name: str) -> Refused:
-    return Refused(_("A queue is called “%s” already; choose another name.") % name, "name")
+    return Refused(_("A queue “%s” exists already. Choose another name.") % name, "name")
 
 
 def _set_names(field: str, manager: Any, wanted: list[Any]) -> dict[str, events.FieldChange]:  # noqa: ANN401  (a related manager)

@@ -49,7 +49,7 @@ def create(*, spec: ScheduleSpec, tenant: Tenant, user: User, now: datetime) -> 
             event = events.ScheduleCreated(name=spec.name, cron=spec.cron, time_zone=spec.time_zone)
             _tell(schedule, event, actor_of(user), now)
     except IntegrityError as error:
-        sentence = _("%(tenant)s has a schedule called “%(name)s” already. Choose another name.")
+        sentence = _("%(tenant)s has a schedule “%(name)s” already. Choose another name.")
         raise ScheduleNameConflict(sentence % {"tenant": tenant, "name": spec.name}, "name") from error
     return schedule
 

@@ -154,7 +154,7 @@ def _refuse_more_than_data(cluster: Mapping[str, Any], user: Mapping[str, Any]) 
 
 
 def _unknown_sign_in(sign_in: str) -> KeyRefused:
-    return KeyRefused(translate("The kubeconfig signs in by “{way}”; give it a token or a certificate.", way=sign_in))
+    return KeyRefused(translate("The kubeconfig signs in with “{way}”. Use a token or a certificate.", way=sign_in))
 
 
 def _refuse_impersonation(user: Mapping[str, Any]) -> None:

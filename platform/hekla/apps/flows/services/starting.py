@@ -102,9 +102,7 @@ def _create(uid: UUID, spec: FlowSpec, resolved: Resolved, tenant: Tenant, user:
 
 def _the_same(known: Flow, spec: FlowSpec, tenant: Tenant) -> Flow:
     if known.deleted_at is not None or known.tenant_id != tenant.pk or known.spec != spec.document():
-        raise FlowKeyConflict(
-            _("This idempotency key was used for another flow, or its flow is deleted. Choose a new key.")
-        )
+        raise FlowKeyConflict(_("This idempotency key belongs to another or a deleted flow. Use a new key."))
     return known
 
 
@@ -135,5 +133,5 @@ def _check_jobs(spec: FlowSpec, resolved: Resolved, tenant: Tenant, user: User) 
 
 
 def _name_conflict(spec: FlowSpec, tenant: Tenant) -> FlowNameConflict:
-    sentence = _("%(tenant)s has a flow called “%(name)s” already. Choose another name, or delete that flow.")
+    sentence = _("%(tenant)s has a flow “%(name)s” already. Choose another name, or delete that flow.")
     return FlowNameConflict(sentence % {"tenant": tenant, "name": spec.name}, "name")

@@ -37,7 +37,7 @@ def create_template(*, spec: JobSpec, tenant: Tenant, user: User, now: datetime)
     """Keep a job under its name. Raises NotFound, Forbidden, FlowNameConflict, TooManyTemplates."""
     may_submit(user, tenant)
     if selectors.templates_of(tenant).count() >= MAX_TEMPLATES:
-        sentence = _("%(tenant)s has %(most)d templates, and may have no more. Delete some of them.")
+        sentence = _("%(tenant)s has %(most)d templates, the maximum. Delete some first.")
         raise TooManyTemplates(sentence % {"tenant": tenant, "most": MAX_TEMPLATES})
     try:
         with unit_of_work():
@@ -101,5 +101,5 @@ def _require_right(template: JobTemplate, user: User) -> None:
 
 
 def _name_conflict(spec: JobSpec, tenant: Tenant) -> FlowNameConflict:
-    sentence = _("%(tenant)s has a template called “%(name)s” already. Choose another name, or change that one.")
+    sentence = _("%(tenant)s has a template “%(name)s” already. Choose another name, or edit that template.")
     return FlowNameConflict(sentence % {"tenant": tenant, "name": spec.name}, "name")
