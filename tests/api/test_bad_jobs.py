@@ -76,7 +76,7 @@ def test_ten_megabytes_are_refused_with_both_sizes(alice, kind):
     body = alice.post(JOBS, b"a: " + b"x" * 10 * 1024**2, content_type=kind).json()
     assert (body["status"], body["code"]) == (413, "too_large")
     assert "10.0 MiB" in body["detail"]
-    assert "at most 1 MiB" in body["detail"]
+    assert "The limit is 1 MiB" in body["detail"]
 
 
 @pytest.mark.parametrize(

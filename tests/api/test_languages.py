@@ -14,25 +14,25 @@ def _task(**changes: Any) -> dict[str, Any]:
 
 
 WRONG = [
-    ({"name": "Ä"}, "“Ä” is not a valid name: use small letters a–z", "“Ä”不是有效的名称：请使用小写字母 a–z"),
+    ({"name": "Ä"}, "“Ä” is not a valid name. Use lowercase letters a–z", "“Ä”不是有效的名称：请使用小写字母 a–z"),
     (
         {"tasks": [_task(replikas=2)]},
-        "here. Did you mean “replicas”?",
+        "Unknown field “replikas”. Did you mean “replicas”?",
         "这里没有字段“replikas”；您是想写“replicas”吗？",
     ),
     ({"tasks": [_task(replicas="two")]}, "Must be an integer, not “two”.", "应为整数，而不是“two”。"),
     ({"tasks": [_task(replicas=[2])]}, "Must be an integer, not a list.", "应为整数，而不是列表。"),
     ({"tasks": [_task(replicas=-1)]}, "Must be at least 0, not -1.", "应不小于 0，而不是-1。"),
     ({"tasks": [_task(command="train me")]}, 'for example ["train", "me"], not one', '例如 ["train", "me"]，'),
-    ({"tasks": [_task(resources={"cpu": "2x"})]}, "“2x” is not an amount;", "“2x”不是有效的数量；请写成例如"),
+    ({"tasks": [_task(resources={"cpu": "2x"})]}, "“2x” is not an amount. Examples:", "“2x”不是有效的数量；请写成例如"),
     ({"tasks": [_task(), _task()]}, "Another task has the name “worker”.", "已有另一个任务名为“worker”。"),
     ({"tasks": []}, "At least one is required.", "至少要有一项。"),
     ({"min_available": 5}, "The tasks have 1 replicas in total, so 5 can", "所有任务合计 1 个副本，因此不可能"),
     ({"policies": [{"action": "Restart", "events": ["*"]}]}, "is not one of AbortJob,", "不在可选值之中：AbortJob,"),
     (
         {"plugins": {"svc": ["--x=1"]}},
-        "The plugin svc has no argument “--x=1”; it knows",
-        "插件 svc 没有参数“--x=1”；它接受的",
+        "The plugin svc has no argument “--x=1”. Supported arguments:",
+        "插件 svc 没有参数“--x=1”；支持的参数有",
     ),
     (
         {"plugins": {"ssh": ["--ssh-port=0"]}},
@@ -56,12 +56,12 @@ FLOW = {"name": "nightly", "steps": [{"name": "a", "job": {"tasks": job()["tasks
 SWEEP = {"name": "lr", "parameters": {"lr": [1]}, "job": {"tasks": [_task(command=["{{ lr }}"])]}}
 SCHEDULE = {"name": "hourly", "cron": "@hourly", "job": job()}
 OTHERS = [
-    ("flows", {**FLOW, "name": "a" * 53}, "would have a name of more than 53 letters", "作业名称会超过 53 个字符"),
+    ("flows", {**FLOW, "name": "a" * 53}, "would exceed 53 characters", "作业名称会超过 53 个字符"),
     ("flows", {**FLOW, "steps": FLOW["steps"] * 2}, "Another step has the name", "已有另一个步骤名为“a”。"),
     (
         "flows",
         {"name": "x", "steps": [{"name": "a", "depends_on": ["a"]}]},
-        "between tasks: a → a.",
+        "between steps: a → a.",
         "步骤之间循环等待：a → a。",
     ),
     (
@@ -77,7 +77,7 @@ OTHERS = [
         "minute: “61” is not a number from 0 to 59.",
         "“分钟”字段中的“61”不是",
     ),
-    ("schedules", {**SCHEDULE, "cron": "0 0 31 feb *"}, "the schedule would never run.", "因此永远不会到来。"),
+    ("schedules", {**SCHEDULE, "cron": "0 0 31 feb *"}, "the schedule would never run.", "因此定时计划永远不会运行。"),
     (
         "schedules",
         {**SCHEDULE, "time_zone": "Asia/Shanghia"},
@@ -101,16 +101,16 @@ MANIFESTS = [
     (
         "a: 1\nb: c: d",
         "Line 2, column 5: invalid YAML: mapping values",
-        "第 2 行第 5 列：YAML 无效：此处不能出现映射的值。",
+        "第 2 行第 5 列：不是有效的 YAML：此处不能出现映射的值。",
     ),
     ("a: 1\na: 2", "Line 2, column 1: duplicate key “a”.", "第 2 行第 1 列：“a”出现了两次。"),
-    ("a: *b", "the alias “b” names nothing", "YAML 无效：别名“b”没有所指，或者所指的内容包含它自己。"),
+    ("a: *b", "the alias “b” is undefined", "别名“b”没有所指，或者所指的内容包含它自己。"),
     (
         "kind: Job\napiVersion: v2",
         "For a Job this must be batch.volcano.sh/v1alpha1 or batch/v1",
         "Job 的此项应为 batch.volcano.sh/v1alpha1 或 batch/v1，",
     ),
-    ("kind: Pod", "The text has no job. Exactly one is required:", "文本中没有作业；应有一个："),
+    ("kind: Pod", "The text has no job. Exactly one is required:", "文本中没有作业，须有一个："),
     (
         "[1]",
         "Document 1 must be a mapping that begins with apiVersion, not a list.",

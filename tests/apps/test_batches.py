@@ -200,12 +200,12 @@ def test_one_looks_first_and_then_submits(people: People, as_: As) -> None:
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"parameters": "lr 3"}, "is not of the form"),
+        ({"parameters": "lr 3"}, "is not in the form"),
         ({"parameters": "lr=1\nlr=2"}, "is set twice"),
-        ({"parameters": "lr=1\nmomentum=2"}, "contains {{ momentum }}"),
+        ({"parameters": "lr=1\nmomentum=2"}, "uses {{ momentum }}"),
         ({"parameters": "lr=0.1..1 log"}, "Ranges need a random sweep"),
-        ({"how": "random"}, "Required"),
-        ({"manifest": MANIFEST.replace("{{ lr }}", "{{ rate }}")}, "no parameter “rate”"),
+        ({"how": "random"}, "Enter the number of samples"),
+        ({"manifest": MANIFEST.replace("{{ lr }}", "{{ rate }}")}, "Unknown parameter “rate”"),
         ({"manifest": "kind: Job\n"}, "apiVersion"),
         ({"name": "Lr"}, "is not a valid name"),
     ],
@@ -285,7 +285,7 @@ def test_the_buttons_do_what_they_say(people: People, as_: As) -> None:
     assert "Stopping 3 jobs" in " ".join(map(str, get_messages(answer.wsgi_request)))
     Job.objects.update(phase="failed")
     answer = alice.post(reverse("batches:retry", args=[batch.uid]))
-    assert "3 jobs were submitted again" in " ".join(map(str, get_messages(answer.wsgi_request)))
+    assert "Resubmitted 3 jobs" in " ".join(map(str, get_messages(answer.wsgi_request)))
 
 
 def test_a_stranger_finds_nothing(people: People, as_: As) -> None:

@@ -128,11 +128,11 @@ WRONG = [
     ({"secret_kubeconfig": f"{SECRET}: ["}, "secret_kubeconfig", "Invalid kubeconfig"),
     ({"way": "token", "server": "http://far", "token": SECRET}, "server", "https"),
     ({"way": "token", "server": "https://far", "authority": "x", "token": SECRET}, "authority", "PEM"),
-    ({"way": "token", "server": "https://far", "token": f"{SECRET} {SECRET}"}, "token", "no token"),
+    ({"way": "token", "server": "https://far", "token": f"{SECRET} {SECRET}"}, "token", "Invalid token"),
     ({"way": "account"}, "config", "does not run in a cluster"),
     ({"way": "file"}, "config", "Name the file"),
-    ({"way": "account", "config": {"kubeconfig": "a"}}, "config", "take it out"),
-    ({"secret_kubeconfig": "a", "config": {"kubeconfig": "a"}}, "config", "take it out"),
+    ({"way": "account", "config": {"kubeconfig": "a"}}, "config", "Remove it"),
+    ({"secret_kubeconfig": "a", "config": {"kubeconfig": "a"}}, "config", "Remove it"),
     ({"config": ["a"]}, "config", "JSON object"),
 ]
 
@@ -156,7 +156,7 @@ def test_what_cannot_be_used_is_told_at_its_field_and_what_else_was_typed_stays(
 def test_refusals_are_told_in_the_language_of_the_reader(admin: Client, small_cluster: ControlPlane) -> None:
     text = kubeconfig(small_cluster, **{"proxy-url": "http://p"})
     admin.cookies["django_language"] = "zh-hans"
-    assert "这里不支持" in str(errors(send(admin, secret_kubeconfig=text)))
+    assert "不支持" in str(errors(send(admin, secret_kubeconfig=text)))
     translation.activate("en")
 
 
@@ -203,7 +203,7 @@ def test_rights_that_are_missing_are_listed_and_can_be_given_later(
 ) -> None:
     typed: dict[str, Any] = {"secret_kubeconfig": kubeconfig(small_cluster), "config": {"namespace": namespace}}
     answer = send(admin, **typed)
-    assert "something is missing" in str(errors(answer))
+    assert "setup is incomplete" in str(errors(answer))
     page = answer.content.decode()
     assert "pods/binding" in page
     assert f"in the namespace {namespace}" in page
@@ -258,7 +258,7 @@ def test_pods_are_not_looked_for_in_another_namespace_while_they_are_at_work(
     pod = running_pod(people, far)
     edit, moved = reverse("clusters:edit", args=["far"]), {**far.config, "namespaces": "tenant"}
     asked = {"to": edit, "way": "", "config": moved, "anyway": ""}
-    assert "at work" in errors(send(admin, **asked))["config"][0]["message"]
+    assert "are running" in errors(send(admin, **asked))["config"][0]["message"]
     far.refresh_from_db()
     assert far.config != moved
     Pod.objects.filter(pk=pod.pk).update(phase="succeeded")

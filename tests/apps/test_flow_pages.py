@@ -62,7 +62,7 @@ def test_a_flow_is_started_from_its_manifest_and_its_page_shows_every_step(peopl
     job = Job.objects.get()
     assert shown.count(reverse("jobs:detail", args=[job.uid])) == 3  # two drawings, one table
     assert "Waiting for step prepare to complete." in shown
-    assert "Submitted Step prepare started: job nightly-prepare." in shown
+    assert "Step prepare started: job nightly-prepare was submitted." in shown
     assert "from template prepare" in shown
     assert reverse("flows:detail", args=[flow.uid]) in page(as_(people.bob), "jobs:detail", job.uid)
     assert "nightly" in page(as_(people.bob), "flows:list")

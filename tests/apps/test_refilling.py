@@ -69,7 +69,7 @@ def test_a_framework_fills_its_fields_and_leaves_what_was_typed(people: People, 
     assert page.context["filling"].words == (
         "Filled in from “TensorFlow: parameter server and workers”: Framework, "
         "Restart the whole job when a pod fails or is evicted, Role (ps, worker), Command, train.py. "
-        "All else is as you typed it."
+        "Other fields are unchanged."
     )
     assert " required" not in words.split('name="upload"')[1].split(">")[0], "whoever submits needs no file"
     assert 'value="undo"' in words

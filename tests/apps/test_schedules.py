@@ -333,8 +333,8 @@ def test_the_form_makes_one_and_its_page_tells_all(people: People, as_: As) -> N
     [
         ({"cron": "99 * * * *"}, "is not a number from 0 to 59"),
         ({"time_zone": "Europe/Berlim"}, "Did you mean"),
-        ({"manifest": MANIFEST.replace("train.py", "'train.py', 7")}, "text"),
-        ({"manifest": "just words"}, "Must be a mapping"),
+        ({"manifest": MANIFEST.replace("train.py", "'train.py', 7")}, "Must be a string"),
+        ({"manifest": "just words"}, "must be a mapping"),
         ({"name": "Night"}, "is not a valid name"),
         ({"failed_jobs_history_limit": "-1"}, "greater than or equal to 0"),
     ],
@@ -397,7 +397,7 @@ def test_the_buttons_do_what_they_say(people: People, as_: As) -> None:
     assert "suspended" in live_views._schedule(people.alice, {"uid": str(schedule.uid)})
     alice.post(reverse("schedules:suspend", args=[schedule.uid]), {"suspend": "no"})
     answer = alice.post(reverse("schedules:run", args=[schedule.uid]))
-    assert "was submitted" in " ".join(map(str, get_messages(answer.wsgi_request)))
+    assert "Submitted hourly" in " ".join(map(str, get_messages(answer.wsgi_request)))
     assert ScheduleRun.objects.get().job.owner == people.alice
     alice.post(reverse("schedules:delete", args=[schedule.uid]))
     assert not Schedule.objects.exists()

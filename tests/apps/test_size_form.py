@@ -44,7 +44,7 @@ def test_a_job_gets_the_size_that_was_typed(people: People, as_: As, job: Job) -
     [
         ({"least-1": "3"}, "id_size-least-1", "The task has 2 replicas"),
         ({"replicas-1": "-1"}, "id_size-replicas-1", "greater than or equal to 0"),
-        ({"replicas-0": "x"}, "id_size-replicas-0", "integer"),
+        ({"replicas-0": "x"}, "id_size-replicas-0", "whole number"),
         ({"min_available": "9"}, "id_size-min_available", "The tasks have 3 replicas in total"),
         ({"replicas-1": "9", "least-1": "9"}, "", "can never start"),
     ],

@@ -301,7 +301,7 @@ def test_a_sweep_goes_to_yaml_and_back_and_is_submitted_from_there(people: Peopl
         ({"sweep-parameters": ""}, "sweep-parameters", "required"),
         ({"sweep-parameters": "lr = 1"}, "tasks-0-command", "Unknown parameter"),
         ({"tasks-0-command": "train {{lr}}"}, "sweep-parameters", "No command or variable uses"),
-        ({"sweep-how": "random"}, "sweep-count", "Required"),
+        ({"sweep-how": "random"}, "sweep-count", "Enter the number of samples"),
         ({"tasks-0-cpu": "100"}, "tasks-0-cpu", "The largest node has"),
         ({"name": "a" * 50}, "name", "40"),
         ({"secrets": "token: one"}, "secrets", "one by one"),

@@ -13,32 +13,32 @@ def file(manifest):
 
 
 def test_a_sweep_through_its_life(console, file):
-    assert "no batches" in console("batches").output
-    looked = console("sweep", file, "-p", "lr=0.1,0.01", "--dry-run")
+    assert "no batches" in console("batch", "list").output
+    looked = console("batch", "submit", file, "-p", "lr=0.1,0.01", "--dry-run")
     assert "2 jobs would be submitted" in looked.output
     assert "train --lr=0.01" in looked.output
-    assert "Submitted 2 jobs as train" in console("sweep", file, "-p", "lr=0.1,0.01").output
-    assert "train" in console("batches").output
-    shown = console("batch", "train").output
+    assert "Submitted 2 jobs as train" in console("batch", "submit", file, "-p", "lr=0.1,0.01").output
+    assert "train" in console("batch", "list").output
+    shown = console("batch", "show", "train").output
     assert "train-2" in shown
     assert "lr=0.01" in shown
-    stopped = json.loads(console("batch", "train", "--stop", "--json").output)
+    stopped = json.loads(console("batch", "stop", "train", "--json").output)
     assert set(stopped["phases"]) <= {"aborting", "aborted", "completed"}
-    gone = console("batch", "nothing")
+    gone = console("batch", "show", "nothing")
     assert (gone.exit_code, "There is no batch called" in gone.output) == (1, True)
 
 
 def test_values_are_drawn(console, file):
-    console("sweep", file, "-p", "lr=0.001..0.1 log", "--random", "3", "--seed", "5", "--name", "drawn")
-    jobs = json.loads(console("batch", "drawn", "--json").output)["jobs"]
+    console("batch", "submit", file, "-p", "lr=0.001..0.1 log", "--random", "3", "--seed", "5", "--name", "drawn")
+    jobs = json.loads(console("batch", "show", "drawn", "--json").output)["jobs"]
     assert [0.001 <= float(job["parameters"]["lr"]) <= 0.1 for job in jobs] == [True] * 3
 
 
 def test_a_file_of_many_jobs(console, tmp_path):
     path = tmp_path / "many.yaml"
     path.write_text("---\n".join(f"{{name: j{n}, tasks: [{{name: m, command: [ls]}}]}}\n" for n in (1, 2)))
-    assert "--name" in console("sweep", path).output
-    assert "Submitted 2 jobs as many" in console("sweep", path, "--name", "many").output
+    assert "--name" in console("batch", "submit", path).output
+    assert "Submitted 2 jobs as many" in console("batch", "submit", path, "--name", "many").output
 
 
 @pytest.mark.parametrize(
@@ -46,5 +46,5 @@ def test_a_file_of_many_jobs(console, tmp_path):
     [(["-p", "lr"], "is not of the form"), (["-p", "rate=1"], "no parameter “lr”"), (["-p", "lr=1..2"], "random")],
 )
 def test_what_is_wrong_is_said(console, file, words, says):
-    wrong = console("sweep", file, *words)
+    wrong = console("batch", "submit", file, *words)
     assert (wrong.exit_code, says in wrong.output) == (1, True)

@@ -30,17 +30,17 @@ def config(tmp_path):
 
 @pytest.mark.usefixtures("operator")
 def test_a_cluster_is_added_shown_and_removed(console, config):
-    tried = console("clusters", "add", "lab", "--kind", "simulated", "--config", config, "--try")
+    tried = console("cluster", "set", "lab", "--kind", "simulated", "--config", config, "--try")
     assert "nothing is missing" in tried.output
-    assert "lab was added: http" in console("clusters", "add", "lab", "--kind", "simulated", "--config", config).output
-    assert "lab" in console("clusters", "list").output
-    assert "(simulated)" in console("clusters", "show", "lab").output
-    assert "lab was changed" in console("clusters", "add", "lab", "--pause").output
-    assert json.loads(console("clusters", "show", "lab", "--json").output)["is_paused"] is True
-    assert "answers" in console("clusters", "try", "lab").output
-    assert "lab was removed" in console("clusters", "remove", "lab").output
-    assert [one["name"] for one in json.loads(console("clusters", "list", "--json").output)] == ["simulated"]
-    refused = console("clusters", "remove", "simulated")
+    assert "lab was added: http" in console("cluster", "set", "lab", "--kind", "simulated", "--config", config).output
+    assert "lab" in console("cluster", "list").output
+    assert "(simulated)" in console("cluster", "show", "lab").output
+    assert "lab was changed" in console("cluster", "set", "lab", "--pause").output
+    assert json.loads(console("cluster", "show", "lab", "--json").output)["is_paused"] is True
+    assert "answers" in console("cluster", "check", "lab").output
+    assert "lab was removed" in console("cluster", "delete", "lab").output
+    assert [one["name"] for one in json.loads(console("cluster", "list", "--json").output)] == ["simulated"]
+    refused = console("cluster", "delete", "simulated")
     assert (refused.exit_code, "has queues or jobs" in refused.output) == (1, True)
 
 
@@ -48,21 +48,21 @@ def test_a_cluster_is_added_shown_and_removed(console, config):
 def test_a_key_comes_from_a_file_or_from_standard_input_and_is_not_shown(console, tmp_path):
     file = tmp_path / "kubeconfig"
     file.write_text(KUBECONFIG)
-    refused = console("clusters", "add", "far", "--kubeconfig", file)
+    refused = console("cluster", "set", "far", "--kubeconfig", file)
     assert (refused.exit_code, "kubeconfig: Its server does not answer" in refused.output) == (1, True)
-    assert "was added" in console("clusters", "add", "far", "--kubeconfig", file, "--anyway").output
-    told = console("clusters", "show", "far").output
+    assert "was added" in console("cluster", "set", "far", "--kubeconfig", file, "--anyway").output
+    told = console("cluster", "show", "far").output
     assert "out of reach (silent)" in told
     assert "for https://127.0.0.1:1" in told
-    by_token = ("clusters", "add", "far", "--server", "https://127.0.0.1:2", "--token-file", "-", "--anyway")
+    by_token = ("cluster", "set", "far", "--server", "https://127.0.0.1:2", "--token-file", "-", "--anyway")
     changed = console(*by_token, input=f"{SECRET}\n")
     assert "far was changed" in changed.output
-    tried = console("clusters", "try", "far")
+    tried = console("cluster", "check", "far")
     assert (tried.exit_code, "does not answer" in tried.output) == (1, True)
-    assert SECRET not in told + changed.output + tried.output + console("clusters", "show", "far", "--json").output
-    assert "The key to far was removed." in console("clusters", "remove", "far", "--key").output
+    assert SECRET not in told + changed.output + tried.output + console("cluster", "show", "far", "--json").output
+    assert "The key to far was removed." in console("cluster", "delete", "far", "--key").output
 
 
 def test_members_see_the_clusters_and_change_none(console, config):
-    assert console("clusters", "list").exit_code == 0
-    assert console("clusters", "add", "lab", "--kind", "simulated", "--config", config).exit_code == 1
+    assert console("cluster", "list").exit_code == 0
+    assert console("cluster", "set", "lab", "--kind", "simulated", "--config", config).exit_code == 1

@@ -26,15 +26,24 @@ def test_each_shell_gets_its_script(shell: str) -> None:
 
 
 def test_words_are_completed() -> None:
-    assert {"submit", "scale", "schedule", "schedules"} & completed("s") == {"submit", "scale", "schedule", "schedules"}
+    assert completed("qu") == {"queue", "quota"}
+    assert completed("job", "s") == {
+        "show",
+        "submit",
+        "show-evictions",
+        "show-risk",
+        "scale",
+        "set-priority",
+        "set-notifications",
+    }
     assert completed("bench", "re") == {"react"}
 
 
 @pytest.mark.parametrize("world", ["simulated"], indirect=True)
 def test_names_of_jobs_are_completed(console, manifest) -> None:
     for name in ("talk", "train"):
-        console("submit", manifest(name))
+        console("job", "submit", manifest(name))
     where = {"HEKLA_SERVER": console.url, "HEKLA_TOKEN": console.token}
-    assert completed("abort", "t", **where) == {"talk", "train"}
-    assert completed("logs", "tr", **where) == {"train"}
-    assert completed("abort", "t", **(where | {"HEKLA_SERVER": "http://127.0.0.1:9"})) == set()
+    assert completed("job", "abort", "t", **where) == {"talk", "train"}
+    assert completed("job", "logs", "tr", **where) == {"train"}
+    assert completed("job", "abort", "t", **(where | {"HEKLA_SERVER": "http://127.0.0.1:9"})) == set()

@@ -31,7 +31,7 @@ def file(tmp_path):
 
 @pytest.mark.parametrize("kind", ["volcano", "tfjob", "TFJob", "jobspec"])
 def test_a_job_goes_whole_into_a_kind_that_holds_it(file, kind):
-    result = hekla("convert", file(TFJOB), "--to", kind)
+    result = hekla("job", "convert", file(TFJOB), "--to", kind)
     assert (result.exit_code, result.stderr) == (0, "")
     document = yaml.safe_load(result.stdout)
     spec = JobSpec.parse(document) if kind == "jobspec" else formats.load(result.stdout).spec
@@ -39,12 +39,14 @@ def test_a_job_goes_whole_into_a_kind_that_holds_it(file, kind):
 
 
 def test_a_jobspec_document_is_converted_too(file):
-    document = hekla("convert", file(TFJOB), "--to", "jobspec").stdout
-    assert formats.load(hekla("convert", file(document), "--to", "tfjob").stdout).spec == formats.load(TFJOB).spec
+    document = hekla("job", "convert", file(TFJOB), "--to", "jobspec").stdout
+    assert (
+        formats.load(hekla("job", "convert", file(document), "--to", "tfjob").stdout).spec == formats.load(TFJOB).spec
+    )
 
 
 def test_standard_input_is_read_for_a_dash():
-    result = hekla("convert", "-", "--to", "volcano", input=TFJOB)
+    result = hekla("job", "convert", "-", "--to", "volcano", input=TFJOB)
     assert formats.load(result.stdout).spec == formats.load(TFJOB).spec
 
 
@@ -52,17 +54,17 @@ def test_what_is_lost_on_either_side_is_noted_beside_the_manifest(file):
     spec = JobSpec.parse(
         {"name": "a", "tasks": [{"name": "main", "replicas": 2, "command": ["run"]}], "min_success": 1}
     )
-    result = hekla("convert", file(formats.dump(spec)), "--to", "tfjob")
+    result = hekla("job", "convert", file(formats.dump(spec)), "--to", "tfjob")
     assert (result.exit_code, yaml.safe_load(result.stdout)["kind"]) == (0, "TFJob")
     assert "Note: min_success: a TFJob does not support this (1).\n" in result.stderr
-    result = hekla("convert", file(SUSPENDED), "--to", "volcano")
+    result = hekla("job", "convert", file(SUSPENDED), "--to", "volcano")
     assert (result.exit_code, yaml.safe_load(result.stdout)["kind"]) == (0, "Job")
     assert "Note: spec.runPolicy.suspend: ignored" in result.stderr
 
 
 @pytest.mark.parametrize(("text", "status"), [(TFJOB, 0), (SUSPENDED, 1)])
 def test_strictly_a_loss_is_a_failure_and_nothing_is_written(file, text, status):
-    result = hekla("convert", file(text), "--to", "volcano", "--strict")
+    result = hekla("job", "convert", file(text), "--to", "volcano", "--strict")
     assert (result.exit_code, result.stdout == "") == (status, status == 1)
 
 
@@ -81,7 +83,7 @@ def test_strictly_a_loss_is_a_failure_and_nothing_is_written(file, text, status)
     ],
 )
 def test_what_cannot_be_converted_is_said(file, text, kind, status, words):
-    result = hekla("convert", file(text), "--to", kind)
+    result = hekla("job", "convert", file(text), "--to", kind)
     assert (result.exit_code, result.stdout) == (status, "")
     assert words in result.stderr
 
@@ -101,16 +103,16 @@ taskRoles:
 
 
 def test_a_jobconfig_becomes_another_manifest_and_comes_back_without_its_secrets(file):
-    result = hekla("convert", file(JOBCONFIG), "--to", "volcano")
+    result = hekla("job", "convert", file(JOBCONFIG), "--to", "volcano")
     assert (result.exit_code, result.stderr) == (0, "Note: secrets: their values are not written: token.\n")
-    back = hekla("convert", file(result.stdout), "--to", "openpai")
+    back = hekla("job", "convert", file(result.stdout), "--to", "openpai")
     assert (back.exit_code, back.stderr) == (0, "")
     assert formats.load(back.stdout).spec == formats.load(JOBCONFIG).spec
     assert "sesame" not in result.stdout + back.stdout
 
 
 def test_a_job_for_elsewhere_becomes_a_jobconfig_as_far_as_one_can_say_it(file):
-    result = hekla("convert", file(TFJOB), "--to", "openpai")
+    result = hekla("job", "convert", file(TFJOB), "--to", "openpai")
     document = yaml.safe_load(result.stdout)
     assert document["taskRoles"]["worker"]["commands"] == ["work"]
     assert "Note: plugins.tensorflow: a JobConfig does not support this.\n" in result.stderr

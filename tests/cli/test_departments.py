@@ -10,11 +10,11 @@ pytestmark = pytest.mark.parametrize("world", ["simulated"], indirect=True)
 
 
 def test_a_head_lists_and_shows_their_department(console, world):
-    assert "no departments" in console("departments").output
+    assert "no departments" in console("department", "list").output
     made = {"slug": "science", "name": "Science", "heads": [world.alice], "tenants": [world.tenant]}
     departments.create(**made, actor=PLATFORM, now=clock.now())
-    assert "science" in console("departments").output
-    told = console("department", "science").output
+    assert "science" in console("department", "list").output
+    told = console("department", "show", "science").output
     assert "Science, headed by alice" in told
     assert [line.split()[0] for line in told.splitlines()[2:]] == ["TENANT", world.tenant.slug, "together"]
-    assert console("department", "arts").exit_code == 1
+    assert console("department", "show", "arts").exit_code == 1

@@ -10,17 +10,17 @@ pytestmark = pytest.mark.parametrize("world", ["simulated"], indirect=True)
 
 
 def test_an_invitation_through_its_life(console):
-    assert "No open invitations" in console("invitations").output
-    made = console("invite", "dora@example.org", "--role", "viewer").output
+    assert "No open invitations" in console("invitation", "list").output
+    made = console("invitation", "create", "dora@example.org", "--role", "viewer").output
     assert "Not mailed" in made
     assert "/invitations/" in made
-    (listed,) = json.loads(console("invitations", "--json").output)
+    (listed,) = json.loads(console("invitation", "list", "--json").output)
     assert (listed["email"], listed["role"]) == ("dora@example.org", "viewer")
-    assert "dora@example.org" in console("invitations", "--tenant", console.world.tenant.slug).output
-    assert "revoked" in console("invitations", "--revoke", listed["id"]).output
+    assert "dora@example.org" in console("invitation", "list", "--tenant", console.world.tenant.slug).output
+    assert "revoked" in console("invitation", "revoke", listed["id"]).output
 
 
 def test_who_may_not_is_told(console):
     Membership.objects.update(role="member")
-    refused = console("invite")
+    refused = console("invitation", "create")
     assert (refused.exit_code, "Only admins" in refused.output) == (1, True)

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.parametrize("world", ["local"], indirect=True)
 
 
 def test_a_job_is_watched_to_its_end(console, manifest):
-    result = console("submit", manifest(), "--watch")
+    result = console("job", "submit", manifest(), "--watch")
     assert result.exit_code == 0, result.output
     lines = result.output.splitlines()
     said = [line.strip() for line in lines if " | " in line]
@@ -28,66 +28,66 @@ def test_a_job_is_watched_to_its_end(console, manifest):
 def test_a_job_that_fails_says_so_by_its_exit_status(console, manifest):
     path = manifest(command="[sh, -c, 'echo oh no; exit 3']")
     path.write_text(path.read_text().replace("replicas: 1", "replicas: 1\n      maxRetry: 1"))
-    result = console("submit", path, "--watch")
+    result = console("job", "submit", path, "--watch")
     assert result.exit_code == 1
     assert "oh no" in result.output
     assert "3" in result.output.splitlines()[-1] or "Exit code 3" in result.output
 
 
 def test_a_job_through_its_life(console, manifest):
-    assert console("submit", manifest(command="[sleep, '60']")).exit_code == 0
-    assert console("job", "talk").exit_code == 0
-    assert "talk is" in console("abort", "talk").output
-    ended = console("watch", "talk")
+    assert console("job", "submit", manifest(command="[sleep, '60']")).exit_code == 0
+    assert console("job", "show", "talk").exit_code == 0
+    assert "talk is" in console("job", "abort", "talk").output
+    ended = console("job", "watch", "talk")
     assert ended.exit_code == 1
-    [row] = json.loads(console("jobs", "--json", "--phase", "aborted").output)
+    [row] = json.loads(console("job", "list", "--json", "--phase", "aborted").output)
     assert (row["name"], row["owner"]) == ("talk", "alice")
-    again = console("clone", "talk", "--name", "again")
+    again = console("job", "clone", "talk", "--name", "again")
     assert "Submitted again" in again.output
-    console("abort", "again")
-    console("watch", "again")
-    deleted = console("delete", row["uid"])
+    console("job", "abort", "again")
+    console("job", "watch", "again")
+    deleted = console("job", "delete", row["uid"])
     assert (deleted.exit_code, "Logs are kept until" in deleted.output) == (0, True)
-    left = console("jobs").output
+    left = console("job", "list").output
     assert "again" in left
     assert "talk" not in left
-    assert [gone["name"] for gone in json.loads(console("jobs", "--deleted", "--json").output)] == ["talk"]
-    assert "history until" in console("job", row["uid"]).output
+    assert [gone["name"] for gone in json.loads(console("job", "list", "--deleted", "--json").output)] == ["talk"]
+    assert "history until" in console("job", "show", row["uid"]).output
 
 
 def test_a_job_is_run_again_with_changes(console, manifest):
-    console("submit", manifest(), "--watch")
+    console("job", "submit", manifest(), "--watch")
     words = ("--set", "tasks.main.command=echo $GREETING", "--set", "tasks.main.env.GREETING=hi", "--set", "priority=2")
-    told = json.loads(console("clone", "talk", *words, "--dry-run").output)
+    told = json.loads(console("job", "clone", "talk", *words, "--dry-run").output)
     assert (told["name"], told["priority"], told["tasks"][0]["env"]) == ("talk-1", 2, {"GREETING": "hi"})
-    again = console("clone", "talk", "--set", "tasks.main.command=echo again", "--watch")
+    again = console("job", "clone", "talk", "--set", "tasks.main.command=echo again", "--watch")
     assert (again.exit_code, "Submitted talk-1" in again.output, "main-0 | again" in again.output) == (0, True, True)
-    wrong = console("clone", "talk", "--set", "tasks.other.replicas=2")
+    wrong = console("job", "clone", "talk", "--set", "tasks.other.replicas=2")
     assert (wrong.exit_code, "Available: main" in wrong.output) == (1, True)
 
 
 def test_a_part_of_a_job_is_restarted(console, manifest):
-    console("submit", manifest(command="[sleep, '60']"))
-    assert "talk is" in console("restart", "talk", "--task", "main").output
-    assert "talk is" in console("restart", "talk", "--task", "main", "--index", "0").output
-    refused = console("restart", "talk", "--task", "main", "--index", "7")
+    console("job", "submit", manifest(command="[sleep, '60']"))
+    assert "talk is" in console("job", "restart", "talk", "--task", "main").output
+    assert "talk is" in console("job", "restart", "talk", "--task", "main", "--index", "0").output
+    refused = console("job", "restart", "talk", "--task", "main", "--index", "7")
     assert (refused.exit_code, "there is no 7" in refused.output) == (1, True)
-    assert console("restart", "talk", "--index", "0").exit_code == 2
-    console("abort", "talk")
-    console("watch", "talk")
+    assert console("job", "restart", "talk", "--index", "0").exit_code == 2
+    console("job", "abort", "talk")
+    console("job", "watch", "talk")
 
 
 def test_logs_are_printed_and_followed(console, manifest):
-    console("submit", manifest(), "--watch")
-    for words in (["logs", "talk"], ["logs", "talk", "--task", "main", "--index", "0", "--follow"]):
+    console("job", "submit", manifest(), "--watch")
+    for words in (["job", "logs", "talk"], ["job", "logs", "talk", "--task", "main", "--index", "0", "--follow"]):
         assert console(*words).output == "hello\nworld\n"
-    missing = console("logs", "talk", "--task", "ps")
+    missing = console("job", "logs", "talk", "--task", "ps")
     assert (missing.exit_code, "It has: main-0" in missing.output) == (1, True)
 
 
 def test_what_a_job_writes_cannot_steer_the_terminal(console, manifest):
-    console("submit", manifest(command=r"[printf, '\033[2J\033]0;owned\007plain\033[31m red\n']"), "--watch")
-    assert console("logs", "talk").output == "plain red\n"
+    console("job", "submit", manifest(command=r"[printf, '\033[2J\033]0;owned\007plain\033[31m red\n']"), "--watch")
+    assert console("job", "logs", "talk").output == "plain red\n"
 
 
 def test_files_beside_the_manifest_go_along(console, manifest, tmp_path):
@@ -95,7 +95,7 @@ def test_files_beside_the_manifest_go_along(console, manifest, tmp_path):
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "words.txt").write_text("from a file")
     extra = ", annotations: {hekla.io/files: data/words.txt}"
-    result = console("submit", manifest(command="[sh, train.sh]", extra=extra), "--watch")
+    result = console("job", "submit", manifest(command="[sh, train.sh]", extra=extra), "--watch")
     assert "Files that go along: data/words.txt, train.sh" in result.output
     assert "from a file" in result.output
 
@@ -103,7 +103,7 @@ def test_files_beside_the_manifest_go_along(console, manifest, tmp_path):
 def test_ctrl_c_leaves_the_job_running(console, manifest, monkeypatch):
     from hekla.client import Client
 
-    console("submit", manifest(command="[sleep, '60']"))
+    console("job", "submit", manifest(command="[sleep, '60']"))
 
     def interrupted(*_words, **_more):
         raise KeyboardInterrupt
@@ -111,23 +111,23 @@ def test_ctrl_c_leaves_the_job_running(console, manifest, monkeypatch):
     with monkeypatch.context() as patch:
         real = Client.get
         patch.setattr(Client, "get", lambda c, path, **q: interrupted() if "events" in path else real(c, path, **q))
-        result = console("watch", "talk")
+        result = console("job", "watch", "talk")
     assert result.exit_code == 130
     assert "talk goes on" in result.output
-    assert json.loads(console("job", "talk", "--json").output)["phase"] in {"pending", "running"}
-    console("abort", "talk")
-    console("watch", "talk")
+    assert json.loads(console("job", "show", "talk", "--json").output)["phase"] in {"pending", "running"}
+    console("job", "abort", "talk")
+    console("job", "watch", "talk")
 
 
 def test_queues_nodes_and_oneself_are_listed(console):
-    assert "default" in console("queues").output
-    assert "cpu 4" in console("nodes").output
+    assert "default" in console("queue", "list").output
+    assert "cpu 4" in console("node", "list").output
     assert "alice at" in console("whoami").output
 
 
 def test_a_dry_run_takes_nothing_in(console, manifest):
-    assert "would take" in console("submit", manifest(), "--dry-run").output
-    assert "no such jobs" in console("jobs").output
+    assert "would take" in console("job", "submit", manifest(), "--dry-run").output
+    assert "no such jobs" in console("job", "list").output
 
 
 def test_submission_is_measured(console):
@@ -136,7 +136,7 @@ def test_submission_is_measured(console):
     )
     assert 0 < figures["events_ms_median"] <= figures["events_ms_max"]
     assert figures["events_ms_median"] < figures["wall_ms_max"]
-    assert console("jobs", "--json").output.strip() == "[]"
+    assert console("job", "list", "--json").output.strip() == "[]"
 
 
 def test_the_reaction_to_a_failure_is_measured(console):
@@ -145,13 +145,13 @@ def test_the_reaction_to_a_failure_is_measured(console):
     # The look that sees an exit may have begun just before it: then it is told as of that moment.
     assert -100 < figures["action_ms_median"] <= figures["action_ms_max"]
     assert figures["action_ms_median"] < figures["running_ms_median"]
-    assert console("jobs", "--json").output.strip() == "[]"
+    assert console("job", "list", "--json").output.strip() == "[]"
 
 
 def test_a_console_that_restarts_is_waited_for(console, manifest, monkeypatch):
     from hekla.client import Client, UnreachableError
 
-    console("submit", manifest())
+    console("job", "submit", manifest())
     real, gone = Client.get, [True]
 
     def get(client, path, **query):
@@ -161,76 +161,76 @@ def test_a_console_that_restarts_is_waited_for(console, manifest, monkeypatch):
         return real(client, path, **query)
 
     monkeypatch.setattr(Client, "get", get)
-    result = console("watch", "talk")
+    result = console("job", "watch", "talk")
     assert (result.exit_code, "waiting for it" in result.output) == (0, True)
     assert "main-0 | world" in result.output
 
 
 def test_a_job_grows_and_shrinks(console, manifest):
-    console("submit", manifest(command="[sleep, '60']"))
-    grown = console("scale", "talk", "main=2")
+    console("job", "submit", manifest(command="[sleep, '60']"))
+    grown = console("job", "scale", "talk", "main=2")
     assert (grown.exit_code, grown.output) == (0, "talk is to have: main 2.\n")
-    assert json.loads(console("job", "talk", "--json").output)["replicas"] == 2
-    refused = console("scale", "talk", "main=0")
+    assert json.loads(console("job", "show", "talk", "--json").output)["replicas"] == 2
+    refused = console("job", "scale", "talk", "main=0")
     assert (refused.exit_code, "tasks.main.min_available: The task has 0 replicas" in refused.output) == (1, True)
     for words in (["main=x"], ["main"], []):
-        assert console("scale", "talk", *words).exit_code == 2
-    assert console("scale", "talk", "main=1", "--min", "main=1", "--min-all", "1", "--json").exit_code == 0
-    console("abort", "talk")
-    console("watch", "talk")
+        assert console("job", "scale", "talk", *words).exit_code == 2
+    assert console("job", "scale", "talk", "main=1", "--min", "main=1", "--min-all", "1", "--json").exit_code == 0
+    console("job", "abort", "talk")
+    console("job", "watch", "talk")
 
 
 def test_what_became_of_a_pod_is_shown_attempt_by_attempt(console, manifest):
     path = manifest(command="[sh, -c, 'exit 137']")
     retry = "spec:\n  maxRetry: 1\n  policies: [{event: PodFailed, action: RestartJob}]"
     path.write_text(path.read_text().replace("spec:", retry, 1))
-    console("submit", path, "--watch")
-    shown = console("pod", "talk").output
+    console("job", "submit", path, "--watch")
+    shown = console("pod", "show", "talk").output
     assert shown.count("main-0, attempt") == 2
     assert shown.count("137, stopped by SIGKILL") == 2
     assert "Request more memory" in shown
-    told = json.loads(console("pod", "talk", "--task", "main", "--json").output)
+    told = json.loads(console("pod", "show", "talk", "--task", "main", "--json").output)
     assert [attempt["attempt"] for attempt in told] == [1, 2]
-    absent = console("pod", "talk", "--index", "7")
+    absent = console("pod", "show", "talk", "--index", "7")
     assert (absent.exit_code, "no such pod" in absent.output) == (1, True)
 
 
 def test_logs_are_searched(console, manifest):
     script = "echo Ready; for n in 1 2 3; do echo step $n; done; printf '\\033[31mERROR at step 3\\n'"
-    console("submit", manifest(command=f"[sh, -c, {json.dumps(script)}]"), "--watch")
-    assert console("logs", "talk", "--search", "step").output.splitlines() == [
+    console("job", "submit", manifest(command=f"[sh, -c, {json.dumps(script)}]"), "--watch")
+    assert console("job", "logs", "talk", "--search", "step").output.splitlines() == [
         "2: step 1", "3: step 2", "4: step 3", "5: ERROR at step 3",
     ]  # fmt: skip
-    assert console("logs", "talk", "-s", "error").output == ""
-    assert console("logs", "talk", "-s", "error", "-i").output == "5: ERROR at step 3\n"
-    both = console("logs", "talk", "--search", "x", "--follow")
+    assert console("job", "logs", "talk", "-s", "error").output == ""
+    assert console("job", "logs", "talk", "-s", "error", "-i").output == "5: ERROR at step 3\n"
+    both = console("job", "logs", "talk", "--search", "x", "--follow")
     assert (both.exit_code, "cannot go with --follow" in both.output) == (1, True)
 
 
 def test_a_job_begins_with_a_preset(console):
     spec = JobSpec.parse({"name": "usual", "tasks": [{"name": "main", "command": ["echo", "hello"]}]})
     services.save(name="my usual", spec=spec, user=console.world.alice, tenant=None, now=clock.now())
-    assert "my usual" in console("presets").output
-    begun = console("begin", "my usual", "--set", "tasks.main.command=echo other", "--watch")
+    assert "my usual" in console("preset", "list").output
+    begun = console("preset", "submit", "my usual", "--set", "tasks.main.command=echo other", "--watch")
     assert (begun.exit_code, "Submitted usual-1" in begun.output, "main-0 | other" in begun.output) == (0, True, True)
-    missing = console("begin", "nothing")
+    missing = console("preset", "submit", "nothing")
     assert (missing.exit_code, "hekla presets" in missing.output) == (1, True)
 
 
 def test_why_a_job_waited_and_who_made_room_is_told_in_rows(console, manifest):
-    console("submit", manifest(), "--watch")
-    told = console("waits", "talk").output
+    console("job", "submit", manifest(), "--watch")
+    told = console("job", "explain", "talk").output
     assert "IN THE WAY" in told
     assert "Now: Pending for " in told
-    assert json.loads(console("waits", "talk", "--json").output)["cells"][0]["begin"]
-    assert "Nobody made room" in console("receipts", "talk").output
+    assert json.loads(console("job", "explain", "talk", "--json").output)["cells"][0]["begin"]
+    assert "Nobody made room" in console("job", "show-evictions", "talk").output
 
 
 def test_a_job_gets_another_priority(console, manifest):
-    console("submit", manifest(command="[sleep, '60']"))
-    assert console("priority", "talk", "-5").output == "talk has priority -5.\n"
-    console("abort", "talk")
-    console("watch", "talk")
+    console("job", "submit", manifest(command="[sleep, '60']"))
+    assert console("job", "set-priority", "talk", "-5").output == "talk has priority -5.\n"
+    console("job", "abort", "talk")
+    console("job", "watch", "talk")
 
 
 def test_a_template_of_the_gallery_is_filled_in(console):
@@ -238,53 +238,57 @@ def test_a_template_of_the_gallery_is_filled_in(console):
     fields = [{"place": "tasks.main.env.LR", "most": "2"}]
     card = {"title": "Ours", "description": "", "spec": spec, "fields": fields, "tenant": console.world.tenant}
     gallery.publish(**card, user=console.world.alice, now=clock.now())
-    assert "Ours" in console("gallery").output
-    assert "to 2" in console("gallery", "Ours").output
-    assert "Submitted mine" in console("fill", "Ours", "--name", "mine", "--set", "tasks.main.env.LR=2").output
-    refused = console("fill", "Ours", "--name", "more", "--set", "tasks.main.env.LR=3")
+    assert "Ours" in console("gallery", "list").output
+    assert "to 2" in console("gallery", "show", "Ours").output
+    assert (
+        "Submitted mine"
+        in console("gallery", "submit", "Ours", "--name", "mine", "--set", "tasks.main.env.LR=2").output
+    )
+    refused = console("gallery", "submit", "Ours", "--name", "more", "--set", "tasks.main.env.LR=3")
     assert (refused.exit_code, "at most 2" in refused.output) == (1, True)
 
 
 def test_one_chooses_what_one_is_told_and_reads_it(console, manifest):
     notifications.follow(now=clock.now())
-    console("submit", manifest(command="[sleep, '60']"))
+    console("job", "submit", manifest(command="[sleep, '60']"))
     assert (
-        "you are told: failed, waits; by page." in console("notify", "talk", "--on", "failed", "--on", "waits").output
+        "you are told: failed, waits; by page."
+        in console("job", "set-notifications", "talk", "--on", "failed", "--on", "waits").output
     )
-    assert "uses your default notification settings" in console("notify", "talk", "--default").output
-    refused = console("notify", "talk", "--on", "failed", "--by", "webhook")
+    assert "uses your default notification settings" in console("job", "set-notifications", "talk", "--default").output
+    refused = console("job", "set-notifications", "talk", "--on", "failed", "--by", "webhook")
     assert (refused.exit_code, "Enter a webhook URL" in refused.output) == (1, True)
-    assert console("notifications").output == "No notifications.\n"
-    assert "takes nothing back" in console("exposure", "talk").output
-    console("abort", "talk")
-    console("watch", "talk")
+    assert console("notification", "list").output == "No notifications.\n"
+    assert "takes nothing back" in console("job", "show-risk", "talk").output
+    console("job", "abort", "talk")
+    console("job", "watch", "talk")
     notifications.follow(now=clock.now())
-    assert "talk: Aborted." in console("notifications", "--read").output
-    assert console("notifications", "--unread").output == "No notifications.\n"
+    assert "talk: Aborted." in console("notification", "list", "--read").output
+    assert console("notification", "list", "--unread").output == "No notifications.\n"
 
 
 def test_what_one_is_told_is_chosen_with_the_submission(console, manifest):
     words = ("--notify", "failed", "--notify", "waits", "--notify-after", "5", "--notify-by", "page")
-    assert console("submit", manifest(), *words).exit_code == 0
+    assert console("job", "submit", manifest(), *words).exit_code == 0
     told = notifications_of(console.world.alice, Job.objects.get())
     assert (told.moments, told.channels, told.long_wait_minutes) == (["failed", "waits"], ["page"], 5)
 
 
 def test_many_jobs_are_counted_and_acted_on_at_once(console, manifest):
     for name in ("one", "two", "three"):
-        assert console("submit", manifest(command="[sleep, '60']"), "--name", name).exit_code == 0
-    [group] = json.loads(console("jobs", "--group-by", "queue", "--mine", "--json").output)
+        assert console("job", "submit", manifest(command="[sleep, '60']"), "--name", name).exit_code == 0
+    [group] = json.loads(console("job", "list", "--group-by", "queue", "--mine", "--json").output)
     assert (group["name"], group["jobs"]) == ("default", 3)
-    meant = console("jobs", "bulk", "priority", "--search", "t", "--priority", "7", "--dry-run")
+    meant = console("job", "bulk", "priority", "--search", "t", "--priority", "7", "--dry-run")
     assert ("three" in meant.output, "one" in meant.output) == (True, False)
     assert set(Job.objects.values_list("priority", flat=True)) == {0}
-    console("jobs", "bulk", "priority", "--search", "t", "--priority", "7", input="n\n")
+    console("job", "bulk", "priority", "--search", "t", "--priority", "7", input="n\n")
     assert set(Job.objects.values_list("priority", flat=True)) == {0}
-    console("jobs", "bulk", "priority", "--search", "t", "--priority", "7", "--yes")
+    console("job", "bulk", "priority", "--search", "t", "--priority", "7", "--yes")
     assert set(Job.objects.filter(priority=7).values_list("name", flat=True)) == {"two", "three"}
-    refused = console("jobs", "bulk", "delete", "one", "two", "--yes")
+    refused = console("job", "bulk", "delete", "one", "two", "--yes")
     assert (refused.exit_code, Job.objects.filter(deleted_at=None).count()) == (1, 3)
-    assert console("jobs", "bulk", "abort", "--yes").exit_code == 1
-    assert "after the word bulk" in console("jobs", "--mine", "bulk", "abort").output
-    done = console("jobs", "bulk", "abort", "--mine", input="y\n")
+    assert console("job", "bulk", "abort", "--yes").exit_code == 1
+    assert "after the word bulk" in console("job", "list", "--mine", "bulk", "abort").output
+    done = console("job", "bulk", "abort", "--mine", input="y\n")
     assert done.output.count("done") == 3

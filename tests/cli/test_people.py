@@ -12,18 +12,18 @@ pytestmark = pytest.mark.parametrize("world", ["simulated"], indirect=True)
 def test_a_lost_second_factor_is_turned_off(console):
     alice = console.world.alice
     signin.begin(alice, now=clock.now())
-    assert console("reset-factor", "alice").exit_code == 1
+    assert console("person", "reset-factor", "alice").exit_code == 1
     alice.platform_role = "admin"
     alice.save()
-    assert "Two-factor authentication turned off" in console("reset-factor", "alice").output
+    assert "Two-factor authentication turned off" in console("person", "reset-factor", "alice").output
     assert not SecondFactor.objects.exists()
-    assert "Unknown person" in console("reset-factor", "nobody").output
+    assert "Unknown person" in console("person", "reset-factor", "nobody").output
 
 
 def test_people_come_in_by_a_table(console, tmp_path):
     file = tmp_path / "people.csv"
     file.write_text("E-mail;Role\ndora@example.org;viewer\n")
-    words = ("people", "import", file, "--tenant", console.world.tenant.slug)
+    words = ("person", "import", file, "--tenant", console.world.tenant.slug)
     looked = console(*words, "--dry-run")
     assert (looked.exit_code, "invited: 1" in looked.output) == (0, True)
     assert "/invitations/" in console(*words).output

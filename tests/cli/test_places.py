@@ -25,38 +25,38 @@ def file(tmp_path):
 
 
 def test_a_queue_is_made_by_those_who_may(console, file, world):
-    refused = console("submit", file)
+    refused = console("job", "submit", file)
     assert refused.exit_code == 1
-    assert "vision" not in console("queues").output
+    assert "vision" not in console("queue", "list").output
     world.alice.platform_role = "operator"
     world.alice.save()
-    made = console("submit", file).output
+    made = console("job", "submit", file).output
     assert "Note: spec.type: ignored" in made
     assert "Queue vision was made: http" in made
-    assert "vision" in [queue["name"] for queue in json.loads(console("queues", "--json").output)]
-    assert "“vision” exists already" in console("submit", file).output
+    assert "vision" in [queue["name"] for queue in json.loads(console("queue", "list", "--json").output)]
+    assert "“vision” exists already" in console("job", "submit", file).output
 
 
 def test_options_for_jobs_are_not_for_queues(console, file):
-    refused = console("submit", file, "--dry-run")
+    refused = console("job", "submit", file, "--dry-run")
     assert (refused.exit_code, "as its manifest says" in refused.output) == (1, True)
 
 
 def test_a_queue_beside_a_job_is_named(console, manifest, tmp_path):
     both = tmp_path / "both.yaml"
     both.write_text(QUEUE + "---\n" + manifest().read_text())
-    told = console("submit", both).output
+    told = console("job", "submit", both).output
     assert "document 1: ignored: operators and platform admins create queues" in told
     assert "Submitted talk" in told
 
 
 def test_a_queue_says_what_it_holds_and_who_is_in_line(console, manifest):
-    console("submit", manifest("talk", command="[sleep, '60']"))
-    told = console("queue", "default").output
+    console("job", "submit", manifest("talk", command="[sleep, '60']"))
+    told = console("queue", "show", "default").output
     assert "BORROWED" in told
     assert "in line" in told
-    assert json.loads(console("queue", "default", "--json").output)["name"] == "default"
-    assert console("queue", "nowhere").exit_code == 1
+    assert json.loads(console("queue", "show", "default", "--json").output)["name"] == "default"
+    assert console("queue", "show", "nowhere").exit_code == 1
 
 
 def test_queues_are_listed_as_a_tree(console, world):
@@ -65,48 +65,48 @@ def test_queues_are_listed_as_a_tree(console, world):
     queues.create(cluster=world.cluster, name="augment", values={"parent": parent}, actor=PLATFORM, now=now)
     world.alice.platform_role = "operator"
     world.alice.save()
-    listed = console("queues").output
+    listed = console("queue", "list").output
     assert listed.index("\nvision") < listed.index("\n  augment")
 
 
 def test_what_would_be_if_is_told(console, world):
     world.turn_until(world.cluster.nodes.exists)
-    assert "does not allow" in console("queue", "default", "--if", "weight=3").output
+    assert "does not allow" in console("queue", "preview", "default", "weight=3").output
     world.alice.platform_role = "operator"
     world.alice.save()
-    assert "WOULD DESERVE" in console("queue", "default", "--if", "weight=3", "--if", "capability.cpu=2").output
-    assert "The queue is draining: 0 in line" in console("queue", "default", "--state", "draining").output
-    told = json.loads(console("queue", "default", "--if", "capability.cpu=2", "--json").output)
+    assert "WOULD DESERVE" in console("queue", "preview", "default", "weight=3", "capability.cpu=2").output
+    assert "The queue is draining: 0 in line" in console("queue", "edit", "default", "--state", "draining").output
+    told = json.loads(console("queue", "preview", "default", "capability.cpu=2", "--json").output)
     assert told["after"]["default"]["bound"]["cpu"] == "2"
-    assert console("queue", "default", "--if", "weight").exit_code == 2
+    assert console("queue", "preview", "default", "weight").exit_code == 2
 
 
 def test_quotas_are_shown(console):
-    assert "UNFINISHED JOBS" in console("quotas", "lab").output
-    assert [row["username"] for row in json.loads(console("quotas", "lab", "--json").output)] == [None, "alice"]
-    assert console("quotas", "nowhere").exit_code == 1
+    assert "UNFINISHED JOBS" in console("quota", "show", "lab").output
+    assert [row["username"] for row in json.loads(console("quota", "show", "lab", "--json").output)] == [None, "alice"]
+    assert console("quota", "show", "nowhere").exit_code == 1
 
 
 def test_quotas_are_set_and_told_before_a_job_is_sent(console, manifest, world):
-    assert "does not allow" in console("quotas", "set", "lab", "--jobs", "0").output
+    assert "does not allow" in console("quota", "set", "lab", "--jobs", "0").output
     world.alice.platform_role = "operator"
     world.alice.save()
-    assert "0 of 0" in console("quotas", "set", "lab", "--jobs", "0", "--gpu-hours", "8").output
-    refused = console("submit", manifest("talk"), "--dry-run")
+    assert "0 of 0" in console("quota", "set", "lab", "--jobs", "0", "--gpu-hours", "8").output
+    refused = console("job", "submit", manifest("talk"), "--dry-run")
     assert (refused.exit_code, "has 0 of 0 unfinished jobs" in refused.output) == (1, True)
-    assert "ask a platform admin" in console("what-if", manifest("talk")).output
-    rows = json.loads(console("quotas", "set", "lab", "--jobs", "none", "--json").output)
+    assert "ask a platform admin" in console("job", "preview", manifest("talk")).output
+    rows = json.loads(console("quota", "set", "lab", "--jobs", "none", "--json").output)
     assert (rows[0]["most_jobs"], rows[0]["most_gpu_hours"]) == (None, 8)
-    assert console("quotas", "set", "lab").exit_code == 2
+    assert console("quota", "set", "lab").exit_code == 2
     world.turn_until(world.cluster.nodes.exists)
-    assert "at most cpu 1" in console("quotas", "set", "lab", "--at-once", "cpu=1,memory=2Gi").output
-    assert "at most" not in console("quotas", "set", "lab", "--at-once", "none").output
-    assert console("quotas", "set", "lab", "--at-once", "cpu").exit_code == 2
-    assert console("quotas", "set", "lab", "--each", "--member", "alice", "--jobs", "1").exit_code == 2
+    assert "at most cpu 1" in console("quota", "set", "lab", "--at-once", "cpu=1,memory=2Gi").output
+    assert "at most" not in console("quota", "set", "lab", "--at-once", "none").output
+    assert console("quota", "set", "lab", "--at-once", "cpu").exit_code == 2
+    assert console("quota", "set", "lab", "--each", "--member", "alice", "--jobs", "1").exit_code == 2
 
 
 def test_priority_classes_are_made_and_listed(console, world):
-    assert "There are no priority classes" in console("priority-classes").output
+    assert "There are no priority classes" in console("priority-class", "list").output
     assert "does not allow" in console("priority-class", "set", "high", "--value", "100").output
     world.alice.platform_role = "admin"
     world.alice.save()
@@ -114,5 +114,5 @@ def test_priority_classes_are_made_and_listed(console, world):
     assert made == "high is 100, for lab: offered, default.\n"
     changed = console("priority-class", "set", "high", "--value", "-7", "--everybody", "--never-preempts").output
     assert changed == "high is -7, for everybody: offered, default, never evicts other pods.\n"
-    assert "high" in console("priority-classes").output
+    assert "high" in console("priority-class", "list").output
     assert console("priority-class", "delete", "high").output == "high is deleted.\n"

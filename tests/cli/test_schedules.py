@@ -24,9 +24,9 @@ def file(tmp_path):
 
 
 def test_a_schedule_through_its_life(console, file):
-    assert "no schedules" in console("schedules").output
+    assert "no schedules" in console("schedule", "list").output
     assert "nightly runs next at" in console("schedule", "create", file).output
-    assert "0 2 * * *" in console("schedules").output
+    assert "0 2 * * *" in console("schedule", "list").output
     assert "Submitted nightly-" in console("schedule", "run", "nightly").output
     assert "No runs yet" not in console("schedule", "show", "nightly").output
     assert "is suspended" in console("schedule", "suspend", "nightly").output
@@ -42,7 +42,7 @@ def test_a_document_is_taken_too(console, tmp_path):
     path = tmp_path / "document.yaml"
     path.write_text("{name: often, cron: '*/5 * * * *', job: {tasks: [{name: main, command: [ls]}]}}")
     assert console("schedule", "create", path).exit_code == 0
-    assert "*/5 * * * *" in console("schedules").output
+    assert "*/5 * * * *" in console("schedule", "list").output
 
 
 def test_what_is_wrong_is_said_with_its_place(console, file):

@@ -48,7 +48,7 @@ def test_what_is_kept_is_for_its_owner_only():
 def test_a_broken_note_is_named(text):
     path = save_credentials(ServerCredentials("http://127.0.0.1:1", "x"))
     path.write_text(text)
-    result = hekla("jobs")
+    result = hekla("job", "list")
     assert (result.exit_code, str(path) in result.output) == (1, True)
 
 

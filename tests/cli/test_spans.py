@@ -25,16 +25,18 @@ def second(world, monkeypatch):
 
 @pytest.mark.usefixtures("second")
 def test_one_is_made_submitted_to_and_deleted(console, manifest):
-    assert "No federated queues" in console("spans").output
-    made = console("span", "set", "both", "--queue", "default", "--queue", "far", "--description", "anywhere")
+    assert "No federated queues" in console("federated-queue", "list").output
+    made = console(
+        "federated-queue", "set", "both", "--queue", "default", "--queue", "far", "--description", "anywhere"
+    )
     assert made.output == "both: far on away, default on simulated.\n"
-    assert "at least two clusters" in console("span", "set", "both", "--queue", "far").output
-    assert "anywhere" in console("spans").output
-    told = console("what-if", manifest("talk"), "--queue", "both").output
+    assert "at least two clusters" in console("federated-queue", "set", "both", "--queue", "far").output
+    assert "anywhere" in console("federated-queue", "list").output
+    told = console("job", "preview", manifest("talk"), "--queue", "both").output
     assert "simulated (default): Would start now." in told
-    assert "Submitted talk" in console("submit", manifest("talk"), "--queue", "both").output
-    shown = console("job", "talk").output
+    assert "Submitted talk" in console("job", "submit", manifest("talk"), "--queue", "both").output
+    shown = console("job", "show", "talk").output
     assert "Sent by both" in shown
     assert "simulated: Would start now." in shown
-    assert json.loads(console("job", "talk", "--json").output)["placement"]["span"] == "both"
-    assert "both is deleted." in console("span", "delete", "both").output
+    assert json.loads(console("job", "show", "talk", "--json").output)["placement"]["span"] == "both"
+    assert "both is deleted." in console("federated-queue", "delete", "both").output

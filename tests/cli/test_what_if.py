@@ -17,11 +17,11 @@ def test_it_says_what_would_be(console, tmp_path, replicas, says):
     task = {"name": "worker", "replicas": replicas, "command": ["true"], "resources": {"cpu": "1"}}
     file = tmp_path / "job.json"
     file.write_text(json.dumps({"name": "draft", "tasks": [task]}))
-    told = console("what-if", file)
+    told = console("job", "preview", file)
     assert told.exit_code == 0
     for word in says:
         assert word in told.output
-    assert json.loads(console("what-if", file, "--json").output)["verdict"]
+    assert json.loads(console("job", "preview", file, "--json").output)["verdict"]
     assert not Job.objects.exists()
 
 
@@ -36,12 +36,12 @@ def test_a_job_that_waits_is_shown_with_its_place_in_line(console, tmp_path):
     file = tmp_path / "job.json"
     for name in ("holds", "stays"):
         file.write_text(json.dumps({"name": name, "tasks": [task]}))
-        assert console("submit", file).exit_code == 0
+        assert console("job", "submit", file).exit_code == 0
     with Client(console.url, console.token) as client:
         client.wait("holds", until={"running"}, timeout=30)
     deadline = time.monotonic() + LAST_SECONDS
-    while "Start      Position in its queue: 1 of 1." not in (told := console("job", "stays").output):
+    while "Start      Position in its queue: 1 of 1." not in (told := console("job", "show", "stays").output):
         assert time.monotonic() < deadline, told
     assert "Pending    " in told
-    assert "Start" not in console("job", "holds").output.partition("POD")[0].replace("Started", "")
-    console("abort", "holds")
+    assert "Start" not in console("job", "show", "holds").output.partition("POD")[0].replace("Started", "")
+    console("job", "abort", "holds")

@@ -73,7 +73,7 @@ def test_an_admin_acts_for_a_person_and_is_themselves_again(admin: Page) -> None
     page.goto("/accounts/me/")
     expect(page.get_by_text("This page is closed while you act for another person")).to_be_visible()
     banner.get_by_role("button", name="Stop").click()
-    expect(page.get_by_text("You are yourself again.")).to_be_visible()
+    expect(page.get_by_text("You stopped acting for klara.")).to_be_visible()
     expect(banner).to_have_count(0)
     page.goto("/audit/?person=klara&kind=JobSubmitted")
     expect(page.get_by_role("table")).to_contain_text(" for klara")

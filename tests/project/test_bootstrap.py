@@ -175,9 +175,9 @@ def test_the_command_hekla_runs_with_a_path_that_has_spaces(installed: Installed
     environment.enter("run")
     path = {"PYTHONPATH": str(checkout / "platform")}  # this environment is too bare to read its .pth file
     done = subprocess.run(
-        [checkout / ".venv" / "bin" / "hekla", "jobs", "a b"], env=path, capture_output=True, text=True, check=False
+        [checkout / ".venv" / "bin" / "hekla", "job", "a b"], env=path, capture_output=True, text=True, check=False
     )
-    assert (done.returncode, done.stdout) == (7, "['hekla', 'jobs', 'a b']\n")
+    assert (done.returncode, done.stdout) == (7, "['hekla', 'job', 'a b']\n")
 
 
 def test_a_folder_that_cannot_be_written_gets_a_sentence(tmp_path: Path) -> None:

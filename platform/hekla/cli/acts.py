@@ -13,7 +13,7 @@ from hekla.client.documents import JobDetail
 @click.argument("job", type=JOB)
 @click.pass_obj
 def abort(choice: Choice, job: str) -> None:
-    """Stop JOB (a name or uid); it can be resumed."""
+    """Abort JOB (a name or uid). It can be resumed."""
     _tell(client_of(choice).abort(job))
 
 
@@ -21,7 +21,7 @@ def abort(choice: Choice, job: str) -> None:
 @click.argument("job", type=JOB)
 @click.pass_obj
 def resume(choice: Choice, job: str) -> None:
-    """Let an aborted JOB (a name or uid) go on."""
+    """Resume an aborted JOB (a name or uid)."""
     _tell(client_of(choice).resume(job))
 
 
@@ -31,7 +31,7 @@ def resume(choice: Choice, job: str) -> None:
 @click.option("--index", type=click.IntRange(0), help="Only this replica of the task, counted from 0.")
 @click.pass_obj
 def restart(choice: Choice, job: str, task: str | None, index: int | None) -> None:
-    """Start JOB (a name or uid) again from the beginning, or a part of it while the rest goes on."""
+    """Restart JOB (a name or uid), or a part of it while the rest keeps running."""
     if task is None and index is not None:
         raise click.UsageError("Say with --task of which task this is a replica.")
     _tell(client_of(choice).restart(job, task, index))
@@ -41,8 +41,8 @@ def restart(choice: Choice, job: str, task: str | None, index: int | None) -> No
 @click.argument("job")
 @click.argument("number", type=int)
 @click.pass_obj
-def priority(choice: Choice, job: str, number: int) -> None:
-    """Give JOB (a name or uid) the priority NUMBER; the higher one goes first in its queue."""
+def set_priority(choice: Choice, job: str, number: int) -> None:
+    """Change the priority of JOB (a name or uid). Higher priorities start first in a queue."""
     found = client_of(choice).set_priority(job, number)
     click.echo(f"{found['name']} has priority {found['priority']}.")
 
@@ -59,7 +59,7 @@ def delete(choice: Choice, job: str) -> None:
     deleted = client.get(f"jobs/{found['uid']}")
     click.echo(
         f"Logs are kept until {output.moment(deleted['logs_until'])}, its history until "
-        f"{output.moment(deleted['history_until'])}: hekla jobs --deleted, hekla job {found['uid']}"
+        f"{output.moment(deleted['history_until'])}: hekla job list --deleted, hekla job show {found['uid']}"
     )
 
 

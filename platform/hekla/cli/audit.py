@@ -18,7 +18,9 @@ from hekla.lib.text import strip_control_codes
 @click.option("--most", type=click.IntRange(1, 200), default=50, show_default=True, help="So many, newest first.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def audit(choice: Choice, person: str | None, kind: str | None, tenant: str | None, most: int, as_json: bool) -> None:
+def list_events(
+    choice: Choice, person: str | None, kind: str | None, tenant: str | None, most: int, as_json: bool
+) -> None:
     """Who did what: in their tenants for their admins, everywhere for operators and admins of the platform."""
     found = client_of(choice).get("audit", person=person, kind=kind, tenant=tenant, limit=most)
     if as_json:

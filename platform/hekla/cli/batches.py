@@ -13,6 +13,8 @@ from hekla.domain import sweeps
 from hekla.domain.sweeps import SweepMethod
 from hekla.lib.text import strip_control_codes
 
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
@@ -25,7 +27,7 @@ from hekla.lib.text import strip_control_codes
 @click.option("--tenant", help="For which of your tenants (short name); without it for the first.")
 @click.option("--dry-run", is_flag=True, help="Only say how many jobs there are, and the first few.")
 @click.pass_obj
-def sweep(
+def submit(
     choice: Choice,
     file: Path,
     parameters: tuple[str, ...],
@@ -63,7 +65,7 @@ def sweep(
 @click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Maximum number of rows.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def batches(choice: Choice, tenant: str | None, limit: int, as_json: bool) -> None:
+def list_batches(choice: Choice, tenant: str | None, limit: int, as_json: bool) -> None:
     """List batches, newest first."""
     found = client_of(choice).pages("batches", limit, tenant=tenant)
     if as_json:
@@ -71,21 +73,43 @@ def batches(choice: Choice, tenant: str | None, limit: int, as_json: bool) -> No
         return
     rows = [(b["name"], b["kind"], b["tenant"], b["owner"], output.moment(b["submitted_at"])) for b in found]
     heads = ("NAME", "KIND", "TENANT", "OWNER", "SUBMITTED")
-    output.table(heads, rows, "There are no batches. `hekla sweep` submits one.")
+    output.table(heads, rows, "There are no batches. `hekla batch submit` submits one.")
 
 
 @click.command()
 @click.argument("name")
-@click.option("--stop", is_flag=True, help="Abort all of its jobs that are not over.")
-@click.option("--retry-failed", is_flag=True, help="Submit those that failed again.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@_JSON
 @click.pass_obj
-def batch(choice: Choice, name: str, stop: bool, retry_failed: bool, as_json: bool) -> None:
-    """Show batch NAME: its jobs with their parameters and phases; stop them all, or retry what failed."""
+def show(choice: Choice, name: str, as_json: bool) -> None:
+    """Show batch NAME: its jobs with their parameters and phases."""
+    _print(_named(client_of(choice), name), as_json=as_json)
+
+
+@click.command()
+@click.argument("name")
+@_JSON
+@click.pass_obj
+def stop(choice: Choice, name: str, as_json: bool) -> None:
+    """Abort all unfinished jobs of batch NAME."""
+    _act(choice, name, "stop", as_json=as_json)
+
+
+@click.command()
+@click.argument("name")
+@_JSON
+@click.pass_obj
+def retry(choice: Choice, name: str, as_json: bool) -> None:
+    """Submit the failed jobs of batch NAME again."""
+    _act(choice, name, "retry", as_json=as_json)
+
+
+def _act(choice: Choice, name: str, action: str, *, as_json: bool) -> None:
     client = client_of(choice)
     found = _named(client, name)
-    for action in [*(["stop"] if stop else []), *(["retry"] if retry_failed else [])]:
-        found = client.post(f"batches/{found['uid']}/actions", {"action": action})
+    _print(client.post(f"batches/{found['uid']}/actions", {"action": action}), as_json=as_json)
+
+
+def _print(found: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         output.as_json(found)
         return
@@ -132,6 +156,6 @@ def _values(parameters: dict[str, str]) -> str:
 def _named(client: Client, name: str) -> dict[str, Any]:
     found = client.get("batches", name=name, limit=1)["results"]
     if not found:
-        raise Failure(f"There is no batch called “{name}”. `hekla batches` lists those that you may see.")
+        raise Failure(f"There is no batch called “{name}”. `hekla batch list` lists those that you may see.")
     document: dict[str, Any] = client.get(f"batches/{found[0]['uid']}")
     return document

@@ -12,7 +12,7 @@ __all__ = ["Client", "Failure", "client_of"]
 def client_of(choice: Choice) -> Client:
     """The client for what the command's options say, closed when the command ends. Raises ClientError.
 
-    It asks once: whoever sits before a terminal is told at once, and `hekla watch` has a patience of its own.
+    It asks once: whoever sits before a terminal is told at once, and `hekla job watch` has a patience of its own.
     """
     server = choice.server()
     client = Client(server.url, server.token, retries=0)

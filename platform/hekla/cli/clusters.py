@@ -19,15 +19,10 @@ from hekla.lib.text import strip_control_codes
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
-@click.group()
-def clusters() -> None:
-    """List, show, add, try, change or remove clusters (operators and platform admins)."""
-
-
-@clusters.command(name="list")
+@click.command()
 @_JSON
 @click.pass_obj
-def _list(choice: Choice, /, as_json: bool) -> None:
+def list_clusters(choice: Choice, /, as_json: bool) -> None:
     """List the clusters, and how they are."""
     found = client_of(choice).clusters()
     if as_json:
@@ -37,7 +32,7 @@ def _list(choice: Choice, /, as_json: bool) -> None:
         (one["name"], one["kind"], _state(one), strip_control_codes((one["health"] or {}).get("version", "")))
         for one in found
     ]
-    output.table(("NAME", "KIND", "STATE", "VERSION"), rows, "There are no clusters yet: hekla clusters add")
+    output.table(("NAME", "KIND", "STATE", "VERSION"), rows, "There are no clusters yet: hekla cluster set")
 
 
 def _state(one: dict[str, Any]) -> str:
@@ -49,7 +44,7 @@ def _state(one: dict[str, Any]) -> str:
     return "within reach" if health["is_reachable"] else click.style(f"out of reach ({health['problem']})", fg="red")
 
 
-@clusters.command()
+@click.command()
 @click.argument("name")
 @_JSON
 @click.pass_obj
@@ -72,7 +67,7 @@ def show(choice: Choice, name: str, as_json: bool) -> None:
     output.as_json(found["config"])
 
 
-@clusters.command()
+@click.command()
 @click.argument("name")
 @click.option("--kind", help="Of a new cluster: kubernetes, local, simulated, or one that is installed.")
 @click.option("--config", type=click.File("rb"), help="What its backend needs to know, as JSON.")
@@ -81,10 +76,10 @@ def show(choice: Choice, name: str, as_json: bool) -> None:
 @click.option("--authority", type=click.File("r"), help="… the certificate of its authority (PEM), …")
 @click.option("--token-file", "token", type=click.File("r"), help="… and a token (- for standard input).")
 @click.option("--pause/--go-on", "is_paused", default=None, help="Do nothing more there, or go on.")
-@click.option("--anyway", is_flag=True, help="Though it does not answer now, or something is missing there.")
-@click.option("--try", "tried", is_flag=True, help="Only say what it answers; save nothing.")
+@click.option("--anyway", is_flag=True, help="Save even if the connection check fails.")
+@click.option("--try", "tried", is_flag=True, help="Check the connection only. Save nothing.")
 @click.pass_obj
-def add(choice: Choice, /, name: str, kind: str | None, *, anyway: bool, tried: bool, **fields: Any) -> None:  # noqa: ANN401
+def set_cluster(choice: Choice, /, name: str, kind: str | None, *, anyway: bool, tried: bool, **fields: Any) -> None:  # noqa: ANN401
     """Add the cluster NAME, or change it where there is one of that name. It is tried before it is saved."""
     client, body = client_of(choice), _request_body(**fields)
     is_there = any(one["name"] == name for one in client.clusters())
@@ -125,19 +120,19 @@ def _document(file: BinaryIO) -> Any:  # noqa: ANN401  (the console judges it)
         raise Failure(f"{Path(file.name).name} is no JSON: {error}.") from None
 
 
-@clusters.command(name="try")
+@click.command()
 @click.argument("name")
 @click.pass_obj
-def _try(choice: Choice, /, name: str) -> None:
+def check(choice: Choice, /, name: str) -> None:
     """Ask the cluster NAME now how it is."""
     _tell_found(client_of(choice).post(f"clusters/{name}/try", {}))
 
 
-@clusters.command()
+@click.command()
 @click.argument("name")
 @click.option("--key", "only_key", is_flag=True, help="Only its key; it is reached as its configuration says.")
 @click.pass_obj
-def remove(choice: Choice, name: str, only_key: bool) -> None:
+def delete(choice: Choice, name: str, only_key: bool) -> None:
     """Remove the cluster NAME, which has no queues."""
     client_of(choice).delete(f"clusters/{name}/key" if only_key else f"clusters/{name}")
     click.echo(f"The key to {name} was removed." if only_key else f"{name} was removed.")

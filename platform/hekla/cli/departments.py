@@ -11,7 +11,7 @@ from hekla.lib.text import strip_control_codes
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def departments(choice: Choice, as_json: bool) -> None:
+def list_departments(choice: Choice, as_json: bool) -> None:
     """List the departments that you head; all of them for who sees everything."""
     found = client_of(choice).get("departments")
     if as_json:
@@ -27,7 +27,7 @@ def departments(choice: Choice, as_json: bool) -> None:
 @click.argument("name")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def department(choice: Choice, name: str, as_json: bool) -> None:
+def show(choice: Choice, name: str, as_json: bool) -> None:
     """Show department NAME: its heads, its tenants, and what they hold now, each and together."""
     found = client_of(choice).get(f"departments/{name}")
     if as_json:

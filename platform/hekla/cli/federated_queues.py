@@ -13,7 +13,7 @@ from hekla.lib.text import strip_control_codes
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def spans(choice: Choice, as_json: bool) -> None:
+def list_federated_queues(choice: Choice, as_json: bool) -> None:
     """List the names for queues of several clusters that you may submit to."""
     found = client_of(choice).spans()
     if as_json:
@@ -28,19 +28,14 @@ def _members(one: dict[str, Any]) -> str:
     return ", ".join(f"{each['queue']} on {each['cluster']}{closed[each['is_open']]}" for each in one["queues"])
 
 
-@click.group()
-def span() -> None:
-    """Make, change or delete a name for queues of several clusters (operators and platform admins)."""
-
-
-@span.command(name="set")
+@click.command()
 @click.argument("name")
 @click.option("--queue", "queues", multiple=True, help="One of its queues; repeated for each cluster.")
 @click.option("--description", help="Purpose.")
 @click.option("--tenant", "tenants", multiple=True, help="Only for this tenant (short name); may be repeated.")
 @click.option("--everybody", is_flag=True, help="For all tenants.")
 @click.pass_obj
-def _set(
+def set_federated_queue(
     choice: Choice,
     /,
     name: str,
@@ -60,10 +55,10 @@ def _set(
     click.echo(f"{name}: {_members(found)}.")
 
 
-@span.command(name="delete")
+@click.command()
 @click.argument("name")
 @click.pass_obj
-def _delete(choice: Choice, /, name: str) -> None:
+def delete(choice: Choice, /, name: str) -> None:
     """Give NAME up; its queues and their jobs stay."""
     client_of(choice).delete(f"spans/{name}")
     click.echo(f"{name} is deleted.")

@@ -41,7 +41,7 @@ def submit_flow(client: Client, read: manifest.ReadFlow, *, tenant: str | None, 
 @click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Maximum number of rows.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def flows(choice: Choice, phase: tuple[str, ...], tenant: str | None, limit: int, as_json: bool) -> None:
+def list_flows(choice: Choice, phase: tuple[str, ...], tenant: str | None, limit: int, as_json: bool) -> None:
     """List flows, newest first."""
     found = client_of(choice).pages("flows", limit, phase=list(phase), tenant=tenant)
     if as_json:
@@ -51,7 +51,7 @@ def flows(choice: Choice, phase: tuple[str, ...], tenant: str | None, limit: int
         (f["name"], output.phase(f["phase"]), f["tenant"], f["owner"], output.moment(f["started_at"])) for f in found
     ]
     heads = ("NAME", "PHASE", "TENANT", "OWNER", "STARTED")
-    output.table(heads, rows, "There are no such flows. `hekla submit FILE` starts one from a JobFlow manifest.")
+    output.table(heads, rows, "There are no such flows. `hekla job submit FILE` starts one from a JobFlow manifest.")
 
 
 @click.command()
@@ -59,7 +59,7 @@ def flows(choice: Choice, phase: tuple[str, ...], tenant: str | None, limit: int
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--manifest", "as_manifest", is_flag=True, help="Print it as Volcano's JobFlow.")
 @click.pass_obj
-def flow(choice: Choice, name: str, as_json: bool, as_manifest: bool) -> None:
+def show(choice: Choice, name: str, as_json: bool, as_manifest: bool) -> None:
     """Show FLOW (a name or uid): its steps, and why they wait."""
     found = _flow(client_of(choice), name)
     if as_manifest:
@@ -84,7 +84,7 @@ def stop(choice: Choice, name: str) -> None:
 @click.option("--tenant", help="Only templates of this tenant (short name).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def templates(choice: Choice, tenant: str | None, as_json: bool) -> None:
+def list_templates(choice: Choice, tenant: str | None, as_json: bool) -> None:
     """List the templates that flows are made from."""
     found = client_of(choice).pages("templates", 10_000, tenant=tenant)
     if as_json:
@@ -92,7 +92,7 @@ def templates(choice: Choice, tenant: str | None, as_json: bool) -> None:
         return
     rows = [(each["name"], each["tenant"], each["owner"], output.moment(each["changed_at"])) for each in found]
     output.table(
-        ("NAME", "TENANT", "OWNER", "CHANGED"), rows, "There are none. `hekla submit FILE` keeps a JobTemplate."
+        ("NAME", "TENANT", "OWNER", "CHANGED"), rows, "There are none. `hekla job submit FILE` keeps a JobTemplate."
     )
 
 
@@ -121,7 +121,9 @@ def _flow(client: Client, name: str) -> dict[str, Any]:
     except ValueError:
         found = client.get("flows", name=name, limit=1)["results"]
         if not found:
-            raise Failure(f"There is no flow called “{name}”. `hekla flows` lists those that you may see.") from None
+            raise Failure(
+                f"There is no flow called “{name}”. `hekla flow list` lists those that you may see."
+            ) from None
         uid = found[0]["uid"]
     document: dict[str, Any] = client.get(f"flows/{uid}")
     return document

@@ -12,23 +12,32 @@ from hekla.lib.text import strip_control_codes
 
 
 @click.command()
-@click.argument("template", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def gallery(choice: Choice, template: str | None, as_json: bool) -> None:
-    """List the templates of the gallery; with TEMPLATE (its title or uid), what of that one is open."""
-    client = client_of(choice)
-    found: Any = _card(client, template) if template else client.pages("gallery", 10_000)
+def list_templates(choice: Choice, as_json: bool) -> None:
+    """List the templates of the gallery."""
+    found = client_of(choice).pages("gallery", 10_000)
     if as_json:
         output.as_json(found)
-    elif template:
-        title, description = (strip_control_codes(found[name]) for name in ("title", "description"))
-        click.echo(f"{title}, version {found['version']}\n{description}\n")
-        rows = [(each["place"], _bounds(each)) for each in found["fields_open"]]
-        output.table(("OPEN FIELD", "BOUNDS"), rows, "Nothing of it is open.")
-    else:
-        cards = [(strip_control_codes(each["title"]), each["tenant"] or "all", each["version"]) for each in found]
-        output.table(("TITLE", "TENANT", "VERSION"), cards, "The gallery is empty.")
+        return
+    cards = [(strip_control_codes(each["title"]), each["tenant"] or "all", each["version"]) for each in found]
+    output.table(("TITLE", "TENANT", "VERSION"), cards, "The gallery is empty.")
+
+
+@click.command()
+@click.argument("template")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def show(choice: Choice, template: str, as_json: bool) -> None:
+    """Show TEMPLATE (its title or uid) and its open fields."""
+    found = _card(client_of(choice), template)
+    if as_json:
+        output.as_json(found)
+        return
+    title, description = (strip_control_codes(found[name]) for name in ("title", "description"))
+    click.echo(f"{title}, version {found['version']}\n{description}\n")
+    rows = [(each["place"], _bounds(each)) for each in found["fields_open"]]
+    output.table(("OPEN FIELD", "BOUNDS"), rows, "No field is open.")
 
 
 @click.command()
@@ -37,7 +46,7 @@ def gallery(choice: Choice, template: str | None, as_json: bool) -> None:
 @click.option("--tenant", help="For which of your tenants (short name).")
 @click.option("--set", "values", metavar="PLACE=VALUE", multiple=True, help="What goes into an open field.")
 @click.pass_obj
-def fill(choice: Choice, template: str, name: str, tenant: str | None, values: Sequence[str]) -> None:
+def submit(choice: Choice, template: str, name: str, tenant: str | None, values: Sequence[str]) -> None:
     """Submit the job of TEMPLATE (its title or uid), with values in its open fields."""
     client = client_of(choice)
     pairs = [word.partition("=") for word in values]
@@ -54,7 +63,7 @@ def _card(client: Client, template: str) -> Any:  # noqa: ANN401  (the JSON that
     found = [each for each in client.pages("gallery", 10_000) if template in (each["title"], each["uid"])]
     if len(found) != 1:
         how = "No template" if not found else "Several templates"
-        raise Failure(f"{how} “{template[:80]}”. Use a uid from `hekla gallery --json`.")
+        raise Failure(f"{how} “{template[:80]}”. Use a uid from `hekla gallery list --json`.")
     return client.get(f"gallery/{found[0]['uid']}")
 
 

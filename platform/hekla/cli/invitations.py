@@ -16,7 +16,7 @@ _TENANT = click.option("--tenant", help="Which of your tenants (short name); wit
 @click.option("--platform-role", default="", help="What they become on the whole platform (platform admins only).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def invite(choice: Choice, email: str, tenant: str | None, role: str, platform_role: str, as_json: bool) -> None:
+def create(choice: Choice, email: str, tenant: str | None, role: str, platform_role: str, as_json: bool) -> None:
     """Invite whoever gets the link that this prints; it is mailed to EMAIL too where the console can."""
     client = client_of(choice)
     body = {"email": email, "role": role, "platform_role": platform_role}
@@ -25,23 +25,18 @@ def invite(choice: Choice, email: str, tenant: str | None, role: str, platform_r
         output.as_json(made)
         return
     if email:
-        on_its_way = f"A letter to {email} is on its way: hekla invitations says if it cannot be mailed."
+        on_its_way = f"A letter to {email} is on its way: hekla invitation list says if it cannot be mailed."
         click.secho(on_its_way if made["sent"] else "Not mailed: hand the link over yourself.", err=True)
     click.echo(made["link"])
 
 
 @click.command()
 @_TENANT
-@click.option("--revoke", type=int, metavar="ID", help="End the invitation with this number instead.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def invitations(choice: Choice, tenant: str | None, revoke: int | None, as_json: bool) -> None:
-    """List the invitations to a tenant that wait."""
+def list_invitations(choice: Choice, tenant: str | None, as_json: bool) -> None:
+    """List the open invitations to a tenant."""
     client = client_of(choice)
-    if revoke is not None:
-        client.delete(f"{_at(client, tenant)}/{revoke}")
-        click.echo(f"Invitation {revoke} is revoked.")
-        return
     found = client.get(_at(client, tenant))
     if as_json:
         output.as_json(found)
@@ -59,6 +54,17 @@ def invitations(choice: Choice, tenant: str | None, revoke: int | None, as_json:
     ]
     heads = ("ID", "EMAIL", "ROLE", "INVITED BY", "VALID UNTIL", "NOT MAILED")
     output.table(heads, rows, "No open invitations.")
+
+
+@click.command()
+@click.argument("number", type=int, metavar="ID")
+@_TENANT
+@click.pass_obj
+def revoke(choice: Choice, number: int, tenant: str | None) -> None:
+    """Revoke the invitation ID."""
+    client = client_of(choice)
+    client.delete(f"{_at(client, tenant)}/{number}")
+    click.echo(f"Invitation {number} is revoked.")
 
 
 def _at(client: Client, tenant: str | None) -> str:

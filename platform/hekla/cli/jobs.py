@@ -7,7 +7,6 @@ from typing import Any
 import click
 
 from hekla.cli import output
-from hekla.cli.bulk import bulk
 from hekla.cli.client import Client, client_of
 from hekla.cli.completion import JOB
 from hekla.cli.job_filters import listing
@@ -18,26 +17,19 @@ from hekla.lib.text import strip_control_codes
 _GROUPS = ("phase", "queue", "tenant", "owner", "kind", "cluster")
 
 
-@click.group(invoke_without_command=True)
+@click.command()
 @listing
 @click.option("--group-by", type=click.Choice(_GROUPS), help="Count them by what they have in common.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Maximum number of rows.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.pass_context
-def jobs(ctx: click.Context, /, group_by: str | None, limit: int, as_json: bool, **filters: Any) -> None:  # noqa: ANN401
-    """List jobs, newest first; or act on many: hekla jobs bulk abort --queue nightly"""
-    if ctx.invoked_subcommand is not None:
-        if any(filters.values()):
-            raise click.UsageError(f"Say what narrows the jobs after the word {ctx.invoked_subcommand}.")
-        return
-    client = client_of(ctx.obj)
+@click.pass_obj
+def list_jobs(choice: Choice, /, group_by: str | None, limit: int, as_json: bool, **filters: Any) -> None:  # noqa: ANN401
+    """List jobs, newest first."""
+    client = client_of(choice)
     if group_by:
         _count(client, group_by, filters, as_json=as_json)
     else:
         _list(client, limit, filters, as_json=as_json)
-
-
-jobs.add_command(bulk)
 
 
 def _count(client: Client, by: str, filters: dict[str, Any], *, as_json: bool) -> None:
@@ -61,15 +53,15 @@ def _list(client: Client, limit: int, filters: dict[str, Any], *, as_json: bool)
         (j["name"], output.phase(j["phase"]), j["tenant"], _queue(j), j["replicas"], j["owner"], _when(j))
         for j in found
     ]
-    output.table(heads, rows, "There are no such jobs. `hekla submit FILE` submits one.")
+    output.table(heads, rows, "There are no such jobs. `hekla job submit FILE` submits one.")
 
 
 @click.command()
 @click.argument("name", metavar="JOB", type=JOB)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def job(choice: Choice, name: str, as_json: bool) -> None:
-    """Show JOB (a name or uid): its state, why it waits, its pods."""
+def show(choice: Choice, name: str, as_json: bool) -> None:
+    """Show JOB (a name or uid): its state, its pods, and the pending reason."""
     client = client_of(choice)
     found = client.job(name)
     if as_json:

@@ -39,7 +39,7 @@ def logs(
     if not pods:
         raise Failure(_none(found, task, index))
     if follow and len(pods) > 1:
-        raise Failure(f"{found['name']} has several pods; name one with --task and --index, or: hekla watch {job}")
+        raise Failure(f"{found['name']} has several pods; name one with --task and --index, or: hekla job watch {job}")
     for pod in pods:
         if len(pods) > 1:
             click.secho(f"== {pod['task']}-{pod['index']}", bold=True)
@@ -73,6 +73,6 @@ def _search(client: Client, where: str, attempt: int, text: str, ignore_case: bo
 
 def _none(found: JobDetail, task: str | None, index: int | None) -> str:
     if not found["pods"]:
-        return f"{found['name']} has no pods yet. Pending reason: hekla job {found['name']}"
+        return f"{found['name']} has no pods yet. Pending reason: hekla job show {found['name']}"
     names = ", ".join(f"{pod['task']}-{pod['index']}" for pod in found["pods"][:10])
     return f"{found['name']} has no pod {task or '*'}-{'*' if index is None else index}. It has: {names}."

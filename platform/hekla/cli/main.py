@@ -1,5 +1,6 @@
-"""The command itself. Each word's module is imported when the word is used, so that `hekla` starts at once."""
+"""The command itself: a noun, then a verb. The module of a command is imported on use, so `hekla` starts at once."""
 
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -10,122 +11,248 @@ from hekla import __version__
 from hekla.cli.failing import client_errors_as_failures
 from hekla.cli.servers import Choice
 
+Entry = tuple[str, str]
+"""Where a command is, as `module:function`, and its short help. A name with a dot is outside this folder."""
 
-class Words(click.Group):
-    """A group whose commands are named by module: `word: (module, short help)`.
 
-    A module with a dot in its name lies outside this folder.
-    """
+class LazyGroup(click.Group):
+    """A group that knows the names and short helps of its commands, and imports a command when it is used."""
 
-    def __init__(self, *args: Any, words: dict[str, tuple[str, str]], **more: Any) -> None:  # noqa: ANN401
+    def __init__(self, *args: Any, entries: Mapping[str, Entry], **more: Any) -> None:  # noqa: ANN401
         super().__init__(*args, **more)
-        self.words = words
+        self.entries = entries
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
-        return list(self.words)
+        return list(self.entries)
 
-    def get_command(self, _ctx: click.Context, word: str) -> click.Command | None:
-        if word not in self.words:
+    def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
+        if name not in self.entries:
             return None
-        module = self.words[word][0]
-        command = getattr(import_module(module if "." in module else f"hekla.cli.{module}"), word.replace("-", "_"))
-        assert isinstance(command, click.Command)  # noqa: S101  (the table below names commands only)
+        module, _colon, function = self.entries[name][0].partition(":")
+        command = getattr(import_module(module if "." in module else f"hekla.cli.{module}"), function)
+        assert isinstance(command, click.Command)  # noqa: S101  (the tables below name commands only)
+        command.name = name
         return command
+
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_where, text) in self.entries.items()])
+
+
+class Root(LazyGroup):
+    """Nouns with their verbs, and the few commands that stand alone."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*_NOUNS, *super().list_commands(ctx)]
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name in _NOUNS:
+            text, verbs = _NOUNS[name]
+            return LazyGroup(name, entries=verbs, help=text)
+        return super().get_command(ctx, name)
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401  (what the command returns)
         with client_errors_as_failures():
             return super().invoke(ctx)
 
-    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(word, text) for word, (_module, text) in self.words.items()])
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Nouns (hekla NOUN VERB)"):
+            formatter.write_dl([(name, f"{text} {', '.join(verbs)}") for name, (text, verbs) in _NOUNS.items()])
+        super().format_commands(ctx, formatter)
 
 
-_BENCHES = {
-    "engine": ("hekla.bench.commands.engine", "Pods a second that the scheduling engine places."),
-    "submit": ("hekla.bench.commands.submit", "From submission to the first running process."),
-    "whatif": ("hekla.bench.commands.what_if", "From a question of what would be to its answer."),
-    "react": ("hekla.bench.commands.react", "From a pod's exit to the action of its job's policy."),
-    "cluster": ("hekla.bench.commands.cluster", "Binds a second on a Kubernetes cluster, beside others."),
-    "console": ("hekla.bench.commands.console", "Pages, lists and submissions with many jobs."),
-    "start": ("hekla.bench.commands.start", "From `manage.py up` to the link that it prints."),
-    "idle": ("hekla.bench.commands.idle", "Processor and memory of a console at rest."),
+_BENCHES: dict[str, Entry] = {
+    "engine": ("hekla.bench.commands.engine:engine", "Pods per second that the scheduling engine places."),
+    "submit": ("hekla.bench.commands.submit:submit", "Time from submission to the first running process."),
+    "whatif": ("hekla.bench.commands.what_if:whatif", "Response time of a preview."),
+    "react": ("hekla.bench.commands.react:react", "Time from a pod's exit to the action of its job's policy."),
+    "cluster": (
+        "hekla.bench.commands.cluster:cluster",
+        "Binds per second on a Kubernetes cluster, compared to others.",
+    ),
+    "console": ("hekla.bench.commands.console:console", "Pages, lists and submissions with many jobs."),
+    "start": ("hekla.bench.commands.start:start", "Time from `manage.py up` to the link that it prints."),
+    "idle": ("hekla.bench.commands.idle:idle", "CPU and memory of an idle console."),
 }
-_COMMANDS = {
-    "login": ("login", "Keep a console's address and your token."),
-    "whoami": ("login", "Which console, and who you are there."),
-    "tokens": ("tokens", "List your tokens, what each is good for, and its last use."),
-    "token": ("tokens", "Make a token, or revoke one."),
-    "audit": ("audit", "Who did what, for admins and operators."),
-    "roles": ("roles", "Permissions by role, for those who give roles."),
-    "submit": ("submit", "Submit a job, or start a flow, from a manifest."),
-    "what-if": ("what_if", "Say what would be if a job were submitted."),
-    "convert": ("convert", "Write a job as another kind of manifest."),
-    "clone": ("submit", "Submit a job once more, with changes."),
-    "presets": ("submit", "List the presets that jobs may begin with."),
-    "begin": ("submit", "Submit a job that begins with a preset."),
-    "gallery": ("gallery", "List the templates that admins have prepared."),
-    "fill": ("gallery", "Submit a job by filling in a template of the gallery."),
-    "jobs": ("jobs", "List or count jobs, or act on many at once."),
-    "job": ("jobs", "Show one job, its pods, and why it waits."),
-    "waits": ("watching", "Why a job waited, from its submission on."),
-    "receipts": ("watching", "What a job made room for, and what others gave up for it."),
-    "exposure": ("watching", "What of a job other queues may take back."),
-    "watch": ("jobs", "Follow a job until it ends."),
-    "pod": ("pods", "Show every attempt of a pod, and why it failed."),
-    "logs": ("logs", "Print what a job's pods wrote."),
-    "abort": ("acts", "Stop a job; it can be resumed."),
-    "resume": ("acts", "Let an aborted job go on."),
-    "restart": ("acts", "Start a job, or a part of it, again."),
-    "scale": ("scale", "Give a job's tasks more or fewer pods."),
-    "priority": ("acts", "Give a job another priority."),
-    "priority-classes": ("priorities", "List the priority classes that jobs may name."),
-    "priority-class": ("priorities", "Make, change or delete a priority class."),
-    "delete": ("acts", "Delete a finished job."),
-    "flows": ("flows", "List flows, newest first."),
-    "flow": ("flows", "Show one flow, its steps, and why they wait."),
-    "stop": ("flows", "Stop a flow and its jobs."),
-    "templates": ("flows", "List the templates that flows are made from."),
-    "sweep": ("batches", "Submit a job many times with other parameters, or a file of many jobs."),
-    "batches": ("batches", "List batches, newest first."),
-    "batch": ("batches", "Show a batch, stop all of it, or retry what failed."),
-    "schedules": ("schedules", "List schedules: jobs that recur."),
-    "schedule": ("schedules", "Make a schedule, show it, run, suspend, resume or delete it."),
-    "departments": ("departments", "List the departments that you head."),
-    "department": ("departments", "Show a department: its tenants, and what they hold."),
-    "notifications": ("notifications", "List what you were told of your jobs."),
-    "notify": ("notifications", "Notification settings of a job."),
-    "invite": ("invitations", "Invite a person to a tenant."),
-    "invitations": ("invitations", "List the invitations that wait, or revoke one."),
-    "people": ("people", "Bring people in by a table."),
-    "reset-factor": ("people", "Turn off the second factor of somebody who lost it."),
-    "queues": ("queues", "List the queues that you may submit to."),
-    "queue": ("queues", "Show what a queue holds and deserves, and who is in line."),
-    "spans": ("federated_queues", "List the names for queues of several clusters."),
-    "span": ("federated_queues", "Make, change or delete such a name."),
-    "quotas": ("quotas", "Show what a tenant and its members may have, or set it."),
-    "clusters": ("clusters", "List, show, add, try or remove clusters."),
-    "nodes": ("nodes", "List the machines and what is free on them."),
-    "find": ("find", "Find anything by its name."),
-    "policy": ("policy", "Show, try or change the scheduling policy of a cluster."),
-    "replay": ("replay", "Replay recorded scenarios through the engine."),
-    "completion": ("completion", "Let the shell complete words and names."),
-    "bench": ("main", "Measure Hekla on this machine."),
+_NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
+    "job": (
+        "Jobs.",
+        {
+            "list": ("jobs:list_jobs", "List or count jobs."),
+            "show": ("jobs:show", "Show a job, its pods, and the pending reason."),
+            "submit": ("submit:submit", "Submit a job, or start a flow, from a manifest."),
+            "preview": ("what_if:preview", "Preview when a job would start, without submitting it."),
+            "clone": ("submit:clone", "Submit a job again, with changes."),
+            "convert": ("convert:convert", "Convert a job to another kind of manifest."),
+            "watch": ("jobs:watch", "Follow a job until it ends."),
+            "logs": ("logs:logs", "Print the logs of a job's pods."),
+            "explain": ("watching:explain", "Explain why a job was pending, from its submission on."),
+            "show-evictions": ("watching:show_evictions", "Show the pods that were evicted for a job."),
+            "show-risk": ("watching:show_risk", "Show the preemption risk of a job."),
+            "scale": ("scale:scale", "Change the number of pods of a job's tasks."),
+            "set-priority": ("acts:set_priority", "Change the priority of a job."),
+            "set-notifications": ("notifications:set_notifications", "Change the notification settings of a job."),
+            "abort": ("acts:abort", "Abort a job. It can be resumed."),
+            "resume": ("acts:resume", "Resume an aborted job."),
+            "restart": ("acts:restart", "Restart a job, or a part of it."),
+            "delete": ("acts:delete", "Delete a finished job."),
+            "bulk": ("bulk:bulk", "Abort, resume, restart, prioritize or delete many jobs."),
+        },
+    ),
+    "pod": ("Pods.", {"show": ("pods:show", "Show every attempt of a pod, and why it failed.")}),
+    "preset": (
+        "Saved settings for new jobs.",
+        {
+            "list": ("submit:list_presets", "List presets."),
+            "submit": ("submit:submit_preset", "Submit a job from a preset."),
+        },
+    ),
+    "gallery": (
+        "Job templates prepared by admins.",
+        {
+            "list": ("gallery:list_templates", "List the templates of the gallery."),
+            "show": ("gallery:show", "Show the fields of a template."),
+            "submit": ("gallery:submit", "Submit a job from a template."),
+        },
+    ),
+    "batch": (
+        "Many jobs in one submission.",
+        {
+            "list": ("batches:list_batches", "List batches, newest first."),
+            "show": ("batches:show", "Show a batch and its jobs."),
+            "submit": ("batches:submit", "Submit a parameter sweep, or a file of many jobs."),
+            "stop": ("batches:stop", "Abort all unfinished jobs of a batch."),
+            "retry": ("batches:retry", "Submit the failed jobs of a batch again."),
+        },
+    ),
+    "flow": (
+        "Jobs that depend on each other.",
+        {
+            "list": ("flows:list_flows", "List flows, newest first."),
+            "show": ("flows:show", "Show a flow, its steps, and the pending reasons."),
+            "stop": ("flows:stop", "Stop a flow and its jobs."),
+        },
+    ),
+    "template": ("Job templates of flows.", {"list": ("flows:list_templates", "List job templates.")}),
+    "schedule": (
+        "Jobs that run on a schedule.",
+        {
+            "list": ("schedules:list_schedules", "List schedules."),
+            "show": ("schedules:show", "Show a schedule and its last runs."),
+            "create": ("schedules:create", "Create a schedule from a manifest."),
+            "run": ("schedules:run", "Start a run now."),
+            "suspend": ("schedules:suspend", "Suspend a schedule."),
+            "resume": ("schedules:resume", "Resume a schedule."),
+            "delete": ("schedules:delete", "Delete a schedule."),
+        },
+    ),
+    "queue": (
+        "Queues.",
+        {
+            "list": ("queues:list_queues", "List the queues that you may use."),
+            "show": ("queues:show", "Show a queue's shares and its pending jobs."),
+            "preview": ("queues:preview", "Preview a change of a queue's settings."),
+            "edit": ("queues:edit", "Open, close or drain a queue."),
+        },
+    ),
+    "federated-queue": (
+        "Queues that span several clusters.",
+        {
+            "list": ("federated_queues:list_federated_queues", "List federated queues."),
+            "set": ("federated_queues:set_federated_queue", "Create or change a federated queue."),
+            "delete": ("federated_queues:delete", "Delete a federated queue."),
+        },
+    ),
+    "cluster": (
+        "Clusters.",
+        {
+            "list": ("clusters:list_clusters", "List clusters and their state."),
+            "show": ("clusters:show", "Show a cluster's state and configuration."),
+            "set": ("clusters:set_cluster", "Add a cluster, or change one."),
+            "check": ("clusters:check", "Check the connection to a cluster."),
+            "delete": ("clusters:delete", "Delete a cluster, or its credentials."),
+        },
+    ),
+    "node": ("Nodes.", {"list": ("nodes:list_nodes", "List nodes and their free resources.")}),
+    "policy": (
+        "Scheduling policies of clusters.",
+        {
+            "show": ("policy:show", "Print the active policy of a cluster."),
+            "preview": ("policy:preview", "Preview a policy, without a change."),
+            "set": ("policy:set_policy", "Activate a policy."),
+        },
+    ),
+    "priority-class": (
+        "Priority classes.",
+        {
+            "list": ("priorities:list_classes", "List the priority classes that you may use."),
+            "set": ("priorities:set_class", "Create or change a priority class."),
+            "delete": ("priorities:delete", "Delete a priority class."),
+        },
+    ),
+    "quota": (
+        "Quotas of tenants and members.",
+        {
+            "show": ("quotas:show", "Show the quotas of a tenant, and their use."),
+            "set": ("quotas:set_quota", "Change a quota."),
+        },
+    ),
+    "department": (
+        "Departments: groups of tenants.",
+        {
+            "list": ("departments:list_departments", "List departments."),
+            "show": ("departments:show", "Show a department, its tenants, and their use."),
+        },
+    ),
+    "invitation": (
+        "Invitations to tenants.",
+        {
+            "list": ("invitations:list_invitations", "List open invitations."),
+            "create": ("invitations:create", "Invite a person to a tenant."),
+            "revoke": ("invitations:revoke", "Revoke an invitation."),
+        },
+    ),
+    "person": (
+        "People with an account.",
+        {
+            "import": ("people:import_people", "Import people from a CSV file."),
+            "reset-factor": ("people:reset_factor", "Turn off the two-factor authentication of a person."),
+        },
+    ),
+    "role": ("Roles.", {"list": ("roles:list_roles", "List roles and their permissions.")}),
+    "token": (
+        "Access tokens.",
+        {
+            "list": ("tokens:list_tokens", "List your tokens, their scopes and last use."),
+            "create": ("tokens:create", "Create a token."),
+            "revoke": ("tokens:revoke", "Revoke a token."),
+        },
+    ),
+    "notification": ("Notifications.", {"list": ("notifications:list_notifications", "List your notifications.")}),
+    "audit": ("The audit log.", {"list": ("audit:list_events", "List events of the audit log.")}),
+}
+_ALONE: dict[str, Entry] = {
+    "login": ("login:login", "Save a console's address and your token."),
+    "whoami": ("login:whoami", "Show which console you use, and who you are there."),
+    "find": ("find:find", "Find anything by its name."),
+    "replay": ("replay:replay", "Replay recorded scenarios through the engine."),
+    "completion": ("completion:completion", "Print a completion script for your shell."),
+    "bench": ("main:bench", "Measure Hekla on this machine."),
 }
 
 
-@click.group("hekla", cls=Words, words=_COMMANDS)
+@click.group("hekla", cls=Root, entries=_ALONE)
 @click.version_option(__version__, prog_name="hekla")
-@click.option("--server", envvar="HEKLA_SERVER", metavar="URL", help="The console, as in http://127.0.0.1:8000.")
-@click.option("--token", envvar="HEKLA_TOKEN", metavar="TOKEN", help="Your token; better kept by `hekla login`.")
+@click.option("--server", envvar="HEKLA_SERVER", metavar="URL", help="The console, for example http://127.0.0.1:8000.")
+@click.option("--token", envvar="HEKLA_TOKEN", metavar="TOKEN", help="Your token. Better save it with `hekla login`.")
 @click.option("--home", envvar="HEKLA_HOME", type=click.Path(path_type=Path), hidden=True)
 @click.pass_context
 def hekla(ctx: click.Context, server: str | None, token: str | None, home: Path | None) -> None:
-    """Jobs on machines that many share. On the machine of the console itself no sign-in is needed."""
+    """Jobs on shared machines. On the console's own machine you need no token."""
     ctx.obj = Choice(server, token, home)
 
 
-@click.group("bench", cls=Words, words=_BENCHES)
+@click.group("bench", cls=LazyGroup, entries=_BENCHES)
 def bench() -> None:
     """Measure Hekla on this machine."""
 

@@ -11,7 +11,7 @@ from hekla.lib.text import strip_control_codes
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def nodes(choice: Choice, as_json: bool) -> None:
+def list_nodes(choice: Choice, as_json: bool) -> None:
     """List the machines, what each can give, and what of it is in use."""
     found = client_of(choice).nodes()
     if as_json:

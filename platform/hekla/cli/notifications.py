@@ -32,7 +32,7 @@ def telling(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--limit", type=click.IntRange(1, 1_000), default=20, show_default=True, help="Maximum number of rows.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def notifications(choice: Choice, unread: bool, read: bool, limit: int, as_json: bool) -> None:
+def list_notifications(choice: Choice, unread: bool, read: bool, limit: int, as_json: bool) -> None:
     """List what you were told of your jobs, newest first."""
     client = client_of(choice)
     found = client.pages("notifications", limit, unread="1" if unread else None)
@@ -55,12 +55,12 @@ def notifications(choice: Choice, unread: bool, read: bool, limit: int, as_json:
 @click.option("--after", "minutes", type=click.IntRange(1), help="After how many minutes a wait is long.")
 @click.option("--default", is_flag=True, help="What holds for all of your jobs holds for this one too.")
 @click.pass_obj
-def notify(
+def set_notifications(
     choice: Choice, job: str, moments: tuple[str, ...], channels: tuple[str, ...], minutes: int | None, default: bool
 ) -> None:
-    """Choose what you are told of JOB (a name or uid): hekla notify train --on failed --by mail
+    """Choose the notifications about JOB (a name or uid): hekla job set-notifications train --on failed --by mail
 
-    Without --on you are told nothing of it.
+    Without --on you get none.
     """
     client = client_of(choice)
     found = client.job(job)

@@ -13,7 +13,7 @@ from hekla.cli.servers import Choice
 from hekla.lib.text import strip_control_codes
 
 
-@click.command("reset-factor")
+@click.command()
 @click.argument("username")
 @click.pass_obj
 def reset_factor(choice: Choice, username: str) -> None:
@@ -24,12 +24,7 @@ def reset_factor(choice: Choice, username: str) -> None:
     click.echo(f"Two-factor authentication turned off for {username}.")
 
 
-@click.group()
-def people() -> None:
-    """Bring people in by a table."""
-
-
-@people.command("import")
+@click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--tenant", help="The tenant of the rows that name none (short name).")
 @click.option("--dry-run", is_flag=True, help="Say what would happen, change nothing.")

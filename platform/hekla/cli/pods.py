@@ -20,7 +20,7 @@ _MIB = 2**20
 @click.option("--index", type=click.IntRange(0), default=0, show_default=True, help="Which replica of it.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def pod(choice: Choice, job: str, task: str | None, index: int, as_json: bool) -> None:
+def show(choice: Choice, job: str, task: str | None, index: int, as_json: bool) -> None:
     """Show every attempt of a pod of JOB (a name or uid): when, where, how it ended, and what to try."""
     client = client_of(choice)
     found = client.job(job)

@@ -10,27 +10,38 @@ from hekla.cli.client import client_of
 from hekla.cli.servers import Choice
 from hekla.lib.text import strip_control_codes
 
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print the console's answer.")
+
 
 @click.command()
 @click.argument("cluster")
-@click.option("--try", "tried", type=click.File("rb"), help="Say what this policy would do; change nothing.")
-@click.option("--set", "chosen", type=click.File("rb"), help="Put this policy in force.")
-@click.option("--note", default="", help="Why, with --set.")
-@click.option("--json", "as_json", is_flag=True, help="Print the console's answer.")
+@_JSON
 @click.pass_obj
-def policy(
-    choice: Choice, cluster: str, tried: BinaryIO | None, chosen: BinaryIO | None, note: str, as_json: bool
-) -> None:
-    """Print the scheduling policy of CLUSTER, try another one, or put it in force (operators and platform admins)."""
-    if tried and chosen:
-        raise click.UsageError("Either --try or --set.")
-    client, path = client_of(choice), f"clusters/{cluster}/policy"
-    if tried:
-        _show(client.post(f"{path}/trial", {"text": _text(tried)}), as_json, _tell)
-    elif chosen:
-        _show(client.put(path, {"text": _text(chosen), "note": note}), as_json, _confirm)
-    else:
-        _show(client.get(path), as_json, _print)
+def show(choice: Choice, cluster: str, as_json: bool) -> None:
+    """Print the active scheduling policy of CLUSTER."""
+    _show(client_of(choice).get(f"clusters/{cluster}/policy"), as_json, _print)
+
+
+@click.command()
+@click.argument("cluster")
+@click.argument("file", type=click.File("rb"))
+@_JSON
+@click.pass_obj
+def preview(choice: Choice, cluster: str, file: BinaryIO, as_json: bool) -> None:
+    """Preview what the policy in FILE would change in CLUSTER (operators and platform admins)."""
+    _show(client_of(choice).post(f"clusters/{cluster}/policy/trial", {"text": _text(file)}), as_json, _tell)
+
+
+@click.command()
+@click.argument("cluster")
+@click.argument("file", type=click.File("rb"))
+@click.option("--note", default="", help="The reason for the change.")
+@_JSON
+@click.pass_obj
+def set_policy(choice: Choice, cluster: str, file: BinaryIO, note: str, as_json: bool) -> None:
+    """Activate the policy in FILE for CLUSTER (operators and platform admins)."""
+    body = {"text": _text(file), "note": note}
+    _show(client_of(choice).put(f"clusters/{cluster}/policy", body), as_json, _confirm)
 
 
 def _text(file: BinaryIO) -> str:

@@ -13,7 +13,7 @@ from hekla.lib.text import strip_control_codes
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def priority_classes(choice: Choice, as_json: bool) -> None:
+def list_classes(choice: Choice, as_json: bool) -> None:
     """List the priority classes that your jobs may name, the highest first."""
     found = client_of(choice).get("priority-classes")
     if as_json:
@@ -32,12 +32,7 @@ def _state(one: dict[str, Any]) -> str:
     return ", ".join(word for word, holds in words if holds)
 
 
-@click.group()
-def priority_class() -> None:
-    """Make, change or delete a priority class (platform admins)."""
-
-
-@priority_class.command(name="set", context_settings={"ignore_unknown_options": True})
+@click.command(context_settings={"ignore_unknown_options": True})
 @click.argument("name")
 @click.option("--value", type=int, help="The priority; the higher one goes first. A new class needs one.")
 @click.option("--description", help="Purpose.")
@@ -47,7 +42,7 @@ def priority_class() -> None:
 @click.option("--tenant", "tenants", multiple=True, help="Only for this tenant (short name); may be repeated.")
 @click.option("--everybody", is_flag=True, help="For all tenants.")
 @click.pass_obj
-def _set(choice: Choice, /, name: str, tenants: tuple[str, ...], everybody: bool, **fields: object) -> None:
+def set_class(choice: Choice, /, name: str, tenants: tuple[str, ...], everybody: bool, **fields: object) -> None:
     """Make the class NAME, or change what is said of it; jobs that were submitted keep their priority."""
     if tenants and everybody:
         raise click.UsageError("Either --tenant or --everybody.")
@@ -63,10 +58,10 @@ def _set(choice: Choice, /, name: str, tenants: tuple[str, ...], everybody: bool
     click.echo(f"{name} is {found['value']}, for {whom}: {_state(found)}.")
 
 
-@priority_class.command(name="delete")
+@click.command()
 @click.argument("name")
 @click.pass_obj
-def _delete(choice: Choice, name: str) -> None:
+def delete(choice: Choice, name: str) -> None:
     """Delete the class NAME; jobs that were submitted with it keep their priority."""
     client_of(choice).delete(f"priority-classes/{name}")
     click.echo(f"{name} is deleted.")

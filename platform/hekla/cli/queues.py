@@ -25,7 +25,7 @@ def make_queue(client: Client, text: bytes, *, as_json: bool) -> None:
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def queues(choice: Choice, as_json: bool) -> None:
+def list_queues(choice: Choice, as_json: bool) -> None:
     """List the queues that you may submit to."""
     found = client_of(choice).queues()
     if as_json:
@@ -74,22 +74,10 @@ _SHARES = {
 
 @click.command()
 @click.argument("name")
-@click.option(
-    "--if", "changes", multiple=True, metavar="FIELD=VALUE", help="What would be if: weight=3, deserved.cpu=4."
-)
-@click.option("--state", type=click.Choice(["open", "closed", "draining"]), help="Open, close or drain it (operators).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def queue(choice: Choice, name: str, changes: tuple[str, ...], state: str | None, as_json: bool) -> None:
-    """Show what a queue holds, deserves, borrows and lends, and the jobs in line that you may see.
-
-    With --if: what a change of it would do to all queues (operators; nothing is saved).
-    """
-    if changes:
-        _what_if(client_of(choice), name, changes, as_json=as_json)
-        return
-    if state:
-        client_of(choice).patch(f"queues/{name}", {"state": state})
+def show(choice: Choice, name: str, as_json: bool) -> None:
+    """Show what a queue holds, deserves, borrows and lends, and the jobs in line that you may see."""
     found = client_of(choice).get(f"queues/{name}/standing")
     if as_json:
         output.as_json(found)
@@ -104,8 +92,27 @@ def queue(choice: Choice, name: str, changes: tuple[str, ...], state: str | None
     output.table(("PLACE", "JOB", "UID"), rows, "No job that you may see waits here.")
 
 
-def _what_if(client: Client, name: str, changes: tuple[str, ...], *, as_json: bool) -> None:
-    found = client.post(f"queues/{name}/preview", _fields(changes))
+@click.command()
+@click.argument("name")
+@click.option("--state", type=click.Choice(["open", "closed", "draining"]), required=True, help="Its new state.")
+@click.pass_obj
+def edit(choice: Choice, name: str, state: str) -> None:
+    """Open, close or drain the queue NAME (operators)."""
+    found = client_of(choice).patch(f"queues/{name}", {"state": state})
+    click.echo(f"{found['name']} is {found['state']}.")
+
+
+@click.command()
+@click.argument("name")
+@click.argument("changes", metavar="FIELD=VALUE...", nargs=-1, required=True)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def preview(choice: Choice, name: str, changes: tuple[str, ...], as_json: bool) -> None:
+    """Preview a change of the queue NAME, as in: hekla queue preview vision weight=3 deserved.cpu=4
+
+    Nothing is saved (operators).
+    """
+    found = client_of(choice).post(f"queues/{name}/preview", _fields(changes))
     if as_json:
         output.as_json(found)
         return
@@ -125,7 +132,7 @@ def _fields(changes: tuple[str, ...]) -> dict[str, Any]:
     for change in changes:
         field, equals, value = change.partition("=")
         if not equals:
-            raise click.BadParameter(f"“{change}” is not of the form FIELD=VALUE.", param_hint="--if")
+            raise click.BadParameter(f"“{change}” is not of the form FIELD=VALUE.", param_hint="FIELD=VALUE")
         outer, _, resource = field.partition(".")
         if resource:
             found.setdefault(outer, {})[resource] = value

@@ -32,33 +32,16 @@ class _Amounts(click.ParamType[dict[str, str]]):
         return {name: amount for name, _equals, amount in pairs}
 
 
-class _ShowOrSet(click.Group):
-    """What is no command names a tenant, whose quotas are shown."""
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
-        return super().get_command(ctx, cmd_name) or _show
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        return super().resolve_command(ctx, args if args[0] in self.commands else ["show", *args])
-
-
-@click.group(cls=_ShowOrSet, options_metavar="TENANT [OPTIONS] |", subcommand_metavar="COMMAND [ARGS]...")
-def quotas() -> None:
-    """Show the quotas of TENANT (its short name) and of its members, and what is used of them; or set one."""
-
-
-@click.command(name="show")
+@click.command()
 @click.argument("tenant")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def _show(choice: Choice, tenant: str, as_json: bool) -> None:
+def show(choice: Choice, tenant: str, as_json: bool) -> None:
     """Show the quotas of a tenant (its short name) and of its members, and what is used of them."""
     _tell(client_of(choice).quotas(tenant), tenant, as_json=as_json)
 
 
-@quotas.command(name="set")
+@click.command()
 @click.argument("tenant")
 @click.option("--each", is_flag=True, help="Of each member who has none of their own, not of the tenant.")
 @click.option("--member", metavar="USERNAME", help="Of this member, whose quota then counts instead.")
@@ -68,7 +51,7 @@ def _show(choice: Choice, tenant: str, as_json: bool) -> None:
 @click.option("--at-once", "resources", type=_Amounts(), help="How much of which resources at once in each cluster.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def _set(choice: Choice, /, tenant: str, each: bool, member: str | None, as_json: bool, **bounds: object) -> None:
+def set_quota(choice: Choice, /, tenant: str, each: bool, member: str | None, as_json: bool, **bounds: object) -> None:
     """Set a quota of TENANT (its short name), of each of its members, or of one of them.
 
     A bound that is not named stays as it is; `none` takes it away. Operators and platform admins set the tenant's,

@@ -12,7 +12,7 @@ from hekla.cli.servers import Choice
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def roles(choice: Choice, as_json: bool) -> None:
+def list_roles(choice: Choice, as_json: bool) -> None:
     """What each role may do, for those who give roles."""
     found = client_of(choice).get("roles")
     if as_json:

@@ -33,7 +33,7 @@ def _numbers(_ctx: click.Context, _option: click.Parameter, words: Sequence[str]
 def scale(
     choice: Choice, job: str, replicas: dict[str, int], least: dict[str, int], min_all: int | None, as_json: bool
 ) -> None:
-    """Give tasks of JOB (a name or uid) more or fewer pods, as in: hekla scale train worker=8
+    """Give tasks of JOB (a name or uid) more or fewer pods, as in: hekla job scale train worker=8
 
     A task without a minimum of its own needed all its pods at first; to have fewer, say with --min how few will do.
     """

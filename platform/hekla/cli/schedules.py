@@ -20,7 +20,7 @@ from hekla.lib.text import strip_control_codes
 @click.option("--tenant", help="Only schedules of this tenant (short name).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def schedules(choice: Choice, tenant: str | None, as_json: bool) -> None:
+def list_schedules(choice: Choice, tenant: str | None, as_json: bool) -> None:
     """List schedules."""
     found = client_of(choice).pages("schedules", 1000, tenant=tenant)
     if as_json:
@@ -31,12 +31,7 @@ def schedules(choice: Choice, tenant: str | None, as_json: bool) -> None:
     output.table(heads, rows, "There are no schedules. `hekla schedule create FILE` makes one.")
 
 
-@click.group()
-def schedule() -> None:
-    """Make a schedule, look at it, run it now, suspend it, resume it, delete it."""
-
-
-@schedule.command()
+@click.command()
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--tenant", help="For which of your tenants (short name); without it for the first.")
 @click.pass_obj
@@ -53,7 +48,7 @@ def create(choice: Choice, file: Path, tenant: str | None) -> None:
     click.echo(f"{made['name']} runs next at {_next(made)}: {client.server.url}/schedules/{made['uid']}/")
 
 
-@schedule.command()
+@click.command()
 @click.argument("name")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
@@ -79,7 +74,7 @@ def show(choice: Choice, name: str, as_json: bool) -> None:
     output.table(("DUE", "OUTCOME", "JOB", "WHY"), rows, "No runs yet.")
 
 
-@schedule.command()
+@click.command()
 @click.argument("name")
 @click.pass_obj
 def run(choice: Choice, name: str) -> None:
@@ -88,7 +83,7 @@ def run(choice: Choice, name: str) -> None:
     click.echo(f"Submitted {found['runs'][0]['job']}.")
 
 
-@schedule.command()
+@click.command()
 @click.argument("name")
 @click.pass_obj
 def suspend(choice: Choice, name: str) -> None:
@@ -96,7 +91,7 @@ def suspend(choice: Choice, name: str) -> None:
     click.echo(f"{_act(choice, name, 'suspend')['name']} is suspended.")
 
 
-@schedule.command()
+@click.command()
 @click.argument("name")
 @click.pass_obj
 def resume(choice: Choice, name: str) -> None:
@@ -105,7 +100,7 @@ def resume(choice: Choice, name: str) -> None:
     click.echo(f"{found['name']} runs next at {_next(found)}.")
 
 
-@schedule.command()
+@click.command()
 @click.argument("name")
 @click.pass_obj
 def delete(choice: Choice, name: str) -> None:
@@ -125,7 +120,7 @@ def _act(choice: Choice, name: str, action: str) -> dict[str, Any]:
 def _named(client: Client, name: str) -> dict[str, Any]:
     found = client.get("schedules", name=name, limit=1)["results"]
     if not found:
-        raise Failure(f"There is no schedule called “{name}”. `hekla schedules` lists those that you may see.")
+        raise Failure(f"There is no schedule called “{name}”. `hekla schedule list` lists those that you may see.")
     document: dict[str, Any] = client.get(f"schedules/{found[0]['uid']}")
     return document
 

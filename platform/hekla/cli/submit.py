@@ -109,12 +109,12 @@ def clone(choice: Choice, /, job: str, **options: Any) -> None:  # noqa: ANN401
 @click.option("--tenant", help="For which of your tenants (short name).")
 @_changing
 @click.pass_obj
-def begin(choice: Choice, /, preset: str, tenant: str | None, **options: Any) -> None:  # noqa: ANN401
-    """Submit a job that begins with PRESET (its name), with what --set changes as for `hekla clone`."""
+def submit_preset(choice: Choice, /, preset: str, tenant: str | None, **options: Any) -> None:  # noqa: ANN401
+    """Submit a job from PRESET (its name), with the changes of --set as for `hekla job clone`."""
     client = client_of(choice)
     found = [each for each in client.pages("presets", 10_000) if each["name"] == preset]
     if not found:
-        raise Failure(f"You see no preset called “{preset[:60]}”. `hekla presets` lists them.")
+        raise Failure(f"You see no preset called “{preset[:60]}”. `hekla preset list` lists them.")
     own = min(found, key=lambda each: (each["tenant"] != (tenant or ""), each["tenant"]))
     tenant = tenant or own["tenant"] or None
     _submit_copy(client, client.get(f"presets/{own['uid']}/copy", tenant=tenant), tenant, **options)
@@ -123,8 +123,8 @@ def begin(choice: Choice, /, preset: str, tenant: str | None, **options: Any) ->
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def presets(choice: Choice, as_json: bool) -> None:
-    """List the presets that jobs may begin with: your own and those of your tenants."""
+def list_presets(choice: Choice, as_json: bool) -> None:
+    """List your presets and those of your tenants."""
     found = client_of(choice).pages("presets", 10_000)
     if as_json:
         output.as_json(found)

@@ -13,7 +13,7 @@ _SCOPES = ("read", "jobs", "manage", "admin")
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def tokens(choice: Choice, as_json: bool) -> None:
+def list_tokens(choice: Choice, as_json: bool) -> None:
     """List your tokens, what each is good for, and its last use."""
     found = client_of(choice).get("tokens")
     if as_json:
@@ -33,12 +33,7 @@ def tokens(choice: Choice, as_json: bool) -> None:
     output.table(("ID", "NAME", "BEGINS", "SCOPES", "UNTIL", "LAST USED"), rows, "You have no tokens.")
 
 
-@click.group()
-def token() -> None:
-    """Make a token, or revoke one."""
-
-
-@token.command("create")
+@click.command()
 @click.argument("name")
 @click.option(
     "--scope", "scopes", multiple=True, type=click.Choice(_SCOPES), help="What it is good for; read and jobs."
@@ -55,10 +50,10 @@ def create(choice: Choice, name: str, scopes: tuple[str, ...], days: int) -> Non
     click.echo(client_of(choice).post("tokens", body)["token"])
 
 
-@token.command("revoke")
+@click.command()
 @click.argument("number", type=int, metavar="ID")
 @click.pass_obj
 def revoke(choice: Choice, number: int) -> None:
-    """Revoke the token ID, at once. `hekla tokens` tells the ids."""
+    """Revoke the token ID, at once. `hekla token list` tells the ids."""
     client_of(choice).delete(f"tokens/{number}")
     click.echo(f"Token {number} is revoked.")

@@ -28,8 +28,8 @@ def follow(client: Client, job: Mapping[str, Any]) -> int:
     try:
         phase = _Watch(client, job).run()
     except KeyboardInterrupt:
-        click.echo(f"\nStopped watching; {job['name']} goes on. Its state: hekla job {job['name']}. ", nl=False)
-        click.echo(f"To stop it: hekla abort {job['name']}")
+        click.echo(f"\nStopped watching; {job['name']} goes on. Its state: hekla job show {job['name']}. ", nl=False)
+        click.echo(f"To stop it: hekla job abort {job['name']}")
         return EXIT_INTERRUPTED
     return 0 if phase == "completed" else 1
 
@@ -118,7 +118,7 @@ class _Watch:
             self.tails.setdefault(pod, Tail(prefix))
         elif not self.left_out:
             self.left_out = True
-            click.secho(f"(Logs of the first {MOST_TAILS} pods only; the others: hekla logs.)", fg="yellow")
+            click.secho(f"(Logs of the first {MOST_TAILS} pods only; the others: hekla job logs.)", fg="yellow")
 
     def _read_all(self) -> None:
         for pod, tail in self.tails.items():

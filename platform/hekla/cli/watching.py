@@ -12,25 +12,28 @@ from hekla.cli.completion import JOB
 from hekla.cli.servers import Choice
 
 
-def _about_job(show: Callable[[Any], None]) -> click.Command:
-    """A command that asks the address of its own name below a job, and shows the answer."""
+def _about_job(address: str) -> Callable[[Callable[[Any], None]], click.Command]:
+    """Make a command of a function that prints what the console answers at `address` below a job."""
 
-    @wraps(show)
-    def command(choice: Choice, job: str, as_json: bool) -> None:
-        client = client_of(choice)
-        found = client.get(f"jobs/{client.uid(job)}/{show.__name__}")
-        if as_json:
-            output.as_json(found)
-        else:
-            show(found)
+    def command_of(show: Callable[[Any], None]) -> click.Command:
+        @wraps(show)
+        def command(choice: Choice, job: str, as_json: bool) -> None:
+            client = client_of(choice)
+            found = client.get(f"jobs/{client.uid(job)}/{address}")
+            if as_json:
+                output.as_json(found)
+            else:
+                show(found)
 
-    as_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-    return click.command()(click.argument("job", type=JOB)(as_option(click.pass_obj(command))))
+        as_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+        return click.command()(click.argument("job", type=JOB)(as_option(click.pass_obj(command))))
+
+    return command_of
 
 
-@_about_job
-def waits(found: Any) -> None:  # noqa: ANN401  (the console\'s answer)
-    """Show why JOB (a name or uid) waited, stretch by stretch, and what is so now."""
+@_about_job("waits")
+def explain(found: Any) -> None:  # noqa: ANN401  (the console\'s answer)
+    """Explain why JOB (a name or uid) was pending, period by period, and its present state."""
     rows = [
         (output.moment(cell["begin"]), output.seconds(cell["seconds"]), cell["kind"], cell["sentence"])
         for cell in found["cells"]
@@ -58,9 +61,9 @@ _SAFE = {
 }
 
 
-@_about_job
-def exposure(found: Any) -> None:  # noqa: ANN401  (the console\'s answer)
-    """Show how much of what JOB (a name or uid) holds is borrowed, and who may take it back."""
+@_about_job("exposure")
+def show_risk(found: Any) -> None:  # noqa: ANN401  (the console\'s answer)
+    """Show how much of JOB (a name or uid) runs on borrowed resources, and which queues may reclaim them."""
     if found["is_safe"]:
         click.echo(_SAFE.get(found["is_safe"], found["is_safe"]))
         return

@@ -51,11 +51,11 @@ REFUSED = {
     "a file with the authority": (with_cluster(**{"certificate-authority": "/etc/shadow"}), "certificate-authority"),
     "a proxy": (with_cluster(**{"proxy-url": "http://proxy:3128"}), "proxy-url"),
     "another name in the certificate": (with_cluster(**{"tls-server-name": "other"}), "tls-server-name"),
-    "no check of the server": (with_cluster(**{"insecure-skip-tls-verify": True}), "does not check"),
+    "no check of the server": (with_cluster(**{"insecure-skip-tls-verify": True}), "does not verify"),
     "no https": (with_cluster(server="http://127.0.0.1:1"), "https"),
     "a password in the address": (with_cluster(server=f"https://u:{SECRET}@127.0.0.1:1"), "password"),
-    "a question in the address": (with_cluster(server=f"{SERVER}?a={SECRET}"), "no address"),
-    "a server that is a list": (with_cluster(server=[SECRET]), "no kubeconfig"),
+    "a question in the address": (with_cluster(server=f"{SERVER}?a={SECRET}"), "Invalid server address"),
+    "a server that is a list": (with_cluster(server=[SECRET]), "Invalid kubeconfig"),
     "an authority that is none": (
         with_cluster(**{"certificate-authority-data": base64.b64encode(b"x").decode()}),
         "authority",
@@ -65,8 +65,8 @@ REFUSED = {
         "signs in with",
     ),
     "too much": (f"# {'x' * keys.MAX_BYTES}\n{yaml.safe_dump(GOOD)}", "64 KiB"),
-    "two documents": (f"{yaml.safe_dump(GOOD)}---\n{yaml.safe_dump(GOOD)}", "no kubeconfig"),
-    "nothing": ("", "no kubeconfig"),
+    "two documents": (f"{yaml.safe_dump(GOOD)}---\n{yaml.safe_dump(GOOD)}", "Invalid kubeconfig"),
+    "nothing": ("", "Invalid kubeconfig"),
 }
 
 

@@ -74,7 +74,7 @@ REFUSED = {
     "no https": (cluster(server="http://127.0.0.1:1"), "https"),
     "what goes on for ever": ("[" * 100_000, ""),
     "what is too long": (f"# {'x' * login.MAX_FILE_BYTES}\n{yaml.safe_dump(GOOD)}", "1024 KiB"),
-    "a server that is not checked": (cluster(**{"insecure-skip-tls-verify": True}), "does not check"),
+    "a server that is not checked": (cluster(**{"insecure-skip-tls-verify": True}), "does not verify"),
     "another's name": (user(token=SECRET, **{"as": "root"}), "“as”"),
     "a proxy of another kind": (cluster(**{"proxy-url": "socks5://127.0.0.1:1"}), "http or https"),
     "a provider that the client does not know": (user(**{"auth-provider": {"name": "azure"}}), "azure"),

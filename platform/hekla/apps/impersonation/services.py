@@ -33,13 +33,15 @@ def begin(user: User, *, reason: str, by: User, now: datetime) -> Acting:
     return acting
 
 
-def end(acting_id: int, *, by: User, now: datetime) -> None:
-    """Act for them no more; nothing to do where that is so already."""
+def end(acting_id: int, *, by: User, now: datetime) -> User | None:
+    """Stop acting for a person, who is returned; None where that ended already."""
     with unit_of_work():
         found = Acting.objects.select_for_update(of=("self",)).select_related("admin", "person")
         acting = found.filter(pk=acting_id, admin=by, ended_at=None).first()
-        if acting is not None:
-            _end(acting, min(now, acting.until))
+        if acting is None:
+            return None
+        _end(acting, min(now, acting.until))
+        return acting.person
 
 
 def end_overdue(*, now: datetime) -> int:

@@ -27,7 +27,7 @@ from hekla.domain.translation import gettext_noop, translate
 from hekla.domain.validation import join, quote
 
 _WHERE_QUEUES = gettext_noop(
-    "operators and platform admins create queues from a separate text, with `hekla submit` or at /api/v1/queues."
+    "operators and platform admins create queues from a separate text, with `hekla job submit` or at /api/v1/queues."
 )
 FLOW_KINDS = ("JobTemplate", "JobFlow")
 _NOT_A_JOB = gettext_noop(

@@ -47,7 +47,8 @@ def end(request: HttpRequest) -> HttpResponse:
     acting_id = request.session.get(selectors.KEY)
     if acting_id is None:
         raise NotFound(_("You are no longer acting for another person."))
-    services.end(acting_id, by=person(request), now=clock.now())
+    other = services.end(acting_id, by=person(request), now=clock.now())
     sessions.leave(request)
-    messages.success(request, _("You are yourself again."))
+    if other is not None:
+        messages.success(request, _("You stopped acting for %s.") % other)
     return redirect("accounts:list")
