@@ -42,9 +42,9 @@ def explain(found: Any) -> None:  # noqa: ANN401  (the console\'s answer)
     click.echo(f"\nNow: {found['sentence']}")
 
 
-@_about_job
-def receipts(found: Any) -> None:  # noqa: ANN401  (the console\'s answer)
-    """Show for whom JOB (a name or uid) made room, and what others gave up for it."""
+@_about_job("receipts")
+def show_evictions(found: Any) -> None:  # noqa: ANN401  (the console\'s answer)
+    """Show which pods were evicted for JOB (a name or uid), and for whom its own pods were evicted."""
     both = sorted([*found["yielded"], *found["gained"]], key=lambda receipt: -receipt["number"])
     for receipt in both:
         sentences = f"{receipt['sentence']} {receipt['rule']}. {receipt['share_change']}"

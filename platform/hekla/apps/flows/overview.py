@@ -114,7 +114,7 @@ def _without_job(flow: Flow, step: FlowStep) -> str:
 def _reasons(step: FlowStep, waits: Sequence[StepWait], simulated: set[str]) -> list[str]:
     reasons = [labels.wait(reason, is_simulated=reason.target in simulated) for reason in waits]
     if step.refusal and step.job is None:
-        reasons.append(_("Could not be submitted, and is tried again: %(why)s") % {"why": step.refusal})
+        reasons.append(_("Submission failed. Retrying: %(why)s") % {"why": step.refusal})
     return list(dict.fromkeys(reasons))
 
 

@@ -83,9 +83,9 @@ def begin(
     Raises Invalid (also where a locked field is given), Changed, and what `jobs.services.submit` raises.
     """
     if template.tenant_id not in (None, tenant.pk):
-        raise Refused(_("This template is for %s alone.") % template.tenant)
+        raise Refused(_("This template is for %s only.") % template.tenant)
     if expected_version not in (None, template.version):
-        raise Changed(_("The template was published anew meanwhile. Look at what has changed, and submit again."))
+        raise Changed(_("A new version of the template was published meanwhile. Check the changes, then submit again."))
     version = selectors.latest(template)
     spec = instantiate(selectors.spec_of(version), selectors.open_fields(version), values, name=name)
     with unit_of_work():

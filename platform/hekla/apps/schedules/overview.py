@@ -73,7 +73,9 @@ def why(run: ScheduleRun) -> str:
     if run.outcome == ScheduleRun.Outcome.MISSED:
         return _missed(run)
     sentences = {
-        SkipReason.STILL_RUNNING: _("An earlier run was not over (%s), and this schedule forbids two at once.")
+        SkipReason.STILL_RUNNING: _(
+            "The earlier run had not finished (%s), and this schedule does not allow two runs at the same time."
+        )
         % run.message,
         SkipReason.TOO_LATE: _("The starting deadline had passed, for example because the console was not running."),
         SkipReason.REFUSED: _("The job was rejected: %s") % run.message,

@@ -31,7 +31,7 @@ _WHERE_QUEUES = gettext_noop(
 )
 FLOW_KINDS = ("JobTemplate", "JobFlow")
 _NOT_A_JOB = gettext_noop(
-    "The text has a {kind}, which is not a job. Start flows and save templates on the page Flows, with `hekla "
+    "The text has a {kind}, which is not a job. Start flows and save templates on the page Flows, with `hekla job "
     "submit`, or at /api/v1/flows and /api/v1/templates."
 )
 

@@ -86,6 +86,6 @@ def _unknown_tasks(spec: FlowSpec, jobs: Mapping[str, JobSpec]) -> Iterator[Prob
             for target in spec.waits[step.name]:
                 names = [task.name for task in jobs[target].tasks] if target in jobs else [probe.task]
                 if probe.task and probe.task not in names:
-                    sentence = _("The job of step %(step)s has no task called “%(task)s”; it has %(names)s.")
+                    sentence = _("The job of step %(step)s has no task “%(task)s”. Its tasks: %(names)s.")
                     message = sentence % {"step": target, "task": probe.task, "names": _(", ").join(names)}
                     yield Problem(join("steps", place, "probes", number, "task"), message)

@@ -112,7 +112,7 @@ def _check_names(spec: FlowSpec, tenant: Tenant) -> None:
     in_use = selectors.names_in_use(tenant, [spec.job_name(step.name) for step in spec.steps])
     for place, step in enumerate(spec.steps):
         if (name := spec.job_name(step.name)) in in_use:
-            sentence = _("%(tenant)s has a job called “%(name)s” already. Rename the flow, or delete that job.")
+            sentence = _("%(tenant)s has a job “%(name)s” already. Rename the flow, or delete that job.")
             raise FlowNameConflict(sentence % {"tenant": tenant, "name": name}, join("steps", place, "name"))
 
 
