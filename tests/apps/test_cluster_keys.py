@@ -266,7 +266,7 @@ def test_pods_are_not_looked_for_in_another_namespace_while_they_are_at_work(
     far.refresh_from_db()
     assert far.config == moved
     answer = send(admin, to=edit, way="", config={**moved, "namespaces": "shared"}, anyway="")
-    assert "cannot be asked" in errors(answer)["config"][0]["message"]
+    assert "Cannot check" in errors(answer)["config"][0]["message"]
 
 
 def running_pod(people: People, cluster: Cluster) -> Pod:

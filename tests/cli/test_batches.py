@@ -43,7 +43,7 @@ def test_a_file_of_many_jobs(console, tmp_path):
 
 @pytest.mark.parametrize(
     ("words", "says"),
-    [(["-p", "lr"], "is not of the form"), (["-p", "rate=1"], "no parameter “lr”"), (["-p", "lr=1..2"], "random")],
+    [(["-p", "lr"], "is not in the form"), (["-p", "rate=1"], "Unknown parameter “lr”"), (["-p", "lr=1..2"], "random")],
 )
 def test_what_is_wrong_is_said(console, file, words, says):
     wrong = console("batch", "submit", file, *words)

@@ -49,7 +49,7 @@ def test_a_key_comes_from_a_file_or_from_standard_input_and_is_not_shown(console
     file = tmp_path / "kubeconfig"
     file.write_text(KUBECONFIG)
     refused = console("cluster", "set", "far", "--kubeconfig", file)
-    assert (refused.exit_code, "kubeconfig: Its server does not answer" in refused.output) == (1, True)
+    assert (refused.exit_code, "kubeconfig: The server does not answer" in refused.output) == (1, True)
     assert "was added" in console("cluster", "set", "far", "--kubeconfig", file, "--anyway").output
     told = console("cluster", "show", "far").output
     assert "out of reach (silent)" in told

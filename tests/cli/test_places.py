@@ -75,7 +75,7 @@ def test_what_would_be_if_is_told(console, world):
     world.alice.platform_role = "operator"
     world.alice.save()
     assert "WOULD DESERVE" in console("queue", "preview", "default", "weight=3", "capability.cpu=2").output
-    assert "The queue is draining: 0 in line" in console("queue", "edit", "default", "--state", "draining").output
+    assert "default is draining" in console("queue", "edit", "default", "--state", "draining").output
     told = json.loads(console("queue", "preview", "default", "capability.cpu=2", "--json").output)
     assert told["after"]["default"]["bound"]["cpu"] == "2"
     assert console("queue", "preview", "default", "weight").exit_code == 2
