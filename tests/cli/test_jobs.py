@@ -192,7 +192,7 @@ def test_what_became_of_a_pod_is_shown_attempt_by_attempt(console, manifest):
     told = json.loads(console("pod", "show", "talk", "--task", "main", "--json").output)
     assert [attempt["attempt"] for attempt in told] == [1, 2]
     absent = console("pod", "show", "talk", "--index", "7")
-    assert (absent.exit_code, "no such pod" in absent.output) == (1, True)
+    assert (absent.exit_code, "Unknown pod" in absent.output) == (1, True)
 
 
 def test_logs_are_searched(console, manifest):
@@ -214,7 +214,7 @@ def test_a_job_begins_with_a_preset(console):
     begun = console("preset", "submit", "my usual", "--set", "tasks.main.command=echo other", "--watch")
     assert (begun.exit_code, "Submitted usual-1" in begun.output, "main-0 | other" in begun.output) == (0, True, True)
     missing = console("preset", "submit", "nothing")
-    assert (missing.exit_code, "hekla presets" in missing.output) == (1, True)
+    assert (missing.exit_code, "hekla preset list" in missing.output) == (1, True)
 
 
 def test_why_a_job_waited_and_who_made_room_is_told_in_rows(console, manifest):
@@ -289,6 +289,5 @@ def test_many_jobs_are_counted_and_acted_on_at_once(console, manifest):
     refused = console("job", "bulk", "delete", "one", "two", "--yes")
     assert (refused.exit_code, Job.objects.filter(deleted_at=None).count()) == (1, 3)
     assert console("job", "bulk", "abort", "--yes").exit_code == 1
-    assert "after the word bulk" in console("job", "list", "--mine", "bulk", "abort").output
     done = console("job", "bulk", "abort", "--mine", input="y\n")
     assert done.output.count("done") == 3

@@ -50,4 +50,4 @@ def test_what_is_wrong_is_said_with_its_place(console, file):
     wrong = console("schedule", "create", file)
     assert wrong.exit_code == 1
     assert "is not a schedule that can be made" in wrong.output
-    assert "spec.schedule: In the hour" in wrong.output
+    assert "spec.schedule: hour" in wrong.output

@@ -43,7 +43,7 @@ def _amounts(amounts: Mapping[str, Mapping[str, Any]]) -> Iterator[Problem]:
         small, large = Resources.parse(amounts[less]), Resources.parse(amounts[more])
         for name in sorted(amounts[less].keys() & amounts[more].keys()):
             if small.amount(name) > large.amount(name):
-                limit = Queue._meta.get_field(more).verbose_name
+                limit = getattr(Queue, more).field.verbose_name
                 yield Problem(less, _("%(name)s: more than %(more)s.") % {"name": name, "more": limit})
 
 
