@@ -51,7 +51,7 @@ def place(answer: Answer) -> list[str]:
     """Its place in the line of its queue, if it waits there."""
     facts = {"place": answer.place, "line": answer.line}
     is_waiting = answer.verdict is StartVerdict.WAITS
-    return [_("Its place in the line of its queue: %(place)d of %(line)d.") % facts] if is_waiting else []
+    return [_("Position in its queue: %(place)d of %(line)d.") % facts] if is_waiting else []
 
 
 def when(answer: Answer, now: datetime, accuracy: Accuracy | None) -> list[str]:
