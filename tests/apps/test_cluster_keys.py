@@ -59,7 +59,7 @@ def kubeconfig(plane: ControlPlane, token: str | None = None, **cluster: object)
 
 def send(client: Client, name: str = "far", *, to: str = "", **typed: Any) -> HttpResponse:
     config = typed.pop("config", {})
-    fields = {"name": name, "kind": "kubernetes", "way": "kubeconfig", "config": json.dumps(config), **typed}
+    fields = {"name": name, "kind": "kubernetes", "access": "kubeconfig", "config": json.dumps(config), **typed}
     return client.post(to or reverse("clusters:create"), fields)
 
 
@@ -117,7 +117,7 @@ def test_a_kubeconfig_may_be_sent_as_a_file(admin: Client, small_cluster: Contro
 def test_an_address_with_its_authority_and_a_token_reach_it(
     admin: Client, small_cluster: ControlPlane, given_namespace: str
 ) -> None:
-    typed: dict[str, Any] = {"way": "token", "config": {"namespace": given_namespace}, "server": small_cluster.url}
+    typed: dict[str, Any] = {"access": "token", "config": {"namespace": given_namespace}, "server": small_cluster.url}
     typed |= {"authority": small_cluster.ca.read_text(), "token": small_cluster.user_token}
     assert send(admin, **typed).status_code == 302
     assert backend_of(Cluster.objects.get(name="far")).nodes()
@@ -126,12 +126,12 @@ def test_an_address_with_its_authority_and_a_token_reach_it(
 WRONG = [
     ({"secret_kubeconfig": ""}, "secret_kubeconfig", "Enter the credentials here."),
     ({"secret_kubeconfig": f"{SECRET}: ["}, "secret_kubeconfig", "Invalid kubeconfig"),
-    ({"way": "token", "server": "http://far", "token": SECRET}, "server", "https"),
-    ({"way": "token", "server": "https://far", "authority": "x", "token": SECRET}, "authority", "PEM"),
-    ({"way": "token", "server": "https://far", "token": f"{SECRET} {SECRET}"}, "token", "Invalid token"),
-    ({"way": "account"}, "config", "does not run in a cluster"),
-    ({"way": "file"}, "config", "Name the file"),
-    ({"way": "account", "config": {"kubeconfig": "a"}}, "config", "Remove it"),
+    ({"access": "token", "server": "http://far", "token": SECRET}, "server", "https"),
+    ({"access": "token", "server": "https://far", "authority": "x", "token": SECRET}, "authority", "PEM"),
+    ({"access": "token", "server": "https://far", "token": f"{SECRET} {SECRET}"}, "token", "Invalid token"),
+    ({"access": "account"}, "config", "does not run in a cluster"),
+    ({"access": "file"}, "config", "Name the file"),
+    ({"access": "account", "config": {"kubeconfig": "a"}}, "config", "Remove it"),
     ({"secret_kubeconfig": "a", "config": {"kubeconfig": "a"}}, "config", "Remove it"),
     ({"config": ["a"]}, "config", "JSON object"),
 ]
@@ -171,7 +171,7 @@ def test_who_only_tries_saves_nothing_and_need_not_give_the_key_again(
     assert not Cluster.objects.filter(name="far").exists()
     carried = tried.context["form"]["secret_carried"].value()
     assert list(errors(send(admin, secret_carried=carried[5:], **typed))) == ["secret_kubeconfig"]
-    assert list(errors(send(admin, way="token", server=small_cluster.url, secret_carried=carried))) == ["token"]
+    assert list(errors(send(admin, access="token", server=small_cluster.url, secret_carried=carried))) == ["token"]
     assert send(admin, secret_carried=carried, **typed).status_code == 302
     assert backend_of(Cluster.objects.get(name="far")).nodes()
 
@@ -246,7 +246,7 @@ def test_a_cluster_that_is_changed_otherwise_keeps_its_key(admin: Client, far: C
     page = admin.get(edit).content.decode()
     assert "https://127.0.0.1:1" in page
     assert SECRET not in page
-    assert send(admin, to=edit, way="", config=far.config, is_paused="on").status_code == 302
+    assert send(admin, to=edit, access="", config=far.config, is_paused="on").status_code == 302
     far.refresh_from_db()
     assert far.is_paused
     assert SECRET in encryption.decrypt_key(StoredClusterKey.objects.get().ciphertext)
@@ -257,7 +257,7 @@ def test_pods_are_not_looked_for_in_another_namespace_while_they_are_at_work(
 ) -> None:
     pod = running_pod(people, far)
     edit, moved = reverse("clusters:edit", args=["far"]), {**far.config, "namespaces": "tenant"}
-    asked = {"to": edit, "way": "", "config": moved, "anyway": ""}
+    asked = {"to": edit, "access": "", "config": moved, "anyway": ""}
     assert "are running" in errors(send(admin, **asked))["config"][0]["message"]
     far.refresh_from_db()
     assert far.config != moved
@@ -265,7 +265,7 @@ def test_pods_are_not_looked_for_in_another_namespace_while_they_are_at_work(
     assert send(admin, **asked).status_code == 302
     far.refresh_from_db()
     assert far.config == moved
-    answer = send(admin, to=edit, way="", config={**moved, "namespaces": "shared"}, anyway="")
+    answer = send(admin, to=edit, access="", config={**moved, "namespaces": "shared"}, anyway="")
     assert "Cannot check" in errors(answer)["config"][0]["message"]
 
 
@@ -282,7 +282,7 @@ def test_another_way_takes_the_key_away(admin: Client, far: Cluster, small_clust
     (tmp_path / "kubeconfigs").mkdir()
     (tmp_path / "kubeconfigs" / "mine").write_text(kubeconfig(small_cluster))
     config = {**far.config, "kubeconfig": "mine"}
-    assert send(admin, to=reverse("clusters:edit", args=["far"]), way="file", config=config).status_code == 302
+    assert send(admin, to=reverse("clusters:edit", args=["far"]), access="file", config=config).status_code == 302
     assert not StoredClusterKey.objects.exists()
     far.refresh_from_db()
     assert backend_of(far).nodes()

@@ -25,7 +25,7 @@ def job(people: People) -> Job:
 
 
 def test_every_kind_is_offered_or_says_why_not(job: Job) -> None:
-    offers = {offer.format.word: offer for offer in exports.offers(spec_of(job))}
+    offers = {offer.format.word: offer for offer in exports.manifest_options(spec_of(job))}
     assert offers.keys() == {form.word for form in formats.FORMATS}
     assert (offers["volcano"].losses, offers["volcano"].refusals) == ((), ())
     assert "tasks.1.depends_on" in {loss.partition(":")[0] for loss in offers["pytorchjob"].losses}

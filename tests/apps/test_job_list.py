@@ -35,7 +35,7 @@ LIST = "jobs:list"
 
 
 def asked(query: str, user: User) -> list[str]:
-    return sorted(list_context.asked_for(QueryDict(query), user).values_list("name", flat=True))
+    return sorted(list_context.filtered_jobs(QueryDict(query), user).values_list("name", flat=True))
 
 
 def pod(job: Job, **more: Any) -> Pod:
@@ -112,7 +112,7 @@ def test_the_list_is_narrowed_by_what_the_address_says(
 def test_what_is_asked_wrongly_is_said_and_never_taken_for_everything(people: People, as_: As, query: str) -> None:
     people.submit("kept")
     with pytest.raises(Invalid):
-        list_context.asked_for(QueryDict(query), people.alice)
+        list_context.filtered_jobs(QueryDict(query), people.alice)
     page = as_(people.alice).get(f"{reverse(LIST)}?{query}")
     assert page.status_code == 200
     assert "Unknown filter" in page.content.decode()
@@ -221,7 +221,7 @@ def test_groups_count_jobs_and_lead_to_them(
 
 
 def _file(query: str, user: User) -> list[list[str]]:
-    found = list_context.asked_for(QueryDict(query), user)
+    found = list_context.filtered_jobs(QueryDict(query), user)
 
     async def read() -> str:
         return "".join([text async for text in table_file.lines(found, order(QueryDict(query)))])

@@ -20,7 +20,7 @@ from hekla.apps.presets.models import Preset
 from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
 from hekla.pages.job_forms.submission_form import First
-from hekla.pages.submit.framework_defaults import adopted, differences
+from hekla.pages.submit.framework_defaults import apply_framework, differences
 from hekla.pages.submit.presets import FRAMEWORKS, beginning
 
 As = Callable[[User], Client]
@@ -44,7 +44,7 @@ def sent_by(page: Any) -> dict[str, Any]:
     shown = page.context
     sent = posted(SimpleNamespace(job=shown["form"], tasks=shown["tasks"], files=shown["files"])).dict()
     filling = shown["filling"]
-    sent["begun"] = shown["begun"]
+    sent["base_preset"] = shown["base_preset"]
     return sent | ({"before": filling.document, "before-words": filling.words} if filling else {})
 
 
@@ -103,7 +103,7 @@ def test_the_way_back_stays_while_one_goes_on_with_the_form(people: People, as_:
 
 def test_a_draft_that_was_left_is_shown_as_it_was_left(people: People, as_: As) -> None:
     alice = as_(people.alice)
-    left = typed(**MINE | {"tasks-0-cpu": "many"}, begun="jax")
+    left = typed(**MINE | {"tasks-0-cpu": "many"}, base_preset="jax")
     for draft, field in ((left, "tasks-0-cpu"), ({"text": "name: [mine", "shape": "sweep"}, "text")):
         before = json.dumps({name: [value] for name, value in draft.items()})
         page = alice.post(reverse("jobs:submit"), {"do": "back", "before": before})
@@ -132,12 +132,12 @@ def test_an_untouched_form_becomes_what_the_framework_begins_with(people: People
 
 def test_a_program_that_was_written_by_hand_is_not_replaced() -> None:
     draft = First({"framework": "jax"}, [{"name": "worker"}], [{"name": "train.py", "text": "mine"}])
-    assert adopted(draft, beginning("pytorch")).files == [{"name": "train.py", "text": "mine"}]
+    assert apply_framework(draft, beginning("pytorch")).files == [{"name": "train.py", "text": "mine"}]
 
 
 def test_a_role_without_a_namesake_takes_the_place_of_one_that_goes() -> None:
     draft = First({"shape": "distributed"}, [{"name": "main", "gpus": "8", "rest": {"node_selector": {"a": "b"}}}])
-    master, worker = adopted(draft, beginning("pytorch")).tasks
+    master, worker = apply_framework(draft, beginning("pytorch")).tasks
     assert (master["gpus"], worker["gpus"]) == (None, "8")
     assert (master["rest"], worker["rest"]) == ({}, {"node_selector": {"a": "b"}})
 
@@ -145,8 +145,8 @@ def test_a_role_without_a_namesake_takes_the_place_of_one_that_goes() -> None:
 def test_plugins_that_are_no_framework_stay() -> None:
     rest = {"plugins": {"env": [], "ssh": [], "pytorch": ["--nnodes=1:4"]}}
     draft = First({"framework": "pytorch", "rest": rest}, [{"name": "worker"}])
-    assert adopted(draft, beginning("jax")).job["rest"] == {"plugins": {"env": [], "ssh": []}}
-    first = adopted(draft, beginning("torchrun"))
+    assert apply_framework(draft, beginning("jax")).job["rest"] == {"plugins": {"env": [], "ssh": []}}
+    first = apply_framework(draft, beginning("torchrun"))
     assert first.job["rest"]["plugins"]["pytorch"] == ["--master=worker", "--nnodes=1:2"]
     assert "plugins and their arguments" in differences(draft, first)
 

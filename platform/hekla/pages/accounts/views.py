@@ -124,8 +124,10 @@ def create_token(request: HttpRequest) -> HttpResponse:
     user, form = person(request), TokenForm(request.POST)
     if not form.is_valid():
         return _profile_page(request, ProfileForm(instance=user), form)
-    wish, lifetime = form.cleaned_data, timedelta(days=form.cleaned_data["days"])
-    secret = services.create_token(user, name=wish["name"], lifetime=lifetime, scopes=wish["scopes"], now=clock.now())
+    cleaned, lifetime = form.cleaned_data, timedelta(days=form.cleaned_data["days"])
+    secret = services.create_token(
+        user, name=cleaned["name"], lifetime=lifetime, scopes=cleaned["scopes"], now=clock.now()
+    )
     return _profile_page(request, ProfileForm(instance=user), TokenForm(), secret=secret)
 
 

@@ -12,12 +12,12 @@ from hekla.pages.frame.people import person
 @require_safe
 def show(request: HttpRequest) -> HttpResponse:
     """Who did what, newest first."""
-    user, asked = person(request), audit.parse_query(request.GET.dict())
-    acts = audit.acts(user, asked, most=audit.PAGE + 1)
+    user, query = person(request), audit.parse_query(request.GET.dict())
+    acts = audit.acts(user, query, most=audit.PAGE + 1)
     context = {
         "acts": acts[: audit.PAGE],
         "older": acts[audit.PAGE - 1].event.pk if len(acts) > audit.PAGE else None,
-        "asked": asked,
+        "query": query,
         "tenants": audit.audited(user),
         "kinds": sorted(KINDS.items(), key=lambda kind: str(kind[1])),
     }

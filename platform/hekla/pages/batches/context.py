@@ -32,7 +32,7 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class BatchRow:
     """A batch in the list."""
 
     batch: Batch
@@ -40,11 +40,11 @@ class Row:
     bar: Sequence[Segment]
 
 
-def rows(user: User) -> list[Row]:
+def rows(user: User) -> list[BatchRow]:
     """The newest batches that one may see."""
     found = list(selectors.visible_to(user)[:MOST_BATCHES])
     counts = selectors.phase_counts(found)
-    return [Row(batch, sum(counts[batch.pk].values()), bar(counts[batch.pk])) for batch in found]
+    return [BatchRow(batch, sum(counts[batch.pk].values()), bar(counts[batch.pk])) for batch in found]
 
 
 def bar(counts: Mapping[str, int], chosen: Sequence[str] = ()) -> list[Segment]:
@@ -65,17 +65,17 @@ def detail(batch: Batch, user: User, query: QueryDict) -> dict[str, Any]:
     counts = Counter(member.job.phase for member in members)
     names = list(dict.fromkeys(name for member in members for name in member.parameters))
     fitting = (member for member in members if _fits(member, phases, text))
-    shown = sorted(fitting, key=_key(sort), reverse=sort[:1] == "-")
-    page = _page(query, len(shown))
+    matching = sorted(fitting, key=_key(sort), reverse=sort[:1] == "-")
+    page = _page(query, len(matching))
     return {
         "batch": batch,
         "size": len(members),
         "bar": bar(counts, phases),
         "names": names,
-        "members": [_row(member, names) for member in shown[(page - 1) * PAGE : page * PAGE]],
-        "found": len(shown),
+        "members": [_row(member, names) for member in matching[(page - 1) * PAGE : page * PAGE]],
+        "found": len(matching),
         "previous": _address(query, page - 1) if page > 1 else "",
-        "next": _address(query, page + 1) if page * PAGE < len(shown) else "",
+        "next": _address(query, page + 1) if page * PAGE < len(matching) else "",
         "sort": sort,
         "q": text,
         "query": query.urlencode(),
@@ -130,8 +130,8 @@ def _row(member: BatchJob, names: Sequence[str]) -> dict[str, Any]:
 
 def _page(query: QueryDict, count: int) -> int:
     last = max(1, -(-count // PAGE))
-    asked = query.get("page", "")
-    return min(max(1, int(asked)), last) if asked.isascii() and asked.isdigit() and len(asked) < 6 else 1  # noqa: PLR2004
+    page = query.get("page", "")
+    return min(max(1, int(page)), last) if page.isascii() and page.isdigit() and len(page) < 6 else 1  # noqa: PLR2004
 
 
 def _address(query: QueryDict, page: int) -> str:

@@ -62,9 +62,9 @@ class ParametersForm(forms.Form):
 
     def sweep(self, name: str, job: JobSpec) -> SweepSpec:
         """The sweep of this job. Raises Invalid; paths into the job begin with `job`."""
-        given = self.cleaned_data
-        optional = {name: given[name] for name in ("count", "seed") if given[name] is not None}
-        document = {"name": name, "how": given["how"], "parameters": given["parameters"], **optional}
+        cleaned = self.cleaned_data
+        optional = {name: cleaned[name] for name in ("count", "seed") if cleaned[name] is not None}
+        document = {"name": name, "how": cleaned["how"], "parameters": cleaned["parameters"], **optional}
         return SweepSpec.parse({**document, "job": job.document()})
 
 
@@ -84,18 +84,18 @@ class SweepForm(ParametersForm):
 
     def spec(self) -> tuple[SweepSpec, tuple[str, ...]]:
         """What was filled in, and what has no effect. Raises Invalid, with each problem at its field."""
-        given = self.cleaned_data
+        cleaned = self.cleaned_data
         try:
-            loaded = formats.load(given["manifest"])
+            loaded = formats.load(cleaned["manifest"])
         except Invalid as error:
             raise Invalid([_at("manifest", problem) for problem in error.problems]) from error
         try:
-            return self.sweep(given["name"], loaded.spec), loaded.warnings
+            return self.sweep(cleaned["name"], loaded.spec), loaded.warnings
         except Invalid as error:
             raise Invalid([_in_form(problem) for problem in error.problems]) from error
 
 
-class FileForm(ManifestForm):
+class ManifestsForm(ManifestForm):
     """Many manifests in one text."""
 
     name = forms.CharField(label=_("Name"), max_length=MAX_NAME, help_text=_NAME_HELP)

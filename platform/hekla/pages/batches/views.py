@@ -69,7 +69,7 @@ def file(request: HttpRequest) -> HttpResponse:
     tenant = _tenant(request)
     if tenant is None:
         return render(request, "jobs/no_tenant.html")
-    form = forms.FileForm(request.POST or None, request.FILES or None)
+    form = forms.ManifestsForm(request.POST or None, request.FILES or None)
 
     def look() -> list[One]:
         name, now = form.cleaned_data["name"], clock.now()

@@ -13,7 +13,7 @@ from hekla.domain.external_pods import ExternalPodRules
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class NamespaceRow:
     """A namespace, and whose its pods are. `problem`: why they are left alone all the same; empty: they are not."""
 
     namespace: str
@@ -22,16 +22,16 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ExternalPodsView:
     """What a page says of it."""
 
     scheduler_name: str
     queue: str
     owner: str
-    rows: tuple[Row, ...]
+    rows: tuple[NamespaceRow, ...]
 
 
-def of(cluster: Cluster) -> Shown | None:
+def of(cluster: Cluster) -> ExternalPodsView | None:
     """None where the cluster's pods of others are nobody's business here."""
     if cluster.kind != Cluster.Kind.KUBERNETES or cluster.leads_jobs or not cluster.config.get("external_pods"):
         return None
@@ -39,13 +39,13 @@ def of(cluster: Cluster) -> Shown | None:
         config = ExternalPodsSettings.model_validate(cluster.config["external_pods"])
     except ValidationError:  # a backend with such a configuration does not open, and its health says so
         return None
-    return Shown(config.scheduler_name, config.queue, config.owner, tuple(_rows(cluster, config)))
+    return ExternalPodsView(config.scheduler_name, config.queue, config.owner, tuple(_rows(cluster, config)))
 
 
-def _rows(cluster: Cluster, config: ExternalPodsSettings) -> Iterator[Row]:
+def _rows(cluster: Cluster, config: ExternalPodsSettings) -> Iterator[NamespaceRow]:
     rules = ExternalPodRules(config.namespaces, config.queue, config.owner)
     for namespace, tenant in sorted(config.namespaces.items()):
-        yield Row(namespace, tenant, _problem(cluster, rules, namespace))
+        yield NamespaceRow(namespace, tenant, _problem(cluster, rules, namespace))
 
 
 def _problem(cluster: Cluster, rules: ExternalPodRules, namespace: str) -> str:

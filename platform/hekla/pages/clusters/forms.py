@@ -29,7 +29,7 @@ class UnshownTextarea(forms.Textarea):
         """Nothing."""
 
 
-class Way(models.TextChoices):
+class AccessMethod(models.TextChoices):
     """How a Kubernetes cluster is reached, as a form asks it."""
 
     KUBECONFIG = "kubeconfig", _("Kubeconfig entered here")
@@ -38,7 +38,7 @@ class Way(models.TextChoices):
     FILE = "file", _("Kubeconfig file on the server, named in the configuration")
 
 
-class WayForm(forms.ModelForm):
+class ClusterAccessForm(forms.ModelForm):
     """How a cluster of the kind kubernetes is reached. Nothing secret that was typed is sent back: `carried` is what
     was read of it, sealed. Their names tell the page's script to keep no draft of them.
     """
@@ -48,7 +48,7 @@ class WayForm(forms.ModelForm):
     carried: object = None
     """What may be shown of the key that is carried on."""
 
-    way = forms.ChoiceField(label=_("Connection"), required=False)
+    access = forms.ChoiceField(label=_("Connection"), required=False)
     secret_kubeconfig = forms.CharField(
         label=_("Kubeconfig"),
         required=False,
@@ -70,11 +70,11 @@ class WayForm(forms.ModelForm):
     )
     secret_carried = forms.CharField(required=False, widget=forms.HiddenInput)
 
-    def way_fields(self) -> dict[str, list[forms.BoundField]]:
+    def access_fields(self) -> dict[str, list[forms.BoundField]]:
         """What each way asks for, for the page."""
         return {
-            Way.KUBECONFIG: [self["secret_kubeconfig"], self["secret_file"]],
-            Way.TOKEN: [self["server"], self["authority"], self["token"]],
+            AccessMethod.KUBECONFIG: [self["secret_kubeconfig"], self["secret_file"]],
+            AccessMethod.TOKEN: [self["server"], self["authority"], self["token"]],
         }
 
     def clean_secret_file(self) -> str:
@@ -96,22 +96,22 @@ class WayForm(forms.ModelForm):
             raise forms.ValidationError(_("The configuration must be a JSON object: {…}."))
         return found
 
-    def carry(self, sealed: str) -> None:
+    def carry(self, encrypted: str) -> None:
         """Hand this back in place of a key that was given."""
-        self.data = {**{name: self.data[name] for name in self.data}, "secret_carried": sealed}
+        self.data = {**{name: self.data[name] for name in self.data}, "secret_carried": encrypted}
 
     def row(self) -> dict[str, Any]:
         """What is the cluster's own of what was typed."""
         return {name: value for name, value in self.cleaned_data.items() if name in (self._meta.fields or ())}
 
     @property
-    def wanted_way(self) -> str:
+    def chosen_access(self) -> str:
         """As chosen; where nothing was, as the configuration says."""
-        by_config = Way.FILE if self.cleaned_data["config"].get("kubeconfig") else Way.ACCOUNT
-        return str(self.cleaned_data["way"] or by_config)
+        by_config = AccessMethod.FILE if self.cleaned_data["config"].get("kubeconfig") else AccessMethod.ACCOUNT
+        return str(self.cleaned_data["access"] or by_config)
 
 
-class ClusterForm(WayForm):
+class ClusterForm(ClusterAccessForm):
     """A new cluster. `kinds`: those to choose from, with their labels."""
 
     kind = forms.ChoiceField(label=_("Kind"))
@@ -133,14 +133,14 @@ class ClusterForm(WayForm):
     def __init__(self, *args: Any, kinds: Iterable[tuple[str, str]], **kwargs: Any) -> None:  # noqa: ANN401
         super().__init__(*args, **kwargs)
         self.fields["kind"].choices = [("", _("Choose notifications")), *kinds]  # type: ignore[attr-defined]
-        self.fields["way"].choices = Way.choices  # type: ignore[attr-defined]
+        self.fields["access"].choices = AccessMethod.choices  # type: ignore[attr-defined]
 
     def clean_name(self) -> str:
         """A name that addresses do not use otherwise."""
         return refuse_reserved(self.cleaned_data["name"])
 
 
-class ClusterChangeForm(WayForm):
+class ClusterChangeForm(ClusterAccessForm):
     """A cluster that exists; its name and kind stay."""
 
     class Meta(ClusterForm.Meta):
@@ -148,7 +148,7 @@ class ClusterChangeForm(WayForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
         super().__init__(*args, **kwargs)
-        self.fields["way"].choices = [("", _("No change")), *Way.choices]  # type: ignore[attr-defined]
+        self.fields["access"].choices = [("", _("No change")), *AccessMethod.choices]  # type: ignore[attr-defined]
 
 
 class EnvironmentForm(forms.ModelForm):

@@ -13,7 +13,7 @@ from hekla.cluster_access.health import describe_trouble
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class MissingRights:
     """Rights on one kind of object that are not given; `everywhere`: in the whole cluster, else in that namespace."""
 
     resource: str
@@ -23,7 +23,7 @@ class Missing:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class HealthView:
     """What a page says of it. `sentence` and `detail`: why it is out of reach, ours and theirs; empty: it is not."""
 
     namespace: str
@@ -31,10 +31,10 @@ class Shown:
     detail: str
     version: str
     has_namespace: bool | None
-    missing: tuple[Missing, ...]
+    missing: tuple[MissingRights, ...]
     kubelets: tuple[tuple[str, int], ...]
     since: datetime | None = None
-    asked_at: datetime | None = None
+    checked_at: datetime | None = None
 
     @property
     def is_reachable(self) -> bool:
@@ -49,19 +49,19 @@ class Shown:
         return sum(count for _version, count in self.kubelets)
 
 
-def of_answer(found: Health, config: Mapping[str, Any]) -> Shown:
+def of_answer(found: Health, config: Mapping[str, Any]) -> HealthView:
     """What was answered at this moment."""
     return _health_view(found, config)
 
 
-def of_row(cluster: Cluster, health: ClusterHealth | None) -> Shown | None:
+def of_row(cluster: Cluster, health: ClusterHealth | None) -> HealthView | None:
     """What was answered last; None where nobody asked yet."""
-    return _health_view(health, cluster.config, since=health.since, asked_at=health.checked_at) if health else None
+    return _health_view(health, cluster.config, since=health.since, checked_at=health.checked_at) if health else None
 
 
-def _health_view(found: Health | ClusterHealth, config: Mapping[str, Any], **times: datetime) -> Shown:
+def _health_view(found: Health | ClusterHealth, config: Mapping[str, Any], **times: datetime) -> HealthView:
     namespace = str(config.get("namespace") or KubernetesConfig().namespace)
-    return Shown(
+    return HealthView(
         namespace=namespace,
         sentence=describe_trouble(found.problem or ""),
         detail=found.detail,
@@ -73,10 +73,10 @@ def _health_view(found: Health | ClusterHealth, config: Mapping[str, Any], **tim
     )
 
 
-def _grouped(missing: Iterable[str], ours: str) -> Iterable[Missing]:
+def _grouped(missing: Iterable[str], ours: str) -> Iterable[MissingRights]:
     verbs: dict[tuple[str, str], list[str]] = defaultdict(list)
     for right in missing:
         verb, resource, *where = right.split()
         verbs[resource, where[0] if where else ours].append(verb)
     for (resource, place), found in verbs.items():
-        yield Missing(resource, ", ".join(found), place == "*", place)
+        yield MissingRights(resource, ", ".join(found), place == "*", place)

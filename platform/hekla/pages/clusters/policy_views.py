@@ -30,11 +30,11 @@ from hekla.scheduling import policies
 from hekla.simulation.policy_trial import try_policy
 
 _VERSIONS = 20
-_JOBS_SHOWN = 200
+_MAX_DIFFERENCES = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class PolicyVersionView:
     """A policy that was put in force, and how it differs from the one before."""
 
     row: PolicyVersion
@@ -79,18 +79,18 @@ def _tried(cluster: Cluster, old: str, new: str, wanted: policy.SchedulerPolicy)
     trial = try_policy(cluster, policies.in_force(cluster), wanted, now=clock.now())
     return {
         "trial": trial,
-        "shown": trial.differences[:_JOBS_SHOWN],
-        "not_shown": max(0, len(trial.differences) - _JOBS_SHOWN),
+        "differences": trial.differences[:_MAX_DIFFERENCES],
+        "hidden": max(0, len(trial.differences) - _MAX_DIFFERENCES),
         "changes": diff_lines(old, new),
     }
 
 
-def _versions(cluster: Cluster) -> list[Version]:
+def _versions(cluster: Cluster) -> list[PolicyVersionView]:
     """The newest first; the first of all differs from what Hekla begins with."""
     rows = list(clusters.policies(cluster)[: _VERSIONS + 1])
     return list(_compared(rows))[:_VERSIONS]
 
 
-def _compared(rows: Iterable[PolicyVersion]) -> Iterator[Version]:
+def _compared(rows: Iterable[PolicyVersion]) -> Iterator[PolicyVersionView]:
     for row, before in pairwise([*rows, policies.first()]):
-        yield Version(row, diff_lines(before.text, row.text))
+        yield PolicyVersionView(row, diff_lines(before.text, row.text))

@@ -32,7 +32,7 @@ from hekla.cluster_access.validation import ClusterDraft
 from hekla.domain.errors import HeklaError, NotFound, Refused
 from hekla.lib import clock
 from hekla.pages.clusters import external_pods, health, keys
-from hekla.pages.clusters.forms import ClusterChangeForm, ClusterForm, WayForm
+from hekla.pages.clusters.forms import ClusterAccessForm, ClusterChangeForm, ClusterForm
 from hekla.pages.frame.people import person
 
 _SECRET = ("secret_kubeconfig", "token", "secret_carried")
@@ -76,7 +76,7 @@ def parts(name: str, user: User) -> dict[str, Any]:
         "lease": lease,
         "turned_at": leases.renewed_at(lease) if lease else None,
         "key": selectors.key(cluster),
-        "adopted": external_pods.of(cluster),
+        "external_pods": external_pods.of(cluster),
         "tells_health": registry.reports_health(cluster.kind),
         "health": health.of_row(cluster, selectors.health(cluster)),
     }
@@ -132,7 +132,7 @@ def _kinds() -> list[tuple[str, str]]:
     return [(name, _(label)) for name, label in registry.choices()]
 
 
-def _answer(request: HttpRequest, form: WayForm, cluster: Cluster | None) -> HttpResponse | None:
+def _answer(request: HttpRequest, form: ClusterAccessForm, cluster: Cluster | None) -> HttpResponse | None:
     """Do what was asked, if that can be done; else the form tells why, and what was found out."""
     if request.method != "POST" or not form.is_valid():
         return None
@@ -146,7 +146,7 @@ def _answer(request: HttpRequest, form: WayForm, cluster: Cluster | None) -> Htt
 class _Attempt:
     """One sending of the form."""
 
-    def __init__(self, request: HttpRequest, form: WayForm, cluster: Cluster | None) -> None:
+    def __init__(self, request: HttpRequest, form: ClusterAccessForm, cluster: Cluster | None) -> None:
         self._request, self._form, self._cluster = request, form, cluster
         self._user, self._now = person(request), clock.now()
 
@@ -161,7 +161,7 @@ class _Attempt:
             self._hand_back(draft, found)
             validation.require_healthy(draft, found)
         validation.save(draft, found, by=self._user, now=self._now)
-        messages.success(self._request, self._told())
+        messages.success(self._request, self._success_message())
         return redirect("clusters:list")
 
     def _draft(self) -> ClusterDraft:
@@ -170,24 +170,24 @@ class _Attempt:
         if kind != Cluster.Kind.KUBERNETES:  # only these are reached with a key
             return ClusterDraft(self._form.row(), self._cluster)
         has_key = self._cluster is not None and selectors.key(self._cluster) is not None
-        wish = keys.wish(self._form, self._user, has_key=has_key, now=self._now)
-        field = keys.field_of(self._form.cleaned_data["way"])
-        return ClusterDraft(self._form.row(), self._cluster, wish.key, wish.drops, field)
+        requested = keys.requested_key(self._form, self._user, has_key=has_key, now=self._now)
+        field = keys.field_of(self._form.cleaned_data["access"])
+        return ClusterDraft(self._form.row(), self._cluster, requested.key, requested.drops, field)
 
     def _hand_back(self, draft: ClusterDraft, found: Health | None) -> None:
         """The form shows what was found, and carries the key on, so that nobody need give it again."""
         self._form.found = health.of_answer(found, draft.config) if found else None
         if draft.key:
-            way = self._form.cleaned_data["way"]
-            self._form.carry(keys.carry(draft.key, way, self._user, now=self._now))
+            access = self._form.cleaned_data["access"]
+            self._form.carry(keys.carry(draft.key, access, self._user, now=self._now))
             self._form.carried = draft.key
 
-    def _told(self) -> str:
+    def _success_message(self) -> str:
         return _("Saved.") if self._cluster else _("Cluster added. Now add a queue.")
 
 
 def _page(
-    request: HttpRequest, form: WayForm, *, title: str, submit: str, cluster: Cluster | None = None
+    request: HttpRequest, form: ClusterAccessForm, *, title: str, submit: str, cluster: Cluster | None = None
 ) -> HttpResponse:
     context = {"form": form, "title": title, "submit": submit, "cluster": cluster}
     context |= {"key": selectors.key(cluster) if cluster else None, "cancel": reverse("clusters:list")}

@@ -17,7 +17,7 @@ from hekla.domain.phases import JobPhase, PodPhase
 from hekla.pages.jobs import context
 from hekla.pages.jobs.context import TaskStrip
 
-_TOLD = ("JobSubmitted", "JobPhaseChanged", "JobUnschedulable", "PodEvicted")
+_TIMELINE_KINDS = ("JobSubmitted", "JobPhaseChanged", "JobUnschedulable", "PodEvicted")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class JobView:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class TimelineEntry:
     """One line of what happened, with the job that it is about."""
 
     job: Job
@@ -51,7 +51,7 @@ def detail(name: str, user: User) -> dict[str, Any]:
         "demonstration": demonstration,
         "run": run,
         "views": views,
-        "told": timeline([view.job for view in views]),
+        "timeline": timeline([view.job for view in views]),
         "coming": len(demonstration.acts) - len(views) if run and run.ended_at is None else 0,
         "as_announced": as_announced(demonstration, views),
     }
@@ -82,10 +82,11 @@ def _view(job: Job, pods: Sequence[Pod]) -> JobView:
     )
 
 
-def timeline(about: Sequence[Job]) -> list[Told]:
+def timeline(about: Sequence[Job]) -> list[TimelineEntry]:
     """What happened to these jobs in one line after the other, the newest first."""
-    lines = [Told(job, line) for job in about for line in history.lines(list(jobs.history(job).filter(kind__in=_TOLD)))]
-    return sorted(lines, key=lambda one: -one.line.number)
+    events = {job: list(jobs.history(job).filter(kind__in=_TIMELINE_KINDS)) for job in about}
+    entries = [TimelineEntry(job, line) for job, own in events.items() for line in history.lines(own)]
+    return sorted(entries, key=lambda entry: -entry.line.number)
 
 
 def as_announced(demonstration: Demonstration, views: Sequence[JobView]) -> bool:

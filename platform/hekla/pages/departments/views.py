@@ -48,10 +48,10 @@ def edit(request: HttpRequest, slug: str) -> HttpResponse:
     department = selectors.department(slug, person(request))
     form = DepartmentChangeForm(request.POST or None, instance=department)
     if request.method == "POST" and form.is_valid():
-        wish = dict(form.cleaned_data)
-        sets = {"heads": wish.pop("heads"), "tenants": wish.pop("tenants")}
+        changes = dict(form.cleaned_data)
+        sets = {"heads": changes.pop("heads"), "tenants": changes.pop("tenants")}
         try:
-            departments.change(department, wish, **sets, actor=actor_of(person(request)), now=clock.now())
+            departments.change(department, changes, **sets, actor=actor_of(person(request)), now=clock.now())
         except HeklaError as error:
             attach(form, error)
         else:

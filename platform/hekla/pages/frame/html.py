@@ -41,15 +41,15 @@ def link(view: str, key: str, words: str) -> SafeString:
     return format_html('<a href="{}">{}</a>', address(view, key), words)
 
 
-def column_head(label: str, field: str = "", sort: str = "", number: object = "", asked: object = None) -> SafeString:
+def column_head(label: str, field: str = "", sort: str = "", number: object = "", query: object = None) -> SafeString:
     """A column's head. `field`: by which it sorts the list, whose address is `asked`; `sort`: how that is now."""
     kind = ' class="number"' if number else ""
     if not field:
         return mark_safe(f'<th scope="col"{kind}>{text(label)}</th>')
     order, picture, other = _orders(field).get(sort, ("", "", field))
     words: str = text(label)
-    if isinstance(asked, QueryDict):
-        words = f'<a href="{text(_sorted_by(asked, other))}">{words}{picture}</a>'
+    if isinstance(query, QueryDict):
+        words = f'<a href="{text(_sorted_by(query, other))}">{words}{picture}</a>'
     return mark_safe(f'<th scope="col"{kind}{order}>{words}</th>')
 
 
@@ -61,9 +61,9 @@ def _orders(field: str) -> dict[str, tuple[str, str, str]]:
     }
 
 
-def _sorted_by(asked: QueryDict, sort: str) -> str:
+def _sorted_by(query: QueryDict, sort: str) -> str:
     """The first page of the same list in another order."""
-    query = asked.copy()
+    query = query.copy()
     query["sort"] = sort
     for place in ("cursor", "page"):
         query.pop(place, None)
@@ -137,10 +137,10 @@ def queue_bar(
     amounts = (used, borrowed, lent, guarantee, deserved)
     scale = 1000 / float(capability) if float(capability) else 0
     used, borrowed, lent, guarantee, deserved = (round(float(one) * scale) for one in amounts)
-    told = text(words)
+    title = text(words)
     parts = f"{_borrowed(used, borrowed)}{_lent(used, lent)}{_tick(guarantee, 8)}{_tick(deserved, 0)}"
     return mark_safe(
-        f'<div class="queue-bar" title="{told}"><svg role="img" aria-label="{told}" viewBox="0 0 1000 14"'
+        f'<div class="queue-bar" title="{title}"><svg role="img" aria-label="{title}" viewBox="0 0 1000 14"'
         ' preserveAspectRatio="none"><rect class="queue-bar-room" x="0" y="2" width="1000" height="10"/>'
         f'<rect class="queue-bar-used" x="0" y="2" width="{used}" height="10"/>{parts}</svg></div>'
     )

@@ -89,16 +89,16 @@ class PublishForm(forms.Form):
 
     def open_fields(self) -> list[dict[str, Any]]:
         """Those that were opened, as `gallery.services.publish` wants them."""
-        given = self.cleaned_data
+        cleaned = self.cleaned_data
         return [
             {
                 "place": place,
-                "least": given[f"least-{number}"],
-                "most": given[f"most-{number}"],
-                "choices": [word.strip() for word in given[f"choices-{number}"].split("|") if word.strip()],
+                "least": cleaned[f"least-{number}"],
+                "most": cleaned[f"most-{number}"],
+                "choices": [word.strip() for word in cleaned[f"choices-{number}"].split("|") if word.strip()],
             }
             for number, (place, _value) in enumerate(self.places)
-            if given[f"open-{number}"]
+            if cleaned[f"open-{number}"]
         ]
 
     @staticmethod

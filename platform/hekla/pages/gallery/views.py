@@ -44,13 +44,13 @@ def template(request: HttpRequest, uid: UUID) -> HttpResponse:
     first = {"name": jobs.free_name(tenant, spec.name), "version": version.number}
     form = FillForm(request.POST or None, spec=spec, open_=open_, initial=first)
     if request.method == "POST" and form.is_valid():
-        given = {
+        fields = {
             "name": form.cleaned_data["name"],
             "expected_version": form.cleaned_data["version"],
             "values": form.values(),
         }
         try:
-            job = services.begin(found, **given, tenant=tenant, user=person(request), now=clock.now())
+            job = services.begin(found, **fields, tenant=tenant, user=person(request), now=clock.now())
         except HeklaError as error:
             form.show(error)
             form.look_again(version.number)
@@ -84,11 +84,11 @@ def publish(request: HttpRequest) -> HttpResponse:
         return redirect("jobs:presets")
     form = PublishForm(request.POST or None, spec=source.spec, initial=source.first)
     if request.method == "POST" and form.is_valid():
-        given = form.cleaned_data
-        asked = {"title": given["title"], "description": given["description"], "fields": form.open_fields()}
-        asked |= {"tenant": None if given["for_all"] else tenant, "template": source.template, "spec": source.spec}
+        cleaned = form.cleaned_data
+        fields = {"title": cleaned["title"], "description": cleaned["description"], "fields": form.open_fields()}
+        fields |= {"tenant": None if cleaned["for_all"] else tenant, "template": source.template, "spec": source.spec}
         try:
-            made = services.publish(**asked, user=person(request), now=clock.now())
+            made = services.publish(**fields, user=person(request), now=clock.now())
         except HeklaError as error:
             attach(form, error)
         else:
@@ -108,16 +108,16 @@ def _source(request: HttpRequest) -> _Source | None:
     """What is published; None where the address names nothing. Raises NotFound for what one does not see."""
     user = person(request)
     try:
-        asked = {name: UUID(request.GET[name]) for name in ("template", "preset", "job") if name in request.GET}
+        uids = {name: UUID(request.GET[name]) for name in ("template", "preset", "job") if name in request.GET}
     except ValueError as error:
         raise NotFound(_("Unknown template.")) from error
-    if "template" in asked:
-        return _next_version(selectors.get(asked["template"], user))
-    if "preset" in asked:
-        preset = presets.get(asked["preset"], user)
+    if "template" in uids:
+        return _next_version(selectors.get(uids["template"], user))
+    if "preset" in uids:
+        preset = presets.get(uids["preset"], user)
         return _Source(presets.spec_of(preset), {"title": preset.name})
-    if "job" in asked:
-        job = jobs.get(asked["job"], user)
+    if "job" in uids:
+        job = jobs.get(uids["job"], user)
         return _Source(spec_of(job), {"title": job.name})
     return None
 

@@ -74,8 +74,8 @@ def home_free(whole: Occupancy | None = None) -> dict[str, Any]:
 
 def _busiest(views: Sequence[figures.QueueView]) -> list[figures.QueueView]:
     """As many queues as a home page has room for, those first in which most jobs are."""
-    shown = [view for view in views if view.queue.cluster.name not in _STAGES]
-    return sorted(shown, key=lambda view: -(view.use.running + view.use.waiting))[:_QUEUES]
+    real = [view for view in views if view.queue.cluster.name not in _STAGES]
+    return sorted(real, key=lambda view: -(view.use.running + view.use.waiting))[:_QUEUES]
 
 
 @require_POST

@@ -37,7 +37,7 @@ FRAMEWORKS = [
 _TIMES = ("restart", "min_available", "priority", "priority_class", "max_retry", "ttl_seconds_after_finished")
 _WORDS = ("description", "secrets", "kind", "framework")
 _NO_FRAMEWORKS = {"env", "svc", "ssh"}
-_SHOWN_AT_FIRST = [
+_FIRST_SHAPES = [
     ("single", gettext_lazy("Single process")),
     ("distributed", gettext_lazy("Distributed training")),
     ("debugging", gettext_lazy("Debugging")),
@@ -114,7 +114,7 @@ class JobForm(forms.Form):
         widget=forms.Textarea({"rows": 2}),
     )
     secrets = SecretsField()
-    shape = forms.ChoiceField(choices=_SHOWN_AT_FIRST, required=False, widget=forms.HiddenInput)
+    shape = forms.ChoiceField(choices=_FIRST_SHAPES, required=False, widget=forms.HiddenInput)
     rest = passthrough_fields.job_field()
 
     def __init__(self, *args: Any, queues: Choices, classes: Choices = (), **kwargs: Any) -> None:  # noqa: ANN401
@@ -135,12 +135,12 @@ class JobForm(forms.Form):
     def words_matter(self) -> bool:
         """Whether something is said, or wrong, about description, kind and secrets."""
         shape = self["shape"].value()
-        shown = {"debugging": {"kind"}, "distributed": {"framework"}, "sweep": {"framework"}}.get(shape, set())
-        return _says(self, [name for name in _WORDS if name not in shown])
+        visible = {"debugging": {"kind"}, "distributed": {"framework"}, "sweep": {"framework"}}.get(shape, set())
+        return _says(self, [name for name in _WORDS if name not in visible])
 
     def document(self) -> dict[str, Any]:
         """As the fields of a JobSpec document that are about the whole job."""
-        given = self.cleaned_data
+        cleaned = self.cleaned_data
         numbers = (
             "min_available",
             "priority",
@@ -148,18 +148,18 @@ class JobForm(forms.Form):
             "active_deadline_seconds",
             "ttl_seconds_after_finished",
         )
-        rest = given["rest"]
-        restart = [policy.model_dump(mode="json") for policy in RESTART_ON_LOSS] if given["restart"] else []
+        rest = cleaned["rest"]
+        restart = [policy.model_dump(mode="json") for policy in RESTART_ON_LOSS] if cleaned["restart"] else []
         return {
             **rest,
-            "name": given["name"],
-            "queue": given["queue"],
-            "priority_class": given["priority_class"],
-            "plugins": passthrough_fields.merged_plugins(rest, given["framework"]),
+            "name": cleaned["name"],
+            "queue": cleaned["queue"],
+            "priority_class": cleaned["priority_class"],
+            "plugins": passthrough_fields.merged_plugins(rest, cleaned["framework"]),
             "policies": [*restart, *rest.get("policies", [])],
-            "description": passthrough_fields.with_our_ends(given["description"]) or rest.get("description", ""),
-            **({"kind": given["kind"]} if given["kind"] else {}),
-            **{name: given[name] for name in numbers if given[name] is not None},
+            "description": passthrough_fields.with_our_ends(cleaned["description"]) or rest.get("description", ""),
+            **({"kind": cleaned["kind"]} if cleaned["kind"] else {}),
+            **{name: cleaned[name] for name in numbers if cleaned[name] is not None},
         }
 
 
@@ -243,39 +243,39 @@ class TaskForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         """The words of the command line, with what it holds that a page cannot show."""
-        given = super().clean() or self.cleaned_data
+        cleaned = super().clean() or self.cleaned_data
         try:
-            return given | {
-                "command": passthrough_fields.merged_command(given.get("rest", {}), given.get("command", ""))
+            return cleaned | {
+                "command": passthrough_fields.merged_command(cleaned.get("rest", {}), cleaned.get("command", ""))
             }
         except ValueError:
             self.add_error("command", _("Incomplete command line: a quotation mark is not closed."))
-            return given
+            return cleaned
 
     def document(self) -> dict[str, Any]:
         """As a task of a JobSpec document. Without a command it has the one that the framework gives such a role."""
-        given, rest = self.cleaned_data, self.cleaned_data["rest"]
-        typed = {name: given[field] for name, field in passthrough_fields.FIELD_OF_RESOURCE.items() if given[field]}
-        optional = {name: given[name] or rest.get(name) for name in ("command", "image", "working_dir")}
+        cleaned, rest = self.cleaned_data, self.cleaned_data["rest"]
+        typed = {name: cleaned[field] for name, field in passthrough_fields.FIELD_OF_RESOURCE.items() if cleaned[field]}
+        optional = {name: cleaned[name] or rest.get(name) for name in ("command", "image", "working_dir")}
         return {
             **rest,
             **{name: value for name, value in optional.items() if value},
-            "name": given["name"],
-            "replicas": given["replicas"],
-            "min_available": given["min_available"],
+            "name": cleaned["name"],
+            "replicas": cleaned["replicas"],
+            "min_available": cleaned["min_available"],
             "resources": rest.get("resources", {}) | typed,
-            "env": rest.get("env", {}) | given["env"],
-            "environment": given["environment"],
+            "env": rest.get("env", {}) | cleaned["env"],
+            "environment": cleaned["environment"],
             "depends_on": self._dependency(),
         }
 
     def _dependency(self) -> dict[str, Any] | None:
-        given = self.cleaned_data
-        iteration = str(Iteration.ANY if given["depends_on_any"] else Iteration.ALL)
-        return {"tasks": given["depends_on"], "iteration": iteration} if given["depends_on"] else None
+        cleaned = self.cleaned_data
+        iteration = str(Iteration.ANY if cleaned["depends_on_any"] else Iteration.ALL)
+        return {"tasks": cleaned["depends_on"], "iteration": iteration} if cleaned["depends_on"] else None
 
 
-class FileForm(forms.Form):
+class JobFileForm(forms.Form):
     """A file that every pod finds in its working folder. A row that is empty counts as absent."""
 
     name = forms.CharField(label=gettext_lazy("Name"), required=False, max_length=255)
@@ -283,10 +283,10 @@ class FileForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         """A text needs a name; its lines end as they do on the machines where it is used."""
-        given = super().clean() or self.cleaned_data
-        if given.get("text") and not given.get("name"):
+        cleaned = super().clean() or self.cleaned_data
+        if cleaned.get("text") and not cleaned.get("name"):
             self.add_error("name", _("Enter a file name, for example train.py."))
-        return given | {"text": passthrough_fields.with_our_ends(given.get("text", ""))}
+        return cleaned | {"text": passthrough_fields.with_our_ends(cleaned.get("text", ""))}
 
 
 class OneOfAName(forms.BaseFormSet):
@@ -294,19 +294,19 @@ class OneOfAName(forms.BaseFormSet):
 
     def clean(self) -> None:
         """Say it at the second of them."""
-        seen = set()
+        names = set()
         for form in self.forms:
             name = form.cleaned_data.get("name")
-            if name and name in seen:
+            if name and name in names:
                 form.add_error("name", _("“%s” is set twice.") % name)
-            seen.add(name)
+            names.add(name)
 
 
 TaskFormSet = forms.formset_factory(
     TaskForm, extra=0, min_num=1, max_num=MAX_TASK_ROWS, validate_min=True, validate_max=True
 )
 FileFormSet = forms.formset_factory(
-    FileForm, formset=OneOfAName, extra=0, min_num=0, max_num=MAX_FILE_ROWS, validate_max=True
+    JobFileForm, formset=OneOfAName, extra=0, min_num=0, max_num=MAX_FILE_ROWS, validate_max=True
 )
 
 
@@ -328,12 +328,12 @@ class ManifestForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         """The text of whichever was given."""
-        given = super().clean() or self.cleaned_data
-        if given.get("upload"):
-            given["text"] = given["upload"]
-        if not given.get("text") and not self.errors:
+        cleaned = super().clean() or self.cleaned_data
+        if cleaned.get("upload"):
+            cleaned["text"] = cleaned["upload"]
+        if not cleaned.get("text") and not self.errors:
             self.add_error("text", _("Enter a manifest, or choose a file."))
-        return given
+        return cleaned
 
 
 class UploadForm(forms.Form):
@@ -378,9 +378,9 @@ def _text_of(upload: UploadedFile | None) -> str:
 
 def _offer(form: forms.Form, field: str, choices: Sequence[tuple[str, Any]], word: Any) -> None:  # noqa: ANN401
     """These choices; and what the form begins with or was sent, which else would become another unseen."""
-    given = form[field].value() or ""
-    known = not given or any(name == given for name, _label in choices)
-    form.fields[field].choices = choices if known else [*choices, (given, word % given)]  # type: ignore[attr-defined]
+    value = form[field].value() or ""
+    known = not value or any(name == value for name, _label in choices)
+    form.fields[field].choices = choices if known else [*choices, (value, word % value)]  # type: ignore[attr-defined]
 
 
 def _says(form: forms.Form, fields: Iterable[str]) -> bool:
@@ -394,11 +394,11 @@ def _word(value: object) -> str:
 
 
 def _refuse_repeated(names: Iterable[str]) -> None:
-    seen: set[str] = set()
+    known: set[str] = set()
     for name in names:
-        if name in seen:
+        if name in known:
             raise forms.ValidationError(_("“%s” is set twice.") % name[:60])
-        seen.add(name)
+        known.add(name)
 
 
 class JobManifestForm(ManifestForm):

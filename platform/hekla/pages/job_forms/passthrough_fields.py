@@ -87,7 +87,7 @@ def task_field() -> RestField:
 def of_job(spec: JobSpec) -> Rest:
     """What the job's form leaves to its hidden field."""
     document = spec.document()
-    kept = {
+    values = {
         "policies": document.get("policies", [])[len(RESTART_ON_LOSS) * restarts(spec) :],
         "files": {name: text for name, text in spec.files.items() if not (is_line(name) and "\r" not in text)},
         "description": spec.description if "\r" in spec.description else "",
@@ -96,7 +96,7 @@ def of_job(spec: JobSpec) -> Rest:
     usual = merged_plugins({}, framework_of(plugins))
     return {
         **{name: document[name] for name in ("min_success", "annotations", "volumes") if name in document},
-        **{name: value for name, value in kept.items() if value},
+        **{name: value for name, value in values.items() if value},
         **({"plugins": plugins} if list(plugins.items()) != list(usual.items()) else {}),
     }
 
@@ -104,7 +104,7 @@ def of_job(spec: JobSpec) -> Rest:
 def of_task(task: TaskSpec) -> Rest:
     """What the task's form leaves to its hidden field."""
     document = task.model_dump(mode="json", exclude_defaults=True)
-    kept = {
+    values = {
         "resources": {
             name: amount
             for name, amount in task.resources.items()
@@ -115,7 +115,7 @@ def of_task(task: TaskSpec) -> Rest:
         **{name: text for name in ("image", "working_dir") if not is_line(text := getattr(task, name))},
     }
     plain = ("policies", "max_retry", "node_selector", "grace_seconds", "partition_size", "volume_mounts", "ports")
-    return {name: document[name] for name in plain if name in document} | {n: v for n, v in kept.items() if v}
+    return {name: document[name] for name in plain if name in document} | {n: v for n, v in values.items() if v}
 
 
 def with_its_volumes(job: Rest, tasks: Sequence[Rest]) -> Rest:
@@ -124,8 +124,8 @@ def with_its_volumes(job: Rest, tasks: Sequence[Rest]) -> Rest:
         return job
     mounts = (mount for task in tasks for mount in task.get("volume_mounts", ()))
     names = [mount.get("name") for mount in mounts if isinstance(mount, dict)]
-    kept = [one for one in job["volumes"] if not isinstance(one, dict) or one.get("name") in names]
-    return job | {"volumes": kept}
+    mounted = [one for one in job["volumes"] if not isinstance(one, dict) or one.get("name") in names]
+    return job | {"volumes": mounted}
 
 
 def restarts(spec: JobSpec) -> bool:

@@ -53,7 +53,7 @@ class SubmissionForm:
 
     def _document(self) -> Values:
         job, typed = self.job.document(), [form.cleaned_data for form in self.files]
-        files = {given["name"]: given["text"] for given in typed if given.get("name")}
+        files = {file["name"]: file["text"] for file in typed if file.get("name")}
         tasks = [task.document() for task in self.tasks]
         return {
             **passthrough_fields.with_its_volumes(job, tasks),

@@ -22,7 +22,7 @@ from hekla.pages.jobs import merged_logs, port_links
 _OFFERED = (LifecycleAction.ABORT_JOB, LifecycleAction.RESUME_JOB, LifecycleAction.RESTART_JOB)
 _MOST_EVENTS = 200
 _MOST_FAILURES = 3
-_MOST_PODS_SHOWN = 100
+_MAX_PODS = 100
 PAGE = 50
 
 
@@ -54,8 +54,8 @@ def detail(job: Job, params: Mapping[str, str], *, may_act: bool) -> dict[str, A
     last = {(pod.task, pod.index): pod for pod in pods}.values()
     current = [pod for pod in last if not pod.is_final or is_wanted(job, pod)]
     events = selectors.history(job)
-    shown = list(events if all_events else events.reverse()[:_MOST_EVENTS])
-    given = receipts.made_room_for(job) if any(pod.evicted for pod in pods) else []
+    newest = list(events if all_events else events.reverse()[:_MOST_EVENTS])
+    lost = receipts.made_room_for(job) if any(pod.evicted for pod in pods) else []
     gained = receipts.gained(job)
     course = selectors.course(job)
     actions, withheld = _possible(job, offered(job)) if may_act and job.deleted_at is None else ([], "")
@@ -63,15 +63,15 @@ def detail(job: Job, params: Mapping[str, str], *, may_act: bool) -> dict[str, A
         "job": job,
         "spec": job.spec,
         "strips": strips(job, current),
-        "pods": current[:_MOST_PODS_SHOWN],
+        "pods": current[:_MAX_PODS],
         "pod_count": len(current),
         "earlier": len(pods) - len(current),
         "log": _log(pods, current, params.get("log", "")),
         "all_logs": merged_logs.of(current, params) if params.get("log") == "all" else None,
-        "timeline": sorted([*history.lines(shown), *history.gains(gained)], key=lambda line: -line.number),
-        "receipts": sorted([*given, *gained], key=lambda receipt: -receipt.number)[: receipts.MOST],
-        "standing": receipts.standing(job, given),
-        "more_events": not all_events and len(shown) == _MOST_EVENTS,
+        "timeline": sorted([*history.lines(newest), *history.gains(gained)], key=lambda line: -line.number),
+        "receipts": sorted([*lost, *gained], key=lambda receipt: -receipt.number)[: receipts.MOST],
+        "standing": receipts.standing(job, lost),
+        "more_events": not all_events and len(newest) == _MOST_EVENTS,
         "actions": actions,
         "withheld": withheld,
         "may_delete": may_act and job.is_final and job.deleted_at is None,
@@ -90,8 +90,8 @@ def deletion(job: Job) -> dict[str, Any]:
     """What is asked before the job is deleted. `is_final`: something goes that cannot be got back."""
     keeps_no_logs, has_files = job.tenant.log_days == 0, bool(job.started_at) and not job.cluster.is_simulated
     lost = [labels.files_go(job.replicas)] * has_files + [labels.logs_go()] * keeps_no_logs
-    kept = labels.retention(job.tenant.log_days, job.tenant.history_days)
-    return {"text": together([*lost, kept]), "is_final": bool(lost)}
+    retained = labels.retention(job.tenant.log_days, job.tenant.history_days)
+    return {"text": together([*lost, retained]), "is_final": bool(lost)}
 
 
 def _failures(job: Job, current: Sequence[Pod]) -> list[Failed]:
@@ -110,8 +110,8 @@ def _log(pods: Sequence[Pod], current: Sequence[Pod], chosen: str) -> Pod | None
     """The pod whose log is shown: the one chosen, else one that failed, else the first that has begun."""
     wanted = [pod for pod in pods if str(pod.pk) == chosen]
     failed = [pod for pod in current if pod.phase == PodPhase.FAILED]
-    begun = [pod for pod in current if pod.started_at]
-    return next(iter([*wanted, *failed, *begun, *current]), None)
+    started = [pod for pod in current if pod.started_at]
+    return next(iter([*wanted, *failed, *started, *current]), None)
 
 
 def phases(counts: Mapping[str, int], chosen: Sequence[str]) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from hekla.domain.jobspec import JobSpec
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class ManifestOption:
     """A kind of manifest. `losses`: what of the job it cannot say; `refusals`: why it cannot hold the job at all."""
 
     format: Format
@@ -18,7 +18,7 @@ class Offer:
     refusals: Sequence[str] = ()
 
 
-def offers(spec: JobSpec) -> list[Offer]:
+def manifest_options(spec: JobSpec) -> list[ManifestOption]:
     """Every kind: first those that hold the job whole, last those that cannot hold it."""
     found = [_offer(spec, form) for form in formats.FORMATS]
     return sorted(found, key=lambda offer: (bool(offer.refusals), bool(offer.losses)))
@@ -32,8 +32,8 @@ def text(spec: JobSpec, word: str) -> str:
     return formats.write(spec, form).text
 
 
-def _offer(spec: JobSpec, form: Format) -> Offer:
+def _offer(spec: JobSpec, form: Format) -> ManifestOption:
     try:
-        return Offer(form, losses=formats.write(spec, form).notes)
+        return ManifestOption(form, losses=formats.write(spec, form).notes)
     except Invalid as error:
-        return Offer(form, refusals=[problem.message for problem in error.problems])
+        return ManifestOption(form, refusals=[problem.message for problem in error.problems])

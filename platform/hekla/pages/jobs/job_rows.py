@@ -14,11 +14,13 @@ from hekla.domain.phases import JobPhase
 from hekla.pages.frame import html
 from hekla.pages.jobs.columns import Column
 
-Row = Mapping[str, Any]
+JobTableRow = Mapping[str, Any]
 _STATES = {JobPhase.COMPLETED: "done", JobPhase.FAILED: "failed"}
 
 
-def job_rows(rows: Iterable[Row], columns: Sequence[Column], *, choosable: object, in_line: object) -> SafeString:
+def job_rows(
+    rows: Iterable[JobTableRow], columns: Sequence[Column], *, choosable: object, in_line: object
+) -> SafeString:
     """A table's rows: see `jobs/_table.html`, which has their heads."""
     makers = [_head, *(_cell(column) for column in columns)]
     if in_line:
@@ -30,7 +32,7 @@ def job_rows(rows: Iterable[Row], columns: Sequence[Column], *, choosable: objec
     )
 
 
-def _head(row: Row) -> str:
+def _head(row: JobTableRow) -> str:
     job: Job = row["job"]
     more = f" · {text(_('simulated'))}" if job.cluster.is_simulated else ""
     if job.deleted_at:
@@ -39,21 +41,21 @@ def _head(row: Row) -> str:
     return f'<th scope="row"><a href="{row["place"]}">{name}</a><span class="row-note">{whose}{more}</span></th>'
 
 
-def _cell(column: Column) -> Callable[[Row], str]:
-    show, aligned = _SHOWN[column.name], ' class="number"' if column.number else ""
+def _cell(column: Column) -> Callable[[JobTableRow], str]:
+    show, aligned = _CELLS[column.name], ' class="number"' if column.number else ""
     begin = f'<td data-label="{text(column.label)}"{aligned}>'
     return lambda row: f"{begin}{text(show(row))}</td>"
 
 
-def _place() -> Callable[[Row], str]:
+def _place() -> Callable[[JobTableRow], str]:
     label = text(_("Position"))
     return lambda row: f'<td class="number" data-label="{label}">{text(row["turn"])}</td>'
 
 
-def _choice() -> Callable[[Row], str]:
+def _choice() -> Callable[[JobTableRow], str]:
     choose = text(_("Choose notifications"))
 
-    def choice(row: Row) -> str:
+    def choice(row: JobTableRow) -> str:
         job, refused = row["job"], "" if row["may_act"] else " disabled"
         box = f'<input type="checkbox" name="uid" value="{job.uid}" form="jobs-act"'
         return f'<td class="choice-cell">{box} aria-label="{choose} {text(job.name)}"{refused}></td>'
@@ -61,11 +63,11 @@ def _choice() -> Callable[[Row], str]:
     return choice
 
 
-def _actions() -> Callable[[Row], str]:
+def _actions() -> Callable[[JobTableRow], str]:
     """What one can do to the job at once, and a link to run it again."""
     again, form, picture = text(_("Edit and run again")), reverse("jobs:submit"), html.icon("clone")
 
-    def actions(row: Row) -> str:
+    def actions(row: JobTableRow) -> str:
         job = row["job"]
         words = f'title="{again}" aria-label="{again} {text(job.name)}"'
         link = f'<a class="button button-quiet button-small" href="{form}?clone={job.uid}" {words}>{picture}</a>'
@@ -75,26 +77,26 @@ def _actions() -> Callable[[Row], str]:
     return actions
 
 
-def _button(row: Row, command: str, label: str, picture: str) -> str:
+def _button(row: JobTableRow, command: str, label: str, picture: str) -> str:
     where = f'form="one-{command}" formaction="{row["place"]}command/"'
     words = f'title="{text(label)}" aria-label="{text(label)} {text(row["job"].name)}"'
     return f'<button class="button button-quiet button-small" {where} {words}>{html.icon(picture)}</button>'
 
 
-def _phase(row: Row) -> SafeString:
+def _phase(row: JobTableRow) -> SafeString:
     job: Job = row["job"]
     waits = job.waiting and not job.is_final
     note = f'<span class="row-note">{text(labels.reason(job.waiting[0]))}</span>' if waits else ""
     return mark_safe(f"<span>{html.phase(job.phase)}{note}</span>")
 
 
-def _pods(row: Row) -> SafeString:
+def _pods(row: JobTableRow) -> SafeString:
     job, busy = row["job"], row["busy"]
     state, label = _STATES.get(job.phase, "running"), _("Running or finished pods")
     return html.progress(busy, job.replicas, label=label, state=state, words=f"{busy} / {job.replicas}")
 
 
-_SHOWN: dict[str, Callable[[Row], object]] = {
+_CELLS: dict[str, Callable[[JobTableRow], object]] = {
     "phase": _phase,
     "pods": _pods,
     "queue": lambda row: html.link("queues:detail", row["job"].queue.name, row["job"].queue.name),

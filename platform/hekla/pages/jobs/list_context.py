@@ -16,70 +16,70 @@ from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.selectors import Rights
 from hekla.domain.errors import Invalid, Problem
 from hekla.pages.jobs import columns
-from hekla.pages.jobs import context as shown
+from hekla.pages.jobs import context as job_context
 
 
-def asked_for(asked: QueryDict, user: User) -> QuerySet[Job]:
+def filtered_jobs(query: QueryDict, user: User) -> QuerySet[Job]:
     """The jobs that this address asks for, of those that the person may see. Raises Invalid."""
-    return filters.narrowed(_visible(asked, user, tenancy.rights(user)), asked, user)
+    return filters.narrowed(_visible(query, user, tenancy.rights(user)), query, user)
 
 
-def _visible(asked: QueryDict, user: User, rights: Rights) -> QuerySet[Job]:
-    return (selectors.deleted_for if asked.get("deleted") == "yes" else selectors.visible_to)(user, rights)
+def _visible(query: QueryDict, user: User, rights: Rights) -> QuerySet[Job]:
+    return (selectors.deleted_for if query.get("deleted") == "yes" else selectors.visible_to)(user, rights)
 
 
 def context(
-    asked: QueryDict, user: User, *, rights: Rights | None = None, arrangement: Arrangement | None = None
+    query: QueryDict, user: User, *, rights: Rights | None = None, arrangement: Arrangement | None = None
 ) -> dict[str, Any]:
     """What the list shows for this address; what is asked for wrongly is said, and nothing is shown for it.
 
     `rights`, `arrangement`: where they were read already.
     """
     rights = rights or tenancy.rights(user)
-    visible, problems = _visible(asked, user, rights), list[Problem]()
+    visible, problems = _visible(query, user, rights), list[Problem]()
     try:
-        found = filters.narrowed(visible, asked, user)
+        found = filters.narrowed(visible, query, user)
     except Invalid as error:
         found, problems = Job.objects.none(), [Problem(_label(one.path), one.message) for one in error.problems]
     counts = selectors.phase_counts(visible, found=found)
     count = _count(counts.pop("found", 0))
-    by = asked.get("group", "") if asked.get("group") in groups.LABELS else ""
+    by = query.get("group", "") if query.get("group") in groups.LABELS else ""
     if by:
-        body = {"groups": groups.of(found, by, asked), "group": by, "group_labels": groups.LABELS}
+        body = {"groups": groups.of(found, by, query), "group": by, "group_labels": groups.LABELS}
     else:
-        if count["is_more"] and asked.get("q"):
-            found = filters.narrowed(visible, asked, user, finds_many=True)
-        body = _rows(asked, found, selectors.acting(user, rights), arrangement or selectors.arrangement(user))
+        if count["is_more"] and query.get("q"):
+            found = filters.narrowed(visible, query, user, finds_many=True)
+        body = _rows(query, found, selectors.acting(user, rights), arrangement or selectors.arrangement(user))
     return body | {
         "problems": problems,
-        "sort": asked.get("sort", ""),
-        "query": asked.urlencode(),
-        "of_deleted": asked.get("deleted") == "yes",
-        "is_filtered": bool(filters.words(asked)),
+        "sort": query.get("sort", ""),
+        "query": query.urlencode(),
+        "of_deleted": query.get("deleted") == "yes",
+        "is_filtered": bool(filters.words(query)),
         "count": count,
-        "phases": shown.phases(counts, asked.getlist("phase")),
+        "phases": job_context.phases(counts, query.getlist("phase")),
     }
 
 
-def choices(asked: QueryDict, user: User, rights: Rights) -> dict[str, Any]:
+def choices(query: QueryDict, user: User, rights: Rights) -> dict[str, Any]:
     """What stands around the list: what there is to choose from, and what was chosen."""
     return {
         "queues": list(queues.visible_to(user, rights).values_list("name", flat=True)),
         "group_labels": groups.LABELS,
-        "asked": {name: asked.get(name, "") for name in filters.JobFilter.base_filters},
-        "chips": _chips(asked, filters.words(asked)),
+        "filters": {name: query.get(name, "") for name in filters.JobFilter.base_filters},
+        "chips": _chips(query, filters.words(query)),
     }
 
 
 def _rows(
-    asked: QueryDict, found: QuerySet[Job], may_act: Callable[[Job], bool], arrangement: Arrangement
+    query: QueryDict, found: QuerySet[Job], may_act: Callable[[Job], bool], arrangement: Arrangement
 ) -> dict[str, Any]:
-    page = paging.page(selectors.listed(found), filters.order(asked), asked.get("cursor", ""), shown.PAGE)
+    page = paging.page(selectors.listed(found), filters.order(query), query.get("cursor", ""), job_context.PAGE)
     return {
-        "rows": shown.rows(page.rows, may_act),
+        "rows": job_context.rows(page.rows, may_act),
         "columns": columns.chosen(arrangement.columns),
-        "previous": _address(asked, page.previous),
-        "next": _address(asked, page.next),
+        "previous": _address(query, page.previous),
+        "next": _address(query, page.next),
     }
 
 
@@ -88,22 +88,22 @@ def _count(count: int) -> dict[str, Any]:
     return {"n": min(count, selectors.MOST_COUNTED), "is_more": count > selectors.MOST_COUNTED}
 
 
-def _address(asked: QueryDict, cursor: str) -> str:
+def _address(query: QueryDict, cursor: str) -> str:
     """The same list, another page of it; empty where there is none."""
-    query = asked.copy()
-    query["cursor"] = cursor
-    return f"?{query.urlencode()}" if cursor else ""
+    changed = query.copy()
+    changed["cursor"] = cursor
+    return f"?{changed.urlencode()}" if cursor else ""
 
 
-_SHOWN_ELSEWHERE = {"q", "phase", "whose", "queue"}
+_ALWAYS_VISIBLE = {"q", "phase", "whose", "queue"}
 
 
-def _chips(asked: QueryDict, narrowing: Mapping[str, list[str]]) -> list[dict[str, str]]:
+def _chips(query: QueryDict, narrowing: Mapping[str, list[str]]) -> list[dict[str, str]]:
     """What narrows the list beyond the fields that always stand there: each with the address that is without it."""
     return [
-        {"label": _label(name), "value": values[-1], "without": _without(asked, name)}
+        {"label": _label(name), "value": values[-1], "without": _without(query, name)}
         for name, values in narrowing.items()
-        if name not in _SHOWN_ELSEWHERE
+        if name not in _ALWAYS_VISIBLE
     ]
 
 
@@ -126,8 +126,8 @@ def _label(name: str) -> str:
     }.get(name, name)
 
 
-def _without(asked: QueryDict, name: str) -> str:
-    query = asked.copy()
+def _without(query: QueryDict, name: str) -> str:
+    changed = query.copy()
     for word in (name, "cursor"):
-        query.pop(word, None)
-    return f"?{query.urlencode()}"
+        changed.pop(word, None)
+    return f"?{changed.urlencode()}"

@@ -15,7 +15,7 @@ from hekla.domain.jobspec import MAX_PRIORITY
 from hekla.pages.jobs.columns import COLUMNS
 
 MOST_IN_ADDRESS = 1000
-_KEPT = {*JobFilter.base_filters, "sort", "group", "deleted"}
+_PARAMETERS = {*JobFilter.base_filters, "sort", "group", "deleted"}
 
 
 class QueryField(forms.CharField):
@@ -27,7 +27,7 @@ class QueryField(forms.CharField):
     def to_python(self, value: Any) -> str:  # noqa: ANN401  (whatever was sent)
         """Only what a list is made of."""
         query = QueryDict(super().to_python(value) or "", mutable=True)
-        for word in set(query) - _KEPT:
+        for word in set(query) - _PARAMETERS:
             del query[word]
         return query.urlencode()
 

@@ -47,7 +47,7 @@ def jobs(request: HttpRequest) -> HttpResponse:
 @require_safe
 def table_file(request: HttpRequest) -> StreamingHttpResponse:
     """What the list holds, all pages of it, as CSV."""
-    found = list_context.asked_for(request.GET, person(request))
+    found = list_context.filtered_jobs(request.GET, person(request))
     response = StreamingHttpResponse(
         files.lines(found, filters.order(request.GET)), content_type="text/csv; charset=utf-8"
     )
@@ -61,8 +61,8 @@ def act(request: HttpRequest) -> HttpResponse:
     form = _valid(ActionForm(request.POST))
     query = QueryDict(form.cleaned_data["query"])
     chosen, left = _chosen(request, query, everything=form.cleaned_data["all"])
-    asked = {name: form.cleaned_data[name] for name in ("action", "priority")}
-    outcomes = services.act_on_all(chosen, **asked, user=person(request), now=clock.now())
+    command = {name: form.cleaned_data[name] for name in ("action", "priority")}
+    outcomes = services.act_on_all(chosen, **command, user=person(request), now=clock.now())
     done = Counter(outcome.is_done for outcome in outcomes)
     context = {"outcomes": sorted(outcomes, key=lambda outcome: outcome.is_done), "left": left}
     context |= {"done": done[True], "refused": done[False], "query": query.urlencode()}
@@ -73,7 +73,7 @@ def _chosen(request: HttpRequest, query: QueryDict, *, everything: bool) -> tupl
     """The jobs that are meant, and whether there are more of them than are taken at once."""
     user, most = person(request), services.MOST_AT_ONCE
     if everything:
-        found = list(filters.order(query).of(list_context.asked_for(query, user))[: most + 1])
+        found = list(filters.order(query).of(list_context.filtered_jobs(query, user))[: most + 1])
         return found[:most], len(found) > most
     try:
         uids = [UUID(text) for text in request.POST.getlist("uid")[:most]]

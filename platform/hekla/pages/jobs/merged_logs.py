@@ -47,13 +47,13 @@ class WhichLogs(forms.Form):
         """Those that are asked for, in their order; none where it was asked wrongly."""
         if not self.is_valid():
             return []
-        given = self.cleaned_data
+        cleaned = self.cleaned_data
         return [
             pod
             for pod in sorted(pods, key=lambda pod: (pod.task, pod.index))
-            if given["log_task"] in ("", pod.task)
-            and (not given["log_index"] or any(pod.index in numbers for numbers in given["log_index"]))
-            and (not given["log_failed"] or pod.phase == PodPhase.FAILED)
+            if cleaned["log_task"] in ("", pod.task)
+            and (not cleaned["log_index"] or any(pod.index in numbers for numbers in cleaned["log_index"]))
+            and (not cleaned["log_failed"] or pod.phase == PodPhase.FAILED)
         ]
 
 
@@ -72,31 +72,31 @@ class ManyLogs:
     next: str
 
 
-def of(current: Sequence[Pod], asked: Mapping[str, str]) -> ManyLogs | None:
+def of(current: Sequence[Pod], query: Mapping[str, str]) -> ManyLogs | None:
     """What is followed together; None where there are no several."""
     if len(current) < 2:  # noqa: PLR2004
         return None
-    form = WhichLogs(asked, tasks=sorted({pod.task for pod in current}))
+    form = WhichLogs(query, tasks=sorted({pod.task for pod in current}))
     found = form.fitting(current)
     pages = max(1, -(-len(found) // PAGE))
-    page = min(max(1, _whole(asked.get("log_page", ""))), pages)
-    shown = found[(page - 1) * PAGE : page * PAGE]
+    page = min(max(1, _whole(query.get("log_page", ""))), pages)
+    visible = found[(page - 1) * PAGE : page * PAGE]
     return ManyLogs(
         form=form,
-        ids=",".join(str(pod.pk) for pod in shown),
-        names=",".join(map(str, shown)),
+        ids=",".join(str(pod.pk) for pod in visible),
+        names=",".join(map(str, visible)),
         first=(page - 1) * PAGE + 1,
-        last=(page - 1) * PAGE + len(shown),
+        last=(page - 1) * PAGE + len(visible),
         count=len(found),
-        query=_query(asked, page),
-        previous=_query(asked, page - 1) if page > 1 else "",
-        next=_query(asked, page + 1) if page < pages else "",
+        query=_query(query, page),
+        previous=_query(query, page - 1) if page > 1 else "",
+        next=_query(query, page + 1) if page < pages else "",
     )
 
 
-def _query(asked: Mapping[str, str], page: int) -> str:
-    kept: dict[str, Any] = {name: asked[name] for name in WhichLogs.base_fields if asked.get(name)}
-    return urlencode({"log": "all", **kept, **({"log_page": page} if page > 1 else {})})
+def _query(query: Mapping[str, str], page: int) -> str:
+    filters: dict[str, Any] = {name: query[name] for name in WhichLogs.base_fields if query.get(name)}
+    return urlencode({"log": "all", **filters, **({"log_page": page} if page > 1 else {})})
 
 
 def _whole(text: str) -> int:

@@ -16,7 +16,7 @@ from hekla.apps.jobs.models import Pod
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class PodStateEntry:
     """What became so at an instant, and for how long (until what follows, or until now); `state` gives its colour."""
 
     at: datetime
@@ -37,17 +37,17 @@ def page(pod: Pod, *, now: datetime) -> dict[str, Any]:
         "states": _states(pod, waited, now),
         "exit": endings.exit_of(pod),
         "failure": failures.explain(pod),
-        "asked": labels.amounts(spec_of(pod.job).task(pod.task).request),
+        "requests": labels.amounts(spec_of(pod.job).task(pod.task).request),
     }
 
 
-def _states(pod: Pod, waited: Sequence[Stretch], now: datetime) -> list[Told]:
+def _states(pod: Pod, waited: Sequence[Stretch], now: datetime) -> list[PodStateEntry]:
     end = pod.finished_at or now
-    told = sorted([*_waiting(pod, waited, end), *_events(pod)], key=lambda one: one[0])
-    behind = [at for at, _state, _sentence in told[1:]]
+    states = sorted([*_waiting(pod, waited, end), *_events(pod)], key=lambda one: one[0])
+    behind = [at for at, _state, _sentence in states[1:]]
     return [
-        Told(at, state, sentence, "" if after is None and pod.is_final else _long(at, after or now))
-        for (at, state, sentence), after in zip_longest(told, behind)
+        PodStateEntry(at, state, sentence, "" if after is None and pod.is_final else _long(at, after or now))
+        for (at, state, sentence), after in zip_longest(states, behind)
     ]
 
 

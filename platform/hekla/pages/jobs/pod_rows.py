@@ -41,5 +41,5 @@ def _row(place: str, labels: list[str], pod: Pod) -> str:
 def _note(pod: Pod) -> str:
     if not pod.message:
         return ""
-    said = Truncator(endings.detail(pod.reason, pod.message)).chars(_LONGEST)
-    return f'<span class="row-note">{text(said)}</span>'
+    message = Truncator(endings.detail(pod.reason, pod.message)).chars(_LONGEST)
+    return f'<span class="row-note">{text(message)}</span>'

@@ -20,10 +20,10 @@ class PortLink:
 
 def of(job: Job) -> Sequence[PortLink]:
     """While it runs; none where its cluster leads nobody there, or nobody can read what the cluster says."""
-    told = job.cluster.config.get("ingress") if job.cluster.kind == Cluster.Kind.KUBERNETES else None
+    ingress = job.cluster.config.get("ingress") if job.cluster.kind == Cluster.Kind.KUBERNETES else None
     is_there = job.phase == JobPhase.RUNNING and not job.is_external
-    if not is_there or not isinstance(told, Mapping) or not isinstance(told.get("domain"), str):
+    if not is_there or not isinstance(ingress, Mapping) or not isinstance(ingress.get("domain"), str):
         return []
-    scheme = "https" if told.get("tls") else "http"
+    scheme = "https" if ingress.get("tls") else "http"
     names = [name for task in spec_of(job).tasks for name in task.ports]
-    return [PortLink(name, f"{scheme}://{port_host(job.uid.hex, name, told['domain'])}/") for name in names]
+    return [PortLink(name, f"{scheme}://{port_host(job.uid.hex, name, ingress['domain'])}/") for name in names]

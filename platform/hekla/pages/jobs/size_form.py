@@ -18,7 +18,7 @@ from hekla.domain.scaling import JobScale
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TaskSizeRow:
     """The fields of one task."""
 
     name: str
@@ -51,19 +51,19 @@ class SizeForm(forms.Form):
             help_text=gettext_lazy("With fewer pods the job waits. Empty: the sum of its tasks."),
         )
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[TaskSizeRow]:
         """The tasks in order."""
         for place, name in enumerate(self.names):
-            yield Row(name, self[f"replicas-{place}"], self[f"least-{place}"])
+            yield TaskSizeRow(name, self[f"replicas-{place}"], self[f"least-{place}"])
 
     def size(self) -> JobScale:
         """The size that was filled in."""
-        given = self.cleaned_data
+        cleaned = self.cleaned_data
         tasks = {
-            name: {"replicas": given[f"replicas-{place}"], "min_available": given[f"least-{place}"]}
+            name: {"replicas": cleaned[f"replicas-{place}"], "min_available": cleaned[f"least-{place}"]}
             for place, name in enumerate(self.names)
         }
-        return JobScale.parse({"tasks": tasks, "min_available": given["min_available"]})
+        return JobScale.parse({"tasks": tasks, "min_available": cleaned["min_available"]})
 
     def show(self, error: HeklaError) -> None:
         """Put each problem beside the field that it is about; the rest above."""

@@ -58,7 +58,7 @@ def _detail(
     context = shown.detail(job, request.GET, may_act=may_act)
     context |= gantt.chart(job, request.GET, now=clock.now(), course=context["course"], pods=context["attempts"])
     spec = _spec(job)
-    context |= {"since": since, "asked": spec, "volumes": volumes.volume_views(spec)}
+    context |= {"since": since, "job_spec": spec, "volumes": volumes.volume_views(spec)}
     context |= {"manifest": formats.dump(spec), "size": size}
     context |= {"query": _gantt_query(request)}
     context |= {"priority": priority, "priority_is_fixed": fixed}
@@ -87,8 +87,8 @@ def pod(request: HttpRequest, uid: UUID, pod_id: int) -> HttpResponse:
 
 def _gantt_query(request: HttpRequest) -> str:
     """What of the address narrows the picture, and nothing else."""
-    kept = {name: request.GET[name] for name in ("task", "phase", "pods", "since") if name in request.GET}
-    return urlencode(kept)
+    filters = {name: request.GET[name] for name in ("task", "phase", "pods", "since") if name in request.GET}
+    return urlencode(filters)
 
 
 def _spec(job: Job) -> JobSpec:
@@ -115,15 +115,15 @@ def scale(request: HttpRequest, uid: UUID) -> HttpResponse:
     form = SizeForm(request.POST, job=job)
     if form.is_valid():
         try:
-            seen = form.cleaned_data["revision"]
-            job = services.scale(job, form.size(), user=person(request), now=clock.now(), expected_revision=seen)
+            revision = form.cleaned_data["revision"]
+            job = services.scale(job, form.size(), user=person(request), now=clock.now(), expected_revision=revision)
         except Forbidden:
             raise
         except HeklaError as error:
             form.show(error)
             form.look_again(job)
         else:
-            for remark in services.scaling_remarks(job) if job.revision > seen else ():
+            for remark in services.scaling_remarks(job) if job.revision > revision else ():
                 messages.warning(request, remark)
             return redirect("jobs:detail", uid)
     return _detail(request, job, since, may_act=selectors.may_act(person(request), job), size=form)
@@ -136,9 +136,9 @@ def priority(request: HttpRequest, uid: UUID) -> HttpResponse:
     job = selectors.get(uid, person(request))
     form = PriorityForm(request.POST, job=job)
     if form.is_valid():
-        asked, seen = form.cleaned_data["priority"], form.cleaned_data["revision"]
+        requested, revision = form.cleaned_data["priority"], form.cleaned_data["revision"]
         try:
-            services.set_priority(job, asked, user=person(request), now=clock.now(), expected_revision=seen)
+            services.set_priority(job, requested, user=person(request), now=clock.now(), expected_revision=revision)
         except Forbidden:
             raise
         except HeklaError as error:
@@ -169,4 +169,4 @@ def manifest(request: HttpRequest, uid: UUID) -> HttpResponse:
 def export(request: HttpRequest, uid: UUID) -> HttpResponse:
     """The kinds of manifests in which the job can be taken along, and what each loses."""
     job = selectors.get(uid, person(request))
-    return render(request, "jobs/export.html", {"job": job, "offers": exports.offers(_spec(job))})
+    return render(request, "jobs/export.html", {"job": job, "offers": exports.manifest_options(_spec(job))})

@@ -9,7 +9,7 @@ from hekla.apps.login_sessions import services
 from hekla.lib import clock
 from hekla.pages.login_sessions import browsers
 
-_SEEN = "visit"
+_SESSION_KEY = "visit"
 _EVERY_SECONDS = 60
 
 
@@ -28,15 +28,15 @@ class VisitMiddleware:
 
 
 def _note(request: HttpRequest, user: User, key: str) -> None:
-    seen, now = request.session.get(_SEEN, {}), clock.now()
-    if seen.get("key") == key and now.timestamp() - seen["at"] < _EVERY_SECONDS:
+    noted, now = request.session.get(_SESSION_KEY, {}), clock.now()
+    if noted.get("key") == key and now.timestamp() - noted["at"] < _EVERY_SECONDS:
         return
     visit = services.note(
-        seen.get("id"),
+        noted.get("id"),
         user,
         session_key=key,
         browser=browsers.name(request.headers.get("user-agent", "")),
         address=request.META.get("REMOTE_ADDR") or "",
         now=now,
     )
-    request.session[_SEEN] = {"id": visit, "key": key, "at": now.timestamp()}
+    request.session[_SESSION_KEY] = {"id": visit, "key": key, "at": now.timestamp()}

@@ -25,8 +25,8 @@ class _Outlet:
 
     def take(self) -> bytes:
         """What was written since."""
-        taken, self._pieces = b"".join(self._pieces), []
-        return taken
+        data, self._pieces = b"".join(self._pieces), []
+        return data
 
 
 def zipped(files: Iterable[tuple[str, Pieces]]) -> Iterator[bytes]:
@@ -37,7 +37,7 @@ def zipped(files: Iterable[tuple[str, Pieces]]) -> Iterator[bytes]:
             with archive.open(name, "w", force_zip64=True) as entry:
                 for piece in pieces():
                     entry.write(piece)
-                    if taken := outlet.take():
-                        yield taken
+                    if data := outlet.take():
+                        yield data
             yield outlet.take()
     yield outlet.take()

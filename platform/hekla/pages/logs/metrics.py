@@ -56,5 +56,5 @@ def _thinned(series: Series) -> Series:
     if every == 1:
         return series
     last = len(series.values) - 1
-    kept = [place for place in range(len(series.values)) if place % every == 0 or place == last]
-    return Series(series.pod, series.name, [series.steps[p] for p in kept], [series.values[p] for p in kept])
+    places = [place for place in range(len(series.values)) if place % every == 0 or place == last]
+    return Series(series.pod, series.name, [series.steps[p] for p in places], [series.values[p] for p in places])

@@ -75,10 +75,10 @@ class Plot:
 def search_log(request: HttpRequest, pod_id: int) -> HttpResponse:
     """The next lines of a pod's log that hold a text."""
     jobs.pod(pod_id, _person(request))
-    asked = LogSearchForm(request.GET)
-    if not asked.is_valid():
-        return render(request, "jobs/_log_found.html", {"problems": asked.errors})
-    wanted = asked.cleaned_data
+    form = LogSearchForm(request.GET)
+    if not form.is_valid():
+        return render(request, "jobs/_log_found.html", {"problems": form.errors})
+    wanted = form.cleaned_data
     needle = LogQuery(wanted["q"], ignore_case=wanted["ignore_case"])
     offset, line = wanted["offset"] or 0, wanted["line"] or 1
     found = read_logs.search(pod_id, _person(request), needle, offset=offset, line=line, most=_HITS)
@@ -93,7 +93,7 @@ def evidence(request: HttpRequest, pod_id: int) -> HttpResponse:
     """What the end of a pod's log says about how it ended."""
     pod = jobs.pod(pod_id, _person(request))
     lines = read_logs.last_lines(pod, _EVIDENCE_LINES)
-    context = {"pod": pod, "text": "\n".join(lines), "seen": failures.explain_log("\n".join(lines))}
+    context = {"pod": pod, "text": "\n".join(lines), "explanation": failures.explain_log("\n".join(lines))}
     return render(request, "jobs/_evidence.html", context)
 
 

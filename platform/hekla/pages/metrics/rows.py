@@ -27,15 +27,15 @@ from hekla.scheduling import occupancy
 from hekla.scheduling.occupancy import Occupancy
 
 log = logging.getLogger(__name__)
-_KEPT_SECONDS = 5.0
-_LOST_KEPT_SECONDS = 300.0
+_CACHE_SECONDS = 5.0
+_LOST_CACHE_SECONDS = 300.0
 """To find out what the log lost, all of it is counted."""
 _MOST_QUEUES = 500
 """Of more queues than these, those that come first by name are told one by one; the sums of clusters are of all."""
 _NODE_STATES = ("ready", "not_ready", "cordoned")
 _LIVING_PODS = [phase for phase in PodPhase if phase not in FINAL_POD_PHASES]
-Told = Iterable[tuple[Labels, float]]
-_lost = CachedValue(outbox.lost, _LOST_KEPT_SECONDS)
+Samples = Iterable[tuple[Labels, float]]
+_lost = CachedValue(outbox.lost, _LOST_CACHE_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Family:
     name: str
     text: str
     labels: Labels
-    tell: Callable[[Instant], Told]
+    tell: Callable[[Instant], Samples]
 
     def metrics(self, instant: Instant) -> Iterable[Metric]:
         """One."""
@@ -107,11 +107,11 @@ def _each(
     return lambda it: (((cluster.name,), tell(it, cluster, lease)) for cluster, lease in it.clusters)
 
 
-def _kinds(instant: Instant) -> Told:
+def _kinds(instant: Instant) -> Samples:
     return (((cluster.name, cluster.kind), 1) for cluster, _lease in instant.clusters)
 
 
-def _nodes(instant: Instant) -> Told:
+def _nodes(instant: Instant) -> Samples:
     counts = Counter((node.cluster_id, _state(node)) for node, _allocatable in instant.whole.nodes)
     for cluster, _lease in instant.clusters:
         yield from (((cluster.name, state), counts[cluster.pk, state]) for state in _NODE_STATES)
@@ -134,7 +134,7 @@ def _allocated(instant: Instant) -> Iterable[tuple[Labels, Resources]]:
     return (((cluster.name,), Resources(held[cluster.pk])) for cluster, _lease in instant.clusters)
 
 
-def _jobs(instant: Instant) -> Told:
+def _jobs(instant: Instant) -> Samples:
     counts: Counter[tuple[int, str]] = Counter()
     for view in instant.queues:
         for phase in JobPhase:
@@ -143,17 +143,17 @@ def _jobs(instant: Instant) -> Told:
         yield from (((cluster.name, phase), counts[cluster.pk, phase]) for phase in JobPhase)
 
 
-def _pods(instant: Instant) -> Told:
+def _pods(instant: Instant) -> Samples:
     for cluster, _lease in instant.clusters:
         yield from (((cluster.name, phase), instant.pods.get((cluster.pk, phase), 0)) for phase in _LIVING_PODS)
 
 
-def _queue_jobs(instant: Instant) -> Told:
+def _queue_jobs(instant: Instant) -> Samples:
     for labels, view in instant.by_queue():
         yield from (((*labels, phase), instant.jobs.get((view.queue.pk, phase), 0)) for phase in JobPhase)
 
 
-def _oldest(instant: Instant) -> Told:
+def _oldest(instant: Instant) -> Samples:
     for labels, view in instant.by_queue():
         yield labels, (instant.now - instant.oldest.get(view.queue.pk, instant.now)).total_seconds()
 
@@ -213,15 +213,15 @@ class Rows(Collector):
     """
 
     def __init__(self) -> None:
-        self._kept = CachedValue(_read, _KEPT_SECONDS)
+        self._cache = CachedValue(_read, _CACHE_SECONDS)
 
     def collect(self) -> Iterable[Metric]:
         """All of them."""
-        return self._kept()
+        return self._cache()
 
     def forget(self) -> None:
         """As a new process would begin."""
-        self._kept.clear()
+        self._cache.clear()
         _lost.clear()
 
 

@@ -21,8 +21,8 @@ def show(request: HttpRequest) -> HttpResponse:
         raise Http404
     if not _has_token(request):
         return HttpResponse(status=HTTPStatus.UNAUTHORIZED, headers={"WWW-Authenticate": "Bearer"})
-    told = generate_latest(REGISTRY) + generate_latest(rows)
-    return HttpResponse(told, content_type=CONTENT_TYPE_PLAIN_0_0_4)
+    body = generate_latest(REGISTRY) + generate_latest(rows)
+    return HttpResponse(body, content_type=CONTENT_TYPE_PLAIN_0_0_4)
 
 
 def _has_token(request: HttpRequest) -> bool:

@@ -38,14 +38,18 @@ _STATES = {
 def notifications(request: HttpRequest) -> HttpResponse:
     """What one was told, newest first; it asks for itself again."""
     page = Paginator(selectors.visible_to(person(request)), _PAGE).get_page(request.GET.get("page"))
-    rows = [_row(told) for told in page.object_list]
-    context = {"page": page, "rows": rows, "newest": rows[0]["told"].pk if rows else 0}
+    rows = [_row(notification) for notification in page.object_list]
+    context = {"page": page, "rows": rows, "newest": rows[0]["notification"].pk if rows else 0}
     is_part = request.headers.get("HX-Request") == "true"
     return render(request, "notifications/_list.html" if is_part else "notifications/list.html", context)
 
 
-def _row(told: Notification) -> dict[str, Any]:
-    return {"told": told, "sentence": labels.sentence(told), "state": _STATES[Moment(told.moment)]}
+def _row(notification: Notification) -> dict[str, Any]:
+    return {
+        "notification": notification,
+        "sentence": labels.sentence(notification),
+        "state": _STATES[Moment(notification.moment)],
+    }
 
 
 @require_safe
@@ -90,11 +94,11 @@ def secret(request: HttpRequest) -> HttpResponse:
 
 
 def _settings(request: HttpRequest, form: ChoiceForm, secret: str = "") -> HttpResponse:
-    kept = selectors.preference(person(request))
+    preference = selectors.preference(person(request))
     context = {
         "form": form,
         "secret": secret,
-        "has_webhook": bool(kept.webhook_url),
+        "has_webhook": bool(preference.webhook_url),
         "has_mail": platform.MAIL_IS_SET_UP,
     }
     return render(request, "notifications/settings.html", context)
@@ -126,6 +130,6 @@ def _job(request: HttpRequest, found: Job, form: ChoiceForm | None) -> HttpRespo
     user = person(request)
     own = selectors.job_choice(user, found)
     hears = own or (selectors.preference(user) if found.owner_id == user.pk else None)
-    shown = form or (ChoiceForm.showing(hears) if hears else ChoiceForm(initial={"channels": ["page"]}))
-    context = {"job": found, "form": shown, "own": own, "hears": bool(hears and hears.moments and hears.channels)}
+    displayed = form or (ChoiceForm.showing(hears) if hears else ChoiceForm(initial={"channels": ["page"]}))
+    context = {"job": found, "form": displayed, "own": own, "hears": bool(hears and hears.moments and hears.channels)}
     return render(request, "notifications/_job.html" if form is None else "notifications/job.html", context)

@@ -32,10 +32,10 @@ def create(request: HttpRequest) -> HttpResponse:
     require(person(request), Permission.MANAGE_PRIORITY_CLASSES)
     form = PriorityClassForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        given, actor = form.cleaned_data, actor_of(person(request))
+        cleaned, actor = form.cleaned_data, actor_of(person(request))
         try:
             services.create(
-                name=given["name"], values=form.values(), tenants=given["tenants"], actor=actor, now=clock.now()
+                name=cleaned["name"], values=form.values(), tenants=cleaned["tenants"], actor=actor, now=clock.now()
             )
         except HeklaError as error:
             attach(form, error)

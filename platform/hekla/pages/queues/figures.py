@@ -20,7 +20,7 @@ from hekla.engine.queue_shares import QueueShares
 from hekla.scheduling.occupancy import Occupancy, QueueUsage
 
 _NOTHING = Resources()
-_SHOWN = ("cpu", "memory", "nvidia.com/gpu")
+_RESOURCES = ("cpu", "memory", "nvidia.com/gpu")
 _DEEPEST = 5
 """So many steps a tree is drawn to the right; what is deeper stands under these."""
 _PARTS = {
@@ -32,7 +32,7 @@ _PARTS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class UsageBar:
     """Use of one resource: `used` of `capacity`, in thousandths or MiB; `words` for people.
 
     Where it is a queue's: what of it is borrowed, what it lends, and what it is guaranteed and deserves; and `more` of
@@ -50,7 +50,7 @@ class Bar:
     more: str = ""
 
     @property
-    def said(self) -> str:
+    def sentence(self) -> str:
         return "; ".join(filter(None, (self.words, self.more)))
 
 
@@ -74,7 +74,7 @@ class NodeView:
     """Of those that the person may know."""
 
     @property
-    def bars(self) -> list[Bar]:
+    def bars(self) -> list[UsageBar]:
         return bars(self.used, self.allocatable)
 
     @property
@@ -91,35 +91,35 @@ class QueueView:
     use: QueueUsage
 
     @property
-    def bars(self) -> list[Bar]:
+    def bars(self) -> list[UsageBar]:
         return bars(self.use.used, self.limit)
 
 
-def bars(used: Resources, capacity: Resources) -> list[Bar]:
+def bars(used: Resources, capacity: Resources) -> list[UsageBar]:
     """A bar for each resource that there is."""
-    return [_bar(name, used.amount(name), capacity.amount(name)) for name in _SHOWN if capacity.amount(name)]
+    return [_bar(name, used.amount(name), capacity.amount(name)) for name in _RESOURCES if capacity.amount(name)]
 
 
-def _bar(name: str, used: float, capacity: float) -> Bar:
+def _bar(name: str, used: float, capacity: float) -> UsageBar:
     words = labels.part(Resources({name: used}), Resources({name: capacity}), name)
-    return Bar(name, _scaled(name, used), max(_scaled(name, capacity), 1), words)
+    return UsageBar(name, _scaled(name, used), max(_scaled(name, capacity), 1), words)
 
 
 def _scaled(name: str, amount: float) -> int:
     return int(amount // 2**20) if name == "memory" else int(amount)
 
 
-def share_bars(standing: QueueShares) -> list[Bar]:
+def share_bars(standing: QueueShares) -> list[UsageBar]:
     """A queue's bar for each resource that it may hold."""
-    return [_share_bar(standing, name) for name in _SHOWN if standing.limit.amount(name)]
+    return [_share_bar(standing, name) for name in _RESOURCES if standing.limit.amount(name)]
 
 
-def _share_bar(standing: QueueShares, name: str) -> Bar:
+def _share_bar(standing: QueueShares, name: str) -> UsageBar:
     bar = _bar(name, standing.allocated.amount(name), standing.limit.amount(name))
     parts = {part: getattr(standing, part).amount(name) for part in ("borrowed", "lent", "guarantee", "deserved")}
-    said = [_PARTS[part] % labels.amounts(Resources({name: amount})) for part, amount in parts.items() if amount]
+    phrases = [_PARTS[part] % labels.amounts(Resources({name: amount})) for part, amount in parts.items() if amount]
     scaled = {part: _scaled(name, amount) for part, amount in parts.items()}
-    return Bar(name, bar.used, bar.capacity, bar.words, **scaled, more="; ".join(said))
+    return UsageBar(name, bar.used, bar.capacity, bar.words, **scaled, more="; ".join(phrases))
 
 
 def nodes(whole: Occupancy) -> list[NodeView]:
@@ -193,5 +193,5 @@ def free_slots(views: Sequence[NodeView]) -> list[dict[str, Any]]:
 def total_free(views: Sequence[NodeView]) -> list[str]:
     """What is free altogether, resource by resource."""
     ready = [view for view in views if view.node.is_ready and not view.node.is_cordoned]
-    free = {name: sum(v.allocatable.amount(name) - v.used.amount(name) for v in ready) for name in _SHOWN}
+    free = {name: sum(v.allocatable.amount(name) - v.used.amount(name) for v in ready) for name in _RESOURCES}
     return [labels.amounts(Resources({name: amount})) for name, amount in free.items() if amount]

@@ -27,7 +27,7 @@ Pair = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class QueueShareChange:
     """A queue before and after, in words. `lost`: how many pods it would lose at once."""
 
     name: str
@@ -79,7 +79,7 @@ def _problems(form: QueueForm) -> dict[str, object]:
     return {"problems": wrong, "elsewhere": elsewhere, "is_wrong": any([*wrong.values(), elsewhere])}
 
 
-def _rows(forecast: ShareForecast, name: str) -> Iterator[Moved]:
+def _rows(forecast: ShareForecast, name: str) -> Iterator[QueueShareChange]:
     lost = Counter[str]()
     for loss in forecast.losses:
         lost[loss.job.queue.name] += loss.pods
@@ -89,9 +89,9 @@ def _rows(forecast: ShareForecast, name: str) -> Iterator[Moved]:
 
 def _share_change(
     name: str, before: Mapping[str, QueueShares], after: QueueShares, *, is_this: bool, lost: int
-) -> Moved:
+) -> QueueShareChange:
     was = before.get(name)
-    return Moved(
+    return QueueShareChange(
         name=name,
         is_this=is_this,
         held=labels.amounts(after.allocated),

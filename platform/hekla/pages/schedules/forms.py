@@ -64,14 +64,14 @@ class ScheduleForm(forms.Form):
 
     def spec(self) -> ScheduleSpec:
         """What was filled in. Raises Invalid, with the problems of the job at the field of its manifest."""
-        given = {name: value for name, value in self.cleaned_data.items() if name != "manifest" and value is not None}
+        filled = {name: value for name, value in self.cleaned_data.items() if name != "manifest" and value is not None}
         try:
             loaded = formats.load(self.cleaned_data["manifest"])
         except Invalid as error:
             raise Invalid([_at_manifest(problem) for problem in error.problems]) from error
         self.warnings = loaded.warnings
         try:
-            return ScheduleSpec.parse({"name": self.named, **given, "job": loaded.spec.document()})
+            return ScheduleSpec.parse({"name": self.named, **filled, "job": loaded.spec.document()})
         except Invalid as error:
             raise Invalid([_in_form(problem) for problem in error.problems]) from error
 

@@ -34,7 +34,7 @@ def factor_page(
     return render(request, "signin/second_factor.html", context)
 
 
-def told_codes(request: HttpRequest, fresh: list[str]) -> HttpResponse:
+def recovery_codes_page(request: HttpRequest, fresh: list[str]) -> HttpResponse:
     """After a factor was added: the recovery codes that came with it, or where there were some, back to the page."""
     if not fresh:
         return redirect("accounts:second_factor")

@@ -14,7 +14,7 @@ from hekla.domain.errors import HeklaError
 from hekla.lib import clock
 from hekla.pages.frame.people import person
 from hekla.pages.signin.entry import freshly_proved
-from hekla.pages.signin.factor_page import factor_page, told_codes
+from hekla.pages.signin.factor_page import factor_page, recovery_codes_page
 from hekla.pages.signin.forms import NewKeyForm
 
 
@@ -34,7 +34,7 @@ def add(request: HttpRequest) -> HttpResponse:
         attach(form, error)
         return factor_page(request, key_form=form)
     messages.success(request, _("Key “%s” added.") % name)
-    return told_codes(request, fresh)
+    return recovery_codes_page(request, fresh)
 
 
 @require_POST

@@ -26,7 +26,7 @@ from hekla.lib import clock
 from hekla.pages.frame.people import person
 from hekla.pages.signin import entry, proofs
 from hekla.pages.signin.entry import freshly_proved
-from hekla.pages.signin.factor_page import factor_page, told_codes
+from hekla.pages.signin.factor_page import factor_page, recovery_codes_page
 from hekla.pages.signin.forms import ConfirmationForm, PasswordForm, SignInForm
 
 
@@ -80,25 +80,25 @@ def second_step(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def prove(request: HttpRequest) -> HttpResponse:
     """Who is signed in says once more who they are: by the second factor where they have one, else by the password."""
-    user, asked = person(request), request.POST.get("next") or request.GET.get("next", "")
-    target = asked if url_has_allowed_host_and_scheme(asked, {request.get_host()}) else "accounts:profile"
+    user, next_url = person(request), request.POST.get("next") or request.GET.get("next", "")
+    target = next_url if url_has_allowed_host_and_scheme(next_url, {request.get_host()}) else "accounts:profile"
     if not selectors.has_second_factor(user):
-        return _prove_by_password(request, user, asked, target)
+        return _prove_by_password(request, user, next_url, target)
     proof = proofs.sent(request)
     if request.method == "POST" and proofs.holds(request, proof, user):
         return _proved(request, target)
     return render(
-        request, "signin/prove.html", {"next": asked, "can": True, **proofs.proof_context(request, proof, user)}
+        request, "signin/prove.html", {"next": next_url, "can": True, **proofs.proof_context(request, proof, user)}
     )
 
 
-def _prove_by_password(request: HttpRequest, user: User, asked: str, target: str) -> HttpResponse:
+def _prove_by_password(request: HttpRequest, user: User, next_url: str, target: str) -> HttpResponse:
     form = PasswordForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         if authenticate(request, username=user.username, password=form.cleaned_data["password"]) == user:
             return _proved(request, target)
         form.add_error("password", _("Wrong password."))
-    return render(request, "signin/prove.html", {"form": form, "next": asked, "can": user.has_usable_password()})
+    return render(request, "signin/prove.html", {"form": form, "next": next_url, "can": user.has_usable_password()})
 
 
 def _proved(request: HttpRequest, target: str) -> HttpResponse:
@@ -134,7 +134,7 @@ def confirm(request: HttpRequest) -> HttpResponse:
         except HeklaError as error:
             attach(form, error)
         else:
-            return told_codes(request, fresh)
+            return recovery_codes_page(request, fresh)
     return factor_page(request, form=form)
 
 

@@ -15,7 +15,7 @@ _WORKER = "worker"  # the role that is asked the most of, where a framework has 
 _USUAL_PLUGINS: dict[str, list[str]] = {"env": [], "svc": []}
 
 
-def adopted(typed: First, framework: Beginning) -> First:
+def apply_framework(typed: First, framework: Beginning) -> First:
     """The draft as a job of the framework."""
     new = framework.first.copy()
     job = typed.job | {"framework": "", "restart": False} | new.job | {"shape": "distributed"}
@@ -36,16 +36,16 @@ def _roles(before: Sequence[Values], after: Sequence[Values]) -> list[str]:
     former, present = ({str(task["name"]): task for task in tasks} for tasks in (before, after))
     names = f"{TaskForm.base_fields['name'].label} ({', '.join(present)})"
     stayed = [(former[name], task) for name, task in present.items() if name in former]
-    told = [names] if [*former] != [*present] else []
-    return [*told, *_fields(TaskForm.base_fields, stayed), *_carried(stayed)]
+    roles = [names] if [*former] != [*present] else []
+    return [*roles, *_fields(TaskForm.base_fields, stayed), *_carried(stayed)]
 
 
 def _fields(fields: Mapping[str, Any], pairs: Sequence[tuple[Values, Values]]) -> list[str]:
     """Those that a page shows, and that one form of a pair says otherwise than the other."""
-    shown = {name: str(field.label) for name, field in fields.items() if field.label}
+    labels = {name: str(field.label) for name, field in fields.items() if field.label}
     return [
         label
-        for name, label in shown.items()
+        for name, label in labels.items()
         if not all(is_alike(one.get(name), other.get(name)) for one, other in pairs)
     ]
 
@@ -97,15 +97,15 @@ def _task(role: Values, former: Values, usual: Mapping[str, Values]) -> Values:
     usually = initial(TaskForm)
     began = usually | usual.get(str(former.get("name")), {})
     typed = {name: value for name, value in former.items() if not is_alike(value, began.get(name))}
-    kept = {name: value for name, value in typed.items() if name not in HOW_A_ROLE_RUNS}
-    return usually | role | kept | {"rest": _task_rest(former.get("rest"), role.get("rest", {}))}
+    retained = {name: value for name, value in typed.items() if name not in HOW_A_ROLE_RUNS}
+    return usually | role | retained | {"rest": _task_rest(former.get("rest"), role.get("rest", {}))}
 
 
 def _task_rest(typed: Any, new: Values) -> Any:  # noqa: ANN401  (what was damaged on its way stays, to be refused)
     if typed and not isinstance(typed, dict):
         return typed
-    kept = {name: value for name, value in (typed or {}).items() if name not in ("command", "policies")}
-    return kept | new
+    retained = {name: value for name, value in (typed or {}).items() if name not in ("command", "policies")}
+    return retained | new
 
 
 def initial(form: type[Form]) -> Values:
@@ -116,9 +116,9 @@ def initial(form: type[Form]) -> Values:
 def began_with(typed: First) -> First:
     """What the draft was before anything was typed, as far as its framework and its roles tell."""
     kind = beginning(typed.job.get("shape") or "distributed")
-    told = str(typed.job.get("framework") or ""), [task["name"] for task in typed.tasks]
+    described = str(typed.job.get("framework") or ""), [task["name"] for task in typed.tasks]
     for each in (*FRAMEWORKS, kind, *KINDS):
-        if told == (each.first.job.get("framework", ""), [task["name"] for task in each.first.tasks]):
+        if described == (each.first.job.get("framework", ""), [task["name"] for task in each.first.tasks]):
             return each.first
     return kind.first
 
@@ -126,6 +126,6 @@ def began_with(typed: First) -> First:
 def _files(typed: Sequence[Values], new: Sequence[Values]) -> list[Values]:
     """The files, with the program of the framework in the place of another's. One that was written by hand stays."""
     programs = [file["text"] for each in FRAMEWORKS for file in each.first.files]
-    kept = [file for file in typed if not any(is_alike(file["text"], program) for program in programs)]
-    names = {file["name"] for file in kept}
-    return [*kept, *(file for file in new if file["name"] not in names)]
+    retained = [file for file in typed if not any(is_alike(file["text"], program) for program in programs)]
+    names = {file["name"] for file in retained}
+    return [*retained, *(file for file in new if file["name"] not in names)]

@@ -72,8 +72,8 @@ class Beside:
     @property
     def hears_usual(self) -> bool:
         """Whether what holds for all jobs is shown."""
-        shown = ((self.hears[name].value(), self._usual[name].value()) for name in self._usual.fields)
-        return not self.hears.errors and all(_words(one) == _words(other) for one, other in shown)
+        values = ((self.hears[name].value(), self._usual[name].value()) for name in self._usual.fields)
+        return not self.hears.errors and all(_words(one) == _words(other) for one, other in values)
 
     def sweep(self, spec: JobSpec) -> SweepSpec:
         """The sweep of this job. Raises Invalid."""

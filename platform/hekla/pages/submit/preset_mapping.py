@@ -12,13 +12,13 @@ _HOW_A_JOB_RUNS = ("framework", "shape", "rest")
 _WITH_THEM = ("plugins", "policies", "command")  # of what goes along
 
 
-def begun(typed: First, base: First, preset: First) -> First:
+def apply_preset(typed: First, base: First, preset: First) -> First:
     """The draft with what the preset says; where that is empty, with what was typed since the draft was `base`."""
-    job = _job_begun(typed.job, initial(JobForm) | base.job, preset.job)
-    return First(job, _tasks_begun(typed, base, preset.tasks), _files_begun(typed.files, base.files, preset.files))
+    job = _merge_job(typed.job, initial(JobForm) | base.job, preset.job)
+    return First(job, _merge_tasks(typed, base, preset.tasks), _merge_files(typed.files, base.files, preset.files))
 
 
-def _job_begun(typed: Values, base: Values, preset: Values) -> Values:
+def _merge_job(typed: Values, base: Values, preset: Values) -> Values:
     """Who named the job keeps its name; what a sweep varies is not the preset's to say."""
     job = _filled(typed, base, preset, _HOW_A_JOB_RUNS)
     if typed.get("name") and not is_alike(typed["name"], base.get("name")):
@@ -28,7 +28,7 @@ def _job_begun(typed: Values, base: Values, preset: Values) -> Values:
     return job
 
 
-def _tasks_begun(typed: First, base: First, roles: Sequence[Values]) -> list[Values]:
+def _merge_tasks(typed: First, base: First, roles: Sequence[Values]) -> list[Values]:
     usual = {task["name"]: task for task in base.tasks}
     found = former(roles, typed.tasks)
     pairs = [(found.get(role["name"], {}), role) for role in roles]
@@ -40,11 +40,11 @@ def _tasks_begun(typed: First, base: First, roles: Sequence[Values]) -> list[Val
 
 def _filled(typed: Values, base: Values, preset: Values, decided: Collection[str]) -> Values:
     """One form: as the preset has it; where that is empty, what was typed. `decided`: by the preset in any case."""
-    kept = _typed_values(typed, base, preset, decided)
-    return preset | kept | {"rest": _rest_begun(typed.get("rest"), base.get("rest") or {}, preset["rest"])}
+    retained = _typed_values(typed, base, preset, decided)
+    return preset | retained | {"rest": _merge_rest(typed.get("rest"), base.get("rest") or {}, preset["rest"])}
 
 
-def _rest_begun(typed: Any, base: Values, preset: Values) -> Any:  # noqa: ANN401  (damaged, it stays, to be refused)
+def _merge_rest(typed: Any, base: Values, preset: Values) -> Any:  # noqa: ANN401  (damaged, it stays, to be refused)
     if typed and not isinstance(typed, dict):
         return typed
     return preset | _typed_values(typed or {}, base, preset, _WITH_THEM)
@@ -55,7 +55,7 @@ def _typed_values(typed: Values, base: Values, preset: Values, decided: Collecti
     return {name: value for name, value in left.items() if not is_alike(value, base.get(name))}
 
 
-def _files_begun(typed: Sequence[Values], base: Sequence[Values], preset: Sequence[Values]) -> list[Values]:
+def _merge_files(typed: Sequence[Values], base: Sequence[Values], preset: Sequence[Values]) -> list[Values]:
     """Those of the preset, then what was written by hand under other names."""
     names = {file["name"] for file in preset}
     began = [file["text"] for file in base]

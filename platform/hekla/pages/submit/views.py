@@ -57,8 +57,10 @@ def submit(request: HttpRequest) -> HttpResponse:
     if request.GET.get("kind") == SWEEP:
         first.job["shape"] = SWEEP
     beside = Beside(None, first.job.get("shape", ""), person(request), first=beginnings.swept_by(first))
-    begun = str(preset.uid) if preset else request.GET.get("preset", "")
-    return _form_page(request, tenant, _form(None, first, tenant), beside, copy.secrets if copy else (), begun=begun)
+    base_preset = str(preset.uid) if preset else request.GET.get("preset", "")
+    return _form_page(
+        request, tenant, _form(None, first, tenant), beside, copy.secrets if copy else (), base_preset=base_preset
+    )
 
 
 def _refilled(request: HttpRequest, tenant: Tenant) -> HttpResponse | None:
@@ -73,9 +75,9 @@ def _refilled(request: HttpRequest, tenant: Tenant) -> HttpResponse | None:
     if do in {kind.name for kind in _KINDS}:
         return _turned(request, tenant)
     if do.startswith(_SAVED):
-        return _begun(request, tenant)
+        return _apply_preset(request, tenant)
     framework = next((each for each in beginnings.FRAMEWORKS if each.name == do), None)
-    return _adopted(request, tenant, framework) if framework else None
+    return _apply_framework(request, tenant, framework) if framework else None
 
 
 def _undone(request: HttpRequest, tenant: Tenant) -> HttpResponse:
@@ -95,22 +97,22 @@ def _back(request: HttpRequest, tenant: Tenant) -> HttpResponse:
 
 def _uploaded(request: HttpRequest, tenant: Tenant) -> HttpResponse:
     """The draft as the chosen file says, or as it was, with what is wrong with the file."""
-    draft, asked = undo.draft_of(request.POST), UploadForm(request.POST, request.FILES)
+    draft, upload = undo.draft_of(request.POST), UploadForm(request.POST, request.FILES)
     try:
-        loaded = formats.load(asked.cleaned_data["upload"]) if asked.is_valid() else None
+        loaded = formats.load(upload.cleaned_data["upload"]) if upload.is_valid() else None
     except HeklaError as error:
-        asked.refuse(error)
-    if asked.errors or loaded is None:
-        return _draft_page(request, tenant, draft, upload=asked)
-    filling = _said_by(asked.file_name, draft)
+        upload.refuse(error)
+    if upload.errors or loaded is None:
+        return _draft_page(request, tenant, draft, upload=upload)
+    filling = _filling_from(upload.file_name, draft)
     if "text" in draft:
-        return _text_page(request, tenant, draft, asked.cleaned_data["upload"], filling)
+        return _text_page(request, tenant, draft, upload.cleaned_data["upload"], filling)
     secrets = secret_texts.joined(draft.get("secrets", ""), loaded.secrets)
     beside = Beside(draft, draft.get("shape", ""), person(request), is_sent=False)
     return _filled_page(request, tenant, loaded, secrets, beside, filling=filling)
 
 
-def _said_by(title: str, draft: QueryDict) -> undo.Filling:
+def _filling_from(title: str, draft: QueryDict) -> undo.Filling:
     return undo.Filling(_("The form now has the job from “%(file)s”.") % {"file": title}, draft)
 
 
@@ -123,14 +125,14 @@ def _text_page(
     return _draft_page(request, tenant, changed, filling=filling)
 
 
-def _adopted(request: HttpRequest, tenant: Tenant, framework: beginnings.Beginning) -> HttpResponse:
+def _apply_framework(request: HttpRequest, tenant: Tenant, framework: beginnings.Beginning) -> HttpResponse:
     """The draft as a job of the framework, with what was typed beside."""
     typed = _form(undo.draft_of(request.POST), First(), tenant).typed()
-    first = framework_defaults.adopted(typed, framework)
-    return _taken_page(request, tenant, typed, first, title=framework.title, begun=framework.name)
+    first = framework_defaults.apply_framework(typed, framework)
+    return _changed_page(request, tenant, typed, first, title=framework.title, base_preset=framework.name)
 
 
-def _begun(request: HttpRequest, tenant: Tenant) -> HttpResponse:
+def _apply_preset(request: HttpRequest, tenant: Tenant) -> HttpResponse:
     """The draft with what the chosen preset says; as it was, where that is gone meanwhile."""
     draft = undo.draft_of(request.POST)
     try:
@@ -139,40 +141,40 @@ def _begun(request: HttpRequest, tenant: Tenant) -> HttpResponse:
         messages.error(request, error.message)
         return _draft_page(request, tenant, draft)
     if "text" in draft:
-        return _begun_text(request, tenant, draft, preset)
+        return _apply_preset_to_text(request, tenant, draft, preset)
     typed = _form(draft, First(), tenant).typed()
-    first = preset_mapping.begun(typed, _base(request, tenant, typed), _first_of(preset, tenant))
-    return _taken_page(request, tenant, typed, first, title=preset.name, begun=str(preset.uid))
+    first = preset_mapping.apply_preset(typed, _base(request, tenant, typed), _first_of(preset, tenant))
+    return _changed_page(request, tenant, typed, first, title=preset.name, base_preset=str(preset.uid))
 
 
-def _begun_text(request: HttpRequest, tenant: Tenant, draft: QueryDict, preset: Preset) -> HttpResponse:
+def _apply_preset_to_text(request: HttpRequest, tenant: Tenant, draft: QueryDict, preset: Preset) -> HttpResponse:
     """A text may be anything, so that the preset takes the place of all of it."""
     text = formats.dump_whole(clone_spec(presets.spec_of(preset), tenant).spec)
-    return _text_page(request, tenant, draft, text, _said_by(preset.name, draft))
+    return _text_page(request, tenant, draft, text, _filling_from(preset.name, draft))
 
 
 def _base(request: HttpRequest, tenant: Tenant, typed: First) -> First:
     """What the draft was before anything was typed."""
     try:
-        return _first_of(_preset(request.POST.get("begun", ""), request), tenant)
+        return _first_of(_preset(request.POST.get("base_preset", ""), request), tenant)
     except NotFound:
         return _named(framework_defaults.began_with(typed), tenant)
 
 
-def _taken_page(
-    request: HttpRequest, tenant: Tenant, typed: First, first: First, *, title: str, begun: str
+def _changed_page(
+    request: HttpRequest, tenant: Tenant, typed: First, first: First, *, title: str, base_preset: str
 ) -> HttpResponse:
     draft = undo.draft_of(request.POST)
     beside = Beside(draft, first.job["shape"], person(request), is_sent=False)
     filling = undo.Filling(_describe_filling(title, framework_defaults.differences(typed, first)), draft)
-    return _form_page(request, tenant, _form(None, first, tenant), beside, filling=filling, begun=begun)
+    return _form_page(request, tenant, _form(None, first, tenant), beside, filling=filling, base_preset=base_preset)
 
 
 def _describe_filling(title: str, changed: Sequence[str]) -> str:
     if not changed:
         return _("No change: the form already has the values of “%(title)s”.") % {"title": title}
-    said = {"title": title, "fields": ", ".join(changed)}
-    return _("Filled in from “%(title)s”: %(fields)s. Other fields are unchanged.") % said
+    parts = {"title": title, "fields": ", ".join(changed)}
+    return _("Filled in from “%(title)s”: %(fields)s. Other fields are unchanged.") % parts
 
 
 def _draft_page(
@@ -187,7 +189,7 @@ def _draft_page(
     if "text" in draft:
         return _yaml_page(request, tenant, JobManifestForm(initial=draft.dict()), beside, shape=shape, **more)
     typed = _form(draft, First(), tenant).typed()
-    more = {"begun": draft.get("begun", "")} | more
+    more = {"base_preset": draft.get("base_preset", "")} | more
     return _form_page(request, tenant, _form(None, typed, tenant), beside, **more)
 
 
@@ -238,25 +240,25 @@ def _posted_yaml(request: HttpRequest, tenant: Tenant) -> HttpResponse:
     if do in ("undo", "upload"):
         return _undone(request, tenant) if do == "undo" else _uploaded(request, tenant)
     if do.startswith(_SAVED):
-        return _begun(request, tenant)
+        return _apply_preset(request, tenant)
     form = JobManifestForm(request.POST, request.FILES)
     beside = Beside(request.POST, request.POST.get("shape", ""), person(request))
     goes_on = do in ("form", "keep")
     if not form.is_valid() or not (goes_on or beside.is_valid()):
         return _yaml_page(request, tenant, form, beside)
-    given = form.cleaned_data
+    cleaned = form.cleaned_data
     try:
-        return _done(request, tenant, given, beside)
+        return _done(request, tenant, cleaned, beside)
     except HeklaError as error:
-        form = _as_typed(request, given["text"])
+        form = _as_typed(request, cleaned["text"])
         beside.show(error, lambda refusal: attach(form, refusal))
         return _yaml_page(request, tenant, form, beside)
 
 
-def _done(request: HttpRequest, tenant: Tenant, given: dict[str, Any], beside: Beside) -> HttpResponse:
+def _done(request: HttpRequest, tenant: Tenant, cleaned: dict[str, Any], beside: Beside) -> HttpResponse:
     """What was asked for with a manifest. Raises what doing it raises."""
-    loaded, do = formats.load(given["text"]), request.POST.get("do")
-    secrets = {**loaded.secrets, **given["secrets"]}
+    loaded, do = formats.load(cleaned["text"]), request.POST.get("do")
+    secrets = {**loaded.secrets, **cleaned["secrets"]}
     if do == "form":
         return _filled_page(request, tenant, loaded, secret_texts.write(secrets), beside)
     if do == "keep":
@@ -264,7 +266,7 @@ def _done(request: HttpRequest, tenant: Tenant, given: dict[str, Any], beside: B
     draft = Draft(loaded.spec, tenant, person(request), secrets)
     if do == "look":
         return _yaml_page(
-            request, tenant, _as_typed(request, given["text"]), beside, **beside.look(draft, now=clock.now())
+            request, tenant, _as_typed(request, cleaned["text"]), beside, **beside.look(draft, now=clock.now())
         )
     return _made(request, beside.submit(draft, now=clock.now()), loaded.warnings)
 
@@ -306,9 +308,9 @@ def _manifest_form(spec: JobSpec, secrets: Secrets | None = None) -> JobManifest
 
 def _save_preset(request: HttpRequest, tenant: Tenant, spec: JobSpec) -> HttpResponse:
     """Keep the job on the page as a preset, and go on with it."""
-    asked = PresetForm(request.POST)
-    asked.is_valid()
-    name, whose = asked.cleaned_data.get("name", ""), tenant if asked.cleaned_data["for_tenant"] else None
+    preset_form = PresetForm(request.POST)
+    preset_form.is_valid()
+    name, whose = preset_form.cleaned_data.get("name", ""), tenant if preset_form.cleaned_data["for_tenant"] else None
     try:
         preset = keeping.save(name=name, spec=spec, user=person(request), tenant=whose, now=clock.now())
     except Refused as error:
@@ -370,7 +372,7 @@ def _form_page(
         "tasks": form.tasks,
         "files": form.files,
         "draft": draft,
-        "begun": request.POST.get("begun", ""),
+        "base_preset": request.POST.get("base_preset", ""),
         "also": form.also,
         "secrets": secrets,
         "beside": beside,

@@ -144,7 +144,7 @@ def _detail_page(
     request: HttpRequest, tenant: Tenant, form: MemberForm, retention: RetentionForm | None = None
 ) -> HttpResponse:
     user = person(request)
-    kept = {"log_days": tenant.log_days, "history_days": tenant.history_days}
+    retained = {"log_days": tenant.log_days, "history_days": tenant.history_days}
     context = {
         "tenant": tenant,
         "members": selectors.members(tenant),
@@ -152,7 +152,7 @@ def _detail_page(
         "roles": ROLES,
         "may_audit": selectors.may(user, tenant.pk, Permission.SEE_AUDIT),
         "may_manage": selectors.may(user, tenant.pk, Permission.MANAGE_MEMBERS),
-        "retention": retention or RetentionForm(initial=kept),
+        "retention": retention or RetentionForm(initial=retained),
         "may_set_retention": selectors.may(user, tenant.pk, Permission.SET_RETENTION),
     }
     return render(request, "tenancy/detail.html", context)

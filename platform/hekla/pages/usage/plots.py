@@ -21,7 +21,7 @@ Value = Callable[[UsagePoint], float | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class UsagePlot:
     """One figure. `title` has the unit in it."""
 
     title: str
@@ -34,7 +34,7 @@ class Picture:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class UsageRow:
     """What one line used, in words; `asked` is what it asked for."""
 
     line: str
@@ -42,10 +42,10 @@ class Row:
     most_cpu: str
     most_memory: str
     most_gpus: str
-    asked: str
+    requested: str
 
 
-def pictures(points: Sequence[UsagePoint], asked: Mapping[str, Resources]) -> list[Picture]:
+def pictures(points: Sequence[UsagePoint], requested: Mapping[str, Resources]) -> list[UsagePlot]:
     """CPU and memory, and GPUs where some were seen. `asked`: what each line asked for.
 
     None where no line has two points: then the table says it all.
@@ -54,18 +54,18 @@ def pictures(points: Sequence[UsagePoint], asked: Mapping[str, Resources]) -> li
         return []
     unit, size = _size(max(point.memory_bytes for point in points))
     found = [
-        _picture(_("CPU (cores)"), points, lambda point: point.cores, _same(asked, "cpu", 1000)),
+        _picture(_("CPU (cores)"), points, lambda point: point.cores, _same(requested, "cpu", 1000)),
         _picture(
-            _("Memory (%s)") % unit, points, lambda point: point.memory_bytes / size, _same(asked, "memory", size)
+            _("Memory (%s)") % unit, points, lambda point: point.memory_bytes / size, _same(requested, "memory", size)
         ),
     ]
-    return found + _gpu_pictures(points, asked)
+    return found + _gpu_pictures(points, requested)
 
 
-def _gpu_pictures(points: Sequence[UsagePoint], asked: Mapping[str, Resources]) -> list[Picture]:
+def _gpu_pictures(points: Sequence[UsagePoint], requested: Mapping[str, Resources]) -> list[UsagePlot]:
     found = []
     if any(point.gpus is not None for point in points):
-        wanted = _same(asked, "nvidia.com/gpu", 1000)
+        wanted = _same(requested, "nvidia.com/gpu", 1000)
         found.append(_picture(_("Busy GPUs"), points, lambda point: point.gpus, wanted))
     held = [point.gpu_memory_bytes for point in points if point.gpu_memory_bytes is not None]
     if held:
@@ -75,26 +75,26 @@ def _gpu_pictures(points: Sequence[UsagePoint], asked: Mapping[str, Resources]) 
     return found
 
 
-def rows(points: Sequence[UsagePoint], asked: Mapping[str, Resources]) -> list[Row]:
+def rows(points: Sequence[UsagePoint], requested: Mapping[str, Resources]) -> list[UsageRow]:
     """A row a line."""
-    return [_row(line, some, asked.get(line, Resources())) for line, some in _by_line(points).items()]
+    return [_row(line, some, requested.get(line, Resources())) for line, some in _by_line(points).items()]
 
 
-def _row(line: str, points: Sequence[UsagePoint], asked: Resources) -> Row:
+def _row(line: str, points: Sequence[UsagePoint], requested: Resources) -> UsageRow:
     cores = [point.cores for point in points if point.cores is not None]
     gpus = [point.gpus for point in points if point.gpus is not None]
     unit, size = _size(most := max(point.memory_bytes for point in points))
-    return Row(
+    return UsageRow(
         line=line,
         mean_cpu=f"{sum(cores) / len(cores):.2f}" if cores else "–",
         most_cpu=f"{max(cores):.2f}" if cores else "–",
         most_memory=f"{most / size:.3g} {unit}",
         most_gpus=f"{max(gpus):.2f}" if gpus else "–",
-        asked=labels.amounts(asked),
+        requested=labels.amounts(requested),
     )
 
 
-def _picture(title: str, points: Sequence[UsagePoint], value: Value, asked: float | None) -> Picture:
+def _picture(title: str, points: Sequence[UsagePoint], value: Value, requested: float | None) -> UsagePlot:
     figure = plots.new_figure(
         xaxis_type="date", yaxis_rangemode="tozero", legend_orientation="h", legend_y=-0.2, showlegend=False
     )
@@ -105,13 +105,13 @@ def _picture(title: str, points: Sequence[UsagePoint], value: Value, asked: floa
             mode="lines" if len(some) > 1 else "markers",
             name=line,
         )
-    if asked is not None:
+    if requested is not None:
         ends = [min(line.x[0] for line in figure.data), max(line.x[-1] for line in figure.data)]
         figure.add_scatter(
-            x=ends, y=[asked, asked], mode="lines", name=_("requested"), line_dash="dash", line_width=1.5
+            x=ends, y=[requested, requested], mode="lines", name=_("requested"), line_dash="dash", line_width=1.5
         )
     figure.layout.showlegend = len(figure.data) > 1
-    return Picture(title, figure)
+    return UsagePlot(title, figure)
 
 
 def _instant(point: UsagePoint) -> str:
@@ -125,9 +125,9 @@ def _by_line(points: Sequence[UsagePoint]) -> dict[str, list[UsagePoint]]:
     return found
 
 
-def _same(asked: Mapping[str, Resources], name: str, size: int) -> float | None:
+def _same(requested: Mapping[str, Resources], name: str, size: int) -> float | None:
     """What every line asked for, where all asked for the same."""
-    amounts = {resources.amount(name) for resources in asked.values()}
+    amounts = {resources.amount(name) for resources in requested.values()}
     return amounts.pop() / size if len(amounts) == 1 and any(amounts) else None
 
 

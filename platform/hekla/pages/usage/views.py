@@ -40,15 +40,15 @@ def pod(request: HttpRequest, pod_id: int) -> HttpResponse:
 
 def _part(request: HttpRequest, job: Job, pods: Sequence[Pod], *, by_task: bool, address: str) -> HttpResponse:
     points = selectors.course(pods, by_task=by_task, now=clock.now())
-    asked = _requests(job, pods, by_task=by_task)
+    requested = _requests(job, pods, by_task=by_task)
     context = {
         "job": job,
         "address": address,
-        "pictures": plots.pictures(points, asked),
-        "rows": plots.rows(points, asked),
+        "pictures": plots.pictures(points, requested),
+        "rows": plots.rows(points, requested),
         "by_task": by_task,
         "is_over": all(pod.is_final for pod in pods) and job.is_final,
-        "has_begun": bool(pods),
+        "has_started": bool(pods),
     }
     return render(request, "usage/_use.html", context)
 

@@ -32,19 +32,21 @@ def sentence(found: Exposure) -> str:
     if found.is_safe:
         return _SAFE[found.is_safe]()
     facts = {"n": found.now, "of": found.pods, "most": found.most}
-    told = []
+    sentences = []
     if found.now:
         borrowed = ngettext(
             "%(n)d of its %(of)d pods uses resources that its queue has borrowed.",
             "%(n)d of its %(of)d pods use resources that its queue has borrowed.",
             found.now,
         )
-        told.append(borrowed % facts)
+        sentences.append(borrowed % facts)
     if found.most:
-        told.append(_("When another queue reclaims its share, up to %(most)d of its %(of)d pods are evicted.") % facts)
+        sentences.append(
+            _("When another queue reclaims its share, up to %(most)d of its %(of)d pods are evicted.") % facts
+        )
     else:
-        told.append(_("Other queues cannot reclaim any of its resources."))
-    return together(told)
+        sentences.append(_("Other queues cannot reclaim any of its resources."))
+    return together(sentences)
 
 
 def _claims(one: Claimant) -> str:

@@ -53,8 +53,8 @@ def what_if(request: HttpRequest) -> HttpResponse:
         return render(request, "jobs/_what_if.html", {"remark": remark})
     try:
         spec, size = _swept(request, _spec(request, tenant))
-        way = services.route_for(spec=spec, tenant=tenant, user=person(request), is_timed=False)
-        answer = asking.about_draft(spec, tenant=tenant, user=person(request), queue=way.queue, with_eta=False)
+        route = services.route_for(spec=spec, tenant=tenant, user=person(request), is_timed=False)
+        answer = asking.about_draft(spec, tenant=tenant, user=person(request), queue=route.queue, with_eta=False)
     except Forbidden as error:
         return render(request, "jobs/_what_if.html", {"remark": error.message}, status=403)
     except Refused as error:
@@ -62,18 +62,18 @@ def what_if(request: HttpRequest) -> HttpResponse:
     except Invalid as error:
         return render(request, "jobs/_what_if.html", {"remark": _remark(error)})
     state, icon = _STATES[answer.verdict]
-    waits_somewhere = way.span is not None and answer.verdict is StartVerdict.WAITS  # `when` says where, and why
+    waits_somewhere = route.span is not None and answer.verdict is StartVerdict.WAITS  # `when` says where, and why
     context = {
         "state": state,
         "icon": icon,
         "head": descriptions.head(answer),
         "size": size,
-        "asked": [] if waits_somewhere else _prospects(way),
+        "prospects": [] if waits_somewhere else _prospects(route),
         "sentences": [] if waits_somewhere else descriptions.sentences(answer),
         "waits": answer.verdict is StartVerdict.WAITS,
         "starts": answer.verdict is StartVerdict.NOW,
         "more": answer.is_cut_short and not answer.offers,
-        **_ways(request, spec, answer),
+        **_suggestions(request, spec, answer),
     }
     return render(request, "jobs/_what_if.html", context)
 
@@ -86,28 +86,33 @@ def when(request: HttpRequest) -> HttpResponse:
         return HttpResponse("")
     try:
         spec, _size = _swept(request, _spec(request, tenant))
-        way = services.route_for(spec=spec, tenant=tenant, user=user)
-        answer = asking.about_draft(spec, tenant=tenant, user=user, queue=way.queue, with_offers="ways" in request.GET)
+        route = services.route_for(spec=spec, tenant=tenant, user=user)
+        answer = asking.about_draft(
+            spec, tenant=tenant, user=user, queue=route.queue, with_offers="suggestions" in request.GET
+        )
     except Forbidden:
         return HttpResponse("", status=403)
     except (Invalid, Refused):  # it was changed meanwhile, and is asked about anew
         return HttpResponse("")
-    accuracy = forecasts.accuracy(way.queue.pk)
-    context = {"sentences": descriptions.when(answer, clock.now(), accuracy), "tried": "ways" in request.GET}
-    context["asked"] = _prospects(way)
-    return render(request, "jobs/_when.html", context | _ways(request, spec, answer))
+    accuracy = forecasts.accuracy(route.queue.pk)
+    context = {"sentences": descriptions.when(answer, clock.now(), accuracy), "tried": "suggestions" in request.GET}
+    context["prospects"] = _prospects(route)
+    return render(request, "jobs/_when.html", context | _suggestions(request, spec, answer))
 
 
-def _prospects(way: Route) -> list[ClusterProspect]:
+def _prospects(route: Route) -> list[ClusterProspect]:
     """What each cluster says, where the queue stands for several."""
     return prospects.describe_clusters(
-        [one.as_data() for one in way.candidates], clock.now(), chosen=way.queue.cluster.name
+        [one.as_data() for one in route.candidates], clock.now(), chosen=route.queue.cluster.name
     )
 
 
-def _ways(request: HttpRequest, spec: JobSpec, answer: Answer) -> dict[str, Any]:
+def _suggestions(request: HttpRequest, spec: JobSpec, answer: Answer) -> dict[str, Any]:
     """What would help, and whether the form can take it: what it has to keep secret it would lose."""
-    return {"ways": descriptions.describe_suggestions(spec, answer.offers), "can_take": not _has_secrets(request)}
+    return {
+        "suggestions": descriptions.describe_suggestions(spec, answer.offers),
+        "can_take": not _has_secrets(request),
+    }
 
 
 @require_POST
@@ -137,7 +142,7 @@ def unblock(request: HttpRequest, uid: UUID) -> HttpResponse:
     context = {
         "job": job,
         "sentences": [*descriptions.place(answer), *descriptions.when(answer, clock.now(), accuracy)],
-        "ways": descriptions.describe_suggestions(spec_of(job), answer.offers),
+        "suggestions": descriptions.describe_suggestions(spec_of(job), answer.offers),
         "may_act": selectors.may_act(person(request), job) and services.is_scalable(job),
     }
     return render(request, "jobs/_unblock.html", context)

@@ -70,7 +70,7 @@ def reason_in_words(reason: Mapping[str, Any]) -> str:
 
 
 @register.simple_tag
-def begun_with(job: Job) -> TemplateUse | None:
+def template_use(job: Job) -> TemplateUse | None:
     """The version of a template with which a job was begun."""
     return gallery.use_of(job)
 

@@ -7,17 +7,17 @@ from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
 from hekla.pages.frame import html
-from hekla.pages.queues.figures import Bar
+from hekla.pages.queues.figures import UsageBar
 
 register = template.Library()
 
 
 @register.simple_tag
-def bar_lines(bars: Iterable[Bar]) -> SafeString:
+def bar_lines(bars: Iterable[UsageBar]) -> SafeString:
     """How much of each resource is used, each as words and a bar."""
     return format_html_join("", '<span class="muted number">{}</span>{}', ((bar.words, _drawn(bar)) for bar in bars))
 
 
-def _drawn(bar: Bar) -> SafeString:
+def _drawn(bar: UsageBar) -> SafeString:
     parts = (bar.capacity, bar.used, bar.borrowed, bar.lent, bar.guarantee, bar.deserved)
-    return html.queue_bar(*parts, words=bar.said)
+    return html.queue_bar(*parts, words=bar.sentence)
