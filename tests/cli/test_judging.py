@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from hekla.cli.judging import Verdict, judge
+from hekla.cli.judging import CaseVerdict, judge
 
 POD = {"metadata": {"namespace": "n", "name": "p", "annotations": {"scheduling.k8s.io/group-name": "g"}}}
 
@@ -30,17 +30,19 @@ def chancy(**more: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("document", "answer", "verdict"),
     [
-        (recorded(), [cycle("a")], Verdict(True, exact=True, canonical=True)),
-        (recorded(), [cycle("b")], Verdict(False, exact=False, canonical=False)),
-        (recorded(), [], Verdict(False, exact=False, canonical=False)),
-        (chancy(), [cycle("a")], Verdict(True, canonical=False)),
-        (chancy(), [cycle("b")], Verdict(True, canonical=True)),
-        (chancy(), [cycle("c")], Verdict(False, canonical=False)),
-        (chancy(canonical=None), [cycle("b")], Verdict(True)),
+        (recorded(), [cycle("a")], CaseVerdict(True, exact=True, canonical=True)),
+        (recorded(), [cycle("b")], CaseVerdict(False, exact=False, canonical=False)),
+        (recorded(), [], CaseVerdict(False, exact=False, canonical=False)),
+        (chancy(), [cycle("a")], CaseVerdict(True, canonical=False)),
+        (chancy(), [cycle("b")], CaseVerdict(True, canonical=True)),
+        (chancy(), [cycle("c")], CaseVerdict(False, canonical=False)),
+        (chancy(canonical=None), [cycle("b")], CaseVerdict(True)),
         (recorded(expect={}), [cycle("a")], None),
     ],
 )
-def test_a_recorded_scenario(document: dict[str, Any], answer: list[dict[str, Any]], verdict: Verdict | None) -> None:
+def test_a_recorded_scenario(
+    document: dict[str, Any], answer: list[dict[str, Any]], verdict: CaseVerdict | None
+) -> None:
     assert judge(document, answer) == verdict
 
 
@@ -62,5 +64,5 @@ def test_a_recorded_scenario(document: dict[str, Any], answer: list[dict[str, An
 )
 def test_a_recorded_unit_test(expected: dict[str, Any], answer: dict[str, Any], is_met: bool) -> None:
     cluster = {"pods": [POD], "hyperNodesByTier": {"1": ["s"]}, "hyperNodeRealNodes": {"s": ["a", "b"]}}
-    assert judge({"cluster": cluster, "expect": expected}, [answer]) == Verdict(is_met)
+    assert judge({"cluster": cluster, "expect": expected}, [answer]) == CaseVerdict(is_met)
     assert judge({"cluster": cluster, "expect": expected, "portable": False}, [answer]) is None

@@ -1,7 +1,6 @@
 """Names are the terms of the field, and files and functions are short.
 
-An identifier is refused if one of its words is private (`was_told`), a module or a class if its whole name is. The
-lists `NOT_YET_…` hold what is still to be renamed or divided. They only shrink.
+An identifier is refused if one of its words is private (`was_told`), a module or a class if its whole name is.
 """
 
 import ast
@@ -48,10 +47,6 @@ PRIVATE_CLASSES = terms(
     """
 )
 
-# Packages that are still being renamed.
-NOT_YET_NAMED = terms("pages")
-# Classes of one name in several packages that are still being renamed.
-NOT_YET_UNIQUE = terms("FileForm Place Row Told")
 # Names that several packages have for a reason.
 SHARED_NAMES: dict[str, str] = {
     "Command": "Django finds the class of a management command by this name.",
@@ -97,8 +92,7 @@ def private_names(module: str, tree: ast.Module) -> Iterator[str]:
 
 
 def test_identifiers_use_the_terms_of_the_field() -> None:
-    named = {module: tree for module, tree in modules().items() if module.partition(".")[0] not in NOT_YET_NAMED}
-    assert [found for module, tree in named.items() for found in private_names(module, tree)] == []
+    assert [found for module, tree in modules().items() for found in private_names(module, tree)] == []
 
 
 def test_a_public_class_has_its_name_alone() -> None:
@@ -108,7 +102,7 @@ def test_a_public_class_has_its_name_alone() -> None:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 packages[node.name].add(".".join(module.split(".")[:2]))
     repeated = {name: sorted(found) for name, found in packages.items() if len(found) > 1}
-    assert {name: found for name, found in repeated.items() if name not in NOT_YET_UNIQUE | SHARED_NAMES.keys()} == {}
+    assert {name: found for name, found in repeated.items() if name not in SHARED_NAMES} == {}
 
 
 def test_files_are_short() -> None:

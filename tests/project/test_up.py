@@ -269,7 +269,7 @@ def test_the_disk_filling_up_is_said_once(tmp_path: Path, monkeypatch: pytest.Mo
     home = Home(tmp_path / "home")
     home.open()
     terminal = io.StringIO()
-    running = run.Run(home, Address("127.0.0.1", 8000), Supervisor(Journal(home.logs, terminal), home.path / "p"))
+    running = run.Startup(home, Address("127.0.0.1", 8000), Supervisor(Journal(home.logs, terminal), home.path / "p"))
     monkeypatch.setattr(run, "DISK_LOOK_SECONDS", 0.0)
     for free, times_said in ((10**9, 0), (10**8, 1), (10**8, 1), (10**9, 1), (10**8, 2)):
         monkeypatch.setattr(shutil, "disk_usage", lambda _path, free=free: Usage(0, 0, free))

@@ -13,7 +13,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from hekla.backends.streams import Command, Stream
+from hekla.backends.streams import PodCommand, Stream
 from hekla.domain.addresses import Replica
 from hekla.domain.phases import PodPhase
 from hekla.domain.resources import Resources
@@ -239,7 +239,7 @@ class Exec(Protocol):
 
     def run(
         self, key: PodKey, command: Sequence[str], *, in_terminal: bool = False
-    ) -> AbstractAsyncContextManager[Command]:
+    ) -> AbstractAsyncContextManager[PodCommand]:
         """A command in the pod beside its own. Raises BackendError, UnknownPod."""
 
 

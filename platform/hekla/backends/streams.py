@@ -22,7 +22,7 @@ class Output:
     is_error: bool = False
 
 
-class Command(Protocol):
+class PodCommand(Protocol):
     """A command that runs in a pod beside the pod's own. It goes on if the caller disconnects."""
 
     async def receive(self) -> Output | None:

@@ -20,7 +20,7 @@ Fact = tuple[int, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class CaseVerdict:
     """`met`: by the rules. `exact`: None where chance had a part. `canonical`: None where no such outcome is known."""
 
     met: bool
@@ -28,15 +28,15 @@ class Verdict:
     canonical: bool | None = None
 
 
-def judge(document: Document, answer: Outcome) -> Verdict | None:
+def judge(document: Document, answer: Outcome) -> CaseVerdict | None:
     """The verdict (no answer is a wrong one); None where the recording cannot be judged."""
     if "family" not in document and judging_units.is_portable(document):
-        return Verdict(bool(answer) and judging_units.is_met(document, answer))
+        return CaseVerdict(bool(answer) and judging_units.is_met(document, answer))
     if not document.get("expect", {}).get("cycles"):
         return None
     certain, canonical = document.get("deterministic", True), _canonical(document)
     is_allowed = _facts(answer) in [_facts(outcome) for outcome in _accepted_outcomes(document)]
-    return Verdict(
+    return CaseVerdict(
         met=is_allowed or (not certain and document.get("outcomeSet") == "open" and _is_possible(document, answer)),
         exact=is_allowed if certain else None,
         canonical=None if canonical is None else _facts(answer) == _facts(canonical),

@@ -76,13 +76,13 @@ def _family(document: dict[str, Any]) -> str:
     return str(document.get("family") or source.get("package") or "?")
 
 
-def _word(answer: dict[str, Any], verdict: judging.Verdict | None) -> str:
+def _word(answer: dict[str, Any], verdict: judging.CaseVerdict | None) -> str:
     if verdict is None:
         return "not judged"
     return next((word for word in ("unsupported", "error") if word in answer), "met" if verdict.met else "missed")
 
 
-def _count(row: Counter[str], word: str, verdict: judging.Verdict | None) -> None:
+def _count(row: Counter[str], word: str, verdict: judging.CaseVerdict | None) -> None:
     """A rate is of all that its rule can judge; what has no answer counts as missed."""
     row[word] += 1
     if verdict is None:

@@ -9,7 +9,7 @@ from tests.backends.conftest import Place
 from tests.kubernetes.control_plane import ControlPlane
 
 from hekla.backends.base import BackendError, PodKey, UnknownPod
-from hekla.backends.streams import Command, Stream
+from hekla.backends.streams import PodCommand, Stream
 from hekla.domain.phases import PodPhase
 
 pytestmark = pytest.mark.kubernetes
@@ -28,7 +28,7 @@ def pod(cloud: Place) -> PodKey:
     return key
 
 
-async def spoken(command: Command) -> tuple[bytes, bytes]:
+async def spoken(command: PodCommand) -> tuple[bytes, bytes]:
     """All that it writes until it ends: its output and its errors."""
     said: tuple[bytearray, bytearray] = bytearray(), bytearray()
     async with asyncio.timeout(PATIENCE_SECONDS):

@@ -14,7 +14,7 @@ from hekla.launcher.up.journal import Journal
 from hekla.launcher.up.leftovers import end_pods
 from hekla.launcher.up.network import check_free, url
 from hekla.launcher.up.roles import Address
-from hekla.launcher.up.run import Run
+from hekla.launcher.up.run import Startup
 from hekla.launcher.up.supervisor import Stopped, Supervisor
 from hekla.lib.checkout import CHECKOUT
 
@@ -40,7 +40,7 @@ def _run(home: Home, address: Address, *, demo: bool) -> int:
     journal.holding = True
     began = time.monotonic()
     with Supervisor(journal, home.path / "processes.json") as supervisor:
-        run = Run(home, address, supervisor)
+        run = Startup(home, address, supervisor)
         try:
             link = run.bring_up(demo=demo)
             _say_ready(run.public_url, link, time.monotonic() - began)

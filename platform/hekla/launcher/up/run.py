@@ -27,7 +27,7 @@ DISK_LOOK_SECONDS = 30.0
 _LITTLE_DISK_BYTES = 200 * 1024**2
 
 
-class Run:
+class Startup:
     """What is known of this run while it comes up."""
 
     def __init__(self, home: Home, address: roles.Address, supervisor: Supervisor) -> None:

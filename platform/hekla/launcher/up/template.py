@@ -25,7 +25,7 @@ def template_folder() -> Path:
 
 
 def make_template() -> None:
-    """Make it if it is missing, and delete those of other code. Raises StartRefused, CalledProcessError."""
+    """Make it if it is missing, and delete those of other code. Raises LaunchRefused, CalledProcessError."""
     wanted = template_folder()
     if not wanted.exists():
         _templates().mkdir(exist_ok=True)

@@ -35,7 +35,7 @@ class JobView:
 
 
 @dataclass(frozen=True, slots=True)
-class TimelineEntry:
+class JobTimelineEntry:
     """One line of what happened, with the job that it is about."""
 
     job: Job
@@ -82,10 +82,10 @@ def _view(job: Job, pods: Sequence[Pod]) -> JobView:
     )
 
 
-def timeline(about: Sequence[Job]) -> list[TimelineEntry]:
+def timeline(about: Sequence[Job]) -> list[JobTimelineEntry]:
     """What happened to these jobs in one line after the other, the newest first."""
     events = {job: list(jobs.history(job).filter(kind__in=_TIMELINE_KINDS)) for job in about}
-    entries = [TimelineEntry(job, line) for job, own in events.items() for line in history.lines(own)]
+    entries = [JobTimelineEntry(job, line) for job, own in events.items() for line in history.lines(own)]
     return sorted(entries, key=lambda entry: -entry.line.number)
 
 

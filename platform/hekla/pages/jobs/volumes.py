@@ -9,7 +9,7 @@ from hekla.domain.volumes import Medium, VolumeSpec
 
 
 @dataclass(frozen=True, slots=True)
-class VolumeMount:
+class TaskVolumeMount:
     """Where pods of a task have a volume."""
 
     task: str
@@ -23,7 +23,7 @@ class VolumeView:
 
     name: str
     words: str
-    places: tuple[VolumeMount, ...]
+    places: tuple[TaskVolumeMount, ...]
 
 
 def volume_views(spec: JobSpec) -> list[VolumeView]:
@@ -45,9 +45,9 @@ def _words(volume: VolumeSpec) -> str:
     return _("empty folder per pod, at most %(size)s") % bounded
 
 
-def _places(spec: JobSpec, name: str) -> tuple[VolumeMount, ...]:
+def _places(spec: JobSpec, name: str) -> tuple[TaskVolumeMount, ...]:
     return tuple(
-        VolumeMount(task.name, mount.mount_path, mount.read_only)
+        TaskVolumeMount(task.name, mount.mount_path, mount.read_only)
         for task in spec.tasks
         for mount in task.volume_mounts
         if mount.name == name
