@@ -127,7 +127,7 @@ def test_pages_show_every_job_once_forwards_and_back(
 ) -> None:
     for number in range(7):
         people.submit(f"job-{number}", priority=number % 2)
-    monkeypatch.setattr(list_context.shown, "PAGE", 3)
+    monkeypatch.setattr(list_context.job_context, "PAGE", 3)
     query, pages = QueryDict(f"sort={sort}"), []
     while True:
         context = list_context.context(query, people.alice)
