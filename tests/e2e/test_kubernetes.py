@@ -46,7 +46,7 @@ def test_a_cluster_is_added_and_used(
     page.get_by_label("Connection").select_option("file")
     page.get_by_label("Configuration").fill(json.dumps({"kubeconfig": "fleet", "namespace": given_namespace}))
     page.get_by_role("button", name="Add", exact=True).click()
-    expect(page.get_by_text("The kubeconfig fleet cannot be read").first).to_be_visible(timeout=60_000)
+    expect(page.get_by_text("Cannot read the kubeconfig fleet").first).to_be_visible(timeout=60_000)
     expect(page.get_by_role("alert")).to_be_focused(timeout=60_000)  # which scrolls to it: what is clicked would move
     (keys / "fleet").write_text(json.dumps(small_cluster.kubeconfig(small_cluster.user_token)))
     page.get_by_role("button", name="Add", exact=True).click()

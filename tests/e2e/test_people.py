@@ -76,4 +76,4 @@ def test_an_admin_acts_for_a_person_and_is_themselves_again(admin: Page) -> None
     expect(page.get_by_text("You stopped acting for klara.")).to_be_visible()
     expect(banner).to_have_count(0)
     page.goto("/audit/?person=klara&kind=JobSubmitted")
-    expect(page.get_by_role("table")).to_contain_text(" for klara")
+    expect(page.get_by_role("table")).to_contain_text("admin as klara")

@@ -72,7 +72,7 @@ def test_a_job_is_published_filled_in_and_begun(page: Page) -> None:
     page.get_by_label("main · Command").check()
     page.get_by_role("button", name="Publish").click()
     page.goto("/gallery/")
-    page.get_by_role("link", name="Start from One command").click()
+    page.get_by_role("link", name="Create job from One command").click()
     page.get_by_label("main · Command").fill("echo from the gallery")
     page.get_by_role("button", name="Submit").click()
     page.wait_for_url(re.compile("/jobs/[0-9a-f-]{36}/"))
