@@ -205,10 +205,10 @@ def test_tables_are_brought_up_again_when_the_database_or_its_migrations_changed
     assert not TablesStamp(tmp_path / "tables", "postgresql:///other").matches()
 
 
-def run_on(home: Home) -> run.Run:
+def run_on(home: Home) -> run.Startup:
     home.open()
     supervisor = Supervisor(Journal(home.logs, io.StringIO()), home.path / "processes.json")
-    return run.Run(home, Address("127.0.0.1", 8000), supervisor)
+    return run.Startup(home, Address("127.0.0.1", 8000), supervisor)
 
 
 def record(*names: str) -> None:
