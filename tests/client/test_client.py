@@ -161,5 +161,5 @@ def test_a_job_from_its_submission_to_its_last_line(console: Console) -> None:
         assert [job["name"] for job in client.jobs(phase="completed")] == ["talk"]
         with pytest.raises(LookupError, match="main-0"):
             client.logs("talk", "other")
-        with pytest.raises(NotFoundError, match="no job called “nothing”"):
+        with pytest.raises(NotFoundError, match="Unknown job “nothing”"):
             client.job("nothing")

@@ -117,6 +117,7 @@ def test_filling_in_is_one_pass(values: dict[str, str], text: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "path", "says"),
     [
+        ({"name": "x" * 41}, "name", "41 characters. The limit is 40."),
         ({"parameters": {}}, "parameters", "At least one"),
         ({"parameters": {"lr": [1]}}, "job.tasks.0.env.WIDTH", "Unknown parameter “width”. Available: lr"),
         ({"parameters": {**GRID, "z": [1]}}, "parameters.z", "uses {{ z }}"),

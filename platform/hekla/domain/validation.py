@@ -159,12 +159,14 @@ def _choice(details: ErrorDetails) -> str:
     return not_one_of(details["input"], re.findall(r"'([^']*)'", details["ctx"]["expected"]))
 
 
-def _too_long(template: str) -> Callable[[ErrorDetails], str]:
-    def render(details: ErrorDetails) -> str:
-        size = details["ctx"].get("actual_length") or len(details["input"])
-        return translate(template, most=details["ctx"]["max_length"], size=size)
-
-    return render
+def _too_long(details: ErrorDetails) -> str:
+    """Counts by the value: Pydantic calls a string with its own validator `too_long` too."""
+    value, most = details["input"], details["ctx"]["max_length"]
+    if isinstance(value, str):
+        return translate("{size:,} characters. The limit is {most:,}.", size=len(value), most=most)
+    return translate(
+        "{size:,} entries. The limit is {most:,}.", size=details["ctx"].get("actual_length") or len(value), most=most
+    )
 
 
 _WHOLE = gettext_noop("Must be an integer, not {given}.")
@@ -197,6 +199,6 @@ _TELLERS: dict[str, Callable[[ErrorDetails], str]] = {
     "tuple_type": _list,
     "list_type": _list,
     "enum": _choice,
-    "too_long": _too_long(gettext_noop("{size:,} entries. The limit is {most:,}.")),
-    "string_too_long": _too_long(gettext_noop("{size:,} characters. The limit is {most:,}.")),
+    "too_long": _too_long,
+    "string_too_long": _too_long,
 }

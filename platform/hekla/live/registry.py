@@ -9,6 +9,8 @@ A rendering for one person is sent to another only if the view gives both the sa
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 
+from django.utils.translation import gettext as _
+
 from hekla.apps.accounts.models import User
 from hekla.domain.errors import NotFound
 
@@ -50,7 +52,7 @@ def register(name: str, *views: LiveView) -> None:
 def find(name: str) -> tuple[LiveView, ...]:
     """The views of the page of that name. Raises NotFound."""
     if name not in _views:
-        raise NotFound("There is no such live view.")
+        raise NotFound(_("Unknown live view."))
     return _views[name]
 
 

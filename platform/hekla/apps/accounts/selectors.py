@@ -1,6 +1,7 @@
 """Questions about people."""
 
 from django.db.models import QuerySet
+from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import ApiToken, User
 from hekla.apps.accounts.roles import BY_PLATFORM_ROLE, Permission
@@ -42,5 +43,5 @@ def active(user_id: int) -> User:
     """The person as they are now. Raises NotFound when they may not sign in any more."""
     user = User.objects.filter(pk=user_id, is_active=True).first()
     if user is None:
-        raise NotFound("There is no such active person.")
+        raise NotFound(_("Unknown person."))
     return user

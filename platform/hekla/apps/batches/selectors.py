@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.utils.translation import gettext as _
 
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
@@ -30,7 +31,7 @@ def get(uid: UUID, user: User) -> Batch:
     """One batch. Raises NotFound."""
     batch = visible_to(user).filter(uid=uid).first()
     if batch is None:
-        raise NotFound("There is no such batch.")
+        raise NotFound(_("Unknown batch."))
     return batch
 
 

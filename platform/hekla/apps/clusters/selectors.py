@@ -4,6 +4,7 @@ from itertools import repeat
 from typing import Any, TypedDict
 
 from django.db.models import Count, QuerySet
+from django.utils.translation import gettext as _
 
 from hekla.apps.clusters.encryption import decrypt_key
 from hekla.apps.clusters.models import (
@@ -39,7 +40,7 @@ def get(name: str) -> Cluster:
     """The cluster of that name. Raises NotFound."""
     cluster = Cluster.objects.filter(name=name).first()
     if cluster is None:
-        raise NotFound("There is no such cluster.")
+        raise NotFound(_("Unknown cluster."))
     return cluster
 
 
@@ -47,7 +48,7 @@ def by_id(cluster_id: int) -> Cluster:
     """The cluster with that id. Raises NotFound."""
     cluster = Cluster.objects.filter(pk=cluster_id).first()
     if cluster is None:
-        raise NotFound("There is no such cluster.")
+        raise NotFound(_("Unknown cluster."))
     return cluster
 
 
@@ -106,7 +107,7 @@ def node(node_id: int) -> Node:
     """The machine with that id. Raises NotFound."""
     found = Node.objects.select_related("cluster").filter(pk=node_id).first()
     if found is None:
-        raise NotFound("There is no such node.")
+        raise NotFound(_("Unknown node."))
     return found
 
 
@@ -140,7 +141,7 @@ def environment(name: str) -> Environment:
     """The environment of that name. Raises NotFound."""
     found = Environment.objects.filter(name=name).first()
     if found is None:
-        raise NotFound("There is no such environment.")
+        raise NotFound(_("Unknown environment."))
     return found
 
 
@@ -150,6 +151,6 @@ def environment_requirements(name: str) -> tuple[str, ...]:
         return ()
     environment = Environment.objects.filter(name=name).first()
     if environment is None:
-        raise NotFound(f"There is no environment called “{name}”.")
+        raise NotFound(_("Unknown environment “%(name)s”.") % {"name": name})
     lines = (line.split("#")[0].strip() for line in environment.requirements.splitlines())
     return tuple(line for line in lines if line)

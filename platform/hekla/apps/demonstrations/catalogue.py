@@ -79,7 +79,7 @@ def get(name: str) -> Demonstration:
     """The demonstration of that name. Raises NotFound."""
     found = next((one for one in DEMONSTRATIONS if one.name == name), None)
     if found is None:
-        raise NotFound("There is no such demonstration.")
+        raise NotFound(str(_("Unknown demonstration.")))
     return found
 
 

@@ -3,6 +3,7 @@
 from uuid import UUID
 
 from django.db.models import F, Q, QuerySet
+from django.utils.translation import gettext as _
 
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
@@ -26,7 +27,7 @@ def get(uid: UUID, user: User) -> Template:
     """One template. Raises NotFound."""
     template = visible_to(user).filter(uid=uid).first()
     if template is None:
-        raise NotFound("There is no such template.")
+        raise NotFound(_("Unknown template."))
     return template
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from django.db.models import Q, QuerySet
+from django.utils.translation import gettext as _
 
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
@@ -35,7 +36,7 @@ def get(name: str, user: User, rights: Rights | None = None) -> Queue:
     """The queue of that name. Raises NotFound."""
     queue = visible_to(user, rights).filter(name=name).first()
     if queue is None:
-        raise NotFound("There is no such queue.")
+        raise NotFound(_("Unknown queue."))
     return queue
 
 
@@ -58,7 +59,7 @@ def span(name: str, user: User, rights: Rights | None = None) -> Span:
     """The one of that name. Raises NotFound."""
     found = spans_visible_to(user, rights).filter(name=name).first()
     if found is None:
-        raise NotFound("Unknown federated queue.")
+        raise NotFound(_("Unknown federated queue."))
     return found
 
 

@@ -5,6 +5,7 @@ from datetime import datetime
 from uuid import UUID
 
 from django.db.models import QuerySet
+from django.utils.translation import gettext as _
 
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
@@ -32,7 +33,7 @@ def get(uid: UUID, user: User) -> Schedule:
     """One schedule. Raises NotFound."""
     schedule = visible_to(user).filter(uid=uid).first()
     if schedule is None:
-        raise NotFound("There is no such schedule.")
+        raise NotFound(_("Unknown schedule."))
     return schedule
 
 

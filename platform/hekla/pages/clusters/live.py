@@ -1,6 +1,7 @@
 """The live parts of these pages."""
 
 from django.template.loader import render_to_string
+from django.utils.translation import gettext as _
 
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
@@ -21,7 +22,7 @@ def _nodes(user: User, params: Params) -> str:
 def _managers(user: User, _params: Params) -> None:
     """Whoever may manage clusters is shown the same. Raises NotFound for all others."""
     if not accounts.may(user, Permission.MANAGE_CLUSTERS):
-        raise NotFound("There is no such page.")
+        raise NotFound(_("Unknown page."))
 
 
 def _managed_topic(_user: User, params: Params) -> frozenset[str]:

@@ -84,7 +84,7 @@ def parts(name: str, user: User) -> dict[str, Any]:
 
 def _require_sight(user: User) -> None:
     if not people.may(user, Permission.MANAGE_CLUSTERS):
-        raise NotFound("There is no such page.")
+        raise NotFound(_("Unknown page."))
 
 
 @sensitive_post_parameters(*_SECRET)

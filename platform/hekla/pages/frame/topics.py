@@ -2,6 +2,8 @@
 
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.tenancy import selectors as tenancy
@@ -16,7 +18,7 @@ def uid_of(params: Params) -> UUID:
     try:
         return UUID(params.get("uid", ""))
     except ValueError as error:
-        raise NotFound("There is no such page.") from error
+        raise NotFound(_("Unknown page.")) from error
 
 
 def everybody(_user: User, _params: Params) -> None:

@@ -8,6 +8,7 @@ import nh3
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.translation import get_language
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -29,7 +30,7 @@ def page(request: HttpRequest, name: str) -> HttpResponse:
     language = get_language() or "en"
     pages = dict(documents.titles(language))
     if name not in pages:
-        raise NotFound("There is no such help page.")
+        raise NotFound(_("Unknown help page."))
     html = _html(documents.text(name, language))
     context = {"title": pages[name], "html": html, "pages": pages.items(), "name": name}
     return render(request, "help/page.html", context)

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.utils.translation import gettext as _
+
 from hekla.apps.accounts.models import User
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs import services
@@ -26,7 +28,7 @@ class Example:
         """The job, with every other Python file of its folder beside it. Raises NotFound."""
         folder = FOLDER / self.name
         if not (folder / "job.yaml").is_file():
-            raise NotFound("There is no such example.")
+            raise NotFound(_("Unknown example."))
         spec = formats.load((folder / "job.yaml").read_text(encoding="utf-8")).spec
         files = {path.name: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.py"))}
         return spec.model_copy(update={"files": {**spec.files, **files}})
@@ -40,7 +42,7 @@ def names() -> list[str]:
 def run(name: str, *, tenant: Tenant, user: User, now: datetime) -> Job:
     """Submit an example under a free name. Raises NotFound, Refused."""
     if name not in names():
-        raise NotFound("There is no such example.")
+        raise NotFound(_("Unknown example."))
     spec = Example(name).spec()
     spec = spec.model_copy(update={"name": jobs.free_name(tenant, spec.name)})
     return services.submit(spec=spec, tenant=tenant, user=user, now=now)

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.utils.translation import gettext as _
+
 from hekla.domain import formats
 from hekla.domain.errors import Invalid, NotFound
 from hekla.domain.formats import Format
@@ -28,7 +30,7 @@ def text(spec: JobSpec, word: str) -> str:
     """The job as that kind of manifest. Raises NotFound for an unknown kind, Invalid where it cannot hold the job."""
     form = next((form for form in formats.FORMATS if form.word == word), None)
     if form is None:
-        raise NotFound("There is no such kind of manifest.")
+        raise NotFound(_("Unknown manifest format."))
     return formats.write(spec, form).text
 
 

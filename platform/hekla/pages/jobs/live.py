@@ -2,6 +2,7 @@
 
 from django.http import QueryDict
 from django.template.loader import render_to_string
+from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
 from hekla.apps.jobs import selectors as jobs
@@ -36,7 +37,7 @@ def _pod_of(user: User, params: Params) -> Pod:
     text = params.get("pod", "")
     pod = jobs.pod(int(text), user) if text.isdigit() and len(text) < 19 else None  # noqa: PLR2004
     if pod is None or pod.job.uid != uid_of(params):
-        raise NotFound("There is no such pod.")
+        raise NotFound(_("Unknown pod."))
     return pod
 
 

@@ -7,6 +7,7 @@ from itertools import count
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
+from django.utils.translation import gettext as _
 
 from hekla.apps import paging
 from hekla.apps.accounts.models import User
@@ -107,5 +108,5 @@ def view(pk: int, user: User) -> SavedView:
     """One of the person's views. Raises NotFound."""
     found = views_of(user).filter(pk=pk).first()
     if found is None:
-        raise NotFound("There is no such view.")
+        raise NotFound(_("Unknown view."))
     return found

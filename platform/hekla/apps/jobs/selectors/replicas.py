@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Sequence
 
 from django.db.models import Q, QuerySet
+from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters.models import Cluster
@@ -63,7 +64,7 @@ def pod(pod_id: int, user: User) -> Pod:
     """One pod. Raises NotFound."""
     found = Pod.objects.select_related("job__cluster", "job__queue", "job__tenant").filter(pk=pod_id).first()
     if found is None or not known_to(user).filter(pk=found.job_id).exists():
-        raise NotFound("There is no such pod.")
+        raise NotFound(_("Unknown pod."))
     return found
 
 

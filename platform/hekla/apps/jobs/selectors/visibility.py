@@ -4,6 +4,7 @@ from collections.abc import Callable
 from uuid import UUID
 
 from django.db.models import QuerySet
+from django.utils.translation import gettext as _
 
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
@@ -48,7 +49,7 @@ def get(uid: UUID, user: User, rights: Rights | None = None) -> Job:
     """One job, which may be deleted. Raises NotFound."""
     job = known_to(user, rights).filter(uid=uid).first()
     if job is None:
-        raise NotFound("There is no such job.")
+        raise NotFound(_("Unknown job."))
     return job
 
 
@@ -56,7 +57,7 @@ def by_name(name: str, user: User) -> Job:
     """The newest job of that name. Raises NotFound."""
     job = visible_to(user).filter(name=name).first()
     if job is None:
-        raise NotFound(f"There is no job called “{name[:60]}”.")
+        raise NotFound(_("Unknown job “%(name)s”.") % {"name": name[:60]})
     return job
 
 
