@@ -18,7 +18,7 @@ from hekla.launcher.embedded import spawn
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 _CELERY = (sys.executable, "-m", "celery", "--quiet", "-A", "hekla.project.celery")
-_SHAPE = ("--pool", "threads", "--loglevel", "warning", "--without-gossip", "--without-mingle")
+_SHAPE = ("--pool", "threads", "--loglevel", "warning", "--without-gossip", "--without-mingle", "--without-heartbeat")
 PATIENCE_SECONDS = 30.0
 
 

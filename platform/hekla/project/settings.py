@@ -247,7 +247,8 @@ CELERY_BEAT_SCHEDULE = {
 CELERY_DB_REUSE_MAX = sys.maxsize  # each thread keeps its connection; `celery.py` looks whether it still works
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_TASK_ACKS_LATE = False
-CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 5, "socket_connect_timeout": 2}
+# A worker that waits for a message asks anew each `polling_interval` seconds, which must be less than the time-out.
+CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 5, "socket_connect_timeout": 2, "polling_interval": 4}
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TIMEZONE = "UTC"

@@ -96,7 +96,7 @@ def beat(schedule: Path, env: Mapping[str, str], launcher: Launcher | None = Non
 
 def _worker(queue: str, threads: int, env: Mapping[str, str], launcher: Launcher | None) -> Role:
     shape = ["--queues", queue, "--pool", "threads", "--concurrency", str(threads), "--hostname", f"{queue}@%h"]
-    quiet = ["--loglevel", "warning", "--without-gossip", "--without-mingle"]
+    quiet = ["--loglevel", "warning", "--without-gossip", "--without-mingle", "--without-heartbeat"]
     argv = [*_CELERY, "worker", *shape, *quiet]
     return _python(queue, argv, env, launcher, stop_stage=_WORKERS, shows=_is_news)
 
