@@ -86,10 +86,10 @@ def test_what_is_done_names_both(people: People, client: Client) -> None:
         ("ImpersonationEnded", "ada", ""),
     ]
     page = client.get(reverse("audit"), {"kind": "JobSubmitted"}).content.decode()
-    assert "ada for alice" in page
+    assert "ada as alice" in page
     for name in ("ada", "alice"):
         found = audit.acts(people.ada, audit.parse_query({"person": name, "kind": "JobSubmitted"}))
-        assert [act.event.who for act in found] == ["ada for alice"]
+        assert [act.event.who for act in found] == ["ada as alice"]
     (read,) = client.get(reverse("api:v1:audit"), {"kind": "JobSubmitted"}).json()
     assert (read["person"], read["acting_by"]) == ("alice", "ada")
 
