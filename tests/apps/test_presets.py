@@ -39,7 +39,7 @@ def test_the_job_on_the_page_is_kept_and_begun_with(people: People, as_: As, rou
 
 def test_nothing_typed_is_lost_where_a_preset_has_no_name(people: People, as_: As) -> None:
     page = as_(people.alice).post(reverse("jobs:submit"), typed(description="long", do="keep")).content.decode()
-    assert "name has 1 to 60 letters" in page
+    assert "name of a preset has 1 to 60 characters" in page
     assert ">long<" in page.replace("\n", "")
     assert not Preset.objects.exists()
 

@@ -24,7 +24,7 @@ from django.db.models.fields import NOT_PROVIDED
 LARGE = {
     ("jobs", "job"),
     ("jobs", "pod"),
-    ("event_log", "event"),
+    ("event_log", "loggedevent"),
     ("usage", "sample"),
     ("notifications", "notification"),
 }
