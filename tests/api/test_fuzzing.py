@@ -40,7 +40,7 @@ EXAMPLES = 12
 
 
 def _operations() -> dict[str, Any]:
-    with patched_settings(SchemaView.custom_settings):
+    with patched_settings(SchemaView().custom_settings):
         document = SchemaGenerator().get_schema(request=None, public=True)
     schema = schemathesis.openapi.from_dict(json.loads(json.dumps(document, default=str)))
     return {operation.label: operation for operation in (found.ok() for found in schema.get_all_operations())}
