@@ -19,7 +19,7 @@ def figures(*words: str) -> Any:
 
 
 def test_a_console_at_rest_is_measured_with_all_its_processes() -> None:
-    result = hekla("bench", "idle", "--seconds", "1", "--settle", "0", "--json")
+    result = hekla("bench", "idle", "--seconds", "1", "--settle", "5", "--json")
     assert result.exit_code == 0, result.output
     found = json.loads(result.output)
     names = {row["name"] for row in found["processes"]}
