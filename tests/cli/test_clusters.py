@@ -31,7 +31,7 @@ def config(tmp_path):
 @pytest.mark.usefixtures("operator")
 def test_a_cluster_is_added_shown_and_removed(console, config):
     tried = console("cluster", "set", "lab", "--kind", "simulated", "--config", config, "--try")
-    assert "nothing is missing" in tried.output
+    assert "No permission is missing" in tried.output
     assert "lab was added: http" in console("cluster", "set", "lab", "--kind", "simulated", "--config", config).output
     assert "lab" in console("cluster", "list").output
     assert "(simulated)" in console("cluster", "show", "lab").output

@@ -10,7 +10,7 @@ pytestmark = pytest.mark.parametrize("world", ["simulated"], indirect=True)
 
 
 def test_a_head_lists_and_shows_their_department(console, world):
-    assert "no departments" in console("department", "list").output
+    assert "No departments" in console("department", "list").output
     made = {"slug": "science", "name": "Science", "heads": [world.alice], "tenants": [world.tenant]}
     departments.create(**made, actor=PLATFORM, now=clock.now())
     assert "science" in console("department", "list").output

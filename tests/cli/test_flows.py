@@ -38,7 +38,7 @@ def test_the_example_is_watched_to_its_end_and_looked_at(console):
     result = console("job", "submit", EXAMPLE, "--watch")
     assert result.exit_code == 0, result.output
     lines = result.output.splitlines()
-    assert lines[0] == "Files that go along: fit.py"
+    assert lines[0] == "Uploaded files: fit.py"
     assert lines[-1].lower() == "fitting has succeeded."
     shown = console("flow", "show", "fitting").output
     assert [line.split()[0] for line in shown.splitlines()[-3:]] == ["prepare", "train", "evaluate"]

@@ -96,7 +96,7 @@ def test_files_beside_the_manifest_go_along(console, manifest, tmp_path):
     (tmp_path / "data" / "words.txt").write_text("from a file")
     extra = ", annotations: {hekla.io/files: data/words.txt}"
     result = console("job", "submit", manifest(command="[sh, train.sh]", extra=extra), "--watch")
-    assert "Files that go along: data/words.txt, train.sh" in result.output
+    assert "Uploaded files: data/words.txt, train.sh" in result.output
     assert "from a file" in result.output
 
 
@@ -113,7 +113,7 @@ def test_ctrl_c_leaves_the_job_running(console, manifest, monkeypatch):
         patch.setattr(Client, "get", lambda c, path, **q: interrupted() if "events" in path else real(c, path, **q))
         result = console("job", "watch", "talk")
     assert result.exit_code == 130
-    assert "talk goes on" in result.output
+    assert "talk keeps running" in result.output
     assert json.loads(console("job", "show", "talk", "--json").output)["phase"] in {"pending", "running"}
     console("job", "abort", "talk")
     console("job", "watch", "talk")
@@ -127,7 +127,7 @@ def test_queues_nodes_and_oneself_are_listed(console):
 
 def test_a_dry_run_takes_nothing_in(console, manifest):
     assert "would take" in console("job", "submit", manifest(), "--dry-run").output
-    assert "no such jobs" in console("job", "list").output
+    assert "No matching jobs" in console("job", "list").output
 
 
 def test_submission_is_measured(console):
@@ -220,10 +220,10 @@ def test_a_job_begins_with_a_preset(console):
 def test_why_a_job_waited_and_who_made_room_is_told_in_rows(console, manifest):
     console("job", "submit", manifest(), "--watch")
     told = console("job", "explain", "talk").output
-    assert "IN THE WAY" in told
+    assert "DURATION" in told
     assert "Now: Pending for " in told
     assert json.loads(console("job", "explain", "talk", "--json").output)["cells"][0]["begin"]
-    assert "Nobody made room" in console("job", "show-evictions", "talk").output
+    assert "No evictions" in console("job", "show-evictions", "talk").output
 
 
 def test_a_job_gets_another_priority(console, manifest):
@@ -252,14 +252,14 @@ def test_one_chooses_what_one_is_told_and_reads_it(console, manifest):
     notifications.follow(now=clock.now())
     console("job", "submit", manifest(command="[sleep, '60']"))
     assert (
-        "you are told: failed, waits; by page."
+        "Notifications for talk: failed, waits. Channels: page."
         in console("job", "set-notifications", "talk", "--on", "failed", "--on", "waits").output
     )
     assert "uses your default notification settings" in console("job", "set-notifications", "talk", "--default").output
     refused = console("job", "set-notifications", "talk", "--on", "failed", "--by", "webhook")
     assert (refused.exit_code, "Enter a webhook URL" in refused.output) == (1, True)
     assert console("notification", "list").output == "No notifications.\n"
-    assert "takes nothing back" in console("job", "show-risk", "talk").output
+    assert "has no reclaim" in console("job", "show-risk", "talk").output
     console("job", "abort", "talk")
     console("job", "watch", "talk")
     notifications.follow(now=clock.now())

@@ -32,7 +32,7 @@ def test_a_queue_is_made_by_those_who_may(console, file, world):
     world.alice.save()
     made = console("job", "submit", file).output
     assert "Note: spec.type: ignored" in made
-    assert "Queue vision was made: http" in made
+    assert "Queue vision was created: http" in made
     assert "vision" in [queue["name"] for queue in json.loads(console("queue", "list", "--json").output)]
     assert "“vision” exists already" in console("job", "submit", file).output
 
@@ -54,7 +54,7 @@ def test_a_queue_says_what_it_holds_and_who_is_in_line(console, manifest):
     console("job", "submit", manifest("talk", command="[sleep, '60']"))
     told = console("queue", "show", "default").output
     assert "BORROWED" in told
-    assert "in line" in told
+    assert "jobs pending" in told
     assert json.loads(console("queue", "show", "default", "--json").output)["name"] == "default"
     assert console("queue", "show", "nowhere").exit_code == 1
 
@@ -74,7 +74,7 @@ def test_what_would_be_if_is_told(console, world):
     assert "does not allow" in console("queue", "preview", "default", "weight=3").output
     world.alice.platform_role = "operator"
     world.alice.save()
-    assert "WOULD DESERVE" in console("queue", "preview", "default", "weight=3", "capability.cpu=2").output
+    assert "NEW DESERVED" in console("queue", "preview", "default", "weight=3", "capability.cpu=2").output
     assert "default is draining" in console("queue", "edit", "default", "--state", "draining").output
     told = json.loads(console("queue", "preview", "default", "capability.cpu=2", "--json").output)
     assert told["after"]["default"]["bound"]["cpu"] == "2"
@@ -106,7 +106,7 @@ def test_quotas_are_set_and_told_before_a_job_is_sent(console, manifest, world):
 
 
 def test_priority_classes_are_made_and_listed(console, world):
-    assert "There are no priority classes" in console("priority-class", "list").output
+    assert "No priority classes." in console("priority-class", "list").output
     assert "does not allow" in console("priority-class", "set", "high", "--value", "100").output
     world.alice.platform_role = "admin"
     world.alice.save()

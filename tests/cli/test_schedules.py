@@ -24,7 +24,7 @@ def file(tmp_path):
 
 
 def test_a_schedule_through_its_life(console, file):
-    assert "no schedules" in console("schedule", "list").output
+    assert "No schedules" in console("schedule", "list").output
     assert "nightly runs next at" in console("schedule", "create", file).output
     assert "0 2 * * *" in console("schedule", "list").output
     assert "Submitted nightly-" in console("schedule", "run", "nightly").output

@@ -51,7 +51,7 @@ def set_priority(choice: Choice, job: str, number: int) -> None:
 @click.argument("job", type=JOB)
 @click.pass_obj
 def delete(choice: Choice, job: str) -> None:
-    """Delete a finished JOB (a name or uid) with its files; logs and history stay for a time."""
+    """Delete a finished JOB (a name or uid) and its files. Logs and history are kept for the retention period."""
     client = client_of(choice)
     found = client.job(job)
     client.forget(found)

@@ -18,14 +18,26 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("-p", "--parameter", "parameters", multiple=True, metavar="NAME=VALUES", help="As in lr=0.1,0.01.")
-@click.option("--list", "as_list", is_flag=True, help="The first values together, then the second, and so on.")
-@click.option("--random", "count", type=click.IntRange(1, sweeps.MAX_JOBS), help="Draw so many, also from lr=0.1..1.")
-@click.option("--seed", type=click.IntRange(0), default=0, help="The same seed gives the same values.")
-@click.option("--name", help="What the batch is called; without it as the job in FILE.")
-@click.option("--queue", help="Instead of the queue in the manifest.")
-@click.option("--tenant", help="For which of your tenants (short name); without it for the first.")
-@click.option("--dry-run", is_flag=True, help="Only say how many jobs there are, and the first few.")
+@click.option(
+    "-p",
+    "--parameter",
+    "parameters",
+    multiple=True,
+    metavar="NAME=VALUES",
+    help="A parameter and its values, for example lr=0.1,0.01.",
+)
+@click.option("--list", "as_list", is_flag=True, help="Combine the values by position, not as a grid.")
+@click.option(
+    "--random",
+    "count",
+    type=click.IntRange(1, sweeps.MAX_JOBS),
+    help="Number of random draws. Ranges such as lr=0.1..1 are allowed.",
+)
+@click.option("--seed", type=click.IntRange(0), default=0, help="Seed of the random draws.")
+@click.option("--name", help="Name of the batch. Default: the job name in FILE.")
+@click.option("--queue", help="Queue. Overrides the manifest.")
+@click.option("--tenant", help="Your tenant (short name). Default: the first.")
+@click.option("--dry-run", is_flag=True, help="Print the number of jobs and the first few. Submit nothing.")
 @click.pass_obj
 def submit(
     choice: Choice,
@@ -39,9 +51,9 @@ def submit(
     tenant: str | None,
     dry_run: bool,
 ) -> None:
-    """Submit the job in FILE many times; {{ lr }} in its commands and variables stands for the parameter lr.
+    """Submit the job in FILE once per parameter combination. {{ lr }} in commands and variables is replaced by lr.
 
-    Without parameters, FILE holds many manifests with --- between, and --name is needed.
+    Without parameters, FILE contains several manifests separated by ---, and --name is required.
     """
     client, dry = client_of(choice), "1" if dry_run else None
     if not parameters:
@@ -116,7 +128,7 @@ def _print(found: dict[str, Any], *, as_json: bool) -> None:
     counts = ", ".join(f"{count} {output.phase(phase)}" for phase, count in found["phases"].items())
     click.echo(f"{found['name']} of {found['owner']} in {found['tenant']}: {counts}\n")
     rows = [(j["number"], j["job"], output.phase(j["phase"]), _values(j["parameters"])) for j in found["jobs"]]
-    output.table(("NUMBER", "JOB", "PHASE", "PARAMETERS"), rows, "It has no jobs.")
+    output.table(("NUMBER", "JOB", "PHASE", "PARAMETERS"), rows, "No jobs.")
 
 
 def _document(

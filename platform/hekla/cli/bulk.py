@@ -25,9 +25,9 @@ _ACTIONS = {
 @click.argument("action", type=click.Choice(tuple(_ACTIONS)))
 @click.argument("names", metavar="[JOB]...", nargs=-1, type=JOB)
 @narrowing
-@click.option("--priority", type=int, help="The one that the jobs get, for `priority`.")
-@click.option("--dry-run", is_flag=True, help="Only say which jobs are meant.")
-@click.option("--yes", is_flag=True, help="Do not ask first.")
+@click.option("--priority", type=int, help="New priority, for the action `priority`.")
+@click.option("--dry-run", is_flag=True, help="List the selected jobs. Change nothing.")
+@click.option("--yes", is_flag=True, help="Skip the confirmation.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def bulk(
@@ -41,9 +41,9 @@ def bulk(
     as_json: bool,
     **filters: Any,  # noqa: ANN401
 ) -> None:
-    """Do ACTION to each of many jobs: those named, those that the options narrow to, or of the ones the others.
+    """Run ACTION on several jobs, selected by name, by filter options, or both.
 
-    At most 1,000 at once. Each is asked by itself; the exit status is 1 where something was not done.
+    The limit is 1,000 jobs. Jobs are changed one by one. The exit status is 1 if any change failed.
     """
     client = client_of(choice)
     uids = [client.job(name)["uid"] for name in names]
@@ -54,7 +54,7 @@ def bulk(
         return
     found = [one["uid"] for one in meant["outcomes"]]
     if not found:
-        click.echo("There are no such jobs.")
+        click.echo("No matching jobs.")
         return
     if not yes:
         click.confirm(f"{action} for {len(found)} job{'s' if len(found) > 1 else ''}?", abort=True, err=True)
@@ -77,6 +77,6 @@ def _tell(answer: dict[str, Any], *, as_json: bool) -> None:
         )
         for one in answer["outcomes"]
     ]
-    output.table(("NAME", "TENANT", "PHASE", "OUTCOME"), rows, "There are no such jobs.")
+    output.table(("NAME", "TENANT", "PHASE", "RESULT"), rows, "No matching jobs.")
     if answer["left"]:
         click.secho("Note: there are more; these are the first 1,000.", fg="yellow", err=True)

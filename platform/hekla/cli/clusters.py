@@ -23,7 +23,7 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @_JSON
 @click.pass_obj
 def list_clusters(choice: Choice, /, as_json: bool) -> None:
-    """List the clusters, and how they are."""
+    """List the clusters and their health."""
     found = client_of(choice).clusters()
     if as_json:
         output.as_json(found)
@@ -32,7 +32,7 @@ def list_clusters(choice: Choice, /, as_json: bool) -> None:
         (one["name"], one["kind"], _state(one), strip_control_codes((one["health"] or {}).get("version", "")))
         for one in found
     ]
-    output.table(("NAME", "KIND", "STATE", "VERSION"), rows, "There are no clusters yet: hekla cluster set")
+    output.table(("NAME", "KIND", "STATE", "VERSION"), rows, "No clusters. Add one: hekla cluster set")
 
 
 def _state(one: dict[str, Any]) -> str:
@@ -49,7 +49,7 @@ def _state(one: dict[str, Any]) -> str:
 @_JSON
 @click.pass_obj
 def show(choice: Choice, name: str, as_json: bool) -> None:
-    """Show the cluster NAME: how it is, and how it is reached. Its key is told by its fingerprint only."""
+    """Show the health and connection settings of cluster NAME. Of its credentials only the fingerprint is shown."""
     found = client_of(choice).get(f"clusters/{name}")
     if as_json:
         output.as_json(found)
@@ -69,18 +69,18 @@ def show(choice: Choice, name: str, as_json: bool) -> None:
 
 @click.command()
 @click.argument("name")
-@click.option("--kind", help="Of a new cluster: kubernetes, local, simulated, or one that is installed.")
-@click.option("--config", type=click.File("rb"), help="What its backend needs to know, as JSON.")
-@click.option("--kubeconfig", type=click.File("r"), help="The key: a file (- for standard input).")
-@click.option("--server", help="Or the address of its server, …")
-@click.option("--authority", type=click.File("r"), help="… the certificate of its authority (PEM), …")
+@click.option("--kind", help="Backend of a new cluster: kubernetes, local, simulated, or an installed one.")
+@click.option("--config", type=click.File("rb"), help="Backend configuration, a JSON file.")
+@click.option("--kubeconfig", type=click.File("r"), help="Credentials: a kubeconfig file (- for standard input).")
+@click.option("--server", help="Instead of a kubeconfig: the address of the API server, …")
+@click.option("--authority", type=click.File("r"), help="… the certificate of its authority (PEM) …")
 @click.option("--token-file", "token", type=click.File("r"), help="… and a token (- for standard input).")
-@click.option("--pause/--go-on", "is_paused", default=None, help="Do nothing more there, or go on.")
+@click.option("--pause/--go-on", "is_paused", default=None, help="Pause or resume scheduling on this cluster.")
 @click.option("--anyway", is_flag=True, help="Save even if the connection check fails.")
 @click.option("--try", "tried", is_flag=True, help="Check the connection only. Save nothing.")
 @click.pass_obj
 def set_cluster(choice: Choice, /, name: str, kind: str | None, *, anyway: bool, tried: bool, **fields: Any) -> None:  # noqa: ANN401
-    """Add the cluster NAME, or change it where there is one of that name. It is tried before it is saved."""
+    """Add or change the cluster NAME. The connection is checked before it is saved."""
     client, body = client_of(choice), _request_body(**fields)
     is_there = any(one["name"] == name for one in client.clusters())
     if is_there and kind:
@@ -124,16 +124,18 @@ def _document(file: BinaryIO) -> Any:  # noqa: ANN401  (the console judges it)
 @click.argument("name")
 @click.pass_obj
 def check(choice: Choice, /, name: str) -> None:
-    """Ask the cluster NAME now how it is."""
+    """Check the health of cluster NAME now."""
     _tell_found(client_of(choice).post(f"clusters/{name}/try", {}))
 
 
 @click.command()
 @click.argument("name")
-@click.option("--key", "only_key", is_flag=True, help="Only its key; it is reached as its configuration says.")
+@click.option(
+    "--key", "only_key", is_flag=True, help="Delete the credentials only. The cluster then uses its configuration."
+)
 @click.pass_obj
 def delete(choice: Choice, name: str, only_key: bool) -> None:
-    """Remove the cluster NAME, which has no queues."""
+    """Delete the cluster NAME. It must have no queues."""
     client_of(choice).delete(f"clusters/{name}/key" if only_key else f"clusters/{name}")
     click.echo(f"The key to {name} was removed." if only_key else f"{name} was removed.")
 
@@ -143,7 +145,7 @@ def _tell_found(found: dict[str, Any]) -> None:
     _tell_health(found)
     if not found["is_whole"]:
         click.get_current_context().exit(1)
-    click.echo("It answers, and nothing is missing there.")
+    click.echo("The connection works. No permission is missing.")
 
 
 def _tell_health(found: dict[str, Any]) -> None:

@@ -38,7 +38,7 @@ JOB = Named("jobs")
 @click.command()
 @click.argument("shell", type=click.Choice(SHELLS))
 def completion(shell: str) -> None:
-    """Print what makes SHELL complete words and names of jobs, as in: hekla completion bash >> ~/.bashrc"""
+    """Print the completion script for SHELL, for example: hekla completion bash >> ~/.bashrc"""
     kind = get_completion_class(shell)
     assert kind is not None  # noqa: S101  (click has all of these)
     root = click.get_current_context().find_root()

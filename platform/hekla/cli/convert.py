@@ -22,13 +22,13 @@ _KINDS = {form.word: form for form in formats.FORMATS}
     "kind",
     required=True,
     type=click.Choice([*_KINDS, _DOCUMENT], case_sensitive=False),
-    help="The kind to write; volcano and jobspec hold every job whole, job is Kubernetes' own.",
+    help="Output format. volcano and jobspec keep every field. job is a Kubernetes Job.",
 )
-@click.option("--strict", is_flag=True, help="Write nothing, and exit with 1, if anything would be lost.")
+@click.option("--strict", is_flag=True, help="Write nothing and exit with 1 if any field would be lost.")
 def convert(file: Path, kind: str, strict: bool) -> None:
-    """Write the job in FILE (- for standard input) as another kind of manifest.
+    """Write the job in FILE (- for standard input) in another manifest format.
 
-    What could not be carried over is noted on standard error. Exit status: 0 if the job was written, 1 if not.
+    Fields that are lost are listed on standard error. Exit status: 0 if the job was written, else 1.
     """
     spec, notes = manifest.described(file)
     try:

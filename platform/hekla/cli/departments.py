@@ -12,7 +12,7 @@ from hekla.lib.text import strip_control_codes
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def list_departments(choice: Choice, as_json: bool) -> None:
-    """List the departments that you head; all of them for who sees everything."""
+    """List the departments that you head. Operators and platform admins see all."""
     found = client_of(choice).get("departments")
     if as_json:
         output.as_json(found)
@@ -20,7 +20,7 @@ def list_departments(choice: Choice, as_json: bool) -> None:
     rows = [
         (one["slug"], strip_control_codes(one["name"]), strip_control_codes(one["description"])[:80]) for one in found
     ]
-    output.table(("DEPARTMENT", "NAME", "DESCRIPTION"), rows, "There are no departments that you may see.")
+    output.table(("DEPARTMENT", "NAME", "DESCRIPTION"), rows, "No departments.")
 
 
 @click.command()
@@ -28,7 +28,7 @@ def list_departments(choice: Choice, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def show(choice: Choice, name: str, as_json: bool) -> None:
-    """Show department NAME: its heads, its tenants, and what they hold now, each and together."""
+    """Show department NAME: its heads, its tenants and the resources allocated to each and in total."""
     found = client_of(choice).get(f"departments/{name}")
     if as_json:
         output.as_json(found)
@@ -36,4 +36,4 @@ def show(choice: Choice, name: str, as_json: bool) -> None:
     click.echo(f"{strip_control_codes(found['name'])}, headed by {', '.join(found['heads']) or 'nobody'}\n")
     uses = [*found["tenants"], {**found["together"], "slug": "together"}]
     rows = [(use["slug"], use["running"], use["waiting"], output.amounts(use["held"])) for use in uses]
-    output.table(("TENANT", "RUNNING", "WAITING", "HOLDS"), rows, "")
+    output.table(("TENANT", "RUNNING", "PENDING", "ALLOCATED"), rows, "")

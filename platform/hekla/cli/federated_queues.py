@@ -14,7 +14,7 @@ from hekla.lib.text import strip_control_codes
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def list_federated_queues(choice: Choice, as_json: bool) -> None:
-    """List the names for queues of several clusters that you may submit to."""
+    """List the federated queues that you may submit to."""
     found = client_of(choice).spans()
     if as_json:
         output.as_json(found)
@@ -30,10 +30,10 @@ def _members(one: dict[str, Any]) -> str:
 
 @click.command()
 @click.argument("name")
-@click.option("--queue", "queues", multiple=True, help="One of its queues; repeated for each cluster.")
+@click.option("--queue", "queues", multiple=True, help="A member queue. Repeat the option for each cluster.")
 @click.option("--description", help="Purpose.")
-@click.option("--tenant", "tenants", multiple=True, help="Only for this tenant (short name); may be repeated.")
-@click.option("--everybody", is_flag=True, help="For all tenants.")
+@click.option("--tenant", "tenants", multiple=True, help="Allow this tenant (short name). May be repeated.")
+@click.option("--everybody", is_flag=True, help="Allow all tenants.")
 @click.pass_obj
 def set_federated_queue(
     choice: Choice,
@@ -44,7 +44,7 @@ def set_federated_queue(
     tenants: tuple[str, ...],
     everybody: bool,
 ) -> None:
-    """Make NAME, or change what is said of it. Its queues are all that are named here."""
+    """Create or change the federated queue NAME. The queues named here replace its present ones."""
     if tenants and everybody:
         raise click.UsageError("Either --tenant or --everybody.")
     client, body = client_of(choice), {"members": list(queues)} if queues else {}
@@ -59,6 +59,6 @@ def set_federated_queue(
 @click.argument("name")
 @click.pass_obj
 def delete(choice: Choice, /, name: str) -> None:
-    """Give NAME up; its queues and their jobs stay."""
+    """Delete the federated queue NAME. Its queues and their jobs stay."""
     client_of(choice).delete(f"spans/{name}")
     click.echo(f"{name} is deleted.")

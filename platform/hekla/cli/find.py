@@ -13,7 +13,7 @@ from hekla.lib.text import strip_control_codes
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def find(choice: Choice, text: str, as_json: bool) -> None:
-    """List what holds TEXT in its name: jobs, queues, nodes, tenants, people, pages of the help."""
+    """Search jobs, queues, nodes, tenants, people and help pages by name."""
     client = client_of(choice)
     found = client.get("search", q=text)
     if as_json:
@@ -28,4 +28,4 @@ def find(choice: Choice, text: str, as_json: bool) -> None:
         )
         for one in found
     ]
-    output.table(("KIND", "NAME", "", "PAGE"), rows, "No results. Two letters are the least.")
+    output.table(("KIND", "NAME", "", "PAGE"), rows, "No results. Enter at least two letters.")

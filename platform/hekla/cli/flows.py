@@ -36,7 +36,7 @@ def submit_flow(client: Client, read: manifest.ReadFlow, *, tenant: str | None, 
 
 
 @click.command()
-@click.option("--phase", multiple=True, help="Only flows in this phase; may be given several times.")
+@click.option("--phase", multiple=True, help="Filter by phase. May be repeated.")
 @click.option("--tenant", help="Only flows of this tenant (short name).")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Maximum number of rows.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -60,7 +60,7 @@ def list_flows(choice: Choice, phase: tuple[str, ...], tenant: str | None, limit
 @click.option("--manifest", "as_manifest", is_flag=True, help="Print it as Volcano's JobFlow.")
 @click.pass_obj
 def show(choice: Choice, name: str, as_json: bool, as_manifest: bool) -> None:
-    """Show FLOW (a name or uid): its steps, and why they wait."""
+    """Show FLOW (a name or uid): its steps and their pending reasons."""
     found = _flow(client_of(choice), name)
     if as_manifest:
         click.echo(found["manifest"], nl=False)
@@ -74,7 +74,7 @@ def show(choice: Choice, name: str, as_json: bool, as_manifest: bool) -> None:
 @click.argument("name", metavar="FLOW")
 @click.pass_obj
 def stop(choice: Choice, name: str) -> None:
-    """Stop FLOW (a name or uid): no other step begins, and its jobs end."""
+    """Stop FLOW (a name or uid): no further step starts, and its jobs stop."""
     client = client_of(choice)
     found = client.post(f"flows/{_flow(client, name)['uid']}/stop", {})
     click.echo(f"{found['name']} is {output.phase(found['phase'])}.")
@@ -85,14 +85,14 @@ def stop(choice: Choice, name: str) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def list_templates(choice: Choice, tenant: str | None, as_json: bool) -> None:
-    """List the templates that flows are made from."""
+    """List the job templates for flows."""
     found = client_of(choice).pages("templates", 10_000, tenant=tenant)
     if as_json:
         output.as_json(found)
         return
     rows = [(each["name"], each["tenant"], each["owner"], output.moment(each["changed_at"])) for each in found]
     output.table(
-        ("NAME", "TENANT", "OWNER", "CHANGED"), rows, "There are none. `hekla job submit FILE` keeps a JobTemplate."
+        ("NAME", "TENANT", "OWNER", "CHANGED"), rows, "No templates. `hekla job submit FILE` saves a JobTemplate."
     )
 
 
@@ -111,7 +111,7 @@ def _show(found: dict[str, Any]) -> None:
         )
         for step in found["steps"]
     ]
-    output.table(("STEP", "PHASE", "AFTER", "WHY IT WAITS"), rows, "")
+    output.table(("STEP", "PHASE", "DEPENDS ON", "PENDING REASON"), rows, "")
 
 
 def _flow(client: Client, name: str) -> dict[str, Any]:

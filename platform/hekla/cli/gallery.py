@@ -29,7 +29,7 @@ def list_templates(choice: Choice, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def show(choice: Choice, template: str, as_json: bool) -> None:
-    """Show TEMPLATE (its title or uid) and its open fields."""
+    """Show TEMPLATE (its title or uid) and the fields that you can set."""
     found = _card(client_of(choice), template)
     if as_json:
         output.as_json(found)
@@ -37,17 +37,17 @@ def show(choice: Choice, template: str, as_json: bool) -> None:
     title, description = (strip_control_codes(found[name]) for name in ("title", "description"))
     click.echo(f"{title}, version {found['version']}\n{description}\n")
     rows = [(each["place"], _bounds(each)) for each in found["fields_open"]]
-    output.table(("OPEN FIELD", "BOUNDS"), rows, "No field is open.")
+    output.table(("FIELD", "ALLOWED VALUES"), rows, "No fields can be set.")
 
 
 @click.command()
 @click.argument("template")
-@click.option("--name", required=True, help="What the job is called.")
-@click.option("--tenant", help="For which of your tenants (short name).")
-@click.option("--set", "values", metavar="PLACE=VALUE", multiple=True, help="What goes into an open field.")
+@click.option("--name", required=True, help="Name of the job.")
+@click.option("--tenant", help="Your tenant (short name).")
+@click.option("--set", "values", metavar="PLACE=VALUE", multiple=True, help="Value of a field.")
 @click.pass_obj
 def submit(choice: Choice, template: str, name: str, tenant: str | None, values: Sequence[str]) -> None:
-    """Submit the job of TEMPLATE (its title or uid), with values in its open fields."""
+    """Submit the job of TEMPLATE (its title or uid), with your values in its fields."""
     client = client_of(choice)
     pairs = [word.partition("=") for word in values]
     filled = {place: value for place, _equals, value in pairs}

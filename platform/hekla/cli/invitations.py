@@ -6,18 +6,18 @@ from hekla.cli import output
 from hekla.cli.client import Client, Failure, client_of
 from hekla.cli.servers import Choice
 
-_TENANT = click.option("--tenant", help="Which of your tenants (short name); without it the first.")
+_TENANT = click.option("--tenant", help="Your tenant (short name). Default: the first.")
 
 
 @click.command()
 @click.argument("email", default="")
 @_TENANT
 @click.option("--role", default="member", show_default=True, help="admin, member or viewer.")
-@click.option("--platform-role", default="", help="What they become on the whole platform (platform admins only).")
+@click.option("--platform-role", default="", help="Platform role (only platform admins can give one).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def create(choice: Choice, email: str, tenant: str | None, role: str, platform_role: str, as_json: bool) -> None:
-    """Invite whoever gets the link that this prints; it is mailed to EMAIL too where the console can."""
+    """Create an invitation and print its link. The console also mails it to EMAIL if mail is set up."""
     client = client_of(choice)
     body = {"email": email, "role": role, "platform_role": platform_role}
     made = client.post(_at(client, tenant), body)
@@ -52,7 +52,7 @@ def list_invitations(choice: Choice, tenant: str | None, as_json: bool) -> None:
         )
         for one in found
     ]
-    heads = ("ID", "EMAIL", "ROLE", "INVITED BY", "VALID UNTIL", "NOT MAILED")
+    heads = ("ID", "EMAIL", "ROLE", "INVITED BY", "EXPIRES", "MAIL ERROR")
     output.table(heads, rows, "No open invitations.")
 
 

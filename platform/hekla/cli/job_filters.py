@@ -6,26 +6,28 @@ import click
 
 _SORTS = [f"{sign}{word}" for word in ("submitted", "name", "phase", "priority", "pods") for sign in ("", "-")]
 _FILTERS = (
-    click.option("--phase", multiple=True, help="Only jobs in this phase; may be given several times."),
-    click.option("--queue", help="Only jobs of this queue."),
-    click.option("--tenant", help="Only jobs of this tenant (short name)."),
-    click.option("--cluster", help="Only jobs of this cluster."),
-    click.option("--owner", help="Only jobs of this person (user name)."),
-    click.option("--kind", help="Only jobs of this kind."),
-    click.option("--search", "q", metavar="TEXT", help="Part of the name, or of the owner's."),
-    click.option("--priority-min", type=int, help="Only jobs of this priority or a higher one."),
-    click.option("--priority-max", type=int, help="Only jobs of this priority or a lower one."),
-    click.option("--submitted-after", metavar="WHEN", help="A day (2026-03-01), an instant, or an age (24h, 7d)."),
+    click.option("--phase", multiple=True, help="Filter by phase. May be repeated."),
+    click.option("--queue", help="Filter by queue."),
+    click.option("--tenant", help="Filter by tenant (short name)."),
+    click.option("--cluster", help="Filter by cluster."),
+    click.option("--owner", help="Filter by owner (user name)."),
+    click.option("--kind", help="Filter by kind."),
+    click.option("--search", "q", metavar="TEXT", help="Part of the job name or of the owner name."),
+    click.option("--priority-min", type=int, help="Lowest priority."),
+    click.option("--priority-max", type=int, help="Highest priority."),
+    click.option("--submitted-after", metavar="WHEN", help="A day (2026-03-01), a time, or an age (24h, 7d)."),
     click.option("--submitted-before", metavar="WHEN", help="Likewise."),
     click.option("--finished-after", metavar="WHEN", help="Likewise."),
     click.option("--finished-before", metavar="WHEN", help="Likewise."),
     click.option("--failed-pods", is_flag=True, flag_value="yes", default=None, help="Only jobs with a failed pod."),
-    click.option("--reason", help="Only jobs that ended for this reason, or a pod of which did."),
-    click.option("--mine", is_flag=True, flag_value="1", default=None, help="Only your own."),
+    click.option("--reason", help="Filter by failure reason of the job or of one of its pods."),
+    click.option("--mine", is_flag=True, flag_value="1", default=None, help="Only your jobs."),
 )
 _LISTING = (
-    click.option("--deleted", is_flag=True, flag_value="1", default=None, help="Those that were deleted and are kept."),
-    click.option("--sort", type=click.Choice(_SORTS), help="By what; with a minus the greatest first."),
+    click.option(
+        "--deleted", is_flag=True, flag_value="1", default=None, help="Deleted jobs whose history is still kept."
+    ),
+    click.option("--sort", type=click.Choice(_SORTS), help="Sort order. A leading minus sorts descending."),
 )
 
 

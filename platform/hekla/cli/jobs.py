@@ -19,7 +19,7 @@ _GROUPS = ("phase", "queue", "tenant", "owner", "kind", "cluster")
 
 @click.command()
 @listing
-@click.option("--group-by", type=click.Choice(_GROUPS), help="Count them by what they have in common.")
+@click.option("--group-by", type=click.Choice(_GROUPS), help="Count the jobs per group.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Maximum number of rows.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
@@ -40,7 +40,7 @@ def _count(client: Client, by: str, filters: dict[str, Any], *, as_json: bool) -
     rows = [
         (output.phase(g["name"]) if by == "phase" else g["name"], g["jobs"], g["alive"], g["failed"]) for g in found
     ]
-    output.table((by.upper(), "JOBS", "NOT OVER", "FAILED"), rows, "There are no such jobs.")
+    output.table((by.upper(), "JOBS", "UNFINISHED", "FAILED"), rows, "No matching jobs.")
 
 
 def _list(client: Client, limit: int, filters: dict[str, Any], *, as_json: bool) -> None:
@@ -53,7 +53,7 @@ def _list(client: Client, limit: int, filters: dict[str, Any], *, as_json: bool)
         (j["name"], output.phase(j["phase"]), j["tenant"], _queue(j), j["replicas"], j["owner"], _when(j))
         for j in found
     ]
-    output.table(heads, rows, "There are no such jobs. `hekla job submit FILE` submits one.")
+    output.table(heads, rows, "No matching jobs. `hekla job submit FILE` submits one.")
 
 
 @click.command()
@@ -94,7 +94,7 @@ def show(choice: Choice, name: str, as_json: bool) -> None:
 @click.argument("name", metavar="JOB", type=JOB)
 @click.pass_obj
 def watch(choice: Choice, name: str) -> None:
-    """Follow JOB (a name or uid) until it ends; the exit status is 0 where it completed."""
+    """Follow JOB (a name or uid) until it ends. The exit status is 0 if it completed."""
     client = client_of(choice)
     sys.exit(follow(client, client.job(name)))
 

@@ -12,7 +12,7 @@ from hekla.client.credentials import ServerCredentials, normalize_url, save_cred
 @click.argument("url")
 @click.pass_obj
 def login(choice: Choice, url: str) -> None:
-    """Keep the console at URL and your token for later commands. Tokens are made on its page “Tokens”."""
+    """Save the console URL and your token for later commands. Create a token on the page “Tokens”."""
     token = choice.token or click.prompt("Token", hide_input=True)
     server = ServerCredentials(normalize_url(url), token.strip())
     me = client_of(Choice(server.url, server.token)).me()
@@ -24,7 +24,7 @@ def login(choice: Choice, url: str) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def whoami(choice: Choice, as_json: bool) -> None:
-    """Say which console is spoken to, and who you are there."""
+    """Print the console address, your user name and your tenants."""
     client = client_of(choice)
     me = client.me()
     if as_json:

@@ -13,12 +13,12 @@ from hekla.lib.text import strip_control_codes
 
 @click.command()
 @click.argument("job", type=JOB)
-@click.option("--task", help="Only this task; needed where there are several.")
-@click.option("--index", type=click.IntRange(0), help="Which replica of it.")
-@click.option("--attempt", type=click.IntRange(0), help="Which attempt; without it the last.")
-@click.option("--follow", "-f", is_flag=True, help="Go on until the pod ends.")
-@click.option("--search", "-s", metavar="TEXT", help="Only lines that hold this text, with their numbers.")
-@click.option("--ignore-case", "-i", is_flag=True, help="Small and capital letters are the same to --search.")
+@click.option("--task", help="Only this task. Required if the job has several.")
+@click.option("--index", type=click.IntRange(0), help="Replica of the task, counted from 0.")
+@click.option("--attempt", type=click.IntRange(0), help="Attempt. Default: the last.")
+@click.option("--follow", "-f", is_flag=True, help="Follow the log until the pod ends.")
+@click.option("--search", "-s", metavar="TEXT", help="Print only the lines with this text, with line numbers.")
+@click.option("--ignore-case", "-i", is_flag=True, help="Ignore case in --search.")
 @click.pass_obj
 def logs(
     choice: Choice,
@@ -30,7 +30,7 @@ def logs(
     search: str | None,
     ignore_case: bool,
 ) -> None:
-    """Print what the pods of JOB (a name or uid) wrote; each under its name where there are several."""
+    """Print the logs of the pods of JOB (a name or uid)."""
     if follow and search is not None:
         raise Failure("--search looks through what is there; it cannot go with --follow.")
     client = client_of(choice)

@@ -12,7 +12,7 @@ from hekla.lib.text import strip_control_codes
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def list_nodes(choice: Choice, as_json: bool) -> None:
-    """List the machines, what each can give, and what of it is in use."""
+    """List the nodes with their capacity and allocation."""
     found = client_of(choice).nodes()
     if as_json:
         output.as_json(found)
@@ -28,7 +28,7 @@ def list_nodes(choice: Choice, as_json: bool) -> None:
         )
         for node in found
     ]
-    output.table(("NAME", "CLUSTER", "STATE", "HAS", "IN USE", "MESSAGE"), rows, "There are no machines.")
+    output.table(("NAME", "CLUSTER", "STATE", "CAPACITY", "ALLOCATED", "MESSAGE"), rows, "No nodes.")
 
 
 def _state(is_ready: bool, is_cordoned: bool) -> str:

@@ -18,22 +18,24 @@ def telling(command: Callable[..., None]) -> Callable[..., None]:
     """The options that say of what one is told of a job that is submitted, called as REST calls them."""
     moments, channels = click.Choice((*_MOMENTS, "nothing")), click.Choice(_WAYS)
     for option in (
-        click.option("--notify-after", type=click.IntRange(1), help="After how many minutes a wait is long."),
-        click.option("--notify-by", multiple=True, type=channels, help="How; may be given several times."),
-        click.option("--notify", multiple=True, type=moments, help="Of what you are told; may be given several times."),
+        click.option(
+            "--notify-after", type=click.IntRange(1), help="Minutes until a pending job counts as waiting long."
+        ),
+        click.option("--notify-by", multiple=True, type=channels, help="Notification channel. May be repeated."),
+        click.option("--notify", multiple=True, type=moments, help="Event to notify about. May be repeated."),
     ):
         command = option(command)
     return command
 
 
 @click.command()
-@click.option("--unread", is_flag=True, help="Only what you have not read.")
-@click.option("--read", is_flag=True, help="Mark as read what is printed.")
+@click.option("--unread", is_flag=True, help="Only unread notifications.")
+@click.option("--read", is_flag=True, help="Mark the printed notifications as read.")
 @click.option("--limit", type=click.IntRange(1, 1_000), default=20, show_default=True, help="Maximum number of rows.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def list_notifications(choice: Choice, unread: bool, read: bool, limit: int, as_json: bool) -> None:
-    """List what you were told of your jobs, newest first."""
+    """List your notifications, newest first."""
     client = client_of(choice)
     found = client.pages("notifications", limit, unread="1" if unread else None)
     if as_json:
@@ -43,17 +45,21 @@ def list_notifications(choice: Choice, unread: bool, read: bool, limit: int, as_
             (output.moment(row["at"]), "" if row["read_at"] else "new", strip_control_codes(row["sentence"]))
             for row in found
         ]
-        output.table(("WHEN", "", "WHAT"), rows, "No notifications.")
+        output.table(("TIME", "", "NOTIFICATION"), rows, "No notifications.")
     if read and found:
         client.post("notifications", {"up_to": found[0]["number"]})
 
 
 @click.command()
 @click.argument("job")
-@click.option("--on", "moments", multiple=True, type=click.Choice(_MOMENTS), help="When; may be given several times.")
-@click.option("--by", "channels", multiple=True, type=click.Choice(_WAYS), help="How; may be given several times.")
-@click.option("--after", "minutes", type=click.IntRange(1), help="After how many minutes a wait is long.")
-@click.option("--default", is_flag=True, help="What holds for all of your jobs holds for this one too.")
+@click.option(
+    "--on", "moments", multiple=True, type=click.Choice(_MOMENTS), help="Event to notify about. May be repeated."
+)
+@click.option(
+    "--by", "channels", multiple=True, type=click.Choice(_WAYS), help="Notification channel. May be repeated."
+)
+@click.option("--after", "minutes", type=click.IntRange(1), help="Minutes until a pending job counts as waiting long.")
+@click.option("--default", is_flag=True, help="Use your default notification settings.")
 @click.pass_obj
 def set_notifications(
     choice: Choice, job: str, moments: tuple[str, ...], channels: tuple[str, ...], minutes: int | None, default: bool
@@ -72,4 +78,4 @@ def set_notifications(
     body: dict[str, Any] = {"moments": list(moments), "channels": list(channels or ("page",))}
     chosen = client.put(where, body | ({} if minutes is None else {"long_wait_minutes": minutes}))
     when = ", ".join(chosen["moments"]) or "nothing"
-    click.echo(f"Of {found['name']} you are told: {when}; by {', '.join(chosen['channels'])}.")
+    click.echo(f"Notifications for {found['name']}: {when}. Channels: {', '.join(chosen['channels'])}.")

@@ -17,7 +17,7 @@ from hekla.lib.text import strip_control_codes
 @click.argument("username")
 @click.pass_obj
 def reset_factor(choice: Choice, username: str) -> None:
-    """Turn off the second factor of USERNAME, who lost it. For platform admins; on the console's own machine it also
+    """Turn off two-factor authentication of USERNAME. For platform admins. On the console's own machine it also
     helps the only admin.
     """
     client_of(choice).delete(f"people/{quote(username, safe='')}/second-factor")
@@ -26,8 +26,8 @@ def reset_factor(choice: Choice, username: str) -> None:
 
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--tenant", help="The tenant of the rows that name none (short name).")
-@click.option("--dry-run", is_flag=True, help="Say what would happen, change nothing.")
+@click.option("--tenant", help="Tenant of rows without one (short name).")
+@click.option("--dry-run", is_flag=True, help="Preview the import. Change nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def import_people(choice: Choice, file: Path, tenant: str | None, dry_run: bool, as_json: bool) -> None:
@@ -40,7 +40,7 @@ def import_people(choice: Choice, file: Path, tenant: str | None, dry_run: bool,
     if as_json:
         output.as_json(found)
     else:
-        output.table(("LINE", "WHO", "TENANT", "OUTCOME", "NOTE"), [_row(one, tenant) for one in found], "Nobody.")
+        output.table(("LINE", "PERSON", "TENANT", "RESULT", "NOTE"), [_row(one, tenant) for one in found], "No people.")
         click.echo(", ".join(f"{what}: {count}" for what, count in Counter(one["outcome"] for one in found).items()))
     if any(one["outcome"] == "wrong" for one in found):
         raise click.exceptions.Exit(1)

@@ -16,12 +16,14 @@ _MIB = 2**20
 
 @click.command()
 @click.argument("job", type=JOB)
-@click.option("--task", help="Its task; needed where there are several.")
-@click.option("--index", type=click.IntRange(0), default=0, show_default=True, help="Which replica of it.")
+@click.option("--task", help="Task of the pod. Required if the job has several.")
+@click.option(
+    "--index", type=click.IntRange(0), default=0, show_default=True, help="Replica of the task, counted from 0."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def show(choice: Choice, job: str, task: str | None, index: int, as_json: bool) -> None:
-    """Show every attempt of a pod of JOB (a name or uid): when, where, how it ended, and what to try."""
+    """Show every attempt of a pod of JOB (a name or uid): times, node, exit code and advice."""
     client = client_of(choice)
     found = client.job(job)
     where = f"jobs/{found['uid']}/pods/{task or _only_task(found)}/{index}"

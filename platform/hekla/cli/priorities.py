@@ -14,13 +14,13 @@ from hekla.lib.text import strip_control_codes
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def list_classes(choice: Choice, as_json: bool) -> None:
-    """List the priority classes that your jobs may name, the highest first."""
+    """List the priority classes that your jobs may use, highest first."""
     found = client_of(choice).get("priority-classes")
     if as_json:
         output.as_json(found)
         return
     rows = [(one["name"], one["value"], _state(one), strip_control_codes(one["description"])[:80]) for one in found]
-    output.table(("CLASS", "PRIORITY", "STATE", "DESCRIPTION"), rows, "There are no priority classes.")
+    output.table(("CLASS", "PRIORITY", "STATE", "DESCRIPTION"), rows, "No priority classes.")
 
 
 def _state(one: dict[str, Any]) -> str:
@@ -34,16 +34,18 @@ def _state(one: dict[str, Any]) -> str:
 
 @click.command(context_settings={"ignore_unknown_options": True})
 @click.argument("name")
-@click.option("--value", type=int, help="The priority; the higher one goes first. A new class needs one.")
+@click.option("--value", type=int, help="Priority. Higher priorities are scheduled first. Required for a new class.")
 @click.option("--description", help="Purpose.")
-@click.option("--default/--no-default", "is_default", default=None, help="Of jobs that say nothing.")
-@click.option("--never-preempts/--may-preempt", "never_preempts", default=None, help="Nobody is evicted for its jobs.")
-@click.option("--offered/--not-offered", "is_offered", default=None, help="Whether new jobs may name it.")
-@click.option("--tenant", "tenants", multiple=True, help="Only for this tenant (short name); may be repeated.")
-@click.option("--everybody", is_flag=True, help="For all tenants.")
+@click.option("--default/--no-default", "is_default", default=None, help="Use the class for jobs that name none.")
+@click.option(
+    "--never-preempts/--may-preempt", "never_preempts", default=None, help="Whether its jobs may preempt other pods."
+)
+@click.option("--offered/--not-offered", "is_offered", default=None, help="Whether new jobs may use the class.")
+@click.option("--tenant", "tenants", multiple=True, help="Allow this tenant (short name). May be repeated.")
+@click.option("--everybody", is_flag=True, help="Allow all tenants.")
 @click.pass_obj
 def set_class(choice: Choice, /, name: str, tenants: tuple[str, ...], everybody: bool, **fields: object) -> None:
-    """Make the class NAME, or change what is said of it; jobs that were submitted keep their priority."""
+    """Create or change the priority class NAME. Submitted jobs keep their priority."""
     if tenants and everybody:
         raise click.UsageError("Either --tenant or --everybody.")
     client = client_of(choice)
@@ -62,6 +64,6 @@ def set_class(choice: Choice, /, name: str, tenants: tuple[str, ...], everybody:
 @click.argument("name")
 @click.pass_obj
 def delete(choice: Choice, name: str) -> None:
-    """Delete the class NAME; jobs that were submitted with it keep their priority."""
+    """Delete the priority class NAME. Its jobs keep their priority."""
     client_of(choice).delete(f"priority-classes/{name}")
     click.echo(f"{name} is deleted.")

@@ -19,7 +19,7 @@ def make_queue(client: Client, text: bytes, *, as_json: bool) -> None:
     if as_json:
         output.as_json(made)
     else:
-        click.echo(f"Queue {made['name']} was made: {client.server.url}/queues/{made['name']}/")
+        click.echo(f"Queue {made['name']} was created: {client.server.url}/queues/{made['name']}/")
 
 
 @click.command()
@@ -42,8 +42,8 @@ def list_queues(choice: Choice, as_json: bool) -> None:
         )
         for depth, queue in _as_tree(found)
     ]
-    heads = ("NAME", "CLUSTER", "STATE", "WEIGHT", "AT MOST", "DESCRIPTION")
-    output.table(heads, rows, "There are no queues that you may submit to. Ask a platform admin.")
+    heads = ("NAME", "CLUSTER", "STATE", "WEIGHT", "CAPABILITY", "DESCRIPTION")
+    output.table(heads, rows, "No queues that you may submit to. Ask a platform admin.")
 
 
 def _as_tree(queues: list[dict[str, Any]]) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -62,13 +62,13 @@ def _as_tree(queues: list[dict[str, Any]]) -> Iterator[tuple[int, dict[str, Any]
 
 
 _SHARES = {
-    "held": "USED",
+    "held": "ALLOCATED",
     "deserved": "DESERVED",
     "borrowed": "BORROWED",
     "lent": "LENT",
     "guarantee": "GUARANTEED",
-    "bound": "AT MOST",
-    "pending": "WAITED FOR",
+    "bound": "LIMIT",
+    "pending": "PENDING",
 }
 
 
@@ -77,24 +77,24 @@ _SHARES = {
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def show(choice: Choice, name: str, as_json: bool) -> None:
-    """Show what a queue holds, deserves, borrows and lends, and the jobs in line that you may see."""
+    """Show the resource shares of queue NAME and its pending jobs."""
     found = client_of(choice).get(f"queues/{name}/standing")
     if as_json:
         output.as_json(found)
         return
     shares = found["shares"]
     if shares is None:
-        click.echo("The scheduler leaves this queue out: its settings make no sense, or the policy fails.")
+        click.echo("The scheduler ignores this queue: its settings are invalid, or the policy fails.")
     else:
         output.table(("SHARE", "AMOUNT"), [(head, output.amounts(shares[part])) for part, head in _SHARES.items()], "")
-    click.echo(f"\nThe queue is {found['state']}: {found['waiting']} in line, {found['inside']} with all their places.")
+    click.echo(f"\nThe queue is {found['state']}: {found['waiting']} jobs pending, {found['inside']} fully scheduled.")
     rows = [(job["place"], job["name"], job["uid"]) for job in found["in_line"]]
-    output.table(("PLACE", "JOB", "UID"), rows, "No job that you may see waits here.")
+    output.table(("POSITION", "JOB", "UID"), rows, "No pending jobs.")
 
 
 @click.command()
 @click.argument("name")
-@click.option("--state", type=click.Choice(["open", "closed", "draining"]), required=True, help="Its new state.")
+@click.option("--state", type=click.Choice(["open", "closed", "draining"]), required=True, help="New state.")
 @click.pass_obj
 def edit(choice: Choice, name: str, state: str) -> None:
     """Open, close or drain the queue NAME (operators)."""
@@ -108,7 +108,7 @@ def edit(choice: Choice, name: str, state: str) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def preview(choice: Choice, name: str, changes: tuple[str, ...], as_json: bool) -> None:
-    """Preview a change of the queue NAME, as in: hekla queue preview vision weight=3 deserved.cpu=4
+    """Preview a change of the queue NAME, for example: hekla queue preview vision weight=3 deserved.cpu=4
 
     Nothing is saved (operators).
     """
@@ -123,7 +123,7 @@ def preview(choice: Choice, name: str, changes: tuple[str, ...], as_json: bool) 
     for other, after in found["after"].items():
         before = found["before"].get(other, {}).get("deserved", {})
         rows.append((other, output.amounts(before), output.amounts(after["deserved"]), lost[other] or "–"))
-    output.table(("QUEUE", "DESERVES", "WOULD DESERVE", "WOULD LOSE PODS"), rows, "There are no queues.")
+    output.table(("QUEUE", "DESERVED", "NEW DESERVED", "EVICTED PODS"), rows, "No queues.")
 
 
 def _fields(changes: tuple[str, ...]) -> dict[str, Any]:

@@ -37,25 +37,25 @@ class _Amounts(click.ParamType[dict[str, str]]):
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def show(choice: Choice, tenant: str, as_json: bool) -> None:
-    """Show the quotas of a tenant (its short name) and of its members, and what is used of them."""
+    """Show the quotas and usage of a tenant (short name) and its members."""
     _tell(client_of(choice).quotas(tenant), tenant, as_json=as_json)
 
 
 @click.command()
 @click.argument("tenant")
-@click.option("--each", is_flag=True, help="Of each member who has none of their own, not of the tenant.")
-@click.option("--member", metavar="USERNAME", help="Of this member, whose quota then counts instead.")
-@click.option("--jobs", type=_Bound(), help="How many jobs that are not over.")
-@click.option("--sessions", type=_Bound(), help="How many of them for debugging.")
+@click.option("--each", is_flag=True, help="Set the default quota of each member.")
+@click.option("--member", metavar="USERNAME", help="Set the quota of this member. It replaces the default.")
+@click.option("--jobs", type=_Bound(), help="Maximum unfinished jobs.")
+@click.option("--sessions", type=_Bound(), help="Maximum debugging sessions.")
 @click.option("--gpu-hours", type=_Bound(), help="GPU-hours per month.")
-@click.option("--at-once", "resources", type=_Amounts(), help="How much of which resources at once in each cluster.")
+@click.option("--at-once", "resources", type=_Amounts(), help="Maximum resources allocated at once in each cluster.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def set_quota(choice: Choice, /, tenant: str, each: bool, member: str | None, as_json: bool, **bounds: object) -> None:
     """Set a quota of TENANT (its short name), of each of its members, or of one of them.
 
-    A bound that is not named stays as it is; `none` takes it away. Operators and platform admins set the tenant's,
-    its admins those of members.
+    Limits that you do not name stay unchanged. `none` removes a limit. Operators and platform admins set the quota of
+    the tenant. Tenant admins set those of members.
     """
     if each and member:
         raise click.UsageError("Either --each or --member.")
@@ -86,7 +86,7 @@ def _tell(found: list[dict[str, Any]], tenant: str, *, as_json: bool) -> None:
         for row in found
     ]
     output.table(
-        ("WHOSE", "UNFINISHED JOBS", "DEBUGGING SESSIONS", "GPU-HOURS THIS MONTH", "AT ONCE"),
+        ("QUOTA OF", "UNFINISHED JOBS", "DEBUGGING SESSIONS", "GPU-HOURS THIS MONTH", "RESOURCES"),
         rows,
         "There are no quotas.",
     )

@@ -25,9 +25,9 @@ _RATES = ("canonical", "deterministic", "by the rules")
     "files", metavar="FILE…", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path)
 )
 @click.option("--check", is_flag=True, help="Compare with the recorded outcomes; print a table instead of the answers.")
-@click.option("--list", "show", is_flag=True, help="With --check: name each scenario that was not met.")
+@click.option("--list", "show", is_flag=True, help="With --check: list the scenarios that differ.")
 def replay(files: tuple[Path, ...], check: bool, show: bool) -> None:
-    """Play the scenarios in each FILE (JSON lines, plain or gzip) through the scheduling engine."""
+    """Run the scenarios in each FILE (JSON lines, plain or gzip) through the scheduling engine."""
     table: dict[str, Counter[str]] = defaultdict(Counter)
     for number, line in chain.from_iterable(map(_lines, files)):
         document, answer = _answer(number, line)

@@ -13,7 +13,7 @@ from hekla.cli.servers import Choice
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def list_roles(choice: Choice, as_json: bool) -> None:
-    """What each role may do, for those who give roles."""
+    """List the permissions of each role."""
     found = client_of(choice).get("roles")
     if as_json:
         output.as_json(found)

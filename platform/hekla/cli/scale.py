@@ -24,18 +24,16 @@ def _numbers(_ctx: click.Context, _option: click.Parameter, words: Sequence[str]
 @click.command()
 @click.argument("job", type=JOB)
 @click.argument("replicas", metavar="[TASK=REPLICAS]...", nargs=-1, callback=_numbers)
-@click.option(
-    "--min", "least", metavar="TASK=NUMBER", multiple=True, callback=_numbers, help="How few of a task will do."
-)
-@click.option("--min-all", type=click.IntRange(1), help="How few pods of all tasks together will do.")
+@click.option("--min", "least", metavar="TASK=NUMBER", multiple=True, callback=_numbers, help="Minimum pods of a task.")
+@click.option("--min-all", type=click.IntRange(1), help="Minimum pods of all tasks together.")
 @click.option("--json", "as_json", is_flag=True, help="Print the console's answer.")
 @click.pass_obj
 def scale(
     choice: Choice, job: str, replicas: dict[str, int], least: dict[str, int], min_all: int | None, as_json: bool
 ) -> None:
-    """Give tasks of JOB (a name or uid) more or fewer pods, as in: hekla job scale train worker=8
+    """Scale tasks of JOB (a name or uid) up or down, for example: hekla job scale train worker=8
 
-    A task without a minimum of its own needed all its pods at first; to have fewer, say with --min how few will do.
+    A task without a minimum needs all its pods. To scale it below that number, set --min too.
     """
     if not replicas and not least and min_all is None:
         raise click.UsageError("Say what is to change, such as worker=4.")

@@ -27,16 +27,16 @@ def list_schedules(choice: Choice, tenant: str | None, as_json: bool) -> None:
         output.as_json(found)
         return
     rows = [(one["name"], one["tenant"], one["cron"], one["time_zone"], _next(one), one["owner"]) for one in found]
-    heads = ("NAME", "TENANT", "WHEN", "TIME ZONE", "NEXT RUN", "OWNER")
-    output.table(heads, rows, "There are no schedules. `hekla schedule create FILE` makes one.")
+    heads = ("NAME", "TENANT", "CRON", "TIME ZONE", "NEXT RUN", "OWNER")
+    output.table(heads, rows, "No schedules. `hekla schedule create FILE` creates one.")
 
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--tenant", help="For which of your tenants (short name); without it for the first.")
+@click.option("--tenant", help="Your tenant (short name). Default: the first.")
 @click.pass_obj
 def create(choice: Choice, file: Path, tenant: str | None) -> None:
-    """Make the schedule in FILE: a CronJob of Volcano, or a ScheduleSpec document, in YAML."""
+    """Create the schedule in FILE: a Volcano CronJob or a ScheduleSpec, in YAML."""
     try:
         spec, warnings = _load(bytes_of(file))
     except Invalid as error:
@@ -53,7 +53,7 @@ def create(choice: Choice, file: Path, tenant: str | None) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def show(choice: Choice, name: str, as_json: bool) -> None:
-    """Show schedule NAME: when it comes next, and what came of the last times."""
+    """Show schedule NAME: its next run and the results of past runs."""
     client = client_of(choice)
     found = _named(client, name)
     if as_json:
@@ -71,7 +71,7 @@ def show(choice: Choice, name: str, as_json: bool) -> None:
         )
         for run in found["runs"]
     ]
-    output.table(("DUE", "OUTCOME", "JOB", "WHY"), rows, "No runs yet.")
+    output.table(("DUE", "RESULT", "JOB", "REASON"), rows, "No runs yet.")
 
 
 @click.command()
@@ -87,7 +87,7 @@ def run(choice: Choice, name: str) -> None:
 @click.argument("name")
 @click.pass_obj
 def suspend(choice: Choice, name: str) -> None:
-    """Let schedule NAME do nothing for a while."""
+    """Suspend schedule NAME."""
     click.echo(f"{_act(choice, name, 'suspend')['name']} is suspended.")
 
 
@@ -95,7 +95,7 @@ def suspend(choice: Choice, name: str) -> None:
 @click.argument("name")
 @click.pass_obj
 def resume(choice: Choice, name: str) -> None:
-    """Let schedule NAME go on."""
+    """Resume schedule NAME."""
     found = _act(choice, name, "resume")
     click.echo(f"{found['name']} runs next at {_next(found)}.")
 
@@ -104,7 +104,7 @@ def resume(choice: Choice, name: str) -> None:
 @click.argument("name")
 @click.pass_obj
 def delete(choice: Choice, name: str) -> None:
-    """Take schedule NAME away; jobs that it started stay."""
+    """Delete schedule NAME. Its jobs stay."""
     client = client_of(choice)
     found = _named(client, name)
     client.delete(f"schedules/{found['uid']}")

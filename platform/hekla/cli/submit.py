@@ -20,10 +20,10 @@ from hekla.domain.errors import Invalid
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--tenant", help="For which of your tenants (short name); without it for the first.")
-@click.option("--queue", help="Instead of the queue in the manifest.")
-@click.option("--name", help="Instead of the name in the manifest.")
-@click.option("--dry-run", is_flag=True, help="Only say whether the console would take the job.")
+@click.option("--tenant", help="Your tenant (short name). Default: the first.")
+@click.option("--queue", help="Queue. Overrides the manifest.")
+@click.option("--name", help="Job name. Overrides the manifest.")
+@click.option("--dry-run", is_flag=True, help="Validate the job. Submit nothing.")
 @click.option("--watch", is_flag=True, help="Follow the job until it ends.")
 @click.option("--json", "as_json", is_flag=True, help="Print the console's answer.")
 @telling
@@ -42,9 +42,9 @@ def submit(
 ) -> None:
     """Submit the job in FILE: a manifest of Volcano, Kubeflow, Kubernetes or OpenPAI in YAML, or a JobSpec document.
 
-    A JobFlow of Volcano is started, and the JobTemplates beside it are kept; --queue is for jobs alone. A Queue of
-    Volcano by itself is made, if you are an operator or a platform admin. Files beside the manifest that a command
-    names (python train.py) go along, as do those in the annotation hekla.io/files.
+    A Volcano JobFlow is started and its JobTemplates are saved. --queue applies to jobs only. Operators and platform
+    admins can also create a Volcano Queue. Files next to the manifest that a command names (python train.py) are
+    uploaded too, like those in the annotation hekla.io/files.
     """
     has_notifications = any(notifying.values())
     if (text := manifest.read_queue(file)) is not None:
@@ -74,16 +74,16 @@ def _changing(command: Callable[..., None]) -> Callable[..., None]:
     """The options of commands that submit what is there already."""
     for option in (
         click.option("--watch", is_flag=True, help="Follow the job until it ends."),
-        click.option("--dry-run", is_flag=True, help="Print the job that would be sent, if the console would take it."),
+        click.option("--dry-run", is_flag=True, help="Validate the job and print it. Submit nothing."),
         click.option(
             "--set",
             "changes",
             metavar="PLACE=VALUE",
             multiple=True,
-            help="Change one thing, as in tasks.main.env.LR=0.1.",
+            help="Set a field, for example tasks.main.env.LR=0.1.",
         ),
-        click.option("--queue", help="Instead of its queue."),
-        click.option("--name", help="What the new job is called; without it by a free name like the first."),
+        click.option("--queue", help="Queue of the new job."),
+        click.option("--name", help="Name of the new job. Default: a free name like the first."),
     ):
         command = option(command)
     return command
@@ -94,10 +94,10 @@ def _changing(command: Callable[..., None]) -> Callable[..., None]:
 @_changing
 @click.pass_obj
 def clone(choice: Choice, /, job: str, **options: Any) -> None:  # noqa: ANN401
-    """Submit JOB (a name or uid) once more, in whatever phase it is, with what --set changes.
+    """Submit a copy of JOB (a name or uid), with the changes of --set.
 
-    A place is the names on the way to it in the JobSpec: priority=5, tasks.worker.replicas=4,
-    tasks.main.command="python train.py --epochs 20", tasks.main.resources.cpu=2. Without a value the default holds.
+    A field is a path in the JobSpec: priority=5, tasks.worker.replicas=4,
+    tasks.main.command="python train.py --epochs 20", tasks.main.resources.cpu=2. An empty value restores the default.
     """
     client = client_of(choice)
     old = client.job(job)
@@ -106,7 +106,7 @@ def clone(choice: Choice, /, job: str, **options: Any) -> None:  # noqa: ANN401
 
 @click.command()
 @click.argument("preset")
-@click.option("--tenant", help="For which of your tenants (short name).")
+@click.option("--tenant", help="Your tenant (short name).")
 @_changing
 @click.pass_obj
 def submit_preset(choice: Choice, /, preset: str, tenant: str | None, **options: Any) -> None:  # noqa: ANN401
@@ -130,7 +130,7 @@ def list_presets(choice: Choice, as_json: bool) -> None:
         output.as_json(found)
         return
     rows = [(p["name"], p["tenant"] or "–", "yes" if p["is_default"] else "", p["owner"]) for p in found]
-    output.table(("NAME", "TENANT", "DEFAULT", "OWNER"), rows, "There are none. The page New job keeps them.")
+    output.table(("NAME", "TENANT", "DEFAULT", "OWNER"), rows, "No presets. Save one on the page New job.")
 
 
 def _submit_copy(
@@ -163,7 +163,7 @@ def _notes(warnings: Sequence[str], files: Sequence[str]) -> None:
     for warning in warnings:
         click.secho(f"Note: {warning}", fg="yellow", err=True)
     if files:
-        click.echo(f"Files that go along: {', '.join(files)}")
+        click.echo(f"Uploaded files: {', '.join(files)}")
 
 
 def _go_on(client: Client, job: dict[str, Any], *, watch: bool, quiet: bool) -> None:

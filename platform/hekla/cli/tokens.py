@@ -14,7 +14,7 @@ _SCOPES = ("read", "jobs", "manage", "admin")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def list_tokens(choice: Choice, as_json: bool) -> None:
-    """List your tokens, what each is good for, and its last use."""
+    """List your tokens, their scopes and their last use."""
     found = client_of(choice).get("tokens")
     if as_json:
         output.as_json(found)
@@ -30,21 +30,27 @@ def list_tokens(choice: Choice, as_json: bool) -> None:
         )
         for token in found
     ]
-    output.table(("ID", "NAME", "BEGINS", "SCOPES", "UNTIL", "LAST USED"), rows, "You have no tokens.")
+    output.table(("ID", "NAME", "PREFIX", "SCOPES", "EXPIRES", "LAST USED"), rows, "No tokens.")
 
 
 @click.command()
 @click.argument("name")
 @click.option(
-    "--scope", "scopes", multiple=True, type=click.Choice(_SCOPES), help="What it is good for; read and jobs."
+    "--scope",
+    "scopes",
+    multiple=True,
+    type=click.Choice(_SCOPES),
+    help="Scope. May be repeated. Default: read and jobs.",
 )
-@click.option("--days", type=click.IntRange(1, 366), default=90, show_default=True, help="For how long.")
+@click.option(
+    "--days", type=click.IntRange(1, 366), default=90, show_default=True, help="Days until the token expires."
+)
 @click.pass_obj
 def create(choice: Choice, name: str, scopes: tuple[str, ...], days: int) -> None:
-    """Make a token called NAME. It is printed once, alone, so that it can be piped.
+    """Create a token with this NAME. It is printed once, on a line of its own.
 
-    read: see what you see. jobs: submit jobs, flows, batches and schedules, and act on them. manage: change tenants,
-    their members, and queues. admin: everything that you may do, making tokens among it. Each also reads.
+    read: read what you can see. jobs: submit and change jobs, flows, batches and schedules. manage: change tenants,
+    their members and queues. admin: all your permissions, including creating tokens. Each scope includes read.
     """
     body = {"name": name, "days": days, **({"scopes": scopes} if scopes else {})}
     click.echo(client_of(choice).post("tokens", body)["token"])
@@ -54,6 +60,6 @@ def create(choice: Choice, name: str, scopes: tuple[str, ...], days: int) -> Non
 @click.argument("number", type=int, metavar="ID")
 @click.pass_obj
 def revoke(choice: Choice, number: int) -> None:
-    """Revoke the token ID, at once. `hekla token list` tells the ids."""
+    """Revoke the token ID at once. `hekla token list` prints the IDs."""
     client_of(choice).delete(f"tokens/{number}")
     click.echo(f"Token {number} is revoked.")

@@ -28,7 +28,9 @@ def follow(client: Client, job: Mapping[str, Any]) -> int:
     try:
         phase = _Watch(client, job).run()
     except KeyboardInterrupt:
-        click.echo(f"\nStopped watching; {job['name']} goes on. Its state: hekla job show {job['name']}. ", nl=False)
+        click.echo(
+            f"\nStopped watching. {job['name']} keeps running. Show it: hekla job show {job['name']}. ", nl=False
+        )
         click.echo(f"To stop it: hekla job abort {job['name']}")
         return EXIT_INTERRUPTED
     return 0 if phase == "completed" else 1

@@ -38,7 +38,7 @@ def explain(found: Any) -> None:  # noqa: ANN401  (the console\'s answer)
         (output.moment(cell["begin"]), output.seconds(cell["seconds"]), cell["kind"], cell["sentence"])
         for cell in found["cells"]
     ]
-    output.table(("FROM", "FOR", "IN THE WAY", "IN WORDS"), rows, "It has not waited.")
+    output.table(("FROM", "DURATION", "REASON", "MESSAGE"), rows, "The job was never pending.")
     click.echo(f"\nNow: {found['sentence']}")
 
 
@@ -49,13 +49,13 @@ def show_evictions(found: Any) -> None:  # noqa: ANN401  (the console\'s answer)
     for receipt in both:
         sentences = f"{receipt['sentence']} {receipt['rule']}. {receipt['share_change']}"
         click.echo(f"{output.moment(receipt['at'])}  {sentences}".rstrip())
-    click.echo(found["standing"] or ("" if both else "Nobody made room: neither it for others nor others for it."))
+    click.echo(found["standing"] or ("" if both else "No evictions: neither for this job nor of its pods."))
 
 
 _SAFE = {
-    "no_place": "It holds nothing.",
-    "no_reclaim": "The policy of the cluster takes nothing back.",
-    "no_shares": "The policy of the cluster gives queues no shares.",
+    "no_place": "The job has no allocated resources.",
+    "no_reclaim": "The scheduling policy has no reclaim.",
+    "no_shares": "The scheduling policy gives queues no shares.",
     "queue_keeps": "Its queue is not reclaimable.",
     "job_keeps": "Its pods are not preemptible.",
 }
@@ -67,8 +67,10 @@ def show_risk(found: Any) -> None:  # noqa: ANN401  (the console\'s answer)
     if found["is_safe"]:
         click.echo(_SAFE.get(found["is_safe"], found["is_safe"]))
         return
-    click.echo(f"Borrowed now: {found['now']} of {found['pods']} pods; with other queues busy: {found['most']}.")
+    click.echo(
+        f"Borrowed: {found['now']} of {found['pods']} pods. If all other queues needed their shares: {found['most']}."
+    )
     for one in found["claimants"]:
         share = f"{100 * one['share']:.0f} %"
         name = f"Queue {one['queue']}" if one["queue"] else "Another queue"
-        click.echo(f"{name} holds {share} of what it deserves, and {one['pods']} pods of it wait.")
+        click.echo(f"{name} has {share} of its deserved share and {one['pods']} pending pods.")

@@ -15,12 +15,12 @@ _COLOURS = {"now": "green", "waits": "yellow", "never": "red"}
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--tenant", help="For which of your tenants (short name); without it for the first.")
-@click.option("--queue", help="Instead of the queue in the manifest.")
+@click.option("--tenant", help="Your tenant (short name). Default: the first.")
+@click.option("--queue", help="Queue. Overrides the manifest.")
 @click.option("--json", "as_json", is_flag=True, help="Print the console's answer.")
 @click.pass_obj
 def preview(choice: Choice, file: Path, tenant: str | None, queue: str | None, as_json: bool) -> None:
-    """Say whether the job in FILE would start now, what it would wait for, and what would help; submit nothing."""
+    """Preview the job in FILE: whether it would start now, the pending reason and suggestions. Submit nothing."""
     read = manifest.read(file, name=None, queue=queue)
     answer = client_of(choice).what_if(read.document, tenant=tenant)
     if as_json:

@@ -16,23 +16,33 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command("cluster")
-@click.option("--kubeconfig", type=_FILE, required=True, help="Leads to the cluster, for somebody who may do anything.")
-@click.option("--kube-scheduler", type=_FILE, help="The program of Kubernetes' own scheduler, to be measured too.")
-@click.option("--jobs", type=click.IntRange(1, 10_000), default=200, show_default=True, help="How many at once.")
+@click.option("--kubeconfig", type=_FILE, required=True, help="Kubeconfig of the cluster, with full permissions.")
+@click.option("--kube-scheduler", type=_FILE, help="Program kube-scheduler, to measure it too.")
+@click.option("--jobs", type=click.IntRange(1, 10_000), default=200, show_default=True, help="Jobs at once.")
 @click.option("--gang", type=click.IntRange(1, 1000), default=10, show_default=True, help="Pods of each job.")
 @click.option("--seconds", type=click.FloatRange(1), default=60.0, show_default=True, help="How long each pod runs.")
 @click.option(
-    "--per-second", type=click.FloatRange(0.1, 100), default=2.0, show_default=True, help="Jobs of the steady flow."
+    "--per-second",
+    type=click.FloatRange(0.1, 100),
+    default=2.0,
+    show_default=True,
+    help="Jobs per second of the steady load.",
 )
-@click.option("--repeat", type=click.IntRange(1, 100), default=3, show_default=True, help="How often, by turns.")
+@click.option(
+    "--repeat",
+    type=click.IntRange(1, 100),
+    default=3,
+    show_default=True,
+    help="Repetitions, alternating between the schedulers.",
+)
 @click.option(
     "--running",
     type=click.IntRange(100, 1_000_000),
-    help="Fill the cluster instead, and begin anew there.",
+    help="Fill the cluster instead, and restart there.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def cluster(as_json: bool, **options: object) -> None:
-    """Bind the same pods by Hekla and by others, by turns. Its machines should be such as only pretend to run pods."""
+    """Bind the same pods with Hekla and with other schedulers in turn. Use a cluster of simulated nodes."""
     found = _measured(options)
     if as_json:
         click.echo(json.dumps(found))
@@ -48,7 +58,7 @@ def _tell_binds(found: dict[str, Any]) -> None:
     rows = [
         (who, row["binds_per_second"], row["binds_per_second_from_the_start"]) for who, row in found["binders"].items()
     ]
-    output.table(("WHO", "FIRST TO LAST BIND", "START TO LAST BIND"), rows, "")
+    output.table(("SCHEDULER", "FIRST TO LAST BIND", "START TO LAST BIND"), rows, "")
     click.echo()
     written = ", ".join(f"{name} {count:g}" for name, count in found["writes_per_pod"].items())
     click.echo(f"Hekla's writes per pod: {written}; its controller used {found['cpu_seconds']:g} s of processor.")

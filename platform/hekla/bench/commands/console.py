@@ -16,19 +16,15 @@ _MODULE = "hekla.bench.console"  # a process of its own: it has other servers an
 
 
 @click.command("console")
-@click.option("--jobs", type=click.IntRange(200, 1_000_000), default=100_000, show_default=True, help="How many jobs.")
+@click.option("--jobs", type=click.IntRange(200, 1_000_000), default=100_000, show_default=True, help="Number of jobs.")
 @click.option(
     "--pods-per-job", type=click.IntRange(1, 100), default=10, show_default=True, help="Pods of a job, on average."
 )
+@click.option("--tenants", type=click.IntRange(1, 1000), default=200, show_default=True, help="Number of tenants.")
+@click.option("--nodes", type=click.IntRange(1, 10_000), default=1000, show_default=True, help="Number of nodes.")
+@click.option("--repeat", type=click.IntRange(1, 10_000), default=100, show_default=True, help="Requests per page.")
 @click.option(
-    "--tenants", type=click.IntRange(1, 1000), default=200, show_default=True, help="How many tenants share them."
-)
-@click.option("--nodes", type=click.IntRange(1, 10_000), default=1000, show_default=True, help="How many machines.")
-@click.option(
-    "--repeat", type=click.IntRange(1, 10_000), default=100, show_default=True, help="How often each page is asked for."
-)
-@click.option(
-    "--sockets", type=click.IntRange(1, 20_000), help="Measure so many open pages instead, and how fast they hear."
+    "--sockets", type=click.IntRange(1, 20_000), help="Measure this number of open pages and their delay instead."
 )
 @click.option(
     "--changes-per-second", type=click.FloatRange(0.1, 100), default=5.0, show_default=True, help="For open pages."
@@ -36,7 +32,7 @@ _MODULE = "hekla.bench.console"  # a process of its own: it has other servers an
 @click.option("--seconds", type=click.FloatRange(1, 600), default=30.0, show_default=True, help="For open pages.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def console(as_json: bool, sockets: int | None, **sizes: float) -> None:
-    """Make a console with many jobs beside any other, and measure it; it needs some minutes, and 3 GiB of disk."""
+    """Measure a separate console with many jobs. This takes some minutes and 3 GiB of disk."""
     found = _measured(sizes | _with_people_for(sockets, int(sizes["tenants"])))
     if as_json:
         click.echo(json.dumps(found))
@@ -59,7 +55,7 @@ def _tell_sockets(found: dict[str, Any]) -> None:
         for case, of_case in found["cases"].items()
         for view, row in {"all": of_case, **of_case["views"]}.items()
     ]
-    output.table(("OPEN", "VIEW", "P50", "P99", "MAX", "HEARD", "NEVER HEARD"), rows, "")
+    output.table(("OPEN", "VIEW", "P50", "P99", "MAX", "RECEIVED", "LOST"), rows, "")
     click.echo()
     costs = [
         (
@@ -72,7 +68,7 @@ def _tell_sockets(found: dict[str, Any]) -> None:
         )
         for case, row in found["cases"].items()
     ]
-    output.table(("OPEN", "MEMORY A PAGE", "OPENED IN", "CPU FOR THAT", "CPU AT REST", "CPU WITH CHANGES"), costs, "")
+    output.table(("OPEN", "MEMORY PER PAGE", "OPENED IN", "CPU TO OPEN", "CPU IDLE", "CPU WITH CHANGES"), costs, "")
     click.echo(f"{found['cores']} cores; the load was {found['load_average']:.1f} before all of it had begun.")
 
 

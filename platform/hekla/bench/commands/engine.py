@@ -44,17 +44,26 @@ class ScenarioRun:
 
 @click.command("engine")
 @click.option(
-    "--scenario", "scenarios", multiple=True, type=click.Choice([*SCENARIOS, *_GROUPS]), help="What to measure; repeat."
+    "--scenario",
+    "scenarios",
+    multiple=True,
+    type=click.Choice([*SCENARIOS, *_GROUPS]),
+    help="Scenario. May be repeated.",
 )
-@click.option("--nodes", type=click.IntRange(1, 100_000), multiple=True, help="Machines; repeat to compare sizes.")
-@click.option("--pods", type=click.IntRange(1, _MAX_PODS), help="Pods.")
+@click.option(
+    "--nodes",
+    type=click.IntRange(1, 100_000),
+    multiple=True,
+    help="Number of nodes. Repeat the option to compare sizes.",
+)
+@click.option("--pods", type=click.IntRange(1, _MAX_PODS), help="Number of pods.")
 @click.option("--repeat", type=click.IntRange(1, 1000), default=5, show_default=True, help="Cycles to measure.")
-@click.option("--list", "is_list", is_flag=True, help="Say what scenarios there are, and their sizes.")
+@click.option("--list", "is_list", is_flag=True, help="List the scenarios and their sizes.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def engine(
     scenarios: tuple[str, ...], nodes: tuple[int, ...], pods: int | None, repeat: int, is_list: bool, as_json: bool
 ) -> None:
-    """Time whole cycles under the default policy: one gang of 1,000 pods on 1,000 empty machines, or SCENARIO."""
+    """Measure scheduling cycles with the default policy: a gang of 1,000 pods on 1,000 empty nodes, or SCENARIO."""
     if is_list:
         _print_scenarios()
         return
@@ -87,7 +96,7 @@ def _print_scenarios() -> None:
         (name, "yes" if one.is_quick else "", ", ".join(f"{nodes:,} x {pods:,}" for nodes, pods in one.sizes), one.text)
         for name, one in SCENARIOS.items()
     ]
-    output.table(("SCENARIO", "QUICK", "NODES X PODS", "WHAT"), rows, "")
+    output.table(("SCENARIO", "QUICK", "NODES X PODS", "DESCRIPTION"), rows, "")
 
 
 def _print_one(run: ScenarioRun, repeat: int, *, as_json: bool) -> None:

@@ -13,13 +13,15 @@ from hekla.cli import output
 
 
 @click.command("idle")
-@click.option("--seconds", type=click.FloatRange(1, 86_400), default=600.0, show_default=True, help="How long to look.")
 @click.option(
-    "--settle", type=click.FloatRange(0, 3_600), default=30.0, show_default=True, help="How long to wait first."
+    "--seconds", type=click.FloatRange(1, 86_400), default=600.0, show_default=True, help="Seconds to measure."
+)
+@click.option(
+    "--settle", type=click.FloatRange(0, 3_600), default=30.0, show_default=True, help="Seconds to wait first."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def idle(seconds: float, settle: float, as_json: bool) -> None:
-    """Start a console beside any other, open its first page once, and look at it while nothing happens."""
+    """Measure a separate idle console after one visit of its home page."""
     with whole.new_folder() as folder, whole.console(folder) as console:
         console.visit()
         time.sleep(settle)
@@ -34,7 +36,7 @@ def idle(seconds: float, settle: float, as_json: bool) -> None:
     rows = [(row["name"], f"{row['cpu']:.2%}", f"{row['pss_mib']:.0f} MiB", row["wakes"]) for row in found["processes"]]
     wakes = sum(row["wakes"] for row in found["processes"])
     rows.append(("all", f"{found['cpu']:.2%}", f"{found['pss_mib']:.0f} MiB", round(wakes, 1)))
-    output.table(("PROCESS", "CPU", "MEMORY", "WAKES A SECOND"), rows, "")
+    output.table(("PROCESS", "CPU", "MEMORY", "WAKE-UPS PER SECOND"), rows, "")
     click.echo(f"CPU of one core; {os.cpu_count()} cores, the load is {os.getloadavg()[0]:.1f} now.")
 
 

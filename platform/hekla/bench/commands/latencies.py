@@ -12,12 +12,14 @@ from hekla.cli import output
 GIVE_UP_SECONDS = 60.0
 _FIGURES = ("median", "p90", "p99", "max")
 _OPTIONS = (
-    click.option("--jobs", type=click.IntRange(1, 1000), default=20, show_default=True, help="One after another."),
     click.option(
-        "--warm-up", type=click.IntRange(0, 100), default=2, show_default=True, help="Jobs before, not counted."
+        "--jobs", type=click.IntRange(1, 1000), default=20, show_default=True, help="Number of jobs, one after another."
     ),
-    click.option("--queue", default="default", show_default=True, help="Where to submit."),
-    click.option("--tenant", help="For which tenant (short name)."),
+    click.option(
+        "--warm-up", type=click.IntRange(0, 100), default=2, show_default=True, help="Jobs before the measurement."
+    ),
+    click.option("--queue", default="default", show_default=True, help="Queue."),
+    click.option("--tenant", help="Tenant (short name)."),
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
 )
 

@@ -19,12 +19,14 @@ _LABELS = {"action": "exit of the pod → restart of its job", "running": "exit 
 
 @click.command("react")
 @latencies.options
-@click.option("--seconds", type=click.FloatRange(0, 60), default=0.3, show_default=True, help="When each pod fails.")
+@click.option(
+    "--seconds", type=click.FloatRange(0, 60), default=0.3, show_default=True, help="Seconds until each pod fails."
+)
 @click.pass_obj
 def react(
     choice: Choice, jobs: int, warm_up: int, queue: str, tenant: str | None, seconds: float, as_json: bool
 ) -> None:
-    """Submit jobs whose pod fails and whose policy restarts them once, one after another; delete them again."""
+    """Measure restarts: submit jobs whose pod fails and whose policy restarts them once. Then delete them."""
     client = client_of(choice)
     runs = [_run(client, queue, tenant, seconds) for _ in range(warm_up + jobs)][warm_up:]
     facts = {"server": client.server.url, "queue": queue, "jobs": jobs, "warm_up": warm_up}

@@ -12,10 +12,10 @@ from hekla.cli import output
 
 
 @click.command("start")
-@click.option("--repeat", type=click.IntRange(1, 100), default=5, show_default=True, help="New folders to start on.")
+@click.option("--repeat", type=click.IntRange(1, 100), default=5, show_default=True, help="Number of new folders.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def start(repeat: int, as_json: bool) -> None:
-    """Start a console beside any other, on a new folder and again on the same, and end it each time."""
+    """Measure the start of a separate console, on a new folder and on a used one."""
     runs: dict[str, list[tuple[float, float]]] = {"new": [], "old": []}
     for _ in range(repeat):
         with whole.new_folder() as folder:

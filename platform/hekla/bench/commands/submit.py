@@ -15,12 +15,12 @@ _LABELS = {"events": "by the console's own times", "wall": "until this client kn
 
 @click.command("submit")
 @latencies.options
-@click.option("--seconds", type=click.FloatRange(0, 60), default=0.2, show_default=True, help="How long each runs.")
+@click.option("--seconds", type=click.FloatRange(0, 60), default=0.2, show_default=True, help="Run time of each job.")
 @click.pass_obj
 def submit(
     choice: Choice, jobs: int, warm_up: int, queue: str, tenant: str | None, seconds: float, as_json: bool
 ) -> None:
-    """Submit jobs of one pod that sleeps, one after another, over REST; delete them again."""
+    """Measure submissions over REST: submit jobs of one sleeping pod one after another. Then delete them."""
     client = client_of(choice)
     runs = [_run(client, queue, tenant, seconds) for _ in range(warm_up + jobs)][warm_up:]
     facts = {"server": client.server.url, "queue": queue, "jobs": jobs, "warm_up": warm_up}

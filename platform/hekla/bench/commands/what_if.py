@@ -18,13 +18,13 @@ _LABELS = {
 
 @click.command("whatif")
 @latencies.options
-@click.option("--pods", type=click.IntRange(1, 10_000), default=64, show_default=True, help="Of the large gang.")
-@click.option("--cpu", default="8", show_default=True, help="Of each of its pods.")
+@click.option("--pods", type=click.IntRange(1, 10_000), default=64, show_default=True, help="Pods of the large gang.")
+@click.option("--cpu", default="8", show_default=True, help="CPU of each pod of the gang.")
 @click.pass_obj
 def whatif(
     choice: Choice, jobs: int, warm_up: int, queue: str, tenant: str | None, pods: int, cpu: str, as_json: bool
 ) -> None:
-    """Ask about a small job and about a large one in turn, as things are on the console; nothing is submitted."""
+    """Measure previews of a small and a large job on the console. Nothing is submitted."""
     client = client_of(choice)
     small, large = _draft(queue, 1, "1"), _draft(queue, pods, cpu)
     questions = [(small, False), (large, False), (large, True)]
