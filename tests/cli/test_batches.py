@@ -25,7 +25,7 @@ def test_a_sweep_through_its_life(console, file):
     stopped = json.loads(console("batch", "stop", "train", "--json").output)
     assert set(stopped["phases"]) <= {"aborting", "aborted", "completed"}
     gone = console("batch", "show", "nothing")
-    assert (gone.exit_code, "There is no batch called" in gone.output) == (1, True)
+    assert (gone.exit_code, "Unknown batch" in gone.output) == (1, True)
 
 
 def test_values_are_drawn(console, file):

@@ -44,7 +44,7 @@ def test_a_page_that_is_not_hekla(console):
 @pytest.mark.parametrize("words", [["show"], ["logs"], ["abort"], ["delete"], ["watch"], ["clone", "--name", "x"]])
 @pytest.mark.parametrize("name", ["nothing", "9b0dc0f2-0000-4000-8000-000000000000"])
 def test_a_job_that_does_not_exist(console, words, name):
-    assert "no " in told(console("job", *words, name))
+    assert "Unknown job" in told(console("job", *words, name))
 
 
 @local

@@ -67,4 +67,4 @@ def test_templates_alone_are_kept(console, tmp_path):
     path.write_text(EXAMPLE.read_text().split("---")[0].replace("[python, fit.py]", "['true']"))
     assert "Kept fit" in console("job", "submit", path).output
     assert console("job", "submit", path, "--dry-run").exit_code == 1
-    assert "There is no flow called" in console("flow", "show", "fit").output
+    assert "Unknown flow" in console("flow", "show", "fit").output

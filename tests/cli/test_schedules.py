@@ -35,7 +35,7 @@ def test_a_schedule_through_its_life(console, file):
     assert json.loads(console("schedule", "show", "nightly", "--json").output)["name"] == "nightly"
     assert "is deleted" in console("schedule", "delete", "nightly").output
     gone = console("schedule", "show", "nightly")
-    assert (gone.exit_code, "There is no schedule called" in gone.output) == (1, True)
+    assert (gone.exit_code, "Unknown schedule" in gone.output) == (1, True)
 
 
 def test_a_document_is_taken_too(console, tmp_path):

@@ -90,7 +90,8 @@ def test_a_turn_costs_what_happened_and_not_what_there_is(world: World) -> None:
     few = max(come("second"), come("third"))
     for at in range(8):
         come(f"more-{at}")
-    assert min(come(f"last-{at}") for at in range(3)) <= few  # the nodes are looked at from time to time
+    by_the_clock = 3  # nodes are read, and the lease is renewed, from time to time
+    assert min(come(f"last-{at}") for at in range(3)) <= few + by_the_clock
 
 
 def test_a_job_that_is_not_looked_at_again_would_not_have_moved(world: World) -> None:

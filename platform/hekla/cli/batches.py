@@ -168,6 +168,6 @@ def _values(parameters: dict[str, str]) -> str:
 def _named(client: Client, name: str) -> dict[str, Any]:
     found = client.get("batches", name=name, limit=1)["results"]
     if not found:
-        raise Failure(f"There is no batch called “{name}”. `hekla batch list` lists those that you may see.")
+        raise Failure(f"Unknown batch “{name}”. List those that you may see with `hekla batch list`.")
     document: dict[str, Any] = client.get(f"batches/{found[0]['uid']}")
     return document

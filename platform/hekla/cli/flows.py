@@ -121,9 +121,7 @@ def _flow(client: Client, name: str) -> dict[str, Any]:
     except ValueError:
         found = client.get("flows", name=name, limit=1)["results"]
         if not found:
-            raise Failure(
-                f"There is no flow called “{name}”. `hekla flow list` lists those that you may see."
-            ) from None
+            raise Failure(f"Unknown flow “{name}”. List those that you may see with `hekla flow list`.") from None
         uid = found[0]["uid"]
     document: dict[str, Any] = client.get(f"flows/{uid}")
     return document

@@ -120,7 +120,7 @@ def _act(choice: Choice, name: str, action: str) -> dict[str, Any]:
 def _named(client: Client, name: str) -> dict[str, Any]:
     found = client.get("schedules", name=name, limit=1)["results"]
     if not found:
-        raise Failure(f"There is no schedule called “{name}”. `hekla schedule list` lists those that you may see.")
+        raise Failure(f"Unknown schedule “{name}”. List those that you may see with `hekla schedule list`.")
     document: dict[str, Any] = client.get(f"schedules/{found[0]['uid']}")
     return document
 

@@ -193,7 +193,7 @@ class Client(Transport):
         except ValueError:
             found: list[JobDocument] = self.get("jobs", name=name, limit=1)["results"]
         if not found:
-            raise NotFoundError(404, f"There is no job called “{name}” that you may see.", "not_found")
+            raise NotFoundError(404, f"Unknown job “{name}”.", "not_found")
         return found[0]["uid"]
 
     def _path(self, job: JobRef) -> str:
