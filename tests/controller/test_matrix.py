@@ -231,7 +231,7 @@ def test_every_command_leads_from_every_phase_where_it_should(simulated: World) 
         else:
             entered[key] = _entered(job, before[key])
     assert set(refused) == {(at, action) for at, action in jobs if at not in COMMANDS[action]}
-    assert all(story.startswith(f"The job is {at}; {action} ") for (at, action), story in refused.items())
+    assert all(story.startswith(f"The job is {at}. {action} ") for (at, action), story in refused.items())
     assert entered == {(at, action): COMMANDS[action][at] for at, action in entered}
     simulated.turn_until(lambda: all(_phase_of(job) in SETTLED for job in jobs.values()))
     assert not Job.objects.exclude(retry_count=0).exists()

@@ -239,7 +239,7 @@ def test_pods_are_not_moved_while_they_are_alive_nor_left_behind_afterwards(apar
     shared = {**apart.cluster.config, "namespaces": "shared"}
     job = submit(apart, "1000", replicas=2)
     run(apart, job)
-    assert "at work" in why_not(apart, shared)
+    assert "are running" in why_not(apart, shared)
     abort(apart, job)
     with transaction.atomic():
         namespace_change.require_nobody_there(apart.cluster, shared, now=clock.now())
@@ -266,6 +266,6 @@ def test_what_pods_left_in_a_shared_namespace_is_found_when_tenants_are_apart(
     run(world, job)
     place = f"/apis/networking.k8s.io/v1/namespaces/{world.cluster.config['namespace']}/networkpolicies"
     assert [one["metadata"]["name"] for one in small_cluster.request("GET", place)["items"]] == ["hekla-lab"]
-    assert "at work" in why_not(world, apart)
+    assert "are running" in why_not(world, apart)
     abort(world, job)
     namespace_change.require_nothing_left(world.cluster, apart)

@@ -363,7 +363,7 @@ def test_the_page_says_what_cannot_be_asked_of_volcano_and_shows_no_way_to_it(le
     page = client.get(reverse("jobs:detail", args=[job.uid])).content.decode()
     assert "uses its PriorityClass" in page
     assert reverse("jobs:priority", args=[job.uid]) not in page
-    assert escape("at number 1 (max_retry) the job fails") in page
+    assert escape("At number 1 (max_retry) the job fails") in page
     assert 'value="RestartJob"' not in page
     assert 'value="AbortJob"' in page
     assert reverse("jobs:scale", args=[job.uid]) in page

@@ -71,8 +71,8 @@ def test_what_is_locked_or_beyond_its_bounds_is_refused(place, bounds, given, sa
 @pytest.mark.parametrize(
     ("field", "said"),
     [
-        ({"place": "policies"}, "Unknown field"),
-        ({"place": "tasks.other.replicas"}, "Unknown field"),
+        ({"place": "policies"}, "has no field"),
+        ({"place": "tasks.other.replicas"}, "has no field"),
         ({"place": "priority", "least": "x"}, "are amounts"),
         ({"place": "priority", "least": "5", "most": "4"}, "exceeds the maximum"),
         ({"place": "priority", "colour": "red"}, "colour"),

@@ -58,11 +58,11 @@ REFUSED = {
     "a server that is a list": (with_cluster(server=[SECRET]), "Invalid kubeconfig"),
     "an authority that is none": (
         with_cluster(**{"certificate-authority-data": base64.b64encode(b"x").decode()}),
-        "authority",
+        "CA certificate",
     ),
     "a certificate that is none": (
         with_user(**{"client-certificate-data": base64.b64encode(b"x").decode()}),
-        "signs in with",
+        "client certificate",
     ),
     "too much": (f"# {'x' * keys.MAX_BYTES}\n{yaml.safe_dump(GOOD)}", "64 KiB"),
     "two documents": (f"{yaml.safe_dump(GOOD)}---\n{yaml.safe_dump(GOOD)}", "Invalid kubeconfig"),

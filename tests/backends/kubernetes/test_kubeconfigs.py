@@ -99,7 +99,7 @@ def test_a_file_that_cannot_be_used_is_refused_without_a_word_of_its_content(cas
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(KeyRefused, match="cannot be read"):
+    with pytest.raises(KeyRefused, match="Cannot read the kubeconfig"):
         access.from_kubeconfig(tmp_path / "nowhere")
 
 
