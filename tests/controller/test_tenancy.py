@@ -243,7 +243,7 @@ def test_pods_are_not_moved_while_they_are_alive_nor_left_behind_afterwards(apar
     abort(apart, job)
     with transaction.atomic():
         namespace_change.require_nobody_there(apart.cluster, shared, now=clock.now())
-    with pytest.raises(Invalid, match="Something of 1 jobs"):
+    with pytest.raises(Invalid, match="resources of 1 jobs"):
         namespace_change.require_nothing_left(apart.cluster, shared)
     services.delete(job, user=apart.alice, now=clock.now())
     apart.turn_until(lambda: Job.objects.get(pk=job.pk).cleaned_at is not None)
