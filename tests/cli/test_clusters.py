@@ -37,7 +37,7 @@ def test_a_cluster_is_added_shown_and_removed(console, config):
     assert "(simulated)" in console("cluster", "show", "lab").output
     assert "lab was changed" in console("cluster", "set", "lab", "--pause").output
     assert json.loads(console("cluster", "show", "lab", "--json").output)["is_paused"] is True
-    assert "answers" in console("cluster", "check", "lab").output
+    assert "The connection works" in console("cluster", "check", "lab").output
     assert "lab was removed" in console("cluster", "delete", "lab").output
     assert [one["name"] for one in json.loads(console("cluster", "list", "--json").output)] == ["simulated"]
     refused = console("cluster", "delete", "simulated")
