@@ -31,7 +31,7 @@ from hekla.domain.phases import FINAL_JOB_PHASES, JobPhase
 from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
 
-SETTLED_WITHIN_SECONDS = 240
+SETTLED_WITHIN_SECONDS = 480
 KINDS = ("pods", *ATTACHED)
 _ENDS_AT = "hekla.dev/test-ends-at"
 RESTART = [{"events": ["PodFailed", "PodEvicted"], "action": "RestartJob"}]
