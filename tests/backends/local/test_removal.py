@@ -33,8 +33,8 @@ def test_an_inventory_finds_what_outlives_its_shim(local):
     assert eventually(lambda: not alive(shim))
     assert local.backend.inventory().alive == {key}
     local.ended(key)
-    assert local.backend.inventory().alive == frozenset()
-    assert not any(alive(pid) for pid in family.values())
+    assert eventually(lambda: local.backend.inventory().alive == frozenset())
+    assert eventually(lambda: not any(alive(pid) for pid in family.values()))
 
 
 def test_an_inventory_of_nothing_is_empty(local):
