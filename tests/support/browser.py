@@ -7,9 +7,11 @@ asynchronous test and Django's ORM all refuse to run beside it. One instance for
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
 from hekla.launcher.browser import find
+
+expect.set_options(timeout=20_000)  # milliseconds; other tests and their consoles run beside this one
 
 FLAGS = [
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
