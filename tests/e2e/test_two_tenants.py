@@ -163,7 +163,7 @@ def test_a_shared_queue_tells_how_many_wait_and_not_who(two: tuple[Person, Perso
     for someone, own in zip(two, (1, 2), strict=True):
         someone.page.goto(f"/queues/{SHARED}/")
         line = someone.page.locator("#queue-line")
-        expect(line).to_contain_text("In line: 3")
+        expect(line).to_contain_text("Pending: 3")
         expect(line.locator("tbody tr")).to_have_count(own)
         expect(line).to_contain_text(f"{someone.word}-waits")
     expect(two[1].page.locator("#queue-inside")).to_contain_text("All running jobs here belong to other tenants.")
