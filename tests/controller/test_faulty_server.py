@@ -64,7 +64,6 @@ class People:
 
 @pytest.mark.slow
 @pytest.mark.kubernetes
-@pytest.mark.timeout(1200)
 def test_whatever_goes_wrong_on_the_way_to_the_server_every_gang_comes_to_its_end(fleet: Fleet, tmp_path: Path) -> None:
     dice = random.Random(SEED)
     people = People(fleet, dice)
