@@ -122,6 +122,18 @@ def test_a_killed_shim_takes_its_pod_along_and_nothing_runs_twice(local):
     assert local.log(key).count("all\n") == 1
 
 
+def test_a_killed_shim_takes_no_pod_of_a_copy_of_the_data_folder_along(make_place):
+    original, copied = make_place("local"), make_place("local")
+    keys = [place.started(place.long()) for place in (original, copied)]
+    assert keys[0] == keys[1]
+    for place, key in zip((original, copied), keys, strict=True):
+        place.until(key, PodPhase.RUNNING)
+    os.kill(folder_of(copied, keys[1]).holder(), signal.SIGKILL)
+    assert copied.ended(keys[1]).phase == PodPhase.LOST
+    assert original.seen(keys[0]).phase == PodPhase.RUNNING
+    assert alive(folder_of(original, keys[0]).status()["pid"])
+
+
 def test_a_shim_that_dies_between_intent_and_launch_is_not_repeated(local):
     key = local.started(local.order(script="echo ran"))
     folder = without_shim(local, key)

@@ -61,14 +61,15 @@ def descendants(ancestor: int) -> list[int]:
     return found
 
 
-def remains(mark: str, leader: int | None, leader_started: str) -> list[int]:
-    """What still lives of a pod whose shim is dead: marked processes and members of the leader's session.
+def remains(folder: str, mark: str, leader: int | None, leader_started: str) -> list[int]:
+    """What still lives of a pod whose shim is dead: processes of its folder and mark, members of the leader's session.
 
-    A session's number is given away again only when the last member has ended.
+    A session's number is given away again only when the last member has ended. The mark alone would not do: a copy of
+    a data folder has pods of the same names, and its console must not end those of the original.
     """
     now = read_process(leader) if leader else None
     session = leader if now is None or now.started == leader_started else None
-    return [p.pid for p in process_table() if p.session == session or _is_marked(p.pid, mark)]
+    return [p.pid for p in process_table() if p.session == session or _mark_of(p.pid, f"{folder}{os.sep}") == mark]
 
 
 def marks(below: str) -> set[str]:
@@ -87,10 +88,6 @@ def signal_group(group: int, number: int) -> None:
     """Send signal `number` to the whole process group, if any of it is left."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)
-
-
-def _is_marked(pid: int, mark: str) -> bool:
-    return f"{MARK}={mark}".encode() in _environment(pid)
 
 
 def _mark_of(pid: int, below: str) -> str:

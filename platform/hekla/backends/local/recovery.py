@@ -50,7 +50,7 @@ def _recover(folder: PodFolder, order: ShimOrder, status: ShimStatus | None, lau
             folder, "lost", "NodeRestarted", "The machine was started anew while the pod was there"
         )
     if status and status.get("launched"):
-        _kill_processes(order, status)
+        _kill_processes(folder, order, status)
         return write_final_status(
             folder, "lost", "ShimDied", "The process that watched over the pod was killed; the pod was ended"
         )
@@ -66,11 +66,12 @@ def preparing_status(folder: PodFolder) -> ShimStatus:
     return ShimStatus(phase="preparing", at=os.stat(folder.path).st_mtime, reason="", message="", exit_code=None)
 
 
-def _kill_processes(order: ShimOrder, status: ShimStatus) -> None:
+def _kill_processes(folder: PodFolder, order: ShimOrder, status: ShimStatus) -> None:
     if order["cgroup"]:
         cgroups.kill(order["cgroup"])
     for _ in range(_KILL_ROUNDS):
-        left = processes.remains(orders.mark(order), status.get("pid"), status.get("pid_started", ""))
+        leader, started = status.get("pid"), status.get("pid_started", "")
+        left = processes.remains(folder.path, orders.mark(order), leader, started)
         if not left:
             return
         processes.kill(left)
