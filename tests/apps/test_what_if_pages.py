@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -15,7 +16,8 @@ from hekla.apps.jobs.models import Job, Pod
 from hekla.domain.errors import Invalid
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.spec_changes import SpecChange
-from hekla.simulation import snapshot_cache, what_if
+from hekla.simulation import snapshot_cache, suggestions, what_if
+from hekla.simulation.suggestions import Found
 
 As = Callable[[User], Client]
 FORM = {
@@ -140,6 +142,24 @@ def test_what_would_help_is_told_later_where_there_was_no_time_for_it(
     told = client.post(later, draft).content.decode()
     assert "too little data" in told
     assert 'data-take="' in told
+
+
+def test_what_else_would_help_is_told_later_where_there_was_time_for_some(
+    people: People, as_: As, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, client = suggestions.offers, as_(people.alice)
+
+    def begun(*given: Any, **more: Any) -> Found:
+        return Found(whole(*given, **more).offers[:1], is_cut_short=True)
+
+    with monkeypatch.context() as busy:
+        busy.setattr(suggestions, "offers", begun)
+        box = client.post(reverse("jobs_what_if"), FORM).content.decode()
+    assert box.count('data-take="') == 1
+    (later,) = re.findall(r'hx-post="([^"]+)"', box)
+    told = client.post(later, FORM).content.decode()
+    assert told.count('data-take="') > 1
+    assert "worker with 4 pods instead of 6" in told
 
 
 def test_what_cannot_be_changed_is_copied_into_a_form(people: People, as_: As) -> None:

@@ -72,7 +72,7 @@ def what_if(request: HttpRequest) -> HttpResponse:
         "sentences": [] if waits_somewhere else descriptions.sentences(answer),
         "waits": answer.verdict is StartVerdict.WAITS,
         "starts": answer.verdict is StartVerdict.NOW,
-        "more": answer.is_cut_short and not answer.offers,
+        "more": answer.is_cut_short,
         **_suggestions(request, spec, answer),
     }
     return render(request, "jobs/_what_if.html", context)
