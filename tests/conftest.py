@@ -5,10 +5,16 @@ from collections.abc import Iterator
 import pytest
 from django.utils import translation
 from hypothesis import HealthCheck, settings
+from tests.support.examples import examples
 
 from hekla.launcher import catalogues
 
-settings.register_profile("hekla", deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a machine may be busy
+settings.register_profile(
+    "hekla",
+    max_examples=examples(100),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],  # a machine may be busy
+)
 settings.load_profile("hekla")
 catalogues.compile_stale()
 

@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from rest_framework.test import APIClient
 from tests.api.conftest import World
+from tests.support.examples import examples
 
 from hekla.api.v1.schema import SchemaView
 from hekla.apps.jobs.models import Job, Pod
@@ -36,7 +37,6 @@ THINGS = {
     "schedules": {"name": "there", "cron": "@daily", "job": JOB},
 }
 NAMES = {"queues": "default", "clusters": "sim", "tenants": "lab"}
-EXAMPLES = 12
 
 
 def _operations() -> dict[str, Any]:
@@ -76,7 +76,7 @@ def test_every_operation_is_tried() -> None:
 
 @pytest.mark.parametrize("label", OPERATIONS)
 @settings(
-    max_examples=EXAMPLES,
+    max_examples=examples(12),
     deadline=None,
     derandomize=True,
     database=None,

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.support.examples import examples
 
 JOBS = "/api/v1/jobs"
 JSON = st.recursive(
@@ -13,7 +14,7 @@ JSON = st.recursive(
 FIELDS = st.sampled_from(["name", "tasks", "queue", "min_available", "plugins", "policies", "files", "priority"])
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.dictionaries(FIELDS, JSON, max_size=6))
 def test_jobs_of_any_shape(alice, document):
     answer = alice.post(f"{JOBS}?dry_run=1", document, format="json")

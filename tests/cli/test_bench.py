@@ -144,7 +144,7 @@ def test_the_console_is_measured_with_jobs_of_its_own() -> None:
 
 @pytest.mark.slow
 def test_open_pages_are_measured_from_another_process() -> None:
-    sizes = ("--jobs", "400", "--pods-per-job", "2", "--tenants", "4", "--nodes", "4")
+    sizes = ("--jobs", "200", "--pods-per-job", "2", "--tenants", "4", "--nodes", "4")
     result = hekla(
         "bench", "console", *sizes, "--sockets", "40", "--changes-per-second", "2", "--seconds", "3", "--json"
     )

@@ -1,6 +1,6 @@
 """Many jobs through their whole lives, a cluster always full of them: none is lost, stuck or run twice.
 
-HEKLA_TEST_JOBS says how many (150 where it is not set); with `-s` each part of the way prints what it cost.
+HEKLA_TEST_JOBS says how many (100 where it is not set); with `-s` each part of the way prints what it cost.
 """
 
 import itertools
@@ -21,7 +21,7 @@ from hekla.apps.jobs.models import Job, Pod
 from hekla.controller.backends import backend_of
 from hekla.controller.controllers import controllers
 
-JOBS, REPLICAS, AT_ONCE, PARTS = int(os.environ.get("HEKLA_TEST_JOBS", "150")), 10, 100, 5
+JOBS, REPLICAS, AT_ONCE, PARTS = int(os.environ.get("HEKLA_TEST_JOBS", "100")), 10, 60, 5
 NODE = {"cpu": "64", "memory": "256Gi"}
 
 

@@ -6,6 +6,7 @@ from itertools import islice, pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.examples import examples
 
 from hekla.domain import cron
 from hekla.domain.cron import InvalidCron
@@ -88,7 +89,7 @@ INSTANTS = st.one_of(
 ).map(lambda moment: moment.replace(second=0, microsecond=0, tzinfo=UTC))  # fmt: skip
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(EXPRESSIONS, INSTANTS, st.sampled_from(ZONES))
 def test_it_counts_when_the_walker_says(expression: str, begin: datetime, zone: str) -> None:
     minutes = 2 * 24 * 60
@@ -104,7 +105,7 @@ def test_it_counts_when_the_walker_says(expression: str, begin: datetime, zone: 
         assert cron.parse(expression).latest(until, cron.zone(zone)) == seen[-1]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(EXPRESSIONS, INSTANTS, st.sampled_from(ZONES))
 def test_it_goes_on_upwards_and_the_way_back_meets_it(expression: str, begin: datetime, zone: str) -> None:
     parsed, where = cron.parse(expression), cron.zone(zone)

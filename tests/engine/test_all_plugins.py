@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from tests.engine.test_properties import clusters
 from tests.engine.worlds import bound
+from tests.support.examples import examples
 
 from hekla.engine import cycle, registry
 from hekla.engine.model import ClusterState
@@ -18,7 +19,7 @@ _TEXT = (
 
 @pytest.mark.parametrize("compatibility", ["hekla", "volcano"])
 @given(cluster=clusters())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_together_they_decide_soundly(compatibility: str, cluster: ClusterState) -> None:
     actions = "enqueue, allocate, preempt, reclaim, backfill"
     policy = parse(_TEXT.format(actions=actions, all=_ALL, compatibility=compatibility))

@@ -9,6 +9,7 @@ from tests.engine.clusters import amounts
 from tests.engine.histories import HOLDING, History
 from tests.engine.test_histories import POLICIES, SEEDS
 from tests.engine.worlds import POLICY, bound, job, node, running, state
+from tests.support.examples import examples
 
 from hekla.domain.phases import GangPhase
 from hekla.domain.resources import Resources
@@ -80,7 +81,7 @@ def held(jobs: list[PodGroupSpec]) -> Resources:
 
 @pytest.mark.parametrize("policy", EVERY_POLICY.values(), ids=EVERY_POLICY)
 @given(SEEDS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_what_starts_never_exceeds_a_bound(policy, seed) -> None:
     for asked, decided in Owned(seed, policy).live(12):
         for one in asked.tenant_quotas:
@@ -91,7 +92,7 @@ def test_what_starts_never_exceeds_a_bound(policy, seed) -> None:
 
 @pytest.mark.parametrize("policy", EVERY_POLICY.values(), ids=EVERY_POLICY)
 @given(SEEDS)
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=examples(8), deadline=None)
 def test_bounds_that_nobody_meets_change_nothing(policy, seed) -> None:
     vast = tuple(TenantQuota(namespace, {"cpu": 1e12}, owner) for namespace in "ab" for owner in ("", EACH_OWNER, "x"))
     for asked, decided in Owned(seed, policy).live(8):
@@ -101,7 +102,7 @@ def test_bounds_that_nobody_meets_change_nothing(policy, seed) -> None:
 
 
 @given(SEEDS)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_what_is_kept_between_cycles_makes_no_difference(seed) -> None:
     world = SchedulerCache()
     for asked, decided in Owned(seed, POLICIES["default"]).live(12):
@@ -110,7 +111,7 @@ def test_what_is_kept_between_cycles_makes_no_difference(seed) -> None:
 
 
 @given(SEEDS)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_who_is_told_of_a_bound_meets_one(seed) -> None:
     for _asked, decided in Owned(seed, POLICIES["default"]).live(12):
         for reason in (one for reasons in decided.reasons.values() for one in reasons if one.plugin == "quota"):

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.engine.clusters import amounts
 from tests.engine.histories import HOLDING, History
+from tests.support.examples import examples
 
 from hekla.domain.phases import GangPhase
 from hekla.domain.resources import Resources
@@ -138,7 +139,7 @@ def uid_of_job(state: ClusterState, task: str) -> str:
 
 @pytest.mark.parametrize("name", POLICIES)
 @given(seed=SEEDS)
-@settings(max_examples=12, deadline=None, derandomize=True)
+@settings(max_examples=examples(12), deadline=None, derandomize=True)
 def test_nothing_is_broken_on_the_way(name: str, seed: int) -> None:
     policy = POLICIES[name]
     has_queues = any(option.name == "proportion" for tier in policy.tiers for option in tier)
@@ -152,7 +153,7 @@ def test_nothing_is_broken_on_the_way(name: str, seed: int) -> None:
 
 @pytest.mark.parametrize("name", ["default", "priority", "drf"])
 @given(seed=SEEDS)
-@settings(max_examples=12, deadline=None, derandomize=True)
+@settings(max_examples=examples(12), deadline=None, derandomize=True)
 def test_evicting_comes_to_an_end(name: str, seed: int) -> None:
     """Evicted pods come again; once nothing else happens they do not push others out for ever."""
     history = History(seed, POLICIES[name])
@@ -167,7 +168,7 @@ def test_evicting_comes_to_an_end(name: str, seed: int) -> None:
     nodes=st.integers(1, 6),
     least=st.integers(1, 3),
 )
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=examples(100), deadline=None, derandomize=True)
 def test_who_all_want_everything_share_by_weight(weights: list[int], nodes: int, least: int) -> None:
     """Within one task, where tasks are all of one size."""
     places = nodes * 8

@@ -11,6 +11,7 @@ from tests.engine.clusters import amounts
 from tests.engine.histories import History
 from tests.engine.test_histories import POLICIES, SEEDS
 from tests.engine.worlds import POLICY, job, node, running, state
+from tests.support.examples import examples
 
 from hekla.domain.resources import Resources
 from hekla.engine import cycle
@@ -162,7 +163,7 @@ class Watched(History):
 
 @pytest.mark.parametrize("name", POLICIES)
 @given(seed=SEEDS)
-@settings(max_examples=6, deadline=None, derandomize=True)
+@settings(max_examples=examples(6), deadline=None, derandomize=True)
 def test_through_the_life_of_a_cluster(name: str, seed: int) -> None:
     for _asked, _decisions in Watched(seed, POLICIES[name]).live(40):
         pass
@@ -176,7 +177,7 @@ def test_what_is_kept_is_built_afresh_now_and_then(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
 @given(seed=SEEDS)
-@settings(max_examples=6, deadline=None, derandomize=True)
+@settings(max_examples=examples(6), deadline=None, derandomize=True)
 def test_whatever_else_changes(change: Change, seed: int) -> None:
     """One kind of change, again and again."""
     history, dice = Watched(seed, POLICIES["default"]), Random(seed)
@@ -186,7 +187,7 @@ def test_whatever_else_changes(change: Change, seed: int) -> None:
 
 
 @given(seed=SEEDS, order=st.lists(st.sampled_from(CHANGES), max_size=25))
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=examples(20), deadline=None, derandomize=True)
 def test_changes_of_all_kinds(seed: int, order: list[Change]) -> None:
     """Each on top of those before; what a change made senseless stays so."""
     history, dice = Watched(seed, POLICIES["default"]), Random(seed)

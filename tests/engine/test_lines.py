@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tests.engine.clusters import amounts
 from tests.engine.test_kept_world import Both, recognised
 from tests.engine.worlds import POLICY, bound, job, node, state
+from tests.support.examples import examples
 
 from hekla.domain.phases import GangPhase
 from hekla.engine import cycle, job_queues
@@ -89,7 +90,7 @@ def _one_by_one(asked: ClusterState, policy: SchedulerPolicy) -> Decisions:
 
 
 @given(asked=crowds(), policy=st.sampled_from(POLICIES))
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=examples(400), deadline=None, derandomize=True)
 def test_decided_as_if_one_by_one(asked: ClusterState, policy: SchedulerPolicy) -> None:
     together, alone = cycle(asked, policy, 0.0), _one_by_one(asked, policy)
     assert replace(together, reasons={}) == replace(alone, reasons={})
@@ -97,7 +98,7 @@ def test_decided_as_if_one_by_one(asked: ClusterState, policy: SchedulerPolicy) 
 
 
 @given(asked=crowds(), gone=st.lists(st.integers(0, 31), max_size=6), urgent=st.integers(0, 31))
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
 def test_lines_follow_who_comes_and_goes(asked: ClusterState, gone: list[int], urgent: int) -> None:
     both = Both()
     both.decide(asked, POLICY)

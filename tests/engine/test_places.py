@@ -4,6 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.engine.worlds import POLICY, job, node, state
+from tests.support.examples import examples
 
 from hekla.engine import registry
 from hekla.engine.columns import fits
@@ -16,7 +17,7 @@ SIZES = st.lists(st.integers(1, 9), min_size=1, max_size=6)
 
 
 @given(nodes=SIZES, choices=st.lists(st.tuples(st.integers(0, 2), st.booleans()), max_size=40))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_the_best_place_is_the_same_as_on_a_fresh_look(nodes: list[int], choices: list[tuple[int, bool]]) -> None:
     """Tasks of three classes are placed one after another, and some are taken back at once."""
     jobs = [job(f"j{number}", 40, cpu=f"{number + 1}") for number in range(3)]

@@ -3,6 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.engine.worlds import POLICY, bound, job, node, state
+from tests.support.examples import examples
 
 from hekla.domain.phases import GangPhase
 from hekla.engine import cycle
@@ -34,7 +35,7 @@ def clusters(draw: st.DrawFn) -> ClusterState:
 
 
 @given(clusters())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_no_node_holds_more_than_it_has(cluster: ClusterState) -> None:
     requests = {task.uid: task.request for one in cluster.jobs for task in one.pods}
     used: dict[str, float] = {}
@@ -45,7 +46,7 @@ def test_no_node_holds_more_than_it_has(cluster: ClusterState) -> None:
 
 
 @given(clusters())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_no_gang_starts_below_its_minimum_and_no_pod_twice(cluster: ClusterState) -> None:
     decisions = cycle(cluster, POLICY, 0.0)
     least = {one.uid: one.min_available for one in cluster.jobs}
@@ -54,7 +55,7 @@ def test_no_gang_starts_below_its_minimum_and_no_pod_twice(cluster: ClusterState
 
 
 @given(clusters())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_whoever_waits_is_told_why(cluster: ClusterState) -> None:
     decisions = cycle(cluster, POLICY, 0.0)
     placed = bound(decisions)
@@ -66,7 +67,7 @@ def test_whoever_waits_is_told_why(cluster: ClusterState) -> None:
 
 
 @given(clusters(), st.randoms(use_true_random=False))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_the_answer_does_not_depend_on_the_order_of_nodes_and_jobs(cluster: ClusterState, dice: object) -> None:
     shuffled = [list(cluster.nodes), list(cluster.jobs)]
     for part in shuffled:

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from tests.engine import reference
 from tests.engine.clusters import FREE_RIDERS, FULL, clusters
+from tests.support.examples import examples
 
 from hekla.engine import cycle
 from hekla.engine.decisions import Decisions
@@ -73,19 +74,19 @@ EVICTING = {
 
 @pytest.mark.parametrize("name", PLACING)
 @given(state=clusters())
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=examples(150), deadline=None, derandomize=True)
 def test_places_are_the_same(name: str, state: ClusterState) -> None:
     agree(state, PLACING[name])
 
 
 @given(state=clusters(FREE_RIDERS))
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=examples(150), deadline=None, derandomize=True)
 def test_tasks_that_ask_for_nothing_go_to_the_same_places(state: ClusterState) -> None:
     agree(state, policy("enqueue, allocate, backfill", "priority gang", "drf predicates proportion binpack"))
 
 
 @pytest.mark.parametrize("name", EVICTING)
 @given(state=clusters(FULL))
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=examples(150), deadline=None, derandomize=True)
 def test_victims_are_the_same(name: str, state: ClusterState) -> None:
     agree(state, EVICTING[name])

@@ -5,6 +5,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.domain.specs import SPECS
+from tests.support.examples import examples
 
 from hekla.domain import formats
 from hekla.domain.errors import Invalid
@@ -86,7 +87,7 @@ def test_what_is_written_is_the_kind_that_it_says() -> None:
     assert "name" not in manifest["spec"]["jobTemplate"].get("metadata", {})
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     SPECS,
     st.fixed_dictionaries(

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.domain.jobconfigs import VERSION_2, spec_of
+from tests.support.examples import examples
 
 from hekla.domain import formats, secrets
 from hekla.domain.errors import Invalid
@@ -371,7 +372,7 @@ def test_what_is_wrong_in_it_is_told_with_its_path(changes, path):
     assert path in [problem.path for problem in raised.value.problems]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(VERSION_2)
 def test_a_jobconfig_goes_whole_through_the_kind_that_holds_every_job(document):
     spec = spec_of(document)
@@ -386,7 +387,7 @@ ANYTHING = st.recursive(
 FIELDS = ["prerequisites", "taskRoles", "deployments", "defaults", "extras", "secrets", "parameters", "jobRetryCount"]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.dictionaries(st.sampled_from(FIELDS), ANYTHING, max_size=4), ANYTHING)
 def test_a_jobconfig_of_any_shape_is_read_or_refused(changes, inner):
     for document in (config(**changes), role(completion=inner, commands=inner, instances=inner)):

@@ -5,6 +5,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.domain.specs import AMOUNTS, LABELS, LINES
+from tests.support.examples import examples
 
 from hekla.domain import formats
 from hekla.domain.errors import Invalid, Refused
@@ -118,7 +119,7 @@ def test_what_is_written_is_the_kind_that_it_says() -> None:
 _AMOUNTS = st.dictionaries(st.sampled_from(["cpu", "memory", "nvidia.com/gpu"]), AMOUNTS)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     st.fixed_dictionaries(
         {

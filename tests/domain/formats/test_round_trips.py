@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.domain.jobconfigs import VERSION_1, VERSION_2, spec_of
 from tests.domain.specs import SPECS, with_own_ports, with_volumes
+from tests.support.examples import examples
 
 from hekla.domain import formats
 from hekla.domain.errors import Invalid
@@ -148,7 +149,7 @@ HELD = {
 
 
 @pytest.mark.parametrize("word", FORM)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(data=st.data())
 def test_what_a_kind_can_hold_comes_back_whole(word, data):
     spec = data.draw(HELD[word])
@@ -177,7 +178,7 @@ def renamed(spec, names):
 
 
 @pytest.mark.parametrize("word", FORM)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(spec=SPECS)
 def test_what_went_through_a_kind_once_loses_nothing_more(word, spec):
     written = formats.write(renamed(spec, NAMES.get(word, [])), FORM[word])

@@ -5,6 +5,7 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.domain.specs import SPECS
+from tests.support.examples import examples
 
 from hekla.domain import formats
 from hekla.domain.errors import Invalid
@@ -106,7 +107,7 @@ def test_one_file_holds_a_whole_distributed_training():
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(SPECS)
 def test_what_is_written_is_read_back_whole(spec):
     loaded = formats.load(formats.dump(spec))
@@ -114,7 +115,7 @@ def test_what_is_written_is_read_back_whole(spec):
     assert loaded.spec == spec
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(SPECS)
 def test_writing_again_changes_no_letter(spec):
     text = formats.dump(spec)

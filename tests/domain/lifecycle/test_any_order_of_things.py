@@ -4,6 +4,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests.domain.lifecycle.worlds import World, spec
+from tests.support.examples import examples
 
 from hekla.domain.errors import Invalid
 from hekla.domain.lifecycle import TRANSITIONS, ActionTarget, JobFacts, PodRef, stage_of
@@ -179,7 +180,7 @@ class AnyJob(RuleBasedStateMachine):
         raise AssertionError(f"still {self.world.job.phase}")
 
 
-AnyJob.TestCase.settings = settings(max_examples=120, stateful_step_count=40, deadline=None)
+AnyJob.TestCase.settings = settings(max_examples=examples(120), stateful_step_count=40, deadline=None)
 TestAnyJob = AnyJob.TestCase
 
 
