@@ -159,7 +159,7 @@ def test_the_api_server_serves_the_same_objects_after_a_crash(mortal_control_pla
     mortal_control_plane.kill_api_server()
     mortal_control_plane.start_api_server()
     assert pods.get("before")["metadata"]["uid"] == before["metadata"]["uid"]
-    pods.wait_for("before", "Succeeded", seconds=90)  # the nodes found the API server again
+    pods.wait_for("before", "Succeeded", seconds=240)  # the nodes find the API server again, after pauses
     pods.make("after")
     pods.bind("after", node)
     pods.wait_for("after", "Running")
