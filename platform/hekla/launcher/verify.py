@@ -23,9 +23,9 @@ _TRANSIENT = {
 
 
 _EXTERNAL_SERVERS = {"DATABASE_URL", "VALKEY_URL"} & os.environ.keys()
-_WORKERS = min(2 * (os.cpu_count() or 1) + 1, 5)
+_WORKERS = min(2 * (os.cpu_count() or 1), 4)
 """More than cores: many tests wait for a server most of the time."""
-_ON_ALL_CORES = ("-n", str(_WORKERS), "--dist", "loadgroup", "--no-loadscope-reorder")
+_ON_ALL_CORES = ("-n", str(_WORKERS), "--dist", "loadfile", "--no-loadscope-reorder")
 _SLOWEST = ("--durations", "30")
 
 
