@@ -1,5 +1,6 @@
 """A pytest plugin: what thousands of tests do alike costs each of them little."""
 
+import gc
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +11,15 @@ from django.test import TransactionTestCase
 from servestatic.middleware import ServeStaticMiddleware
 
 _LEAST = {"time_cost": 1, "memory_cost": 8, "parallelism": 1}
+_ALLOCATIONS, _YOUNG, _OLD = 20_000, 20, 100
 _MADE_BY_MIGRATIONS = {"django_migrations", "django_content_type", "auth_permission"}
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of collected tests are no garbage; to look through them again and again takes a tenth of the time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_ALLOCATIONS, _YOUNG, _OLD)
 
 
 @pytest.fixture(scope="session", autouse=True)
