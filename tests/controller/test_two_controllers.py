@@ -6,6 +6,7 @@ often it is stopped (7), `HEKLA_SEED` what happens meanwhile.
 
 import os
 import random
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,6 +27,8 @@ from hekla.lib import clock
 STOPS = int(os.environ.get("HEKLA_STOPS", "7"))
 SEED = int(os.environ.get("HEKLA_SEED", "3"))
 CAUGHT_WITHIN_SECONDS = 10.0
+_OF_ASYNCIO = re.compile(r"^E asyncio: Fatal error on SSL protocol.*?(?=^[A-Z] |\Z)", re.DOTALL | re.MULTILINE)
+"""What it says of a connection that is closed, because the lease is lost, while there is something to read from it."""
 _MOMENTS = (
     ("POST pods", False),
     ("POST pods/binding", False),
@@ -170,7 +173,8 @@ def test_a_controller_that_slept_longer_than_its_lease_changes_nothing(
     fleet.sweep()
     audit(fleet)
     assert without == []
-    assert "platform/hekla/" not in said, said[-4000:]  # as tracebacks name files; Celery may tell of its broker
+    ours = _OF_ASYNCIO.sub("", said)
+    assert "platform/hekla/" not in ours, ours[-4000:]  # as tracebacks name files; Celery may tell of its broker
     assert "what the engine kept is not what there is" not in said
     print({"seed": SEED, "caught": dict(fight.caught), "jobs": Job.objects.count()})
 
