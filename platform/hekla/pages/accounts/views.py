@@ -17,14 +17,17 @@ from hekla.apps.forms import attach, form_page
 from hekla.domain.errors import HeklaError
 from hekla.lib import clock
 from hekla.pages.accounts.forms import PersonForm, ProfileForm, TokenForm
+from hekla.pages.accounts.tables import PeopleFilter, PeopleTable
 from hekla.pages.frame.people import person
+from hekla.pages.frame.tables import listing
 
 
 @require_safe
 def people(request: HttpRequest) -> HttpResponse:
     """Everybody."""
     services.require(person(request), Permission.MANAGE_PEOPLE)
-    return render(request, "accounts/list.html", {"people": selectors.everybody()})
+    people = listing(request, PeopleTable, selectors.everybody(), PeopleFilter)
+    return render(request, "accounts/list.html", {"people": people})
 
 
 @sensitive_post_parameters("password")

@@ -4,10 +4,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from django import template
+from django.utils.safestring import SafeString
 
 from hekla.apps.sentences import space_after
 from hekla.domain.resources import format_quantity
 from hekla.pages.frame import html
+from hekla.pages.frame.tables import ListTable
 
 register = template.Library()
 register.simple_tag(html.icon)
@@ -31,3 +33,9 @@ def amount(value: float, name: str) -> str:
 def entry(mapping: Mapping[str, Any], key: object) -> Any:  # noqa: ANN401
     """The value of a key that is itself a variable; empty where it is absent."""
     return mapping.get(str(key), "") if hasattr(mapping, "get") else ""
+
+
+@register.simple_tag(takes_context=True)
+def table_row(context: template.Context, table: ListTable, record: object) -> SafeString:
+    """A row of a list. Its cells may need what the page knows."""
+    return table.row(record, context)

@@ -1,0 +1,335 @@
+"""Lists as tables: a column declares its head and its cell together; sorting, filters, pages and saved state follow.
+
+A feature declares its tables in `tables.py`. A view calls `listing` and gives the result to `<c-listing>`, which prints
+all of it. Words of the address that a list does not know never fail a page: they are left out.
+
+What a person last sorted and filtered by is kept in their session, for each list by itself. It applies where the list
+is opened without words of its own; `all=yes` opens the list as such, and forgets it.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import django_tables2
+from django import forms
+from django.core.paginator import Page, Paginator
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, QueryDict
+from django.template import Context
+from django.template.loader import get_template
+from django.utils.functional import Promise
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
+from django_filters import CharFilter, FilterSet
+from django_tables2.rows import BoundRow
+
+from hekla.pages.frame import html
+from hekla.pages.frame.people import person
+
+Words = str | Promise
+MOST_IN_ADDRESS = 1000
+_SESSION = "lists"
+_SORT, _PAGE, _EVERYTHING = "sort", "page", "all"
+
+
+class ListColumn(django_tables2.Column):  # type: ignore[misc]
+    """A column: its head and its cell. Without `sort` the list cannot be sorted by it.
+
+    `sort`: the fields that it sorts by, of rows in the database or of objects. `cell`: what it shows of a record; else
+    `template`, which has the `record` and all that the page has; else the value of its own name. `number`: aligned to
+    the right; `wide`: at least so wide that a bar fits.
+    """
+
+    empty_values = ()
+
+    def __init__(
+        self,
+        label: Words,
+        *,
+        sort: str | Sequence[str] = "",
+        cell: Callable[[Any], object] | None = None,
+        template: str = "",
+        number: bool = False,
+        wide: bool = False,
+    ) -> None:
+        super().__init__(label, orderable=bool(sort), order_by=sort or None)
+        self.label, self.cell, self.template, self.is_hidden = label, cell, template, False
+        self.kind = "number" if number else "wide-cell" if wide else ""
+
+    def render(self, value: object, record: Any, table: "ListTable") -> object:  # noqa: ANN401  (any row)
+        """The cell."""
+        if self.cell:
+            value = self.cell(record)
+        elif self.template:
+            return _print(self.template, table.context, record)
+        return html.NOTHING if value is None or value == "" else value
+
+
+class ActionsColumn(ListColumn):
+    """What can be done to a row. Its head is only heard."""
+
+    def __init__(self, template: str) -> None:
+        super().__init__(_("Actions"), template=template)
+        self.is_hidden = True
+
+
+def _print(name: str, context: Context, record: object) -> SafeString:
+    """A small template as a part of the page, with what the page knows."""
+    with context.push(record=record):
+        return SafeString(get_template(name).template.render(context))  # type: ignore[attr-defined]
+
+
+def named(view: str, key: object, words: object, note: object = "") -> SafeString:
+    """The cell that names a row: a link to its page, and a note below it."""
+    return _noted(format_html('<a href="{}">{}</a>', html.address(view, key), words), note)
+
+
+def noted(words: object, note: object) -> SafeString:
+    """Another cell with a note below it: on phones it stands beside its head, as one piece."""
+    return format_html("<span>{}</span>", _noted(words, note))
+
+
+def _noted(words: object, note: object) -> SafeString:
+    return format_html('{}<span class="row-note">{}</span>', words, note) if note else format_html("{}", words)
+
+
+class ListTable(django_tables2.Table):  # type: ignore[misc]
+    """A list of rows, each column of which has a name: that is also the word of the address that sorts by it.
+
+    `label`: what it lists; `heading`: the column that names a row, else the first; `keys`: rows are walked with j, k
+    and Enter; `ids`: the id of a row's element, where the list is live. `facts`: what its cells need beside the record.
+    """
+
+    label: ClassVar[Words] = ""
+    heading: ClassVar[str] = ""
+    keys: ClassVar[bool] = True
+    ids: ClassVar[str] = ""
+    size: ClassVar[int] = 50
+
+    def __init__(self, data: Any, *, exclude: Sequence[str] = (), facts: Mapping[str, Any] | None = None) -> None:  # noqa: ANN401
+        super().__init__(data, exclude=exclude)
+        self.facts, self.context = facts or {}, Context()
+        self.title = self.heading or next(iter(self.columns.names()), "")
+
+    def sort_by(self, sort: str) -> str:
+        """Sort by this word of the address; the word, or nothing where it is none of this table."""
+        name = sort.removeprefix("-")
+        if name not in self.columns.names() or not self.columns[name].orderable:
+            return ""
+        self.order_by = [sort]
+        rows = self.data.data
+        if isinstance(rows, QuerySet):  # equal rows stay on their page
+            self.data.data = rows.order_by(*rows.query.order_by, "pk")
+        return sort
+
+    def head(self, column: Any, query: QueryDict, sort: str) -> SafeString:  # noqa: ANN401  (a bound column)
+        """The head of a column: a link that sorts by it."""
+        words = str(column.header)
+        if column.column.is_hidden:
+            return format_html('<th scope="col"><span class="hidden-text">{}</span></th>', words)
+        number = column.column.kind == "number"
+        return html.column_head(words, column.name if column.orderable else "", sort, number, query)
+
+    def row(self, record: object, context: Context) -> SafeString:
+        """A row: the column that names it is its head."""
+        self.context = context
+        row, name = BoundRow(record, self), self.ids.format(record)
+        cells = format_html_join("", "{}", ((self._cell(column, row),) for column in self.columns))
+        return format_html("<tr{}>{}</tr>", format_html(' id="{}"', name) if name else "", cells)
+
+    def _cell(self, column: Any, row: BoundRow) -> SafeString:  # noqa: ANN401  (a bound column)
+        content, kind = row.get_cell(column.name), column.column.kind
+        if column.name == self.title:
+            return format_html('<th scope="row">{}</th>', content)
+        marks = format_html(' class="{}"', kind) if kind else SafeString()
+        if not column.column.is_hidden:
+            marks += format_html(' data-label="{}"', column.header)
+        return format_html("<td{}>{}</td>", marks, content)
+
+
+class ListFilter(FilterSet):  # type: ignore[misc]
+    """The filters of a list. `search`: the fields in one of which the text is looked for; `hint`: what these are."""
+
+    search: ClassVar[tuple[str, ...]] = ()
+    hint: ClassVar[Words] = ""
+
+    q = CharFilter(method="holds", max_length=100)
+
+    def holds(self, rows: QuerySet[Any], _name: str, text: str) -> QuerySet[Any]:
+        """The rows one of whose fields holds the text."""
+        found = Q()
+        for field in self.search:
+            found |= Q(**{f"{field}__icontains": text})
+        return rows.filter(found)
+
+
+class _TextForm(forms.Form):
+    q = forms.CharField(required=False, max_length=100)
+
+
+@dataclass(frozen=True)
+class TextSearch:
+    """The search of a list that is no query: it looks in the text of each row."""
+
+    text: Callable[[Any], str]
+    hint: Words = ""
+
+    def found(self, rows: Iterable[Any], words: str) -> list[Any]:
+        """The rows whose text holds these words."""
+        return [row for row in rows if words.casefold() in self.text(row).casefold()] if words else list(rows)
+
+
+Filters = type[ListFilter] | TextSearch
+
+
+@dataclass
+class Listing:
+    """A page of a list. `state`: how it is sorted and filtered; `query`: that, and the words of the page around it."""
+
+    table: ListTable
+    page: Page[Any]
+    records: Sequence[Any]
+    form: forms.Form | None
+    hint: Words
+    state: QueryDict
+    query: QueryDict
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether something narrows it."""
+        return bool(self.state.keys() - {_SORT})
+
+    @property
+    def has_filters(self) -> bool:
+        """Whether there is a reason to search in it."""
+        return self.form is not None and (self.is_filtered or self.page.paginator.num_pages > 1)
+
+    @cached_property
+    def heads(self) -> list[SafeString]:
+        """Its heads. What sorts it unasked is shown too."""
+        sort = self.state.get(_SORT, "") or next(iter(self.table.order_by or ()), "")
+        return [self.table.head(column, self.query, sort) for column in self.table.columns]
+
+    @property
+    def selects(self) -> list[Any]:
+        """The fields beside the text."""
+        fields = [self.form[name] for name in self.form.fields if name != "q"] if self.form else []
+        for field in fields:
+            field.field.widget.attrs["aria-label"] = field.label
+        return fields
+
+    @property
+    def hidden(self) -> list[tuple[str, str]]:
+        """What the form sends beside its fields. Without `all` an emptied form would bring back what was saved."""
+        fields = self.form.fields if self.form else ()
+        rest = [(name, value) for name, values in self.query.lists() if name not in fields for value in values]
+        return [*rest, (_EVERYTHING, "yes")]
+
+    @property
+    def previous(self) -> str:
+        """The address of the page before this one; empty where there is none."""
+        return self._address(self.page.number - 1) if self.page.has_previous() else ""
+
+    @property
+    def next(self) -> str:
+        """The address of the page after this one, likewise."""
+        return self._address(self.page.number + 1) if self.page.has_next() else ""
+
+    @property
+    def cleared(self) -> str:
+        """The address of the list as such."""
+        query = self.query.copy()
+        for word in self.state:
+            query.pop(word, None)
+        query[_EVERYTHING] = "yes"
+        return f"?{query.urlencode()}"
+
+    @property
+    def live_query(self) -> str:
+        """What a live view needs to know to print the same page."""
+        return self._address(self.page.number).removeprefix("?")
+
+    def _address(self, number: int) -> str:
+        query = self.query.copy()
+        if not self.state:
+            query[_EVERYTHING] = "yes"
+        query[_PAGE] = str(number)
+        return f"?{query.urlencode()}"
+
+
+def listing(
+    request: HttpRequest,
+    table: type[ListTable],
+    data: Any,  # noqa: ANN401  (a query, or a list of any rows)
+    filters: Filters | None = None,
+    **options: Any,  # noqa: ANN401
+) -> Listing:
+    """The page of a list that the address asks for, or that the person last had; for `options` see `listing_of`."""
+    key, words = f"{person(request).pk}:{table.__name__}", {_SORT, _EVERYTHING, *_fields(filters)}
+    saved, query = request.session.get(_SESSION, {}), request.GET.copy()
+    if not words & query.keys():
+        query.update(QueryDict(saved.get(key, "")))
+        return listing_of(query, table, data, filters, **options)
+    found = listing_of(query, table, data, filters, **options)
+    state = found.state.urlencode()
+    if saved.get(key, "") != state and len(state) <= MOST_IN_ADDRESS:
+        request.session[_SESSION] = {name: value for name, value in {**saved, key: state}.items() if value}
+    return found
+
+
+def listing_of(
+    query: QueryDict,
+    table: type[ListTable],
+    data: Any,  # noqa: ANN401  (a query, or a list of any rows)
+    filters: Filters | None = None,
+    *,
+    rows: Callable[[list[Any]], Sequence[Any]] | None = None,
+    exclude: Sequence[str] = (),
+    facts: Mapping[str, Any] | None = None,
+) -> Listing:
+    """The page of a list that these words ask for; live views begin here.
+
+    `rows`: makes of the records of one page what the cells are of; `exclude`: columns that are not for this reader.
+    """
+    found, form, state = _narrowed(data, filters, query)
+    whole = table(found, exclude=exclude, facts=facts)
+    if sort := whole.sort_by(query.get(_SORT, "")):
+        state[_SORT] = sort
+    whole.paginator = Paginator(whole.rows, table.size)
+    page = whole.paginator.get_page(query.get(_PAGE))
+    records = [row.record for row in page.object_list]
+    links = query.copy()
+    for word in {_SORT, _PAGE, _EVERYTHING, *_fields(filters)}:
+        links.pop(word, None)
+    for word, values in state.lists():
+        links.setlist(word, values)
+    hint = filters.hint if filters else ""
+    return Listing(whole, page, rows(records) if rows else records, form, hint, state, links)
+
+
+def _fields(filters: Filters | None) -> Iterable[str]:
+    if filters is None:
+        return ()
+    return ("q",) if isinstance(filters, TextSearch) else filters.base_filters
+
+
+def _narrowed(data: Any, filters: Filters | None, query: QueryDict) -> tuple[Any, forms.Form | None, QueryDict]:  # noqa: ANN401
+    """The rows that are asked for, the form that asks, and which of the words of the address it understood."""
+    state = QueryDict(mutable=True)
+    if filters is None:
+        return data, None, state
+    if isinstance(filters, TextSearch):
+        form: forms.Form = _TextForm(query)
+        form.full_clean()
+        found: Any = filters.found(data, form.cleaned_data.get("q", ""))
+    else:
+        chosen = filters(query, queryset=data)
+        found, form = chosen.qs, chosen.form
+        form.auto_id = ""  # the page may have a form with such fields
+    for name in form.fields:
+        if form.cleaned_data.get(name) and (values := [value for value in query.getlist(name) if value]):
+            state.setlist(name, values)
+    return found, form, state

@@ -1,0 +1,210 @@
+"""Lists: sorted and filtered by the address, in pages, as the person last had them; each value escaped."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from django.db import connection
+from django.http import QueryDict
+from django.template import Context
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from tests.apps.conftest import People
+
+from hekla.apps.accounts.models import User
+from hekla.lib import clock
+from hekla.pages.accounts.tables import PeopleFilter, PeopleTable
+from hekla.pages.frame import tables
+from hekla.pages.frame.tables import ListColumn, Listing, ListTable, TextSearch, listing_of
+
+As = Callable[[User], Client]
+NAMES = ["ada", "alice", "bob", "charlie"]
+EVIL = "<script>alert(1)</script>"
+
+
+class Figures(ListTable):
+    """A list of rows that are in no database."""
+
+    label = "Figures"
+    size = 2
+
+    name = ListColumn("Name", sort="name", cell=lambda row: row["name"])
+    figure = ListColumn("Figure", sort="figure", number=True)
+    unsorted = ListColumn("Unsorted", cell=lambda row: "")
+
+
+ROWS = [{"name": "b", "figure": 2}, {"name": "a", "figure": None}, {"name": "c", "figure": 1}]
+
+
+def listed(query: str, filters: Any = None) -> Listing:
+    return listing_of(QueryDict(query), Figures, ROWS, filters)
+
+
+def names(page: Listing) -> str:
+    return "".join(record["name"] for record in page.records)
+
+
+def people_on(client: Client, **words: str) -> list[str]:
+    """The user names of the list of people."""
+    page = client.get(reverse("accounts:list"), words).content.decode()
+    return re.findall(r'<span class="row-note">(\w+)', page)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("", "ba"), ("page=2", "c"), ("sort=name", "ab"), ("sort=-name", "cb"), ("sort=figure&page=2", "b"),
+        ("sort=-figure&page=2", "a"), ("sort=unsorted", "ba"), ("sort=nothing", "ba"), ("sort=--name", "ba"),
+        ("sort=name,figure", "ba"), ("sort=", "ba"), ("sort=-", "ba"), ("sort=a.b", "ba"), ("page=0", "c"),
+        ("page=-1", "c"), ("page=99", "c"), ("page=99999999999999999999", "c"), ("page=x", "ba"), ("page=%00", "ba"),
+        ("size=999&per_page=999", "ba"), ("sort=name&sort=-name", "cb"),
+    ],
+)  # fmt: skip
+def test_a_list_is_sorted_and_comes_in_pages(query: str, expected: str) -> None:
+    assert names(listed(query)) == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "expected", "is_filtered"),
+    [
+        ("q=A", "a", True),
+        ("q=x", "", True),
+        ("q=", "ba", False),
+        ("q=%00", "ba", False),
+        (f"q={'a' * 101}", "ba", False),
+    ],
+)
+def test_rows_that_are_no_query_are_searched_too(query: str, expected: str, is_filtered: bool) -> None:
+    page = listed(query, TextSearch(lambda row: row["name"]))
+    assert (names(page), page.is_filtered) == (expected, is_filtered)
+
+
+def test_a_head_says_how_the_list_is_sorted_and_keeps_the_other_words() -> None:
+    page = listed("sort=name&page=2&tenant=lab&all=yes")
+    first, second, third = page.heads
+    assert first == (
+        '<th scope="col" aria-sort="ascending">'
+        f'<a href="?tenant=lab&amp;sort=-name">Name{tables.html.icon("up")}</a></th>'
+    )
+    assert second == '<th scope="col" class="number"><a href="?tenant=lab&amp;sort=figure">Figure</a></th>'
+    assert third == '<th scope="col">Unsorted</th>'
+
+
+def test_the_addresses_of_pages_say_all_of_it() -> None:
+    assert listed("tenant=lab").next == "?tenant=lab&all=yes&page=2"
+    assert listed("sort=name&page=2").previous == "?sort=name&page=1"
+    assert listed("sort=name&tenant=lab").cleared == "?tenant=lab&all=yes"
+    assert listed("sort=name&page=9").live_query == "sort=name&page=2"
+    assert names(listing_of(QueryDict(listed("sort=-name&page=2").live_query), Figures, ROWS)) == "a"
+
+
+def test_a_cell_is_escaped_and_named_by_its_head() -> None:
+    page = listing_of(QueryDict(), Figures, [{"name": EVIL, "figure": EVIL}])
+    row = page.table.row(page.records[0], Context())
+    assert EVIL not in row
+    assert row.startswith('<tr><th scope="row">&lt;script&gt;')
+    assert '<td class="number" data-label="Figure">&lt;script&gt;' in row
+
+
+def test_an_empty_cell_shows_a_dash() -> None:
+    page = listed("")
+    assert f'data-label="Figure">{tables.html.NOTHING}</td>' in page.table.row(page.records[1], Context())
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ({}, NAMES), ({"sort": "name"}, NAMES), ({"sort": "-name"}, NAMES[::-1]), ({"q": "LI"}, ["alice", "charlie"]),
+        ({"q": "li", "sort": "-name"}, ["charlie", "alice"]), ({"role": "admin"}, ["ada"]), ({"role": "none"}, NAMES),
+        ({"q": "\0"}, NAMES), ({"q": "x" * 101}, NAMES), ({"sort": "password"}, NAMES), ({"page": "7"}, NAMES),
+        ({"q": "nobody"}, []), ({"unknown": "word"}, NAMES),
+    ],
+)  # fmt: skip
+def test_the_list_of_people_does_what_the_address_says(
+    people: People, as_: As, words: dict[str, str], expected: list[str]
+) -> None:
+    assert people_on(as_(people.ada), **words) == expected
+
+
+def test_the_list_opens_as_its_reader_last_had_it_until_it_is_cleared(people: People, as_: As) -> None:
+    ada = as_(people.ada)
+    assert people_on(ada, sort="-name", q="li") == ["charlie", "alice"]
+    assert people_on(ada) == ["charlie", "alice"]
+    assert people_on(ada, page="1") == ["charlie", "alice"]
+    page = ada.get(reverse("accounts:list")).content.decode()
+    assert 'href="?all=yes">Clear</a>' in page
+    assert people_on(ada, all="yes") == NAMES
+    assert people_on(ada) == NAMES
+
+
+def test_an_emptied_search_forgets_what_was_searched_for(people: People, as_: As) -> None:
+    ada = as_(people.ada)
+    people_on(ada, q="li")
+    assert '<input type="hidden" name="all" value="yes">' in ada.get(reverse("accounts:list")).content.decode()
+    people_on(ada, all="yes", q="")
+    assert people_on(ada) == NAMES
+
+
+def test_each_list_and_each_person_has_a_state_of_their_own(people: People, as_: As) -> None:
+    ada, other = as_(people.ada), as_(people.ada)
+    people_on(ada, sort="-name")
+    assert people_on(other) == NAMES
+    assert "aria-sort" not in ada.get(reverse("tenancy:list")).content.decode().replace('aria-sort="ascending"', "", 1)
+    assert set(ada.session["lists"]) == {f"{people.ada.pk}:PeopleTable"}
+
+
+def test_words_that_mean_nothing_are_not_saved(people: People, as_: As) -> None:
+    ada = as_(people.ada)
+    people_on(ada, sort="password", role="none", q="\0")
+    assert "lists" not in ada.session or ada.session["lists"] == {}
+
+
+def test_a_short_list_has_no_search_and_a_narrowed_one_has(people: People, as_: As, monkeypatch: Any) -> None:
+    ada, address = as_(people.ada), reverse("accounts:list")
+    assert 'role="search"' not in ada.get(address).content.decode()
+    assert 'role="search"' in ada.get(f"{address}?q=li").content.decode()
+    monkeypatch.setattr(PeopleTable, "size", 2)
+    page = ada.get(f"{address}?all=yes").content.decode()
+    assert '<select name="role" aria-label="Platform role">' in page
+    assert "1–2 of 4" in page
+    assert 'href="?all=yes&amp;page=2"' in page
+
+
+def test_nothing_found_offers_to_clear_the_filters(people: People, as_: As) -> None:
+    page = as_(people.ada).get(reverse("accounts:list"), {"q": "nobody"}).content.decode()
+    assert "No matches" in page
+    assert re.search(r'href="\?all=yes" *><span>Clear filters</span>', page)
+
+
+def test_people_are_shown_as_text(people: People, as_: As) -> None:
+    User.objects.filter(pk=people.bob.pk).update(display_name=EVIL)
+    page = as_(people.ada).get(reverse("accounts:list"), {"q": EVIL[:8]}).content.decode()
+    assert EVIL not in page
+    assert page.count("&lt;script&gt;alert(1)&lt;/script&gt;") >= 2
+
+
+def test_a_list_of_many_costs_as_many_queries_as_one_of_few(people: People, as_: As) -> None:
+    ada, address = as_(people.ada), reverse("accounts:list")
+    ada.get(address)
+    with CaptureQueriesContext(connection) as few:
+        ada.get(address)
+    now = clock.now()
+    User.objects.bulk_create(User(username=f"person-{number:03}", date_joined=now) for number in range(100))
+    with CaptureQueriesContext(connection) as many:
+        ada.get(address)
+    assert len(many) == len(few)
+
+
+def test_equal_rows_stay_on_their_page(people: People) -> None:
+    User.objects.bulk_create(User(username=f"person-{number:03}") for number in range(120))
+    found = [
+        record.pk
+        for page in (1, 2, 3)
+        for record in listing_of(
+            QueryDict(urlencode({"sort": "role", "page": page})), PeopleTable, User.objects.all(), PeopleFilter
+        ).records
+    ]
+    assert len(found) == len(set(found)) == User.objects.count()
