@@ -17,7 +17,6 @@ from hekla.domain.flow_progress import StepWait, evaluate_flow
 from hekla.domain.flows import Retain
 from hekla.domain.phases import FlowPhase, JobPhase
 
-PAGE = 50
 _MOST_EVENTS = 200
 
 

@@ -1,5 +1,6 @@
 """What the pages of schedules show: gathered once, for the page itself and for its live parts alike."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -35,11 +36,10 @@ class Coming:
     wall: str
 
 
-def rows(user: User) -> list[ScheduleRow]:
-    """The schedules that one may see."""
-    found = list(selectors.visible_to(user))
-    last = selectors.last_runs(found)
-    return [_row(schedule, last.get(schedule.pk)) for schedule in found]
+def rows(schedules: Sequence[Schedule]) -> list[ScheduleRow]:
+    """These schedules, each with what came of its last run."""
+    last = selectors.last_runs(schedules)
+    return [_row(schedule, last.get(schedule.pk)) for schedule in schedules]
 
 
 def _row(schedule: Schedule, last: ScheduleRun | None) -> ScheduleRow:

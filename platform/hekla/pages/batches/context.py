@@ -15,7 +15,6 @@ from hekla.domain.phases import JobPhase
 from hekla.domain.sweeps import SweepSpec
 
 PAGE = 100
-MOST_BATCHES = 100
 MOST_IN_PREVIEW = 5
 _ORDER = [phase.value for phase in JobPhase]
 
@@ -40,11 +39,10 @@ class BatchRow:
     bar: Sequence[Segment]
 
 
-def rows(user: User) -> list[BatchRow]:
-    """The newest batches that one may see."""
-    found = list(selectors.visible_to(user)[:MOST_BATCHES])
-    counts = selectors.phase_counts(found)
-    return [BatchRow(batch, sum(counts[batch.pk].values()), bar(counts[batch.pk])) for batch in found]
+def rows(batches: Sequence[Batch]) -> list[BatchRow]:
+    """These batches, each with the states of its jobs."""
+    counts = selectors.phase_counts(batches)
+    return [BatchRow(batch, sum(counts[batch.pk].values()), bar(counts[batch.pk])) for batch in batches]
 
 
 def bar(counts: Mapping[str, int], chosen: Sequence[str] = ()) -> list[Segment]:

@@ -1,17 +1,18 @@
 """The live parts of these pages."""
 
-from django.http import QueryDict
 from django.template.loader import render_to_string
 
 from hekla.apps.accounts.models import User
 from hekla.apps.batches import selectors as batches
 from hekla.live.registry import LiveView, Params
 from hekla.pages.batches import context as batches_shown
+from hekla.pages.batches.tables import batches_for
+from hekla.pages.frame.tables import words_of
 from hekla.pages.frame.topics import tenant_topics, uid_of
 
 
-def _batches(user: User, _params: Params) -> str:
-    return render_to_string("batches/_list.html", {"rows": batches_shown.rows(user)})
+def _batches(user: User, params: Params) -> str:
+    return render_to_string("batches/_list.html", {"batches": batches_for(words_of(params), user)})
 
 
 def _batch_topics(user: User, params: Params) -> frozenset[str]:
@@ -21,8 +22,8 @@ def _batch_topics(user: User, params: Params) -> frozenset[str]:
 
 
 def _batch(user: User, params: Params) -> str:
-    query = QueryDict(params.get("query", "")[:2000])
-    return render_to_string("batches/_live.html", batches_shown.detail(batches.get(uid_of(params), user), user, query))
+    context = batches_shown.detail(batches.get(uid_of(params), user), user, words_of(params))
+    return render_to_string("batches/_live.html", context)
 
 
 VIEWS = {

@@ -24,6 +24,7 @@ from hekla.domain.errors import HeklaError
 from hekla.lib import clock
 from hekla.pages.batches import context as shown
 from hekla.pages.batches import forms
+from hekla.pages.batches.tables import batches_on
 from hekla.pages.frame import current_tenant
 from hekla.pages.frame.people import person
 from hekla.pages.job_forms.forms import MAX_MANIFEST_BYTES
@@ -33,7 +34,7 @@ from hekla.pages.job_forms.forms import MAX_MANIFEST_BYTES
 def batches(request: HttpRequest) -> HttpResponse:
     """The batches that one may see."""
     since = event_log.last_number()
-    return render(request, "batches/list.html", {"since": since, "rows": shown.rows(person(request))})
+    return render(request, "batches/list.html", {"since": since, "batches": batches_on(request, person(request))})
 
 
 @require_safe

@@ -7,6 +7,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from hekla.apps.accounts import selectors as people
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.services import actor_of
@@ -15,7 +16,9 @@ from hekla.apps.forms import attach, form_page
 from hekla.domain.errors import HeklaError
 from hekla.lib import clock
 from hekla.pages.clusters.forms import EnvironmentChangeForm, EnvironmentForm
+from hekla.pages.clusters.tables import EnvironmentsFilter, EnvironmentsTable
 from hekla.pages.frame.people import person
+from hekla.pages.frame.tables import listing
 
 
 @require_POST
@@ -31,7 +34,9 @@ def cordon(request: HttpRequest, node_id: int) -> HttpResponse:
 @require_safe
 def environments(request: HttpRequest) -> HttpResponse:
     """All environments: everybody may use them."""
-    return render(request, "clusters/environments.html", {"environments": selectors.environments()})
+    facts = {"may_edit": people.may(person(request), Permission.MANAGE_CLUSTERS)}
+    found = listing(request, EnvironmentsTable, selectors.environments(), EnvironmentsFilter, facts=facts)
+    return render(request, "clusters/environments.html", {"environments": found})
 
 
 @require_http_methods(["GET", "POST"])

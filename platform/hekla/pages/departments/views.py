@@ -15,14 +15,18 @@ from hekla.apps.tenancy import departments, selectors
 from hekla.apps.usage import holdings
 from hekla.domain.errors import HeklaError
 from hekla.lib import clock
+from hekla.pages.departments.tables import DepartmentsFilter, DepartmentsTable
 from hekla.pages.frame.people import person
+from hekla.pages.frame.tables import listing
 from hekla.pages.tenancy.forms import DepartmentChangeForm, DepartmentForm
 
 
 @require_safe
 def listed(request: HttpRequest) -> HttpResponse:
     """The departments that one heads, or all."""
-    return render(request, "tenancy/departments.html", {"departments": selectors.departments_of(person(request))})
+    found = selectors.departments_of(person(request))
+    departments_listed = listing(request, DepartmentsTable, found, DepartmentsFilter)
+    return render(request, "tenancy/departments.html", {"departments": departments_listed})
 
 
 @require_http_methods(["GET", "POST"])

@@ -12,10 +12,13 @@ from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.forms import attach, form_page
 from hekla.apps.queues import selectors, services
+from hekla.apps.queues.models import Span
 from hekla.domain.errors import HeklaError
 from hekla.lib import clock
+from hekla.pages.federated_queues.tables import SpanMembersTable, SpanRow, SpansFilter, SpansTable
 from hekla.pages.frame import current_tenant
 from hekla.pages.frame.people import person
+from hekla.pages.frame.tables import listing
 from hekla.pages.queues.forms import SpanChangeForm, SpanForm
 
 
@@ -23,9 +26,17 @@ from hekla.pages.queues.forms import SpanChangeForm, SpanForm
 def listed(request: HttpRequest) -> HttpResponse:
     """All that one may submit to."""
     user, rights = person(request), current_tenant.rights(request)
-    found = selectors.spans_visible_to(user, rights)
-    rows = [(span, selectors.visible_members(span, user, rights)) for span in found]
-    return render(request, "queues/spans.html", {"rows": rows})
+    visible = {queue.pk: queue for queue in selectors.visible_to(user, rights).order_by("cluster__name")}
+
+    def rows(spans: list[Span]) -> list[SpanRow]:
+        within = [{queue.pk for queue in span.members.all()} for span in spans]
+        return [
+            SpanRow(span, [queue for pk, queue in visible.items() if pk in members])
+            for span, members in zip(spans, within, strict=True)
+        ]
+
+    found = listing(request, SpansTable, selectors.spans_visible_to(user, rights), SpansFilter, rows=rows)
+    return render(request, "queues/spans.html", {"spans": found})
 
 
 @require_safe
@@ -33,7 +44,7 @@ def detail(request: HttpRequest, name: str) -> HttpResponse:
     """One, with its queues."""
     user, rights = person(request), current_tenant.rights(request)
     span = selectors.span(name, user, rights)
-    members = selectors.visible_members(span, user, rights)
+    members = listing(request, SpanMembersTable, selectors.visible_members(span, user, rights))
     return render(request, "queues/span.html", {"span": span, "members": members})
 
 

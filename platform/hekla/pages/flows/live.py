@@ -6,7 +6,8 @@ from hekla.apps.accounts.models import User
 from hekla.apps.flows import overview as flows_shown
 from hekla.apps.flows import selectors as flows
 from hekla.live.registry import LiveView, Params
-from hekla.pages.flows.views import list_context as flow_list
+from hekla.pages.flows.tables import flows_for
+from hekla.pages.frame.tables import words_of
 from hekla.pages.frame.topics import tenant_topics, uid_of
 
 
@@ -20,7 +21,7 @@ def _flow(user: User, params: Params) -> str:
 
 
 def _flows(user: User, params: Params) -> str:
-    return render_to_string("flows/_list.html", flow_list(user, params.get("page", "")))
+    return render_to_string("flows/_list.html", {"flows": flows_for(words_of(params), user)})
 
 
 VIEWS = {

@@ -4,7 +4,6 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
-from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
@@ -12,7 +11,6 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from hekla.apps.flows import selectors, services
 from hekla.apps.flows.models import JobTemplate
-from hekla.apps.flows.overview import PAGE
 from hekla.apps.forms import attach
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs import services as job_services
@@ -22,17 +20,18 @@ from hekla.domain.formats import LoadedJob, yaml_text
 from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
 from hekla.pages.flows.forms import JobNameForm, TemplateForm
-from hekla.pages.flows.views import around
+from hekla.pages.flows.tables import TemplatesFilter, TemplatesTable
 from hekla.pages.frame import current_tenant, downloads
 from hekla.pages.frame.people import person
+from hekla.pages.frame.tables import listing
 from hekla.pages.job_forms.forms import MAX_MANIFEST_BYTES
 
 
 @require_safe
 def templates(request: HttpRequest) -> HttpResponse:
     """The templates that one may see."""
-    page = Paginator(selectors.templates(person(request)), PAGE).get_page(request.GET.get("page"))
-    return render(request, "flows/templates.html", {**around(page), "templates": list(page.object_list)})
+    found = listing(request, TemplatesTable, selectors.templates(person(request)), TemplatesFilter)
+    return render(request, "flows/templates.html", {"templates": found})
 
 
 @require_http_methods(["GET", "POST"])

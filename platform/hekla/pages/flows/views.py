@@ -1,16 +1,13 @@
 """Pages of flows: the list, the start, one flow and what can be done with it."""
 
-from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
-from django.core.paginator import Page, Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from hekla.apps.accounts.models import User
 from hekla.apps.event_log import selectors as event_log
 from hekla.apps.flows import overview, selectors, services
 from hekla.apps.flows.facts import spec_of
@@ -22,6 +19,7 @@ from hekla.domain.errors import HeklaError, Invalid, Problem
 from hekla.lib import clock
 from hekla.pages.flows import starters
 from hekla.pages.flows.forms import FlowForm
+from hekla.pages.flows.tables import flows_on
 from hekla.pages.frame import current_tenant, downloads
 from hekla.pages.frame.people import person
 from hekla.pages.job_forms.forms import MAX_MANIFEST_BYTES
@@ -31,23 +29,7 @@ from hekla.pages.job_forms.forms import MAX_MANIFEST_BYTES
 def flows(request: HttpRequest) -> HttpResponse:
     """The flows that one may see."""
     since = event_log.last_number()
-    context = list_context(person(request), request.GET.get("page", ""))
-    return render(request, "flows/list.html", context | {"since": since})
-
-
-def list_context(user: User, number: str) -> dict[str, Any]:
-    """What the list shows on its page of this number."""
-    page = Paginator(selectors.visible_to(user).defer("spec"), overview.PAGE).get_page(number)
-    return {**around(page), "rows": overview.rows(list(page.object_list))}
-
-
-def around(page: Page[Any]) -> dict[str, Any]:
-    """A page of a list, and the addresses of those before and after it."""
-    return {
-        "page": page,
-        "previous": f"?page={page.previous_page_number()}" if page.has_previous() else "",
-        "next": f"?page={page.next_page_number()}" if page.has_next() else "",
-    }
+    return render(request, "flows/list.html", {"since": since, "flows": flows_on(request, person(request))})
 
 
 @require_safe

@@ -41,15 +41,20 @@ def link(view: str, key: str, words: str) -> SafeString:
     return format_html('<a href="{}">{}</a>', address(view, key), words)
 
 
-def column_head(label: str, field: str = "", sort: str = "", number: object = "", query: object = None) -> SafeString:
-    """A column's head. `field`: by which it sorts the list, whose address is `asked`; `sort`: how that is now."""
+def column_head(
+    label: str, field: str = "", sort: str = "", number: object = "", query: object = None, page: str = ""
+) -> SafeString:
+    """A column's head. `field`: by which it sorts the list of this `query`; `sort`: how it is sorted now.
+
+    `page`: where the list is, if not at the address of the page itself.
+    """
     kind = ' class="number"' if number else ""
     if not field:
         return mark_safe(f'<th scope="col"{kind}>{text(label)}</th>')
     order, picture, other = _orders(field).get(sort, ("", "", field))
     words: str = text(label)
     if isinstance(query, QueryDict):
-        words = f'<a href="{text(_sorted_by(query, other))}">{words}{picture}</a>'
+        words = f'<a href="{text(page + _sorted_by(query, other))}">{words}{picture}</a>'
     return mark_safe(f'<th scope="col"{kind}{order}>{words}</th>')
 
 

@@ -39,8 +39,8 @@ class ListColumn(django_tables2.Column):  # type: ignore[misc]
     """A column: its head and its cell. Without `sort` the list cannot be sorted by it.
 
     `sort`: the fields that it sorts by, of rows in the database or of objects. `cell`: what it shows of a record; else
-    `template`, which has the `record` and all that the page has; else the value of its own name. `number`: aligned to
-    the right; `wide`: at least so wide that a bar fits.
+    `template`, which has the `record` and the `facts` of its table; else the value of its own name. `number`: aligned
+    to the right; `wide`: at least so wide that a bar fits.
     """
 
     empty_values = ()
@@ -64,7 +64,7 @@ class ListColumn(django_tables2.Column):  # type: ignore[misc]
         if self.cell:
             value = self.cell(record)
         elif self.template:
-            return _print(self.template, table.context, record)
+            return _print(self.template, table.context, {**table.facts, "record": record})
         return html.NOTHING if value is None or value == "" else value
 
 
@@ -76,9 +76,9 @@ class ActionsColumn(ListColumn):
         self.is_hidden = True
 
 
-def _print(name: str, context: Context, record: object) -> SafeString:
-    """A small template as a part of the page, with what the page knows."""
-    with context.push(record=record):
+def _print(name: str, context: Context, facts: Mapping[str, Any]) -> SafeString:
+    """A small template as a part of the page."""
+    with context.push(**facts):
         return SafeString(get_template(name).template.render(context))  # type: ignore[attr-defined]
 
 
@@ -125,13 +125,13 @@ class ListTable(django_tables2.Table):  # type: ignore[misc]
             self.data.data = rows.order_by(*rows.query.order_by, "pk")
         return sort
 
-    def head(self, column: Any, query: QueryDict, sort: str) -> SafeString:  # noqa: ANN401  (a bound column)
+    def head(self, column: Any, query: QueryDict, sort: str, address: str) -> SafeString:  # noqa: ANN401  (a bound one)
         """The head of a column: a link that sorts by it."""
         words = str(column.header)
         if column.column.is_hidden:
             return format_html('<th scope="col"><span class="hidden-text">{}</span></th>', words)
         number = column.column.kind == "number"
-        return html.column_head(words, column.name if column.orderable else "", sort, number, query)
+        return html.column_head(words, column.name if column.orderable else "", sort, number, query, address)
 
     def row(self, record: object, context: Context) -> SafeString:
         """A row: the column that names it is its head."""
@@ -187,7 +187,10 @@ Filters = type[ListFilter] | TextSearch
 
 @dataclass
 class Listing:
-    """A page of a list. `state`: how it is sorted and filtered; `query`: that, and the words of the page around it."""
+    """A page of a list. `state`: how it is sorted and filtered; `query`: that, and the words of the page around it.
+
+    `address`: where the list is, if it is shown at other addresses too.
+    """
 
     table: ListTable
     page: Page[Any]
@@ -196,6 +199,7 @@ class Listing:
     hint: Words
     state: QueryDict
     query: QueryDict
+    address: str
 
     @property
     def is_filtered(self) -> bool:
@@ -211,7 +215,7 @@ class Listing:
     def heads(self) -> list[SafeString]:
         """Its heads. What sorts it unasked is shown too."""
         sort = self.state.get(_SORT, "") or next(iter(self.table.order_by or ()), "")
-        return [self.table.head(column, self.query, sort) for column in self.table.columns]
+        return [self.table.head(column, self.query, sort, self.address) for column in self.table.columns]
 
     @property
     def selects(self) -> list[Any]:
@@ -231,12 +235,12 @@ class Listing:
     @property
     def previous(self) -> str:
         """The address of the page before this one; empty where there is none."""
-        return self._address(self.page.number - 1) if self.page.has_previous() else ""
+        return self.address + self._words(self.page.number - 1) if self.page.has_previous() else ""
 
     @property
     def next(self) -> str:
         """The address of the page after this one, likewise."""
-        return self._address(self.page.number + 1) if self.page.has_next() else ""
+        return self.address + self._words(self.page.number + 1) if self.page.has_next() else ""
 
     @property
     def cleared(self) -> str:
@@ -245,14 +249,14 @@ class Listing:
         for word in self.state:
             query.pop(word, None)
         query[_EVERYTHING] = "yes"
-        return f"?{query.urlencode()}"
+        return f"{self.address}?{query.urlencode()}"
 
     @property
     def live_query(self) -> str:
         """What a live view needs to know to print the same page."""
-        return self._address(self.page.number).removeprefix("?")
+        return self._words(self.page.number).removeprefix("?")
 
-    def _address(self, number: int) -> str:
+    def _words(self, number: int) -> str:
         query = self.query.copy()
         if not self.state:
             query[_EVERYTHING] = "yes"
@@ -280,6 +284,11 @@ def listing(
     return found
 
 
+def words_of(params: Mapping[str, str]) -> QueryDict:
+    """The words of the address of a page that is live."""
+    return QueryDict(params.get("query", "")[: 2 * MOST_IN_ADDRESS])
+
+
 def listing_of(
     query: QueryDict,
     table: type[ListTable],
@@ -289,10 +298,12 @@ def listing_of(
     rows: Callable[[list[Any]], Sequence[Any]] | None = None,
     exclude: Sequence[str] = (),
     facts: Mapping[str, Any] | None = None,
+    address: str = "",
 ) -> Listing:
     """The page of a list that these words ask for; live views begin here.
 
-    `rows`: makes of the records of one page what the cells are of; `exclude`: columns that are not for this reader.
+    `rows`: makes of the records of one page what the cells are of; `exclude`: columns that are not for this reader;
+    `address`: where the list is, if a form of the page is answered elsewhere.
     """
     found, form, state = _narrowed(data, filters, query)
     whole = table(found, exclude=exclude, facts=facts)
@@ -307,7 +318,7 @@ def listing_of(
     for word, values in state.lists():
         links.setlist(word, values)
     hint = filters.hint if filters else ""
-    return Listing(whole, page, rows(records) if rows else records, form, hint, state, links)
+    return Listing(whole, page, rows(records) if rows else records, form, hint, state, links, address)
 
 
 def _fields(filters: Filters | None) -> Iterable[str]:

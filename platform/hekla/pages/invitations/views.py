@@ -23,6 +23,8 @@ from hekla.apps.tenancy.models import Tenant
 from hekla.domain.errors import HeklaError, NotFound
 from hekla.lib import clock
 from hekla.pages.frame.people import person
+from hekla.pages.frame.tables import listing
+from hekla.pages.invitations.tables import InvitationsFilter, InvitationsTable
 from hekla.pages.signin import entry
 
 
@@ -39,8 +41,9 @@ def invitations(request: HttpRequest, slug: str) -> HttpResponse:
             attach(form, error)
         else:
             return _link_page(request, *made)
-    waiting = selectors.waiting(tenant)
-    context = {"tenant": tenant, "form": form, "waiting": waiting, "now": clock.now(), "mail": settings.MAIL_IS_SET_UP}
+    now, found = clock.now(), selectors.waiting(tenant)
+    waiting = listing(request, InvitationsTable, found, InvitationsFilter, facts={"now": now, "tenant": tenant})
+    context = {"tenant": tenant, "form": form, "waiting": waiting, "mail": settings.MAIL_IS_SET_UP}
     return render(request, "invitations/list.html", context)
 
 

@@ -13,13 +13,17 @@ from hekla.apps.accounts.roles import Permission
 from hekla.apps.login_sessions import selectors, services
 from hekla.lib import clock
 from hekla.pages.frame.people import person
+from hekla.pages.frame.tables import listing
+from hekla.pages.login_sessions.tables import SEARCH, SessionsTable
 
 
 @require_safe
 def visits(request: HttpRequest) -> HttpResponse:
     """The browsers in which one is signed in, this one marked."""
     found = selectors.of(person(request), now=clock.now())
-    return render(request, "login_sessions/list.html", {"visits": found, "here": request.session.session_key})
+    here = request.session.session_key
+    sessions = listing(request, SessionsTable, found, SEARCH, facts={"here": here})
+    return render(request, "login_sessions/list.html", {"visits": sessions, "here": here})
 
 
 @require_POST

@@ -15,7 +15,9 @@ from hekla.apps.priorities import selectors, services
 from hekla.domain.errors import HeklaError
 from hekla.lib import clock
 from hekla.pages.frame.people import person
+from hekla.pages.frame.tables import listing
 from hekla.pages.priorities.forms import PriorityClassChangeForm, PriorityClassForm
+from hekla.pages.priorities.tables import PriorityClassesFilter, PriorityClassesTable
 
 
 @require_safe
@@ -23,7 +25,15 @@ def show(request: HttpRequest) -> HttpResponse:
     """Those that one may use; who manages them sees all, and for whom they are."""
     user = person(request)
     manages = accounts.may(user, Permission.MANAGE_PRIORITY_CLASSES)
-    return render(request, "priorities/list.html", {"classes": selectors.visible_to(user), "manages": manages})
+    classes = listing(
+        request,
+        PriorityClassesTable,
+        selectors.visible_to(user),
+        PriorityClassesFilter,
+        exclude=() if manages else ("tenants", "actions"),
+        facts={"manages": manages},
+    )
+    return render(request, "priorities/list.html", {"classes": classes, "manages": manages})
 
 
 @require_http_methods(["GET", "POST"])

@@ -7,11 +7,13 @@ from hekla.apps.schedules import overview as schedules_shown
 from hekla.apps.schedules import selectors as schedules
 from hekla.lib import clock
 from hekla.live.registry import LiveView, Params
+from hekla.pages.frame.tables import words_of
 from hekla.pages.frame.topics import tenant_topics, uid_of
+from hekla.pages.schedules.tables import schedules_for
 
 
-def _schedules(user: User, _params: Params) -> str:
-    return render_to_string("schedules/_list.html", {"rows": schedules_shown.rows(user)})
+def _schedules(user: User, params: Params) -> str:
+    return render_to_string("schedules/_list.html", {"schedules": schedules_for(words_of(params), user)})
 
 
 def _schedule_topics(user: User, params: Params) -> frozenset[str]:

@@ -24,13 +24,14 @@ from hekla.pages.frame import current_tenant, downloads
 from hekla.pages.frame.people import person
 from hekla.pages.job_forms.forms import MAX_MANIFEST_BYTES, ManifestForm
 from hekla.pages.schedules import forms
+from hekla.pages.schedules.tables import schedules_on
 
 
 @require_safe
 def schedules(request: HttpRequest) -> HttpResponse:
     """The schedules that one may see."""
     since = event_log.last_number()
-    return render(request, "schedules/list.html", {"since": since, "rows": overview.rows(person(request))})
+    return render(request, "schedules/list.html", {"since": since, "schedules": schedules_on(request, person(request))})
 
 
 @require_safe

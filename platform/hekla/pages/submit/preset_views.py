@@ -9,16 +9,24 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from hekla.apps.presets import selectors, services
+from hekla.apps.presets.models import Preset
 from hekla.domain.errors import Forbidden, Refused
 from hekla.lib import clock
 from hekla.pages.frame.people import person
+from hekla.pages.frame.tables import listing
+from hekla.pages.submit.tables import PresetsFilter, PresetsTable
 
 
 @require_safe
 def presets(request: HttpRequest) -> HttpResponse:
     """One's own, and those of one's tenants."""
-    rows = [(preset, selectors.may_change(person(request), preset)) for preset in selectors.visible_to(person(request))]
-    return render(request, "jobs/presets.html", {"rows": rows})
+    user = person(request)
+
+    def rows(presets: list[Preset]) -> list[tuple[Preset, bool]]:
+        return [(preset, selectors.may_change(user, preset)) for preset in presets]
+
+    found = listing(request, PresetsTable, selectors.visible_to(user), PresetsFilter, rows=rows)
+    return render(request, "jobs/presets.html", {"presets": found})
 
 
 @require_POST

@@ -17,7 +17,9 @@ from hekla.apps.tenancy.models import Tenant
 from hekla.domain.errors import HeklaError, Refused
 from hekla.lib import clock
 from hekla.pages.frame.people import person
+from hekla.pages.frame.tables import Listing, listing
 from hekla.pages.tenancy.forms import ROLES, MemberForm, RetentionForm, TenantChangeForm, TenantForm
+from hekla.pages.tenancy.tables import MembersFilter, MembersTable, TenantsFilter, TenantsTable
 
 
 @require_safe
@@ -25,7 +27,7 @@ def tenants(request: HttpRequest) -> HttpResponse:
     """The tenants that one may see."""
     found = selectors.with_member_counts(selectors.visible_to(person(request)))
     context = {
-        "tenants": found,
+        "tenants": listing(request, TenantsTable, found, TenantsFilter),
         "departments": selectors.departments_of(person(request)),
         "may_audit": selectors.may_audit(person(request)),
     }
@@ -144,15 +146,27 @@ def _detail_page(
     request: HttpRequest, tenant: Tenant, form: MemberForm, retention: RetentionForm | None = None
 ) -> HttpResponse:
     user = person(request)
+    may_manage = selectors.may(user, tenant.pk, Permission.MANAGE_MEMBERS)
     retained = {"log_days": tenant.log_days, "history_days": tenant.history_days}
     context = {
         "tenant": tenant,
-        "members": selectors.members(tenant),
+        "members": _members(request, tenant, may_manage=may_manage),
         "form": form,
-        "roles": ROLES,
         "may_audit": selectors.may(user, tenant.pk, Permission.SEE_AUDIT),
-        "may_manage": selectors.may(user, tenant.pk, Permission.MANAGE_MEMBERS),
+        "may_manage": may_manage,
         "retention": retention or RetentionForm(initial=retained),
         "may_set_retention": selectors.may(user, tenant.pk, Permission.SET_RETENTION),
     }
     return render(request, "tenancy/detail.html", context)
+
+
+def _members(request: HttpRequest, tenant: Tenant, *, may_manage: bool) -> Listing:
+    return listing(
+        request,
+        MembersTable,
+        selectors.members(tenant),
+        MembersFilter,
+        exclude=() if may_manage else ("actions",),
+        facts={"tenant": tenant, "roles": ROLES, "may_manage": may_manage},
+        address=reverse("tenancy:detail", args=[tenant.slug]),
+    )

@@ -37,5 +37,5 @@ def entry(mapping: Mapping[str, Any], key: object) -> Any:  # noqa: ANN401
 
 @register.simple_tag(takes_context=True)
 def table_row(context: template.Context, table: ListTable, record: object) -> SafeString:
-    """A row of a list. Its cells may need what the page knows."""
+    """A row of a list, with the token that its forms send."""
     return table.row(record, context)

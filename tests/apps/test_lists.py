@@ -1,0 +1,97 @@
+"""Every list of rows is a table of `pages/frame/tables.py`: each of its heads that is a link sorts it, both ways."""
+
+import re
+from collections.abc import Iterator
+from html import unescape
+
+import pytest
+from django.db import transaction
+from django.test import Client
+from django.urls import reverse
+from pytest_django import DjangoDbBlocker
+from tests.apps.access_world import World, make_world
+
+from hekla.pages.frame import tables
+from hekla.pages.frame.tables import ListTable
+
+LISTS = {
+    "accounts:list": 4, "tenancy:list": 4, "tenancy:detail": 3, "departments:list": 3, "accounts:visits": 0,
+    "invitations:list": 4, "priorities:list": 4, "clusters:environments": 3, "spans:list": 2, "spans:detail": 3,
+    "schedules:list": 2, "flows:list": 3, "flows:templates": 3, "batches:list": 2, "jobs:presets": 3,
+}  # fmt: skip
+"""By page, how many of its columns sort it. Signed in by a test, one has no session of one's own to see."""
+
+
+@pytest.fixture(scope="module")
+def made_world(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[World]:
+    """One for all of the lists."""
+    with django_db_blocker.unblock(), transaction.atomic():
+        yield make_world()
+        transaction.set_rollback(True)
+
+
+@pytest.fixture
+def db(made_world: World) -> Iterator[None]:
+    """What a person chose in a list is forgotten after the test."""
+    with transaction.atomic():
+        yield
+        transaction.set_rollback(True)
+
+
+@pytest.fixture
+def world(db: None, made_world: World) -> World:
+    return made_world
+
+
+def opened(world: World, name: str, words: str = "") -> str:
+    client: Client = world.browser(world.signed_in["platform_admin"])
+    answer = client.get(reverse(name, args=world.arguments.get(name, [])) + words)
+    assert answer.status_code == 200, f"{name}{words}"
+    return answer.content.decode()
+
+
+def sort_links(page: str) -> list[str]:
+    return [unescape(link) for link in re.findall(r'<th scope="col"[^>]*><a href="[^"]*(\?[^"]*sort=[^"]*)"', page)]
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_each_head_sorts_the_list_both_ways(world: World, name: str) -> None:
+    links = sort_links(opened(world, name, "?all=yes"))
+    assert len(links) == LISTS[name]
+    for link in links:
+        page = opened(world, name, link)
+        assert len(re.findall(r'aria-sort="\w+"', page)) == 1
+        word = re.search(r"sort=-?(\w+)", link)[1]
+        for sign in ("", "-"):
+            assert 'aria-sort="' in opened(world, name, f"?sort={sign}{word}")
+    assert "Clear" in opened(world, name, links[0]) if links else True
+
+
+def test_forms_in_cells_are_sent_with_the_token_of_the_page(world: World) -> None:
+    for name in ("jobs:presets", "tenancy:detail", "invitations:list"):
+        page = opened(world, name)
+        rows = page[page.index("<tbody>") : page.index("</tbody>")]
+        assert 0 < rows.count('method="post"') == rows.count('name="csrfmiddlewaretoken"'), name
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_words_that_mean_nothing_fail_no_list(world: World, name: str) -> None:
+    for words in ("?sort=nothing", "?page=nothing", "?page=-4&sort=--name", "?q=%00", "?role=none&phase=none&q=nobody"):
+        opened(world, name, words)
+
+
+def every_table(kind: type[ListTable] = ListTable) -> Iterator[type[ListTable]]:
+    for table in kind.__subclasses__():
+        if table.__module__.startswith("hekla."):
+            yield table
+        yield from every_table(table)
+
+
+@pytest.mark.parametrize("table", list(every_table()), ids=lambda table: table.__name__)
+def test_a_table_is_named_and_each_of_its_columns_has_a_head(table: type[ListTable]) -> None:
+    assert str(table.label)
+    assert all(str(column.label) for column in table.base_columns.values())
+    assert table.base_columns[table.heading or next(iter(table.base_columns))].is_hidden is False
+    assert len({other.__name__ for other in every_table()}) == len(list(every_table()))
+    assert 0 < table.size <= 100
+    assert tables.MOST_IN_ADDRESS <= 1000
