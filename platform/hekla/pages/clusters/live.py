@@ -12,6 +12,7 @@ from hekla.live.registry import LiveView, Params
 from hekla.pages.clusters import views
 from hekla.pages.clusters.node_views import node_parts
 from hekla.pages.frame.context import flags
+from hekla.pages.frame.tables import words_of
 from hekla.pages.frame.topics import all_topics, cluster_topics, role_snapshot
 
 
@@ -29,8 +30,8 @@ def _managed_topic(_user: User, params: Params) -> frozenset[str]:
     return frozenset({f"cluster:{clusters.get(params.get('name', '')).pk}"})
 
 
-def _clusters(user: User, _params: Params) -> str:
-    return render_to_string("clusters/_list.html", views.all_parts(user))
+def _clusters(user: User, params: Params) -> str:
+    return render_to_string("clusters/_list.html", views.all_parts(user, words_of(params)))
 
 
 def _cluster(user: User, params: Params) -> str:

@@ -1,14 +1,17 @@
 """The lists about clusters."""
 
+from dataclasses import dataclass
+
 from django.template.defaultfilters import truncatechars
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from hekla.apps.clusters.models import Environment
+from hekla.apps.clusters.models import Cluster, Environment, Lease
+from hekla.pages.clusters.health import HealthView
 from hekla.pages.frame import html
-from hekla.pages.frame.tables import ListColumn, ListFilter, ListTable, named
+from hekla.pages.frame.tables import ActionsColumn, ListColumn, ListFilter, ListTable, TextSearch, named
 
 
 def _packages(environment: Environment) -> SafeString | str:
@@ -39,3 +42,44 @@ class EnvironmentsFilter(ListFilter):
 
     search = ("name", "description", "requirements")
     hint = gettext_lazy("Name or package")
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterRow:
+    """A cluster with who controls it, and its health if that is known."""
+
+    cluster: Cluster
+    lease: Lease | None
+    health: HealthView | None
+
+
+def _controller(row: ClusterRow) -> SafeString | None:
+    if row.lease is None:
+        return None
+    words = format_html('<span class="muted">{} {}</span>', _("epoch"), row.lease.epoch)
+    return format_html("<span>{} {}</span>", row.lease.holder, words)
+
+
+class ClustersTable(ListTable):
+    """All clusters. `facts.now`: which leases are over."""
+
+    label = gettext_lazy("Clusters")
+
+    name = ListColumn(
+        gettext_lazy("Name"),
+        sort="cluster__name",
+        cell=lambda row: named("clusters:detail", row.cluster.name, row.cluster.name),
+    )
+    kind = ListColumn(gettext_lazy("Kind"), sort="cluster__kind_label", cell=lambda row: row.cluster.kind_label)
+    state = ListColumn(gettext_lazy("State"), template="clusters/_row_state.html")
+    version = ListColumn(
+        gettext_lazy("Version"), sort="health__version", cell=lambda row: row.health and row.health.version
+    )
+    controller = ListColumn(gettext_lazy("Controlled by"), sort="lease__holder", cell=_controller)
+    since = ListColumn(
+        gettext_lazy("Since"), sort="cluster__created_at", cell=lambda row: html.moment(row.cluster.created_at)
+    )
+    actions = ActionsColumn("clusters/_row_actions.html")
+
+
+CLUSTER_SEARCH = TextSearch(lambda row: f"{row.cluster.name} {row.cluster.kind_label}", gettext_lazy("Name or kind"))

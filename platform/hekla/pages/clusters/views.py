@@ -8,7 +8,7 @@ import json
 from typing import Any
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -33,7 +33,9 @@ from hekla.domain.errors import HeklaError, NotFound, Refused
 from hekla.lib import clock
 from hekla.pages.clusters import external_pods, health, keys
 from hekla.pages.clusters.forms import ClusterAccessForm, ClusterChangeForm, ClusterForm
+from hekla.pages.clusters.tables import CLUSTER_SEARCH, ClusterRow, ClustersTable
 from hekla.pages.frame.people import person
+from hekla.pages.frame.tables import listing, listing_of
 
 _SECRET = ("secret_kubeconfig", "token", "secret_carried")
 
@@ -42,7 +44,9 @@ _SECRET = ("secret_kubeconfig", "token", "secret_carried")
 def show_all(request: HttpRequest) -> HttpResponse:
     """All clusters."""
     accounts.require(person(request), Permission.MANAGE_CLUSTERS)
-    return render(request, "clusters/list.html", all_parts(person(request)))
+    since, rows, facts = _rows(person(request))
+    clusters = listing(request, ClustersTable, rows, CLUSTER_SEARCH, facts=facts)
+    return render(request, "clusters/list.html", {"since": since, "clusters": clusters})
 
 
 @require_safe
@@ -52,15 +56,21 @@ def show(request: HttpRequest, name: str) -> HttpResponse:
     return render(request, "clusters/detail.html", parts(name, person(request)))
 
 
-def all_parts(user: User) -> dict[str, Any]:
+def all_parts(user: User, query: QueryDict) -> dict[str, Any]:
     """The live parts of the page of all clusters. Raises NotFound for who may not see it."""
+    _since, rows, facts = _rows(user)
+    return {"clusters": listing_of(query, ClustersTable, rows, CLUSTER_SEARCH, facts=facts)}
+
+
+def _rows(user: User) -> tuple[int, list[ClusterRow], dict[str, Any]]:
+    """All clusters, as of the event of this number, and what their cells need."""
     _require_sight(user)
     since, now = event_log.last_number(), clock.now()
     rows = [
-        (cluster, lease, health.of_row(cluster, getattr(cluster, "health", None)))
+        ClusterRow(cluster, lease, health.of_row(cluster, getattr(cluster, "health", None)))
         for cluster, lease in selectors.with_leases()
     ]
-    return {"since": since, "rows": rows, "now": now}
+    return since, rows, {"now": now}
 
 
 def parts(name: str, user: User) -> dict[str, Any]:

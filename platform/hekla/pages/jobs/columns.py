@@ -1,21 +1,37 @@
-"""The columns of the list of jobs: what there is to choose from, and what each says in a file."""
+"""The columns of the list of jobs: each with its head, its cell, and what it says in a file.
 
-from collections.abc import Callable, Collection
+The cells are made by the hundred, so they are written by Python (`frame/html`); whatever somebody typed goes through
+`text` there or in `job_rows`.
+"""
+
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from django.utils.functional import Promise
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
+from markupsafe import escape as text
 
+from hekla.apps.job_history import labels
 from hekla.apps.jobs.models import Job
+from hekla.domain.phases import JobPhase
+from hekla.pages.frame import html
+
+JobTableRow = Mapping[str, Any]
+_STATES = {JobPhase.COMPLETED: "done", JobPhase.FAILED: "failed"}
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column. `sort`: by which word of the address the list is sorted by it; `number`: aligned to the right."""
+    """A column. `cell`: what it shows of a row; `value`: what it says of the job in a file; `sort`: by which word of
+    the address the list is sorted by it; `number`: aligned to the right.
+    """
 
     name: str
     label: str | Promise
+    cell: Callable[[JobTableRow], object]
     value: Callable[[Job], Any]
     sort: str = ""
     number: bool = False
@@ -26,20 +42,58 @@ def seconds_run(job: Job) -> int | str:
     return int((job.finished_at - job.started_at).total_seconds()) if job.started_at and job.finished_at else ""
 
 
+def _phase(row: JobTableRow) -> SafeString:
+    job: Job = row["job"]
+    waits = job.waiting and not job.is_final
+    note = f'<span class="row-note">{text(labels.reason(job.waiting[0]))}</span>' if waits else ""
+    return mark_safe(f"<span>{html.phase(job.phase)}{note}</span>")
+
+
+def _pods(row: JobTableRow) -> SafeString:
+    job, busy = row["job"], row["busy"]
+    state, label = _STATES.get(job.phase, "running"), gettext("Running or finished pods")
+    return html.progress(busy, job.replicas, label=label, state=state, words=f"{busy} / {job.replicas}")
+
+
+def _queue(row: JobTableRow) -> SafeString:
+    name = row["job"].queue.name
+    return html.link("queues:detail", name, name)
+
+
+def _tenant(row: JobTableRow) -> SafeString:
+    tenant = row["job"].tenant
+    return html.link("tenancy:detail", tenant.slug, str(tenant))
+
+
+def _ran(row: JobTableRow) -> SafeString:
+    return html.duration(row["job"].started_at, row["job"].finished_at)
+
+
+def _instant(name: str) -> Callable[[JobTableRow], SafeString]:
+    return lambda row: html.moment(getattr(row["job"], name))
+
+
 COLUMNS = (
-    Column("phase", _("State"), lambda job: job.phase, sort="phase"),
-    Column("pods", _("Pods"), lambda job: job.replicas, sort="pods"),
-    Column("queue", _("Queue"), lambda job: job.queue.name),
-    Column("tenant", _("Tenant"), lambda job: job.tenant.slug),
-    Column("owner", _("Owner"), lambda job: job.owner.username),
-    Column("cluster", _("Cluster"), lambda job: job.cluster.name),
-    Column("kind", _("Kind"), lambda job: job.kind),
-    Column("priority", _("Priority"), lambda job: job.priority, sort="priority", number=True),
-    Column("submitted", _("Submitted"), lambda job: job.submitted_at, sort="submitted"),
-    Column("started", _("Started"), lambda job: job.started_at),
-    Column("finished", _("Finished"), lambda job: job.finished_at),
-    Column("ran", _("Run time"), seconds_run, number=True),
-    Column("reason", _("Reason"), lambda job: job.reason),
+    Column("phase", _("State"), _phase, lambda job: job.phase, sort="phase"),
+    Column("pods", _("Pods"), _pods, lambda job: job.replicas, sort="pods"),
+    Column("queue", _("Queue"), _queue, lambda job: job.queue.name),
+    Column("tenant", _("Tenant"), _tenant, lambda job: job.tenant.slug),
+    Column("owner", _("Owner"), lambda row: row["job"].owner, lambda job: job.owner.username),
+    Column("cluster", _("Cluster"), lambda row: row["job"].cluster, lambda job: job.cluster.name),
+    Column("kind", _("Kind"), lambda row: row["job"].kind, lambda job: job.kind),
+    Column(
+        "priority",
+        _("Priority"),
+        lambda row: row["job"].priority,
+        lambda job: job.priority,
+        sort="priority",
+        number=True,
+    ),
+    Column("submitted", _("Submitted"), _instant("submitted_at"), lambda job: job.submitted_at, sort="submitted"),
+    Column("started", _("Started"), _instant("started_at"), lambda job: job.started_at),
+    Column("finished", _("Finished"), _instant("finished_at"), lambda job: job.finished_at),
+    Column("ran", _("Run time"), _ran, seconds_run, number=True),
+    Column("reason", _("Reason"), lambda row: row["job"].reason or "–", lambda job: job.reason),
 )
 USUAL = ("phase", "pods", "queue", "submitted", "ran")
 

@@ -1,21 +1,15 @@
-"""The rows of a list of jobs: what each column shows, and what can be done to a job there."""
+"""The rows of a list of jobs: the cells of its columns, and what can be done to a job there."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
 
 from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 from markupsafe import escape as text
 
-from hekla.apps.job_history import labels
 from hekla.apps.jobs.models import Job
-from hekla.domain.phases import JobPhase
 from hekla.pages.frame import html
-from hekla.pages.jobs.columns import Column
-
-JobTableRow = Mapping[str, Any]
-_STATES = {JobPhase.COMPLETED: "done", JobPhase.FAILED: "failed"}
+from hekla.pages.jobs.columns import Column, JobTableRow
 
 
 def job_rows(
@@ -42,7 +36,7 @@ def _head(row: JobTableRow) -> str:
 
 
 def _cell(column: Column) -> Callable[[JobTableRow], str]:
-    show, aligned = _CELLS[column.name], ' class="number"' if column.number else ""
+    show, aligned = column.cell, ' class="number"' if column.number else ""
     begin = f'<td data-label="{text(column.label)}"{aligned}>'
     return lambda row: f"{begin}{text(show(row))}</td>"
 
@@ -81,33 +75,3 @@ def _button(row: JobTableRow, command: str, label: str, picture: str) -> str:
     where = f'form="one-{command}" formaction="{row["place"]}command/"'
     words = f'title="{text(label)}" aria-label="{text(label)} {text(row["job"].name)}"'
     return f'<button class="button button-quiet button-small" {where} {words}>{html.icon(picture)}</button>'
-
-
-def _phase(row: JobTableRow) -> SafeString:
-    job: Job = row["job"]
-    waits = job.waiting and not job.is_final
-    note = f'<span class="row-note">{text(labels.reason(job.waiting[0]))}</span>' if waits else ""
-    return mark_safe(f"<span>{html.phase(job.phase)}{note}</span>")
-
-
-def _pods(row: JobTableRow) -> SafeString:
-    job, busy = row["job"], row["busy"]
-    state, label = _STATES.get(job.phase, "running"), _("Running or finished pods")
-    return html.progress(busy, job.replicas, label=label, state=state, words=f"{busy} / {job.replicas}")
-
-
-_CELLS: dict[str, Callable[[JobTableRow], object]] = {
-    "phase": _phase,
-    "pods": _pods,
-    "queue": lambda row: html.link("queues:detail", row["job"].queue.name, row["job"].queue.name),
-    "tenant": lambda row: html.link("tenancy:detail", row["job"].tenant.slug, str(row["job"].tenant)),
-    "owner": lambda row: row["job"].owner,
-    "cluster": lambda row: row["job"].cluster,
-    "kind": lambda row: row["job"].kind,
-    "priority": lambda row: row["job"].priority,
-    "submitted": lambda row: html.moment(row["job"].submitted_at),
-    "started": lambda row: html.moment(row["job"].started_at),
-    "finished": lambda row: html.moment(row["job"].finished_at),
-    "ran": lambda row: html.duration(row["job"].started_at, row["job"].finished_at),
-    "reason": lambda row: row["job"].reason or "–",
-}

@@ -6,6 +6,7 @@ from hekla.apps.accounts.models import User
 from hekla.apps.queues import selectors as queues
 from hekla.live.registry import LiveView, Params
 from hekla.pages.frame.context import flags
+from hekla.pages.frame.tables import words_of
 from hekla.pages.frame.topics import MACHINES, role_snapshot
 from hekla.pages.queues import views as queue_pages
 
@@ -30,8 +31,8 @@ def _queue_topics(user: User, params: Params) -> frozenset[str]:
     return frozenset({f"queue:{queues.get(params.get('name', ''), user).pk}"})
 
 
-def _queues(user: User, _params: Params) -> str:
-    return render_to_string("queues/_list.html", queue_pages.all_parts(user) | {"nav": flags(user)})
+def _queues(user: User, params: Params) -> str:
+    return render_to_string("queues/_list.html", queue_pages.all_parts(user, words_of(params)))
 
 
 def _queue(user: User, params: Params) -> str:

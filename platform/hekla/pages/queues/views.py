@@ -3,11 +3,13 @@
 from typing import Any
 
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
+from hekla.apps.accounts.roles import Permission
 from hekla.apps.event_log import selectors as event_log
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.models import Job
@@ -16,9 +18,12 @@ from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.selectors import Rights
 from hekla.pages.frame import current_tenant
 from hekla.pages.frame.people import person
+from hekla.pages.frame.tables import listing, listing_of
 from hekla.pages.jobs import columns, context
 from hekla.pages.queues import figures
+from hekla.pages.queues.tables import SEARCH, QueuesTable
 from hekla.scheduling import occupancy
+from hekla.scheduling.occupancy import Occupancy
 from hekla.simulation import queue_shares
 from hekla.simulation.queue_order import PlacesInQueue, line
 
@@ -29,7 +34,9 @@ _MOST = 25
 @require_safe
 def show_all(request: HttpRequest) -> HttpResponse:
     """The queues that one may see as a tree, and what is in them."""
-    return render(request, "queues/list.html", all_parts(person(request)))
+    user, whole = person(request), occupancy.now()
+    found = listing(request, QueuesTable, _branches(user, whole), SEARCH, exclude=_exclude(user))
+    return render(request, "queues/list.html", {"since": whole.number, "queues": found})
 
 
 @require_safe
@@ -38,10 +45,19 @@ def show(request: HttpRequest, name: str) -> HttpResponse:
     return render(request, "queues/detail.html", parts(name, person(request), current_tenant.rights(request)))
 
 
-def all_parts(user: User) -> dict[str, Any]:
+def all_parts(user: User, query: QueryDict) -> dict[str, Any]:
     """The live parts of the page of all queues."""
-    whole = occupancy.now()
-    return {"since": whole.number, "branches": figures.as_tree(figures.queue_views(user, whole))}
+    branches = _branches(user, occupancy.now())
+    return {"queues": listing_of(query, QueuesTable, branches, SEARCH, exclude=_exclude(user))}
+
+
+def _branches(user: User, whole: Occupancy) -> list[figures.Branch]:
+    return figures.as_tree(figures.queue_views(user, whole))
+
+
+def _exclude(user: User) -> tuple[str, ...]:
+    """The columns that are not for this person."""
+    return () if accounts.may(user, Permission.MANAGE_QUEUES) else ("actions",)
 
 
 def parts(name: str, user: User, rights: Rights | None = None) -> dict[str, Any]:

@@ -1,0 +1,54 @@
+"""The list of queues."""
+
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from hekla.pages.frame.tables import ActionsColumn, ListColumn, ListTable, TextSearch, named, noted
+from hekla.pages.queues.figures import Branch
+
+
+def _weight(branch: Branch) -> SafeString:
+    queue = branch.view.queue
+    return noted(queue.weight, f"{_('priority')} {queue.priority}" if queue.priority else "")
+
+
+def _note(branch: Branch) -> str:
+    queue = branch.view.queue
+    parts = [_("child of %(above)s") % {"above": branch.above}] if branch.above else []
+    parts.append(f"{_('cluster')} {queue.cluster.name}")
+    if queue.cluster.is_simulated:
+        parts.append(_("simulated"))
+    return " · ".join([*parts, queue.description] if queue.description else parts)
+
+
+class QueuesTable(ListTable):
+    """The queues that one may see, as a tree until they are sorted."""
+
+    label = gettext_lazy("Queues")
+    ids = "queue-{0.view.queue.pk}"
+
+    name = ListColumn(gettext_lazy("Queue"), sort="view__queue__name")
+    state = ListColumn(gettext_lazy("State"), sort="view__queue__state", template="queues/_row_state.html")
+    usage = ListColumn(gettext_lazy("Usage"), template="queues/_row_usage.html", wide=True)
+    running = ListColumn(
+        gettext_lazy("Running"), sort="view__use__running", cell=lambda branch: branch.view.use.running, number=True
+    )
+    waiting = ListColumn(
+        gettext_lazy("Pending"), sort="view__use__waiting", cell=lambda branch: branch.view.use.waiting, number=True
+    )
+    weight = ListColumn(gettext_lazy("Weight"), sort="view__queue__weight", cell=_weight, number=True)
+    actions = ActionsColumn("queues/_row_actions.html")
+
+    def render_name(self, record: Branch) -> SafeString:
+        """Its name, as deep in the tree as it is."""
+        queue, depth = record.view.queue, 0 if self.order_by else record.depth
+        link = named("queues:detail", queue.name, queue.name, _note(record))
+        return format_html('<span class="depth-{}">{}</span>', depth, link)
+
+
+SEARCH = TextSearch(
+    lambda branch: " ".join((branch.view.queue.name, branch.view.queue.cluster.name, branch.view.queue.description)),
+    gettext_lazy("Queue or cluster"),
+)
