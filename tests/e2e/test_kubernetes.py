@@ -92,7 +92,7 @@ def test_a_cluster_is_added_by_a_kubeconfig_that_is_pasted(
     expect(page.get_by_label("Kubeconfig")).to_have_value("")
     kept = page.evaluate("JSON.stringify({...window.sessionStorage, ...window.localStorage})")
     assert small_cluster.user_token not in kept + page.content()
-    page.get_by_role("button", name="Add", exact=True).click()
+    page.get_by_role("button", name="Add", exact=True).press("Enter")  # a click might miss it while the page scrolls
     page.wait_for_url("**/clusters/", timeout=60_000)
     send(page, "POST", "/api/v1/queues", {"name": "pasted", "cluster": "pasted"})
     spec = job("whole", 2, "1") | {"queue": "pasted"}
