@@ -11,7 +11,7 @@ from hekla.apps.batches.models import Batch
 from hekla.pages.batches import context
 from hekla.pages.batches.context import BatchRow
 from hekla.pages.frame import html
-from hekla.pages.frame.tables import ListColumn, ListFilter, Listing, ListTable, listing, listing_of, named
+from hekla.pages.frame.tables import ListColumn, Listing, ListTable, OwnedFilter, listing, listing_of, named
 
 
 def _name(row: BatchRow) -> SafeString:
@@ -34,18 +34,11 @@ class BatchesTable(ListTable):
     )
 
 
-class BatchesFilter(ListFilter):
-    """Names of batches, people and tenants."""
-
-    search = ("name", "owner__username", "owner__display_name", "tenant__name")
-    hint = gettext_lazy("Name, owner or tenant")
-
-
 def batches_on(request: HttpRequest, user: User) -> Listing:
     """The page of the list that somebody opens."""
-    return listing(request, BatchesTable, selectors.visible_to(user), BatchesFilter, rows=context.rows)
+    return listing(request, BatchesTable, selectors.visible_to(user), OwnedFilter, rows=context.rows)
 
 
 def batches_for(query: QueryDict, user: User) -> Listing:
     """The same page again, for its live part."""
-    return listing_of(query, BatchesTable, selectors.visible_to(user), BatchesFilter, rows=context.rows)
+    return listing_of(query, BatchesTable, selectors.visible_to(user), OwnedFilter, rows=context.rows)

@@ -14,7 +14,7 @@ from hekla.apps.flows.models import JobTemplate
 from hekla.apps.job_history import labels
 from hekla.domain.phases import FlowPhase
 from hekla.pages.frame import html
-from hekla.pages.frame.tables import ListColumn, ListFilter, Listing, ListTable, listing, listing_of, named
+from hekla.pages.frame.tables import ListColumn, Listing, ListTable, OwnedFilter, listing, listing_of, named
 
 _STATES = {FlowPhase.SUCCEEDED: "done", FlowPhase.FAILED: "failed"}
 
@@ -56,14 +56,7 @@ class FlowsTable(ListTable):
     )
 
 
-class TemplatesFilter(ListFilter):
-    """Names of flows or templates, people and tenants."""
-
-    search = ("name", "owner__username", "owner__display_name", "tenant__name")
-    hint = gettext_lazy("Name, owner or tenant")
-
-
-class FlowsFilter(TemplatesFilter):
+class FlowsFilter(OwnedFilter):
     """The state too."""
 
     phase = ChoiceFilter(

@@ -20,7 +20,7 @@ from hekla.domain.formats import LoadedJob, yaml_text
 from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
 from hekla.pages.flows.forms import JobNameForm, TemplateForm
-from hekla.pages.flows.tables import TemplatesFilter, TemplatesTable
+from hekla.pages.flows.tables import OwnedFilter, TemplatesTable
 from hekla.pages.frame import current_tenant, downloads
 from hekla.pages.frame.people import person
 from hekla.pages.frame.tables import listing
@@ -30,7 +30,7 @@ from hekla.pages.job_forms.forms import MAX_MANIFEST_BYTES
 @require_safe
 def templates(request: HttpRequest) -> HttpResponse:
     """The templates that one may see."""
-    found = listing(request, TemplatesTable, selectors.templates(person(request)), TemplatesFilter)
+    found = listing(request, TemplatesTable, selectors.templates(person(request)), OwnedFilter)
     return render(request, "flows/templates.html", {"templates": found})
 
 

@@ -166,6 +166,13 @@ class ListFilter(FilterSet):  # type: ignore[misc]
         return rows.filter(found)
 
 
+class OwnedFilter(ListFilter):
+    """Of what people have in their tenants: its name, its owner and its tenant."""
+
+    search = ("name", "owner__username", "owner__display_name", "tenant__name")
+    hint = _("Name, owner or tenant")
+
+
 class _TextForm(forms.Form):
     q = forms.CharField(required=False, max_length=100)
 

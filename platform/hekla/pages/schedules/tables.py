@@ -10,7 +10,7 @@ from hekla.apps.accounts.models import User
 from hekla.apps.schedules import overview, selectors
 from hekla.apps.schedules.overview import ScheduleRow
 from hekla.pages.frame import html
-from hekla.pages.frame.tables import ListColumn, ListFilter, Listing, ListTable, listing, listing_of, named, noted
+from hekla.pages.frame.tables import ListColumn, Listing, ListTable, OwnedFilter, listing, listing_of, named, noted
 
 
 def _next(row: ScheduleRow) -> SafeString:
@@ -39,18 +39,11 @@ class SchedulesTable(ListTable):
     last = ListColumn(gettext_lazy("Last run"), template="schedules/_last_run.html")
 
 
-class SchedulesFilter(ListFilter):
-    """Names of schedules, people and tenants."""
-
-    search = ("name", "owner__username", "owner__display_name", "tenant__name")
-    hint = gettext_lazy("Name, owner or tenant")
-
-
 def schedules_on(request: HttpRequest, user: User) -> Listing:
     """The page of the list that somebody opens."""
-    return listing(request, SchedulesTable, selectors.visible_to(user), SchedulesFilter, rows=overview.rows)
+    return listing(request, SchedulesTable, selectors.visible_to(user), OwnedFilter, rows=overview.rows)
 
 
 def schedules_for(query: QueryDict, user: User) -> Listing:
     """The same page again, for its live part."""
-    return listing_of(query, SchedulesTable, selectors.visible_to(user), SchedulesFilter, rows=overview.rows)
+    return listing_of(query, SchedulesTable, selectors.visible_to(user), OwnedFilter, rows=overview.rows)
