@@ -132,7 +132,7 @@ class ClusterForm(ClusterAccessForm):
 
     def __init__(self, *args: Any, kinds: Iterable[tuple[str, str]], **kwargs: Any) -> None:  # noqa: ANN401
         super().__init__(*args, **kwargs)
-        self.fields["kind"].choices = [("", _("Choose notifications")), *kinds]  # type: ignore[attr-defined]
+        self.fields["kind"].choices = [("", _("Select a kind")), *kinds]  # type: ignore[attr-defined]
         self.fields["access"].choices = AccessMethod.choices  # type: ignore[attr-defined]
 
     def clean_name(self) -> str:

@@ -20,10 +20,10 @@ from hekla.domain.formats import LoadedJob, yaml_text
 from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
 from hekla.pages.flows.forms import JobNameForm, TemplateForm
-from hekla.pages.flows.tables import OwnedFilter, TemplatesTable
+from hekla.pages.flows.tables import TemplatesTable
 from hekla.pages.frame import current_tenant, downloads
 from hekla.pages.frame.people import person
-from hekla.pages.frame.tables import listing
+from hekla.pages.frame.tables import OwnedFilter, listing
 from hekla.pages.job_forms.forms import MAX_MANIFEST_BYTES
 
 

@@ -47,7 +47,7 @@ def _place() -> Callable[[JobTableRow], str]:
 
 
 def _choice() -> Callable[[JobTableRow], str]:
-    choose = text(_("Choose notifications"))
+    choose = text(_("Select"))
 
     def choice(row: JobTableRow) -> str:
         job, refused = row["job"], "" if row["may_act"] else " disabled"

@@ -36,7 +36,7 @@ class QueueForm(forms.ModelForm):
         super().__init__(*args, **kwargs)
         self.fields["parent"].empty_label = _("none")  # type: ignore[attr-defined]
         if "cluster" in self.fields:
-            self.fields["cluster"].empty_label = _("Choose notifications")  # type: ignore[attr-defined]
+            self.fields["cluster"].empty_label = _("Select a cluster")  # type: ignore[attr-defined]
 
     def clean_name(self) -> str:
         """A name that addresses do not use otherwise."""
