@@ -1,10 +1,13 @@
 """The log: numbers are in the order of commits, nothing is told of what was not done, readers miss nothing."""
 
 import threading
+import time
 
 import pytest
 from django.db import connection, connections, transaction
 
+from hekla.apps.clusters import services
+from hekla.apps.clusters.models import Cluster, NodeFacts
 from hekla.apps.event_log import selectors
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import PLATFORM, purge, record, unit_of_work
@@ -29,6 +32,12 @@ def in_thread(work) -> threading.Thread:
     thread = threading.Thread(target=run)
     thread.start()
     return thread
+
+
+def is_anybody_waiting() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)")
+        return bool(cursor.fetchone()[0])
 
 
 @pytest.mark.django_db(transaction=True)
@@ -99,6 +108,26 @@ def test_a_unit_inside_a_unit_is_one_transaction() -> None:
         recorded.disconnect(hear)
     assert heard == [{"tenant:1", "tenant:2"}]
     assert LoggedEvent.objects.count() == 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_who_write_of_the_same_row_wait_for_one_another_and_no_longer() -> None:
+    """One has locked a cluster; the other writes what refers to it, and must not hold the numbers meanwhile."""
+    cluster = services.create(name="c", kind="simulated", config={}, actor=PLATFORM, now=clock.now())
+
+    def observe() -> None:
+        services.observe_nodes(cluster, [NodeFacts("n", {}, {})], now=clock.now())
+
+    with unit_of_work():
+        Cluster.objects.select_for_update().get(pk=cluster.pk)
+        other = in_thread(observe)
+        give_up_at = time.monotonic() + 30
+        while not is_anybody_waiting() and time.monotonic() < give_up_at:
+            time.sleep(0.02)
+        tell("first")
+    other.join(60)
+    assert cluster.nodes.count() == 1
+    assert [event.kind for event in selectors.after(0, limit=10)][1:] == ["TenantCreated", "NodeChanged"]
 
 
 @pytest.mark.django_db

@@ -3,8 +3,9 @@
 A reader follows the log by number, so a number must never become visible after a higher one. Events are therefore kept
 back until the end of the unit of work and numbered there, from one row that is locked until the commit: the order of
 numbers is the order of commits, and a transaction that fails leaves no gap. The row is the last thing that a
-transaction takes, so nobody who holds it waits for anything else, and it cannot take part in a deadlock. See decision
-0002.
+transaction takes: foreign keys, which PostgreSQL would check at the commit and for which it may have to wait, are
+checked before. So nobody who holds the row waits for anything else, and it cannot take part in a deadlock. See
+decision 0002.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -123,6 +124,7 @@ def purge(subjects: Collection[str]) -> int:
     if _pending.get() is None:
         raise RuntimeError("Events can only be purged inside a unit of work")
     count, _ = LoggedEvent.objects.filter(subject__in=subjects).delete()
+    connection.check_constraints()
     Numbering.objects.update(purged=F("purged") + count)
     return count
 
@@ -130,6 +132,7 @@ def purge(subjects: Collection[str]) -> int:
 def _number(pending: list[LoggedEvent]) -> None:
     if not pending:
         return
+    connection.check_constraints()
     with connection.cursor() as cursor:
         cursor.execute(_TAKE_NUMBERS, {"count": len(pending)})
         (last,) = cursor.fetchone()
