@@ -16,7 +16,7 @@ import pytest
 from playwright.sync_api import Browser, Page, WebSocket, expect
 from tests.e2e.conftest import Running
 from tests.e2e.people import invitation_link, joined, send
-from tests.e2e.walking import links, walk
+from tests.e2e.walking import walk
 
 pytestmark = pytest.mark.browser
 
@@ -149,7 +149,10 @@ def two(hekla: Running, browser: Browser, signed_in: dict[str, object]) -> Itera
 
 def test_no_page_shows_anything_of_the_other(two: tuple[Person, Person]) -> None:
     owner, other = two
-    seen = {found.path: other.page.content() for found in walk(other.page)}
+    seen = {}
+    for found in walk(other.page):
+        other.page.goto(found.path)
+        seen[found.path] = other.page.content()
     for path in [*CORNERS, *(f"/search/?q={text}" for text in (owner.word, owner.uids["jobs"]))]:
         answer = other.page.goto(path, wait_until="networkidle")
         assert answer
@@ -185,7 +188,7 @@ def test_every_address_that_is_the_owners_does_not_exist_for_the_other(two: tupl
     owned = {
         path
         for found in walk(owner.page)
-        for path in [found.path, *links(owner.page)]
+        for path in [found.path, *found.links]
         if owner.has(urlsplit(path).path)
     }
     owned |= {path for path in downloads(owner) if owner.has(path)}
