@@ -25,19 +25,20 @@ def test_what_was_typed_goes_from_the_form_to_yaml_and_back_and_runs(page: Page)
     expect(page.locator("#job-head")).to_contain_text("Completed", timeout=60_000)
 
 
-@pytest.mark.parametrize("kind", ["single", "distributed", "debugging", "mpi"])
-@pytest.mark.parametrize("width", [320, 1440])
-def test_controls_beside_one_another_stand_on_one_line(page: Page, kind: str, width: int) -> None:
-    page.set_viewport_size({"width": width, "height": 900})
-    for path in (f"/jobs/submit/?preset={kind}", "/batches/new/"):
-        page.goto(path)
+FORMS = [*(f"/jobs/submit/?preset={kind}" for kind in ("single", "distributed", "debugging", "mpi")), "/batches/new/"]
+
+
+@pytest.mark.parametrize("path", FORMS)
+def test_controls_beside_one_another_stand_on_one_line(page: Page, path: str) -> None:
+    page.goto(path)
+    for width in (320, 1440):
+        page.set_viewport_size({"width": width, "height": 900})
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-        rows = page.locator(".fields-row:visible")
-        for row in rows.all():
+        for row in page.locator(".fields-row:visible").all():
             boxes = [control.bounding_box() for control in row.locator(".control:visible").all()]
             lines = {round(box["y"]) for box in boxes}
             columns = {round(box["x"]) for box in boxes}
-            assert len(lines) * len(columns) < len(boxes) + len(columns), (path, boxes)
+            assert len(lines) * len(columns) < len(boxes) + len(columns), (width, boxes)
 
 
 def keep_as_preset(page: Page, name: str) -> None:

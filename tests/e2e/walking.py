@@ -15,17 +15,20 @@ BEGINNINGS = (
     ("/design/", ""),
     ("/jobs/submit/yaml/", "/jobs/submit/"),  # by a tab that takes the draft along
 )
+PARTS = ("hx-get", "data-refresh")
 FILES = {"jobs:list_file", "jobs:manifest", "flows:manifest", "flows:template_manifest", "schedules:manifest"}
 
 
 @dataclass(frozen=True)
 class Found:
-    """A page, the one that leads to it, and where it leads."""
+    """A page, the one that leads to it, where it leads, and the addresses of the parts that it brings in later."""
 
     path: str
     route: str
     seen_on: str
+    html: str
     links: list[str]
+    parts: list[str]
 
 
 def walk(page: Page) -> Iterator[Found]:
@@ -35,7 +38,9 @@ def walk(page: Page) -> Iterator[Found]:
         path, seen_on = waiting.popleft()
         answer = page.request.get(path)
         assert answer.status == 200, (path, seen_on)
-        found = Found(path, route_of(path) or "", seen_on, _links(answer.text(), answer.url))
+        html = answer.text()
+        there = _Addresses(html, answer.url)
+        found = Found(path, route_of(path) or "", seen_on, html, there.links, there.parts)
         yield found
         for link in found.links:
             route = route_of(link)
@@ -44,24 +49,22 @@ def walk(page: Page) -> Iterator[Found]:
                 waiting.append((link, path))
 
 
-class _Links(HTMLParser):
-    """Where one can go; what is downloaded is no page."""
+class _Addresses(HTMLParser):
+    """Where one can go from a page (what is downloaded is no page), and what the page brings in by itself."""
 
-    def __init__(self) -> None:
+    def __init__(self, html: str, page: str) -> None:
         super().__init__()
-        self.found: list[str] = []
+        self._page = page
+        self.links: list[str] = []
+        self.parts: list[str] = []
+        self.feed(html)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         values = dict(attrs)
         link = values.get("href") if tag == "a" and "download" not in values else None
         if link and not link.startswith(("#", "mailto:")):
-            self.found.append(link)
-
-
-def _links(html: str, address: str) -> list[str]:
-    parser = _Links()
-    parser.feed(html)
-    return [urljoin(address, link) for link in parser.found]
+            self.links.append(urljoin(self._page, link))
+        self.parts += [urljoin(self._page, part) for name in PARTS if (part := values.get(name))]
 
 
 def route_of(address: str) -> str | None:

@@ -5,7 +5,7 @@
 
 import os
 
-_SHARE = float(os.environ.get("HEKLA_EXAMPLES", "0.4"))
+_SHARE = float(os.environ.get("HEKLA_EXAMPLES", "0.25"))
 
 
 def examples(whole: int) -> int:

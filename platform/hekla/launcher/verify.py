@@ -23,8 +23,8 @@ _TRANSIENT = {
 
 
 _EXTERNAL_SERVERS = {"DATABASE_URL", "VALKEY_URL"} & os.environ.keys()
-_WORKERS = min(2 * (os.cpu_count() or 1), 4)
-"""More than cores: many tests wait for a server most of the time."""
+_WORKERS = min((os.cpu_count() or 1) + 1, 4)
+"""One more than cores: many tests wait for a server. Each worker has servers and a console of its own to pay for."""
 _ON_ALL_CORES = ("-n", str(_WORKERS), "--dist", "loadfile", "--no-loadscope-reorder")
 _SLOWEST = ("--durations", "30")
 
