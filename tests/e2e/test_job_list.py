@@ -37,7 +37,7 @@ def test_jobs_are_found_chosen_and_aborted_with_an_outcome_each(hekla: Running, 
     expect(act).to_contain_text("2 selected")
     act.get_by_role("button", name="Abort").click()
     page.locator("dialog[open]").get_by_role("button", name="Abort").click()
-    expect(page.locator("h1")).to_have_text("Pod history")
+    expect(page.locator("h1")).to_have_text("Results")
     expect(page.locator("tbody tr", has_text="done")).to_have_count(2)
     page.get_by_role("link", name="Back to the list").click()
     page.wait_for_url(re.compile("q=tidy"))

@@ -162,7 +162,7 @@ def tidy_up(keys: Keys) -> None:
     keys.press("Enter")
     keys.to("[data-confirm-go]")
     keys.press("Enter")
-    expect(keys.page.locator("h1")).to_have_text("Pod history")
+    expect(keys.page.locator("h1")).to_have_text("Results")
     expect(keys.page.locator("tbody tr", has_text="done")).to_have_count(1)
 
 

@@ -70,7 +70,7 @@ KINDS = {
     "MemberRoleChanged": _("Member role changed"),
     "UserCreated": _("Person added"),
     "UserChanged": _("Person changed"),
-    "SignedIn": _("Sessions"),
+    "SignedIn": _("Signed in"),
     "ImpersonationStarted": _("Impersonation started"),
     "ImpersonationEnded": _("Impersonation ended"),
     "TokenCreated": _("Token created"),

@@ -18,7 +18,7 @@ class ChoiceForm(forms.Form):
     """Of which moments, and how."""
 
     moments = forms.MultipleChoiceField(
-        label=gettext_lazy("Time"), choices=_MOMENTS, required=False, widget=forms.CheckboxSelectMultiple
+        label=gettext_lazy("Events"), choices=_MOMENTS, required=False, widget=forms.CheckboxSelectMultiple
     )
     long_wait_minutes = forms.IntegerField(
         label=gettext_lazy("Long wait after"), min_value=1, max_value=MOST_MINUTES, initial=LONG_WAIT_MINUTES

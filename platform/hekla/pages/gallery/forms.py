@@ -74,9 +74,9 @@ class PublishForm(forms.Form):
         for number, (place, _value) in enumerate(self.places):
             self.fields[f"open-{number}"] = forms.BooleanField(label=label_of(place), required=False)
             self.fields[f"least-{number}"] = forms.CharField(label=_("Minimum"), max_length=64, required=False)
-            self.fields[f"most-{number}"] = forms.CharField(label=_("Limit"), max_length=64, required=False)
+            self.fields[f"most-{number}"] = forms.CharField(label=_("Maximum"), max_length=64, required=False)
             self.fields[f"choices-{number}"] = forms.CharField(
-                label=_("Or one of"), max_length=2000, required=False, help_text=_("Separated by |.|以 ")
+                label=_("Or one of"), max_length=2000, required=False, help_text=_("Separated by |.")
             )
 
     def rows(self) -> list[dict[str, Any]]:
