@@ -1,10 +1,12 @@
 """Questions about presets. Another person's own do not exist, nor does what is outside one's tenants."""
 
+from collections.abc import Iterable
 from uuid import UUID
 
 from django.db.models import F, Q, QuerySet
 from django.utils.translation import gettext as _
 
+from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.presets.models import Preset
@@ -46,9 +48,17 @@ def of(user: User, tenant: Tenant | None) -> QuerySet[Preset]:
 
 def may_change(user: User, preset: Preset) -> bool:
     """Whether the person may rename, replace or delete it."""
-    if preset.tenant_id is None:
-        return preset.owner_id == user.pk
-    return tenancy.may(user, preset.tenant_id, Permission.KEEP_TENANT_PRESETS)
+    return may_change_each(user, [preset])[0]
+
+
+def may_change_each(user: User, presets: Iterable[Preset]) -> list[bool]:
+    """The same of many, in their order, with one look at the person's roles."""
+    everywhere = accounts.may(user, Permission.KEEP_TENANT_PRESETS)
+    tenants = set(tenancy.where(user, Permission.KEEP_TENANT_PRESETS))
+    return [
+        preset.owner_id == user.pk if preset.tenant_id is None else everywhere or preset.tenant_id in tenants
+        for preset in presets
+    ]
 
 
 def spec_of(preset: Preset) -> JobSpec:

@@ -23,7 +23,7 @@ def presets(request: HttpRequest) -> HttpResponse:
     user = person(request)
 
     def rows(presets: list[Preset]) -> list[tuple[Preset, bool]]:
-        return [(preset, selectors.may_change(user, preset)) for preset in presets]
+        return list(zip(presets, selectors.may_change_each(user, presets), strict=True))
 
     found = listing(request, PresetsTable, selectors.visible_to(user), PresetsFilter, rows=rows)
     return render(request, "jobs/presets.html", {"presets": found})
