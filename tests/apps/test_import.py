@@ -215,7 +215,7 @@ def test_the_page_shows_first_and_does_then(people, as_):
     answer = alice.post(PAGE, {"tenant": "lab", "text": FOUR, "do": "import"})
     (link,) = [row.link for row in answer.context["rows"] if row.link]
     page = answer.content.decode()
-    assert "Events" in page
+    assert "Results" in page
     assert "data:text/csv" in page
     form = Client().get(link.removeprefix("http://testserver")).content.decode()
     assert 'value="dora"' in form
