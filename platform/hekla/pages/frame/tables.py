@@ -24,7 +24,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from django_filters import CharFilter, FilterSet
-from django_tables2.rows import BoundRow
+from django_tables2.columns import BoundColumn
 
 from hekla.pages.frame import html
 from hekla.pages.frame.people import person
@@ -43,8 +43,6 @@ class ListColumn(django_tables2.Column):  # type: ignore[misc]
     to the right; `wide`: at least so wide that a bar fits.
     """
 
-    empty_values = ()
-
     def __init__(
         self,
         label: Words,
@@ -59,12 +57,11 @@ class ListColumn(django_tables2.Column):  # type: ignore[misc]
         self.label, self.cell, self.template, self.is_hidden = label, cell, template, False
         self.kind = "number" if number else "wide-cell" if wide else ""
 
-    def render(self, value: object, record: Any, table: "ListTable") -> object:  # noqa: ANN401  (any row)
-        """The cell."""
-        if self.cell:
-            value = self.cell(record)
-        elif self.template:
+    def content(self, record: Any, table: "ListTable", bound: BoundColumn) -> object:  # noqa: ANN401  (any row)
+        """What the cell shows of a record."""
+        if self.template:
             return _print(self.template, table.context, {**table.facts, "record": record})
+        value = self.cell(record) if self.cell else bound.accessor.resolve(record, quiet=True)
         return html.NOTHING if value is None or value == "" else value
 
 
@@ -98,6 +95,7 @@ def _noted(words: object, note: object) -> SafeString:
 
 class ListTable(django_tables2.Table):  # type: ignore[misc]
     """A list of rows, each column of which has a name: that is also the word of the address that sorts by it.
+    A method `render_` with that name shows a record where that needs the `facts` of the table.
 
     `label`: what it lists; `heading`: the column that names a row, else the first; `keys`: rows are walked with j, k
     and Enter; `ids`: the id of a row's element, where the list is live. `facts`: what its cells need beside the record.
@@ -125,7 +123,7 @@ class ListTable(django_tables2.Table):  # type: ignore[misc]
             self.data.data = rows.order_by(*rows.query.order_by, "pk")
         return sort
 
-    def head(self, column: Any, query: QueryDict, sort: str, address: str) -> SafeString:  # noqa: ANN401  (a bound one)
+    def head(self, column: BoundColumn, query: QueryDict, sort: str, address: str) -> SafeString:
         """The head of a column: a link that sorts by it."""
         words = str(column.header)
         if column.column.is_hidden:
@@ -135,19 +133,24 @@ class ListTable(django_tables2.Table):  # type: ignore[misc]
 
     def row(self, record: object, context: Context) -> SafeString:
         """A row: the column that names it is its head."""
-        self.context = context
-        row, name = BoundRow(record, self), self.ids.format(record)
-        cells = format_html_join("", "{}", ((self._cell(column, row),) for column in self.columns))
+        self.context, name = context, self.ids.format(record)
+        cells = format_html_join("", "{}{}{}", ((begin, content(record), end) for begin, content, end in self._cells))
         return format_html("<tr{}>{}</tr>", format_html(' id="{}"', name) if name else "", cells)
 
-    def _cell(self, column: Any, row: BoundRow) -> SafeString:  # noqa: ANN401  (a bound column)
-        content, kind = row.get_cell(column.name), column.column.kind
-        if column.name == self.title:
-            return format_html('<th scope="row">{}</th>', content)
-        marks = format_html(' class="{}"', kind) if kind else SafeString()
-        if not column.column.is_hidden:
-            marks += format_html(' data-label="{}"', column.header)
-        return format_html("<td{}>{}</td>", marks, content)
+    @cached_property
+    def _cells(self) -> list[tuple[SafeString, Callable[[Any], object], SafeString]]:
+        """Of each column: how its cells begin, what they show of a record, how they end."""
+        return [self._cell(bound) for bound in self.columns]
+
+    def _cell(self, bound: BoundColumn) -> tuple[SafeString, Callable[[Any], object], SafeString]:
+        column = bound.column
+        content = getattr(self, f"render_{bound.name}", None) or (lambda record: column.content(record, self, bound))
+        if bound.name == self.title:
+            return format_html('<th scope="row">'), content, format_html("</th>")
+        marks = format_html(' class="{}"', column.kind) if column.kind else SafeString()
+        if not column.is_hidden:
+            marks += format_html(' data-label="{}"', bound.header)
+        return format_html("<td{}>", marks), content, format_html("</td>")
 
 
 class ListFilter(FilterSet):  # type: ignore[misc]
@@ -202,11 +205,16 @@ class Listing:
     table: ListTable
     page: Page[Any]
     records: Sequence[Any]
-    form: forms.Form | None
+    make_form: Callable[[], forms.Form] | None
     hint: Words
     state: QueryDict
     query: QueryDict
     address: str
+
+    @cached_property
+    def form(self) -> forms.Form | None:
+        """The form that searches and filters; most lists are too short to show it."""
+        return self.make_form() if self.make_form else None
 
     @property
     def is_filtered(self) -> bool:
@@ -216,7 +224,7 @@ class Listing:
     @property
     def has_filters(self) -> bool:
         """Whether there is a reason to search in it."""
-        return self.form is not None and (self.is_filtered or self.page.paginator.num_pages > 1)
+        return self.make_form is not None and (self.is_filtered or self.page.paginator.num_pages > 1)
 
     @cached_property
     def heads(self) -> list[SafeString]:
@@ -312,20 +320,28 @@ def listing_of(
     `rows`: makes of the records of one page what the cells are of; `exclude`: columns that are not for this reader;
     `address`: where the list is, if a form of the page is answered elsewhere.
     """
-    found, form, state = _narrowed(data, filters, query)
+    found, make_form, state = _narrowed(data, filters, query)
     whole = table(found, exclude=exclude, facts=facts)
     if sort := whole.sort_by(query.get(_SORT, "")):
         state[_SORT] = sort
-    whole.paginator = Paginator(whole.rows, table.size)
-    page = whole.paginator.get_page(query.get(_PAGE))
-    records = [row.record for row in page.object_list]
+    page = _page(whole.data.data, table.size, query.get(_PAGE, ""))
+    records = list(page)
     links = query.copy()
     for word in {_SORT, _PAGE, _EVERYTHING, *_fields(filters)}:
         links.pop(word, None)
     for word, values in state.lists():
         links.setlist(word, values)
     hint = filters.hint if filters else ""
-    return Listing(whole, page, rows(records) if rows else records, form, hint, state, links, address)
+    return Listing(whole, page, rows(records) if rows else records, make_form, hint, state, links, address)
+
+
+def _page(rows: Any, size: int, number: str) -> Page[Any]:  # noqa: ANN401  (a query, or a list)
+    """A page of them. Rows that all fit on the first page are read and not counted."""
+    pages = Paginator(rows, size)
+    if isinstance(rows, QuerySet) and number in {"", "1"}:
+        first = list(rows[: size + 1])
+        return Page(first[:size], 1, pages) if len(first) > size else Paginator(first, size).page(1)
+    return pages.get_page(number)
 
 
 def _fields(filters: Filters | None) -> Iterable[str]:
@@ -334,20 +350,30 @@ def _fields(filters: Filters | None) -> Iterable[str]:
     return ("q",) if isinstance(filters, TextSearch) else filters.base_filters
 
 
-def _narrowed(data: Any, filters: Filters | None, query: QueryDict) -> tuple[Any, forms.Form | None, QueryDict]:  # noqa: ANN401
-    """The rows that are asked for, the form that asks, and which of the words of the address it understood."""
+def _narrowed(
+    data: Any,  # noqa: ANN401  (a query, or a list of any rows)
+    filters: Filters | None,
+    query: QueryDict,
+) -> tuple[Any, Callable[[], forms.Form] | None, QueryDict]:
+    """The rows that are asked for, what makes the form that asks, and which words of the address it understood."""
     state = QueryDict(mutable=True)
     if filters is None:
         return data, None, state
-    if isinstance(filters, TextSearch):
-        form: forms.Form = _TextForm(query)
-        form.full_clean()
-        found: Any = filters.found(data, form.cleaned_data.get("q", ""))
-    else:
-        chosen = filters(query, queryset=data)
-        found, form = chosen.qs, chosen.form
-        form.auto_id = ""  # the page may have a form with such fields
+    if not any(query.get(name) for name in _fields(filters)):
+        return data, lambda: _filtered(data, filters, query)[1], state
+    found, form = _filtered(data, filters, query)
     for name in form.fields:
         if form.cleaned_data.get(name) and (values := [value for value in query.getlist(name) if value]):
             state.setlist(name, values)
-    return found, form, state
+    return found, lambda: form, state
+
+
+def _filtered(data: Any, filters: Filters, query: QueryDict) -> tuple[Any, forms.Form]:  # noqa: ANN401
+    if isinstance(filters, TextSearch):
+        form = _TextForm(query)
+        form.full_clean()
+        return filters.found(data, form.cleaned_data.get("q", "")), form
+    chosen = filters(query, queryset=data)
+    found = chosen.qs
+    chosen.form.auto_id = ""  # the page may have a form with such fields
+    return found, chosen.form
