@@ -119,6 +119,7 @@ class Phases:
         self._fleet.until(lambda: bool(controllers.reconcile(self._fleet.world.cluster)) or done())
 
 
+@pytest.mark.slow
 def test_of_jobs_deleted_in_any_phase_nothing_is_left_though_the_controller_dies_again_and_again(
     fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:

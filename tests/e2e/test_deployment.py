@@ -175,6 +175,7 @@ def comes_up_and_works(deployment: Deployment) -> None:
         assert "well" in client.get(f"/api/v1/jobs/{uid}/pods/main/0/log").text
 
 
+@pytest.mark.slow
 def test_the_units_bring_up_a_console_that_works_and_ends_in_time(deployment: Deployment) -> None:
     for argv in deployment.commands("tables"):
         deployment.run(argv)

@@ -15,7 +15,7 @@ from tests.e2e.conftest import Running
 from tests.e2e.people import send
 from tests.e2e.walking import FILES, NO_PAGES, Found, walk
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 NARROWEST = {"width": 320, "height": 800}
 LEVELS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]

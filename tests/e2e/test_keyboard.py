@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.e2e.conftest import Running
 from tests.e2e.people import PASSWORD, invitation_link, joined, send
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 WIDE = {"width": 1440, "height": 900}
 MOST_STOPS = 150

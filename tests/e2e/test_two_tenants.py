@@ -18,7 +18,7 @@ from tests.e2e.conftest import Running
 from tests.e2e.people import invitation_link, joined, send
 from tests.e2e.walking import walk
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 WIDE = {"width": 1440, "height": 900}
 SHARED = "both-wait"

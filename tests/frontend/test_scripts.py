@@ -29,7 +29,7 @@ LOG = """<section data-log="p1"><input data-log-search><span data-log-found></sp
 <div class="log-lines" data-log-lines></div></div><span data-log-state></span><button data-log-follow hidden></button>
 </section>"""
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
 @pytest.fixture
