@@ -143,7 +143,7 @@ def test_scripts_never_make_markup_of_text():
 
 
 def test_scripts_speak_only_sentences_that_pages_give_them():
-    given = set(re.findall(r'^  "(\w+)":', PAGES["_messages.html"], flags=re.M))
+    given = set(re.findall(r'^ +"(\w+)":', PAGES["_messages.html"], flags=re.M))
     spoken = set(re.findall(r"say\((?:\w+ \? )?\"(\w+)\"", "".join(SCRIPTS.values())))
     chosen = set(re.findall(r'"(log_\w+|following)"', SCRIPTS["log_view.js"]))
     assert spoken | chosen == given

@@ -13,10 +13,12 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[2] / "platform" / "hekla"
+TEMPLATES = Path(__file__).parents[2] / "templates"
 
 MAX_FILE_LINES = 500
 MAX_FUNCTION_LINES = 50
 MAX_PROJECT_LINES = 800
+MAX_TEMPLATE_WIDTH = 160
 
 
 def terms(text: str) -> frozenset[str]:
@@ -103,6 +105,17 @@ def test_a_public_class_has_its_name_alone() -> None:
                 packages[node.name].add(".".join(module.split(".")[:2]))
     repeated = {name: sorted(found) for name, found in packages.items() if len(found) > 1}
     assert {name: found for name, found in repeated.items() if name not in SHARED_NAMES} == {}
+
+
+def test_the_lines_of_templates_are_short() -> None:
+    too_long = [
+        f"{path.relative_to(TEMPLATES)}:{number}"
+        for path in sorted(TEMPLATES.rglob("*.*"))
+        if path.suffix in {".html", ".txt"}
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if len(line) > MAX_TEMPLATE_WIDTH
+    ]
+    assert too_long == []
 
 
 def test_files_are_short() -> None:

@@ -50,6 +50,7 @@ def _quick_checks() -> dict[str, list[str]]:
     return {
         "ruff check": [str(tools / "ruff"), "check"],
         "ruff format": [str(tools / "ruff"), "format", "--check"],
+        "templates": [str(tools / "djangofmt"), "--check", "templates"],
         "import contracts": [str(tools / "lint-imports")],
     }
 

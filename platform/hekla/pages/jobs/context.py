@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from django.utils.translation import gettext as _
 
@@ -58,6 +59,7 @@ def detail(job: Job, params: Mapping[str, str], *, may_act: bool) -> dict[str, A
     lost = receipts.made_room_for(job) if any(pod.evicted for pod in pods) else []
     gained = receipts.gained(job)
     course = selectors.course(job)
+    all_logs = merged_logs.of(current, params) if params.get("log") == "all" else None
     actions, withheld = _possible(job, offered(job)) if may_act and job.deleted_at is None else ([], "")
     return {
         "job": job,
@@ -67,7 +69,8 @@ def detail(job: Job, params: Mapping[str, str], *, may_act: bool) -> dict[str, A
         "pod_count": len(current),
         "earlier": len(pods) - len(current),
         "log": _log(pods, current, params.get("log", "")),
-        "all_logs": merged_logs.of(current, params) if params.get("log") == "all" else None,
+        "all_logs": all_logs,
+        "live_query": _live_query(params, all_logs),
         "timeline": sorted([*history.lines(newest), *history.gains(gained)], key=lambda line: -line.number),
         "receipts": sorted([*lost, *gained], key=lambda receipt: -receipt.number)[: receipts.MOST],
         "standing": receipts.standing(job, lost),
@@ -84,6 +87,14 @@ def detail(job: Job, params: Mapping[str, str], *, may_act: bool) -> dict[str, A
         "ribbon": ribbon.of(job, course, now=clock.now()),
         "port_links": port_links.of(job),
     }
+
+
+def _live_query(params: Mapping[str, str], all_logs: merged_logs.ManyLogs | None) -> str:
+    """What the live view needs to know, beside the job, to print the same page."""
+    events = {"events": params.get("events")}
+    log = {} if all_logs else {"log": params.get("log")}
+    chosen = urlencode({name: value for name, value in (log | events).items() if value})
+    return "&".join(filter(None, [all_logs.query if all_logs else "", chosen]))
 
 
 def deletion(job: Job) -> dict[str, Any]:

@@ -1,0 +1,8 @@
+"""Pages as a browser reads them: where a template breaks its lines says nothing."""
+
+import re
+
+
+def tidy(html: str) -> str:
+    """The markup with one space for each gap, and none at the end of a tag."""
+    return re.sub(r"\s+(/?>)", r"\1", re.sub(r"\s+", " ", html))
