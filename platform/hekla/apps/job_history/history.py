@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.job_history import endings, labels, messages, victims
@@ -48,7 +49,12 @@ def _tell(kind: str, facts: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _submitted(facts: Mapping[str, Any]) -> tuple[str, str]:
-    return "neutral", _("Submitted to queue %(queue)s with %(replicas)s pods.") % facts
+    sentence = ngettext(
+        "Submitted to queue %(queue)s with %(replicas)s pod.",
+        "Submitted to queue %(queue)s with %(replicas)s pods.",
+        facts["replicas"],
+    )
+    return "neutral", sentence % facts
 
 
 def _placed(facts: Mapping[str, Any]) -> tuple[str, str]:
