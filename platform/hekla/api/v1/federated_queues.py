@@ -36,7 +36,7 @@ class SpanChangeSerializer(serializers.ModelSerializer[Span]):
         slug_field="name", many=True, queryset=selectors.all_queues(), help_text="one of each cluster"
     )
     tenants = serializers.SlugRelatedField(
-        slug_field="slug", many=True, queryset=tenancy.all_tenants(), required=False, help_text="none: open to all"
+        slug_field="slug", many=True, queryset=tenancy.all_tenants(), required=False, help_text="empty: all tenants"
     )
 
     class Meta:
@@ -118,13 +118,13 @@ class SpanViewSet(DeletableViewSet[Span]):
 
     @extend_schema(request=NewSpanSerializer, responses={201: SpanSerializer})
     def create(self, request: Request) -> Response:
-        """Make one (platform admins and operators)."""
+        """Create a federated queue (platform admins and operators)."""
         values = validated(NewSpanSerializer(data=request.data))
         return self.respond(services.create_span(**values, actor=actor_of(person(request)), now=clock.now()), 201)
 
     @extend_schema(request=SpanChangeSerializer(partial=True), responses=SpanSerializer)
     def partial_update(self, request: Request, name: str) -> Response:  # noqa: ARG002
-        """Change what is sent of it (platform admins and operators)."""
+        """Change the given fields (platform admins and operators)."""
         user, span = person(request), self.get_object()
         values = validated(SpanChangeSerializer(span, data=request.data, partial=True))
         services.change_span(span, **values, by=user, actor=actor_of(user), now=clock.now())

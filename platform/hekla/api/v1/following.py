@@ -69,7 +69,7 @@ class JobEventsView(ApiView):
         responses=EventsSerializer,
     )
     def get(self, request: Request, uid: UUID) -> Response:
-        """What happened to a job, oldest first."""
+        """The events of a job, oldest first."""
         query = _EventsQuery(data=request.query_params)
         query.is_valid(raise_exception=True)
         after = query.validated_data["after"]
@@ -80,7 +80,7 @@ class JobEventsView(ApiView):
 class PodAttemptsView(ApiView):
     @extend_schema(responses=AttemptSerializer(many=True))
     def get(self, request: Request, uid: UUID, task: str, index: int) -> Response:
-        """Every attempt of a replica, the first first: its times, where it ran, how it ended and what to try."""
+        """All attempts of a replica, oldest first: times, node, result and advice."""
         attempts = selectors.attempts(selectors.get(uid, person(request)), [(task, index)])
         if not attempts:
             raise NotFound(_("Unknown pod, or the pod was not created yet."))
@@ -93,7 +93,7 @@ class PodUsageView(ApiView):
         responses=SampleSerializer(many=True),
     )
     def get(self, request: Request, uid: UUID, task: str, index: int) -> Response:
-        """What an attempt used over time: every 10 seconds of the last hour, with less detail before."""
+        """Usage of an attempt over time: every 10 seconds for the last hour, with less detail before."""
         query = _UseQuery(data=request.query_params)
         query.is_valid(raise_exception=True)
         pod = _pod(uid, person(request), task, index, query.validated_data.get("attempt"))
@@ -113,7 +113,7 @@ class PodLogSearchView(ApiView):
         responses=FoundSerializer,
     )
     def get(self, request: Request, uid: UUID, task: str, index: int) -> Response:
-        """Lines of a pod's log that hold a text, from a position on; a long log takes several requests."""
+        """Lines of a pod's log with a text, from a position on. A long log needs several requests."""
         selectors.get(uid, person(request))
         query = _SearchQuery(data=request.query_params)
         query.is_valid(raise_exception=True)
@@ -143,7 +143,7 @@ class PodLogView(ApiView):
         responses=LogSerializer,
     )
     def get(self, request: Request, uid: UUID, task: str, index: int) -> Response:
-        """A piece of what a pod wrote to its standard output and error."""
+        """A part of a pod's standard output and error."""
         query = _LogQuery(data=request.query_params)
         query.is_valid(raise_exception=True)
         values = query.validated_data
