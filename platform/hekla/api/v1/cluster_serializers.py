@@ -92,7 +92,7 @@ class ClusterChangeSerializer(serializers.Serializer[Any]):
     is_paused = serializers.BooleanField(required=False)
     kubeconfig = _secret(MAX_BYTES, help_text="Hekla uses its current context")
     server = _secret(MAX_SERVER, help_text="for example https://10.0.0.1:6443")
-    authority = _secret(MAX_BYTES, help_text="PEM; default: an authority that the console's machine trusts", allow_blank=True)
+    authority = _secret(MAX_BYTES, help_text="PEM; default: authorities of the console's machine", allow_blank=True)
     token = _secret(_MAX_TOKEN)
     anyway = serializers.BooleanField(
         write_only=True, default=False, help_text="save even if the connection check fails"

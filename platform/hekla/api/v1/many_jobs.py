@@ -71,8 +71,8 @@ class BulkActionView(ApiView):
     def post(self, request: Request) -> Response:
         """Apply one action to many jobs, at most 1,000, with a result for each.
 
-        Select the jobs by uids, by the filters of the list in the address, or by both. Requests without uids and filters,
-        or with unknown filters, are rejected.
+        Select the jobs by uids, by the filters of the list in the address, or by both. Requests without uids and
+        filters, or with unknown filters, are rejected.
         """
         values = validated(BulkSerializer(data=request.data))
         services.require_priority(values["action"], values["priority"])
