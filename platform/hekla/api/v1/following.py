@@ -64,7 +64,7 @@ class JobEventsView(ApiView):
     @extend_schema(
         parameters=[
             OpenApiParameter("after", int, description="only events with a higher number"),
-            OpenApiParameter("wait", float, description=f"wait for one, at most {LONGEST_WAIT_SECONDS} seconds"),
+            OpenApiParameter("wait", float, description=f"wait for an event, at most {LONGEST_WAIT_SECONDS} seconds"),
         ],
         responses=EventsSerializer,
     )
@@ -89,7 +89,7 @@ class PodAttemptsView(ApiView):
 
 class PodUsageView(ApiView):
     @extend_schema(
-        parameters=[OpenApiParameter("attempt", int, description="without it the last")],
+        parameters=[OpenApiParameter("attempt", int, description="attempt; default: the last")],
         responses=SampleSerializer(many=True),
     )
     def get(self, request: Request, uid: UUID, task: str, index: int) -> Response:
@@ -105,10 +105,10 @@ class PodLogSearchView(ApiView):
         parameters=[
             OpenApiParameter("q", str, required=True, description="plain text, in one line"),
             OpenApiParameter("ignore_case", bool),
-            OpenApiParameter("offset", int, description="the first byte, of the line `line`; as `next_offset` says"),
-            OpenApiParameter("line", int, description="the number of the line that begins there, from 1"),
-            OpenApiParameter("limit", int, description=f"at most so many lines, up to {MAX_MATCHES}"),
-            OpenApiParameter("attempt", int, description="without it the last"),
+            OpenApiParameter("offset", int, description="first byte of the line `line`, from `next_offset`"),
+            OpenApiParameter("line", int, description="number of the line at `offset`, from 1"),
+            OpenApiParameter("limit", int, description=f"maximum number of lines, up to {MAX_MATCHES}"),
+            OpenApiParameter("attempt", int, description="attempt; default: the last"),
         ],
         responses=FoundSerializer,
     )
@@ -136,9 +136,9 @@ class PodLogSearchView(ApiView):
 class PodLogView(ApiView):
     @extend_schema(
         parameters=[
-            OpenApiParameter("offset", int, description="the first byte"),
-            OpenApiParameter("limit", int, description="at most so many bytes"),
-            OpenApiParameter("attempt", int, description="without it the last"),
+            OpenApiParameter("offset", int, description="first byte"),
+            OpenApiParameter("limit", int, description="maximum number of bytes"),
+            OpenApiParameter("attempt", int, description="attempt; default: the last"),
         ],
         responses=LogSerializer,
     )

@@ -21,8 +21,8 @@ from hekla.apps.tenancy.models import Tenant
 from hekla.lib import clock
 
 _PARAMETERS = [
-    OpenApiParameter("tenant", str, description="short name; the tenant of the rows that name none"),
-    OpenApiParameter("dry_run", bool, description="say what would happen, change nothing"),
+    OpenApiParameter("tenant", str, description="short name; tenant of rows without a tenant"),
+    OpenApiParameter("dry_run", bool, description="preview only, change nothing"),
 ]
 
 
