@@ -177,9 +177,7 @@ class JobScaleView(ApiView):
     writes = Scope.JOBS
 
     @extend_schema(
-        parameters=[
-            OpenApiParameter("revision", int, description="reject if the job has changed since this revision")
-        ],
+        parameters=[OpenApiParameter("revision", int, description="reject if the job has changed since this revision")],
         request={"application/json": OpenApiRequest(JOB_SIZE)},
         responses=ScaledSerializer,
     )

@@ -52,9 +52,7 @@ class NewPriorityClassSerializer(PriorityClassSerializer):
         description="The classes that your jobs can use, highest first. People who can see everything get all classes."
     ),
     retrieve=extend_schema(description="One priority class."),
-    destroy=extend_schema(
-        description="Delete a class. Submitted jobs keep their priority (platform admins)."
-    ),
+    destroy=extend_schema(description="Delete a class. Submitted jobs keep their priority (platform admins)."),
 )
 class PriorityClassViewSet(DeletableViewSet[PriorityClass]):
     writes = Scope.MANAGE
