@@ -145,7 +145,7 @@ def _document(
 
 def _send_file(client: Client, file: Path, name: str | None, tenant: str | None, dry: str | None) -> dict[str, Any]:
     if not name:
-        raise Failure("Say over what to sweep (-p lr=0.1,0.01), or name the batch of a file of many jobs (--name).")
+        raise Failure("Give sweep parameters (-p lr=0.1,0.01), or the name of a batch of many jobs (--name).")
     found: dict[str, Any] = client.post_yaml("batches", manifest.bytes_of(file), name=name, tenant=tenant, dry_run=dry)
     return found
 
@@ -168,6 +168,6 @@ def _values(parameters: dict[str, str]) -> str:
 def _named(client: Client, name: str) -> dict[str, Any]:
     found = client.get("batches", name=name, limit=1)["results"]
     if not found:
-        raise Failure(f"Unknown batch “{name}”. List those that you may see with `hekla batch list`.")
+        raise Failure(f"Unknown batch “{name}”. `hekla batch list` lists the batches that you can see.")
     document: dict[str, Any] = client.get(f"batches/{found[0]['uid']}")
     return document

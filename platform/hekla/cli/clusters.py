@@ -84,7 +84,7 @@ def set_cluster(choice: Choice, /, name: str, kind: str | None, *, anyway: bool,
     client, body = client_of(choice), _request_body(**fields)
     is_there = any(one["name"] == name for one in client.clusters())
     if is_there and kind:
-        raise Failure(f"There is a cluster {name} already; leave --kind out to change it.")
+        raise Failure(f"Cluster {name} exists already. To change it, omit --kind.")
     if not is_there:
         body |= {"name": name, "kind": kind or "kubernetes"}
     if tried:
@@ -117,7 +117,7 @@ def _document(file: BinaryIO) -> Any:  # noqa: ANN401  (the console judges it)
     try:
         return json.load(file)
     except ValueError as error:
-        raise Failure(f"{Path(file.name).name} is no JSON: {error}.") from None
+        raise Failure(f"{Path(file.name).name} is not valid JSON: {error}.") from None
 
 
 @click.command()

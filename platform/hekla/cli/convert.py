@@ -39,7 +39,7 @@ def convert(file: Path, kind: str, strict: bool) -> None:
     for note in [*notes, *written.notes]:
         click.secho(f"Note: {note}", fg="yellow", err=True)
     if strict and (notes or written.notes):
-        raise Failure("Nothing was written, since something would be lost.")
+        raise Failure("Nothing was written, because fields would be lost.")
     click.echo(written.text, nl=False)
 
 

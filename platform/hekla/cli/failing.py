@@ -27,5 +27,5 @@ def client_errors_as_failures() -> Iterator[None]:
 
 def _advice(error: ClientError) -> str:
     if isinstance(error, AuthenticationError):
-        return " Keep the new one with: hekla login URL"
-    return " Another console is named with --server." if isinstance(error, UnreachableError) else ""
+        return " Save a new token with: hekla login URL"
+    return " To use another console, set --server." if isinstance(error, UnreachableError) else ""

@@ -19,7 +19,7 @@ def submit_flow(client: Client, read: manifest.ReadFlow, *, tenant: str | None, 
     """Keep the templates and start the flow of a manifest."""
     address = "flows" if read.starts else "templates"
     if dry_run and not read.starts:
-        raise Failure("Templates alone are well formed; there is nothing more to be judged before they are in a flow.")
+        raise Failure("The templates are valid. A dry run needs a flow that uses them.")
     answer = client.post_yaml(address, read.text.encode(), tenant=tenant, dry_run="1" if dry_run else None)
     for warning in answer["warnings"]:
         click.secho(f"Note: {warning}", fg="yellow", err=True)
@@ -121,7 +121,7 @@ def _flow(client: Client, name: str) -> dict[str, Any]:
     except ValueError:
         found = client.get("flows", name=name, limit=1)["results"]
         if not found:
-            raise Failure(f"Unknown flow “{name}”. List those that you may see with `hekla flow list`.") from None
+            raise Failure(f"Unknown flow “{name}”. `hekla flow list` lists the flows that you can see.") from None
         uid = found[0]["uid"]
     document: dict[str, Any] = client.get(f"flows/{uid}")
     return document

@@ -72,6 +72,6 @@ def _at(client: Client, tenant: str | None) -> str:
     if tenant is None:
         mine = client.me()["tenants"]
         if not mine:
-            raise Failure("You are a member of no tenant; name one with --tenant.")
+            raise Failure("You are not a member of a tenant. Name one with --tenant.")
         tenant = mine[0]["slug"]
     return f"tenants/{tenant}/invitations"

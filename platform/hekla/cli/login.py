@@ -12,7 +12,7 @@ from hekla.client.credentials import ServerCredentials, normalize_url, save_cred
 @click.argument("url")
 @click.pass_obj
 def login(choice: Choice, url: str) -> None:
-    """Save the console URL and your token for later commands. Create a token on the page “Tokens”."""
+    """Save the console URL and your token for later commands. Create a token on the page “Profile and tokens”."""
     token = choice.token or click.prompt("Token", hide_input=True)
     server = ServerCredentials(normalize_url(url), token.strip())
     me = client_of(Choice(server.url, server.token)).me()

@@ -32,14 +32,14 @@ def logs(
 ) -> None:
     """Print the logs of the pods of JOB (a name or uid)."""
     if follow and search is not None:
-        raise Failure("--search looks through what is there; it cannot go with --follow.")
+        raise Failure("--search cannot be combined with --follow.")
     client = client_of(choice)
     found = client.job(job)
     pods = [pod for pod in found["pods"] if task in (None, pod["task"]) and index in (None, pod["index"])]
     if not pods:
         raise Failure(_none(found, task, index))
     if follow and len(pods) > 1:
-        raise Failure(f"{found['name']} has several pods; name one with --task and --index, or: hekla job watch {job}")
+        raise Failure(f"{found['name']} has several pods. Use --task and --index, or run: hekla job watch {job}")
     for pod in pods:
         if len(pods) > 1:
             click.secho(f"== {pod['task']}-{pod['index']}", bold=True)

@@ -31,9 +31,9 @@ def reset_factor(choice: Choice, username: str) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def import_people(choice: Choice, file: Path, tenant: str | None, dry_run: bool, as_json: bool) -> None:
-    """Bring in the people of a CSV FILE, whose first line names its columns: username or email, and perhaps name, role,
-    tenant, the department of the tenant, and a quota: jobs, sessions, gpu_hours, resources. Links of invitations are
-    printed this once. The exit status is 1 where a row is wrong.
+    """Import people from a CSV FILE. Its first line names the columns. username or email is required. name, role,
+    tenant, department (of the tenant), and a quota (jobs, sessions, gpu_hours, resources) are optional. Links of
+    invitations are printed once. The exit status is 1 if a row is wrong.
     """
     client = client_of(choice)
     found = client.post_csv("people/import", file.read_bytes(), tenant=tenant, dry_run="1" if dry_run else None)

@@ -38,7 +38,7 @@ def show(choice: Choice, job: str, task: str | None, index: int, as_json: bool) 
 def _only_task(found: Mapping[str, Any]) -> str:
     tasks = sorted({task["name"] for task in found["spec"]["tasks"]})
     if len(tasks) > 1:
-        raise Failure(f"{found['name']} has the tasks {', '.join(tasks)}; name one with --task.")
+        raise Failure(f"{found['name']} has the tasks {', '.join(tasks)}. Name one with --task.")
     return str(tasks[0])
 
 

@@ -120,7 +120,7 @@ def _act(choice: Choice, name: str, action: str) -> dict[str, Any]:
 def _named(client: Client, name: str) -> dict[str, Any]:
     found = client.get("schedules", name=name, limit=1)["results"]
     if not found:
-        raise Failure(f"Unknown schedule “{name}”. List those that you may see with `hekla schedule list`.")
+        raise Failure(f"Unknown schedule “{name}”. `hekla schedule list` lists the schedules that you can see.")
     document: dict[str, Any] = client.get(f"schedules/{found[0]['uid']}")
     return document
 

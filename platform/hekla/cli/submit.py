@@ -49,12 +49,12 @@ def submit(
     has_notifications = any(notifying.values())
     if (text := manifest.read_queue(file)) is not None:
         if dry_run or watch or tenant or queue or name or has_notifications:
-            raise Failure("A queue is made as its manifest says; of the options it takes only --json.")
+            raise Failure("A queue is created from its manifest. Only the option --json is allowed.")
         make_queue(client_of(choice), text, as_json=as_json)
         return
     if flow := manifest.read_flow(file, name=name):
         if has_notifications:
-            raise Failure("What you are told is chosen for single jobs; for those of a flow your settings hold.")
+            raise Failure("Notification options work for single jobs only. The jobs of a flow use your settings.")
         _notes(flow.warnings, flow.files)
         submit_flow(client_of(choice), flow, tenant=tenant, dry_run=dry_run, watch=watch)
         return
@@ -114,7 +114,7 @@ def submit_preset(choice: Choice, /, preset: str, tenant: str | None, **options:
     client = client_of(choice)
     found = [each for each in client.pages("presets", 10_000) if each["name"] == preset]
     if not found:
-        raise Failure(f"You see no preset called “{preset[:60]}”. `hekla preset list` lists them.")
+        raise Failure(f"Unknown preset “{preset[:60]}”. `hekla preset list` lists the presets that you can use.")
     own = min(found, key=lambda each: (each["tenant"] != (tenant or ""), each["tenant"]))
     tenant = tenant or own["tenant"] or None
     _submit_copy(client, client.get(f"presets/{own['uid']}/copy", tenant=tenant), tenant, **options)
@@ -145,7 +145,7 @@ def _submit_copy(
     watch: bool,
 ) -> None:
     if copy["secrets"]:
-        raise Failure(f"Its secrets must be given again, on the page of the job: {', '.join(copy['secrets'])}.")
+        raise Failure(f"Enter its secrets again, on the page of the job: {', '.join(copy['secrets'])}.")
     changed = {key: value for key, value in (("name", name), ("queue", queue)) if value}
     try:
         document = apply_assignments({**copy["spec"], **changed}, changes)

@@ -32,7 +32,8 @@ def find_credentials(url: str | None = None, token: str | None = None, home: Pat
     token = token or next((server.token for server in known if server.url == url), "")
     if not token:
         raise NotConfiguredError(
-            f"There is no token for {url}. Make one on the page “Tokens” of the console, then: hekla login {url}"
+            f"There is no token for {url}. Create one on the page “Profile and tokens” of the console, "
+            f"then run: hekla login {url}"
         )
     return ServerCredentials(url, token)
 

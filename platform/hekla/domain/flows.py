@@ -150,7 +150,7 @@ class StepSpec(BaseModel):
 
 
 class FlowSpec(BaseModel):
-    """A flow as it was asked for."""
+    """The spec of a flow."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

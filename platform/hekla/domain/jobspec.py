@@ -87,7 +87,7 @@ class Dependency(BaseModel):
 
 
 class TaskSpec(BaseModel):
-    """A role in a job, such as `ps` or `worker`: replicas of one command."""
+    """A role in a job, for example `ps` or `worker`: replicas of one command."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -15,7 +15,7 @@ from hekla.domain.validation import not_one_of
 
 
 class LifecycleEvent(StrEnum):
-    """Something that happened to a job or to one of its pods."""
+    """An event of a job or of one of its pods."""
 
     ANY = "*"
     POD_FAILED = "PodFailed"
@@ -31,7 +31,7 @@ class LifecycleEvent(StrEnum):
 
 
 class LifecycleAction(StrEnum):
-    """Something that can be done with a job."""
+    """An action on a job."""
 
     ABORT_JOB = "AbortJob"
     RESTART_JOB = "RestartJob"
@@ -64,7 +64,7 @@ def _among(choices: Sequence[str]) -> BeforeValidator:
 
 
 class LifecyclePolicy(BaseModel):
-    """On one of these events, or on this exit code, do that; after `timeout_seconds` if it is still so then."""
+    """An action on events or an exit code; with `timeout_seconds`, only if the condition holds after that time."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -48,7 +48,7 @@ _RANGE = re.compile(rf"(?P<low>{_NUMBER})\.\.(?P<high>{_NUMBER})(?P<words>(?:\s+
 
 
 class SweepMethod(StrEnum):
-    """Which jobs there are: all combinations; the first values together, then the second …; or values drawn."""
+    """The jobs of a sweep: all combinations; the first values together, then the second …; or random values."""
 
     GRID = "grid"
     LIST = "list"
@@ -76,7 +76,7 @@ Name = Annotated[str, Field(max_length=63), AfterValidator(_is_name)]
 
 
 class Range(BaseModel):
-    """Numbers from which one is drawn: evenly, or evenly by their logarithm; whole ones where that is said."""
+    """A range for random values: uniform, or uniform on a log scale; optionally whole numbers."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -126,7 +126,7 @@ class SweepTrial:
 
 
 class SweepSpec(BaseModel):
-    """A sweep as it was asked for. The job's own name is not used: each has the sweep's with a number."""
+    """The spec of a sweep. Its jobs have the name of the sweep and a number, not the name of the job."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

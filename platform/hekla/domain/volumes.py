@@ -85,7 +85,7 @@ ObjectName = Annotated[str, Field(max_length=253), AfterValidator(_object_name)]
 
 
 class AccessMode(StrEnum):
-    """From how many machines at once a claim can be mounted, and how. Each is a wish: the storage class decides."""
+    """Nodes that can mount a claim at the same time, and how. These are requests: the storage class decides."""
 
     READ_WRITE_ONCE = "ReadWriteOnce"
     READ_ONLY_MANY = "ReadOnlyMany"
@@ -94,14 +94,14 @@ class AccessMode(StrEnum):
 
 
 class Medium(StrEnum):
-    """Where an empty directory lies."""
+    """The storage medium of an empty directory."""
 
     DISK = ""
     MEMORY = "Memory"
 
 
 class VolumeClaim(BaseModel):
-    """A claim to be made. `storage_class`: empty for the cluster's usual one."""
+    """A claim to create. `storage_class`: empty for the cluster's default."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -111,7 +111,7 @@ class VolumeClaim(BaseModel):
 
 
 class EmptyDir(BaseModel):
-    """A folder that begins empty and ends with its pod. One in memory counts as memory of the pod."""
+    """A folder that is empty at first and is deleted with its pod. In memory it counts as memory of the pod."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -120,7 +120,7 @@ class EmptyDir(BaseModel):
 
 
 class VolumeSpec(BaseModel):
-    """What tasks mount by its name: exactly one of the three is given."""
+    """A volume that tasks mount by name. Exactly one of the three sources is required."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -151,7 +151,7 @@ class VolumeSpec(BaseModel):
 
 
 class VolumeMount(BaseModel):
-    """Where the pods of a task have a volume. `sub_path`: the folder within the volume, if not all of it."""
+    """A mount of a volume in the pods of a task. `sub_path`: a folder within the volume; default: all of it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -52,7 +52,7 @@ _PLACEHOLDER = re.compile(r"%\((\w+)\)[\d.]*[a-z]|(%[\d.]*[a-z])(?![a-z])|\{(\w+
 def main(arguments: Sequence[str]) -> int:
     """Bring the catalogues up to date, or with `--check` only say what is wrong with them; the exit status."""
     parser = argparse.ArgumentParser("manage.py messages", description="Extract and compile the translations.")
-    parser.add_argument("--check", action="store_true", help="change nothing; fail if a catalogue is not complete")
+    parser.add_argument("--check", action="store_true", help="change nothing; fail if a catalogue is incomplete")
     only_check = parser.parse_args(arguments).check
     found = extract_all()
     if not only_check:

@@ -267,8 +267,9 @@ REST_FRAMEWORK = {
 SPECTACULAR_SETTINGS = {
     "TITLE": "Hekla",
     "DESCRIPTION": (
-        "Jobs, queues, nodes and tenants of this Hekla console. Every answer has an `ETag`: with it in `If-None-Match` "
-        "the same is not sent twice (304), and in `If-Match` a change is made only to what you saw (412)."
+        "Jobs, queues, nodes and tenants of this Hekla console. Every response has an `ETag`. "
+        "Send it in `If-None-Match` to get 304 if nothing has changed, "
+        "or in `If-Match` to get 412 if somebody else has changed the resource."
     ),
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,

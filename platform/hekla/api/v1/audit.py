@@ -12,10 +12,10 @@ from hekla.apps.tenancy import audit
 
 _MOST = 200
 _PARAMETERS = [
-    OpenApiParameter("person", str, description="exactly this user name, also of who acted for another"),
-    OpenApiParameter("kind", str, description="as in TokenCreated"),
-    OpenApiParameter("tenant", str, description="the tenant's short name"),
-    OpenApiParameter("before", int, description="only acts with a smaller number: the last of the page before"),
+    OpenApiParameter("person", str, description="exact user name, also of the impersonating admin"),
+    OpenApiParameter("kind", str, description="kind of event, for example TokenCreated"),
+    OpenApiParameter("tenant", str, description="short name of the tenant"),
+    OpenApiParameter("before", int, description="only smaller numbers: the last one of the previous page"),
     OpenApiParameter("limit", int, description=f"at most {_MOST}"),
 ]
 
@@ -24,7 +24,7 @@ class ActSerializer(serializers.Serializer[Any]):
     number = serializers.IntegerField(source="event.pk")
     at = serializers.DateTimeField(source="event.at")
     person = serializers.CharField(source="event.actor_name")
-    acting_by = serializers.CharField(source="event.acting_name", help_text="who did it for them; mostly empty")
+    acting_by = serializers.CharField(source="event.acting_name", help_text="impersonating admin; usually empty")
     kind = serializers.CharField(source="event.kind")
     subject = serializers.CharField(source="event.subject")
     tenant = serializers.CharField(source="tenant_slug", allow_null=True)
@@ -34,7 +34,7 @@ class ActSerializer(serializers.Serializer[Any]):
 class AuditView(ApiView):
     @extend_schema(parameters=_PARAMETERS, responses=ActSerializer(many=True))
     def get(self, request: Request) -> Response:
-        """What people did, newest first: in your tenants for their admins, everywhere for operators and admins."""
+        """Actions of people, newest first. Tenant admins see their tenants; operators and platform admins see all."""
         query = request.query_params.dict()
         limit = query.get("limit", "")
         most = min(max(int(limit), 1), _MOST) if limit.isdecimal() and len(limit) < len("1000000") else audit.PAGE

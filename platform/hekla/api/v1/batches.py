@@ -38,9 +38,9 @@ _ACTIONS = ("stop", "retry")
 _MOST_IN_PREVIEW = 5
 _MOST_WARNINGS = 20
 _PARAMETERS = [
-    OpenApiParameter("tenant", str, description="short name; without it the first tenant that you belong to"),
-    OpenApiParameter("name", str, description="the batch's name, where manifests are sent"),
-    OpenApiParameter("dry_run", bool, description="tell how many jobs there are and the first few, take nothing in"),
+    OpenApiParameter("tenant", str, description="short name; default: your first tenant"),
+    OpenApiParameter("name", str, description="name of the batch, for manifests"),
+    OpenApiParameter("dry_run", bool, description="validate only; returns the number of jobs and the first few"),
 ]
 
 
@@ -71,7 +71,7 @@ class BatchSerializer(serializers.ModelSerializer[Batch]):
 
 
 class BatchDetailSerializer(BatchSerializer):
-    """A batch with its jobs, and how many of them are in which phase."""
+    """A batch with its jobs, and the number of jobs in each phase."""
 
     phases = serializers.SerializerMethodField()
     jobs = serializers.SerializerMethodField()
@@ -80,7 +80,7 @@ class BatchDetailSerializer(BatchSerializer):
         fields = [*BatchSerializer.Meta.fields, "phases", "jobs"]
 
     def get_phases(self, batch: Batch) -> dict[str, int]:
-        """How many jobs are in which phase."""
+        """Number of jobs by phase."""
         return selectors.phase_counts([batch])[batch.pk]
 
     @extend_schema_field(MemberSerializer(many=True))
@@ -90,7 +90,7 @@ class BatchDetailSerializer(BatchSerializer):
 
 
 class PreviewSerializer(serializers.Serializer[Any]):
-    """The answer to `dry_run`: how many jobs, and the first of them."""
+    """The response to `dry_run`: the number of jobs, and the first few."""
 
     size = serializers.IntegerField()
     jobs = serializers.ListField(child=serializers.JSONField())
@@ -107,7 +107,7 @@ class BatchActionSerializer(serializers.Serializer[Any]):
 
 
 @extend_schema_view(
-    list=extend_schema(description="The batches that you may see, newest first."),
+    list=extend_schema(description="The batches that you can see, newest first."),
     retrieve=extend_schema(description="One batch with its jobs."),
 )
 class BatchViewSet(ResourceViewSet[Batch]):
@@ -139,7 +139,7 @@ class BatchViewSet(ResourceViewSet[Batch]):
         },
     )
     def create(self, request: Request) -> Response:
-        """Submit many jobs, all or none: a SweepSpec document, or manifests of any kind with `---` between."""
+        """Submit many jobs, all or none: a SweepSpec document, or manifests of any kind, separated by `---`."""
         user = person(request)
         tenant = tenant_of(request)
         is_dry = is_dry_run(request)
@@ -153,7 +153,7 @@ class BatchActionsView(ApiView):
 
     @extend_schema(request=BatchActionSerializer, responses=BatchDetailSerializer)
     def post(self, request: Request, uid: UUID) -> Response:
-        """Stop all of its jobs, or submit those that failed again."""
+        """Stop all jobs, or submit the failed ones again."""
         user = person(request)
         batch = selectors.get(uid, user)
         action = validated(BatchActionSerializer(data=request.data))["action"]

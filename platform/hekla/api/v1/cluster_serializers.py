@@ -1,4 +1,4 @@
-"""Serializers of clusters. Keys are sent and never returned."""
+"""Serializers of clusters. Credentials are accepted but never returned."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ class ClusterSerializer(serializers.ModelSerializer[Cluster]):
 
 
 class KeySerializer(serializers.ModelSerializer[StoredClusterKey]):
-    """Of what opens a cluster, what may be shown."""
+    """The public part of the credentials of a cluster."""
 
     added_by = serializers.CharField(source="added_by.username", default=None, allow_null=True)
 
@@ -49,7 +49,7 @@ class KeySerializer(serializers.ModelSerializer[StoredClusterKey]):
 
 
 class FullHealthSerializer(ClusterHealthSerializer):
-    """The same for those who run clusters. `sentence`: why it is out of reach; `detail`: what its server says."""
+    """Health for operators. `sentence`: why the cluster is unreachable; `detail`: the server's message."""
 
     sentence = serializers.SerializerMethodField()
 
@@ -57,14 +57,14 @@ class FullHealthSerializer(ClusterHealthSerializer):
         fields = [*ClusterHealthSerializer.Meta.fields, "sentence", "detail"]
 
     def get_sentence(self, health: ClusterHealth) -> str:
-        """Empty where it is within reach."""
+        """Empty if the cluster is reachable."""
         return describe_trouble(health.problem)
 
 
 class ClusterDetailSerializer(ClusterSerializer):
-    """One cluster, for those who run it."""
+    """One cluster, for operators."""
 
-    key = serializers.SerializerMethodField(help_text="null: it is reached as its configuration says")
+    key = serializers.SerializerMethodField(help_text="null: the cluster uses its configuration")
 
     class Meta(ClusterSerializer.Meta):
         fields = [*ClusterSerializer.Meta.fields, "config", "key"]
@@ -76,7 +76,7 @@ class ClusterDetailSerializer(ClusterSerializer):
 
     @extend_schema_field(KeySerializer(allow_null=True))
     def get_key(self, cluster: Cluster) -> dict[str, Any] | None:
-        """What may be shown of it."""
+        """The public part of the credentials."""
         key = selectors.key(cluster)
         return KeySerializer(key).data if key else None
 
@@ -86,16 +86,16 @@ def _secret(most: int, **more: Any) -> serializers.CharField:  # noqa: ANN401
 
 
 class ClusterChangeSerializer(serializers.Serializer[Any]):
-    """A cluster that exists, changed. A key is a kubeconfig, or a token with its server; it is never returned."""
+    """Changes of a cluster. Credentials (a kubeconfig, or a server and a token) are never returned."""
 
-    config = serializers.DictField(required=False, help_text="what its backend needs to know")
+    config = serializers.DictField(required=False, help_text="backend configuration")
     is_paused = serializers.BooleanField(required=False)
-    kubeconfig = _secret(MAX_BYTES, help_text="its current context is taken")
-    server = _secret(MAX_SERVER, help_text="such as https://10.0.0.1:6443")
-    authority = _secret(MAX_BYTES, help_text="PEM; none: one that the console's machine trusts", allow_blank=True)
+    kubeconfig = _secret(MAX_BYTES, help_text="Hekla uses its current context")
+    server = _secret(MAX_SERVER, help_text="for example https://10.0.0.1:6443")
+    authority = _secret(MAX_BYTES, help_text="PEM; default: authorities of the console's machine", allow_blank=True)
     token = _secret(_MAX_TOKEN)
     anyway = serializers.BooleanField(
-        write_only=True, default=False, help_text="save it though it does not answer now, or something is missing there"
+        write_only=True, default=False, help_text="save even if the connection check fails"
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -132,13 +132,13 @@ class NewClusterSerializer(ClusterChangeSerializer):
 
 
 class ClusterAnswerSerializer(serializers.Serializer[dict[str, Any]]):
-    """What a cluster answered when it was tried. `is_whole`: it is within reach, and nothing is missing there."""
+    """The result of a connection check. `is_whole`: the cluster is reachable and nothing is missing."""
 
     is_whole = serializers.BooleanField()
     problem = serializers.CharField(allow_blank=True)
-    sentence = serializers.CharField(allow_blank=True, help_text="why it is out of reach")
-    detail = serializers.CharField(allow_blank=True, help_text="what its server says")
+    sentence = serializers.CharField(allow_blank=True, help_text="why the cluster is unreachable")
+    detail = serializers.CharField(allow_blank=True, help_text="the server's message")
     version = serializers.CharField(allow_blank=True)
     has_namespace = serializers.BooleanField(allow_null=True)
-    missing = serializers.ListField(child=serializers.CharField(), help_text="rights that are not given")
-    kubelets = serializers.DictField(child=serializers.IntegerField(), help_text="machines by version")
+    missing = serializers.ListField(child=serializers.CharField(), help_text="missing permissions")
+    kubelets = serializers.DictField(child=serializers.IntegerField(), help_text="number of nodes by kubelet version")

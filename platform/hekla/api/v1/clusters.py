@@ -31,7 +31,7 @@ from hekla.domain.errors import Invalid, Problem
 from hekla.lib import clock
 
 _SECRETS = ("kubeconfig", *keys.PARTS)
-_DRY_RUN = OpenApiParameter("dry_run", bool, description="only try it; nothing is saved")
+_DRY_RUN = OpenApiParameter("dry_run", bool, description="check only, save nothing")
 
 
 class ClusterListView(ApiView):
@@ -39,7 +39,7 @@ class ClusterListView(ApiView):
 
     @extend_schema(responses=ClusterSerializer(many=True))
     def get(self, request: Request) -> Response:  # noqa: ARG002
-        """The places where pods run, and how they are."""
+        """The clusters and their health."""
         return respond(ClusterSerializer(selectors.all_clusters().select_related("health"), many=True))
 
     @extend_schema(
@@ -48,7 +48,7 @@ class ClusterListView(ApiView):
         responses={200: ClusterAnswerSerializer, 201: ClusterDetailSerializer},
     )
     def post(self, request: Request) -> Response:
-        """Add a cluster (operators and platform admins). It is tried first; a dry run says what it answered."""
+        """Add a cluster (operators and platform admins). A dry run returns the connection check only."""
         user = _operator(request)
         draft, anyway = _draft(validated(NewClusterSerializer(data=request.data)), None)
         if is_dry_run(request):
@@ -61,20 +61,20 @@ class ClusterView(ApiView):
 
     @extend_schema(responses=ClusterDetailSerializer)
     def get(self, request: Request, name: str) -> Response:
-        """One cluster: how it is and how it is reached (operators and platform admins)."""
+        """One cluster: its health and its connection (operators and platform admins)."""
         _operator(request)
         return respond(ClusterDetailSerializer(selectors.get(name)))
 
     @extend_schema(request=ClusterChangeSerializer, responses=ClusterDetailSerializer)
     def patch(self, request: Request, name: str) -> Response:
-        """Change a cluster or its key, or pause it (operators and platform admins)."""
+        """Change a cluster or its credentials, or pause it (operators and platform admins)."""
         user = _operator(request)
         draft, anyway = _draft(validated(ClusterChangeSerializer(data=request.data)), selectors.get(name))
         return respond(ClusterDetailSerializer(_saved(draft, user, anyway=anyway)))
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, name: str) -> Response:
-        """Remove a cluster that has no queues, and where no jobs ran (operators and platform admins)."""
+        """Delete a cluster that has no queues and ran no jobs (operators and platform admins)."""
         user = _operator(request)
         services.remove(selectors.get(name), actor=actor_of(user), now=clock.now())
         return Response(status=204)
@@ -85,7 +85,7 @@ class ClusterProbeView(ApiView):
 
     @extend_schema(request=ClusterChangeSerializer, responses=ClusterAnswerSerializer)
     def post(self, request: Request, name: str) -> Response:
-        """Ask the cluster now how it is, also with changes that are not saved (operators and platform admins)."""
+        """Check the connection now, also with unsaved changes (operators and platform admins)."""
         _operator(request)
         started_at, cluster = clock.now(), selectors.get(name)
         draft, _anyway = _draft(validated(ClusterChangeSerializer(data=request.data)), cluster)
@@ -100,7 +100,7 @@ class ClusterKeyView(ApiView):
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, name: str) -> Response:
-        """Forget the key; the cluster is reached as its configuration says (operators and platform admins)."""
+        """Delete the credentials. The cluster then uses its configuration (operators and platform admins)."""
         user = _operator(request)
         services.remove_key(selectors.get(name), actor=actor_of(user), now=clock.now())
         return Response(status=204)

@@ -28,7 +28,7 @@ class DepartmentSerializer(serializers.ModelSerializer[Department]):
 
 
 class TenantUseSerializer(serializers.Serializer[Any]):
-    """`held`: what its running pods request, as Kubernetes quantities. Simulated machines do not count."""
+    """`held`: requests of its running pods, as Kubernetes quantities, without simulated nodes."""
 
     slug = serializers.CharField()
     running = serializers.IntegerField()
@@ -46,7 +46,7 @@ class DepartmentDetailSerializer(serializers.Serializer[Any]):
 
 
 class DepartmentChangeSerializer(serializers.Serializer[Any]):
-    """`heads` and `tenants`: all of them, by user name and by short name."""
+    """`heads`: all user names. `tenants`: all short names."""
 
     name = serializers.CharField(max_length=120)
     description = serializers.CharField(max_length=2000, required=False, allow_blank=True)
@@ -71,12 +71,12 @@ class DepartmentListView(ApiView):
 
     @extend_schema(responses=DepartmentSerializer(many=True))
     def get(self, request: Request) -> Response:
-        """The departments that you head; all of them for who sees everything."""
+        """The departments that you head. People who can see everything get all departments."""
         return respond(DepartmentSerializer(selectors.departments_of(person(request)), many=True))
 
     @extend_schema(request=NewDepartmentSerializer, responses={201: DepartmentDetailSerializer})
     def post(self, request: Request) -> Response:
-        """Make a department (admins of the platform)."""
+        """Create a department (platform admins)."""
         user = person(request)
         require(user, Permission.MANAGE_TENANTS)
         values = validated(NewDepartmentSerializer(data=request.data))
@@ -89,12 +89,12 @@ class DepartmentView(ApiView):
 
     @extend_schema(responses=DepartmentDetailSerializer)
     def get(self, request: Request, slug: str) -> Response:
-        """A department, its tenants, and what they hold now, each and together."""
+        """A department, its tenants, and the resources that they use, each and in total."""
         return respond(_detail(selectors.department(slug, person(request))))
 
     @extend_schema(request=DepartmentChangeSerializer, responses=DepartmentDetailSerializer)
     def patch(self, request: Request, slug: str) -> Response:
-        """Change it; `heads` and `tenants` replace those that there are (admins of the platform)."""
+        """Change a department. `heads` and `tenants` replace the present ones (platform admins)."""
         user = person(request)
         department = selectors.department(slug, user)
         require(user, Permission.MANAGE_TENANTS)

@@ -22,7 +22,7 @@ from hekla.lib import clock
 
 
 class MemberQueueSerializer(serializers.Serializer[dict[str, Any]]):
-    """A queue, and where it is."""
+    """A queue and its cluster."""
 
     queue = serializers.CharField()
     cluster = serializers.CharField()
@@ -30,13 +30,13 @@ class MemberQueueSerializer(serializers.Serializer[dict[str, Any]]):
 
 
 class SpanChangeSerializer(serializers.ModelSerializer[Span]):
-    """What of it can be changed."""
+    """The fields that can be changed."""
 
     members = serializers.SlugRelatedField(
-        slug_field="name", many=True, queryset=selectors.all_queues(), help_text="one of each cluster"
+        slug_field="name", many=True, queryset=selectors.all_queues(), help_text="one queue per cluster"
     )
     tenants = serializers.SlugRelatedField(
-        slug_field="slug", many=True, queryset=tenancy.all_tenants(), required=False, help_text="none: open to all"
+        slug_field="slug", many=True, queryset=tenancy.all_tenants(), required=False, help_text="empty: all tenants"
     )
 
     class Meta:
@@ -68,11 +68,11 @@ class NewSpanSerializer(SpanChangeSerializer):
 
 
 class SpanSerializer(serializers.ModelSerializer[Span]):
-    """One, as far as the reader may know of its queues. Its tenants are shown to people who manage queues."""
+    """A federated queue with the queues that you can see. Only people who can manage queues see its tenants."""
 
     members = serializers.SerializerMethodField(help_text="names of its queues")
-    queues = serializers.SerializerMethodField(help_text="the same, each with its cluster")
-    tenants = serializers.SerializerMethodField(help_text="null: not for you to know; none: open to all")
+    queues = serializers.SerializerMethodField(help_text="queues with their clusters")
+    tenants = serializers.SerializerMethodField(help_text="null: hidden; empty: all tenants")
 
     class Meta:
         model = Span
@@ -96,10 +96,10 @@ class SpanSerializer(serializers.ModelSerializer[Span]):
 
 
 @extend_schema_view(
-    list=extend_schema(description="The names for queues of several clusters that one of your tenants may submit to."),
-    retrieve=extend_schema(description="One name for queues of several clusters."),
+    list=extend_schema(description="The federated queues that your tenants can submit to."),
+    retrieve=extend_schema(description="One federated queue."),
     destroy=extend_schema(
-        description="Give the name up; its queues and their jobs stay (platform admins and operators)."
+        description="Delete a federated queue. Its queues and their jobs stay (platform admins and operators)."
     ),
 )
 class SpanViewSet(DeletableViewSet[Span]):
@@ -118,13 +118,13 @@ class SpanViewSet(DeletableViewSet[Span]):
 
     @extend_schema(request=NewSpanSerializer, responses={201: SpanSerializer})
     def create(self, request: Request) -> Response:
-        """Make one (platform admins and operators)."""
+        """Create a federated queue (platform admins and operators)."""
         values = validated(NewSpanSerializer(data=request.data))
         return self.respond(services.create_span(**values, actor=actor_of(person(request)), now=clock.now()), 201)
 
     @extend_schema(request=SpanChangeSerializer(partial=True), responses=SpanSerializer)
     def partial_update(self, request: Request, name: str) -> Response:  # noqa: ARG002
-        """Change what is sent of it (platform admins and operators)."""
+        """Change the given fields (platform admins and operators)."""
         user, span = person(request), self.get_object()
         values = validated(SpanChangeSerializer(span, data=request.data, partial=True))
         services.change_span(span, **values, by=user, actor=actor_of(user), now=clock.now())

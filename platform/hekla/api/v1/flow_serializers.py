@@ -27,7 +27,7 @@ class TemplateDetailSerializer(TemplateSerializer):
     """A template with its job."""
 
     spec = serializers.JSONField()
-    manifest = serializers.SerializerMethodField(help_text="the same as Volcano's JobTemplate")
+    manifest = serializers.SerializerMethodField(help_text="as Volcano's JobTemplate")
 
     class Meta(TemplateSerializer.Meta):
         fields = [*TemplateSerializer.Meta.fields, "spec", "manifest"]
@@ -39,19 +39,19 @@ class TemplateDetailSerializer(TemplateSerializer):
 class SavedTemplatesSerializer(serializers.Serializer[Any]):
     templates = TemplateDetailSerializer(many=True)
     warnings = serializers.ListField(
-        child=serializers.CharField(), help_text="a sentence for everything that has no effect here"
+        child=serializers.CharField(), help_text="one sentence for each field without effect"
     )
 
 
 class StepSerializer(serializers.Serializer[Any]):
-    """A step. `phase`: of its job; `waits` before it begins, `skipped` where it never will, `gone` after its job."""
+    """A step. `phase`: phase of its job, or `waits` (not started), `skipped` (never starts), `gone` (job deleted)."""
 
     name = serializers.CharField()
     phase = serializers.CharField()
-    template = serializers.CharField(help_text="empty: its job stood in the flow")
+    template = serializers.CharField(help_text="empty: the flow contained the job")
     job = serializers.UUIDField(source="job.uid", default=None, allow_null=True)
     waits_for = serializers.ListField(child=serializers.CharField())
-    reasons = serializers.ListField(child=serializers.CharField(), help_text="why it does not begin")
+    reasons = serializers.ListField(child=serializers.CharField(), help_text="reasons why the step has not started")
     started_at = serializers.DateTimeField(allow_null=True)
 
 
@@ -75,7 +75,7 @@ class FlowDetailSerializer(FlowSerializer):
 
     spec = serializers.JSONField()
     steps = serializers.SerializerMethodField()
-    manifest = serializers.SerializerMethodField(help_text="the same as Volcano's JobFlow")
+    manifest = serializers.SerializerMethodField(help_text="as Volcano's JobFlow")
 
     class Meta(FlowSerializer.Meta):
         fields = [*FlowSerializer.Meta.fields, "spec", "steps", "manifest"]
@@ -100,7 +100,7 @@ class CheckedJobSerializer(serializers.Serializer[Any]):
 
 
 class CheckedFlowSerializer(serializers.Serializer[Any]):
-    """The answer to `dry_run`: the jobs as they would be submitted."""
+    """The response to `dry_run`: the jobs that would be submitted."""
 
     jobs = CheckedJobSerializer(many=True)
     warnings = serializers.ListField(child=serializers.CharField())

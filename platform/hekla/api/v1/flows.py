@@ -54,11 +54,11 @@ class FlowsByName(CursorPages):
 
 @extend_schema_view(
     list=extend_schema(
-        description="The flows that you may see, newest first.",
+        description="The flows that you can see, newest first.",
         parameters=[OpenApiParameter("phase", str, many=True, enum=[phase.value for phase in FlowPhase])],
     ),
-    retrieve=extend_schema(description="One flow: its steps, their jobs, and what they wait for."),
-    destroy=extend_schema(description="Take a flow that is over off the lists; its jobs stay."),
+    retrieve=extend_schema(description="One flow: its steps, their jobs, and their dependencies."),
+    destroy=extend_schema(description="Delete a finished flow from the lists. Its jobs stay."),
 )
 class FlowViewSet(DeletableViewSet[Flow]):
     writes = Scope.JOBS
@@ -92,9 +92,9 @@ class FlowViewSet(DeletableViewSet[Flow]):
         },
     )
     def create(self, request: Request) -> Response:
-        """Start a flow: a FlowSpec document, or Volcano's JobFlow in YAML, with JobTemplates that are kept first.
+        """Start a flow: a FlowSpec document, or Volcano's JobFlow in YAML, with JobTemplates that are saved first.
 
-        200 for `dry_run`, and for a key that was sent before; 201 for a new flow.
+        201 for a new flow; 200 for `dry_run` and for a repeated idempotency key.
         """
         tenant, loaded = tenant_of(request), _flow_in(request.data)
         owner: dict[str, Any] = {"tenant": tenant, "user": person(request)}
@@ -123,15 +123,15 @@ class StopFlowView(ApiView):
 
     @extend_schema(request=None, responses=FlowDetailSerializer)
     def post(self, request: Request, uid: UUID) -> Response:
-        """Begin no other step, and end the jobs that are at work."""
+        """Start no further step, and stop the running jobs."""
         user = person(request)
         return respond(FlowDetailSerializer(services.stop(selectors.get(uid, user), user=user, now=clock.now())))
 
 
 @extend_schema_view(
-    list=extend_schema(description="The templates that you may see, by name."),
-    retrieve=extend_schema(description="One template: its job, as a document and as a manifest."),
-    destroy=extend_schema(description="Delete a template; flows that were started have what they need of it."),
+    list=extend_schema(description="The templates that you can see, by name."),
+    retrieve=extend_schema(description="One template: its job as a document and as a manifest."),
+    destroy=extend_schema(description="Delete a template. Started flows have their own copies."),
 )
 class TemplateViewSet(DeletableViewSet[JobTemplate]):
     writes = Scope.JOBS
@@ -156,7 +156,7 @@ class TemplateViewSet(DeletableViewSet[JobTemplate]):
         responses={201: SavedTemplatesSerializer},
     )
     def create(self, request: Request) -> Response:
-        """Save a JobSpec document, or Volcano's JobTemplates in YAML. They replace the templates of their names."""
+        """Save a JobSpec document, or Volcano's JobTemplates in YAML. They replace templates of the same name."""
         specs, warnings = _templates_in(request.data)
         tenant, user = tenant_of(request), person(request)
         applied = services.apply(templates=specs, flow=None, tenant=tenant, user=user, now=clock.now())

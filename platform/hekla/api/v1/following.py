@@ -64,12 +64,12 @@ class JobEventsView(ApiView):
     @extend_schema(
         parameters=[
             OpenApiParameter("after", int, description="only events with a higher number"),
-            OpenApiParameter("wait", float, description=f"wait for one, at most {LONGEST_WAIT_SECONDS} seconds"),
+            OpenApiParameter("wait", float, description=f"wait for an event, at most {LONGEST_WAIT_SECONDS} seconds"),
         ],
         responses=EventsSerializer,
     )
     def get(self, request: Request, uid: UUID) -> Response:
-        """What happened to a job, oldest first."""
+        """The events of a job, oldest first."""
         query = _EventsQuery(data=request.query_params)
         query.is_valid(raise_exception=True)
         after = query.validated_data["after"]
@@ -80,7 +80,7 @@ class JobEventsView(ApiView):
 class PodAttemptsView(ApiView):
     @extend_schema(responses=AttemptSerializer(many=True))
     def get(self, request: Request, uid: UUID, task: str, index: int) -> Response:
-        """Every attempt of a replica, the first first: its times, where it ran, how it ended and what to try."""
+        """All attempts of a replica, oldest first: times, node, result and advice."""
         attempts = selectors.attempts(selectors.get(uid, person(request)), [(task, index)])
         if not attempts:
             raise NotFound(_("Unknown pod, or the pod was not created yet."))
@@ -89,11 +89,11 @@ class PodAttemptsView(ApiView):
 
 class PodUsageView(ApiView):
     @extend_schema(
-        parameters=[OpenApiParameter("attempt", int, description="without it the last")],
+        parameters=[OpenApiParameter("attempt", int, description="attempt; default: the last")],
         responses=SampleSerializer(many=True),
     )
     def get(self, request: Request, uid: UUID, task: str, index: int) -> Response:
-        """What an attempt used over time: every 10 seconds of the last hour, with less detail before."""
+        """Usage of an attempt over time: every 10 seconds for the last hour, with less detail before."""
         query = _UseQuery(data=request.query_params)
         query.is_valid(raise_exception=True)
         pod = _pod(uid, person(request), task, index, query.validated_data.get("attempt"))
@@ -105,15 +105,15 @@ class PodLogSearchView(ApiView):
         parameters=[
             OpenApiParameter("q", str, required=True, description="plain text, in one line"),
             OpenApiParameter("ignore_case", bool),
-            OpenApiParameter("offset", int, description="the first byte, of the line `line`; as `next_offset` says"),
-            OpenApiParameter("line", int, description="the number of the line that begins there, from 1"),
-            OpenApiParameter("limit", int, description=f"at most so many lines, up to {MAX_MATCHES}"),
-            OpenApiParameter("attempt", int, description="without it the last"),
+            OpenApiParameter("offset", int, description="first byte of the line `line`, from `next_offset`"),
+            OpenApiParameter("line", int, description="number of the line at `offset`, from 1"),
+            OpenApiParameter("limit", int, description=f"maximum number of lines, up to {MAX_MATCHES}"),
+            OpenApiParameter("attempt", int, description="attempt; default: the last"),
         ],
         responses=FoundSerializer,
     )
     def get(self, request: Request, uid: UUID, task: str, index: int) -> Response:
-        """Lines of a pod's log that hold a text, from a position on; a long log takes several requests."""
+        """Lines of a pod's log with a text, from a position on. A long log needs several requests."""
         selectors.get(uid, person(request))
         query = _SearchQuery(data=request.query_params)
         query.is_valid(raise_exception=True)
@@ -136,14 +136,14 @@ class PodLogSearchView(ApiView):
 class PodLogView(ApiView):
     @extend_schema(
         parameters=[
-            OpenApiParameter("offset", int, description="the first byte"),
-            OpenApiParameter("limit", int, description="at most so many bytes"),
-            OpenApiParameter("attempt", int, description="without it the last"),
+            OpenApiParameter("offset", int, description="first byte"),
+            OpenApiParameter("limit", int, description="maximum number of bytes"),
+            OpenApiParameter("attempt", int, description="attempt; default: the last"),
         ],
         responses=LogSerializer,
     )
     def get(self, request: Request, uid: UUID, task: str, index: int) -> Response:
-        """A piece of what a pod wrote to its standard output and error."""
+        """A part of a pod's standard output and error."""
         query = _LogQuery(data=request.query_params)
         query.is_valid(raise_exception=True)
         values = query.validated_data

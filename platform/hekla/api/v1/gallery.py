@@ -22,7 +22,7 @@ from hekla.lib import clock
 
 
 class CardSerializer(serializers.ModelSerializer[Template]):
-    """A template in a list. `tenant`: empty where it is for all."""
+    """A template in a list. `tenant`: empty for all tenants."""
 
     tenant = serializers.CharField(source="tenant.slug", default="")
 
@@ -32,7 +32,7 @@ class CardSerializer(serializers.ModelSerializer[Template]):
 
 
 class OpenFieldSerializer(serializers.Serializer[Any]):
-    """`place`: the names on the way to it in the JobSpec, a task by its name: tasks.worker.replicas."""
+    """`place`: path in the JobSpec, with names of tasks, for example tasks.worker.replicas."""
 
     place = serializers.CharField(max_length=300)
     least = serializers.CharField(max_length=64, default="", allow_blank=True)
@@ -41,7 +41,7 @@ class OpenFieldSerializer(serializers.Serializer[Any]):
 
 
 class CardDetailSerializer(CardSerializer):
-    """A template with its job, and what of it is open."""
+    """A template with its job and its open fields."""
 
     spec = serializers.SerializerMethodField()
     fields_open = serializers.SerializerMethodField()
@@ -55,24 +55,24 @@ class CardDetailSerializer(CardSerializer):
 
     @extend_schema_field(OpenFieldSerializer(many=True))
     def get_fields_open(self, template: Template) -> Any:  # noqa: ANN401  (what the serializer makes of them)
-        """What may be filled in."""
+        """The open fields."""
         return OpenFieldSerializer(selectors.open_fields(selectors.latest(template)), many=True).data
 
 
 class PublishSerializer(serializers.Serializer[Any]):
     title = serializers.CharField(max_length=80)
     description = serializers.CharField(max_length=2000, default="", allow_blank=True)
-    tenant = serializers.CharField(default="", allow_blank=True, help_text="short name; without it for all tenants")
+    tenant = serializers.CharField(default="", allow_blank=True, help_text="short name; default: all tenants")
     spec = serializers.JSONField(help_text="a JobSpec document")
     fields_open = OpenFieldSerializer(many=True, default=list)
-    template = serializers.UUIDField(default=None, allow_null=True, help_text="of which this is the next version")
+    template = serializers.UUIDField(default=None, allow_null=True, help_text="publish a new version of this one")
 
 
 class BeginSerializer(serializers.Serializer[Any]):
     name = serializers.CharField(max_length=60)
-    version = serializers.IntegerField(default=None, allow_null=True, help_text="refuse where it is another by now")
+    version = serializers.IntegerField(default=None, allow_null=True, help_text="reject if the version has changed")
     values = serializers.DictField(
-        child=serializers.CharField(allow_blank=True, trim_whitespace=False), default=dict, help_text="texts by place"
+        child=serializers.CharField(allow_blank=True, trim_whitespace=False), default=dict, help_text="values by field"
     )
 
 
@@ -81,9 +81,9 @@ class TemplatesByTitle(CursorPages):
 
 
 @extend_schema_view(
-    list=extend_schema(description="The templates that you may begin jobs with, by title."),
-    retrieve=extend_schema(description="One template: its job, and what of it is open."),
-    destroy=extend_schema(description="Offer it no more; jobs that were begun with it stay."),
+    list=extend_schema(description="The templates that you can use, by title."),
+    retrieve=extend_schema(description="One template: its job and its open fields."),
+    destroy=extend_schema(description="Delete a template. Its jobs stay."),
 )
 class GalleryViewSet(DeletableViewSet[Template]):
     list_serializer_class = CardSerializer
@@ -117,7 +117,7 @@ class GalleryViewSet(DeletableViewSet[Template]):
 
     @extend_schema(parameters=SUBMISSION[:1], request=BeginSerializer, responses={201: SubmittedSerializer})
     def begin(self, request: Request, uid: UUID) -> Response:  # noqa: ARG002
-        """Submit the job of a template with values in its open fields; a locked one is refused."""
+        """Submit the job of a template with values for its open fields. Locked fields are rejected."""
         user, values = person(request), validated(BeginSerializer(data=request.data))
         values_by_name = {"name": values["name"], "values": values["values"], "expected_version": values["version"]}
         job = services.begin(self.get_object(), **values_by_name, tenant=tenant_of(request), user=user, now=clock.now())

@@ -21,8 +21,8 @@ from hekla.apps.tenancy.models import Tenant
 from hekla.lib import clock
 
 _PARAMETERS = [
-    OpenApiParameter("tenant", str, description="short name; the tenant of the rows that name none"),
-    OpenApiParameter("dry_run", bool, description="say what would happen, change nothing"),
+    OpenApiParameter("tenant", str, description="short name; tenant of rows without a tenant"),
+    OpenApiParameter("dry_run", bool, description="preview only, change nothing"),
 ]
 
 
@@ -36,7 +36,7 @@ class WrongCellSerializer(serializers.Serializer[Any]):
 
 
 class ImportedSerializer(serializers.Serializer[Any]):
-    """A row and what became of it. The link is shown only here; `sent`: it is mailed too, within minutes."""
+    """A row and its result. The link is shown once. `sent`: it is mailed too, within minutes."""
 
     line = serializers.IntegerField(source="outcome.row.line")
     row = serializers.DictField(source="outcome.row.cells", child=serializers.CharField())
@@ -60,8 +60,8 @@ class PeopleImportView(ApiView):
         responses=ImportedSerializer(many=True),
     )
     def post(self, request: Request) -> Response:
-        """Bring people in by a table: members for who has an account, invitations for others. To do it again changes
-        nothing more. For the admins of tenants and of the platform.
+        """Import people from a table: people with an account become members, others are invited. Importing the same
+        table again changes nothing (tenant admins and platform admins).
         """
         user = person(request)
         into = _into(request)

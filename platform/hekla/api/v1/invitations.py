@@ -19,7 +19,7 @@ from hekla.lib import clock
 
 
 class InvitationSerializer(serializers.ModelSerializer[Invitation]):
-    """`mail_error`: why its letter is not mailed as yet."""
+    """`mail_error`: why the mail has not been sent."""
 
     role = serializers.CharField()
     platform_role = serializers.CharField()
@@ -44,7 +44,7 @@ class NewInvitationSerializer(serializers.Serializer[Any]):
 
 
 class IssuedInvitationSerializer(InvitationSerializer):
-    """The link, shown only here; `sent`: it is mailed too."""
+    """The link, shown once. `sent`: it is mailed too."""
 
     link = serializers.URLField()
     sent = serializers.BooleanField()
@@ -56,12 +56,12 @@ class IssuedInvitationSerializer(InvitationSerializer):
 class InvitationListView(ApiView):
     @extend_schema(responses=InvitationSerializer(many=True))
     def get(self, request: Request, slug: str) -> Response:
-        """The invitations that nobody accepted or revoked yet, newest first."""
+        """Invitations that are neither accepted nor revoked, newest first."""
         return respond(InvitationSerializer(selectors.waiting(_managed(request, slug)), many=True))
 
     @extend_schema(request=NewInvitationSerializer, responses={201: IssuedInvitationSerializer})
     def post(self, request: Request, slug: str) -> Response:
-        """Invite somebody. Only platform admins may give a platform role."""
+        """Invite a person. Only platform admins can give a platform role."""
         tenant, values = _managed(request, slug), validated(NewInvitationSerializer(data=request.data))
         return _issued(request, *services.invite(tenant, **values, by=person(request), now=clock.now()))
 
@@ -69,13 +69,13 @@ class InvitationListView(ApiView):
 class InvitationView(ApiView):
     @extend_schema(operation_id="tenants_invitations_resend", request=None, responses={201: IssuedInvitationSerializer})
     def post(self, request: Request, slug: str, invitation_id: int) -> Response:
-        """A new link that lives for another week; the one before it ends."""
+        """Create a new link, valid for a week. It revokes the earlier one."""
         tenant = _managed(request, slug)
         return _issued(request, *services.resend(tenant, invitation_id, by=person(request), now=clock.now()))
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, slug: str, invitation_id: int) -> Response:
-        """Revoke it."""
+        """Revoke an invitation."""
         services.revoke(_managed(request, slug), invitation_id, by=person(request), now=clock.now())
         return Response(status=204)
 

@@ -42,33 +42,33 @@ from hekla.domain.scaling import JobScale
 from hekla.lib import clock
 
 FILTERS = [
-    OpenApiParameter("q", str, description="part of the name, or of the owner's"),
+    OpenApiParameter("q", str, description="part of the job name or of the owner name"),
     OpenApiParameter("phase", str, many=True, enum=[phase.value for phase in JobPhase]),
     OpenApiParameter("queue", str),
-    OpenApiParameter("tenant", str, description="the tenant's short name"),
+    OpenApiParameter("tenant", str, description="short name of the tenant"),
     OpenApiParameter("cluster", str),
-    OpenApiParameter("name", str, description="exactly this name"),
-    OpenApiParameter("owner", str, description="the user name of who submitted it"),
+    OpenApiParameter("name", str, description="exact name"),
+    OpenApiParameter("owner", str, description="user name of the submitter"),
     OpenApiParameter("kind", str),
     OpenApiParameter("priority_min", int),
     OpenApiParameter("priority_max", int),
     *(
-        OpenApiParameter(name, str, description="a day (2026-03-01), an instant, or an age (24h, 7d)")
+        OpenApiParameter(name, str, description="a day (2026-03-01), a time, or an age (24h, 7d)")
         for name in ("submitted_after", "submitted_before", "finished_after", "finished_before")
     ),
-    OpenApiParameter("failed_pods", str, enum=["yes"], description="only jobs of which a pod failed"),
-    OpenApiParameter("reason", str, description="why the job, or a pod of it, ended"),
-    OpenApiParameter("mine", bool, description="only your own"),
-    OpenApiParameter("deleted", bool, description="those that were deleted and are still kept, in place of the others"),
+    OpenApiParameter("failed_pods", str, enum=["yes"], description="only jobs with a failed pod"),
+    OpenApiParameter("reason", str, description="failure reason of the job or of one of its pods"),
+    OpenApiParameter("mine", bool, description="only your jobs"),
+    OpenApiParameter("deleted", bool, description="deleted jobs whose history is kept, instead of the others"),
     OpenApiParameter(
         "sort", str, enum=[f"{sign}{word}" for word in filters.SORTS for sign in ("", "-")], default="-submitted"
     ),
 ]
 SUBMISSION = [
-    OpenApiParameter("tenant", str, description="short name; without it the first tenant that you belong to"),
-    OpenApiParameter("dry_run", bool, description="judge the job, take nothing in"),
+    OpenApiParameter("tenant", str, description="short name; default: your first tenant"),
+    OpenApiParameter("dry_run", bool, description="validate only"),
     OpenApiParameter(
-        "Idempotency-Key", str, OpenApiParameter.HEADER, description="sent again, gives the job of the first time"
+        "Idempotency-Key", str, OpenApiParameter.HEADER, description="a request with the same key returns the first job"
     ),
 ]
 
@@ -98,7 +98,7 @@ class JobListView(ApiView, ListAPIView[Job]):
 
     @extend_schema(parameters=FILTERS)
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:  # noqa: ANN401
-        """The jobs that you may see, newest first."""
+        """The jobs that you can see, newest first."""
         return super().get(request, *args, **kwargs)
 
     @extend_schema(
@@ -117,7 +117,7 @@ class JobListView(ApiView, ListAPIView[Job]):
     def post(self, request: Request) -> Response:
         """Submit a job: a JobSpec document, or a manifest of Volcano, Kubeflow, Kubernetes or OpenPAI in YAML.
 
-        200 for `dry_run`, and for a key that was sent before; 201 for a new job.
+        201 for a new job; 200 for `dry_run` and for a repeated idempotency key.
         """
         user = person(request)
         tenant = tenant_of(request)
@@ -139,14 +139,14 @@ class JobDetailView(ApiView):
 
     @extend_schema(responses=JobDetailSerializer)
     def get(self, request: Request, uid: UUID) -> Response:
-        """One job: its spec, why it waits, its pods."""
+        """One job: its spec, its pending reason, its pods."""
         return respond(JobDetailSerializer(selectors.get(uid, person(request))))
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, uid: UUID) -> Response:
-        """Let a finished job go, with all that is attached to it.
+        """Delete a finished job and its pods, folders and addresses.
 
-        Its logs and its history are kept for as long as its tenant says (`logs_until`, `history_until`).
+        Logs and history are kept for the retention of the tenant (`logs_until`, `history_until`).
         """
         user = person(request)
         services.delete(selectors.get(uid, user), user=user, now=clock.now())
@@ -156,7 +156,7 @@ class JobDetailView(ApiView):
 class JobCopyView(ApiView):
     @extend_schema(responses=CopySerializer)
     def get(self, request: Request, uid: UUID) -> Response:
-        """What to send to run the job again: its JobSpec under a name that is free, and the secrets to give with it."""
+        """The request to run the job again: its JobSpec with a free name, and the names of its secrets."""
         job = selectors.get(uid, person(request))
         return respond(CopySerializer(clone_job(job, job.tenant)))
 
@@ -166,7 +166,7 @@ class JobActionsView(ApiView):
 
     @extend_schema(request=JobActionSerializer, responses=JobDetailSerializer)
     def post(self, request: Request, uid: UUID) -> Response:
-        """Abort, resume, restart or end a job, or restart a part of it."""
+        """Abort, resume, restart, complete or terminate a job, or restart a part of it."""
         user = person(request)
         job, values = selectors.get(uid, user), validated(JobActionSerializer(data=request.data))
         action, part = LifecycleAction(values["action"]), {"task": values["task"], "index": values["index"]}
@@ -177,14 +177,12 @@ class JobScaleView(ApiView):
     writes = Scope.JOBS
 
     @extend_schema(
-        parameters=[
-            OpenApiParameter("revision", int, description="refuse where the job changed since this revision of it")
-        ],
+        parameters=[OpenApiParameter("revision", int, description="reject if the job has changed since this revision")],
         request={"application/json": OpenApiRequest(JOB_SIZE)},
         responses=ScaledSerializer,
     )
     def patch(self, request: Request, uid: UUID) -> Response:
-        """Change how many replicas tasks have, and how few will do; what is left out stays as it is."""
+        """Change the replicas and the minimums of tasks. Omitted fields stay unchanged."""
         user = person(request)
         query = _ScaleQuery(data=request.query_params)
         query.is_valid(raise_exception=True)
@@ -199,7 +197,7 @@ class JobPriorityView(ApiView):
 
     @extend_schema(request=PrioritySerializer, responses=JobDetailSerializer)
     def patch(self, request: Request, uid: UUID) -> Response:
-        """Change a job's priority; the scheduler goes by it from its next cycle on."""
+        """Change a job's priority, from the next scheduling cycle on."""
         user = person(request)
         job, values = selectors.get(uid, user), validated(PrioritySerializer(data=request.data))
         priority, revision = values["priority"], values.get("revision")

@@ -24,14 +24,14 @@ _NARROWING = [parameter for parameter in FILTERS if parameter.name != "deleted"]
 
 
 class BulkSerializer(serializers.Serializer[Any]):
-    """`uids`: the jobs that are meant, of those that the address narrows to; without them all of those."""
+    """`uids`: some of the jobs that the filters select. Default: all of them."""
 
     action = serializers.ChoiceField(choices=services.BULK_ACTIONS)
     uids = serializers.ListField(child=serializers.UUIDField(), max_length=services.MOST_AT_ONCE, default=list)
     priority = serializers.IntegerField(
         min_value=-MAX_PRIORITY, max_value=MAX_PRIORITY, default=None, allow_null=True, help_text="for SetPriority"
     )
-    dry_run = serializers.BooleanField(default=False, help_text="tell which jobs are meant, do nothing")
+    dry_run = serializers.BooleanField(default=False, help_text="list the selected jobs, change nothing")
 
 
 class OutcomeSerializer(serializers.Serializer[Any]):
@@ -40,18 +40,18 @@ class OutcomeSerializer(serializers.Serializer[Any]):
     tenant = serializers.CharField()
     phase = serializers.CharField(help_text="before the action")
     done = serializers.BooleanField(allow_null=True, help_text="null for `dry_run`")
-    why = serializers.CharField(help_text="why not")
+    why = serializers.CharField(help_text="reason of the failure")
 
 
 class OutcomesSerializer(serializers.Serializer[Any]):
-    """An outcome for each job. `left`: more jobs fit than are taken at once; ask again for the others."""
+    """The result of each job. `left`: the filters select more jobs. Repeat the request for the others."""
 
     outcomes = OutcomeSerializer(many=True)
     left = serializers.BooleanField()
 
 
 class GroupSerializer(serializers.Serializer[Any]):
-    """Jobs that have something in common: how many, how many are not over, how many failed."""
+    """A group of jobs: all, unfinished and failed ones."""
 
     name = serializers.CharField()
     jobs = serializers.IntegerField()
@@ -69,10 +69,10 @@ class BulkActionView(ApiView):
 
     @extend_schema(parameters=_NARROWING, request=BulkSerializer, responses=OutcomesSerializer)
     def post(self, request: Request) -> Response:
-        """One action on many jobs, at most 1,000: each has an outcome of its own.
+        """Apply one action to many jobs, at most 1,000, with a result for each.
 
-        The jobs are named by their uids, by the filters of the list in the address, or by both. An address that narrows
-        nothing, or by what is not known, is refused: it never means all jobs.
+        Select the jobs by uids, by the filters of the list in the address, or by both. Requests without uids and
+        filters, or with unknown filters, are rejected.
         """
         values = validated(BulkSerializer(data=request.data))
         services.require_priority(values["action"], values["priority"])
@@ -93,7 +93,7 @@ class JobGroupsView(ApiView):
         responses=GroupsSerializer,
     )
     def get(self, request: Request) -> Response:
-        """Jobs counted by what they have in common, the hundred largest groups; narrowed as the list can be."""
+        """Number of jobs by group, the hundred largest groups, with the filters of the list."""
         by = request.query_params.get("by", "")
         if by not in groups.LABELS:
             sentence = _("Count jobs by one of: %(names)s.") % {"names": ", ".join(groups.LABELS)}

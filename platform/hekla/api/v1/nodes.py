@@ -16,14 +16,14 @@ from hekla.scheduling import occupancy
 class NodesView(ApiView):
     @extend_schema(responses=NodeSerializer(many=True))
     def get(self, request: Request) -> Response:  # noqa: ARG002
-        """The machines, what each can give, and what of it is held."""
+        """The nodes, with allocatable and allocated resources."""
         return respond(NodeSerializer(_with_use(), many=True))
 
 
 class EnvironmentsView(ApiView):
     @extend_schema(responses=EnvironmentSerializer(many=True))
     def get(self, request: Request) -> Response:  # noqa: ARG002
-        """The named sets of packages that a task may ask for."""
+        """The environments that tasks can use."""
         return respond(EnvironmentSerializer(clusters.environments(), many=True))
 
 

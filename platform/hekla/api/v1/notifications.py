@@ -30,7 +30,7 @@ class DeliverySerializer(serializers.ModelSerializer[Delivery]):
 
 
 class NotificationSerializer(serializers.ModelSerializer[Notification]):
-    """A notification about a moment of a job."""
+    """A notification about an event of a job."""
 
     number = serializers.IntegerField(source="pk")
     moment = serializers.CharField()
@@ -48,7 +48,7 @@ class NotificationSerializer(serializers.ModelSerializer[Notification]):
 
 
 class ChoiceSerializer(serializers.Serializer[Any]):
-    """Of which moments, in which ways, and after how many minutes a wait is long."""
+    """The events, the channels, and the minutes until a pending job counts as waiting long."""
 
     moments = serializers.MultipleChoiceField(choices=_MOMENTS)
     channels = serializers.MultipleChoiceField(choices=_CHANNELS)
@@ -61,10 +61,10 @@ CHOICE = [
         str,
         many=True,
         enum=[*MOMENT_LABELS, "nothing"],
-        description="of this job, instead of your settings",
+        description="events for this job, instead of your settings",
     ),
-    OpenApiParameter("notify_by", str, many=True, enum=[*Channel], description="how; without it as your settings say"),
-    OpenApiParameter("notify_after", int, description="after how many minutes a wait is long"),
+    OpenApiParameter("notify_by", str, many=True, enum=[*Channel], description="channels; default: your settings"),
+    OpenApiParameter("notify_after", int, description="minutes until a pending job counts as waiting long"),
 ]
 
 
@@ -89,7 +89,7 @@ def choice_of(request: Request) -> dict[str, Any] | None:
 
 
 class PreferenceSerializer(ChoiceSerializer):
-    """Settings for all of your jobs, and how to reach you. The secret of the webhook is shown once, when it is made."""
+    """Settings for all your jobs, and your addresses. The secret of a new webhook is shown once."""
 
     mail = serializers.EmailField(allow_blank=True, required=False)
     is_digest = serializers.BooleanField(required=False)
@@ -97,11 +97,11 @@ class PreferenceSerializer(ChoiceSerializer):
 
 
 class ChosenSerializer(PreferenceSerializer):
-    secret = serializers.CharField(help_text="of the webhook, where one was made just now; shown once")
+    secret = serializers.CharField(help_text="secret of a new webhook; shown once")
 
 
 class _ReadSerializer(serializers.Serializer[Any]):
-    up_to = serializers.IntegerField(min_value=0, max_value=2**62, help_text="the number of the newest that you saw")
+    up_to = serializers.IntegerField(min_value=0, max_value=2**62, help_text="number of the newest one that you saw")
 
 
 class _Pages(CursorPages):
@@ -116,14 +116,14 @@ class NotificationListView(ApiView, ListAPIView[Notification]):
         found = selectors.visible_to(person(self.request))
         return found.filter(read_at=None) if self.request.query_params.get("unread") in {"1", "true"} else found
 
-    @extend_schema(parameters=[OpenApiParameter("unread", bool, description="only what you have not read")])
+    @extend_schema(parameters=[OpenApiParameter("unread", bool, description="only unread notifications")])
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:  # noqa: ANN401
         """Your notifications, newest first."""
         return super().get(request, *args, **kwargs)
 
     @extend_schema(request=_ReadSerializer, responses={204: None})
     def post(self, request: Request) -> Response:
-        """You have read what came up to a number."""
+        """Mark notifications as read, up to a number."""
         values = validated(_ReadSerializer(data=request.data))
         services.mark_read(person(request), up_to=values["up_to"], now=clock.now())
         return Response(status=204)
@@ -132,12 +132,12 @@ class NotificationListView(ApiView, ListAPIView[Notification]):
 class NotificationPreferencesView(ApiView):
     @extend_schema(responses=PreferenceSerializer)
     def get(self, request: Request) -> Response:
-        """What holds for all of your jobs."""
+        """The settings for all your jobs."""
         return respond(PreferenceSerializer(selectors.preference(person(request))))
 
     @extend_schema(request=PreferenceSerializer, responses=ChosenSerializer)
     def put(self, request: Request) -> Response:
-        """Choose it; what is left out stays as it is."""
+        """Change the settings. Omitted fields stay unchanged."""
         user = person(request)
         current = PreferenceSerializer(selectors.preference(user)).data
         secret = services.choose(user, _listed({**current, **validated(PreferenceSerializer(data=request.data))}))
@@ -147,7 +147,7 @@ class NotificationPreferencesView(ApiView):
 class JobNotificationsView(ApiView):
     @extend_schema(responses=ChoiceSerializer)
     def get(self, request: Request, uid: UUID) -> Response:
-        """What you hear of this job; no moments: nothing."""
+        """Your settings for this job. Without events there are no notifications."""
         user = person(request)
         job = jobs.get(uid, user)
         own = selectors.job_choice(user, job) or (selectors.preference(user) if job.owner_id == user.pk else None)
@@ -155,14 +155,14 @@ class JobNotificationsView(ApiView):
 
     @extend_schema(request=ChoiceSerializer, responses=ChoiceSerializer)
     def put(self, request: Request, uid: UUID) -> Response:
-        """Choose it for this job alone."""
+        """Change the settings for this job only."""
         user = person(request)
         job, values = jobs.get(uid, user), validated(ChoiceSerializer(data=request.data))
         return respond(ChoiceSerializer(services.choose_for_job(user, job, _listed(values))))
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, uid: UUID) -> Response:
-        """What holds for all of your jobs holds for this one too."""
+        """Use your default settings for this job."""
         user = person(request)
         services.forget_choice(user, jobs.get(uid, user))
         return Response(status=204)

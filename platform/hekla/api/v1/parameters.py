@@ -33,8 +33,8 @@ def idempotency_key(request: Request) -> str:
 class NameAndTenant(FilterSet):  # type: ignore[misc]
     """Filters of resources that have a name and a tenant."""
 
-    name = CharFilter(help_text="exactly this name")
-    tenant = CharFilter(field_name="tenant__slug", help_text="the tenant's short name")
+    name = CharFilter(help_text="exact name")
+    tenant = CharFilter(field_name="tenant__slug", help_text="short name of the tenant")
 
 
 def is_dry_run(request: Request) -> bool:

@@ -32,7 +32,7 @@ from hekla.lib import clock
 class MeView(ApiView):
     @extend_schema(responses=PersonSerializer)
     def get(self, request: Request) -> Response:
-        """Who the token or the session stands for."""
+        """The person of the token or the session."""
         user = person(request)
         facts = {name: getattr(user, name) for name in ("username", "display_name", "platform_role")}
         return respond(PersonSerializer({**facts, "scopes": _scopes(request), "tenants": tenancy.own(user)}))
@@ -45,14 +45,14 @@ def _scopes(request: Request) -> list[str]:
 class TenantsView(ApiView):
     @extend_schema(responses=TenantSerializer(many=True))
     def get(self, request: Request) -> Response:
-        """The tenants that you may see."""
+        """The tenants that you can see."""
         return respond(TenantSerializer(tenancy.visible_to(person(request)), many=True))
 
 
 class RolesView(ApiView):
     @extend_schema(responses=RoleSerializer(many=True))
     def get(self, request: Request) -> Response:
-        """What each role may do, for those who give roles."""
+        """The permissions of each role, for people who can give roles."""
         tables = tenancy.role_tables(person(request))
         roles = [
             {"place": table.place, "role": role, "permissions": [one for one in Permission if one in held]}
@@ -67,12 +67,12 @@ class RetentionView(ApiView):
 
     @extend_schema(responses=RetentionSerializer)
     def get(self, request: Request, slug: str) -> Response:
-        """For how long a tenant keeps the logs and the history of deleted jobs, in days after the deletion."""
+        """Retention of logs and history of deleted jobs, in days after the deletion."""
         return respond(RetentionSerializer(tenancy.get(slug, person(request))))
 
     @extend_schema(request=RetentionSerializer, responses=RetentionSerializer)
     def patch(self, request: Request, slug: str) -> Response:
-        """Change it (admins of the tenant and of the platform)."""
+        """Change the retention (tenant admins and platform admins)."""
         user = person(request)
         tenant = tenancy.get(slug, user)
         tenants.require(user, tenant, Permission.SET_RETENTION)
@@ -85,7 +85,7 @@ class RetentionView(ApiView):
 class SecondFactorView(ApiView):
     @extend_schema(responses={204: None})
     def delete(self, request: Request, username: str) -> Response:
-        """Turn off the second factor of somebody who lost it: app, keys and recovery codes (platform admins)."""
+        """Turn off the second factors of a person: app, keys and recovery codes (platform admins)."""
         services.require(person(request), Permission.MANAGE_PEOPLE)
         user = selectors.by_username(username)
         if user is None:
@@ -97,12 +97,12 @@ class SecondFactorView(ApiView):
 class TokenListView(ApiView):
     @extend_schema(responses=TokenSerializer(many=True))
     def get(self, request: Request) -> Response:
-        """Your tokens; of each only its beginning is known."""
+        """Your tokens. Only the first characters of each are shown."""
         return respond(TokenSerializer(selectors.tokens_of(person(request)), many=True))
 
     @extend_schema(request=NewTokenSerializer, responses={201: IssuedTokenSerializer})
     def post(self, request: Request) -> Response:
-        """Make a token. It is shown only once. Without `scopes` it reads, submits jobs and acts on them."""
+        """Create a token. It is shown only once. Default of `scopes`: read and jobs."""
         values = validated(NewTokenSerializer(data=request.data))
         lifetime = timedelta(days=values["days"])
         scopes = {Scope(name) for name in values["scopes"]}
@@ -115,6 +115,6 @@ class TokenListView(ApiView):
 class TokenView(ApiView):
     @extend_schema(responses={204: None})
     def delete(self, request: Request, token_id: int) -> Response:
-        """Revoke one of your tokens, at once."""
+        """Revoke one of your tokens immediately."""
         services.revoke_token(person(request), token_id, now=clock.now())
         return Response(status=204)

@@ -23,35 +23,35 @@ from hekla.simulation.policy_trial import try_policy
 class ClusterPolicySerializer(serializers.Serializer[Any]):
     """A scheduler configuration in Volcano's format."""
 
-    number = serializers.IntegerField(read_only=True, help_text="which version it is; 0: what Hekla begins with")
+    number = serializers.IntegerField(read_only=True, help_text="number of the version; 0: default policy")
     text = serializers.CharField(max_length=policy.MAX_POLICY_BYTES, trim_whitespace=False)
-    note = serializers.CharField(max_length=200, required=False, allow_blank=True, help_text="why it is changed")
+    note = serializers.CharField(max_length=200, required=False, allow_blank=True, help_text="reason for the change")
     created_at = serializers.DateTimeField(read_only=True, allow_null=True)
     created_by = serializers.CharField(read_only=True, allow_null=True)
 
 
 class TextSerializer(serializers.Serializer[Any]):
-    """A policy that is only tried."""
+    """A policy to preview."""
 
     text = serializers.CharField(max_length=policy.MAX_POLICY_BYTES, trim_whitespace=False)
 
 
 class FateSerializer(serializers.Serializer[Any]):
-    """What a cycle does to a job."""
+    """The result of a cycle for a job."""
 
-    is_let_in = serializers.BooleanField(help_text="its queue admits it")
+    is_let_in = serializers.BooleanField(help_text="the queue admits the job")
     starts = serializers.IntegerField(help_text="pods that start")
     yields = serializers.IntegerField(help_text="pods that are evicted")
 
 
 class DifferenceSerializer(serializers.Serializer[Any]):
-    """A job that the two policies treat differently."""
+    """A job with different results under the two policies."""
 
     uid = serializers.UUIDField(source="job.uid")
     name = serializers.CharField(source="job.name")
     queue = serializers.CharField(source="job.queue.name")
-    now = FateSerializer(help_text="by the policy in force")
-    then = FateSerializer(help_text="by the one that is tried")
+    now = FateSerializer(help_text="result with the active policy")
+    then = FateSerializer(help_text="result with the new policy")
 
 
 class FaultSerializer(serializers.Serializer[Any]):
@@ -63,9 +63,9 @@ class FaultSerializer(serializers.Serializer[Any]):
 
 
 class TrialSerializer(serializers.Serializer[Any]):
-    """The next cycle by another policy, where it differs."""
+    """The differences in the next cycle under another policy."""
 
-    jobs = serializers.IntegerField(help_text="how many were looked at")
+    jobs = serializers.IntegerField(help_text="number of jobs checked")
     differences = DifferenceSerializer(many=True)
     faults = FaultSerializer(many=True)
 
@@ -73,13 +73,13 @@ class TrialSerializer(serializers.Serializer[Any]):
 class PolicyView(ApiView):
     @extend_schema(responses=ClusterPolicySerializer)
     def get(self, request: Request, name: str) -> Response:
-        """The policy in force (operators and platform admins)."""
+        """The active policy (operators and platform admins)."""
         require(person(request), Permission.SEE_EVERYTHING)
         return respond(ClusterPolicySerializer(_in_force(_cluster(name))))
 
     @extend_schema(request=ClusterPolicySerializer, responses=ClusterPolicySerializer)
     def put(self, request: Request, name: str) -> Response:
-        """Put another policy in force, from the next cycle on; it is checked first."""
+        """Replace the policy, from the next cycle on. It is validated first."""
         user = person(request)
         require(user, Permission.MANAGE_CLUSTERS)
         cluster, values = _cluster(name), validated(ClusterPolicySerializer(data=request.data))
@@ -92,7 +92,7 @@ class PolicyView(ApiView):
 class PolicyTrialView(ApiView):
     @extend_schema(request=TextSerializer, responses=TrialSerializer)
     def post(self, request: Request, name: str) -> Response:
-        """What the next cycle would do by another policy, beside what it does by the one in force. Nothing is saved."""
+        """Compare the next cycle under another policy with the active one. Nothing is saved."""
         require(person(request), Permission.MANAGE_CLUSTERS)
         cluster, values = _cluster(name), validated(TextSerializer(data=request.data))
         wanted = policy.parse(values["text"])

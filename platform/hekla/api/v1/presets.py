@@ -21,7 +21,7 @@ from hekla.lib import clock
 
 
 class PresetSerializer(serializers.ModelSerializer[Preset]):
-    """A preset in a list. `tenant`: empty where it is its owner's alone."""
+    """A preset in a list. `tenant`: empty for a personal preset."""
 
     tenant = serializers.CharField(source="tenant.slug", default="")
     owner = serializers.CharField(source="owner.username")
@@ -42,7 +42,7 @@ class PresetDetailSerializer(PresetSerializer):
 
 class NewPresetSerializer(serializers.Serializer[Any]):
     name = serializers.CharField(max_length=MAX_NAME)
-    tenant = serializers.CharField(default="", allow_blank=True, help_text="short name; without it yours alone")
+    tenant = serializers.CharField(default="", allow_blank=True, help_text="short name; default: only for you")
     spec = serializers.JSONField(help_text="a JobSpec document")
 
 
@@ -57,8 +57,8 @@ class PresetsByName(CursorPages):
 
 @extend_schema_view(
     list=extend_schema(description="Your own presets and those of your tenants, by name."),
-    retrieve=extend_schema(description="One preset, with its job."),
-    destroy=extend_schema(description="Delete it; jobs that were begun with it stay."),
+    retrieve=extend_schema(description="One preset with its job."),
+    destroy=extend_schema(description="Delete a preset. Its jobs stay."),
 )
 class PresetViewSet(DeletableViewSet[Preset]):
     list_serializer_class = PresetSerializer
@@ -73,7 +73,7 @@ class PresetViewSet(DeletableViewSet[Preset]):
 
     @extend_schema(request=NewPresetSerializer, responses={201: PresetDetailSerializer})
     def create(self, request: Request) -> Response:
-        """Save a job under a name. It replaces the preset of that name."""
+        """Save a job as a preset. It replaces the preset of the same name."""
         values, user = validated(NewPresetSerializer(data=request.data)), person(request)
         tenant = tenancy.get(values["tenant"], user) if values["tenant"] else None
         spec = JobSpec.parse(values["spec"])
@@ -82,7 +82,7 @@ class PresetViewSet(DeletableViewSet[Preset]):
 
     @extend_schema(request=PresetChangeSerializer, responses=PresetDetailSerializer)
     def partial_update(self, request: Request, uid: UUID) -> Response:  # noqa: ARG002
-        """Rename it, or make it the default of new jobs."""
+        """Rename a preset, or make it the default for new jobs."""
         user, now = person(request), clock.now()
         preset, values = self.get_object(), validated(PresetChangeSerializer(data=request.data))
         if "name" in values:
@@ -95,11 +95,11 @@ class PresetViewSet(DeletableViewSet[Preset]):
         services.delete(preset, user=person(self.request), now=clock.now())
 
     @extend_schema(
-        parameters=[OpenApiParameter("tenant", str, description="for which of your tenants; else the preset's")],
+        parameters=[OpenApiParameter("tenant", str, description="one of your tenants; default: that of the preset")],
         responses=CopySerializer,
     )
     def copy(self, request: Request, uid: UUID) -> Response:  # noqa: ARG002
-        """What to send to begin a job with it: its JobSpec under a name that is free."""
+        """The request to submit the preset: its JobSpec with a free name."""
         preset = self.get_object()
         is_own = not request.query_params.get("tenant")
         tenant = preset.tenant if preset.tenant and is_own else tenant_of(request)

@@ -25,7 +25,7 @@ class PriorityClassSummarySerializer(serializers.ModelSerializer[PriorityClass])
 
 
 class PriorityClassSerializer(serializers.ModelSerializer[PriorityClass]):
-    """`tenants`: who may use it, by short name; none: everybody. They replace those that there are."""
+    """`tenants`: allowed tenants by short name; empty: all. They replace the present ones."""
 
     tenants = serializers.SlugRelatedField(slug_field="slug", queryset=Tenant.objects.all(), many=True, required=False)
 
@@ -49,12 +49,10 @@ class NewPriorityClassSerializer(PriorityClassSerializer):
 
 @extend_schema_view(
     list=extend_schema(
-        description="The classes that your jobs may name, the highest first; all of them for who sees everything."
+        description="The classes that your jobs can use, highest first. People who can see everything get all classes."
     ),
     retrieve=extend_schema(description="One priority class."),
-    destroy=extend_schema(
-        description="Delete it; jobs that were submitted with it keep their priority (admins of the platform)."
-    ),
+    destroy=extend_schema(description="Delete a class. Submitted jobs keep their priority (platform admins)."),
 )
 class PriorityClassViewSet(DeletableViewSet[PriorityClass]):
     writes = Scope.MANAGE
@@ -69,7 +67,7 @@ class PriorityClassViewSet(DeletableViewSet[PriorityClass]):
 
     @extend_schema(request=NewPriorityClassSerializer, responses={201: NewPriorityClassSerializer})
     def create(self, request: Request) -> Response:
-        """Make a priority class (admins of the platform)."""
+        """Create a priority class (platform admins)."""
         values = validated(NewPriorityClassSerializer(data=request.data))
         name, tenants = values.pop("name"), values.pop("tenants", ())
         actor = actor_of(person(request))
@@ -78,7 +76,7 @@ class PriorityClassViewSet(DeletableViewSet[PriorityClass]):
 
     @extend_schema(request=PriorityClassSerializer, responses=NewPriorityClassSerializer)
     def partial_update(self, request: Request, name: str) -> Response:  # noqa: ARG002
-        """Change it for jobs to come; those that were submitted keep their priority (admins of the platform)."""
+        """Change a class for new jobs. Submitted jobs keep their priority (platform admins)."""
         values = validated(PriorityClassSerializer(data=request.data, partial=True))
         tenants, actor = values.pop("tenants", None), actor_of(person(request))
         services.change(self.get_object(), values, tenants=tenants, actor=actor, now=clock.now())

@@ -45,7 +45,7 @@ class QueueSerializer(serializers.ModelSerializer[Queue]):
     )
     cluster = serializers.SlugRelatedField(slug_field="name", queryset=clusters.all_clusters())
     tenants = serializers.SlugRelatedField(
-        slug_field="slug", many=True, queryset=tenancy.all_tenants(), required=False, help_text="none: open to all"
+        slug_field="slug", many=True, queryset=tenancy.all_tenants(), required=False, help_text="empty: all tenants"
     )
     capability = AmountsField(required=False)
     guarantee = AmountsField(required=False)
@@ -54,7 +54,7 @@ class QueueSerializer(serializers.ModelSerializer[Queue]):
         slug_field="name", queryset=queues.all_queues(), required=False, allow_null=True, help_text="null: none"
     )
     weight = serializers.IntegerField(min_value=1, max_value=1_000_000, required=False)
-    is_open = serializers.BooleanField(required=False, help_text="short for the states open and closed")
+    is_open = serializers.BooleanField(required=False, help_text="short form of the states open and closed")
 
     class Meta:
         model = Queue
@@ -82,9 +82,9 @@ class QueueSerializer(serializers.ModelSerializer[Queue]):
 
 
 class QueueDetailSerializer(QueueSerializer):
-    """One queue with its manifest, as far as this person may know it."""
+    """One queue with its manifest, limited to what this person can see."""
 
-    manifest = serializers.SerializerMethodField(help_text="the same as Volcano's Queue")
+    manifest = serializers.SerializerMethodField(help_text="as Volcano's Queue")
 
     class Meta(QueueSerializer.Meta):
         fields = [*QueueSerializer.Meta.fields, "manifest"]
@@ -96,7 +96,7 @@ class QueueDetailSerializer(QueueSerializer):
 
 
 class MadeQueueSerializer(QueueDetailSerializer):
-    """A queue that was made, and what in its manifest has no effect."""
+    """A new queue, and the fields of its manifest without effect."""
 
     warnings = serializers.SerializerMethodField()
 
@@ -104,7 +104,7 @@ class MadeQueueSerializer(QueueDetailSerializer):
         fields = [*QueueDetailSerializer.Meta.fields, "warnings"]
 
     def get_warnings(self, _queue: Queue) -> list[str]:
-        """A sentence for each."""
+        """One sentence for each."""
         return list(self.context.get("warnings", ()))
 
 
@@ -117,21 +117,21 @@ class ReadOnlyQuantitiesField(serializers.Field[Resources, Any, dict[str, str], 
 
 
 class SharesSerializer(serializers.Serializer[QueueShares]):
-    """What the engine counts of a queue (`divided_by`: the plugin that says what it deserves; empty: none does)."""
+    """The engine's figures of a queue. `divided_by`: the plugin that computes the deserved share; can be empty."""
 
-    held = ReadOnlyQuantitiesField(source="allocated", help_text="what its pods hold")
-    pending = ReadOnlyQuantitiesField(help_text="what the jobs in its line wait for")
+    held = ReadOnlyQuantitiesField(source="allocated", help_text="allocated to its pods")
+    pending = ReadOnlyQuantitiesField(help_text="requested by its pending jobs")
     guarantee = ReadOnlyQuantitiesField()
     deserved = ReadOnlyQuantitiesField()
-    bound = ReadOnlyQuantitiesField(source="limit", help_text="the most that it may hold")
-    borrowed = ReadOnlyQuantitiesField(help_text="what it holds beyond what it deserves")
-    lent = ReadOnlyQuantitiesField(help_text="what it deserves and leaves, as far as others borrow it")
-    share = serializers.FloatField(help_text="how much of what it deserves it holds; 1: all")
+    bound = ReadOnlyQuantitiesField(source="limit", help_text="limit of the queue")
+    borrowed = ReadOnlyQuantitiesField(help_text="allocated beyond the deserved share")
+    lent = ReadOnlyQuantitiesField(help_text="part of the deserved share that other queues borrow")
+    share = serializers.FloatField(help_text="allocated part of the deserved share; 1: all")
     divided_by = serializers.CharField(source="plugin")
 
 
 class PlaceSerializer(serializers.Serializer[dict[str, Any]]):
-    """A job that waits, and its place in line, counted from 1 among all jobs of the queue."""
+    """A pending job, and its position among all jobs of the queue, counted from 1."""
 
     uid = serializers.UUIDField()
     name = serializers.CharField()
@@ -139,18 +139,18 @@ class PlaceSerializer(serializers.Serializer[dict[str, Any]]):
 
 
 class StandingSerializer(serializers.Serializer[dict[str, Any]]):
-    """A queue as it stands. `shares` is null where the engine leaves the queue out."""
+    """The present state of a queue. `shares` is null if the engine does not use the queue."""
 
     name = serializers.CharField()
     state = serializers.ChoiceField(choices=Queue.State.choices)
-    waiting = serializers.IntegerField(help_text="how many jobs wait, those of other tenants too")
-    inside = serializers.IntegerField(help_text="how many have all their places")
+    waiting = serializers.IntegerField(help_text="number of pending jobs, including other tenants")
+    inside = serializers.IntegerField(help_text="number of jobs with all pods placed")
     shares = SharesSerializer(allow_null=True)
     in_line = PlaceSerializer(many=True)
 
 
 class LossSerializer(serializers.Serializer[Loss]):
-    """So many pods of a job would be evicted at once."""
+    """The number of pods of a job that would be evicted at once."""
 
     job = serializers.UUIDField(source="job.uid")
     name = serializers.CharField(source="job.name")
@@ -159,7 +159,7 @@ class LossSerializer(serializers.Serializer[Loss]):
 
 
 class ForecastSerializer(serializers.Serializer[ShareForecast]):
-    """Every queue of the cluster by name, before and after a change, and who would lose pods by it."""
+    """All queues of the cluster before and after a change, and the jobs that would lose pods."""
 
     before = serializers.DictField(child=SharesSerializer())
     after = serializers.DictField(child=SharesSerializer())

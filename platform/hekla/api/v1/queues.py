@@ -43,7 +43,7 @@ class QueueListView(ApiView):
 
     @extend_schema(responses=QueueSerializer(many=True))
     def get(self, request: Request) -> Response:
-        """The queues that one of your tenants may submit to."""
+        """The queues that your tenants can submit to."""
         return respond(_serialized(selectors.visible_to(person(request)).prefetch_related("tenants"), person(request)))
 
     @extend_schema(
@@ -51,7 +51,7 @@ class QueueListView(ApiView):
         responses={201: MadeQueueSerializer},
     )
     def post(self, request: Request) -> Response:
-        """Make a queue (platform admins and operators): from its fields, or from a Queue of Volcano in YAML."""
+        """Create a queue (platform admins and operators) from its fields, or from Volcano's Queue in YAML."""
         user = person(request)
         require(user, Permission.MANAGE_QUEUES)
         body: Any = request.data
@@ -93,7 +93,7 @@ class QueueDetailView(ApiView):
 class QueueSharesView(ApiView):
     @extend_schema(responses=StandingSerializer)
     def get(self, request: Request, name: str) -> Response:
-        """What a queue holds, deserves, borrows and lends now, and the jobs that wait in it, as far as you see them."""
+        """Allocated, deserved, borrowed and lent resources of a queue, and its pending jobs that you can see."""
         user = person(request)
         queue = selectors.get(name, user)
         here = queue_shares.present(queue)
@@ -107,7 +107,7 @@ class QueueSharesView(ApiView):
 class QueuePreviewView(ApiView):
     @extend_schema(request=QueueDetailSerializer(partial=True), responses=ForecastSerializer)
     def post(self, request: Request, name: str) -> Response:
-        """What a change would do to every queue's share, and who would lose pods. Nothing is saved."""
+        """Preview a change: the share of each queue, and the jobs that would lose pods. Nothing is saved."""
         user = person(request)
         queue = selectors.get(name, user)
         require(user, Permission.MANAGE_QUEUES)

@@ -22,17 +22,17 @@ _MOST = 10_000_000
 
 
 class QuotaRowSerializer(serializers.Serializer[Any]):
-    """Somebody's bounds (null: none) and use. `username` is null for the tenant itself."""
+    """Limits (null: none) and usage. `username` is null for the tenant itself."""
 
     username = serializers.CharField(source="user.username", default=None, allow_null=True)
-    jobs = serializers.IntegerField(help_text="unfinished ones")
+    jobs = serializers.IntegerField(help_text="unfinished jobs")
     most_jobs = serializers.IntegerField(source="quota.jobs", default=None, allow_null=True)
-    sessions = serializers.IntegerField(help_text="unfinished jobs for debugging")
+    sessions = serializers.IntegerField(help_text="unfinished debugging sessions")
     most_sessions = serializers.IntegerField(source="quota.sessions", default=None, allow_null=True)
-    gpu_hours = serializers.FloatField(help_text="this month, by UTC")
+    gpu_hours = serializers.FloatField(help_text="this month (UTC)")
     most_gpu_hours = serializers.IntegerField(source="quota.gpu_hours", default=None, allow_null=True)
-    resources = serializers.SerializerMethodField(help_text="held at once, by cluster; where some are bounded")
-    most_resources = AmountsField(source="quota.resources", default=dict, help_text="at once in each cluster")
+    resources = serializers.SerializerMethodField(help_text="resources in use by cluster, if they are limited")
+    most_resources = AmountsField(source="quota.resources", default=dict, help_text="resources in use, in each cluster")
 
     def get_resources(self, row: QuotaRow) -> dict[str, dict[str, str]]:
         """Kubernetes quantities."""
@@ -40,29 +40,29 @@ class QuotaRowSerializer(serializers.Serializer[Any]):
 
 
 class QuotaSerializer(serializers.Serializer[dict[str, Any]]):
-    """A quota to set: of the tenant, of each member, or of the one who is named; a bound that is null is none.
+    """A quota to set: of the tenant, of each member, or of one member. null: no limit.
 
-    What is left out stays as it is.
+    Omitted limits stay unchanged.
     """
 
     of = serializers.ChoiceField(choices=Quota.Of.choices)
     username = serializers.CharField(required=False, default="", max_length=150)
     jobs = serializers.IntegerField(required=False, min_value=0, max_value=_MOST, allow_null=True)
     sessions = serializers.IntegerField(required=False, min_value=0, max_value=_MOST, allow_null=True)
-    resources = AmountsField(required=False, help_text="at once in each cluster; {}: no bound")
+    resources = AmountsField(required=False, help_text="resources in use, in each cluster; {}: no limit")
     gpu_hours = serializers.IntegerField(required=False, min_value=0, max_value=_MOST, allow_null=True)
 
 
 class QuotasView(ApiView):
     @extend_schema(responses=QuotaRowSerializer(many=True))
     def get(self, request: Request, slug: str) -> Response:
-        """Quotas and use of the tenant and its members. Only people who set quotas see other members."""
+        """Quotas and usage of the tenant and its members. Only people who can set quotas see other members."""
         tenant = tenancy.get(slug, person(request))
         return respond(QuotaRowSerializer(quota_usage.visible_rows(person(request), tenant, clock.now()), many=True))
 
     @extend_schema(request=QuotaSerializer, responses=QuotaRowSerializer(many=True))
     def put(self, request: Request, slug: str) -> Response:
-        """Set a quota: the tenant's as an operator or platform admin, those of members as an admin of the tenant."""
+        """Set a quota: of the tenant (operators, platform admins) or of members (tenant admins)."""
         user = person(request)
         tenant, values = tenancy.get(slug, user), validated(QuotaSerializer(data=request.data))
         name, of = values.pop("username"), Quota.Of(values.pop("of"))

@@ -38,7 +38,7 @@ class _ByName(CursorPages):
 
 
 class RunSerializer(serializers.ModelSerializer[ScheduleRun]):
-    """What came of a time; of several, where they were missed."""
+    """The result of a run, or of several missed runs."""
 
     job = serializers.CharField(source="job.name", default=None, allow_null=True)
     job_uid = serializers.UUIDField(source="job.uid", default=None, allow_null=True)
@@ -50,7 +50,7 @@ class RunSerializer(serializers.ModelSerializer[ScheduleRun]):
         fields = ["due_at", "until", "count", "by_hand", "outcome", "reason", "sentence", "job", "job_uid", "phase"]
 
     def get_sentence(self, run: ScheduleRun) -> str:
-        """Why there was no run; else empty."""
+        """The reason if there was no run; otherwise empty."""
         return overview.why(run)
 
 
@@ -68,7 +68,7 @@ class ScheduleSerializer(serializers.ModelSerializer[Schedule]):
 
 
 class ScheduleDetailSerializer(ScheduleSerializer):
-    """A schedule with its spec, the next times, and what came of the last ones."""
+    """A schedule with its spec, the next runs, and the results of the last ones."""
 
     spec = serializers.JSONField()
     next_times = serializers.SerializerMethodField()
@@ -79,7 +79,7 @@ class ScheduleDetailSerializer(ScheduleSerializer):
 
     @extend_schema_field(serializers.ListField(child=serializers.DateTimeField()))
     def get_next_times(self, schedule: Schedule) -> Any:  # noqa: ANN401  (what the renderer makes of them)
-        """The next times at which it is due; none while it is suspended."""
+        """The next runs; empty while suspended."""
         return [] if schedule.is_suspended else selectors.spec_of(schedule).next_times(clock.now(), _NEXT)
 
     @extend_schema_field(RunSerializer(many=True))
@@ -98,9 +98,9 @@ class ScheduleActionSerializer(serializers.Serializer[Any]):
 
 
 @extend_schema_view(
-    list=extend_schema(description="The schedules that you may see, by name."),
-    retrieve=extend_schema(description="One schedule: its spec, when it runs next, and what came of the last times."),
-    destroy=extend_schema(description="Delete a schedule; jobs that it started stay."),
+    list=extend_schema(description="The schedules that you can see, by name."),
+    retrieve=extend_schema(description="One schedule: its spec, its next runs and the results of the last ones."),
+    destroy=extend_schema(description="Delete a schedule. Its jobs stay."),
 )
 class ScheduleViewSet(DeletableViewSet[Schedule]):
     writes = Scope.JOBS
@@ -120,7 +120,7 @@ class ScheduleViewSet(DeletableViewSet[Schedule]):
         return selectors.get(self.kwargs["uid"], person(self.request))
 
     @extend_schema(
-        parameters=[OpenApiParameter("tenant", str, description="short name; without it the first of yours")],
+        parameters=[OpenApiParameter("tenant", str, description="short name; default: your first tenant")],
         request={
             "application/json": OpenApiRequest(SCHEDULE_SPEC),
             "application/yaml": OpenApiRequest(OpenApiTypes.STR),
@@ -128,7 +128,7 @@ class ScheduleViewSet(DeletableViewSet[Schedule]):
         responses={201: MadeScheduleSerializer},
     )
     def create(self, request: Request) -> Response:
-        """Make a schedule: a ScheduleSpec document, or a CronJob of Volcano in YAML."""
+        """Create a schedule: a ScheduleSpec document, or Volcano's CronJob in YAML."""
         tenant = tenant_of(request)
         spec, warnings = _spec_in(request.data)
         schedule = services.create(spec=spec, tenant=tenant, user=person(request), now=clock.now())
@@ -136,7 +136,7 @@ class ScheduleViewSet(DeletableViewSet[Schedule]):
 
     @extend_schema(request={"application/json": OpenApiRequest(SCHEDULE_SPEC)}, responses=ScheduleDetailSerializer)
     def partial_update(self, request: Request, uid: UUID) -> Response:  # noqa: ARG002
-        """Change the fields that are sent, all but the name; its jobs are yours from now on."""
+        """Change the given fields, except the name. You become the owner of its future jobs."""
         schedule = self.get_object()
         document: Any = request.data
         spec = ScheduleSpec.parse({**selectors.spec_of(schedule).document(), **document})

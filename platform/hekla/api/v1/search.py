@@ -14,14 +14,14 @@ from hekla.apps.search.registry import Hit
 
 
 class FoundThingSerializer(serializers.Serializer[Any]):
-    """A thing that was found."""
+    """A search result."""
 
     kind = serializers.ChoiceField(choices=[source.kind for source in registry.sources()])
-    kind_name = serializers.SerializerMethodField(help_text="what several of them are called, in your language")
+    kind_name = serializers.SerializerMethodField(help_text="plural name of the kind, in your language")
     icon = serializers.SerializerMethodField()
     name = serializers.CharField()
-    note = serializers.CharField(help_text="what tells it from others of its name")
-    path = serializers.CharField(help_text="its page on this console")
+    note = serializers.CharField(help_text="distinguishes results of the same name")
+    path = serializers.CharField(help_text="path of its page in this console")
 
     def get_kind_name(self, hit: Hit) -> str:
         return str(registry.get(hit.kind).label)
@@ -36,6 +36,6 @@ class SearchView(ApiView):
         responses=FoundThingSerializer(many=True),
     )
     def get(self, request: Request) -> Response:
-        """A few things of each kind whose name holds the text: jobs, queues, nodes, tenants, people, help, …"""
+        """Search by name, a few results of each kind: jobs, queues, nodes, tenants, people, help, …"""
         hits = selectors.find(person(request), request.query_params.get("q", ""), get_language() or "en")
         return respond(FoundThingSerializer(hits, many=True))

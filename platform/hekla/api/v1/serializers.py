@@ -33,7 +33,7 @@ class TenantSerializer(serializers.ModelSerializer[Tenant]):
 
 
 class RetentionSerializer(serializers.Serializer[Tenant]):
-    """Days for which what a deleted job leaves is kept; that history outlives logs is for the service to say."""
+    """Retention of deleted jobs, in days. The service checks that history is kept at least as long as logs."""
 
     log_days = serializers.IntegerField(min_value=0, max_value=MAX_RETENTION_DAYS, required=False)
     history_days = serializers.IntegerField(min_value=1, max_value=MAX_RETENTION_DAYS, required=False)
@@ -43,12 +43,12 @@ class PersonSerializer(serializers.Serializer[Any]):
     username = serializers.CharField()
     name = serializers.CharField(source="display_name")
     platform_role = serializers.CharField()
-    scopes = serializers.ListField(child=serializers.CharField(), help_text="of the token that asks; empty without one")
+    scopes = serializers.ListField(child=serializers.CharField(), help_text="scopes of the token; empty without one")
     tenants = TenantSerializer(many=True)
 
 
 class RoleSerializer(serializers.Serializer[Any]):
-    """`place`: tenant or platform. `permissions`: those of the table that the code itself asks."""
+    """`place`: tenant or platform. `permissions`: from the table that Hekla checks."""
 
     place = serializers.CharField()
     role = serializers.CharField()
@@ -70,7 +70,7 @@ class NewTokenSerializer(serializers.Serializer[Any]):
 
 
 class IssuedTokenSerializer(serializers.Serializer[Any]):
-    """The token itself; it is shown only here."""
+    """The token. It is shown only once."""
 
     token = serializers.CharField()
 
@@ -79,7 +79,7 @@ class NodeSerializer(serializers.ModelSerializer[Any]):
     cluster = serializers.CharField(source="cluster.name")
     is_simulated = serializers.BooleanField(source="cluster.is_simulated")
     allocatable = serializers.DictField(child=serializers.CharField())
-    used = serializers.DictField(child=serializers.CharField(), help_text="what placed pods hold")
+    used = serializers.DictField(child=serializers.CharField(), help_text="allocated to pods")
     labels = serializers.DictField(child=serializers.CharField())
 
     class Meta:
@@ -119,51 +119,51 @@ class PodSerializer(serializers.ModelSerializer[Pod]):
 
 
 class AttemptSerializer(PodSerializer):
-    """One attempt, with what its end means."""
+    """One attempt, with the meaning of its result."""
 
     exit_meaning = serializers.SerializerMethodField()
-    cause = serializers.SerializerMethodField(help_text="why it failed, as a sentence; empty where it did not")
+    cause = serializers.SerializerMethodField(help_text="reason of the failure, as a sentence; otherwise empty")
     advice = serializers.SerializerMethodField(help_text="what to try")
 
     class Meta(PodSerializer.Meta):
         fields = [*PodSerializer.Meta.fields, "exit_meaning", "cause", "advice"]
 
     def get_exit_meaning(self, pod: Pod) -> str:
-        """The exit code with what it stands for: a signal, out of memory, no such program."""
+        """The meaning of the exit code: a signal, out of memory, no such program."""
         return endings.exit_of(pod)
 
     def get_cause(self, pod: Pod) -> str:
-        """Why it failed."""
+        """The reason of the failure."""
         why = failures.explain(pod)
         return why.cause if why else ""
 
     def get_advice(self, pod: Pod) -> str:
-        """What to try."""
+        """Advice."""
         why = failures.explain(pod)
         return why.advice if why else ""
 
 
 class SampleSerializer(serializers.Serializer[Any]):
-    """What an attempt had used by an instant; the difference of two is what it used between them."""
+    """Usage of an attempt up to a time. The difference of two samples is the usage between them."""
 
     at = serializers.DateTimeField()
-    cpu_seconds = serializers.SerializerMethodField(help_text="since the pod began")
+    cpu_seconds = serializers.SerializerMethodField(help_text="since the start of the pod")
     memory_bytes = serializers.IntegerField()
-    gpus_busy = serializers.SerializerMethodField(help_text="how many GPUs it kept at work; null where it used none")
+    gpus_busy = serializers.SerializerMethodField(help_text="number of busy GPUs; null without GPUs")
     gpu_memory_bytes = serializers.IntegerField(allow_null=True)
-    span_seconds = serializers.IntegerField(help_text="for how long a time this sample stands")
+    span_seconds = serializers.IntegerField(help_text="duration of the sample")
 
     def get_cpu_seconds(self, sample: Sample) -> float:
         """CPU time of all its processes."""
         return sample.cpu_ms / 1000
 
     def get_gpus_busy(self, sample: Sample) -> float | None:
-        """1.5 of 2, say."""
+        """For example 1.5 of 2."""
         return None if sample.gpu_thousandths is None else sample.gpu_thousandths / 1000
 
 
 class HitSerializer(serializers.Serializer[Any]):
-    """A line that holds the text: its number, its first byte, and the text around the place."""
+    """A matching line: its number, its first byte, and the text around the match."""
 
     line = serializers.IntegerField()
     offset = serializers.IntegerField()
@@ -171,7 +171,7 @@ class HitSerializer(serializers.Serializer[Any]):
 
 
 class FoundSerializer(serializers.Serializer[Any]):
-    """`complete`: the log was looked through to its end; else ask again from `next_offset` and `next_line`."""
+    """`complete`: the search reached the end of the log. If not, continue at `next_offset` and `next_line`."""
 
     hits = HitSerializer(many=True)
     next_offset = serializers.IntegerField()
@@ -180,29 +180,29 @@ class FoundSerializer(serializers.Serializer[Any]):
 
 
 class ProspectSerializer(serializers.Serializer[dict[str, Any]]):
-    """What a cluster said of a job."""
+    """The result of one cluster for a job."""
 
     cluster = serializers.CharField()
     queue = serializers.CharField()
     chance = serializers.ChoiceField([chance.value for chance in Feasibility])
     sentence = serializers.CharField()
-    evicts = serializers.IntegerField(help_text="how many pods of others would be evicted for it")
-    earliest_at = serializers.DateTimeField(allow_null=True, help_text="null where nobody can tell")
+    evicts = serializers.IntegerField(help_text="number of pods that would be evicted")
+    earliest_at = serializers.DateTimeField(allow_null=True, help_text="null: unknown")
     latest_at = serializers.DateTimeField(allow_null=True)
-    load = serializers.FloatField(help_text="how much of the cluster is held of what the job asks for; 1: all")
+    load = serializers.FloatField(help_text="allocated part of the requested resources in the cluster; 1: all")
 
 
 class PlacementSerializer(serializers.Serializer[dict[str, Any]]):
-    """Where a name for queues of several clusters sent a job, and why."""
+    """The cluster that a federated queue chose for a job, and the reasons."""
 
-    span = serializers.CharField(allow_null=True, help_text="null: the name is deleted")
+    span = serializers.CharField(allow_null=True, help_text="null: the federated queue is deleted")
     at = serializers.DateTimeField()
-    moves = serializers.IntegerField(help_text="how often it went on to another cluster while it waited")
-    candidates = ProspectSerializer(many=True, help_text="the best first")
+    moves = serializers.IntegerField(help_text="number of moves to another cluster while pending")
+    candidates = ProspectSerializer(many=True, help_text="best first")
 
 
 def placement_of(found: Placement) -> dict[str, Any]:
-    """Its document."""
+    """The JobSpec."""
     span = found.span.name if found.span else None
     return {
         "span": span,
@@ -213,25 +213,25 @@ def placement_of(found: Placement) -> dict[str, Any]:
 
 
 def pending_changes(found: Sequence[dict[str, Any]], at: datetime) -> list[dict[str, Any]]:
-    """What clusters said at that time, each with a sentence."""
+    """The results of the clusters at that time, each with a sentence."""
     times = ("earliest_at", "latest_at")
     moments = [{name: one[name] and datetime.fromisoformat(one[name]) for name in times} for one in found]
     return [{**one, **when, "sentence": prospects.sentence(one, at)} for one, when in zip(found, moments, strict=True)]
 
 
 class JobDetailSerializer(JobSerializer):
-    """A job with its spec, why it waits, and the last attempt of every replica."""
+    """A job with its spec, its pending reason, and the last attempt of each replica."""
 
     logs_until = serializers.DateTimeField(
-        allow_null=True, help_text="of a deleted job: how long its logs are kept; null: they are gone"
+        allow_null=True, help_text="of a deleted job: its logs are kept until then; null: already deleted"
     )
     history_until = serializers.DateTimeField(
-        allow_null=True, help_text="of a deleted job: how long it is known at all"
+        allow_null=True, help_text="of a deleted job: its history is kept until then"
     )
     spec = serializers.JSONField()
     waiting = serializers.SerializerMethodField()
     pods = serializers.SerializerMethodField()
-    placement = serializers.SerializerMethodField(help_text="null for a job that named its queue itself")
+    placement = serializers.SerializerMethodField(help_text="null: submitted to a queue directly")
 
     class Meta(JobSerializer.Meta):
         fields = [*JobSerializer.Meta.fields, "cleaned_at", "logs_until", "history_until", "spec", "waiting", "pods"]
@@ -243,7 +243,7 @@ class JobDetailSerializer(JobSerializer):
 
     @extend_schema_field(PlacementSerializer(allow_null=True))
     def get_placement(self, job: Job) -> dict[str, Any] | None:
-        """Why it is in this one of several clusters."""
+        """The choice of the cluster, for a federated queue."""
         found = selectors.placement(job)
         return PlacementSerializer(placement_of(found)).data if found else None
 
@@ -254,7 +254,7 @@ class JobDetailSerializer(JobSerializer):
 
 
 class CheckedSerializer(serializers.Serializer[Any]):
-    """The answer to `dry_run`: the job as it would be taken in."""
+    """The response to `dry_run`: the job that would be submitted."""
 
     spec = serializers.JSONField()
     warnings = serializers.ListField(child=serializers.CharField())
@@ -263,30 +263,30 @@ class CheckedSerializer(serializers.Serializer[Any]):
 class SubmittedSerializer(serializers.Serializer[Any]):
     job = JobDetailSerializer()
     warnings = serializers.ListField(
-        child=serializers.CharField(), help_text="a sentence for everything in a manifest that has no effect here"
+        child=serializers.CharField(), help_text="one sentence for each field of a manifest without effect"
     )
 
 
 class CopySerializer(serializers.Serializer[Any]):
     spec = serializers.SerializerMethodField()
     secrets = serializers.ListField(
-        child=serializers.CharField(), help_text="names of secrets whose values must be given again"
+        child=serializers.CharField(), help_text="names of secrets; enter their values again"
     )
 
     def get_spec(self, copy: JobClone) -> dict[str, Any]:
-        """A JobSpec, to be changed and sent to /api/v1/jobs."""
+        """A JobSpec. Change it and send it to /api/v1/jobs."""
         return copy.spec.document()
 
 
 class ScaledSerializer(serializers.Serializer[Any]):
     job = JobDetailSerializer()
     warnings = serializers.ListField(
-        child=serializers.CharField(), help_text="what pods that run do not learn of the change, as sentences"
+        child=serializers.CharField(), help_text="settings that running pods keep in spite of the change, as sentences"
     )
 
 
 class JobActionSerializer(serializers.Serializer[Any]):
-    """RestartTask needs a task; RestartPod and RestartPartition need a task and the number of a replica in it."""
+    """RestartTask needs a task. RestartPod and RestartPartition need a task and the index of a replica."""
 
     action = serializers.ChoiceField(choices=_PERSON_ACTIONS)
     task = serializers.CharField(max_length=63, default="", help_text="for RestartTask, RestartPod, RestartPartition")
@@ -296,11 +296,11 @@ class JobActionSerializer(serializers.Serializer[Any]):
 
 
 class PrioritySerializer(serializers.Serializer[Any]):
-    """The higher one goes first in its queue."""
+    """Higher priorities are scheduled first in their queue."""
 
     priority = serializers.IntegerField(min_value=-MAX_PRIORITY, max_value=MAX_PRIORITY)
     revision = serializers.IntegerField(
-        min_value=1, max_value=2**31 - 1, required=False, help_text="refuse where the job changed since this revision"
+        min_value=1, max_value=2**31 - 1, required=False, help_text="reject if the job has changed since this revision"
     )
 
 
@@ -309,18 +309,18 @@ class JobEventSerializer(serializers.Serializer[LoggedEvent]):
     at = serializers.DateTimeField()
     kind = serializers.CharField()
     actor = serializers.CharField(source="actor_name")
-    acting_by = serializers.CharField(source="acting_name", help_text="who did it for the actor; mostly empty")
+    acting_by = serializers.CharField(source="acting_name", help_text="admin who impersonated the actor; usually empty")
     sentence = serializers.SerializerMethodField()
     payload = serializers.JSONField()
 
     def get_sentence(self, event: LoggedEvent) -> str:
-        """What it says to a person; empty where it says nothing."""
+        """The message for people; can be empty."""
         return next((line.sentence for line in history.lines([event])), "")
 
 
 class EventsSerializer(serializers.Serializer[Any]):
     events = JobEventSerializer(many=True)
-    next_after = serializers.IntegerField(help_text="what to ask for as `after` next")
+    next_after = serializers.IntegerField(help_text="value of `after` for the next request")
 
 
 class LogSerializer(serializers.Serializer[Any]):

@@ -21,21 +21,21 @@ from hekla.simulation.what_if import Answer, StartVerdict
 
 
 class AccuracySerializer(serializers.Serializer[Accuracy]):
-    """Of so many of the last forecasts for the queue so many held."""
+    """The number of recent estimates for the queue, and of correct ones."""
 
     held = serializers.IntegerField()
     cases = serializers.IntegerField()
 
 
 class StartSerializer(serializers.Serializer[dict[str, Any]]):
-    waits = serializers.BooleanField(help_text="false: it has its places or is over, and the rest says nothing")
-    text = serializers.ListField(child=serializers.CharField(), help_text="all of it as sentences")
-    place = serializers.IntegerField(help_text="in the line of its queue; 0 where it is in none")
-    line = serializers.IntegerField(help_text="how many wait in its queue, this one among them")
-    earliest_at = serializers.DateTimeField(allow_null=True, help_text="null where nobody can tell")
+    waits = serializers.BooleanField(help_text="false: the job is placed or finished; the other fields are empty")
+    text = serializers.ListField(child=serializers.CharField(), help_text="all results as sentences")
+    place = serializers.IntegerField(help_text="position in the queue; 0: not in a queue")
+    line = serializers.IntegerField(help_text="number of pending jobs in the queue, including this one")
+    earliest_at = serializers.DateTimeField(allow_null=True, help_text="null: unknown")
     latest_at = serializers.DateTimeField(allow_null=True)
-    after = OthersSerializer(help_text="the jobs for whose end it waits")
-    accuracy = AccuracySerializer(allow_null=True, help_text="null if there are too few forecasts to judge by")
+    after = OthersSerializer(help_text="jobs that must end first")
+    accuracy = AccuracySerializer(allow_null=True, help_text="null: too few estimates")
 
 
 class JobStartView(ApiView):
@@ -43,7 +43,7 @@ class JobStartView(ApiView):
 
     @extend_schema(responses=StartSerializer)
     def get(self, request: Request, uid: UUID) -> Response:
-        """When a job that waits will start, its place in line, and how well such times held in its queue."""
+        """Estimated start of a pending job, its position, and the accuracy of estimates in its queue."""
         user = person(request)
         job = selectors.get(uid, user)
         answer = Answer(StartVerdict.NOW) if job.is_final else what_if.about_job(job, user=user, with_offers=False)

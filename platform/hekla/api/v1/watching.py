@@ -17,7 +17,7 @@ from hekla.simulation import reclaim_risk
 class JobWaitsView(ApiView):
     @extend_schema(responses=RibbonSerializer)
     def get(self, request: Request, uid: UUID) -> Response:
-        """Why a job waited, stretch by stretch, and what is so now."""
+        """The pending reasons of a job over time, and the present one."""
         job = selectors.get(uid, person(request))
         return respond(RibbonSerializer(ribbon.of(job, selectors.course(job), now=clock.now())))
 
@@ -25,7 +25,7 @@ class JobWaitsView(ApiView):
 class ReceiptsView(ApiView):
     @extend_schema(responses=ReceiptsSerializer)
     def get(self, request: Request, uid: UUID) -> Response:
-        """Evictions: what its pods made room for, and what others gave up for it; the newest twenty of each."""
+        """Evictions of its pods for other jobs, and of other pods for this job; the newest twenty of each."""
         job = selectors.get(uid, person(request))
         yielded = receipts.made_room_for(job)
         found = {"yielded": yielded, "gained": receipts.gained(job), "standing": receipts.standing(job, yielded)}
@@ -35,6 +35,6 @@ class ReceiptsView(ApiView):
 class ReclaimRiskView(ApiView):
     @extend_schema(responses=ExposureSerializer)
     def get(self, request: Request, uid: UUID) -> Response:
-        """How many of a job's pods hold what its queue has borrowed, and who may take that back."""
+        """The number of pods with borrowed resources, and the queues that can reclaim them."""
         user = person(request)
         return respond(ExposureSerializer(reclaim_risk.visible_risk(user, selectors.get(uid, user), now=clock.now())))

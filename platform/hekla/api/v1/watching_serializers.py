@@ -9,62 +9,62 @@ from hekla.apps.job_history.ribbon import Cell
 
 
 class CellSerializer(serializers.Serializer[Cell]):
-    """A time in which the same was in the way; neighbours that are equal are one."""
+    """A period with one pending reason. Equal neighbours are merged."""
 
     begin = serializers.DateTimeField()
-    end = serializers.DateTimeField(help_text="now, where it lasts")
-    is_open = serializers.BooleanField(help_text="it lasts")
+    end = serializers.DateTimeField(help_text="now, if the period is open")
+    is_open = serializers.BooleanField(help_text="the period has not ended")
     seconds = serializers.FloatField()
     kind = serializers.CharField(
-        help_text="who refused: capacity, quota, gang, priority, constraint, data, policy; unsaid; earlier: long ago; "
+        help_text="cause: capacity, quota, gang, priority, constraint, data, policy; unsaid; earlier: long ago; "
         "or what the job did: starting, running, stopped"
     )
     is_wait = serializers.BooleanField()
-    is_admitted = serializers.BooleanField(help_text="its queue had let it in")
-    plugin = serializers.SerializerMethodField(help_text="of the scheduler, which refused")
-    code = serializers.SerializerMethodField(help_text="what it refused for")
+    is_admitted = serializers.BooleanField(help_text="the queue had admitted the job")
+    plugin = serializers.SerializerMethodField(help_text="scheduler plugin that decided")
+    code = serializers.SerializerMethodField(help_text="reason code")
     sentence = serializers.CharField()
-    merged = serializers.IntegerField(help_text="how many stretches this one stands for: more than one for the oldest")
+    merged = serializers.IntegerField(help_text="number of merged periods; only the oldest has more than one")
 
     def get_plugin(self, cell: Cell) -> str:
-        """Empty where none is named."""
+        """Empty if there is none."""
         return str(cell.reason.get("plugin", ""))
 
     def get_code(self, cell: Cell) -> str:
-        """Empty where nothing was said."""
+        """Empty if unknown."""
         return str(cell.reason.get("code", ""))
 
 
 class RibbonSerializer(serializers.Serializer[Any]):
-    """Why a job waited, from its submission on."""
+    """The pending reasons of a job since its submission."""
 
-    sentence = serializers.CharField(help_text="what is true now")
+    sentence = serializers.CharField(help_text="the present state")
     waited_seconds = serializers.FloatField()
     cells = CellSerializer(many=True)
 
 
 class ReceiptSerializer(serializers.Serializer[Receipt]):
-    """One decision to evict. What belongs to another tenant has no name here."""
+    """One decision to evict. Names of other tenants' jobs are hidden."""
 
-    number = serializers.IntegerField(help_text="of its first event")
+    number = serializers.IntegerField(help_text="number of its first event")
     at = serializers.DateTimeField()
-    count = serializers.IntegerField(help_text="how many pods made room")
+    count = serializers.IntegerField(help_text="number of evicted pods")
     pods = serializers.ListField(child=serializers.CharField())
     nodes = serializers.ListField(child=serializers.CharField())
     action = serializers.CharField()
-    plugins = serializers.ListField(child=serializers.CharField(), help_text="by whose leave")
-    other = serializers.CharField(help_text="the other job's name; empty where it is another tenant's")
+    plugins = serializers.ListField(child=serializers.CharField(), help_text="plugins that permitted the eviction")
+    other = serializers.CharField(help_text="name of the other job; empty for another tenant")
     other_uid = serializers.CharField()
-    held = serializers.SerializerMethodField(help_text="what the pods held, as quantities; empty where not to be known")
+    held = serializers.SerializerMethodField(help_text="resources of the pods, as quantities; empty if hidden")
     shares = serializers.ListField(
-        child=serializers.JSONField(), help_text="before and after, for who gave and who took, by plugin"
+        child=serializers.JSONField(), help_text="shares of both sides before and after, by plugin"
     )
-    lost_seconds = serializers.FloatField(allow_null=True, help_text="how long the longest had run since its start")
-    lost_gpu_seconds = serializers.FloatField(allow_null=True, help_text="of all GPUs together")
-    returned = serializers.IntegerField(help_text="how many of the pods have places again")
+    lost_seconds = serializers.FloatField(allow_null=True, help_text="longest run time of the pods")
+    lost_gpu_seconds = serializers.FloatField(allow_null=True, help_text="sum over all GPUs")
+    returned = serializers.IntegerField(help_text="number of pods that are placed again")
     sentence = serializers.CharField()
     rule = serializers.CharField()
-    share_change = serializers.CharField(help_text="how shares moved, as a sentence")
+    share_change = serializers.CharField(help_text="change of the shares, as a sentence")
 
     def get_held(self, receipt: Receipt) -> dict[str, str]:
         """Kubernetes quantities."""
@@ -76,23 +76,23 @@ class ReceiptsSerializer(serializers.Serializer[Any]):
 
     yielded = ReceiptSerializer(many=True)
     gained = ReceiptSerializer(many=True)
-    standing = serializers.CharField(help_text="where it stands in its queue, if it waits for having made room")
+    standing = serializers.CharField(help_text="position in the queue, if the evicted job is pending")
 
 
 class ClaimantSerializer(serializers.Serializer[Any]):
-    """A queue that has less than it deserves, and jobs that wait."""
+    """A queue below its deserved share, with pending jobs."""
 
-    queue = serializers.CharField(help_text="empty where you may not see it")
-    share = serializers.FloatField(help_text="what it holds of what it deserves")
-    pods = serializers.IntegerField(help_text="how many of its pods wait")
+    queue = serializers.CharField(help_text="empty if you cannot see the queue")
+    share = serializers.FloatField(help_text="allocated part of the deserved share")
+    pods = serializers.IntegerField(help_text="number of its pending pods")
 
 
 class ExposureSerializer(serializers.Serializer[Any]):
-    """What of a job may be taken back for other queues."""
+    """The pods of a job that other queues may reclaim."""
 
-    pods = serializers.IntegerField(help_text="how many of its pods hold a place")
-    now = serializers.IntegerField(help_text="how many of them hold what its queue has beyond what it deserves")
-    most = serializers.IntegerField(help_text="the same, if all other queues had work enough")
-    share = serializers.FloatField(allow_null=True, help_text="what its queue holds of what it deserves")
-    is_safe = serializers.CharField(help_text="why nothing is taken back, as a code; empty where it may be")
+    pods = serializers.IntegerField(help_text="number of its placed pods")
+    now = serializers.IntegerField(help_text="number of pods with borrowed resources")
+    most = serializers.IntegerField(help_text="the same, if all other queues used their whole share")
+    share = serializers.FloatField(allow_null=True, help_text="allocated part of the queue's deserved share")
+    is_safe = serializers.CharField(help_text="why nothing can be reclaimed, as a code; empty if pods can be reclaimed")
     claimants = ClaimantSerializer(many=True)

@@ -27,37 +27,37 @@ from hekla.simulation import descriptions, what_if
 from hekla.simulation.suggestions import Suggestion
 from hekla.simulation.what_if import Answer, OtherJobs, StartVerdict
 
-_WITHOUT_ETA = "0: without saying when it starts, which takes longest; of very large jobs no changes are tried then"
+_WITHOUT_ETA = "0: without the estimated start, which takes longest; for very large jobs also without changes"
 
 
 class OthersSerializer(serializers.Serializer[OtherJobs]):
-    known = serializers.ListField(child=serializers.CharField(), help_text="names of jobs that you may see")
-    unknown = serializers.IntegerField(help_text="how many jobs of other tenants")
-    pods = serializers.IntegerField(help_text="of all of them together")
+    known = serializers.ListField(child=serializers.CharField(), help_text="names of jobs that you can see")
+    unknown = serializers.IntegerField(help_text="number of jobs of other tenants")
+    pods = serializers.IntegerField(help_text="number of pods of all these jobs")
 
 
 class _ChangeSerializer(serializers.Serializer[dict[str, Any]]):
-    change = serializers.CharField(help_text="such as worker.replicas=2")
-    text = serializers.CharField(help_text="the same as a sentence")
-    evicts = serializers.IntegerField(help_text="how many pods of others would be evicted")
-    spec = serializers.JSONField(help_text="the whole job, changed so")
+    change = serializers.CharField(help_text="for example worker.replicas=2")
+    text = serializers.CharField(help_text="the change as a sentence")
+    evicts = serializers.IntegerField(help_text="number of pods that would be evicted")
+    spec = serializers.JSONField(help_text="the whole changed job")
 
 
 class WhatIfSerializer(serializers.Serializer[dict[str, Any]]):
     verdict = serializers.ChoiceField([verdict.value for verdict in StartVerdict])
-    cluster = serializers.CharField(help_text="where it would go")
+    cluster = serializers.CharField(help_text="cluster of the job")
     queue = serializers.CharField()
-    candidates = ProspectSerializer(many=True, help_text="what each cluster says, where the queue stands for several")
-    text = serializers.ListField(child=serializers.CharField(), help_text="all of it as sentences")
-    nodes = serializers.DictField(child=serializers.IntegerField(), help_text="pods by node, where it starts now")
-    evicts = OthersSerializer(help_text="whose pods would be evicted for it")
-    reasons = serializers.ListField(child=serializers.JSONField(), help_text="why it waits, as the engine says")
-    place = serializers.IntegerField(help_text="in the line of its queue; 0 where it does not wait")
-    line = serializers.IntegerField(help_text="how many wait in its queue, this one among them")
-    earliest_at = serializers.DateTimeField(allow_null=True, help_text="null where nobody can tell")
+    candidates = ProspectSerializer(many=True, help_text="result of each cluster, for a federated queue")
+    text = serializers.ListField(child=serializers.CharField(), help_text="all results as sentences")
+    nodes = serializers.DictField(child=serializers.IntegerField(), help_text="pods by node, if the job starts now")
+    evicts = OthersSerializer(help_text="jobs whose pods would be evicted")
+    reasons = serializers.ListField(child=serializers.JSONField(), help_text="pending reasons from the engine")
+    place = serializers.IntegerField(help_text="position in the queue; 0: not pending")
+    line = serializers.IntegerField(help_text="number of pending jobs in the queue, including this one")
+    earliest_at = serializers.DateTimeField(allow_null=True, help_text="null: unknown")
     latest_at = serializers.DateTimeField(allow_null=True)
-    after = OthersSerializer(help_text="the jobs for whose end it waits")
-    changes = _ChangeSerializer(many=True, help_text="with each of which it would start now, the smallest first")
+    after = OthersSerializer(help_text="jobs that must end first")
+    changes = _ChangeSerializer(many=True, help_text="changes that each let the job start now, smallest first")
 
 
 class WhatIfView(ApiView):
@@ -66,7 +66,7 @@ class WhatIfView(ApiView):
 
     @extend_schema(
         parameters=[
-            OpenApiParameter("tenant", str, description="short name; without it your first tenant"),
+            OpenApiParameter("tenant", str, description="short name; default: your first tenant"),
             OpenApiParameter("eta", bool, description=_WITHOUT_ETA),
         ],
         request={
@@ -76,7 +76,7 @@ class WhatIfView(ApiView):
         responses=WhatIfSerializer,
     )
     def post(self, request: Request) -> Response:
-        """Whether a job would start now, and where; else for what it would wait, until when, and what would help."""
+        """Whether a job would start now, and where. Otherwise the pending reason, the estimate, and helpful changes."""
         user, tenant = person(request), tenant_of(request)
         spec, _warnings, _secrets = parse_submission(request.data)
         with_eta = request.query_params.get("eta") not in {"0", "false"}

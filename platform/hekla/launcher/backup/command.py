@@ -123,7 +123,7 @@ def _home(data: str | None) -> Home:
 
 def _parser(name: str, about: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(f"manage.py {name}", description=about)
-    parser.add_argument("file", help="the backup, a file with the end .tar")
-    parser.add_argument("--data", metavar="FOLDER", help="the data folder (.hekla, or what HEKLA_HOME names)")
-    parser.add_argument("--replace", action="store_true", help="replace what is there")
+    parser.add_argument("file", help="backup file, ending in .tar")
+    parser.add_argument("--data", metavar="FOLDER", help="data folder (default: HEKLA_HOME, or .hekla)")
+    parser.add_argument("--replace", action="store_true", help="replace existing data")
     return parser
