@@ -204,7 +204,7 @@ def test_logs_are_searched(console, manifest):
     assert console("job", "logs", "talk", "-s", "error").output == ""
     assert console("job", "logs", "talk", "-s", "error", "-i").output == "5: ERROR at step 3\n"
     both = console("job", "logs", "talk", "--search", "x", "--follow")
-    assert (both.exit_code, "cannot go with --follow" in both.output) == (1, True)
+    assert (both.exit_code, "cannot be combined with --follow" in both.output) == (1, True)
 
 
 def test_a_job_begins_with_a_preset(console):

@@ -39,7 +39,7 @@ def test_a_queue_is_made_by_those_who_may(console, file, world):
 
 def test_options_for_jobs_are_not_for_queues(console, file):
     refused = console("job", "submit", file, "--dry-run")
-    assert (refused.exit_code, "as its manifest says" in refused.output) == (1, True)
+    assert (refused.exit_code, "created from its manifest" in refused.output) == (1, True)
 
 
 def test_a_queue_beside_a_job_is_named(console, manifest, tmp_path):

@@ -124,15 +124,21 @@ def purge(subjects: Collection[str]) -> int:
     if _pending.get() is None:
         raise RuntimeError("Events can only be purged inside a unit of work")
     count, _ = LoggedEvent.objects.filter(subject__in=subjects).delete()
-    connection.check_constraints()
+    _check_constraints()
     Numbering.objects.update(purged=F("purged") + count)
     return count
+
+
+def _check_constraints() -> None:
+    """`connection.check_constraints` in one round trip: foreign keys are checked now, and not while numbers are held."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED")
 
 
 def _number(pending: list[LoggedEvent]) -> None:
     if not pending:
         return
-    connection.check_constraints()
+    _check_constraints()
     with connection.cursor() as cursor:
         cursor.execute(_TAKE_NUMBERS, {"count": len(pending)})
         (last,) = cursor.fetchone()
