@@ -10,6 +10,7 @@ from pathlib import Path
 from hekla.launcher.embedded import Postgres, Valkey
 from hekla.launcher.embedded.rundir import run_dir
 from hekla.launcher.embedded.running import running
+from hekla.launcher.up.template import template_folder
 
 
 @contextmanager
@@ -17,7 +18,7 @@ def servers() -> Iterator[Path]:
     """Both servers, named in this process's environment, and the folder that holds their data."""
     home = Path(tempfile.mkdtemp(prefix="hekla-bench-"))
     run = run_dir(home)
-    postgres, valkey = Postgres(home / "postgres", run), Valkey(run)
+    postgres, valkey = Postgres(home / "postgres", run, template=template_folder()), Valkey(run)
     try:
         with ExitStack() as stack, (home / "servers.log").open("ab") as log:
             for server in (postgres, valkey):

@@ -149,7 +149,7 @@ def _timed(what: str, who: str, addresses: Sequence[str], get: Ask, repeat: int)
     turns = cycle(addresses)
     for address in islice(turns, _WARM):  # what a process keeps is read with the first
         get(address)
-    queries = max(_queries(address, get) for address in islice(turns, _COUNTED))
+    queries = max(_queries(address, get) for address in islice(turns, min(_COUNTED, repeat)))
     gc.collect()
     timings = [_milliseconds(partial(get, address)) for address in islice(turns, repeat)]
     wall, cpu = zip(*timings, strict=True)
