@@ -130,7 +130,7 @@ def purge(subjects: Collection[str]) -> int:
 
 
 def _check_constraints() -> None:
-    """`connection.check_constraints` in one round trip: foreign keys are checked now, and not while numbers are held."""
+    """`connection.check_constraints` in one round trip: foreign keys wait now, not while numbers are held."""
     with connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED")
 
