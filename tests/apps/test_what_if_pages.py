@@ -48,7 +48,7 @@ def _nothing_is_kept() -> Iterator[None]:
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"tasks-0-replicas": "2"}, ["Would start now", "2 pods on n1"]),
+        ({"tasks-0-replicas": "2"}, ["Would start now", "2 pods on node n1"]),
         ({}, ["Cannot start now", "worker with 4 pods instead of 6", "worker.replicas=4"]),
         ({"tasks-0-replicas": ""}, ["Fix the marked fields"]),
     ],

@@ -11,7 +11,7 @@ from hekla.client import Client
 
 
 @pytest.mark.parametrize(
-    ("replicas", "says"), [(2, ["Would start now", "2 pods on "]), (9, ["Cannot start", "worker.replicas=4"])]
+    ("replicas", "says"), [(2, ["Would start now", "2 pods on node "]), (9, ["Cannot start", "worker.replicas=4"])]
 )
 def test_it_says_what_would_be(console, tmp_path, replicas, says):
     task = {"name": "worker", "replicas": replicas, "command": ["true"], "resources": {"cpu": "1"}}

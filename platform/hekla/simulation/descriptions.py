@@ -80,7 +80,7 @@ def _where(answer: Answer) -> list[str]:
     """How many pods on which nodes."""
     most = sorted(answer.nodes.items(), key=lambda item: (-item[1], item[0]))
     parts = [
-        ngettext("%(n)d pod on %(node)s", "%(n)d pods on %(node)s", pods) % {"n": pods, "node": node}
+        ngettext("%(n)d pod on node %(node)s", "%(n)d pods on node %(node)s", pods) % {"n": pods, "node": node}
         for node, pods in most[:_MOST_NODES]
     ]
     if others := most[_MOST_NODES:]:

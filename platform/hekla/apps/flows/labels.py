@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from hekla.domain.flow_progress import StepWait
 from hekla.domain.flows import Probe, TaskState
@@ -47,7 +48,7 @@ def event(kind: str, facts: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _started(facts: Mapping[str, Any]) -> tuple[str, str]:
-    return "neutral", _("Started with %(steps)s steps.") % facts
+    return "neutral", ngettext("Started with %(steps)s step.", "Started with %(steps)s steps.", facts["steps"]) % facts
 
 
 def _step_started(facts: Mapping[str, Any]) -> tuple[str, str]:
