@@ -1,5 +1,7 @@
 """Departments: their heads are admins of each of their tenants, and see what all of them hold."""
 
+import re
+
 import pytest
 from django.urls import reverse
 
@@ -133,6 +135,29 @@ def test_a_head_sees_what_their_tenants_hold_on_real_machines(people, head, as_)
     assert told["tenants"] == [{"slug": "lab", "running": 1, "waiting": 1, "held": {"cpu": "1", "pods": "1"}}]
     assert told["together"] == {**told["tenants"][0], "slug": ""}
     assert "1 CPU" in as_(head).get(reverse("departments:detail", args=["science"])).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("", ["arts", "lab", "other"]),
+        ("?sort=-name", ["other", "lab", "arts"]),
+        ("?sort=-members", ["lab", "other", "arts"]),
+        ("?sort=-pending&q=a", ["lab", "arts"]),
+        ("?sort=allocated", ["arts", "lab", "other"]),
+        ("?q=nowhere", []),
+    ],
+)
+def test_its_tenants_are_sorted_and_searched_by_the_address(people, head, as_, words, expected):
+    tenancy.create(slug="arts", name="Arts", actor=PLATFORM, now=clock.now())
+    Tenant.objects.update(department=Department.objects.get())
+    Cluster.objects.update(kind="local")
+    people.submit("waits")
+    page = as_(head).get(reverse("departments:detail", args=["science"]) + words).content.decode()
+    assert re.findall(r'<th scope="row"><a href="/tenants/(\w+)', page) == expected
+    assert ('<tfoot><tr><th scope="row">Total</th><td class="number" data-label="Members">' in page) == (
+        "q=" not in words
+    )
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ LISTS = {
     "accounts:list": 4, "tenancy:list": 4, "tenancy:detail": 3, "departments:list": 3, "accounts:visits": 0,
     "invitations:list": 4, "priorities:list": 4, "clusters:environments": 3, "spans:list": 2, "spans:detail": 3,
     "schedules:list": 2, "flows:list": 3, "flows:templates": 3, "batches:list": 2, "clusters:list": 5,
-    "queues:list": 5, "jobs:presets": 3,
+    "queues:list": 5, "jobs:presets": 3, "departments:detail": 4,
 }  # fmt: skip
 """By page, how many of its columns sort it. Signed in by a test, one has no session of one's own to see."""
 

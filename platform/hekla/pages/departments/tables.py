@@ -1,11 +1,17 @@
-"""The list of departments."""
+"""The lists about departments."""
+
+from dataclasses import dataclass
 
 from django.template.defaultfilters import truncatechars
 from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from hekla.apps.tenancy.models import Tenant
+from hekla.apps.usage.holdings import Holding
 from hekla.pages.frame import html
-from hekla.pages.frame.tables import ListColumn, ListTable, named
+from hekla.pages.frame.tables import ListColumn, ListTable, TextSearch, named
 from hekla.pages.tenancy.tables import TenantsFilter
 
 
@@ -27,3 +33,57 @@ class DepartmentsTable(ListTable):
 
 class DepartmentsFilter(TenantsFilter):
     """Names, as of tenants."""
+
+
+@dataclass(frozen=True, slots=True)
+class DepartmentTenant:
+    """A tenant of a department, with `member_count`, and what it holds."""
+
+    tenant: Tenant
+    holding: Holding
+
+
+def _tenant(row: DepartmentTenant) -> SafeString:
+    """Nobody can open the page of an inactive tenant here."""
+    if row.tenant.is_active:
+        return named("tenancy:detail", row.tenant.slug, row.tenant.name)
+    return format_html("{} {}", row.tenant.name, html.badge("stopped", _("inactive")))
+
+
+class DepartmentTenantsTable(ListTable):
+    """The tenants of a department, and all of them together below. Facts: `together`, a Holding; `people`."""
+
+    label = gettext_lazy("Tenants")
+
+    name = ListColumn(gettext_lazy("Name"), sort="tenant__name", cell=_tenant, foot=lambda _facts: _("Total"))
+    members = ListColumn(
+        gettext_lazy("Members"),
+        sort="tenant__member_count",
+        cell=lambda row: row.tenant.member_count,
+        number=True,
+        foot=lambda facts: facts["people"],
+    )
+    running = ListColumn(
+        gettext_lazy("Running jobs"),
+        sort="holding__running",
+        cell=lambda row: row.holding.running,
+        number=True,
+        foot=lambda facts: facts["together"].running,
+    )
+    pending = ListColumn(
+        gettext_lazy("Pending jobs"),
+        sort="holding__waiting",
+        cell=lambda row: row.holding.waiting,
+        number=True,
+        foot=lambda facts: facts["together"].waiting,
+    )
+    allocated = ListColumn(
+        gettext_lazy("Allocated now"),
+        cell=lambda row: row.holding.words,
+        foot=lambda facts: facts["together"].words,
+    )
+
+
+DEPARTMENT_TENANTS_SEARCH = TextSearch(
+    lambda row: f"{row.tenant.name} {row.tenant.slug} {row.tenant.description}", gettext_lazy("Name or description")
+)

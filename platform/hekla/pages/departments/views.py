@@ -15,7 +15,13 @@ from hekla.apps.tenancy import departments, selectors
 from hekla.apps.usage import holdings
 from hekla.domain.errors import HeklaError
 from hekla.lib import clock
-from hekla.pages.departments.tables import DepartmentsFilter, DepartmentsTable
+from hekla.pages.departments.tables import (
+    DEPARTMENT_TENANTS_SEARCH,
+    DepartmentsFilter,
+    DepartmentsTable,
+    DepartmentTenant,
+    DepartmentTenantsTable,
+)
 from hekla.pages.frame.people import person
 from hekla.pages.frame.tables import listing
 from hekla.pages.tenancy.forms import DepartmentChangeForm, DepartmentForm
@@ -76,11 +82,12 @@ def detail(request: HttpRequest, slug: str) -> HttpResponse:
     department = selectors.department(slug, person(request))
     tenants = list(selectors.with_member_counts(selectors.tenants_in(department)))
     held = holdings.by_tenant([tenant.pk for tenant in tenants])
+    rows = [DepartmentTenant(tenant, held[tenant.pk]) for tenant in tenants]
+    facts = {"together": sum(held.values(), holdings.Holding()), "people": selectors.people_in(department)}
     context = {
         "department": department,
         "heads": selectors.heads(department),
-        "rows": [(tenant, held[tenant.pk]) for tenant in tenants],
-        "together": sum(held.values(), holdings.Holding()),
-        "people": selectors.people_in(department),
+        "tenants": listing(request, DepartmentTenantsTable, rows, DEPARTMENT_TENANTS_SEARCH, facts=facts),
+        "has_tenants": bool(rows),
     }
     return render(request, "tenancy/department.html", context)

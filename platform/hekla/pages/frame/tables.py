@@ -40,7 +40,8 @@ class ListColumn(django_tables2.Column):  # type: ignore[misc]
 
     `sort`: the fields that it sorts by, of rows in the database or of objects. `cell`: what it shows of a record; else
     `template`, which has the `record` and the `facts` of its table; else the value of its own name. `number`: aligned
-    to the right; `wide`: at least so wide that a bar fits.
+    to the right; `wide`: at least so wide that a bar fits. `foot`: what it shows below all rows, of the facts of its
+    table: a sum, for example.
     """
 
     def __init__(
@@ -52,9 +53,10 @@ class ListColumn(django_tables2.Column):  # type: ignore[misc]
         template: str = "",
         number: bool = False,
         wide: bool = False,
+        foot: Callable[[Mapping[str, Any]], object] | None = None,
     ) -> None:
         super().__init__(label, orderable=bool(sort), order_by=sort or None)
-        self.label, self.cell, self.template, self.is_hidden = label, cell, template, False
+        self.label, self.cell, self.template, self.foot, self.is_hidden = label, cell, template, foot, False
         self.kind = "number" if number else "wide-cell" if wide else ""
 
     def content(self, record: Any, table: "ListTable", bound: BoundColumn) -> object:  # noqa: ANN401  (any row)
@@ -136,6 +138,15 @@ class ListTable(django_tables2.Table):  # type: ignore[misc]
         self.context, name = context, self.ids.format(record)
         cells = format_html_join("", "{}{}{}", ((begin, content(record), end) for begin, content, end in self._cells))
         return format_html("<tr{}>{}</tr>", format_html(' id="{}"', name) if name else "", cells)
+
+    def foot(self) -> SafeString:
+        """The row below all others, where a column has something to show there."""
+        feet = [bound.column.foot for bound in self.columns]
+        if not any(feet):
+            return SafeString()
+        cells = zip(feet, self._cells, strict=True)
+        parts = ((begin, foot(self.facts) if foot else "", end) for foot, (begin, _content, end) in cells)
+        return format_html("<tr>{}</tr>", format_html_join("", "{}{}{}", parts))
 
     @cached_property
     def _cells(self) -> list[tuple[SafeString, Callable[[Any], object], SafeString]]:
@@ -231,6 +242,11 @@ class Listing:
         """Its heads. What sorts it unasked is shown too."""
         sort = self.state.get(_SORT, "") or next(iter(self.table.order_by or ()), "")
         return [self.table.head(column, self.query, sort, self.address) for column in self.table.columns]
+
+    @cached_property
+    def foot(self) -> SafeString:
+        """Its last row. It is of the whole list, so a narrowed one has none."""
+        return SafeString() if self.is_filtered else self.table.foot()
 
     @property
     def selects(self) -> list[Any]:
