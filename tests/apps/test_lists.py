@@ -11,6 +11,8 @@ from django.urls import reverse
 from pytest_django import DjangoDbBlocker
 from tests.apps.access_world import World, make_world
 
+from hekla.apps.schedules.models import Schedule, ScheduleRun
+from hekla.lib import clock
 from hekla.pages.frame import tables
 from hekla.pages.frame.tables import ListTable
 
@@ -18,7 +20,7 @@ LISTS = {
     "accounts:list": 4, "tenancy:list": 4, "tenancy:detail": 3, "departments:list": 3, "accounts:visits": 0,
     "invitations:list": 4, "priorities:list": 4, "clusters:environments": 3, "spans:list": 2, "spans:detail": 3,
     "schedules:list": 2, "flows:list": 3, "flows:templates": 3, "batches:list": 2, "clusters:list": 5,
-    "queues:list": 5, "jobs:presets": 3, "departments:detail": 4,
+    "queues:list": 5, "jobs:presets": 3, "departments:detail": 4, "schedules:detail": 3,
 }  # fmt: skip
 """By page, how many of its columns sort it. Signed in by a test, one has no session of one's own to see."""
 
@@ -27,7 +29,9 @@ LISTS = {
 def made_world(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[World]:
     """One for all of the lists."""
     with django_db_blocker.unblock(), transaction.atomic():
-        yield make_world()
+        world = make_world()
+        ScheduleRun.objects.create(schedule=Schedule.objects.get(), due_at=clock.now(), outcome="missed")
+        yield world
         transaction.set_rollback(True)
 
 

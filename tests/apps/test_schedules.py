@@ -1,12 +1,15 @@
 """Schedules: what is started, skipped and kept, and by whom they are seen and changed."""
 
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from django.contrib.messages import get_messages
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from tests.apps.conftest import People
 
@@ -429,3 +432,43 @@ def test_a_deleted_job_is_still_in_the_history(people: People, as_: As) -> None:
     jobs.delete(Job.objects.get(), user=people.alice, now=NOON)
     page = as_(people.alice).get(reverse("schedules:detail", args=[schedule.uid])).content.decode()
     assert f'{name_at(NOON)}</a> <span class="muted">deleted<' in page
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("", [3, 2, 1, 0]), ("sort=due", [0, 1, 2, 3]), ("sort=-due", [3, 2, 1, 0]), ("sort=job", [0, 3, 1, 2]),
+        ("sort=result", [1, 2, 0, 3]), ("outcome=skipped", [2, 1]), ("q=hourly&outcome=started", [3, 0]),
+        ("outcome=nothing", [3, 2, 1, 0]), ("q=nobody", []),
+    ],
+)  # fmt: skip
+def test_the_history_is_sorted_and_searched_by_the_address(
+    people: People, as_: As, words: str, expected: list[int]
+) -> None:
+    schedule = make(people, concurrency="Forbid")
+    for hour in range(3):
+        services.start_due(now=NOON + hour * HOUR)
+    Job.objects.update(phase="completed")
+    services.start_due(now=NOON + 3 * HOUR)
+    runs = {run.pk: run.due_at for run in selectors.runs(schedule)}
+    page = as_(people.bob).get(f"{reverse('schedules:detail', args=[schedule.uid])}?{words}").content.decode()
+    for shown in (page, live_views._schedule(people.bob, {"uid": str(schedule.uid), "query": words})):
+        times = [runs[int(number)] for number in re.findall(r'<tr id="run-(\d+)"', shown)]
+        assert [(time - NOON) // HOUR for time in times] == expected
+
+
+def test_a_long_history_comes_in_pages_and_costs_no_more(people: People, as_: As) -> None:
+    schedule, client = make(people), as_(people.bob)
+    address = reverse("schedules:detail", args=[schedule.uid])
+    services.start_due(now=NOON)
+    client.get(address)
+    with CaptureQueriesContext(connection) as few:
+        client.get(address)
+    ScheduleRun.objects.bulk_create(
+        ScheduleRun(schedule=schedule, due_at=NOON - number * HOUR, outcome="missed") for number in range(1, 120)
+    )
+    with CaptureQueriesContext(connection) as many:
+        page = client.get(address).content.decode()
+    assert len(many) == len(few) + 1  # which counts them
+    assert ("1–50 of 120" in page, 'name="outcome"' in page, "page%3D1" in page) == (True, True, True)
+    assert client.get(f"{address}?page=3").content.decode().count('<tr id="run-') == 20

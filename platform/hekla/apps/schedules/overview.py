@@ -29,6 +29,14 @@ class ScheduleRow:
 
 
 @dataclass(frozen=True, slots=True)
+class RunRow:
+    """A run in the history of a schedule; `why` it was none, in a sentence."""
+
+    run: ScheduleRun
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Coming:
     """A time at which it will be due; `wall`: as the clock of its own time zone shows it."""
 
@@ -46,13 +54,17 @@ def _row(schedule: Schedule, last: ScheduleRun | None) -> ScheduleRow:
     return ScheduleRow(schedule, selectors.spec_of(schedule), last, why(last) if last else "")
 
 
+def run_rows(runs: Sequence[ScheduleRun]) -> list[RunRow]:
+    """These runs, each with why it was none."""
+    return [RunRow(run, why(run)) for run in runs]
+
+
 def detail(schedule: Schedule, user: User, *, now: datetime) -> dict[str, Any]:
-    """Everything that the page of a schedule shows."""
+    """Everything that the page of a schedule shows beside its runs."""
     spec = selectors.spec_of(schedule)
     return {
         "schedule": schedule,
         "spec": spec,
-        "runs": [{"run": run, "why": why(run)} for run in selectors.runs(schedule)[:MOST_RUNS]],
         "coming": [] if schedule.is_suspended else coming(spec, now),
         "manifest": formats.dump(spec.job.model_copy(update={"name": spec.name})),
         "may_act": selectors.may_act(user, schedule),

@@ -9,7 +9,7 @@ from hekla.lib import clock
 from hekla.live.registry import LiveView, Params
 from hekla.pages.frame.tables import words_of
 from hekla.pages.frame.topics import tenant_topics, uid_of
-from hekla.pages.schedules.tables import schedules_for
+from hekla.pages.schedules.tables import runs_for, schedules_for
 
 
 def _schedules(user: User, params: Params) -> str:
@@ -23,8 +23,9 @@ def _schedule_topics(user: User, params: Params) -> frozenset[str]:
 
 
 def _schedule(user: User, params: Params) -> str:
-    context = schedules_shown.detail(schedules.get(uid_of(params), user), user, now=clock.now())
-    return render_to_string("schedules/_live.html", context)
+    schedule = schedules.get(uid_of(params), user)
+    context = schedules_shown.detail(schedule, user, now=clock.now())
+    return render_to_string("schedules/_live.html", context | {"runs": runs_for(words_of(params), schedule)})
 
 
 VIEWS = {

@@ -24,7 +24,7 @@ from hekla.pages.frame import current_tenant, downloads
 from hekla.pages.frame.people import person
 from hekla.pages.job_forms.forms import MAX_MANIFEST_BYTES, ManifestForm
 from hekla.pages.schedules import forms
-from hekla.pages.schedules.tables import schedules_on
+from hekla.pages.schedules.tables import runs_on, schedules_on
 
 
 @require_safe
@@ -40,7 +40,8 @@ def detail(request: HttpRequest, uid: UUID) -> HttpResponse:
     since = event_log.last_number()
     schedule = selectors.get(uid, person(request))
     context = overview.detail(schedule, person(request), now=clock.now())
-    return render(request, "schedules/detail.html", context | {"since": since})
+    context |= {"since": since, "runs": runs_on(request, schedule)}
+    return render(request, "schedules/detail.html", context)
 
 
 @require_http_methods(["GET", "POST"])
