@@ -21,6 +21,7 @@ LISTS = {
     "invitations:list": 4, "priorities:list": 4, "clusters:environments": 3, "spans:list": 2, "spans:detail": 3,
     "schedules:list": 2, "flows:list": 3, "flows:templates": 3, "batches:list": 2, "clusters:list": 5,
     "queues:list": 5, "jobs:presets": 3, "departments:detail": 4, "schedules:detail": 3,
+    "tenancy:quotas": 4,
 }  # fmt: skip
 """By page, how many of its columns sort it. Signed in by a test, one has no session of one's own to see."""
 

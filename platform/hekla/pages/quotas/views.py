@@ -12,7 +12,6 @@ from django.views.decorators.http import require_http_methods
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.forms import attach
-from hekla.apps.jobs import spending
 from hekla.apps.quotas import selectors, services
 from hekla.apps.quotas.forms import BOUNDS, QuotaForm, key_of
 from hekla.apps.quotas.models import Quota
@@ -22,6 +21,8 @@ from hekla.apps.usage import quota_usage
 from hekla.domain.errors import Forbidden, HeklaError
 from hekla.lib import clock
 from hekla.pages.frame.people import person
+from hekla.pages.frame.tables import listing
+from hekla.pages.quotas.tables import SEARCH, QuotasTable
 
 
 @require_http_methods(["GET", "POST"])
@@ -38,8 +39,11 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         if form.is_valid() and _saved(form, tenant, user, now):
             messages.success(request, _("Saved."))
             return redirect("tenancy:quotas", slug)
-    context = {"tenant": tenant, "rows": quota_usage.visible_rows(user, tenant, now), "form": form if allowed else None}
-    return render(request, "quotas/detail.html", context | {"since": spending.month_of(now)})
+    hidden = () if allowed else ("edit",)
+    quotas = listing(request, QuotasTable, quota_usage.visible_rows(user, tenant, now), SEARCH, exclude=hidden)
+    return render(
+        request, "quotas/detail.html", {"tenant": tenant, "quotas": quotas, "form": form if allowed else None}
+    )
 
 
 def _saved(form: QuotaForm, tenant: Tenant, user: User, now: datetime) -> bool:

@@ -1,0 +1,44 @@
+"""The list of a tenant's quotas."""
+
+from django.template.defaultfilters import floatformat
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from hekla.apps.usage.quota_usage import QuotaRow
+from hekla.pages.frame import html
+from hekla.pages.frame.tables import ActionsColumn, ListColumn, ListTable, TextSearch
+
+
+def _used(used: object, most: object, words: object, label: str) -> object:
+    """What is used: a bar where it is bounded, else the figure alone."""
+    return words if most is None else html.progress(used, most, label=label, state="running", words=f"{words} / {most}")
+
+
+def _jobs(row: QuotaRow) -> object:
+    return _used(row.jobs, row.quota and row.quota.jobs, row.jobs, _("Unfinished jobs"))
+
+
+def _sessions(row: QuotaRow) -> object:
+    return _used(row.sessions, row.quota and row.quota.sessions, row.sessions, _("Debugging sessions"))
+
+
+def _gpu_hours(row: QuotaRow) -> object:
+    most, words = row.quota and row.quota.gpu_hours, floatformat(row.gpu_hours, 1)
+    return _used(round(row.gpu_hours), most, words, _("GPU-hours this month"))
+
+
+class QuotasTable(ListTable):
+    """What the tenant and its members may have, and what they have."""
+
+    label = gettext_lazy("Limits and usage")
+    keys = False
+
+    name = ListColumn(gettext_lazy("Applies to"), sort="name")
+    jobs = ListColumn(gettext_lazy("Unfinished jobs"), sort="jobs", cell=_jobs)
+    sessions = ListColumn(gettext_lazy("Debugging sessions"), sort="sessions", cell=_sessions)
+    gpu_hours = ListColumn(gettext_lazy("GPU-hours this month"), sort="gpu_hours", cell=_gpu_hours)
+    resources = ListColumn(gettext_lazy("Resources in use"), template="quotas/_resources.html")
+    edit = ActionsColumn("quotas/_edit.html")
+
+
+SEARCH = TextSearch(lambda row: row.name, gettext_lazy("User name"))
