@@ -2,6 +2,7 @@
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.safestring import mark_safe
 
 from hekla.apps.accounts.models import User
@@ -9,8 +10,10 @@ from hekla.apps.signin import codes, selectors, services
 from hekla.apps.signin.challenges import Purpose
 from hekla.apps.signin.models import SecondFactor
 from hekla.pages.frame.people import person
+from hekla.pages.frame.tables import listing
 from hekla.pages.signin import challenge_context
 from hekla.pages.signin.forms import ConfirmationForm, NewKeyForm
+from hekla.pages.signin.tables import KeysTable
 
 
 def factor_page(
@@ -22,7 +25,7 @@ def factor_page(
     context = {
         "factor": factor,
         "form": form or ConfirmationForm(),
-        "keys": keys,
+        "keys": listing(request, KeysTable, keys, address=reverse("accounts:second_factor")),
         "has_most": len(keys) >= services.MOST_KEYS,
         "key_form": key_form or NewKeyForm(),
         "key": challenge_context.ask(request, Purpose.ADD, user),
