@@ -20,7 +20,7 @@ _REQUESTS_PER_SECOND = 5000
 
 
 def no_logic(place: Place, pods: int, seconds: float, *, made_before: bool) -> tuple[float, Bound]:
-    """One after another to the next machine, as many in client as Hekla has; returns when it began, and the binds."""
+    """One after another to the next machine, as many in flight as Hekla has; returns when it began, and the binds."""
     nodes = itertools.cycle(place.nodes())
 
     async def bind(manifest: Json) -> None:
