@@ -68,6 +68,8 @@ def _orders(field: str) -> dict[str, tuple[str, str, str]]:
 
 def _sorted_by(query: QueryDict, sort: str) -> str:
     """The first page of the same list in another order."""
+    if not query:  # as most lists are opened: no copy for each column
+        return f"?sort={sort}"
     query = query.copy()
     query["sort"] = sort
     for place in ("cursor", "page"):

@@ -8,6 +8,7 @@ is opened without words of its own; `all=yes` opens the list as such, and forget
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -58,6 +59,10 @@ class ListColumn(django_tables2.Column):  # type: ignore[misc]
         super().__init__(label, orderable=bool(sort), order_by=sort or None)
         self.label, self.cell, self.template, self.foot, self.is_hidden = label, cell, template, foot, False
         self.kind = "number" if number else "wide-cell" if wide else ""
+
+    def __deepcopy__(self, _memo: dict[int, Any]) -> "ListColumn":
+        """Each table has columns of its own, which know it. What was declared is never changed, so they share it."""
+        return copy(self)
 
     def content(self, record: Any, table: "ListTable", bound: BoundColumn) -> object:  # noqa: ANN401  (any row)
         """What the cell shows of a record."""
