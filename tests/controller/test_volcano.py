@@ -167,6 +167,21 @@ def test_a_job_runs_as_one_job_of_volcano_and_its_pods_are_told_like_any(led, pl
     assert audit.findings() == []
 
 
+def test_the_end_of_a_job_counts_its_pods_though_their_watch_is_behind(
+    led, plane, volcano_namespace, monkeypatch
+) -> None:
+    job = submit(led, replicas=2, seconds=300)
+    led.turn_until(lambda: list(job.pods.values_list("phase", flat=True)) == [PodPhase.RUNNING] * 2)
+    scheduling = backend_of(led.cluster).delegated
+    assert scheduling is not None
+    now, before = scheduling.list_pods, scheduling.list_pods()
+    monkeypatch.setattr(scheduling, "list_pods", lambda *, fresh=False: now(fresh=True) if fresh else before)
+    end_pods(plane, volcano_namespace)
+    until(led, job, JobPhase.COMPLETED)
+    assert [pod.phase for pod in job.pods.all()] == [PodPhase.SUCCEEDED] * 2
+    assert "2 of 2" in Job.objects.get(pk=job.pk).message
+
+
 def test_the_log_of_a_pod_can_be_read_while_it_runs_and_after_its_job_is_deleted(led, plane, volcano_namespace) -> None:
     job = submit(led, seconds=3)
     until(led, job, JobPhase.RUNNING)

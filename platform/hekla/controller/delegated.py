@@ -55,8 +55,10 @@ def reconcile_delegated(cluster: Cluster, lease: LeaseContext, delegated: Delega
 def _round(lease: LeaseContext, delegated: DelegatedScheduling) -> None:
     reports = delegated.list_jobs()
     pods = _by_job(delegated.list_pods(fresh=lease.state.cursor is None))
-    lease.state.cursor = _FOLLOWS
     concerned = _concerned(lease.cluster_id, reports)
+    if any(_ends_before_its_pods(job, reports.get(job.uid.hex), pods.get(job.uid.hex, [])) for job in concerned):
+        pods = _by_job(delegated.list_pods(fresh=True))
+    lease.state.cursor = _FOLLOWS
     lease.state.delegated = {job.pk: lease.state.delegated.get(job.pk) for job in concerned}
     for job in concerned:
         try:
@@ -71,6 +73,12 @@ def _concerned(cluster_id: int, reports: Mapping[str, JobReport]) -> list[Job]:
     found = {job.uid.hex: job for job in [*jobs.unfinished(cluster_id), *jobs.ending(cluster_id)]}
     there = {uid for uid, report in reports.items() if not report.phase.is_final} - found.keys()
     return [*found.values(), *(jobs.by_uids(cluster_id, there) if there else ())]
+
+
+def _ends_before_its_pods(job: Job, report: JobReport | None, pods: Sequence[PodReport]) -> bool:
+    """Whether its end is new while pods of it seem to run: the watch of pods may be behind, and the end counts them."""
+    is_new_end = report is not None and report.phase.is_final and not JobPhase(job.phase).is_final
+    return is_new_end and not all(pod.observation.phase.is_final for pod in pods)
 
 
 def _lead(
