@@ -1,4 +1,4 @@
-"""Cycles among things that wait for one another."""
+"""Cycles of dependencies."""
 
 from collections.abc import Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
@@ -9,5 +9,5 @@ def find_cycle(waits: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     try:
         TopologicalSorter(waits).prepare()
     except CycleError as error:
-        return tuple(reversed(error.args[1]))  # graphlib names what is waited for first
+        return tuple(reversed(error.args[1]))  # graphlib lists the dependency before its dependent
     return ()
