@@ -44,9 +44,7 @@ _SHORT = {
 
 
 class InvalidCron(ValueError):
-    """Not a cron expression or time zone, or an expression that never matches. The message is a sentence with the
-    reason.
-    """
+    """Not a cron expression or time zone, or an expression that never matches; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)

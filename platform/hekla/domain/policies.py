@@ -86,8 +86,7 @@ class LifecyclePolicy(BaseModel):
     def matches(self, event: LifecycleEvent, exit_code: int | None) -> bool:
         """Whether this policy applies to the event.
 
-        PodPending counts only with a timeout. `*` does not include JobUpdated, a change of size, which is not a
-        failure.
+        PodPending counts only with a timeout. `*` excludes JobUpdated, a change of size, which is not a failure.
         """
         if self.exit_code is not None:
             return exit_code == self.exit_code

@@ -187,9 +187,7 @@ class SweepSpec(BaseModel):
             yield dict(zip(names, row, strict=True))
 
     def _drawn(self) -> Iterator[dict[str, str]]:
-        """Random parameters; the same for the same seed in every version of Python, since only `random()` itself is
-        used.
-        """
+        """Random parameters, the same for the same seed in every Python version: only `random()` is used."""
         dice = random.Random(self.seed)  # noqa: S311  (not for secrets)
         for _ in range(self.count or 0):
             yield {

@@ -354,9 +354,7 @@ def _restart_slots(transition: _Transition, slots: AbstractSet[Slot]) -> None:
 
 
 def _take_retry(transition: _Transition) -> bool:
-    """Count a restart and enter Restarting, or fail the job if it has used all its retries. Returns whether it
-    restarts.
-    """
+    """Count a restart and enter Restarting, or fail the job if no retries are left. Returns whether it restarts."""
     limit = transition.spec.max_retry
     if not transition.counted:
         transition.enter(JobPhase.RESTARTING, "RestartRequested", FactMessage(fact("restart_asked")))
