@@ -76,9 +76,7 @@ def _hosts(working_dir: str) -> dict[str, str]:
 
 
 def _agent(working_dir: str) -> dict[str, str]:
-    """The launcher in place of ssh. Ranks keep the variables of their own pod, since the master's name the master's
-    address.
-    """
+    """The launcher in place of ssh. Ranks keep the variables of their own pod; the master's contain its address."""
     agent = _relative_path(working_dir, AGENT)
     return {
         "HYDRA_ENV": "none",

@@ -40,9 +40,7 @@ _ENTRIES = {
 
 @dataclass(frozen=True, slots=True)
 class TaskRole:
-    """Facts of an OpenPAI task role that a TaskSpec lacks: its name there, its ports, when it ends the job, shared
-    memory (MiB).
-    """
+    """Facts that a TaskSpec lacks: the role's name in OpenPAI, ports, when it ends the job, shared memory (MiB)."""
 
     name: str
     ports: Mapping[str, int] = field(default_factory=dict)
@@ -125,9 +123,7 @@ def _settings(context: PodContext, options: Options) -> PodSettings:
 
 
 def _numbers(tasks: Sequence["TaskSpec"], roles: Mapping[str, TaskRole]) -> dict[str, str]:
-    """The numbers of roles and tasks, also under the variable names of older versions; and each role's resources and
-    minimums.
-    """
+    """The counts, resources and minimums of task roles; counts also under the variable names of older versions."""
     names, pods = ",".join(role.name for role in roles.values()), str(sum(task.replicas for task in tasks))
     env = {"PAI_TASK_ROLE_LIST": names, "PAI_JOB_TASK_ROLE_LIST": names}
     env |= dict.fromkeys(("PAI_TASK_ROLE_COUNT", "PAI_TASK_ROLES_NUM", "PAI_JOB_TASK_ROLE_COUNT"), str(len(tasks)))
