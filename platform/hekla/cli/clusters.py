@@ -1,6 +1,6 @@
-"""Clusters, for those who run them.
+"""Commands for clusters.
 
-What opens one is read from a file or from standard input, never from an argument, which everybody on the machine could
+Credentials are read from a file or from standard input, never from an argument, which all users of the machine can
 read.
 """
 
@@ -141,7 +141,7 @@ def delete(choice: Choice, name: str, only_key: bool) -> None:
 
 
 def _tell_found(found: dict[str, Any]) -> None:
-    """Fails where anything is missing, for scripts."""
+    """Print the result. Exits with 1 if anything is missing, for scripts."""
     _tell_health(found)
     if not found["is_whole"]:
         click.get_current_context().exit(1)

@@ -1,4 +1,4 @@
-"""Departments: several tenants under one head."""
+"""Departments: groups of tenants."""
 
 import click
 

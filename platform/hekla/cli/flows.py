@@ -1,4 +1,4 @@
-"""Templates and flows: started from a manifest, looked at, stopped."""
+"""Flows and their templates."""
 
 import sys
 import time
@@ -16,7 +16,7 @@ LOOK_EVERY_SECONDS = 1.0
 
 
 def submit_flow(client: Client, read: manifest.ReadFlow, *, tenant: str | None, dry_run: bool, watch: bool) -> None:
-    """Keep the templates and start the flow of a manifest."""
+    """Save the templates of a manifest and start its flow."""
     address = "flows" if read.starts else "templates"
     if dry_run and not read.starts:
         raise Failure("The templates are valid. A dry run needs a flow that uses them.")
@@ -128,7 +128,7 @@ def _flow(client: Client, name: str) -> dict[str, Any]:
 
 
 def _follow(client: Client, flow: dict[str, Any]) -> int:
-    """Print every change of a step until the flow is over; 0 where it succeeded."""
+    """Print every change of a step until the flow has ended. Returns 0 if it succeeded, else 1."""
     known: dict[str, str] = {}
     while True:
         for step in flow["steps"]:

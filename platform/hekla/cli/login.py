@@ -1,4 +1,4 @@
-"""Keeping a token, and saying whose it is."""
+"""Saving a token, and showing its owner."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""Giving a job another size."""
+"""Scaling of jobs."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from hekla.cli.servers import Choice
 
 
 def _numbers(_ctx: click.Context, _option: click.Parameter, words: Sequence[str]) -> dict[str, int]:
-    """`worker=4` for each task."""
+    """The number of each task from `worker=4`."""
     found = {}
     for word in words:
         task, _, number = word.partition("=")
