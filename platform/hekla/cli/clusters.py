@@ -1,7 +1,6 @@
 """Commands for clusters.
 
-Credentials are read from a file or from standard input, never from an argument, which all users of the machine can
-read.
+Credentials come from a file or standard input, never from an argument, which all users of the machine can read.
 """
 
 import json

@@ -22,7 +22,7 @@ Fact = tuple[int, str, str]
 
 @dataclass(frozen=True, slots=True)
 class CaseVerdict:
-    """`met`: by these rules. `exact`: None if the outcome depends on chance. `canonical`: None if no such outcome is
+    """`met`: by these rules. `exact`: None if chance decides the outcome. `canonical`: None if no such outcome is
     known.
     """
 

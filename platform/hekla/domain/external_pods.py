@@ -29,7 +29,7 @@ class GroupKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GroupRef:
-    """A group of pods. `owner`: the uid of its owner object, where names are not unique."""
+    """A group of pods. `owner`: the uid of its owner object, if names are not unique."""
 
     namespace: str
     kind: GroupKind

@@ -140,9 +140,7 @@ class VolumeSpec(BaseModel):
 
     @property
     def can_be_shared(self) -> bool:
-        """Whether pods on several nodes can mount it at once. Only claims created for the job say so; others count as
-        shared.
-        """
+        """Whether pods on several nodes can mount it at once. True for existing claims and empty directories."""
         modes = self.volume_claim.access_modes if self.volume_claim else (AccessMode.READ_WRITE_MANY,)
         return bool({AccessMode.READ_ONLY_MANY, AccessMode.READ_WRITE_MANY} & set(modes))
 

@@ -116,7 +116,7 @@ class JobCleanedUp(Event):
 
 
 class JobTagged(Event):
-    """A tag was added, or removed where `is_on` is False."""
+    """A tag was added, or removed if `is_on` is False."""
 
     tag: Name
     is_on: bool = True

@@ -105,7 +105,7 @@ def _template(reading: ManifestReader, template: Fields) -> dict[str, Any]:
 
 
 def _sorted_out(documents: list[Any], findings: Findings) -> tuple[Fields, Companions]:
-    """The only CronJob of a stream, and what its pods mount. Raises Invalid if it does not have exactly one."""
+    """The only CronJob of a stream, and what its pods mount. Raises Invalid without exactly one."""
     found, maps = [], Companions(findings)
     for number, document in enumerate(documents, start=1):
         if is_companion(document):

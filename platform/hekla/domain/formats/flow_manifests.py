@@ -77,7 +77,7 @@ def dump_flow(flow: FlowSpec, templates: Sequence[JobSpec] = ()) -> str:
 
 
 def _sorted_out(documents: list[Any], findings: Findings) -> tuple[list[Any], list[Any], list[Any]]:
-    """The templates of a stream, its flows, and what templates mount. Raises Invalid without either, or with several
+    """The templates, flows and companions of a stream. Raises Invalid without a template or flow, or with several
     flows.
     """
     found: dict[str, list[Any]] = {_TEMPLATE: [], _FLOW: []}

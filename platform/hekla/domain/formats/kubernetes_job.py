@@ -99,9 +99,7 @@ def _container_name(spec: Fields) -> str:
 
 
 def _failure_rules(reading: ManifestReader, spec: Fields, *, retries: bool) -> list[dict[str, Any]]:
-    """`podFailurePolicy` as policies. Without retries, the first failure that counts ends the job, so those rules are
-    left out.
-    """
+    """`podFailurePolicy` as policies. Without retries, a failure that counts ends the job anyway and needs no rule."""
     policy = spec.fields("podFailurePolicy")
     found: list[dict[str, Any]] = []
     for rule in policy.list_of_fields("rules"):

@@ -176,9 +176,7 @@ def _text(spec: JobSpec, form: Format) -> str:
 
 
 def _sorted_out(documents: list[Any], findings: Findings) -> tuple[Any, list[Any], Companions]:
-    """The only job of a stream, its PodGroups, and what its pods mount. Raises Invalid if it does not have exactly one
-    job.
-    """
+    """The only job of a stream, its PodGroups, and what its pods mount. Raises Invalid without exactly one job."""
     jobs, groups, maps = [], [], Companions(findings)
     for number, document in enumerate(documents, start=1):
         if not isinstance(document, dict):

@@ -1,8 +1,7 @@
 """Reads and writes Volcano's Queue (`scheduling.volcano.sh/v1beta1`).
 
 Annotations hold what it has no field for: `hekla.io/cluster`, `hekla.io/description`, and `hekla.io/tenants`, the
-tenants that may submit, separated by commas. A queue is closed if its status says so, and draining if the status is
-`Closing`.
+tenants that may submit, separated by commas. A queue is closed if its status is `Closed`, and draining if `Closing`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -123,7 +122,7 @@ def _spec(reading: ManifestReader, spec: Fields) -> dict[str, Any]:
 
 
 def _sorted_out(documents: list[Any], findings: Findings) -> dict[str, Any]:
-    """The only queue of a stream. Raises Invalid if it does not have exactly one."""
+    """The only queue of a stream. Raises Invalid without exactly one."""
     found = [document for document in documents if _is_queue(document)]
     for number, document in enumerate(documents, start=1):
         if not _is_queue(document):

@@ -24,7 +24,7 @@ class PodSettings:
 
     `secrets`: files that only the pod's processes may read. `mounts`: folders of files by the absolute paths where
     programs also look for them; pods of the local backend share the machine's root and have none. `is_closed`: only
-    pods of the same job may connect, where the cluster has network policies.
+    pods of the same job may connect, if the cluster has network policies.
     """
 
     env: Mapping[str, str] = field(default_factory=dict)

@@ -167,8 +167,8 @@ def _ends(role: Fields, replicas: int) -> RoleCompletion:
 
 
 def read_integer(fields: Fields, name: str, otherwise: int, least: int, *, none: int | None = None) -> int:
-    """A field that must be an integer of at least `least`, or `none`. Where OpenPAI treats 0 as unset, 0 gives
-    `otherwise`.
+    """An integer of at least `least`, or `none`; else `otherwise`. With `none` and `least` 1, 0 means unset, as in
+    OpenPAI.
     """
     value = fields.take(name)
     if value is None or (value == 0 and least == 1 and none is not None):
