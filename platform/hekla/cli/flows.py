@@ -27,7 +27,7 @@ def submit_flow(client: Client, read: manifest.ReadFlow, *, tenant: str | None, 
         click.echo(f"The console would start this flow of {len(answer['jobs'])} jobs.")
         return
     for template in answer.get("templates", []):
-        click.echo(f"Kept {template['name']}: {client.server.url}/flows/templates/{template['uid']}/")
+        click.echo(f"Saved {template['name']}: {client.server.url}/flows/templates/{template['uid']}/")
     if read.starts:
         flow = answer["flow"]
         click.echo(f"Started {flow['name']} of {flow['tenant']}: {client.server.url}/flows/{flow['uid']}/")
@@ -51,7 +51,7 @@ def list_flows(choice: Choice, phase: tuple[str, ...], tenant: str | None, limit
         (f["name"], output.phase(f["phase"]), f["tenant"], f["owner"], output.moment(f["started_at"])) for f in found
     ]
     heads = ("NAME", "PHASE", "TENANT", "OWNER", "STARTED")
-    output.table(heads, rows, "There are no such flows. `hekla job submit FILE` starts one from a JobFlow manifest.")
+    output.table(heads, rows, "No matching flows. `hekla job submit FILE` starts one from a JobFlow manifest.")
 
 
 @click.command()

@@ -61,7 +61,7 @@ def set_quota(choice: Choice, /, tenant: str, each: bool, member: str | None, as
         raise click.UsageError("Either --each or --member.")
     chosen = {name: value for name, value in bounds.items() if _is_set(name)}
     if not chosen:
-        raise click.UsageError("Name a bound, such as --jobs 10.")
+        raise click.UsageError("Set at least one limit, for example --jobs 10.")
     whose = {"of": "one", "username": member} if member else {"of": "each" if each else "tenant"}
     _tell(client_of(choice).put(f"tenants/{tenant}/quotas", {**whose, **chosen}), tenant, as_json=as_json)
 

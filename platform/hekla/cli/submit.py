@@ -63,7 +63,7 @@ def submit(
     _notes(read.warnings, () if as_json else read.files)
     answer: Any = (client.check if dry_run else client.submit)(read.document, tenant=tenant, **notifying)
     if dry_run and not as_json:
-        click.echo("The console would take this job.")
+        click.echo("The job is valid. Nothing was submitted.")
     elif as_json:
         output.as_json(answer)
     if not dry_run:

@@ -122,15 +122,15 @@ class Transport:
             return self._http.request(method, path, **more)
         except httpx2.ConnectError as error:
             raise UnreachableError(
-                f"Nobody answers at {url}. Is the console running there? On its own machine `python3 manage.py up` "
+                f"Cannot connect to {url}. Is the console running? On its own machine, `python3 manage.py up` "
                 "starts it."
             ) from error
         except httpx2.TimeoutException as error:
             raise UnreachableError(f"{url} did not answer in time. Try again.") from error
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, UnicodeError) as error:
-            raise NotConfiguredError(f"{url} cannot be spoken to: {error}.") from error
+            raise NotConfiguredError(f"Requests to {url} fail: {error}.") from error
         except httpx2.HTTPError as error:
-            raise UnreachableError(f"The line to {url} broke: {error}.") from error
+            raise UnreachableError(f"The connection to {url} failed: {error}.") from error
 
     def _read(self, answer: httpx2.Response) -> Json:
         if answer.status_code == httpx2.codes.NO_CONTENT:
