@@ -1,4 +1,4 @@
-"""When a job waited, and for what: stretches of time, each with the cause that the engine named first."""
+"""When a job waited, and why: periods, each with the first cause that the engine named."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ from hekla.apps.jobs.models import Job
 from hekla.domain.phases import JobPhase
 
 _KINDS = ("JobUnschedulable", "JobPhaseChanged")
-"""The events that tell of it."""
+"""The events that begin or end a wait."""
 _AT_REST = {JobPhase.PENDING, JobPhase.RESTARTING}
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """From when until when (None: until now). `cause` is empty where nobody said."""
+    """A period of waiting. `end` None: until now. `cause` is empty if unknown."""
 
     begin: datetime
     end: datetime | None
@@ -27,7 +27,7 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Stay:
-    """How long the job was in a phase."""
+    """A period in one phase. `end` None: until now."""
 
     begin: datetime
     end: datetime | None
@@ -35,7 +35,7 @@ class Stay:
 
 
 def stretches(job: Job, events: Iterable[LoggedEvent]) -> list[Stretch]:
-    """What it waited for, oldest first. What is true now is on the row: the log tells only of other reasons."""
+    """The waits of a job, oldest first. The current reason is on the row: the log has only changes of reason."""
     found: list[Stretch] = []
     for event in events:
         if event.kind not in _KINDS:
@@ -51,7 +51,7 @@ def stretches(job: Job, events: Iterable[LoggedEvent]) -> list[Stretch]:
 
 
 def stays(job: Job, events: Iterable[LoggedEvent]) -> list[Stay]:
-    """The phases that the job went through; the last one is open unless it is final."""
+    """The phases of the job, oldest first; the last one has no end, even if it is final."""
     found = [Stay(job.submitted_at, None, JobPhase.PENDING.value)]
     for event in events:
         if event.kind == "JobPhaseChanged":
@@ -61,7 +61,7 @@ def stays(job: Job, events: Iterable[LoggedEvent]) -> list[Stay]:
 
 
 def cut(begin: datetime, end: datetime, waited: Sequence[Stretch]) -> Iterator[Stretch]:
-    """The time from `begin` to `end` in pieces, each with what was waited for then."""
+    """The time from `begin` to `end` in pieces, each with the cause of the wait, if known."""
     at = begin
     for stretch in waited:
         piece_begin, piece_end = max(stretch.begin, at), min(stretch.end or end, end)
@@ -76,7 +76,7 @@ def cut(begin: datetime, end: datetime, waited: Sequence[Stretch]) -> Iterator[S
 
 
 def is_at_rest(stay: Stay) -> bool:
-    """Whether the job waited to run then."""
+    """Whether the job waited to run in this phase."""
     return stay.phase in _AT_REST
 
 
@@ -89,7 +89,7 @@ def _ended(stretch: Stretch, at: datetime) -> Stretch:
 
 
 def _add(found: list[Stretch], new: Stretch) -> None:
-    """One that goes on for the same cause is one stretch, with the newest sentence."""
+    """Append the period, or extend the last one if the cause is the same, with the newest sentence."""
     if found and found[-1].cause == new.cause and found[-1].end == new.begin:
         found[-1] = Stretch(found[-1].begin, new.end, new.cause, new.sentence)
     else:

@@ -1,7 +1,7 @@
-"""The auditor of the rows: rebuilds every job and pod from the log alone, and compares.
+"""Audit of the rows: rebuilds every job and pod from the event log alone, and compares.
 
-Whatever happened (kills, restarts, races), the log and the rows must tell one story. Both are read as of one instant.
-Each finding is a sentence that is the same at the next look if nothing changed.
+After any kill, restart or race, the log and the rows must agree. Both are read from one snapshot of the database. Each
+finding is a sentence that stays the same in the next audit if nothing changed.
 """
 
 from collections import Counter
@@ -25,7 +25,7 @@ _OF_PODS = ("phase", "node", "exit_code", "started_at", "finished_at")
 
 @dataclass
 class PodStory:
-    """A pod as the log tells it."""
+    """A pod according to the log."""
 
     phase: str = "pending"
     node: str = ""
@@ -36,7 +36,7 @@ class PodStory:
 
 @dataclass
 class Story:
-    """A job as the log tells it; `wrong`: what the log contradicts itself in."""
+    """A job according to the log; `wrong`: contradictions within the log."""
 
     phase: str = "pending"
     gang_phase: str = "pending"
@@ -49,7 +49,7 @@ class Story:
 
 
 def findings() -> list[str]:
-    """What is wrong, each as a sentence; empty where all agrees."""
+    """All contradictions, each as a sentence; empty if log and rows agree."""
     is_within = connection.in_atomic_block
     with transaction.atomic():
         if not is_within:
@@ -70,7 +70,7 @@ def _find() -> Iterator[str]:
 
 
 def tell() -> dict[str, Story]:
-    """All jobs by their subject, from the log alone."""
+    """All jobs by subject, rebuilt from the log alone."""
     stories: dict[str, Story] = {}
     for event in LoggedEvent.objects.filter(subject__startswith="job:").order_by("id").iterator(chunk_size=2000):
         story = stories.setdefault(event.subject, Story())
@@ -133,7 +133,7 @@ def _pod(story: Story, ref: Ref, event: LoggedEvent) -> PodStory:
 
 
 def _check_cluster_change(story: Story, _facts: Mapping[str, Any], event: LoggedEvent) -> None:
-    """What was made for it where it was is no more; nothing of that had a place."""
+    """The pods of the old cluster no longer exist; none of them may have had a node."""
     if any(pod.phase != PodPhase.PENDING for pod in story.pods.values()):
         story.wrong.append(f"event {event.pk} moves it while a pod of it has a place, or had one.")
     story.pods.clear()

@@ -27,9 +27,9 @@ def create(
     actor: Actor,
     now: datetime,
 ) -> Queue:
-    """A new queue, which is open unless its values say otherwise.
+    """A new queue, open unless `values` set another state.
 
-    Raises Refused when the name is taken, Invalid when its settings contradict each other.
+    Raises Refused if the name is taken, Invalid if its settings contradict each other.
     """
     try:
         with unit_of_work():
@@ -54,11 +54,11 @@ def change(
     actor: Actor,
     now: datetime,
 ) -> None:
-    """Change a queue's fields, and who may submit where `tenants` is given. Raises Invalid."""
+    """Change a queue's fields, and its tenants if given. Raises Invalid."""
     with unit_of_work():
         list(
             Queue.objects.select_for_update().filter(cluster=queue.cluster_id).order_by("pk")
-        )  # no circle of two edits
+        )  # two concurrent edits must not form a cycle
         changed = changes.apply(queue, {name: value for name, value in values.items() if name != "parent"})
         if "parent" in values:
             changed |= _set_parent(queue, values["parent"])
@@ -70,7 +70,7 @@ def change(
 
 
 def set_state(queue: Queue, state: str, *, by: User, actor: Actor, now: datetime) -> None:
-    """Open a queue for submissions, close it (jobs that are in go on), or drain it (those that wait stay out)."""
+    """Open a queue, close it (its jobs continue), or drain it (its waiting jobs are not admitted)."""
     if queue.state == state:
         return
     with unit_of_work():
@@ -95,7 +95,7 @@ def create_span(
     actor: Actor,
     now: datetime,
 ) -> Span:
-    """A new name for these queues. Raises Refused when the name is taken, Invalid when they do not go together."""
+    """A new federated queue. Raises Refused if the name is taken, Invalid if the queues cannot be combined."""
     queues = list(members)
     checks.require_members(queues)
     try:
@@ -122,7 +122,7 @@ def change_span(
     actor: Actor,
     now: datetime,
 ) -> None:
-    """Change what is given. Jobs that wait may go to another queue only where that is a member. Raises Invalid."""
+    """Change the given fields. Waiting jobs can then move only to the new members. Raises Invalid."""
     with unit_of_work():
         span = Span.objects.select_for_update().get(pk=span.pk)
         changed = {} if description is None else changes.apply(span, {"description": description})
@@ -138,14 +138,14 @@ def change_span(
 
 
 def delete_span(span: Span, *, actor: Actor, now: datetime) -> None:
-    """The name is given up; its queues, and the jobs in them, stay."""
+    """Delete a federated queue; its queues, and the jobs in them, stay."""
     with unit_of_work():
         _tell_of_span(span, events.FederatedQueueDeleted(name=span.name), actor, now)
         Span.objects.get(pk=span.pk).delete()
 
 
 def _require_free(name: str, other: type[Queue] | type[Span]) -> None:
-    """Queues and names that stand for several are submitted to alike. Raises Refused."""
+    """Raises Refused if the name is in use: queues and federated queues share their names."""
     if other.objects.filter(name=name).exists():
         raise _name_conflict(name)
 

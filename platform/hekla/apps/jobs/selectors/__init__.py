@@ -1,4 +1,4 @@
-"""Questions about jobs. What is outside one's tenants does not exist."""
+"""Queries about jobs. Jobs outside the person's tenants do not exist."""
 
 from hekla.apps.jobs.selectors.controller import (
     any_waiting,

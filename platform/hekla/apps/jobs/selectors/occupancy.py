@@ -1,4 +1,4 @@
-"""Who holds what, by cluster, tenant and node."""
+"""Resources that jobs hold, by cluster, tenant and node."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ _WAITING = {"phase": JobPhase.PENDING, "deleted_at": None}
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What the pods of a job's task hold: `request` once for each of `nodes`, where one may stand several times."""
+    """What the pods of a task hold: `request` once per entry of `nodes`, where a node can occur several times."""
 
     job: Job
     nodes: Sequence[str]
@@ -28,12 +28,12 @@ class Held:
 
 
 def held(cluster_ids: Sequence[int]) -> list[Held]:
-    """What is held in these clusters, by job and task: there are far fewer of those than pods."""
+    """What pods hold in these clusters, by job and task: there are far fewer of those than pods."""
     return _with_specs(placed(), Job.objects.filter(cluster_id__in=cluster_ids))
 
 
 def held_by(tenant: Tenant) -> list[Held]:
-    """What the tenant's pods hold in all clusters, likewise."""
+    """What the tenant's pods hold in all clusters, by job and task."""
     of_tenant = Job.objects.filter(tenant=tenant).select_related("cluster")
     return _with_specs(placed(Pod.objects.filter(job__tenant=tenant)), of_tenant)
 
@@ -48,7 +48,7 @@ def _with_specs(pods: QuerySet[Pod], known: QuerySet[Job]) -> list[Held]:
 
 
 def living(uids: Collection[str] | None) -> tuple[list[Job], list[Held]]:
-    """Which of these jobs, or of all, wait or hold something, and what they hold."""
+    """The jobs that wait or hold resources, and what they hold. `uids` None: of all jobs."""
     pods = placed() if uids is None else placed(Pod.objects.filter(job__uid__in=uids))
     found = _by_task(pods)
     holding = Q(pk__in={job_id for job_id, _task, _nodes in found})
@@ -72,7 +72,7 @@ def _held(found: Iterable[tuple[int, str, list[str]]], jobs: Mapping[int, Job]) 
 
 @dataclass(frozen=True, slots=True)
 class OnNode:
-    """Pods of one job on a machine: how many, and the first of them by row id and name."""
+    """Pods of one job on a node: their number, and the row id and name of the first."""
 
     job: Job
     pod_id: int
@@ -81,7 +81,7 @@ class OnNode:
 
 
 def jobs_on(nodes: Collection[Node]) -> dict[tuple[int, str], list[OnNode]]:
-    """Who holds something on these machines, by cluster and name, in the order in which they came."""
+    """The jobs with pods on these nodes, by (cluster id, node name), in the order of their first pods."""
     names, clusters = {node.name for node in nodes}, {node.cluster_id for node in nodes}
     pods = placed(Pod.objects.filter(node__in=names, job__cluster_id__in=clusters))
     first: dict[tuple[int, str], tuple[int, str, int]] = {}

@@ -1,4 +1,4 @@
-"""Wrong proofs are counted by account, on a row and under its lock: a cache that is away opens nothing."""
+"""Counts wrong attempts by account, on a locked row: a cache that is down must not remove the limit."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,17 +19,17 @@ WRONG_WITHIN = timedelta(minutes=15)
 
 @contextmanager
 def one_at_a_time(user: User) -> Iterator[Tries]:
-    """One unit of work, in which nobody else changes or proves this person's factors."""
+    """One unit of work, in which no other request changes or verifies this person's factors."""
     with unit_of_work():
         yield Tries.objects.select_for_update().get_or_create(user=user)[0]
 
 
 @contextmanager
 def counted(user: User, now: datetime, *, field: str) -> Iterator[None]:
-    """A try to prove who one is: what is refused inside is counted and raised, and after too many nothing is tried.
+    """One attempt to verify a factor: a Refused inside is counted and raised; after too many, nothing is tried.
 
-    What is refused must have written nothing: the count is kept, and with it whatever was written. That there were too
-    many is said at this field.
+    Code that raises Refused must not have written anything: the count is committed, and every write with it. `field`
+    gets the message about too many attempts.
     """
     refusal: Refused | None = None
     with one_at_a_time(user) as tries:
