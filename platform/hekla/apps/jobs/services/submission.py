@@ -239,14 +239,13 @@ def too_large(spec: JobSpec, queue: Queue, sizes: Sequence[Resources]) -> Iterab
     """The same, for nodes of these sizes."""
     yield from _larger_than_any_node(spec, sizes) if sizes else ()
     least = spec.minimum_resources()
-    whole = Resources({name: sum(size.amount(name) for size in sizes) for name in least})
-    bounds = [(whole, _("cluster %s") % queue.cluster)] if sizes else []
-    if queue.capability:
-        bounds.append((Resources.parse(queue.capability), _("queue %s") % queue))
-    for bound, owner in bounds:
-        for name, need in least.items():
-            if need > bound.amount(name) and (owner.endswith(queue.cluster.name) or name in bound):
-                yield Problem("tasks", _too_much(name, need, bound.amount(name), owner))
+    cluster = _("cluster %s") % queue.cluster
+    limits = [(name, sum(size.amount(name) for size in sizes), cluster) for name in least if sizes]
+    capability = Resources.parse(queue.capability or {})
+    limits += [(name, capability.amount(name), _("queue %s") % queue) for name in least if name in capability]
+    for name, limit, owner in limits:
+        if least.amount(name) > limit:
+            yield Problem("tasks", _too_much(name, least.amount(name), limit, owner))
 
 
 def _larger_than_any_node(spec: JobSpec, sizes: Sequence[Resources]) -> Iterable[Problem]:
