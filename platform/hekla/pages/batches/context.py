@@ -99,7 +99,7 @@ def _fits(member: BatchJob, phases: Sequence[str], text: str) -> bool:
 
 
 def _key(sort: str) -> Any:  # noqa: ANN401  (a function that `sorted` takes)
-    """The sort key: number, name, phase, end, or a parameter (`p.lr`). Parameters sort as numbers first, then as words."""
+    """The sort key: number, name, phase, end, or a parameter (`p.lr`; numeric values sort before words)."""
     field = sort.removeprefix("-")
     if field.startswith("p."):
         return lambda member: (*_size(member.parameters.get(field[2:], "")), member.number)

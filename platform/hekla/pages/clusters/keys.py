@@ -25,7 +25,7 @@ class KeyChange:
 
 
 def requested_key(form: ClusterAccessForm, user: User, *, has_key: bool, now: datetime) -> KeyChange:
-    """The change that the form asks for. `has_key`: credentials are stored, so the form may omit them. Raises Invalid."""
+    """The change that the form asks for. `has_key`: credentials are stored, so new ones are optional. Raises Invalid."""
     access = form.cleaned_data["access"] if has_key else form.chosen_access
     _check_file_name(form, access)
     if access in (AccessMethod.ACCOUNT, AccessMethod.FILE):
@@ -66,7 +66,7 @@ def _carried(form: ClusterAccessForm, user: User, access: str, now: datetime) ->
 
 
 def _check_file_name(form: ClusterAccessForm, access: str) -> None:
-    """Raises Invalid unless the configuration names a kubeconfig exactly if it is used: an unused name would mislead."""
+    """Raises Invalid unless the configuration names a kubeconfig exactly if it is used: an unused one would mislead."""
     named = bool(form.cleaned_data["config"].get("kubeconfig"))
     if access == AccessMethod.FILE and not named:
         sentence = _("Name the file in the configuration as “kubeconfig”.")

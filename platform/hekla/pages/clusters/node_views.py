@@ -29,7 +29,7 @@ def nodes(request: HttpRequest) -> HttpResponse:
 
 
 def node_parts(user: User, number: str, rights: Rights | None = None) -> dict[str, Any]:
-    """The live parts of the page of nodes, at most 16 nodes a page. `rights`: the person's rights, if already loaded."""
+    """The live parts of the page of nodes, at most 16 nodes a page. `rights`: the person's rights, if already read."""
     whole = occupancy.now()
     page = Paginator(figures.nodes(whole), _MACHINES).get_page(number)
     views = list(page.object_list)
