@@ -25,7 +25,7 @@ class KeyChange:
 
 
 def requested_key(form: ClusterAccessForm, user: User, *, has_key: bool, now: datetime) -> KeyChange:
-    """The change that the form asks for. `has_key`: credentials are stored, so the form can omit them. Raises Invalid."""
+    """The change that the form asks for. `has_key`: credentials are stored; new ones are optional. Raises Invalid."""
     access = form.cleaned_data["access"] if has_key else form.chosen_access
     _check_file_name(form, access)
     if access in (AccessMethod.ACCOUNT, AccessMethod.FILE):
