@@ -120,7 +120,7 @@ def _failures(job: Job, current: Sequence[Pod]) -> list[Failed]:
 
 
 def _log(pods: Sequence[Pod], current: Sequence[Pod], chosen: str) -> Pod | None:
-    """The pod whose log is shown: the selected one, else the first that failed, else the first that started, else any."""
+    """The pod whose log is shown: the selected one, else the first failed, else the first started, else the first."""
     wanted = [pod for pod in pods if str(pod.pk) == chosen]
     failed = [pod for pod in current if pod.phase == PodPhase.FAILED]
     started = [pod for pod in current if pod.started_at]

@@ -27,7 +27,7 @@ from hekla.pages.jobs.list_forms import ActionForm, ArrangementForm, QueryField,
 
 @require_safe
 def jobs(request: HttpRequest) -> HttpResponse:
-    """List the jobs that the person may see, filtered and sorted by the query. An empty query opens the default view."""
+    """List the jobs that the person may see, filtered and sorted by the query. Without a query, open the saved view."""
     since, user = event_log.last_number(), person(request)
     arrangement = selectors.arrangement(user)
     if not request.GET and arrangement.opens_with is not None:

@@ -180,7 +180,7 @@ def _limit(queue: Queue, whole: dict[int, Resources]) -> Resources:
 
 
 def free_slots(views: Sequence[NodeView]) -> list[dict[str, Any]]:
-    """The number of nodes with 8, 4, 2 and 1 free GPUs; empty if no node has GPUs."""
+    """The number of nodes with at least 8, 4, 2 and 1 free GPUs; empty if no node has GPUs."""
     free = [view.allocatable.amount("nvidia.com/gpu") - view.used.amount("nvidia.com/gpu") for view in views]
     if not any(view.allocatable.amount("nvidia.com/gpu") for view in views):
         return []

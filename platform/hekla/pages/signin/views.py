@@ -79,7 +79,7 @@ def second_step(request: HttpRequest) -> HttpResponse:
 @sensitive_post_parameters()
 @require_http_methods(["GET", "POST"])
 def prove(request: HttpRequest) -> HttpResponse:
-    """Ask a signed-in person to prove their identity again, by the second factor if they have one, else the password."""
+    """Ask a signed-in person to prove their identity again: by the second factor, or without one by the password."""
     user, next_url = person(request), request.POST.get("next") or request.GET.get("next", "")
     target = next_url if url_has_allowed_host_and_scheme(next_url, {request.get_host()}) else "accounts:profile"
     if not selectors.has_second_factor(user):
