@@ -31,7 +31,7 @@ _EVIDENCE_LINES = 40
 
 
 def _person(request: HttpRequest) -> User:
-    assert isinstance(request.user, User)  # noqa: S101  (the login middleware lets nobody else through)
+    assert isinstance(request.user, User)  # noqa: S101  (the login middleware requires a signed-in person)
     return request.user
 
 
