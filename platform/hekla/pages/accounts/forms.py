@@ -11,7 +11,7 @@ from hekla.apps.accounts.scopes import SCOPE_LABELS, USUAL, Scope
 
 
 class PersonForm(forms.ModelForm):
-    """A person, as a platform admin edits them."""
+    """A person, edited by a platform admin."""
 
     password = forms.CharField(
         label=_("Password"),
@@ -35,12 +35,12 @@ class PersonForm(forms.ModelForm):
         self.fields["platform_role"].choices = choices  # type: ignore[attr-defined]
 
     def values(self) -> dict[str, Any]:
-        """What was typed, without the password."""
+        """The cleaned values, without the password."""
         return {name: value for name, value in self.cleaned_data.items() if name != "password"}
 
 
 class ProfileForm(forms.ModelForm):
-    """What one may change about oneself."""
+    """The fields of their own account that people can change."""
 
     password = forms.CharField(
         label=_("New password"),
@@ -55,7 +55,7 @@ class ProfileForm(forms.ModelForm):
 
 
 class TokenForm(forms.Form):
-    """A new key for programs."""
+    """A new API token."""
 
     name = forms.CharField(label=_("Purpose"), max_length=80)
     days = forms.IntegerField(label=_("Valid for (days)"), min_value=1, max_value=366, initial=90)

@@ -1,4 +1,4 @@
-"""The lists about people."""
+"""The table of people."""
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -18,7 +18,7 @@ def _name(user: User) -> SafeString:
 
 
 class PeopleTable(ListTable):
-    """Everybody."""
+    """All people."""
 
     label = gettext_lazy("People")
 
@@ -34,7 +34,7 @@ class PeopleTable(ListTable):
 
 
 class PeopleFilter(ListFilter):
-    """Names, and what somebody may do on the platform."""
+    """Filters people by name and platform role."""
 
     search = ("username", "display_name")
     hint = gettext_lazy("Name or user name")

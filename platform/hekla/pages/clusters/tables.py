@@ -1,4 +1,4 @@
-"""The lists about clusters."""
+"""The tables of environments and clusters."""
 
 from dataclasses import dataclass
 
@@ -31,14 +31,14 @@ class EnvironmentsTable(ListTable):
     since = ListColumn(gettext_lazy("Since"), sort="created_at", cell=lambda one: html.moment(one.created_at))
 
     def render_name(self, record: Environment) -> SafeString:
-        """A link for those who may change it."""
+        """The name, as a link for people who may change it."""
         if self.facts["may_edit"]:
             return named("clusters:edit_environment", record.name, record.name)
         return format_html("{}", record.name)
 
 
 class EnvironmentsFilter(ListFilter):
-    """Names and packages."""
+    """Filters by name, description and packages."""
 
     search = ("name", "description", "requirements")
     hint = gettext_lazy("Name or package")
@@ -46,7 +46,7 @@ class EnvironmentsFilter(ListFilter):
 
 @dataclass(frozen=True, slots=True)
 class ClusterRow:
-    """A cluster with who controls it, and its health if that is known."""
+    """A cluster with the lease of its controller, and its health if known."""
 
     cluster: Cluster
     lease: Lease | None
@@ -61,7 +61,7 @@ def _controller(row: ClusterRow) -> SafeString | None:
 
 
 class ClustersTable(ListTable):
-    """All clusters. `facts.now`: which leases are over."""
+    """All clusters. `facts.now`: the time that decides which leases have expired."""
 
     label = gettext_lazy("Clusters")
 

@@ -1,4 +1,4 @@
-"""The lists about federated queues."""
+"""The tables of federated queues."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ from hekla.pages.frame.tables import ListColumn, ListFilter, ListTable, named
 
 @dataclass(frozen=True, slots=True)
 class SpanRow:
-    """A federated queue with those of its queues that the reader may see."""
+    """A federated queue, and those of its member queues that the reader may see."""
 
     span: Span
     members: list[Queue]
@@ -50,7 +50,7 @@ class SpansTable(ListTable):
 
 
 class SpansFilter(ListFilter):
-    """Names."""
+    """Filters by name and description."""
 
     search = ("name", "description")
     hint = gettext_lazy("Name or description")

@@ -1,4 +1,4 @@
-"""Pages of names for queues of several clusters."""
+"""Pages of federated queues: one name for queues of several clusters."""
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -24,7 +24,7 @@ from hekla.pages.queues.forms import SpanChangeForm, SpanForm
 
 @require_safe
 def listed(request: HttpRequest) -> HttpResponse:
-    """All that one may submit to."""
+    """List the federated queues that the person may see."""
     user, rights = person(request), current_tenant.rights(request)
     visible = {queue.pk: queue for queue in selectors.visible_to(user, rights).order_by("cluster__name")}
 
@@ -41,7 +41,7 @@ def listed(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def detail(request: HttpRequest, name: str) -> HttpResponse:
-    """One, with its queues."""
+    """Show one federated queue with its member queues."""
     user, rights = person(request), current_tenant.rights(request)
     span = selectors.span(name, user, rights)
     members = listing(request, SpanMembersTable, selectors.visible_members(span, user, rights))
@@ -50,7 +50,7 @@ def detail(request: HttpRequest, name: str) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def create(request: HttpRequest) -> HttpResponse:
-    """A new one."""
+    """Add a federated queue."""
     user = person(request)
     accounts.require(user, Permission.MANAGE_QUEUES)
     form = SpanForm(request.POST or None)
@@ -67,7 +67,7 @@ def create(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def edit(request: HttpRequest, name: str) -> HttpResponse:
-    """Change one."""
+    """Change a federated queue."""
     user = person(request)
     accounts.require(user, Permission.MANAGE_QUEUES)
     form = SpanChangeForm(request.POST or None, instance=selectors.span(name, user))
@@ -85,7 +85,7 @@ def edit(request: HttpRequest, name: str) -> HttpResponse:
 
 @require_POST
 def delete(request: HttpRequest, name: str) -> HttpResponse:
-    """Give the name up."""
+    """Delete a federated queue. Its member queues stay."""
     user = person(request)
     accounts.require(user, Permission.MANAGE_QUEUES)
     services.delete_span(selectors.span(name, user), actor=actor_of(user), now=clock.now())

@@ -1,4 +1,4 @@
-"""Which pods' logs are followed as one: those of a role, of some numbers, only those that failed; a page at a time."""
+"""Merged logs: the pods whose logs are followed together, by task, index, or only failed ones, a page at a time."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -14,12 +14,12 @@ from hekla.apps.jobs.models import Pod
 from hekla.domain.phases import PodPhase
 
 PAGE = 16
-"""Each is a connection of its own."""
+"""Pods per page. Each needs its own connection."""
 _RANGE = re.compile(r"(\d{1,6})(?:\s*-\s*(\d{1,6}))?")
 
 
 class NumbersField(forms.CharField):
-    """Numbers of pods as people write them: `0-15, 20`; none for all."""
+    """Pod indexes as people type them (`0-15, 20`); empty for all."""
 
     def clean(self, value: str | None) -> list[range]:
         """The ranges. Raises ValidationError."""
@@ -31,7 +31,7 @@ class NumbersField(forms.CharField):
 
 
 class WhichLogs(forms.Form):
-    """Which pods."""
+    """The filter of pods."""
 
     log_task = forms.ChoiceField(label=gettext_lazy("Role"), required=False)
     log_index = NumbersField(label=gettext_lazy("Numbers"), required=False, max_length=200)
@@ -44,7 +44,7 @@ class WhichLogs(forms.Form):
         self.fields["log_index"].widget.attrs["placeholder"] = "0-15, 20"
 
     def fitting(self, pods: Sequence[Pod]) -> list[Pod]:
-        """Those that are asked for, in their order; none where it was asked wrongly."""
+        """The pods that match, by task and index; none if the form is invalid."""
         if not self.is_valid():
             return []
         cleaned = self.cleaned_data
@@ -59,7 +59,9 @@ class WhichLogs(forms.Form):
 
 @dataclass(frozen=True, slots=True)
 class ManyLogs:
-    """A page of the pods that are followed. `ids`, `names`: theirs, with commas. `query`: how it is asked for."""
+    """A page of the followed pods. `ids`, `names`: those of the pods, separated by commas. `query`: the URL query of
+    the page.
+    """
 
     form: WhichLogs
     ids: str
@@ -73,7 +75,7 @@ class ManyLogs:
 
 
 def of(current: Sequence[Pod], query: Mapping[str, str]) -> ManyLogs | None:
-    """What is followed together; None where there are no several."""
+    """The merged logs; None with fewer than two pods."""
     if len(current) < 2:  # noqa: PLR2004
         return None
     form = WhichLogs(query, tasks=sorted({pod.task for pod in current}))

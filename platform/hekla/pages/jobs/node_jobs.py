@@ -1,4 +1,4 @@
-"""Who is on a machine, as links: to the pod where a job has one there, else to the job."""
+"""The jobs on a node, as links: to the pod if the job has a single one there, else to the job."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ _MOST = 8
 
 
 def node_jobs(found: Sequence[OnNode]) -> SafeString:
-    """The first few of those that are on a machine."""
+    """Links to the first eight jobs on a node."""
     more = " …" if len(found) > _MOST else ""
     return mark_safe(_(", ").join(map(_link, found[:_MOST])) + more)
 

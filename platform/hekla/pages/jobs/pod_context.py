@@ -1,4 +1,4 @@
-"""All that is known of one attempt of a replica: every state with its time and reason, and how it ended."""
+"""The context of a pod's page: every state with its time and reason, and how the pod ended."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from hekla.apps.jobs.models import Pod
 
 @dataclass(frozen=True, slots=True)
 class PodStateEntry:
-    """What became so at an instant, and for how long (until what follows, or until now); `state` gives its colour."""
+    """A state of the pod and how long it lasted, until the next state or until now. `state` selects its colour."""
 
     at: datetime
     state: str
@@ -26,7 +26,7 @@ class PodStateEntry:
 
 
 def page(pod: Pod, *, now: datetime) -> dict[str, Any]:
-    """What the page of an attempt shows."""
+    """The context of the page."""
     attempts = selectors.attempts(pod.job, [(pod.task, pod.index)])
     waited = waits.stretches(pod.job, selectors.course(pod.job))
     return {
@@ -56,7 +56,7 @@ def _events(pod: Pod) -> Iterator[tuple[datetime, str, str]]:
 
 
 def _waiting(pod: Pod, waited: Sequence[Stretch], end: datetime) -> Iterator[tuple[datetime, str, str]]:
-    """From its beginning until it has a place, with what the job waited for then."""
+    """The time from creation until the pod is bound, with what the job waited for."""
     pieces = list(waits.cut(pod.created_at, pod.bound_at or end, waited))
     yield pod.created_at, "waiting", _("Attempt %d was created and is pending.") % pod.attempt
     for piece in pieces:

@@ -1,4 +1,4 @@
-"""The list of the browsers in which one is signed in."""
+"""The table of a person's login sessions."""
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -11,7 +11,7 @@ from hekla.pages.frame.tables import ActionsColumn, ListColumn, ListTable, TextS
 
 
 class SessionsTable(ListTable):
-    """Browsers. `facts.here`: the session in which this is read."""
+    """Login sessions. `facts.here`: the key of the current session."""
 
     label = gettext_lazy("Active sessions")
     keys = False
@@ -25,7 +25,7 @@ class SessionsTable(ListTable):
     actions = ActionsColumn("login_sessions/_actions.html")
 
     def render_browser(self, record: Visit) -> SafeString:
-        """Its name, and whether it is this one."""
+        """The name of the browser, with a badge for the current session."""
         name = record.browser or format_html('<span class="muted">{}</span>', _("unknown"))
         mark = html.badge("done", _("this session")) if record.session_key == self.facts["here"] else ""
         return format_html("{} {}", name, mark)

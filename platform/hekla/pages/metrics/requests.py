@@ -1,4 +1,4 @@
-"""What is measured of requests: by the name of the address, so that nobody can add to the figures by asking."""
+"""Metrics of requests, labelled by the route's name instead of the URL, so that clients cannot add label values."""
 
 import time
 from collections.abc import Callable
@@ -21,13 +21,13 @@ REQUEST_SECONDS = Histogram(
 
 
 class RequestFigures:
-    """Measures whatever is not a static file."""
+    """Measures all requests except those for static files."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        """Answer it, then count it."""
+        """Handle the request, then count it."""
         began = time.perf_counter()
         response = self.get_response(request)
         route = request.resolver_match.view_name if request.resolver_match else ""

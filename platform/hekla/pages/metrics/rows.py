@@ -1,4 +1,4 @@
-"""What the rows say at the moment of a scrape: a bounded number of questions, however many rows there are."""
+"""Metrics from the database at the time of a scrape, with a bounded number of queries for any number of rows."""
 
 import logging
 from collections import Counter
@@ -29,9 +29,9 @@ from hekla.scheduling.occupancy import Occupancy
 log = logging.getLogger(__name__)
 _CACHE_SECONDS = 5.0
 _LOST_CACHE_SECONDS = 300.0
-"""To find out what the log lost, all of it is counted."""
+"""Longer, because counting lost events reads the whole event log."""
 _MOST_QUEUES = 500
-"""Of more queues than these, those that come first by name are told one by one; the sums of clusters are of all."""
+"""Only this many queues, the first by name, have their own samples. The sums of clusters include all queues."""
 _NODE_STATES = ("ready", "not_ready", "cordoned")
 _LIVING_PODS = [phase for phase in PodPhase if phase not in FINAL_POD_PHASES]
 Samples = Iterable[tuple[Labels, float]]
@@ -40,7 +40,7 @@ _lost = CachedValue(outbox.lost, _LOST_CACHE_SECONDS)
 
 @dataclass(frozen=True, slots=True)
 class Instant:
-    """All that was read for one scrape. Jobs are counted by queue and phase, pods by cluster and phase."""
+    """The data of one scrape. Jobs are counted by queue and phase, pods by cluster and phase."""
 
     now: datetime
     clusters: Sequence[tuple[Cluster, Lease | None]]
@@ -53,7 +53,7 @@ class Instant:
 
     @classmethod
     def read(cls) -> "Instant":
-        """As it is now."""
+        """The current data."""
         whole = occupancy.now()
         return cls(
             clock.now(),
@@ -67,14 +67,14 @@ class Instant:
         )
 
     def by_queue(self) -> Iterator[tuple[tuple[str, str], QueueView]]:
-        """The queues that are told one by one, with the labels of each."""
+        """The queues that have their own samples, with the labels of each."""
         names = {cluster.pk: cluster.name for cluster, _lease in self.clusters}
         return (((names[view.queue.cluster_id], view.queue.name), view) for view in self.queues[:_MOST_QUEUES])
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Gauges of one name, and how they are told from what was read."""
+    """A gauge, and the function that gets its samples from the data of a scrape."""
 
     name: str
     text: str
@@ -82,13 +82,13 @@ class Family:
     tell: Callable[[Instant], Samples]
 
     def metrics(self, instant: Instant) -> Iterable[Metric]:
-        """One."""
+        """The gauge."""
         return [gauge(self.name, self.text, self.labels, self.tell(instant))]
 
 
 @dataclass(frozen=True, slots=True)
 class Amounts:
-    """The same of resources."""
+    """A family of gauges of resource amounts."""
 
     name: str
     text: str
@@ -96,7 +96,7 @@ class Amounts:
     tell: Callable[[Instant], Iterable[tuple[Labels, Resources]]]
 
     def metrics(self, instant: Instant) -> Iterable[Metric]:
-        """One for each unit."""
+        """One gauge for each unit."""
         found = ((labels, resources.in_base_units()) for labels, resources in self.tell(instant))
         return resource_gauges(self.name, self.text, self.labels, found)
 
@@ -118,7 +118,7 @@ def _nodes(instant: Instant) -> Samples:
 
 
 def _state(node: Node) -> str:
-    """Whoever cordoned it knows about it, so that comes first."""
+    """The node's state. Cordoned comes first, because an admin set it and knows why."""
     return "cordoned" if node.is_cordoned else "ready" if node.is_ready else "not_ready"
 
 
@@ -207,20 +207,20 @@ FAMILIES: tuple[Family | Amounts, ...] = (
 
 
 class Rows(Collector):
-    """The gauges of the table, read at most every few seconds by however many ask.
+    """The gauges of `FAMILIES`, read at most every five seconds for any number of scrapes.
 
-    Where the database does not answer, that alone is told.
+    If the database does not answer, only `hekla_database_up` is exported.
     """
 
     def __init__(self) -> None:
         self._cache = CachedValue(_read, _CACHE_SECONDS)
 
     def collect(self) -> Iterable[Metric]:
-        """All of them."""
+        """All gauges."""
         return self._cache()
 
     def forget(self) -> None:
-        """As a new process would begin."""
+        """Clear the caches."""
         self._cache.clear()
         _lost.clear()
 

@@ -1,4 +1,4 @@
-"""Queues by their names, also those over several clusters."""
+"""Searches queues by name, including federated queues."""
 
 from collections.abc import Iterator
 

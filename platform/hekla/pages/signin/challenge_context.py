@@ -1,4 +1,4 @@
-"""Asking a browser for a key: what a page needs for it, and what it says where it cannot be."""
+"""The WebAuthn challenge of a page, or the reason why security keys cannot be used there."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,14 +16,16 @@ _QUESTIONS: dict[Purpose, _Question] = {Purpose.ADD: keys.to_make, Purpose.USE: 
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """`options` for the browser; empty where it cannot ask: then keys work at `elsewhere`, or for nobody."""
+    """`options`: for the browser; empty if keys do not work here. `elsewhere`: the origin where they work; empty if
+    none.
+    """
 
     options: str = ""
     elsewhere: str = ""
 
 
 def ask(request: HttpRequest, purpose: Purpose, user: User) -> Asking:
-    """For this page, with a challenge of its own."""
+    """The challenge options for this page."""
     party = relying_party()
     if party is None:
         return Asking()

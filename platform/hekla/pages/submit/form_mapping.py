@@ -1,4 +1,4 @@
-"""The submission form as it would have to be filled in for a job: what it then says is that job again."""
+"""The submission form for an existing job: filled in so that it describes the same job."""
 
 import shlex
 from typing import Any
@@ -12,7 +12,7 @@ _NUMBERS = ("min_available", "priority", "max_retry", "active_deadline_seconds",
 
 
 def filled(spec: JobSpec) -> First:
-    """What the form begins with, so that it says this job."""
+    """Initial values with which the form describes this job."""
     rest = passthrough_fields.of_job(spec)
     job = {
         "name": spec.name,
@@ -31,7 +31,7 @@ def filled(spec: JobSpec) -> First:
 
 
 def shape_of(spec: JobSpec) -> str:
-    """Which of the form's kinds of jobs this is, so that it shows what matters for it."""
+    """The kind of job, which selects the visible fields."""
     if spec.replicas > 1 or len(spec.tasks) > 1:
         return "distributed"
     return DEBUGGING if spec.kind == DEBUGGING else "single"

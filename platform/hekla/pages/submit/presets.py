@@ -1,6 +1,6 @@
-"""What the submission form begins with: a job of some kind, or of a framework, that runs as it stands.
+"""The initial jobs of the submission form, one for each kind and framework. Each runs without changes.
 
-A program that comes with one of them does without its framework where that is not there, and says so.
+The programs of most frameworks also run if the framework is not installed, and print that it is missing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -90,7 +90,7 @@ _WHEN_THE_LEADER_IS_DONE = [
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """What a form begins with, under a name. `needs`: the program that its environment must have."""
+    """The initial content of the form, with a name. `needs`: the programs that its environment must have."""
 
     name: str
     title: Any
@@ -201,19 +201,19 @@ FRAMEWORKS = (
 
 
 def beginning(name: str) -> Beginning:
-    """That beginning; a single process where there is none of the name."""
+    """The initial job of that name; a single process if there is none."""
     return next((each for each in (*KINDS, SWEEP, *FRAMEWORKS) if each.name == name), KINDS[0])
 
 
 def swept_by(first: First) -> str:
-    """The parameters that go with the command that a sweep begins with; none go with another."""
+    """The sweep parameters for the initial command of a sweep; empty for any other command."""
     return _SWEPT if [task.get("command") for task in first.tasks] == [_SWEEPING] else ""
 
 
 def turned(first: First, kind: str) -> First:
     """The same form for another kind of job.
 
-    What still says how the old kind begins says how the new one does; what was typed stays as it is.
+    Values that are still the defaults of the old kind become the defaults of the new one. Typed values stay.
     """
     old, new = (beginning(name).first for name in (first.job.get("shape") or "distributed", kind))
     job = _turned(first.job, old.job, new.job, JobForm.base_fields) | {"shape": kind}
@@ -228,7 +228,7 @@ def _turned(typed: Values, old: Values, new: Values, fields: Mapping[str, Field]
 
 
 def is_alike(one: object, other: object) -> bool:
-    """Whether two values of a field are typed alike."""
+    """Whether two values of a field have the same text."""
     return _text(one) == _text(other)
 
 

@@ -1,4 +1,4 @@
-"""What of a job other queues may take back, as a part of its page that comes when the page is there."""
+"""The reclaim risk of a job: the resources that other queues may reclaim. A part of the job's page that loads later."""
 
 from uuid import UUID
 
@@ -18,7 +18,7 @@ from hekla.simulation.reclaim_risk import Claimant, Exposure
 
 @require_safe
 def part(request: HttpRequest, uid: UUID) -> HttpResponse:
-    """The card; queues that one may not see have no name in it."""
+    """The card of the reclaim risk. Queues that the person may not see have no name in it."""
     user = person(request)
     job = jobs.get(uid, user)
     found = reclaim_risk.visible_risk(user, job, now=clock.now())
@@ -28,7 +28,7 @@ def part(request: HttpRequest, uid: UUID) -> HttpResponse:
 
 
 def sentence(found: Exposure) -> str:
-    """What is so now, and what could be."""
+    """The current borrowing and the possible evictions, in words."""
     if found.is_safe:
         return _SAFE[found.is_safe]()
     facts = {"n": found.now, "of": found.pods, "most": found.most}
