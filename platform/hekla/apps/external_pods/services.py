@@ -168,7 +168,7 @@ def _joined(
     minimum = group.minimum or (spec.gang_minimum if spec else 1)
     new = external_pods.build_spec(group.ref, roles, refs, name=name, queue=queue, priority=priority, minimum=minimum)
     job = _resized(job, new, now) if job else _submitted(cluster, group, at, new, now)
-    if job.never_preempts != group.never_preempts:  # a group admitted before its pods did not know it
+    if job.never_preempts != group.never_preempts:  # unknown while a group has no pods yet
         job.never_preempts = group.never_preempts
         job.save(update_fields=["never_preempts"])
     _make_rows(cluster, job, pods, places, now)
