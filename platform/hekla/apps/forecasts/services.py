@@ -1,4 +1,4 @@
-"""Keeping what was foretold. It is no event: nobody acts on it, and it can be lost without harm."""
+"""Stores forecasts. They are not events: nothing depends on them, and they can be lost without harm."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -10,7 +10,7 @@ Span = tuple[datetime, datetime]
 
 
 def keep(spans: Mapping[int, Span | None], *, now: datetime) -> None:
-    """What was foretold of these jobs (by row). What was said first stands."""
+    """Store the forecasts of these jobs, by row id. A job's first forecast is never replaced."""
     alive = Job.objects.filter(pk__in=spans).values_list("pk", flat=True)
     rows = [_row(pk, spans[pk], now) for pk in alive]
     Forecast.objects.bulk_create(rows, batch_size=1000, ignore_conflicts=True)

@@ -1,4 +1,4 @@
-"""Beginning to act for somebody, and ending it."""
+"""Starts and ends impersonations."""
 
 from datetime import datetime, timedelta
 
@@ -18,7 +18,7 @@ LONGEST = timedelta(hours=1)
 
 
 def begin(user: User, *, reason: str, by: User, now: datetime) -> Acting:
-    """Act for a person for an hour at most. Raises Forbidden, Refused, Invalid."""
+    """Start to impersonate a person, for one hour at most. Raises Forbidden, Refused, Invalid."""
     accounts.require(by, Permission.ACT_FOR_PEOPLE)
     if not selectors.may_act_for(by, user):
         raise Refused(_("Platform admins and people who may not sign in cannot be impersonated."))
@@ -34,7 +34,7 @@ def begin(user: User, *, reason: str, by: User, now: datetime) -> Acting:
 
 
 def end(acting_id: int, *, by: User, now: datetime) -> User | None:
-    """Stop acting for a person, who is returned; None where that ended already."""
+    """End an impersonation. Returns the impersonated person; None if it has ended already."""
     with unit_of_work():
         found = Acting.objects.select_for_update(of=("self",)).select_related("admin", "person")
         acting = found.filter(pk=acting_id, admin=by, ended_at=None).first()
@@ -45,7 +45,7 @@ def end(acting_id: int, *, by: User, now: datetime) -> User | None:
 
 
 def end_overdue(*, now: datetime) -> int:
-    """End those whose time is over, also where nobody comes back to their browser. Returns how many that are."""
+    """End all expired impersonations, also of browsers that send no more requests. Returns their number."""
     with unit_of_work():
         found = Acting.objects.select_for_update(of=("self",), skip_locked=True).select_related("admin", "person")
         overdue = list(found.filter(ended_at=None, until__lte=now))

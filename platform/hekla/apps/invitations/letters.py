@@ -1,7 +1,7 @@
-"""Mailing links beside the request in which they were made, so that a slow mail server holds up nobody.
+"""Mails invitation links outside the request that created them, so that a slow mail server delays nobody.
 
-A letter is claimed by putting off when it is due: who dies while sending leaves it to be sent again a little later. It
-goes, and the link with it, when the server took it or when it is of no use any more.
+A worker claims a letter by postponing its due time: if the worker dies while sending, the letter is sent again a little
+later. The letter, with its link, is deleted once the server accepts it or the invitation is no longer open.
 """
 
 import time
@@ -22,7 +22,10 @@ _BUSY_SECONDS = 6.0
 
 
 def post(links: Iterable[tuple[Invitation, str]], *, now: datetime) -> set[int]:
-    """Have each link mailed soon, in the language of who asks. To which invitations there is a letter now."""
+    """Queue a letter for each link whose invitation has an address, in the current language.
+
+    Returns the ids of the invitations with a letter; none if no mail server is configured.
+    """
     if not settings.MAIL_IS_SET_UP:
         return set()
     language = translation.get_language() or settings.LANGUAGE_CODE
@@ -39,7 +42,7 @@ def post(links: Iterable[tuple[Invitation, str]], *, now: datetime) -> set[int]:
 
 
 def send_due(*, now: datetime) -> int:
-    """Send what is due, for a few seconds at most. Returns how many letters were sent."""
+    """Send the letters that are due, for a few seconds at most. Returns the number sent."""
     sent, deadline = 0, time.monotonic() + _BUSY_SECONDS
     while time.monotonic() < deadline and (letter := _claim(now)):
         sent += _send(letter, now)
@@ -58,7 +61,7 @@ def _claim(now: datetime) -> Letter | None:
 
 
 def _send(letter: Letter, now: datetime) -> int:
-    """Outside of any transaction: the other side may be slow."""
+    """Send one letter, outside any transaction, because the mail server may be slow. Returns 1 if sent, else 0."""
     is_open = selectors.is_open(letter.invitation, now=now)
     try:
         if is_open:

@@ -1,4 +1,4 @@
-"""What can be done with templates and flows. Each verb is one unit of work."""
+"""Changes to templates and flows. Each function is one unit of work."""
 
 from hekla.apps.flows.services.advancing import advance_all
 from hekla.apps.flows.services.starting import Applied, apply, check, start
