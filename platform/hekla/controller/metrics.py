@@ -29,7 +29,7 @@ RECONCILE_SECONDS = Histogram(
     "hekla_controller_reconcile_duration_seconds", "Reconciliations of clusters.", ["cluster"], buckets=_BUCKETS
 )
 CYCLE_SECONDS = Histogram("hekla_engine_cycle_duration_seconds", "Cycles of the engine.", ["cluster"], buckets=_BUCKETS)
-BINDS = Counter("hekla_engine_binds", "Pods that the engine gave a node.", ["cluster"])
+BINDS = Counter("hekla_engine_binds", "Pods that the engine bound to a node.", ["cluster"])
 EVICTIONS = Counter("hekla_engine_evictions", "Pods that the engine decided to evict.", ["cluster"])
 
 
@@ -62,7 +62,7 @@ class Standings(Collector):
             for queue, one in sorted(standings.items())
             if one.plugin and now - at < _HOLDS_SECONDS
         ]
-        yield from resource_gauges("hekla_queue_deserved", "What a queue deserves", ["cluster", "queue"], found)
+        yield from resource_gauges("hekla_queue_deserved", "Deserved resources of a queue", ["cluster", "queue"], found)
 
 
 standings = Standings()

@@ -2,7 +2,7 @@
 
 from prometheus_client import Gauge, Histogram
 
-OPEN_SOCKETS = Gauge("hekla_live_open_sockets", "Sockets of pages and logs that are open.")
+OPEN_SOCKETS = Gauge("hekla_live_open_sockets", "Open sockets of pages and logs.")
 RENDERING_SECONDS = Histogram(
     "hekla_live_rendering_cpu_seconds",
     "Renderings made for open pages: each is sent to all who see the same.",

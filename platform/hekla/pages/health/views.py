@@ -59,14 +59,14 @@ def _tables() -> str:
     def look(probe: BaseDatabaseWrapper) -> None:
         executor = MigrationExecutor(probe)
         if executor.migration_plan(executor.loader.graph.leaf_nodes()):
-            raise DatabaseError("changes are missing")
+            raise DatabaseError("migrations are missing")
         _once_complete.add(connection.alias)
 
-    return _wrong("not as this version wants them: run `python3 manage.py migrate`", look)
+    return _wrong("not up to date: run `python3 manage.py migrate`", look)
 
 
 def _messages() -> str:
-    return "" if wake.is_reachable() else "no Valkey; pages look each second by themselves"
+    return "" if wake.is_reachable() else "no Valkey; pages check for changes every second"
 
 
 def _wrong(sentence: str, look: Callable[[BaseDatabaseWrapper], object]) -> str:

@@ -10,11 +10,11 @@ from hekla.apps.accounts.access import VERBS
 
 _METHODS = frozenset({*(verb.upper() for verb in VERBS), "HEAD", "OPTIONS"})
 REQUESTS = Counter(
-    "hekla_http_requests", "Requests that were answered, by the class of the status.", ["route", "method", "status"]
+    "hekla_http_requests", "Answered requests, by the class of the status.", ["route", "method", "status"]
 )
 REQUEST_SECONDS = Histogram(
     "hekla_http_request_duration_seconds",
-    "How long requests took to answer.",
+    "Response time of requests.",
     ["route", "method"],
     buckets=(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0),
 )

@@ -79,11 +79,11 @@ class Family:
     name: str
     text: str
     labels: Labels
-    tell: Callable[[Instant], Samples]
+    samples: Callable[[Instant], Samples]
 
     def metrics(self, instant: Instant) -> Iterable[Metric]:
         """The gauge."""
-        return [gauge(self.name, self.text, self.labels, self.tell(instant))]
+        return [gauge(self.name, self.text, self.labels, self.samples(instant))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,18 +93,18 @@ class Amounts:
     name: str
     text: str
     labels: Labels
-    tell: Callable[[Instant], Iterable[tuple[Labels, Resources]]]
+    samples: Callable[[Instant], Iterable[tuple[Labels, Resources]]]
 
     def metrics(self, instant: Instant) -> Iterable[Metric]:
         """One gauge for each unit."""
-        found = ((labels, resources.in_base_units()) for labels, resources in self.tell(instant))
+        found = ((labels, resources.in_base_units()) for labels, resources in self.samples(instant))
         return resource_gauges(self.name, self.text, self.labels, found)
 
 
 def _each(
-    tell: Callable[[Instant, Cluster, Lease | None], float],
+    value: Callable[[Instant, Cluster, Lease | None], float],
 ) -> Callable[[Instant], Iterable[tuple[Labels, float]]]:
-    return lambda it: (((cluster.name,), tell(it, cluster, lease)) for cluster, lease in it.clusters)
+    return lambda it: (((cluster.name,), value(it, cluster, lease)) for cluster, lease in it.clusters)
 
 
 def _kinds(instant: Instant) -> Samples:
@@ -160,49 +160,47 @@ def _oldest(instant: Instant) -> Samples:
 
 _CLUSTER, _QUEUE = ("cluster",), ("cluster", "queue")
 FAMILIES: tuple[Family | Amounts, ...] = (
-    Family("hekla_cluster_info", "What a cluster is.", ("cluster", "kind"), _kinds),
-    Family("hekla_cluster_paused", "1 where nothing is decided.", _CLUSTER, _each(lambda _it, one, _l: one.is_paused)),
+    Family("hekla_cluster_info", "Kind of each cluster.", ("cluster", "kind"), _kinds),
+    Family("hekla_cluster_paused", "1 if scheduling is paused.", _CLUSTER, _each(lambda _it, one, _l: one.is_paused)),
     Family(
         "hekla_controller_lease_held",
-        "1 where a controller has the cluster.",
+        "1 if a controller holds the lease of the cluster.",
         _CLUSTER,
         _each(lambda it, _one, lease: leases.is_held(lease, now=it.now)),
     ),
     Family(
         "hekla_controller_lease_age_seconds",
-        "Since when no controller renewed its lease: each turn does.",
+        "Seconds since a controller last renewed the lease. Each reconciliation renews it.",
         _CLUSTER,
         _each(lambda it, one, lease: leases.unrenewed_for(one, lease, now=it.now).total_seconds()),
     ),
-    Family("hekla_nodes", "Nodes; those that are cordoned count as nothing else.", ("cluster", "state"), _nodes),
-    Amounts("hekla_cluster_allocatable", "What all nodes of a cluster can give", _CLUSTER, _allocatable),
-    Amounts("hekla_cluster_allocated", "What pods hold of a cluster", _CLUSTER, _allocated),
-    Family("hekla_jobs", "Jobs, but for those that were deleted.", ("cluster", "phase"), _jobs),
-    Family("hekla_pods", "Pods that are not over.", ("cluster", "phase"), _pods),
-    Family("hekla_queue_jobs", "Jobs, likewise.", (*_QUEUE, "phase"), _queue_jobs),
+    Family("hekla_nodes", "Nodes. Cordoned nodes count as cordoned only.", ("cluster", "state"), _nodes),
+    Amounts("hekla_cluster_allocatable", "Allocatable resources of all nodes of a cluster", _CLUSTER, _allocatable),
+    Amounts("hekla_cluster_allocated", "Resources allocated to pods in a cluster", _CLUSTER, _allocated),
+    Family("hekla_jobs", "Jobs, without deleted ones.", ("cluster", "phase"), _jobs),
+    Family("hekla_pods", "Unfinished pods.", ("cluster", "phase"), _pods),
+    Family("hekla_queue_jobs", "Jobs of a queue, without deleted ones.", (*_QUEUE, "phase"), _queue_jobs),
     Family(
         "hekla_queue_waiting_jobs",
-        "Jobs that wait and hold nothing.",
+        "Pending jobs without allocated resources.",
         _QUEUE,
         lambda it: ((labels, view.use.waiting) for labels, view in it.by_queue()),
     ),
-    Family("hekla_queue_oldest_wait_seconds", "How long the first of them waits.", _QUEUE, _oldest),
+    Family("hekla_queue_oldest_wait_seconds", "Waiting time of the oldest pending job.", _QUEUE, _oldest),
     Amounts(
         "hekla_queue_allocated",
-        "What a queue holds",
+        "Resources allocated to a queue",
         _QUEUE,
         lambda it: ((labels, view.use.used) for labels, view in it.by_queue()),
     ),
     Amounts(
         "hekla_queue_capability",
-        "What a queue may hold at most, which is all of its cluster where nothing less is set",
+        "Resource limit of a queue, by default all of its cluster",
         _QUEUE,
         lambda it: ((labels, view.limit) for labels, view in it.by_queue()),
     ),
-    Family("hekla_event_log_last_number", "The newest event.", (), lambda it: [((), it.whole.number)]),
-    Family(
-        "hekla_event_log_lost_numbers", "Events that nobody purged and that are gone.", (), lambda it: [((), it.lost)]
-    ),
+    Family("hekla_event_log_last_number", "Number of the newest event.", (), lambda it: [((), it.whole.number)]),
+    Family("hekla_event_log_lost_numbers", "Missing events that were not purged.", (), lambda it: [((), it.lost)]),
 )
 
 
@@ -235,7 +233,7 @@ def _read() -> list[Metric]:
 
 
 def _up(value: float) -> Metric:
-    return gauge("hekla_database_up", "1 where the database told what the rows say.", (), [((), value)])
+    return gauge("hekla_database_up", "1 if the database answered.", (), [((), value)])
 
 
 rows = Rows()

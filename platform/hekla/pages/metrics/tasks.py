@@ -10,10 +10,10 @@ from django.conf import settings
 from prometheus_client import Counter, Histogram, start_http_server
 
 log = logging.getLogger(__name__)
-TASKS = Counter("hekla_tasks", "Tasks that a worker has done, by how they ended.", ["task", "state"])
+TASKS = Counter("hekla_tasks", "Finished tasks of a worker, by their final state.", ["task", "state"])
 TASK_SECONDS = Histogram(
     "hekla_task_duration_seconds",
-    "How long tasks took.",
+    "Run time of tasks.",
     ["task"],
     buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0),
 )

@@ -34,8 +34,8 @@ else:
 """
 _TORCH = """\
 import os
-told = {name: os.environ.get(name) for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "PET_RDZV_ENDPOINT")}
-print("I was told", told)
+settings = {name: os.environ.get(name) for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "PET_RDZV_ENDPOINT")}
+print("settings:", settings)
 try:
     import torch
     import torch.distributed as world
@@ -45,7 +45,7 @@ else:
     world.init_process_group("gloo")
     one = torch.ones(1)
     world.all_reduce(one)
-    print("together we are", int(one.item()))
+    print("processes:", int(one.item()))
     world.destroy_process_group()
 """
 _TORCHRUN = "sh -c 'if command -v torchrun; then exec torchrun train.py; else exec python train.py; fi'"
@@ -61,31 +61,29 @@ print(sum(ray.get([ray.remote(lambda n: n * n).remote(n) for n in range(10)])))
 """
 _JAX = """\
 import os
-meeting = os.environ["COORDINATOR_ADDRESS"] + ":" + os.environ["COORDINATOR_PORT"]
+coordinator = os.environ["COORDINATOR_ADDRESS"] + ":" + os.environ["COORDINATOR_PORT"]
 processes, number = int(os.environ["NUM_PROCESSES"]), int(os.environ["PROCESS_ID"])
-print("process", number, "of", processes, "meets the others at", meeting)
+print("process", number, "of", processes, "connects to", coordinator)
 try:
     import jax
 except ImportError:
     print("JAX is not in this environment; nothing is computed.")
 else:
-    jax.distributed.initialize(meeting, processes, number)
+    jax.distributed.initialize(coordinator, processes, number)
     print(jax.devices())
 """
 _MXNET = """\
 import os
-print("I am a", os.environ["DMLC_ROLE"], "and meet the others at", os.environ["DMLC_PS_ROOT_URI"])
+print("role", os.environ["DMLC_ROLE"], "connects to", os.environ["DMLC_PS_ROOT_URI"])
 try:
-    import mxnet  # in a scheduler and in a server it goes on from here until the workers are done
+    import mxnet  # in a scheduler and a server this import returns when the workers are done
 except ImportError:
     print("MXNet is not in this environment; nothing is trained.")
 else:
     store = mxnet.kv.create("dist_sync")
     print("worker", store.rank, "of", store.num_workers, "- put your training here.")
 """
-_WHEN_THE_LEADER_IS_DONE = [
-    {"events": [str(LifecycleEvent.TASK_COMPLETED)], "action": str(LifecycleAction.COMPLETE_JOB)}
-]
+_COMPLETE_WITH_LEADER = [{"events": [str(LifecycleEvent.TASK_COMPLETED)], "action": str(LifecycleAction.COMPLETE_JOB)}]
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +159,7 @@ FRAMEWORKS = (
         [
             _SMALL
             | {"name": "master", "command": "mpirun python train.py"}
-            | {"rest": {"policies": _WHEN_THE_LEADER_IS_DONE}},
+            | {"rest": {"policies": _COMPLETE_WITH_LEADER}},
             _SMALL | {"name": "worker", "replicas": 2},
         ],
         _MPI,
@@ -183,7 +181,7 @@ FRAMEWORKS = (
         [
             _SMALL | {"name": "head", "memory": "1Gi"},
             _SMALL | {"name": "worker", "replicas": 2, "memory": "1Gi"},
-            _TRAIN | {"name": "driver", "depends_on": "head", "rest": {"policies": _WHEN_THE_LEADER_IS_DONE}},
+            _TRAIN | {"name": "driver", "depends_on": "head", "rest": {"policies": _COMPLETE_WITH_LEADER}},
         ],
         _RAY,
         framework="ray",
