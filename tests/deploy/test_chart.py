@@ -279,8 +279,8 @@ def test_without_jobs_there_is_no_rbac(helm: Path) -> None:
 
 def test_volume_and_job_namespace_survive_uninstall(helm: Path) -> None:
     objects = render(helm, MINIMAL)
-    kept_kinds = {one["kind"] for one in objects if "keep" in str(one["metadata"].get("annotations"))}
-    assert kept_kinds == {"Namespace", "PersistentVolumeClaim"}
+    retained_kinds = {one["kind"] for one in objects if "keep" in str(one["metadata"].get("annotations"))}
+    assert retained_kinds == {"Namespace", "PersistentVolumeClaim"}
 
 
 def test_existing_claim_is_used(helm: Path) -> None:

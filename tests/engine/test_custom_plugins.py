@@ -65,8 +65,8 @@ class EvictsEveryone:
     """Names victims that are not among the candidates."""
 
     def open_session(self, session, option) -> None:
-        everybody = [pod for job in session.jobs.values() for pod in job.pods]
-        session.register(ExtensionPoint.PREEMPTABLE, option, lambda _pod, _candidates: everybody)
+        all_pods = [pod for job in session.jobs.values() for pod in job.pods]
+        session.register(ExtensionPoint.PREEMPTABLE, option, lambda _pod, _candidates: all_pods)
 
 
 class FailingAction:

@@ -258,7 +258,7 @@ def test_nodes_are_reserved_for_a_large_waiting_job() -> None:
 
 
 @pytest.mark.parametrize(("on", "count"), [("d", 0), ("a", 1)])
-def test_queue_share_is_kept_for_the_reserving_job(on: str, count: int) -> None:
+def test_queue_share_is_reserved_for_the_waiting_job(on: str, count: int) -> None:
     """Pods that end on reserved nodes give their share back."""
     queues = [QueueSpec("q", capability=Resources.parse({"cpu": "9"})), QueueSpec("other")]
     busy = [running(f"busy-{name}", 1, name, queue="other") for name in "abcd" if name != on]

@@ -131,7 +131,7 @@ RECLAIM = {
 
 
 @pytest.mark.parametrize("name", PREEMPT)
-def test_counts_when_nobody_was_preempted(name: str) -> None:
+def test_counts_when_nothing_was_preempted(name: str) -> None:
     PREEMPT[name].check("preempt", "nobody_preempted")
 
 

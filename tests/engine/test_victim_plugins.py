@@ -83,15 +83,15 @@ def test_pods_without_a_budget_are_not_shuffled() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cooldown", "now", "goes"),
+    ("cooldown", "now", "is_evicted"),
     [("10m", 1000.0, False), ("10m", 1600.0, True), ("soon", 1000.0, True), ("", 1000.0, True)],
 )
 @pytest.mark.parametrize("field", ["labels", "annotations"])
-def test_pod_is_protected_in_its_cooldown_time(cooldown: str, now: float, goes: bool, field: str) -> None:
+def test_pod_is_protected_in_its_cooldown_time(cooldown: str, now: float, is_evicted: bool, field: str) -> None:
     fresh = running("fresh", 1, "a", minimum=0)
     task = replace(fresh.pods[0], scheduled_at=900.0, **{field: {"volcano.sh/cooldown-time": cooldown}})
     cluster = state([node("a", "1")], [replace(fresh, pods=(task,)), job("urgent", priority=9)])
-    assert preempt(cluster, "cdp", now=now) == ({"fresh"} if goes else set())
+    assert preempt(cluster, "cdp", now=now) == ({"fresh"} if is_evicted else set())
 
 
 # Colocation of online and offline pods.

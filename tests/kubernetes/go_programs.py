@@ -54,14 +54,14 @@ class GoPrograms:
             built = root / self._fingerprint(self._go_version())
             if not built.is_dir():
                 self._make(root, built, limit)
-                _remove_others(root, built)
+                _remove_old_builds(root, built)
         return built
 
     def _make(self, root: Path, built: Path, limit: float) -> None:
-        _say(f"building {self.name} for the tests, once; some minutes")
+        _print(f"building {self.name} for the tests, once; some minutes")
         began = time.monotonic()
         self._build(root, built, limit)
-        _say(f"built in {time.monotonic() - began:.0f} s; kept in {built}")
+        _print(f"built in {time.monotonic() - began:.0f} s; kept in {built}")
 
     @contextlib.contextmanager
     def _locked(self, path: Path, limit: float) -> Iterator[None]:
@@ -147,7 +147,7 @@ def _caches() -> Path:
     return Path(home) if home else Path.home() / ".cache"
 
 
-def _say(sentence: str) -> None:
+def _print(sentence: str) -> None:
     sys.stderr.write(f"{sentence}\n")
     sys.stderr.flush()
 
@@ -178,7 +178,7 @@ def _last_line(text: str) -> str:
     return (text.strip() or "no reason given").splitlines()[-1]
 
 
-def _remove_others(root: Path, built: Path) -> None:
+def _remove_old_builds(root: Path, built: Path) -> None:
     """Remove other versions and leftovers of interrupted builds."""
     for path in root.iterdir():
         if path.is_dir() and path != built:

@@ -41,8 +41,8 @@ def test_job_waits_for_its_quota_and_starts_when_it_is_raised(found: Found, poli
     submit(world, spec("first", replicas=2))
     settle(world)
     answer = preview(world, spec(replicas=2))
-    whose = "tenant" if quota_of == "tenant" else "owner in this tenant"
-    message = f"Waiting for 2 CPU. Quota of its {whose}: 2 of 3 CPU in use."
+    quota_owner = "tenant" if quota_of == "tenant" else "owner in this tenant"
+    message = f"Waiting for 2 CPU. Quota of its {quota_owner}: 2 of 3 CPU in use."
     assert (answer.verdict, labels.reason(answer.reasons[0]).startswith(message)) == (StartVerdict.WAITS, True)
     second = submit(world, spec("second", replicas=2))
     settle(world)

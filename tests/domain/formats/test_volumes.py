@@ -170,7 +170,7 @@ spec:
 """
 
 
-def test_volume_below_the_files_is_kept():
+def test_volume_below_the_files_is_preserved():
     spec = formats.load(FILES).spec
     assert (list(spec.files), spec.tasks[0].volume_mounts[0].mount_path) == (["train.py"], "/work/out")
 
@@ -194,7 +194,7 @@ spec:
 """
 
 
-def test_volume_of_the_job_below_the_files_is_kept() -> None:
+def test_volume_of_the_job_below_the_files_is_preserved() -> None:
     spec = formats.load(BESIDE_FILES).spec
     assert [mount.mount_path for mount in spec.tasks[0].volume_mounts] == ["/work/out", "/data"]
 

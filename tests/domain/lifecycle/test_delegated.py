@@ -30,7 +30,7 @@ def test_request_changes_only_the_phase(action) -> None:
 
 @pytest.mark.parametrize("action", ENDS)
 @pytest.mark.parametrize("volcano_phase", [PENDING, RUNNING, RESTARTING])
-def test_request_is_pending_until_volcano_has_begun_it(action, volcano_phase) -> None:
+def test_request_is_pending_until_volcano_acts_on_it(action, volcano_phase) -> None:
     outcome = request(job(), action)
     assert pending_request(outcome.phase, outcome.reason, volcano_phase) is action
     assert not follows(outcome.phase, outcome.reason, volcano_phase)
