@@ -203,13 +203,13 @@ def test_a_store_that_is_put_back_to_an_earlier_day_is_believed(mortal_control_p
         people.make()
     cache.list_now()
     before = {one.name: one.version for one in cache.all()}
-    mortal_control_plane.keep_store()
+    mortal_control_plane.back_up_store()
     for _ in range(20):
         people.act()
     cache.list_now()
     known = {one.name: one.version for one in cache.known()}
     assert any(known.get(name, version) > version for name, version in before.items())
-    mortal_control_plane.put_back_store()
+    mortal_control_plane.restore_store()
     mortal_control_plane.wait_until(lambda: {one.name: one.version for one in cache.known()} == before, 60)
     people.make()
     compare(cache, mortal_control_plane, "default")

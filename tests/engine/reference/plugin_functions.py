@@ -1,12 +1,12 @@
-"""What plugins say, and how that is combined over tiers (`volcano-spec` §3.2, §5)."""
+"""Plugin functions, and how tiers combine them (`volcano-spec` §3.2, §5)."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from tests.engine.reference import filters, scores
-from tests.engine.reference.amounts import Amounts, asked_at_most, at_most, plus, share, surplus, total
+from tests.engine.reference.amounts import Amounts, at_most, fits_request, plus, share, surplus, total
 from tests.engine.reference.shares import shares
-from tests.engine.reference.world import Job, Node, S, Task, World
+from tests.engine.reference.state import Job, Node, ReferenceState, S, Task
 
 from hekla.domain.phases import GangPhase
 from hekla.engine.model import QueueSpec
@@ -15,28 +15,28 @@ from hekla.engine.policy import PluginOption, SchedulerPolicy
 CRITICAL = ("system-cluster-critical", "system-node-critical")
 
 
-class Voices:
-    def __init__(self, world: World, policy: SchedulerPolicy) -> None:
-        self.world, self.policy = world, policy
-        self.shares = shares(world)
+class PluginFunctions:
+    def __init__(self, state: ReferenceState, policy: SchedulerPolicy) -> None:
+        self.state, self.policy = state, policy
+        self.shares = shares(state)
         self.overcommitted = self._inqueue_of_all()
-        self.used_at_open = total(node.used for node in world.nodes)
+        self.used_at_open = total(node.used for node in state.nodes)
 
-    def _said_by(self, kind: str, switch: str) -> Iterator[list[tuple[Callable[..., Any], PluginOption]]]:
-        """Tier by tier the functions `<kind>_<plugin>` whose switch is on."""
+    def _functions_by_tier(self, kind: str, switch: str) -> Iterator[list[tuple[Callable[..., Any], PluginOption]]]:
+        """Yield for each tier the functions `<kind>_<plugin>` whose switch is on."""
         for tier in self.policy.tiers:
             names = ((f"{kind}_{option.name}", option) for option in tier if option.has(switch))
             yield [(getattr(self, name), option) for name, option in names if hasattr(self, name)]
 
-    def _all_said(self, kind: str, switch: str) -> Iterator[tuple[Callable[..., Any], PluginOption]]:
-        for tier in self._said_by(kind, switch):
+    def _functions(self, kind: str, switch: str) -> Iterator[tuple[Callable[..., Any], PluginOption]]:
+        for tier in self._functions_by_tier(kind, switch):
             yield from tier
 
     # Order.
 
     def _first_difference(self, kind: str, switch: str, left: object, right: object) -> float:
-        for say, _ in self._all_said(kind, switch):
-            if sign := say(left, right):
+        for function, _ in self._functions(kind, switch):
+            if sign := function(left, right):
                 return sign
         return 0
 
@@ -59,8 +59,8 @@ class Voices:
         return _name_key(left) < _name_key(right)
 
     def victim_less(self, left: Task, right: Task, preemptor: Job) -> bool:
-        """Who of two victims goes first."""
-        queues = self.world.queues
+        """Whether the left victim is evicted before the right one."""
+        queues = self.state.queues
         if left.job.queue != right.job.queue:
             return self.queue_less(queues[right.job.queue], queues[left.job.queue])
         if left.job is not right.job and (sign := self.jobs_by_plugins(left.job, right.job)):
@@ -86,16 +86,16 @@ class Voices:
         return share(self.held_by(queue), self.shares[queue.name].deserved) if queue.name in self.shares else 0.0
 
     def held_by(self, queue: QueueSpec) -> Amounts:
-        """As the events of a session leave it: promised places count."""
-        return total(_held(job) for job in self.world.jobs if job.queue == queue.name)
+        """What the queue holds by the session's events: pipelined tasks count."""
+        return total(_held(job) for job in self.state.jobs if job.queue == queue.name)
 
     def _held_share(self, job: Job) -> float:
-        return share(_held(job), self.world.total)
+        return share(_held(job), self.state.total)
 
     # Readiness.
 
     def is_ready(self, job: Job) -> bool:
-        return all(say(job) for say, _ in self._all_said("ready", "enableJobReady"))
+        return all(function(job) for function, _ in self._functions("ready", "enableJobReady"))
 
     def is_pipelined(self, job: Job) -> bool:
         return self._vote("pipelined", "enableJobPipelined", job)
@@ -104,8 +104,8 @@ class Voices:
         return job.spec.min_resources is None or self._vote("enqueueable", "enableJobEnqueued", job)
 
     def _vote(self, kind: str, switch: str, job: Job) -> bool:
-        for tier in self._said_by(kind, switch):
-            votes = [say(job, option) for say, option in tier]
+        for tier in self._functions_by_tier(kind, switch):
+            votes = [function(job, option) for function, option in tier]
             if -1 in votes:
                 return False
             if 1 in votes:
@@ -116,9 +116,9 @@ class Voices:
         return not any(option.name == "gang" for tier in self.policy.tiers for option in tier) or job.is_valid()
 
     def is_starving(self, job: Job) -> bool:
-        for tier in self._said_by("starving", "enableJobStarving"):
+        for tier in self._functions_by_tier("starving", "enableJobStarving"):
             if tier:
-                return all(say(job) for say, _ in tier)
+                return all(function(job) for function, _ in tier)
         return False
 
     def ready_gang(self, job: Job) -> bool:
@@ -147,18 +147,18 @@ class Voices:
     def enqueueable_overcommit(self, job: Job, option: PluginOption) -> int:
         factor = option.arguments.get("overcommit-factor", 1.2)
         factor = factor if factor >= 1 else 1.2
-        budget = {n: amount * factor - self.used_at_open.get(n, 0.0) for n, amount in self.world.total.items()}
-        wanted = plus(self.overcommitted, job.least)
-        return 1 if at_most({n: wanted[n] for n, much in job.least.items() if much > 0}, budget) else -1
+        budget = {n: amount * factor - self.used_at_open.get(n, 0.0) for n, amount in self.state.total.items()}
+        request = plus(self.overcommitted, job.least)
+        return 1 if at_most({n: request[n] for n, much in job.least.items() if much > 0}, budget) else -1
 
     def enqueueable_proportion(self, job: Job, _option: PluginOption) -> int:
-        of_queue, queue = self.shares[job.queue], self.world.queues[job.queue]
-        wanted = plus(plus(plus(job.least, self.held_by(queue)), of_queue.inqueue), of_queue.elastic, -1)
-        return 1 if queue.is_open and asked_at_most(wanted, of_queue.real, job.least) else -1
+        of_queue, queue = self.shares[job.queue], self.state.queues[job.queue]
+        request = plus(plus(plus(job.least, self.held_by(queue)), of_queue.inqueue), of_queue.elastic, -1)
+        return 1 if queue.is_open and fits_request(request, of_queue.real, job.least) else -1
 
     def _inqueue_of_all(self) -> Amounts:
         found: Amounts = {}
-        for job in self.world.jobs:
+        for job in self.state.jobs:
             if job.phase is GangPhase.INQUEUE:
                 found = plus(found, job.least)
             if job.phase is GangPhase.RUNNING:
@@ -168,38 +168,40 @@ class Voices:
     # Queues.
 
     def is_overused(self, queue: QueueSpec) -> bool:
-        return any(say(queue) for say, _ in self._all_said("overused", "enabledOverused"))
+        return any(function(queue) for function, _ in self._functions("overused", "enabledOverused"))
 
     def is_allocatable(self, queue: QueueSpec, task: Task) -> bool:
-        return all(say(queue, task) for say, _ in self._all_said("allocatable", "enabledAllocatable"))
+        return all(function(queue, task) for function, _ in self._functions("allocatable", "enabledAllocatable"))
 
     def is_preemptive(self, queue: QueueSpec, task: Task) -> bool:
-        return all(say(queue, task) for say, _ in self._all_said("allocatable", "enablePreemptive"))
+        return all(function(queue, task) for function, _ in self._functions("allocatable", "enablePreemptive"))
 
     def overused_proportion(self, queue: QueueSpec) -> bool:
         return at_most(self.shares[queue.name].deserved, self.held_by(queue))
 
     def allocatable_proportion(self, queue: QueueSpec, task: Task) -> bool:
-        wanted = plus(self.held_by(queue), task.request)
-        return queue.is_open and asked_at_most(wanted, self.shares[queue.name].deserved, task.request)
+        request = plus(self.held_by(queue), task.request)
+        return queue.is_open and fits_request(request, self.shares[queue.name].deserved, task.request)
 
     # Nodes.
 
-    def refuses_for_good(self, task: Task, node: Node) -> bool:
-        """Whether a plugin keeps the task from the node whoever goes from there; room is not asked here."""
-        return any(say(task, node) for say, _ in self._all_said("refuses", "enablePredicate"))
+    def refuses_always(self, task: Task, node: Node) -> bool:
+        """Whether a plugin refuses the node even if tasks are evicted from it. Resources are not checked here."""
+        return any(function(task, node) for function, _ in self._functions("refuses", "enablePredicate"))
 
     def refuses(self, task: Task, node: Node) -> bool:
-        """Whether a plugin keeps the task from the node as things are."""
-        is_crowded = any(say(node) for say, _ in self._all_said("crowded", "enablePredicate"))
-        return is_crowded or self.refuses_for_good(task, node)
+        """Whether a plugin refuses the node in its present state."""
+        is_crowded = any(function(node) for function, _ in self._functions("crowded", "enablePredicate"))
+        return is_crowded or self.refuses_always(task, node)
 
     def score(self, task: Task, node: Node, among: list[Node]) -> float:
-        """`among`: the nodes that come into question, itself one of them."""
-        return sum(say(task, node, among, option) for say, option in self._all_said("score", "enableNodeOrder"))
+        """`among`: the candidate nodes, including this one."""
+        return sum(
+            function(task, node, among, option) for function, option in self._functions("score", "enableNodeOrder")
+        )
 
     def crowded_predicates(self, node: Node) -> bool:
-        """The number of pods; those on their way out count until they are gone, or the session evicts them."""
+        """Whether the node has no free pod slot. Releasing pods count, but not those that the session evicted."""
         return node.spec.allocatable.amount("pods") <= sum(not task.is_evicted for task in node.tasks)
 
     def refuses_predicates(self, task: Task, node: Node) -> bool:
@@ -214,12 +216,12 @@ class Voices:
     # Victims.
 
     def victims(self, action: str, task: Task, candidates: list[Task]) -> list[Task]:
-        """Per tier an intersection; one that names nobody leaves the question to the next tier."""
+        """The victims of the first tier whose plugins agree on any: per tier an intersection."""
         switch = {"preemptable": "enablePreemptable", "reclaimable": "enableReclaimable"}[action]
-        for tier in self._said_by(action, switch):
+        for tier in self._functions_by_tier(action, switch):
             chosen: list[Task] | None = None
-            for say, _ in tier:
-                named = say(task, candidates)
+            for function, _ in tier:
+                named = function(task, candidates)
                 if not named:
                     chosen = None
                     break
@@ -255,13 +257,13 @@ class Voices:
         ]
 
     def preemptable_drf(self, task: Task, candidates: list[Task]) -> list[Task]:
-        mine = share(plus(_held(task.job), task.request), self.world.total)
+        mine = share(plus(_held(task.job), task.request), self.state.total)
         left: dict[str, Amounts] = {}
         chosen = []
         for one in candidates:
             uid = one.job.spec.uid
             left[uid] = plus(left.get(uid, _held(one.job)), one.request, -1)
-            theirs = share(left[uid], self.world.total)
+            theirs = share(left[uid], self.state.total)
             if mine < theirs or abs(mine - theirs) <= 1e-6:
                 chosen.append(one)
         return chosen
@@ -272,7 +274,7 @@ class Voices:
         left: dict[str, Amounts] = {}
         chosen = []
         for one in candidates:
-            queue = self.world.queues[one.job.queue]
+            queue = self.state.queues[one.job.queue]
             held = left.setdefault(queue.name, self.held_by(queue))
             if not at_most(held, self.shares[queue.name].deserved):
                 left[queue.name] = plus(held, one.request, -1)

@@ -1,4 +1,4 @@
-"""Small clusters for the engine's tests, in a word each."""
+"""Builders of small cluster states for the engine's tests."""
 
 from hekla.domain.phases import GangPhase
 from hekla.domain.resources import Resources
@@ -15,7 +15,7 @@ def node(name: str, cpu: str = "4", memory: str = "16Gi", **more: object) -> Nod
 
 
 def job(name: str, pods: int = 1, cpu: str = "1", minimum: int | None = None, **more: object) -> PodGroupSpec:
-    """A gang of equal pods, admitted unless said otherwise. `task`: further fields of its tasks."""
+    """A gang of equal pods, admitted by default. `task`: further fields of its pods."""
     task = more.pop("task", {})
     least = pods if minimum is None else minimum
     request = Resources.parse({"cpu": cpu}) if cpu else Resources()
@@ -49,7 +49,7 @@ def decide(
 
 
 def bound(decisions: Decisions) -> dict[str, int]:
-    """How many pods of each job were bound."""
+    """The number of bound pods of each job."""
     counts: dict[str, int] = {}
     for bind in decisions.binds:
         counts[bind.job] = counts.get(bind.job, 0) + 1

@@ -1,4 +1,4 @@
-"""Many jobs in one text."""
+"""Reading several jobs from one text."""
 
 import pytest
 
@@ -33,14 +33,14 @@ def text(*documents: str) -> str:
     return "---\n".join(documents)
 
 
-def test_every_kind_is_read_in_order() -> None:
+def test_jobs_of_all_kinds_are_read_in_order() -> None:
     found = formats.load_many(text(VOLCANO, TORCH, SPEC, FILES))
     assert [loaded.spec.name for loaded in found] == ["one", "two", "three"]
     assert found[0].spec.files == {"a.txt": "hello"}
     assert found[1].spec.files == {}
 
 
-def test_all_that_is_wrong_is_said_with_its_document() -> None:
+def test_problems_name_their_document() -> None:
     wrong = text(VOLCANO.replace("main", "Main"), SPEC.replace("[ls]", "[]"), "kind: Pod\n", "- 1\n")
     with pytest.raises(Invalid) as raised:
         formats.load_many(wrong)
@@ -51,7 +51,9 @@ def test_all_that_is_wrong_is_said_with_its_document() -> None:
     assert "document 4" in paths
 
 
-@pytest.mark.parametrize(("sent", "says"), [("", "0 jobs"), (FILES, "0 jobs"), (text(*[SPEC] * 1001), "1,001 jobs")])
-def test_none_or_too_many_are_refused(sent: str, says: str) -> None:
-    with pytest.raises(Invalid, match=says):
-        formats.load_many(sent)
+@pytest.mark.parametrize(
+    ("manifest", "message"), [("", "0 jobs"), (FILES, "0 jobs"), (text(*[SPEC] * 1001), "1,001 jobs")]
+)
+def test_no_job_or_too_many_are_refused(manifest: str, message: str) -> None:
+    with pytest.raises(Invalid, match=message):
+        formats.load_many(manifest)

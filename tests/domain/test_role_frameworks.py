@@ -1,7 +1,7 @@
-"""Frameworks whose pods have roles and one that leads: who learns what, and what is asked wrongly."""
+"""Frameworks with roles and a leader (mxnet, mindspore, paddle, hcclrank): settings and validation."""
 
 import pytest
-from tests.domain.test_frameworks import job, told
+from tests.domain.test_frameworks import job, pod_settings
 
 from hekla.domain.errors import Invalid
 from hekla.domain.jobspec import JobSpec
@@ -92,8 +92,8 @@ HCCL = {"master": 2, "worker": 2}
         ({"hcclrank": [], "pytorch": []}, {"master": 1, "worker": 2}, ("worker", 1), {"RANK": "2", "WORLD_SIZE": "3"}),
     ],
 )
-def test_a_pod_learns_its_role_and_who_leads(arguments, replicas, pod, expected):
-    env = told(job(arguments, **replicas), *pod).env
+def test_pod_gets_its_role_and_the_leader(arguments, replicas, pod, expected):
+    env = pod_settings(job(arguments, **replicas), *pod).env
     assert {name: env.get(name) for name in expected} == expected
 
 
@@ -106,9 +106,9 @@ def test_a_pod_learns_its_role_and_who_leads(arguments, replicas, pod, expected)
         ("hcclrank", HCCL, "RANK"),
     ],
 )
-def test_pods_without_a_role_are_told_nothing_of_it(plugin, replicas, prefix):
+def test_pods_without_a_role_get_no_settings(plugin, replicas, prefix):
     spec = job({plugin: []}, **replicas, logger=1)
-    assert [name for name in told(spec, "logger", 0).env if name.startswith(prefix)] == []
+    assert [name for name in pod_settings(spec, "logger", 0).env if name.startswith(prefix)] == []
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_pods_without_a_role_are_told_nothing_of_it(plugin, replicas, prefix):
         ({"mxnet": ["--server=worker"]}, MXNET, ["One task cannot have two of these roles"]),
     ],
 )
-def test_what_is_wrong_is_told_at_once(plugins, replicas, sentences):
+def test_all_problems_are_reported_at_once(plugins, replicas, sentences):
     with pytest.raises(Invalid) as raised:
         job(plugins, **replicas)
     problems = raised.value.problems
@@ -146,13 +146,13 @@ def test_what_is_wrong_is_told_at_once(plugins, replicas, sentences):
     assert all(problem.message.startswith(start) for problem, start in zip(problems, sentences, strict=True))
 
 
-def test_a_rank_that_the_job_sets_goes_before_the_one_that_is_counted():
+def test_rank_of_the_job_takes_precedence():
     task = {"name": "worker", "replicas": 2, "command": ["run"], "env": {"RANK": "7"}}
     spec = JobSpec.parse({"name": "digits", "plugins": {"hcclrank": []}, "tasks": [task]})
-    settings = told(spec, "worker", 1)
+    settings = pod_settings(spec, "worker", 1)
     assert (settings.env["RANK"], settings.files["etc/hccl/rankIndex"]) == ("7", "7\n")
 
 
-def test_what_volcano_makes_of_hcclrank_and_is_not_made_here_is_told():
+def test_unsupported_parts_of_hcclrank_have_a_remark():
     (remark,) = job({"hcclrank": []}, **HCCL).remarks
     assert remark.startswith("plugins.hcclrank: The annotation hccl/rankIndex and RANK_TABLE_FILE are not created")

@@ -1,4 +1,4 @@
-"""Nodes, jobs and tasks that can be changed (`volcano-spec` §3.6)."""
+"""Mutable nodes, jobs and tasks (`volcano-spec` §3.6)."""
 
 from dataclasses import dataclass, field
 
@@ -34,7 +34,7 @@ class Node:
 
     @property
     def expected(self) -> Amounts:
-        """What Kubernetes' scorers count: whom the session evicts is gone for them, whom it promised is there."""
+        """What Kubernetes' scorers count: without evicted tasks, with pipelined ones."""
         return total(task.request for task in self.tasks if not task.is_evicted)
 
 
@@ -52,7 +52,7 @@ class Task:
         return self.spec.uid
 
     @property
-    def asks_for_nothing(self) -> bool:
+    def is_best_effort(self) -> bool:
         return not any(amount for name, amount in self.request.items() if name != "pods")
 
 
@@ -77,9 +77,9 @@ class Job:
     def count(self, *statuses: PodStatus, role: str | None = None) -> int:
         return sum(task.status in statuses and role in (None, task.spec.role) for task in self.tasks)
 
-    def free_riders(self, role: str | None = None) -> int:
-        """Tasks that wait and ask for nothing."""
-        waiting = (task for task in self.tasks if task.status is S.PENDING and task.asks_for_nothing)
+    def best_effort_pods(self, role: str | None = None) -> int:
+        """The number of pending tasks without requests."""
+        waiting = (task for task in self.tasks if task.status is S.PENDING and task.is_best_effort)
         return sum(role in (None, task.spec.role) for task in waiting)
 
     @property
@@ -92,7 +92,7 @@ class Job:
 
     @property
     def scheduled(self) -> int:
-        """On a node now or before, those on their way out too."""
+        """Tasks that have or had a node, including releasing ones."""
         return self.count(S.BOUND, S.RUNNING, *OVER) + sum(t.status is S.RELEASING and bool(t.node) for t in self.tasks)
 
     @property
@@ -100,11 +100,11 @@ class Job:
         return self.spec.min_available < sum(self.spec.min_task_member.values())
 
     def is_ready(self) -> bool:
-        enough = self.ready + self.free_riders() >= self.spec.min_available
+        enough = self.ready + self.best_effort_pods() >= self.spec.min_available
         return enough and self._roles(*ALLOCATED, S.SUCCEEDED)
 
     def is_pipelined(self) -> bool:
-        enough = self.waiting + self.ready + self.free_riders() >= self.spec.min_available
+        enough = self.waiting + self.ready + self.best_effort_pods() >= self.spec.min_available
         return enough and self._roles(*ALLOCATED, S.SUCCEEDED, S.PIPELINED)
 
     def is_valid(self) -> bool:
@@ -115,14 +115,14 @@ class Job:
     def _roles(self, *statuses: PodStatus) -> bool:
         if self.skips_roles:
             return True
-        return all(self.count(*statuses, role=r) + self.free_riders(r) >= n for r, n in self._minimums())
+        return all(self.count(*statuses, role=r) + self.best_effort_pods(r) >= n for r, n in self._minimums())
 
     def _minimums(self) -> list[tuple[str, int]]:
         return list(self.spec.min_task_member.items())
 
 
-class World:
-    """A state that can be changed."""
+class ReferenceState:
+    """A mutable copy of a cluster state."""
 
     def __init__(self, state: ClusterState) -> None:
         self.nodes = [Node(node) for node in state.nodes]

@@ -1,10 +1,10 @@
-"""Room that evictions made goes to whom it was made for, and no more is made than is needed (decision 0010)."""
+"""Room from evictions goes to the nominated pods, and no more is made than they need (decision 0010)."""
 
 from dataclasses import replace
 
 import pytest
+from tests.engine.builders import bound, decide, job, node, running
 from tests.engine.clusters import amounts
-from tests.engine.worlds import bound, decide, job, node, running
 
 from hekla.domain.phases import GangPhase
 from hekla.engine.model import NodeSpec, PodStatus, QueueSpec
@@ -13,12 +13,12 @@ from hekla.engine.policy import DEFAULT_POLICY_TEXT, parse
 ACTIONS = 'actions: "enqueue, allocate, preempt, reclaim, backfill"\n'
 DEFAULT = ACTIONS + DEFAULT_POLICY_TEXT.split("\n", 1)[1]
 FAIR_JOBS = f"{ACTIONS}tiers:\n- plugins:\n  - name: gang\n- plugins:\n  - name: drf\n  - name: predicates\n"
-both = pytest.mark.parametrize("behaviour", ["hekla", "volcano"])
+in_both_behaviours = pytest.mark.parametrize("behaviour", ["hekla", "volcano"])
 
 
-@both
-def test_who_was_evicted_does_not_take_the_room_back(behaviour: str) -> None:
-    """Its queue comes first, and yet the room goes to the gang for which it was made."""
+@in_both_behaviours
+def test_evicted_pod_does_not_take_the_room_back(behaviour: str) -> None:
+    """The queue of the evicted job is first, and yet the nominated gang gets the room."""
     policy = parse(f"{FAIR_JOBS}compatibility: {behaviour}\n")
     here = {"status": PodStatus.RUNNING, "node": "a"}
     elastic = job("elastic", 4, minimum=2, queue="first", phase=GangPhase.RUNNING, task=here)
@@ -33,8 +33,8 @@ def test_who_was_evicted_does_not_take_the_room_back(behaviour: str) -> None:
     assert bound(decide([node("a", "4")], jobs, queues, policy)) == {winner: 2}
 
 
-@both
-def test_nobody_is_evicted_for_a_slot_that_is_about_to_be_free(behaviour: str) -> None:
+@in_both_behaviours
+def test_no_eviction_for_a_pod_slot_that_is_being_released(behaviour: str) -> None:
     machine = NodeSpec("a", amounts(8, 8, pods=2))
     leaving = job("old", phase=GangPhase.RUNNING, task={"status": PodStatus.RELEASING, "node": "a"})
     jobs = [leaving, running("idle", 1, "a", minimum=0), job("new", priority=1)]

@@ -1,4 +1,4 @@
-"""A small world for the lifecycle: it writes outcomes down as the services do, and lets pods live and die."""
+"""A test harness for the lifecycle: it applies outcomes like the services do, and changes the phases of pods."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -22,13 +22,13 @@ from hekla.domain.scaling import JobScale, resize
 
 
 def spec(*tasks: dict, **fields) -> JobSpec:
-    """A job of these tasks; a task needs only what matters to the test."""
-    wanted = [{"name": f"task{place}", "command": ["true"], **task} for place, task in enumerate(tasks)]
-    return JobSpec.parse({"name": "job", "tasks": wanted, **fields})
+    """A job of these tasks; tasks get default names and commands."""
+    documents = [{"name": f"task{number}", "command": ["true"], **task} for number, task in enumerate(tasks)]
+    return JobSpec.parse({"name": "job", "tasks": documents, **fields})
 
 
-class World:
-    """A job with its pods. Everything that happens is carried through `resolve` and `advance`."""
+class JobHarness:
+    """A job with its pods. All changes go through `resolve` and `advance`."""
 
     def __init__(self, job_spec: JobSpec) -> None:
         self.job = JobFacts(job_spec)
@@ -60,13 +60,13 @@ class World:
         return self.do(LifecycleAction.SYNC_JOB)
 
     def admit(self) -> JobOutcome:
-        """The scheduler lets the gang in."""
+        """The scheduler admits the gang."""
         if self.job.gang_phase is GangPhase.PENDING:
             self.job = replace(self.job, gang_phase=GangPhase.INQUEUE)
         return self.sync()
 
     def report(self, phase: PodPhase, refs: Iterable[PodRef], exit_code: int | None = None) -> None:
-        """The backend says that these pods are in this phase now."""
+        """The backend reports this phase of these pods."""
         for ref in refs:
             self.pods[ref] = replace(self.pods[ref], phase=phase, exit_code=exit_code)
             for stimulus in stimuli_of(self.job, list(self.pods.values()), [self.pods[ref]]):
@@ -76,12 +76,12 @@ class World:
         self.do(resolve(self.job, stimulus), stimulus.target)
 
     def evict(self, ref: PodRef) -> None:
-        """The scheduler wishes this pod away."""
+        """The scheduler evicts this pod."""
         self.pods[ref] = replace(self.pods[ref], stopping=True, evicted=True)
         self.sync()
 
     def scale(self, **size) -> None:
-        """A person gives the job another size."""
+        """A person resizes the job."""
         self.job = replace(self.job, spec=resize(self.job.spec, JobScale.parse(size)))
         self.sync()
 
@@ -95,8 +95,8 @@ class World:
     def all_latest(self) -> list[PodRef]:
         return [self.latest(slot.task, slot.index) for slot in sorted({ref.slot for ref in self.pods})]
 
-    def start(self) -> "World":
-        """Admitted, and every pod runs."""
+    def start(self) -> "JobHarness":
+        """Admit the gang, and report all pods as running."""
         self.admit()
         self.report(PodPhase.RUNNING, self.all_latest())
         return self

@@ -1,4 +1,4 @@
-"""One's own plugins: found by entry point, heard like the engine's own, and no danger to a cycle when they fail."""
+"""Custom plugins: found by entry point, called like built-in ones, and contained when they fail."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -8,7 +8,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from tests.engine.worlds import bound, job, node, running, state
+from tests.engine.builders import bound, job, node, running, state
 
 from hekla.domain.errors import Invalid
 from hekla.domain.phases import GangPhase
@@ -19,7 +19,7 @@ from hekla.engine.policy import parse
 
 
 class Alphabet:
-    """A worked example: likes nodes whose names come late, refuses some, and lets nobody in whom a list names."""
+    """Scores nodes by the first letter of their name, and rejects the job that the argument `refuses` names."""
 
     def open_session(self, session, option) -> None:
         weight = option.number("weight", 1.0)
@@ -40,7 +40,7 @@ def fails(*_: object) -> None:
 
 
 class Failing:
-    """Fails in the way that its argument names."""
+    """Fails as its argument `how` says."""
 
     def open_session(self, session, option) -> None:
         how = option.arguments["how"]
@@ -61,16 +61,16 @@ class Failing:
             session.register(answers[how][0], option, answers[how][1])
 
 
-class Grasping:
-    """Names victims that nobody offered."""
+class EvictsEveryone:
+    """Names victims that are not among the candidates."""
 
     def open_session(self, session, option) -> None:
-        everybody = [pod for job in session.jobs.values() for pod in job.pods]
-        session.register(ExtensionPoint.PREEMPTABLE, option, lambda _pod, _candidates: everybody)
+        all_pods = [pod for job in session.jobs.values() for pod in job.pods]
+        session.register(ExtensionPoint.PREEMPTABLE, option, lambda _pod, _candidates: all_pods)
 
 
-class Stumbling:
-    """An action."""
+class FailingAction:
+    """An action that changes the session, then fails."""
 
     def execute(self, session, _arguments) -> None:
         session.table.idle[:] = 0
@@ -79,15 +79,15 @@ class Stumbling:
 
 @pytest.fixture(autouse=True)
 def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """As if a package had been installed that brings these."""
+    """Register the classes of this file as entry points of an installed package."""
     values = {
         "hekla.plugins": {
             "alphabet": ":Alphabet",
             "failing": ":Failing",
-            "grasping": ":Grasping",
+            "grasping": ":EvictsEveryone",
             "absent": ":Nowhere",
         },
-        "hekla.actions": {"stumble": ":Stumbling"},
+        "hekla.actions": {"stumble": ":FailingAction"},
     }
     made = {
         group: [_instance(name, f"{__name__}{value}", group) for name, value in entries.items()]
@@ -101,7 +101,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 class _Instance(EntryPoint):
-    """An entry point may lead to a module or to an object; classes of this file are made objects."""
+    """An entry point that loads an instance of the named class."""
 
     def load(self):
         return super().load()()
@@ -116,19 +116,19 @@ def decide(plugin: str, jobs=None, actions: str = "enqueue, allocate") -> Decisi
     return cycle(state([node("a"), node("z"), node("m")], jobs or [job("one", 2)]), policy, 0.0)
 
 
-def test_a_plugin_is_found_by_its_entry_point_and_scores() -> None:
+def test_plugin_is_found_by_its_entry_point_and_scores() -> None:
     assert {bind.node for bind in decide("{name: alphabet}").binds} == {"z"}
     assert {bind.node for bind in decide("{name: alphabet, arguments: {weight: -1}}").binds} == {"a"}
 
 
-def test_a_plugin_votes_and_its_switch_silences_it() -> None:
+def test_plugin_votes_unless_its_switch_is_off() -> None:
     jobs = [job("one", phase=GangPhase.PENDING)]
     assert bound(decide("{name: alphabet, arguments: {refuses: one}}", jobs)) == {}
     assert bound(decide("{name: alphabet, enableJobEnqueued: false, arguments: {refuses: one}}", jobs)) == {"one": 1}
 
 
 @pytest.mark.parametrize("how", ["score", "no number", "too few"])
-def test_a_plugin_that_only_scores_is_left_out_when_it_fails(how: str) -> None:
+def test_failing_scorer_is_skipped(how: str) -> None:
     decisions = decide(f"{{name: failing, arguments: {{how: {how}}}}}")
     assert bound(decisions) == {"one": 2}
     (fault,) = decisions.faults
@@ -136,7 +136,7 @@ def test_a_plugin_that_only_scores_is_left_out_when_it_fails(how: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["open", "order", "vote", "predicate", "bit by bit", "change"])
-def test_without_any_other_plugin_nothing_is_decided(how: str) -> None:
+def test_failure_of_a_required_plugin_decides_nothing(how: str) -> None:
     decisions = decide(f"{{name: failing, arguments: {{how: {how}}}}}", [job("one", 2), job("two", 2)])
     assert not decisions.binds
     assert not decisions.faults[0].is_skipped
@@ -144,56 +144,56 @@ def test_without_any_other_plugin_nothing_is_decided(how: str) -> None:
     assert {reasons[0].code for reasons in decisions.reasons.values()} == {"plugin_failed"}
 
 
-def test_the_fault_says_what_happened() -> None:
+def test_fault_contains_the_error() -> None:
     (fault,) = decide("{name: failing, arguments: {how: order}}", [job("one"), job("two")]).faults
     assert "RuntimeError: out of order" in fault.error
-    assert "test_own_plugins.py" in fault.error
+    assert "test_custom_plugins.py" in fault.error
 
 
 @pytest.mark.parametrize("how", ["open", "order", "vote", "predicate", "bit by bit", "change"])
-def test_the_policy_may_have_any_plugin_left_out(how: str) -> None:
+def test_on_error_skip_leaves_out_any_plugin(how: str) -> None:
     decisions = decide(f"{{name: failing, arguments: {{how: {how}, onError: skip}}}}", [job("one", 2), job("two", 2)])
     assert bound(decisions) == {"one": 2, "two": 2}
     assert [fault.is_skipped for fault in decisions.faults] == [True]
 
 
-def test_the_policy_may_insist_on_a_score() -> None:
+def test_on_error_stop_applies_to_scorers() -> None:
     assert not decide("{name: failing, arguments: {how: score, onError: stop}}").binds
 
 
-def test_onerror_is_skip_or_stop() -> None:
+def test_on_error_is_skip_or_stop() -> None:
     with pytest.raises(Invalid) as caught:
         decide("{name: failing, arguments: {onError: maybe}}")
     assert caught.value.problems[0].path == "tiers[0].plugins[2].arguments.onError"
 
 
-def test_two_faulty_plugins_are_both_named() -> None:
+def test_two_failing_plugins_are_both_named() -> None:
     decisions = decide("{name: failing, arguments: {how: score}}, {name: failing, arguments: {how: too few}}")
     assert bound(decisions) == {"one": 2}
     assert len(decisions.faults) == 2
 
 
-def test_what_cannot_be_loaded_fails_only_where_it_is_used() -> None:
+def test_unloadable_plugin_fails_only_if_the_policy_uses_it() -> None:
     assert bound(decide("{name: alphabet}")) == {"one": 2}
     (fault,) = decide("{name: absent}").faults
     assert (fault.name, fault.point) == ("absent", "open")
     assert "AttributeError" in fault.error
 
 
-def test_nobody_is_evicted_whom_nobody_offered() -> None:
+def test_victims_outside_the_candidates_are_a_fault() -> None:
     jobs = [running(name, 4, name, minimum=1) for name in "amz"] + [job("new", 2)]
     decisions = decide("{name: grasping}", jobs, actions="preempt")
     assert not decisions.evictions
     assert [fault.name for fault in decisions.faults] == ["grasping"]
 
 
-def test_an_action_that_fails_leaves_nothing_half_done() -> None:
+def test_failing_action_leaves_no_partial_decisions() -> None:
     decisions = decide("{name: alphabet}", actions="allocate, stumble")
     assert not decisions.binds
     assert decisions.faults[0].name == "stumble"
 
 
-def test_an_action_may_be_left_out() -> None:
+def test_on_error_skip_leaves_out_an_action() -> None:
     text = "actions: 'stumble, allocate'\ntiers: [{plugins: [{name: gang}]}]\n"
     policy = parse(text + "configurations: [{name: stumble, arguments: {onError: skip}}]")
     decisions = cycle(state([node("a")], [job("one", 2)]), policy, 0.0)
@@ -204,24 +204,24 @@ def test_an_action_may_be_left_out() -> None:
 README = (Path(registry.__file__).parent / "README.md").read_text()
 
 
-def of_readme(first_line: str) -> ModuleType:
-    """The example of the engine's README that begins so."""
+def readme_example(first_line: str) -> ModuleType:
+    """The example of the engine's README that begins with `first_line`, as a module."""
     module = ModuleType("example")
     (source,) = (text for text in re.findall(r"```python\n(.*?)```", README, re.DOTALL) if text.startswith(first_line))
     exec(source, module.__dict__)  # noqa: S102  our own file: what it shows must run
     return module
 
 
-def test_the_plugin_of_the_readme_likes_quiet_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = {**registry.plugins(), "quiet": of_readme("# mine")}
+def test_readme_plugin_prefers_quiet_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = {**registry.plugins(), "quiet": readme_example("# mine")}
     monkeypatch.setattr(registry, "plugins", lambda: known)
     (text,) = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
     nodes = [node("a"), node("b", labels={"noise": "low"}), node("c")]
     assert {bind.node for bind in cycle(state(nodes, [job("one", 2)]), parse(text), 0.0).binds} == {"b"}
 
 
-def test_the_action_of_the_readme_evicts_from_noisy_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = {**registry.actions(), "hush": of_readme("# hush")}
+def test_readme_action_evicts_from_noisy_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = {**registry.actions(), "hush": readme_example("# hush")}
     monkeypatch.setattr(registry, "actions", lambda: known)
     nodes = [node("a"), node("b", labels={"noise": "high"})]
     decisions = cycle(state(nodes, [running("one", 2, "a"), running("two", 2, "b")]), parse("actions: hush"), 0.0)

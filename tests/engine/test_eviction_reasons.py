@@ -1,9 +1,9 @@
-"""An eviction says who goes, for whom, by which action and plugins, and what that does to the shares."""
+"""An eviction names the pod, the job it is for, the action, the plugins, and the share changes."""
 
 from dataclasses import dataclass, replace
 
 import pytest
-from tests.engine.worlds import job, node, running, state
+from tests.engine.builders import job, node, running, state
 
 from hekla.domain.resources import Resources
 from hekla.engine import cycle, registry
@@ -17,11 +17,11 @@ TWO_CORES = Resources.parse({"cpu": "2"})
 OWNED = [QueueSpec("q", deserved=TWO_CORES), QueueSpec("mine", deserved=TWO_CORES)]
 
 
-def decide(world: ClusterState, actions: str, *tiers: str, more: str = "") -> Decisions:
-    """Tiers of plugin names; a switch behind a colon is off."""
-    lines = [", ".join(map(_plugin, tier.split())) for tier in tiers]
-    text = f"actions: '{actions}'\n{more}\ntiers: [{', '.join(f'{{plugins: [{line}]}}' for line in lines)}]"
-    decisions = cycle(world, parse(text), 0.0)
+def decide(cluster: ClusterState, actions: str, *tiers: str, more: str = "") -> Decisions:
+    """Run one cycle with tiers of plugin names; `plugin:switch` turns that switch off."""
+    listed = [", ".join(map(_plugin, tier.split())) for tier in tiers]
+    text = f"actions: '{actions}'\n{more}\ntiers: [{', '.join(f'{{plugins: [{plugins}]}}' for plugins in listed)}]"
+    decisions = cycle(cluster, parse(text), 0.0)
     assert not decisions.faults
     return decisions
 
@@ -32,7 +32,7 @@ def _plugin(word: str) -> str:
 
 
 def in_one_queue() -> ClusterState:
-    """An elastic job fills a node of four cores, and an urgent one wants two of them."""
+    """An elastic job fills a node of four cores; an urgent one needs two of them."""
     return state([node("a")], [running("low", 4, "a", minimum=1), job("high", 2, priority=9)])
 
 
@@ -47,9 +47,9 @@ LEAST = "configurations: [{name: preempt, arguments: {enableTopologyAwarePreempt
 
 @dataclass(frozen=True)
 class Case:
-    """A world, the tiers of the policy, and what each eviction must say."""
+    """A cluster, the tiers of the policy, and the expected fields of each eviction."""
 
-    world: ClusterState
+    cluster: ClusterState
     action: str
     tiers: tuple[str, ...]
     for_job: str
@@ -97,9 +97,9 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_each_eviction_says_by_whose_leave_and_how_shares_move(name: str) -> None:
+def test_eviction_names_its_plugins_and_share_changes(name: str) -> None:
     case = CASES[name]
-    found = decide(case.world, case.action, *case.tiers, more=case.more).evictions
+    found = decide(case.cluster, case.action, *case.tiers, more=case.more).evictions
     assert len(found) == 2
     assert {eviction.pod[:4] for eviction in found} == {"low/"}
     for eviction in found:
@@ -107,7 +107,7 @@ def test_each_eviction_says_by_whose_leave_and_how_shares_move(name: str) -> Non
         assert eviction == Eviction("low", task, "a", case.action, case.for_job, case.plugins, case.shares)
 
 
-def test_in_volcano_the_tier_that_decided_for_a_whole_gang_is_named() -> None:
+def test_volcano_names_the_deciding_tier_for_a_whole_gang() -> None:
     (first, second) = decide(
         in_one_queue(), "gangpreempt", "priority", "gang", "conformance", more="compatibility: volcano"
     ).evictions
@@ -121,17 +121,17 @@ EVEN = (
 )
 
 
-def test_who_is_moved_goes_for_nobody() -> None:
-    world = state([node("a", "8"), node("b", "8")], [running("gang", 8, "a", minimum=6)])
+def test_rescheduled_pod_is_evicted_for_no_job() -> None:
+    cluster = state([node("a", "8"), node("b", "8")], [running("gang", 8, "a", minimum=6)])
     shares = (ShareImpact("proportion", ShareHolder.QUEUE, ShareShift(1.0, 0.75)),)
-    found = cycle(world, parse(EVEN), 0.0).evictions
+    found = cycle(cluster, parse(EVEN), 0.0).evictions
     assert [(e.action, e.for_job, e.plugins, e.shares) for e in found] == [
         ("shuffle", "", ("rescheduling",), shares)
     ] * 2
 
 
 class Halves:
-    """Counts all shares as a half, or as what is no number."""
+    """Reports `answer` for every share, even if it is not a finite number."""
 
     def __init__(self, answer: float) -> None:
         self.answer = answer
@@ -140,7 +140,7 @@ class Halves:
         session.register(ExtensionPoint.QUEUE_SHARE, option, lambda _queue, _more, _less: self.answer)
 
 
-def test_plugins_of_ones_own_may_count_shares(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_custom_plugins_may_report_shares(monkeypatch: pytest.MonkeyPatch) -> None:
     known = {**registry.plugins(), "halves": Halves(0.5), "broken": Halves(float("inf"))}
     monkeypatch.setattr(registry, "plugins", lambda: known)
     found = decide(in_one_queue(), "preempt", "priority gang halves").evictions

@@ -1,4 +1,4 @@
-"""A job that is submitted to several clusters by one name goes where it starts first, and on while it waits."""
+"""Federated queues: a job is placed on the cluster where it starts first, and moves while it waits."""
 
 import threading
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.db import connection
 from tests.controller.conftest import World
-from tests.simulation.conftest import begun, end, spec, submit
+from tests.simulation.conftest import abort_and_settle, has_started, spec, submit
 
 from hekla.apps.clusters import services as clusters
 from hekla.apps.clusters.models import Cluster, ClusterHealth, NodeFacts
@@ -36,7 +36,7 @@ def config(nodes: int = 1) -> dict[str, Any]:
 
 @pytest.fixture
 def world(transactional_db: None, settings, tmp_path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    """Two simulated clusters of four processors each, `first` and `second`, with a queue in each, and `both`."""
+    """Simulated clusters `first` and `second` of 4 CPUs, with a queue each, and the federated queue `both`."""
     settings.HEKLA_HOME = tmp_path
     settings.CHECK_ENGINE = False
     monkeypatch.setattr(federation, "PATIENCE_SECONDS", 120.0)
@@ -49,13 +49,13 @@ def world(transactional_db: None, settings, tmp_path, monkeypatch: pytest.Monkey
     second = clusters.create(name="second", kind="simulated", config=config(), actor=PLATFORM, now=now)
     other = queues.create(cluster=second, name="other", actor=PLATFORM, now=now)
     queues.create_span(name="both", members=[made.queue, other], actor=PLATFORM, now=now)
-    turn()
+    reconcile()
     yield made
     controllers.reset()
     snapshot_cache.forget_all()
 
 
-def turn(times: int = 1) -> None:
+def reconcile(times: int = 1) -> None:
     for _ in range(times):
         for cluster in Cluster.objects.order_by("id"):
             controllers.reconcile(cluster)
@@ -63,62 +63,62 @@ def turn(times: int = 1) -> None:
 
 def fill(world: World, queue: str, cpu: int = 4) -> Job:
     job = submit(world, spec(f"fills-{queue}", queue=queue, cpu=cpu))
-    turn(4)
-    assert begun(job)
+    reconcile(4)
+    assert has_started(job)
     return job
 
 
-def sent(world: World, name: str = "job", **more: Any) -> Job:
+def submit_federated(world: World, name: str = "job", **more: Any) -> Job:
     return submit(world, spec(name, queue="both", **more))
 
 
-def where(job: Job) -> str:
+def cluster_name(job: Job) -> str:
     return Job.objects.get(pk=job.pk).cluster.name
 
 
-def said(job: Job) -> dict[str, str]:
+def chances(job: Job) -> dict[str, str]:
     placement = selectors.placement(job)
     assert placement is not None
     return {one["cluster"]: one["chance"] for one in placement.candidates}
 
 
-def test_it_goes_where_it_starts_at_once(world: World) -> None:
+def test_job_is_placed_on_the_cluster_where_it_starts_at_once(world: World) -> None:
     fill(world, "default")
-    job = sent(world, cpu=2)
+    job = submit_federated(world, cpu=2)
     assert (job.cluster.name, job.queue.name, job.spec["queue"]) == ("second", "other", "both")
-    assert said(job) == {"second": "now", "first": "waits"}
-    told = LoggedEvent.objects.get(kind="JobPlaced")
-    assert (told.payload["cluster"], told.payload["federated_queue"]) == ("second", "both")
-    turn(4)
-    assert begun(job)
+    assert chances(job) == {"second": "now", "first": "waits"}
+    event = LoggedEvent.objects.get(kind="JobPlaced")
+    assert (event.payload["cluster"], event.payload["federated_queue"]) == ("second", "both")
+    reconcile(4)
+    assert has_started(job)
     assert audit.findings() == []
 
 
-def test_of_those_that_would_start_it_the_one_that_is_used_less(world: World) -> None:
-    assert sent(world, "a").cluster.name == "first"
+def test_less_used_cluster_is_preferred(world: World) -> None:
+    assert submit_federated(world, "a").cluster.name == "first"
     fill(world, "default", cpu=1)
-    assert sent(world, "b").cluster.name == "second"
+    assert submit_federated(world, "b").cluster.name == "second"
 
 
-def test_closed_paused_and_distant_clusters_are_passed_over_and_that_is_said(world: World) -> None:
+def test_closed_paused_and_silent_clusters_are_skipped_with_a_reason(world: World) -> None:
     first, second = Cluster.objects.order_by("id")
     closing = {"by": world.alice, "actor": PLATFORM, "now": clock.now()}
     queues.set_state(world.queue, "closed", **closing)
-    assert said(sent(world, "a")) == {"second": "now", "first": "closed"}
+    assert chances(submit_federated(world, "a")) == {"second": "now", "first": "closed"}
     queues.set_state(world.queue, "open", **closing)
     clusters.change(first, {"is_paused": True}, actor=PLATFORM, now=clock.now())
-    assert said(sent(world, "b")) == {"second": "now", "first": "paused"}
+    assert chances(submit_federated(world, "b")) == {"second": "now", "first": "paused"}
     clusters.change(first, {"is_paused": False}, actor=PLATFORM, now=clock.now())
     now = clock.now()
     ClusterHealth.objects.create(cluster=second, checked_at=now, since=now, problem="silent")
-    assert said(sent(world, "c")) == {"first": "now", "second": "away"}
+    assert chances(submit_federated(world, "c")) == {"first": "now", "second": "away"}
     for queue in Queue.objects.all():
         queues.set_state(queue, "closed", **closing)
     with pytest.raises(Refused, match="All queues of both are closed"):
-        sent(world, "d")
+        submit_federated(world, "d")
 
 
-def test_a_cluster_that_somebody_else_leads_is_asked_last(world: World) -> None:
+def test_delegated_cluster_is_the_last_choice(world: World) -> None:
     for cluster in Cluster.objects.all():
         Cluster.objects.filter(pk=cluster.pk).update(kind="local")
     led = clusters.create(
@@ -127,92 +127,97 @@ def test_a_cluster_that_somebody_else_leads_is_asked_last(world: World) -> None:
     queue = queues.create(cluster=led, name="led", actor=PLATFORM, now=clock.now())
     members = [*Queue.objects.exclude(pk=queue.pk), queue]
     queues.change_span(Span.objects.get(), members=members, by=world.alice, actor=PLATFORM, now=clock.now())
-    job = sent(world)
+    job = submit_federated(world)
     assert job.cluster.name == "first"
-    assert said(job)["alpha"] == "delegated"
+    assert chances(job)["alpha"] == "delegated"
 
 
-def test_who_does_not_answer_in_time_is_passed_over(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    goes_on = threading.Event()
+def test_cluster_that_does_not_answer_in_time_is_skipped(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    resume = threading.Event()
     real = federation._prospect
 
-    def slow(*asked: Any) -> Any:
-        if asked[-1].cluster.name == "first":
-            goes_on.wait()
-            return federation._candidate(asked[-1])
-        return real(*asked)
+    def slow(*arguments: Any) -> Any:
+        if arguments[-1].cluster.name == "first":
+            resume.wait()
+            return federation._candidate(arguments[-1])
+        return real(*arguments)
 
     monkeypatch.setattr(federation, "_prospect", slow)
     monkeypatch.setattr(federation, "PATIENCE_SECONDS", 1.0)
     members = list(Queue.objects.order_by("id"))
     found = federation.ask(spec(queue="both"), members, tenant=world.tenant, user=world.alice, is_timed=False)
-    goes_on.set()
+    resume.set()
     assert found[0].chance == "unanswered"
 
 
-def test_what_fits_nowhere_is_refused_as_elsewhere(world: World) -> None:
+def test_job_that_fits_no_cluster_is_refused(world: World) -> None:
     with pytest.raises(Invalid, match="largest node has 4"):
-        sent(world, cpu=5)
+        submit_federated(world, cpu=5)
 
 
-def test_what_fits_one_cluster_only_goes_there(world: World) -> None:
+def test_job_is_placed_on_the_only_cluster_it_fits(world: World) -> None:
     Cluster.objects.filter(name="second").update(config=config(nodes=3))
     for cluster in Cluster.objects.filter(name="second"):
         clusters.observe_nodes(cluster, [NodeFacts(name, SIZE, {}) for name in ("n1", "n2")], now=clock.now())
-    job = sent(world, replicas=3, cpu=4)
-    assert (job.cluster.name, said(job)["first"]) == ("second", "never")
+    job = submit_federated(world, replicas=3, cpu=4)
+    assert (job.cluster.name, chances(job)["first"]) == ("second", "never")
 
 
-def test_a_job_that_waits_goes_on_when_another_cluster_has_room(world: World) -> None:
+def test_waiting_job_moves_when_another_cluster_has_room(world: World) -> None:
     fills, other = fill(world, "default"), fill(world, "other")
-    job = sent(world)
-    assert where(job) == "first"
-    turn(2)
+    job = submit_federated(world)
+    assert cluster_name(job) == "first"
+    reconcile(2)
     assert federation.move_waiting() == 0
-    end(world, other)
-    turn(4)
+    abort_and_settle(world, other)
+    reconcile(4)
     assert federation.move_waiting() == 1
-    moved = Job.objects.get(pk=job.pk)
-    assert (moved.cluster.name, moved.queue.name, moved.revision, moved.gang_phase) == ("second", "other", 2, "pending")
-    turn(4)
-    assert begun(job)
+    reassigned = Job.objects.get(pk=job.pk)
+    assert (reassigned.cluster.name, reassigned.queue.name, reassigned.revision, reassigned.gang_phase) == (
+        "second",
+        "other",
+        2,
+        "pending",
+    )
+    reconcile(4)
+    assert has_started(job)
     assert Pod.objects.filter(job=job).count() == 1
-    told = LoggedEvent.objects.get(kind="JobReassigned")
-    assert (told.payload["old_cluster"], told.payload["cluster"]) == ("first", "second")
-    assert {f"cluster:{world.cluster.pk}", f"cluster:{moved.cluster_id}"} <= set(told.topics)
+    event = LoggedEvent.objects.get(kind="JobReassigned")
+    assert (event.payload["old_cluster"], event.payload["cluster"]) == ("first", "second")
+    assert {f"cluster:{world.cluster.pk}", f"cluster:{reassigned.cluster_id}"} <= set(event.topics)
     assert federation.move_waiting() == 0
     assert not Pod.objects.filter(job=fills, stopping=True).exists()
     assert audit.findings() == []
 
 
-def test_a_job_that_starts_where_it_is_stays_there(world: World) -> None:
+def test_job_that_starts_on_its_cluster_stays(world: World) -> None:
     fill(world, "other")
     fills = fill(world, "default")
-    job = sent(world)
-    turn(2)
+    job = submit_federated(world)
+    reconcile(2)
     services.command(fills, LifecycleAction.ABORT_JOB, user=world.alice, now=clock.now())
-    assert where(job) == "first"
-    turn(4)
+    assert cluster_name(job) == "first"
+    reconcile(4)
     assert federation.move_waiting() == 0
-    assert begun(job)
+    assert has_started(job)
 
 
-def test_what_has_a_place_is_never_moved(world: World) -> None:
-    job = sent(world)
-    turn(4)
-    assert begun(job)
+def test_job_with_bound_pods_is_never_moved(world: World) -> None:
+    job = submit_federated(world)
+    reconcile(4)
+    assert has_started(job)
     fresh, other = Job.objects.get(pk=job.pk), Queue.objects.get(name="other")
     assert not services.move(fresh, other, [], now=clock.now())
     Job.objects.filter(pk=job.pk).update(phase="pending", gang_phase="inqueue")
     assert not services.move(Job.objects.get(pk=job.pk), other, [], now=clock.now())
-    assert where(job) == "first"
+    assert cluster_name(job) == "first"
 
 
-def test_a_decision_about_it_where_it_was_is_void(world: World) -> None:
+def test_decision_of_the_old_cluster_is_ignored_after_a_move(world: World) -> None:
     fill(world, "default")
     fill(world, "other")
-    job = sent(world)
-    turn(2)
+    job = submit_federated(world)
+    reconcile(2)
     before = Job.objects.get(pk=job.pk)
     epoch = controllers.get(before.cluster_id).epoch
     pods = list(before.pods.all())
@@ -222,50 +227,50 @@ def test_a_decision_about_it_where_it_was_is_void(world: World) -> None:
     )
     assert epoch is not None
     assert commit(before.cluster_id, epoch, [late], now=clock.now()) == 0
-    assert where(job) == "second"
+    assert cluster_name(job) == "second"
     assert not Pod.objects.filter(job=job).exclude(node="").exists()
     assert audit.findings() == []
 
 
-def test_two_that_move_it_at_once_move_it_once(world: World) -> None:
+def test_concurrent_moves_move_the_job_once(world: World) -> None:
     other = fill(world, "other")
     fill(world, "default")
-    job = sent(world)
-    turn(2)
-    end(world, other)
-    turn(4)
-    barrier, moved = threading.Barrier(2), []
+    job = submit_federated(world)
+    reconcile(2)
+    abort_and_settle(world, other)
+    reconcile(4)
+    barrier, reassigned = threading.Barrier(2), []
 
-    def look() -> None:
+    def move() -> None:
         try:
             barrier.wait()
-            moved.append(federation.move_waiting())
+            reassigned.append(federation.move_waiting())
         finally:
             connection.close()
 
-    threads = [threading.Thread(target=look) for _ in range(2)]
+    threads = [threading.Thread(target=move) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sum(moved) == 1
+    assert sum(reassigned) == 1
     assert LoggedEvent.objects.filter(kind="JobReassigned").count() == 1
-    turn(4)
-    assert begun(job)
+    reconcile(4)
+    assert has_started(job)
     assert audit.findings() == []
 
 
-def test_only_those_queues_count_that_the_tenant_may_use(world: World) -> None:
-    others = tenancy.create(slug="others", name="Others", actor=PLATFORM, now=clock.now())
+def test_only_queues_of_the_tenant_are_candidates(world: World) -> None:
+    other_tenant = tenancy.create(slug="others", name="Others", actor=PLATFORM, now=clock.now())
     queue = Queue.objects.get(name="default")
-    queues.change(queue, {}, tenants=[others], by=world.alice, actor=PLATFORM, now=clock.now())
-    assert said(sent(world, "a")) == {"second": "now"}
-    queues.change_span(Span.objects.get(), tenants=[others], by=world.alice, actor=PLATFORM, now=clock.now())
+    queues.change(queue, {}, tenants=[other_tenant], by=world.alice, actor=PLATFORM, now=clock.now())
+    assert chances(submit_federated(world, "a")) == {"second": "now"}
+    queues.change_span(Span.objects.get(), tenants=[other_tenant], by=world.alice, actor=PLATFORM, now=clock.now())
     with pytest.raises(Refused, match="cannot use a queue “both”"):
-        sent(world, "b")
+        submit_federated(world, "b")
 
 
-def test_a_span_is_of_several_clusters_of_one_sort(world: World) -> None:
+def test_federated_queue_needs_several_clusters_of_one_kind(world: World) -> None:
     now = clock.now()
     default, other = Queue.objects.order_by("id")
     beside = queues.create(cluster=world.cluster, name="beside", actor=PLATFORM, now=now)
@@ -281,13 +286,13 @@ def test_a_span_is_of_several_clusters_of_one_sort(world: World) -> None:
         queues.create(cluster=real, name="both", actor=PLATFORM, now=now)
 
 
-def test_jobs_stay_when_the_name_is_given_up(world: World) -> None:
+def test_jobs_stay_when_the_federated_queue_is_deleted(world: World) -> None:
     fill(world, "default")
     other = fill(world, "other")
-    job = sent(world)
-    turn(2)
+    job = submit_federated(world)
+    reconcile(2)
     queues.delete_span(Span.objects.get(), actor=PLATFORM, now=clock.now())
-    end(world, other)
-    turn(4)
+    abort_and_settle(world, other)
+    reconcile(4)
     assert federation.move_waiting() == 0
-    assert where(job) == "first"
+    assert cluster_name(job) == "first"

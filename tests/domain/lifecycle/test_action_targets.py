@@ -1,7 +1,7 @@
-"""A wish about a part of a job says which part, and one about the whole does not."""
+"""Targets of actions: partial actions need one, actions on the whole job refuse it."""
 
 import pytest
-from tests.domain.lifecycle.worlds import spec
+from tests.domain.lifecycle.harness import spec
 
 from hekla.domain.errors import Invalid
 from hekla.domain.lifecycle import ActionTarget, target_of
@@ -20,7 +20,7 @@ JOB = spec({"name": "ps"}, {"name": "worker", "replicas": 3})
         (LifecycleAction.RESTART_PARTITION, "worker", 0, ActionTarget("worker", 0)),
     ],
 )
-def test_it_is_the_part_that_was_named(action, task, index, target):
+def test_target_is_the_named_part(action, task, index, target):
     assert target_of(JOB, action, task, index) == target
 
 
@@ -39,13 +39,13 @@ def test_it_is_the_part_that_was_named(action, task, index, target):
         (LifecycleAction.RESTART_JOB, "", 0, "index", "applies to the whole job"),
     ],
 )
-def test_what_is_not_clear_is_refused_where_it_is_not(action, task, index, path, words):
+def test_unclear_target_is_refused_with_its_path(action, task, index, path, words):
     with pytest.raises(Invalid) as raised:
         target_of(JOB, action, task, index)
     assert [(problem.path, words in problem.message) for problem in raised.value.problems] == [(path, True)]
 
 
 @pytest.mark.parametrize("action", sorted(PARTIAL_ACTIONS))
-def test_no_part_is_ever_guessed(action):
+def test_target_has_no_default(action):
     with pytest.raises(Invalid):
         target_of(JOB, action, "", None)

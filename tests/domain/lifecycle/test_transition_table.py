@@ -1,4 +1,4 @@
-"""The table of transitions in the documents."""
+"""The table of transitions in the README."""
 
 from tests.domain.lifecycle import transition_table as table
 
@@ -7,6 +7,6 @@ from hekla.lib.checkout import CHECKOUT
 README = CHECKOUT / "platform" / "hekla" / "domain" / "README.md"
 
 
-def test_the_documented_table_is_that_of_the_program():
-    """After a change of the table, put what `transition_table.markdown()` gives into the README."""
+def test_documented_table_equals_the_transitions():
+    """After a change of the transitions, copy the output of `transition_table.markdown()` into the README."""
     assert table.markdown() in README.read_text(encoding="utf-8"), f"\n{table.markdown()}"
