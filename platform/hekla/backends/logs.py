@@ -1,4 +1,4 @@
-"""Logs of pods as text, for pages, REST and the command line."""
+"""Logs of pods as text."""
 
 import codecs
 from dataclasses import dataclass
