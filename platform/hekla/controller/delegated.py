@@ -132,7 +132,7 @@ def _record(lease: LeaseContext, job: Job, status: DelegatedJobState | None, pod
 
 
 def _is_to_be_submitted(job: Job, pods: Sequence[PodReport]) -> bool:
-    """Whether the job must be submitted: it is new, or was aborted before that and is resumed. Repeating is harmless."""
+    """Whether to submit the job: it is new, or was aborted before that and is resumed. Repeating it is harmless."""
     is_new = job.phase == JobPhase.PENDING and job.gang_phase == GangPhase.PENDING and not pods
     begins = job.phase == JobPhase.RESTARTING and is_restart(job.reason)
     return (is_new or begins) and job.deleted_at is None
