@@ -2,7 +2,7 @@
 
 The thread also reads the rows: every second while there is work, every two seconds otherwise. A lost message therefore
 costs a second or two. A cluster without work is not reconciled. Its thread still renews the lease, so that the pages
-show the cluster as managed, and takes the lease when another process let it go.
+show the cluster as managed, and takes the lease after another process has released it.
 """
 
 import logging

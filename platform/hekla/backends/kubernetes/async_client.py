@@ -74,7 +74,7 @@ class _Pipelines(Generic[Item]):
 
 
 class AsyncClient:
-    """Connections to one API server. Threads take turns."""
+    """Connections to one API server. Concurrent calls of several threads run one after another."""
 
     def __init__(self, access: Access) -> None:
         self._access = access

@@ -39,7 +39,7 @@ def create(group: str, limits: dict[str, str]) -> None:
     os.makedirs(group, exist_ok=True)
     for name, value in limits.items():
         if name == "memory.swap.max" and not os.path.exists(os.path.join(group, name)):
-            continue  # a kernel without swap has no such file
+            continue  # kernels without swap lack this file
         _write(os.path.join(group, name), value)
 
 
