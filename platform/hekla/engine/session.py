@@ -66,7 +66,7 @@ class Session:
         """Pods whose eviction was undone: Volcano's scorers no longer count them."""
         self.reasons: dict[str, tuple[PendingReason, ...]] = defaultdict(tuple)
         self.on_change: list[Callable[[PodInfo, int, int], None]] = []
-        """Called after each change with pod, row, and sign: 1 if resources were taken, -1 if they were given up."""
+        """Called after each change with pod, row, and sign: 1 after a placement or an undone eviction, else -1."""
         self.quotas_of: Callable[[JobInfo], Hashable] = _no_quotas
         """The tenant quotas that a job counts for."""
         self.bind_annotations: dict[str, Mapping[str, str]] = {}
