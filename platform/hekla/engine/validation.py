@@ -1,7 +1,7 @@
 """Validation of the state.
 
 `validate` checks a whole state. The engine itself leaves out single invalid jobs, queues and nodes, so that one mistake
-does not stop all others. A refused job keeps the places it has and starts nothing.
+does not stop all others. A refused job keeps the resources that it holds and starts nothing.
 """
 
 from collections import Counter
@@ -55,7 +55,8 @@ def refusal_problems(
 ) -> Problems:
     """Why a job is refused; empty if it is not.
 
-    `invalid_queues`: by name. `duplicated`: uids from `duplicates`. `checked`: ids of valid amounts, which is extended.
+    `invalid_queues`: by name. `duplicated`: uids from `duplicates`. `checked`: ids of valid amounts; this call adds
+    more.
     """
     problems = list(_job_problems(group, checked))
     if group.uid in duplicated:
@@ -65,7 +66,7 @@ def refusal_problems(
     return tuple(problems)
 
 
-# Single things.
+# Single objects.
 
 
 def _job_problems(group: PodGroupSpec, checked: set[int] | None = None) -> Iterator[Problem]:
@@ -155,7 +156,7 @@ def sanitized_node(node: NodeSpec) -> NodeSpec:
 
 
 def without_queue(group: PodGroupSpec) -> PodGroupSpec:
-    """A refused job without queue and minimum: it only holds what it holds."""
+    """A refused job without queue and minimum: its pods only keep their resources."""
     return replace(group, queue="", min_resources=None, pods=tuple(_sanitized_pod(spec) for spec in group.pods))
 
 

@@ -1,6 +1,6 @@
-"""Who waits in a queue, each with the place in line that the engine gives it, as far as a person may see them.
+"""The pending jobs of a queue with their positions in the engine's order, as far as a person may see them.
 
-Places are counted among all jobs of the queue, those of other tenants too.
+Positions count all jobs of the queue, also those of other tenants.
 """
 
 from collections.abc import Callable
@@ -13,9 +13,9 @@ from hekla.simulation.queue_shares import Present
 
 @dataclass(frozen=True, slots=True)
 class PlacesInQueue:
-    """Jobs by row id, the first in line first. `places`: from 1; `others`: what is in the queue and waits for nothing.
+    """Jobs by row id, in order. `places`: positions from 1; `others`: jobs in the queue that do not wait.
 
-    `waiting`, `inside`: how many there are of each, seen or not.
+    `waiting`, `inside`: the number of each, visible or not.
     """
 
     places: dict[int, int]
@@ -25,7 +25,7 @@ class PlacesInQueue:
 
 
 def line(here: Present, queue: Queue, sees: Callable[[Job], bool]) -> PlacesInQueue:
-    """The jobs of a queue that are not over, of which those are told that somebody `sees`."""
+    """The unfinished jobs of a queue; only those for which `sees` returns true are listed."""
     standing = here.standings.get(queue.name)
     waiting = [int(uid) for uid in standing.waiting_jobs] if standing else []
     own = {job.pk: job for job in here.snapshot.jobs.values() if job.queue_id == queue.pk}
