@@ -231,14 +231,14 @@ def test_failed_update_leaves_no_partial_change() -> None:
 @pytest.mark.parametrize(
     ("corrupt", "word"),
     [
-        (lambda cache: cache.table.used.__setitem__((0, 0), 7.0), "what is used on the nodes"),
-        (lambda cache: cache.node_pods[0].clear(), "who is on node a"),
+        (lambda cache: cache.table.used.__setitem__((0, 0), 7.0), "the column used of the nodes"),
+        (lambda cache: cache.node_pods[0].clear(), "the pods on node a"),
         (
             lambda cache: cache.jobs["runs"].count_by_status.__setitem__(PodStatus.RUNNING, 5),
-            "job runs: how many tasks",
+            "job runs: the number of pods",
         ),
         (lambda cache: cache.queue_totals.add(cache.jobs["runs"]), "the sums of queue q"),
-        (lambda cache: cache.unsettled_jobs.clear(), "which jobs there are"),
+        (lambda cache: cache.unsettled_jobs.clear(), "the set of jobs"),
     ],
 )
 def test_audit_finds_a_corrupted_cache(corrupt: Callable[[SchedulerCache], object], word: str) -> None:

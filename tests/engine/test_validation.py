@@ -23,13 +23,13 @@ def job_requesting(name: str, cpu: float) -> object:
     ("wrong", "path", "word"),
     [
         (job_requesting("bad", -1000), "jobs.bad.tasks.bad-w-0.request.cpu", "negative"),
-        (job_requesting("bad", nan), "jobs.bad.tasks.bad-w-0.request.cpu", "no number"),
-        (job_requesting("bad", inf), "jobs.bad.tasks.bad-w-0.request.cpu", "no number"),
-        (job_requesting("bad", 1e30), "jobs.bad.tasks.bad-w-0.request.cpu", "more than any machine"),
-        (replace(job("bad"), min_available=-1), "jobs.bad.min_available", "not negative"),
-        (replace(job("bad"), min_task_member={"w": -2}), "jobs.bad.min_task_member", "not negative"),
+        (job_requesting("bad", nan), "jobs.bad.tasks.bad-w-0.request.cpu", "Not a finite number"),
+        (job_requesting("bad", inf), "jobs.bad.tasks.bad-w-0.request.cpu", "Not a finite number"),
+        (job_requesting("bad", 1e30), "jobs.bad.tasks.bad-w-0.request.cpu", "More than any node"),
+        (replace(job("bad"), min_available=-1), "jobs.bad.min_available", "must not be negative"),
+        (replace(job("bad"), min_task_member={"w": -2}), "jobs.bad.min_task_member", "must not be negative"),
         (replace(job("bad"), min_resources=Resources({"cpu": -1})), "jobs.bad.min_resources.cpu", "negative"),
-        (job("bad", queue="mad"), "jobs.bad.queue", "makes no sense"),
+        (job("bad", queue="mad"), "jobs.bad.queue", "is invalid"),
     ],
 )
 def test_invalid_job_is_refused_with_its_problem(wrong: object, path: str, word: str) -> None:
@@ -69,9 +69,9 @@ def test_valid_state_is_accepted() -> None:
 @pytest.mark.parametrize(
     ("wrong", "path", "word"),
     [
-        (replace(job("bad"), min_available=2), "jobs.bad.min_available", "needs 2 tasks to start and has 1"),
-        (replace(job("bad"), min_task_member={"ps": 1}), "jobs.bad.min_task_member.ps", "needs 1 tasks of ps"),
-        (job("bad", queue="gone"), "jobs.bad.queue", "There is no queue gone"),
+        (replace(job("bad"), min_available=2), "jobs.bad.min_available", "needs 2 pods to start and has 1"),
+        (replace(job("bad"), min_task_member={"ps": 1}), "jobs.bad.min_task_member.ps", "needs 1 pods of task ps"),
+        (job("bad", queue="gone"), "jobs.bad.queue", "Unknown queue gone"),
         (job_requesting("bad", -1), "jobs.bad.tasks.bad-w-0.request.cpu", "negative"),
     ],
 )
