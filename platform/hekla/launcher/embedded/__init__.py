@@ -1,7 +1,7 @@
 """PostgreSQL and Valkey as child processes, for a machine without these servers.
 
-Both listen only on a Unix socket in a folder with access for the owner, so they need no port and no password. The
-code uses only the standard library, so that the supervising process stays small.
+Both listen only on a Unix socket in a folder that only the owner can access, so they need no port and no password.
+The code uses only the standard library, so that the supervising process stays small.
 """
 
 from hekla.launcher.embedded.child import spawn
