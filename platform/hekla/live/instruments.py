@@ -1,4 +1,4 @@
-"""What is measured of open pages, in this process."""
+"""Metrics of open pages in this process."""
 
 from prometheus_client import Gauge, Histogram
 

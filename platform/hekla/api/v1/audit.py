@@ -1,4 +1,4 @@
-"""Who did what, from the event log."""
+"""Endpoint of the audit log: actions of people, from the event log."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Batches: submit many jobs at once, list, look, act."""
+"""Endpoints of batches: many jobs in one submission."""
 
 from typing import Any
 from uuid import UUID
@@ -84,7 +84,7 @@ class BatchDetailSerializer(BatchSerializer):
         return selectors.phase_counts([batch])[batch.pk]
 
     @extend_schema_field(MemberSerializer(many=True))
-    def get_jobs(self, batch: Batch) -> Any:  # noqa: ANN401  (what the serializer makes of them)
+    def get_jobs(self, batch: Batch) -> Any:  # noqa: ANN401  (serialized data)
         """In the order of their numbers."""
         return MemberSerializer(selectors.current(batch), many=True).data
 
@@ -117,7 +117,7 @@ class BatchViewSet(ResourceViewSet[Batch]):
     list_serializer_class = BatchSerializer
     serializer_class = BatchDetailSerializer
     pagination_class = CursorPages
-    queryset = Batch.objects.none()  # tells the schema which filters there are
+    queryset = Batch.objects.none()  # for the filters in the OpenAPI schema
     filter_backends = (DjangoFilterBackend,)
     filterset_class = NameAndTenant
 

@@ -1,4 +1,4 @@
-"""Names for queues of several clusters: make, list, look, change, delete."""
+"""Endpoints of federated queues: one name for queues of several clusters."""
 
 from typing import Any
 
@@ -45,7 +45,7 @@ class SpanChangeSerializer(serializers.ModelSerializer[Span]):
 
 
 class NewSpanSerializer(SpanChangeSerializer):
-    """A new one. That a name is taken is for the service to say."""
+    """A new federated queue. The service checks that its name is free."""
 
     name = serializers.RegexField(
         r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?\Z",
@@ -61,7 +61,7 @@ class NewSpanSerializer(SpanChangeSerializer):
         fields = ["name", *SpanChangeSerializer.Meta.fields]
 
     def validate_name(self, name: str) -> str:
-        """A name that addresses do not use otherwise."""
+        """Refuse names that are reserved in URLs."""
         if name in RESERVED:
             raise serializers.ValidationError(_("“%s” is reserved in addresses. Choose another name.") % name)
         return name

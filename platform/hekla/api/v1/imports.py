@@ -1,4 +1,4 @@
-"""Many people at once, by a table."""
+"""Endpoint to import people from a CSV table."""
 
 from typing import Any
 

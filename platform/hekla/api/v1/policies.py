@@ -1,4 +1,4 @@
-"""The scheduling policy of a cluster: look, try, put in force."""
+"""Endpoints of the scheduling policy of a cluster: read, preview, replace."""
 
 from typing import Any
 

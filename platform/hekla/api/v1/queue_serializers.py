@@ -1,4 +1,4 @@
-"""Queues as REST takes them and tells of them."""
+"""Serializers of queues, their shares and previews."""
 
 from typing import Any
 
@@ -62,20 +62,20 @@ class QueueSerializer(serializers.ModelSerializer[Queue]):
         fields += ["parent", "reclaimable", "state", "is_open", "tenants"]
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """A state by its name counts more than whether it is open."""
+        """Turn `is_open` into a state, unless the request has `state` too."""
         is_open = attrs.pop("is_open", None)
         if is_open is not None:
             attrs.setdefault("state", Queue.State.OPEN if is_open else Queue.State.CLOSED)
         return attrs
 
     def validate_name(self, name: str) -> str:
-        """A queue keeps its name: jobs, events and manifests speak of it."""
+        """Refuse to rename a queue, because jobs, events and manifests refer to its name."""
         if self.instance is not None and name != self.instance.name:
             raise serializers.ValidationError(_("A queue cannot be renamed. Create another queue."))
         return name
 
     def validate_cluster(self, cluster: Cluster) -> Cluster:
-        """A queue stays where it is: its jobs run there."""
+        """Refuse to move a queue to another cluster, because its jobs run there."""
         if self.instance is not None and cluster != self.instance.cluster:
             raise serializers.ValidationError(_("A queue cannot move to another cluster. Create another queue."))
         return cluster

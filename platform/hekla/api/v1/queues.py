@@ -1,4 +1,4 @@
-"""Queues: make, list, look, change."""
+"""Endpoints of queues, their shares, and previews of changes."""
 
 from typing import Any
 
@@ -131,9 +131,9 @@ def _made(document: dict[str, Any], user: User) -> Queue:
 
 
 def _serialized(queues: Any, user: User) -> QueueSerializer:  # noqa: ANN401  (one queue, or many)
-    """Its tenants and federated queues are shown to people who manage queues.
+    """The serializer of one queue or of many.
 
-    To others, other tenants and their queues do not exist.
+    Only people who can manage queues see `tenants` and `parent`: these may name tenants and queues hidden from others.
     """
     serializer = QueueDetailSerializer(queues) if isinstance(queues, Queue) else QueueSerializer(queues, many=True)
     if not accounts.may(user, Permission.MANAGE_QUEUES):

@@ -1,4 +1,4 @@
-"""Finding anything by its name."""
+"""Endpoint of the search by name."""
 
 from typing import Any
 

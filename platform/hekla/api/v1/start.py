@@ -1,4 +1,4 @@
-"""When a waiting job will start, as the engine forecasts it."""
+"""Endpoint of the estimated start of a pending job."""
 
 from typing import Any
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""The addresses of version 1."""
+"""URLs of version 1 of the API."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ _ONE = {"get": "retrieve", "patch": "partial_update", "delete": "destroy"}
 
 
 def resource(address: str, key: str, views: type[ResourceViewSet[Any]], *, name: str) -> list[URLPattern]:
-    """The addresses of a list and of one resource in it, for the actions that `views` has."""
+    """The URLs of a list and of one resource in it, with the methods whose actions `views` implements."""
     lists: dict[str, Any] = {verb: action for verb, action in _LIST.items() if hasattr(views, action)}
     one: dict[str, Any] = {verb: action for verb, action in _ONE.items() if hasattr(views, action)}
     return [

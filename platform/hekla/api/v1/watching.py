@@ -1,4 +1,4 @@
-"""Watching a job: why it waited, and what was given up for whom."""
+"""Endpoints of a job's pending reasons, its evictions, and its risk of reclaim."""
 
 from uuid import UUID
 

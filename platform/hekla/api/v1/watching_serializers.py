@@ -1,4 +1,4 @@
-"""Serializers of a waiting or running job."""
+"""Serializers of the pending reasons and evictions of a job, and of its risk of reclaim."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What would be if a job were submitted; nothing is written."""
+"""Endpoint of the what-if preview of a job. Nothing is saved."""
 
 from typing import Any
 
@@ -127,5 +127,5 @@ def _changed(spec: JobSpec, offer: Suggestion) -> dict[str, Any]:
 
 
 def describe_others(others: OtherJobs) -> dict[str, Any]:
-    """Jobs that somebody may know of, and the rest as numbers."""
+    """The visible jobs by name, and the number of the others, with the number of pods of all."""
     return {"known": [job.name for job in others.known], "unknown": others.unknown, "pods": others.pods}

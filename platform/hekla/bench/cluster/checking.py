@@ -1,4 +1,4 @@
-"""Whether what was bound may stand: no machine holds more than it has, and of each job all is bound or nothing."""
+"""Checks the binds: no node is over-committed, and each job is bound completely or not at all."""
 
 from collections import defaultdict
 
@@ -9,7 +9,7 @@ from hekla.launcher.terminal import LaunchRefused
 
 
 def check(place: Place, namespace: str) -> None:
-    """Raises LaunchRefused where it may not: the figures of such a run say nothing."""
+    """Raises LaunchRefused if the binds are invalid, because the measurement is then invalid too."""
     held: dict[str, Resources] = defaultdict(Resources)
     bound: dict[str, set[bool]] = defaultdict(set)
     for pod in place.pods(namespace):

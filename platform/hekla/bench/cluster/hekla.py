@@ -1,4 +1,4 @@
-"""What is measured of Hekla on a cluster: a flood of jobs, a steady flow of them, and a controller that begins anew."""
+"""The measurements of Hekla on a cluster: a flood of jobs, a steady flow, and a restart of the controller."""
 
 import time
 from collections.abc import Iterator
@@ -13,12 +13,12 @@ from hekla.bench.cluster.place import Place, pod_of_others
 
 _WARM_UP_SECONDS = 10.0
 Flood = tuple[float, Bound, dict[str, Any]]
-"""When it began, what was bound, and what it cost."""
+"""The start of the controller, the binds, and the cost (CPU, writes per pod)."""
 
 
 @contextmanager
 def _queue(place: Place, console: BenchConsole, *, is_last: bool = False, adopts: bool = False) -> Iterator[str]:
-    """A fresh namespace, and the queue of the same name that leads there."""
+    """Create a namespace, a cluster and a queue with the same name."""
     with place.namespace(is_last=is_last) as namespace, console.cluster(namespace, adopts=adopts):
         yield namespace
 
@@ -26,7 +26,7 @@ def _queue(place: Place, console: BenchConsole, *, is_last: bool = False, adopts
 def flood(
     place: Place, console: BenchConsole, *, jobs: int, gang: int, seconds: float
 ) -> tuple[float, Bound, dict[str, Any]]:
-    """All jobs are there before the controller begins; its writes are counted until the last pod is gone."""
+    """Submit all jobs before the controller starts. Its writes are counted until the last pod is deleted."""
     with _queue(place, console) as queue:
         for _job in range(jobs):
             console.submit(queue, gang, seconds)
@@ -40,7 +40,7 @@ def flood(
 
 
 def others(place: Place, console: BenchConsole, *, jobs: int, gang: int, seconds: float) -> tuple[float, Bound]:
-    """The same pods, made by others for our scheduler before the controller begins."""
+    """Let Hekla bind the same number of external pods, created before the controller starts."""
     with _queue(place, console, adopts=True) as queue, observed(place, queue, jobs * gang) as observer:
         place.make(queue, (pod_of_others(index, gang, seconds) for index in range(jobs * gang)))
         with console.at_work() as controller:
@@ -48,7 +48,7 @@ def others(place: Place, console: BenchConsole, *, jobs: int, gang: int, seconds
 
 
 def steady_flow(place: Place, console: BenchConsole, *, jobs: int, gang: int, per_second: float) -> dict[str, float]:
-    """Milliseconds from the submission of a job to the bind of each of its pods, where so many come in a second."""
+    """Percentiles of the milliseconds from submission to bind, per pod, at `per_second` submissions."""
     with _queue(place, console) as queue:
         with observed(place, queue, (jobs + 1) * gang) as observer, console.at_work():
             warm_up, _at = console.submit(queue, gang, 1.0)
@@ -67,7 +67,7 @@ def _paced(count: int, per_second: float) -> Iterator[None]:
 
 
 def begin_anew(place: Place, console: BenchConsole, *, running: int, gang: int) -> dict[str, Any]:
-    """With so many pods that run: from a controller's start, after another's sudden end, to the first pod it binds."""
+    """With `running` pods, kill the controller. Measure the next one: seconds to its first bind, and its memory."""
     with _queue(place, console, is_last=True) as queue:
         fill(place, console, queue, running=running, gang=gang)
         uid, _at = console.submit(queue, 1, FOR_EVER)

@@ -1,4 +1,4 @@
-"""Which measurements are taken, in which order, and what is told of them."""
+"""The order of the measurements, and their results."""
 
 import argparse
 import statistics
@@ -14,11 +14,11 @@ from hekla.bench.cluster.observing import Bound
 from hekla.bench.cluster.place import Place
 
 _FILLED_BY = 100
-"""Pods of a job where a cluster is filled."""
+"""Pods per job when a cluster is filled."""
 
 
 def measure(home: Path, options: argparse.Namespace) -> dict[str, Any]:
-    """Binds by turns, then a steady flow of jobs; or how a controller begins anew. Raises LaunchRefused."""
+    """Measure the bind rates and a steady flow of jobs; with `--running` a restart. Raises LaunchRefused."""
     place, console = Place(options.kubeconfig), BenchConsole(home, options.kubeconfig)
     try:
         facts: dict[str, Any] = {"nodes": len(place.nodes())}
@@ -35,7 +35,7 @@ def measure(home: Path, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _binds(place: Place, console: BenchConsole, options: argparse.Namespace) -> dict[str, Any]:
-    """In turns, so that what happens to the machine meanwhile happens to all."""
+    """Bind rates of all schedulers, in turn, so that other load on the machine affects all of them."""
     runs: dict[str, list[tuple[float, float]]] = defaultdict(list)
     costs: dict[str, Any] = {}
     for _round in range(options.repeat):

@@ -1,4 +1,4 @@
-"""Who binds pods beside Hekla: somebody without any logic, and Kubernetes' own scheduler."""
+"""The schedulers that Hekla is compared with: a binder without logic, and kube-scheduler."""
 
 import itertools
 import json
@@ -20,7 +20,7 @@ _REQUESTS_PER_SECOND = 5000
 
 
 def no_logic(place: Place, pods: int, seconds: float, *, made_before: bool) -> tuple[float, Bound]:
-    """One after another to the next machine, as many in flight as Hekla has; returns when it began, and the binds."""
+    """Bind pods to nodes in turn, with as many requests in flight as Hekla. Returns the start time and the binds."""
     nodes = itertools.cycle(place.nodes())
 
     async def bind(manifest: Json) -> None:
@@ -44,7 +44,10 @@ def no_logic(place: Place, pods: int, seconds: float, *, made_before: bool) -> t
 
 
 def kube_scheduler(place: Place, program: Path, pods: int, seconds: float, *, made_before: bool) -> tuple[float, Bound]:
-    """It binds while the pods are made, or what was made before it began; without the limits that it has otherwise."""
+    """Bind with kube-scheduler, without its usual client limits. Returns the start time and the binds.
+
+    `made_before`: the pods exist before it starts; otherwise they are created while it runs.
+    """
     manifests = [pod(index, seconds, _DEFAULT) for index in range(pods)]
     if made_before:
         with place.namespace() as namespace, observed(place, namespace, pods) as observer:
