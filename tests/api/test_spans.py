@@ -14,7 +14,7 @@ from hekla.apps.clusters import services as clusters
 from hekla.apps.clusters.models import NodeFacts
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.queues import services as queues
-from hekla.apps.queues.models import Span
+from hekla.apps.queues.models import FederatedQueue
 from hekla.lib import clock
 from hekla.simulation import federation, snapshot_cache
 
@@ -126,7 +126,7 @@ def test_pages_make_change_and_delete_one_and_the_form_of_a_job_offers_it(second
     assert "both (the cluster that starts it first)" in alice.get(reverse("jobs:submit")).content.decode()
     typed = {"description": "Wherever there is room", "members": ids}
     assert root.post(reverse("spans:edit", args=["both"]), typed).status_code == 302
-    assert Span.objects.get().description == "Wherever there is room"
+    assert FederatedQueue.objects.get().description == "Wherever there is room"
     text = """\
 apiVersion: batch.volcano.sh/v1alpha1
 kind: Job
@@ -140,4 +140,4 @@ spec:
     assert "Would start now." in told
     assert "cannot start there" in told
     assert root.post(reverse("spans:delete", args=["both"])).status_code == 302
-    assert not Span.objects.exists()
+    assert not FederatedQueue.objects.exists()

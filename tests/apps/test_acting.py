@@ -14,7 +14,7 @@ from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.impersonation import selectors, services
-from hekla.apps.impersonation.models import Acting
+from hekla.apps.impersonation.models import ImpersonationSession
 from hekla.apps.jobs.models import Job
 from hekla.apps.notifications import services as notifications
 from hekla.apps.notifications.models import Notification
@@ -41,19 +41,19 @@ def told() -> list[tuple[str, str, str]]:
     return list(LoggedEvent.objects.order_by("id").values_list("kind", "actor_name", "acting_name"))
 
 
-def over(acting: Acting) -> None:
-    Acting.objects.filter(pk=acting.pk).update(until=clock.now())
+def over(acting: ImpersonationSession) -> None:
+    ImpersonationSession.objects.filter(pk=acting.pk).update(until=clock.now())
 
 
-def demoted(acting: Acting) -> None:
+def demoted(acting: ImpersonationSession) -> None:
     User.objects.filter(pk=acting.admin_id).update(platform_role="operator")
 
 
-def promoted(acting: Acting) -> None:
+def promoted(acting: ImpersonationSession) -> None:
     User.objects.filter(pk=acting.person_id).update(platform_role="admin")
 
 
-def dismissed(acting: Acting) -> None:
+def dismissed(acting: ImpersonationSession) -> None:
     User.objects.filter(pk=acting.person_id).update(is_active=False)
 
 
@@ -65,7 +65,7 @@ def test_one_says_why_and_is_the_person_then(people: People, as_: As) -> None:
     assert asked.headers["Location"].startswith(reverse("accounts:prove"))
     ada.post(asked.headers["Location"], {"password": PASSWORD})
     ada.post(page, {"reason": " "})
-    assert not Acting.objects.exists()
+    assert not ImpersonationSession.objects.exists()
     key, token = ada.session.session_key, ada.cookies[settings.CSRF_COOKIE_NAME].value
     home = ada.post(page, {"reason": "Her <job> is lost."}, follow=True)
     assert home.context["user"] == people.alice
@@ -103,7 +103,7 @@ def test_after_the_end_one_is_oneself(people: People, client: Client) -> None:
 
 
 def test_the_log_tells_of_the_end_though_nobody_comes_back(people: People, client: Client) -> None:
-    acting = Acting.objects.get()
+    acting = ImpersonationSession.objects.get()
     assert services.end_overdue(now=clock.now()) == 0
     assert services.end_overdue(now=acting.until + timedelta(minutes=5)) == 1
     assert LoggedEvent.objects.order_by("id").last().at == acting.until
@@ -112,13 +112,13 @@ def test_the_log_tells_of_the_end_though_nobody_comes_back(people: People, clien
 
 def test_who_signs_out_ends_it_too(client: Client) -> None:
     client.post(reverse("accounts:sign_out"))
-    assert Acting.objects.get().ended_at is not None
+    assert ImpersonationSession.objects.get().ended_at is not None
     assert client.get("/").status_code == 302
 
 
 @pytest.mark.parametrize("happens", [over, promoted, dismissed])
 def test_what_is_asked_too_late_is_not_done(people: People, client: Client, happens) -> None:
-    happens(Acting.objects.get())
+    happens(ImpersonationSession.objects.get())
     by_itself = client.get("/", headers={"HX-Request": "true"})
     assert (by_itself.status_code, by_itself.headers["HX-Refresh"]) == (403, "true")
     answer = submit(client)
@@ -131,7 +131,7 @@ def test_what_is_asked_too_late_is_not_done(people: People, client: Client, happ
 
 
 def test_who_is_no_admin_any_more_acts_for_nobody(people: People, client: Client) -> None:
-    demoted(Acting.objects.get())
+    demoted(ImpersonationSession.objects.get())
     client.get("/")
     assert client.get("/").context["user"] == people.ada
 

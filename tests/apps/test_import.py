@@ -14,7 +14,7 @@ from tests.apps.conftest import People
 from hekla.apps.accounts.models import User
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.invitations import importing, letters, services, table
-from hekla.apps.invitations.models import Invitation, Letter
+from hekla.apps.invitations.models import Invitation, InvitationMail
 from hekla.apps.quotas.models import Quota
 from hekla.apps.tenancy import departments
 from hekla.apps.tenancy import services as tenancy
@@ -234,11 +234,11 @@ def test_links_are_mailed_where_there_is_a_server(people, as_, settings):
     (link,) = [row.link for row in answer.context["rows"] if row.link]
     assert "Sending the link by mail." in answer.content.decode()
     assert mail.outbox == [], "the page waits for no mail server"
-    assert link.encode() not in bytes(Letter.objects.get().link), "it lies sealed"
+    assert link.encode() not in bytes(InvitationMail.objects.get().link), "it lies sealed"
     assert letters.send_due(now=clock.now()) == 1
     ((to, text),) = [(message.to, message.body) for message in mail.outbox]
     assert (to, link in text) == (["dora@example.org"], True)
-    assert not Letter.objects.exists()
+    assert not InvitationMail.objects.exists()
 
 
 def test_a_link_is_mailed_again_until_a_server_takes_it_and_its_page_says_why_not(people, as_, settings):
@@ -260,15 +260,15 @@ def test_a_link_that_ended_meanwhile_is_not_mailed(people, as_, settings):
         as_(people.alice).post(PAGE, {"tenant": "lab", "text": FOUR, "do": "import"})
         end(people.lab, Invitation.objects.get(revoked_at=None).pk, by=people.alice, now=clock.now())
         assert letters.send_due(now=clock.now()) == 0
-    assert (mail.outbox, Letter.objects.count()) == ([], 0)
+    assert (mail.outbox, InvitationMail.objects.count()) == ([], 0)
 
 
 def test_at_last_nobody_tries_any_more_and_the_link_goes(people, as_, settings):
     settings.MAIL_IS_SET_UP, settings.EMAIL_BACKEND = True, "tests.apps.test_import.Away"
     as_(people.alice).post(PAGE, {"tenant": "lab", "text": FOUR, "do": "import"})
-    Letter.objects.update(attempts=letters.MOST_ATTEMPTS - 1)
+    InvitationMail.objects.update(attempts=letters.MOST_ATTEMPTS - 1)
     letters.send_due(now=clock.now())
-    letter = Letter.objects.get()
+    letter = InvitationMail.objects.get()
     assert (letter.due_at, bytes(letter.link)) == (None, b"")
     page = as_(people.alice).get(reverse("invitations:list", args=["lab"])).content.decode()
     assert "Not mailed: nobody at home" in page

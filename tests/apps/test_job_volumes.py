@@ -14,7 +14,7 @@ from hekla.apps.accounts.models import User
 from hekla.apps.jobs import services
 from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
-from hekla.pages.job_forms.submission_form import First
+from hekla.pages.job_forms.submission_form import InitialValues
 from hekla.pages.submit.form_mapping import filled
 
 As = Callable[[User], Client]
@@ -64,9 +64,9 @@ def test_the_page_of_a_job_says_what_is_mounted_where(people: People, as_: As) -
 
 def test_volumes_whose_last_task_is_taken_out_of_the_form_go_with_it() -> None:
     first = filled(SPEC)
-    form = form_of(None, First(first.job, first.tasks[1:], first.files))
+    form = form_of(None, InitialValues(first.job, first.tasks[1:], first.files))
     data = QueryDict(mutable=True)
     data.update(posted(SimpleNamespace(job=form.job, tasks=form.tasks, files=form.files)).dict())
-    spec = form_of(data, First()).spec()
+    spec = form_of(data, InitialValues()).spec()
     assert spec is not None
     assert [volume.name for volume in spec.volumes] == ["out", "tmp"]

@@ -21,7 +21,7 @@ from hekla.apps.event_log.services import CONTROLLER, unit_of_work
 from hekla.apps.jobs.models import Job
 from hekla.apps.jobs.services.telling import tell
 from hekla.apps.notifications import addresses, labels, outgoing, selectors, services
-from hekla.apps.notifications.models import Delivery, JobChoice, Notification, Preference, Reader
+from hekla.apps.notifications.models import Delivery, JobChoice, Notification, NotificationCursor, Preference
 from hekla.apps.notifications.services import sending
 from hekla.apps.tenancy import services as tenancy
 from hekla.domain import events
@@ -110,11 +110,11 @@ def test_who_chose_nothing_is_told_of_ends_and_evictions_in_the_page(people: Peo
 
 
 def test_nobody_is_told_twice_however_often_the_log_is_read(people: People, job: Job) -> None:
-    number = Reader.objects.get().number
+    number = NotificationCursor.objects.get().number
     became(job, "failed")
     evicted(job, 0)
     for _ in range(3):
-        Reader.objects.update(number=number)  # as after a crash
+        NotificationCursor.objects.update(number=number)  # as after a crash
         services.follow(now=clock.now())
     assert len(told(people.alice)) == 2
 

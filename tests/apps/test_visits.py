@@ -12,7 +12,7 @@ from tests.apps.conftest import People
 from hekla.apps.accounts.models import User
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.login_sessions import selectors, services
-from hekla.apps.login_sessions.models import Visit
+from hekla.apps.login_sessions.models import LoginSession
 from hekla.domain.errors import Forbidden, NotFound
 from hekla.lib import clock
 from hekla.pages.login_sessions import browsers
@@ -31,7 +31,7 @@ def three(people: People, as_: As) -> list[Client]:
     return found
 
 
-def seen(user: User) -> list[Visit]:
+def seen(user: User) -> list[LoginSession]:
     return list(selectors.of(user, now=clock.now()))
 
 
@@ -59,7 +59,7 @@ def test_one_ends_one(people: People, three: list[Client]) -> None:
 def test_or_all_others(people: People, three: list[Client]) -> None:
     three[0].post(reverse("accounts:end_other_visits"))
     assert [is_in(client) for client in three] == [True, False, False]
-    assert len(seen(people.alice)) == Visit.objects.filter(user=people.alice).count() == 1
+    assert len(seen(people.alice)) == LoginSession.objects.filter(user=people.alice).count() == 1
 
 
 def test_but_nobody_elses(people: People, three: list[Client]) -> None:
@@ -98,14 +98,14 @@ def test_a_session_that_is_too_old_does_not_go_on(people: People, three: list[Cl
 
 
 def test_it_is_noted_once_a_minute(people: People, three: list[Client], monkeypatch) -> None:
-    first = Visit.objects.order_by("pk").first()
+    first = LoginSession.objects.order_by("pk").first()
     three[0].get("/")
-    assert Visit.objects.get(pk=first.pk).last_active_at == first.last_active_at
+    assert LoginSession.objects.get(pk=first.pk).last_active_at == first.last_active_at
     later = clock.now() + timedelta(minutes=2)
     monkeypatch.setattr(clock, "now", lambda: later)
     three[0].get("/")
-    assert Visit.objects.get(pk=first.pk).last_active_at == later
-    assert Visit.objects.count() == 3
+    assert LoginSession.objects.get(pk=first.pk).last_active_at == later
+    assert LoginSession.objects.count() == 3
 
 
 @pytest.mark.parametrize(

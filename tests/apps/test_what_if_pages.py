@@ -17,7 +17,7 @@ from hekla.domain.errors import Invalid
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.spec_changes import SpecChange
 from hekla.simulation import snapshot_cache, suggestions, what_if
-from hekla.simulation.suggestions import Found
+from hekla.simulation.suggestions import SuggestionResult
 
 As = Callable[[User], Client]
 FORM = {
@@ -149,8 +149,8 @@ def test_what_else_would_help_is_told_later_where_there_was_time_for_some(
 ) -> None:
     whole, client = suggestions.offers, as_(people.alice)
 
-    def begun(*given: Any, **more: Any) -> Found:
-        return Found(whole(*given, **more).offers[:1], is_cut_short=True)
+    def begun(*given: Any, **more: Any) -> SuggestionResult:
+        return SuggestionResult(whole(*given, **more).offers[:1], is_cut_short=True)
 
     with monkeypatch.context() as busy:
         busy.setattr(suggestions, "offers", begun)

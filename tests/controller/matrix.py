@@ -14,7 +14,7 @@ from tests.controller.conftest import World
 from hekla.apps.clusters import leases
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.jobs.services.decisions import JobDecision, Yield
+from hekla.apps.jobs.services.decisions import EvictionReason, JobDecision
 from hekla.apps.jobs.services.observations import Sighting
 from hekla.controller.backends import backend_of
 from hekla.controller.controllers import controllers
@@ -137,7 +137,7 @@ class Jobs(Generic[AnyCell]):
 
     def evict(self, cell: AnyCell, name: str) -> None:
         """The scheduler wants the place of this pod."""
-        self.decide(JobDecision(self.jobs[cell].pk, 1, evictions={self.pods[cell][name].pk: Yield("preempt")}))
+        self.decide(JobDecision(self.jobs[cell].pk, 1, evictions={self.pods[cell][name].pk: EvictionReason("preempt")}))
 
     def decide(self, decision: JobDecision) -> None:
         """As the scheduler does."""

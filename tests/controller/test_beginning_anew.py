@@ -10,7 +10,7 @@ from tests.support import auditor
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.jobs.services.decisions import JobDecision, Yield
+from hekla.apps.jobs.services.decisions import EvictionReason, JobDecision
 from hekla.backends.base import BackendError
 from hekla.controller.backends import backend_of
 from hekla.controller.controllers import controllers
@@ -75,8 +75,8 @@ def test_all_comes_to_its_end_where_every_turn_is_the_first_of_a_controller(worl
         (JobDecision(1, 1, binds={1: "n"}), True),
         (JobDecision(1, 1, gang_phase=GangPhase.INQUEUE), True),
         (JobDecision(1, 1, binds={1: "n"}, gang_phase=GangPhase.RUNNING), True),
-        (JobDecision(1, 1, binds={1: "n"}, evictions={2: Yield("preempt")}), False),
-        (JobDecision(1, 1, evictions={2: Yield("reclaim")}), False),
+        (JobDecision(1, 1, binds={1: "n"}, evictions={2: EvictionReason("preempt")}), False),
+        (JobDecision(1, 1, evictions={2: EvictionReason("reclaim")}), False),
         (JobDecision(1, 1, gang_phase=GangPhase.UNKNOWN), False),
         (JobDecision(1, 1), False),
     ],

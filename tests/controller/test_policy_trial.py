@@ -13,7 +13,7 @@ from hekla.controller.controllers import controllers
 from hekla.domain.jobspec import JobSpec
 from hekla.engine import policy
 from hekla.lib import clock
-from hekla.simulation.policy_trial import Fate, Trial, try_policy
+from hekla.simulation.policy_trial import Trial, TrialOutcome, try_policy
 
 GENTLE = ELASTIC.replace("preempt, reclaim, ", "")
 
@@ -46,7 +46,7 @@ def test_who_must_yield_is_who_yields(full: World) -> None:
     assert LoggedEvent.objects.latest("pk").pk == last
     yields = {one.job.name: (one.now, one.then) for one in trial.differences}
     assert set(yields) == {"first"}
-    assert yields["first"][0] == Fate()
+    assert yields["first"][0] == TrialOutcome()
     clusters.set_policy(full.cluster, ELASTIC, note="", by=None, actor=PLATFORM, now=clock.now())
     controllers.reconcile(full.cluster)
     assert Pod.objects.filter(job__name="first", evicted=True).count() == yields["first"][1].yields > 0

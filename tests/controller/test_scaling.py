@@ -8,7 +8,7 @@ from hekla.apps.clusters import leases
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.jobs import facts, selectors, services
 from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.jobs.services.decisions import JobDecision, Yield, commit
+from hekla.apps.jobs.services.decisions import EvictionReason, JobDecision, commit
 from hekla.controller.backends import backend_of
 from hekla.controller.lease_context import identity
 from hekla.controller.pods import order_of
@@ -124,7 +124,7 @@ def test_what_was_decided_about_another_size_is_not_done(world: World) -> None:
     epoch = leases.take(world.cluster, identity(), now=clock.now())
     assert epoch is not None
     [_first, second] = job.pods.order_by("index")
-    stale = JobDecision(job.pk, version=1, revision=1, evictions={second.pk: Yield("preempt")})
+    stale = JobDecision(job.pk, version=1, revision=1, evictions={second.pk: EvictionReason("preempt")})
     assert commit(world.cluster.pk, epoch, [stale], now=clock.now()) == 0
-    fresh = JobDecision(job.pk, version=1, revision=2, evictions={second.pk: Yield("preempt")})
+    fresh = JobDecision(job.pk, version=1, revision=2, evictions={second.pk: EvictionReason("preempt")})
     assert commit(world.cluster.pk, epoch, [fresh], now=clock.now()) == 1

@@ -15,7 +15,7 @@ from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
 from hekla.simulation import forecasting, snapshot_cache, what_if
 from hekla.simulation.runtimes import RuntimeAssumption, RunTimes
-from hekla.simulation.what_if import Answer, StartVerdict
+from hekla.simulation.what_if import StartVerdict, WhatIfResult
 
 
 def completed_jobs(world: World, *run_minutes: float, kind: str = "training") -> list[Job]:
@@ -31,13 +31,13 @@ def completed_jobs(world: World, *run_minutes: float, kind: str = "training") ->
     return Job.objects.bulk_create(rows)
 
 
-def preview(world: World, job_spec: JobSpec) -> Answer:
+def preview(world: World, job_spec: JobSpec) -> WhatIfResult:
     answer = what_if.about_draft(job_spec, tenant=world.tenant, user=world.alice)
     assert answer.verdict is StartVerdict.WAITS
     return answer
 
 
-def eta_in_minutes(answer: Answer) -> tuple[int, int] | None:
+def eta_in_minutes(answer: WhatIfResult) -> tuple[int, int] | None:
     if answer.eta is None:
         return None
     now = clock.now()

@@ -17,7 +17,7 @@ from hekla.apps.jobs import audit, selectors, services
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.decisions import JobDecision, commit
 from hekla.apps.queues import services as queues
-from hekla.apps.queues.models import Queue, Span
+from hekla.apps.queues.models import FederatedQueue, Queue
 from hekla.apps.tenancy import services as tenancy
 from hekla.controller.controllers import controllers
 from hekla.domain.errors import Invalid, Refused
@@ -126,7 +126,9 @@ def test_delegated_cluster_is_the_last_choice(world: World) -> None:
     )
     queue = queues.create(cluster=led, name="led", actor=PLATFORM, now=clock.now())
     members = [*Queue.objects.exclude(pk=queue.pk), queue]
-    queues.change_span(Span.objects.get(), members=members, by=world.alice, actor=PLATFORM, now=clock.now())
+    queues.change_federated(
+        FederatedQueue.objects.get(), members=members, by=world.alice, actor=PLATFORM, now=clock.now()
+    )
     job = submit_federated(world)
     assert job.cluster.name == "first"
     assert chances(job)["alpha"] == "delegated"
@@ -265,7 +267,9 @@ def test_only_queues_of_the_tenant_are_candidates(world: World) -> None:
     queue = Queue.objects.get(name="default")
     queues.change(queue, {}, tenants=[other_tenant], by=world.alice, actor=PLATFORM, now=clock.now())
     assert chances(submit_federated(world, "a")) == {"second": "now"}
-    queues.change_span(Span.objects.get(), tenants=[other_tenant], by=world.alice, actor=PLATFORM, now=clock.now())
+    queues.change_federated(
+        FederatedQueue.objects.get(), tenants=[other_tenant], by=world.alice, actor=PLATFORM, now=clock.now()
+    )
     with pytest.raises(Refused, match="cannot use a queue “both”"):
         submit_federated(world, "b")
 
@@ -291,7 +295,7 @@ def test_jobs_stay_when_the_federated_queue_is_deleted(world: World) -> None:
     other = fill(world, "other")
     job = submit_federated(world)
     reconcile(2)
-    queues.delete_span(Span.objects.get(), actor=PLATFORM, now=clock.now())
+    queues.delete_federated(FederatedQueue.objects.get(), actor=PLATFORM, now=clock.now())
     abort_and_settle(world, other)
     reconcile(4)
     assert federation.move_waiting() == 0

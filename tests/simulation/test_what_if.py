@@ -21,10 +21,10 @@ from hekla.domain.jobspec import JobSpec
 from hekla.domain.spec_changes import apply_changes, size_of
 from hekla.lib import clock
 from hekla.simulation import what_if
-from hekla.simulation.what_if import Answer, StartVerdict
+from hekla.simulation.what_if import StartVerdict, WhatIfResult
 
 
-def preview(world: World, job_spec: JobSpec) -> Answer:
+def preview(world: World, job_spec: JobSpec) -> WhatIfResult:
     return what_if.about_draft(job_spec, tenant=world.tenant, user=world.alice)
 
 

@@ -13,7 +13,7 @@ _WHERE = {"bash": "~/.bashrc", "zsh": "~/.zshrc", "fish": "~/.config/fish/comple
 _MOST = 100
 
 
-class Named(click.ParamType[str]):
+class NameParameter(click.ParamType[str]):
     """The name or uid of a resource; `path`: its list in REST."""
 
     def __init__(self, path: str) -> None:
@@ -32,7 +32,7 @@ class Named(click.ParamType[str]):
         return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
-JOB = Named("jobs")
+JOB = NameParameter("jobs")
 
 
 @click.command()

@@ -15,7 +15,9 @@ from hekla.lib.text import strip_control_codes
 LOOK_EVERY_SECONDS = 1.0
 
 
-def submit_flow(client: Client, read: manifest.ReadFlow, *, tenant: str | None, dry_run: bool, watch: bool) -> None:
+def submit_flow(
+    client: Client, read: manifest.LoadedFlowManifest, *, tenant: str | None, dry_run: bool, watch: bool
+) -> None:
     """Save the templates of a manifest and start its flow."""
     address = "flows" if read.starts else "templates"
     if dry_run and not read.starts:

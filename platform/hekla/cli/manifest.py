@@ -22,7 +22,7 @@ _FILES = "hekla.io/files"
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class LoadedManifest:
     """The job, warnings about fields without effect, and the included files. `document` also has the secrets."""
 
     document: dict[str, Any] = field(repr=False)
@@ -30,7 +30,7 @@ class Read:
     files: tuple[str, ...]
 
 
-def read(path: Path, *, name: str | None, queue: str | None) -> Read:
+def read(path: Path, *, name: str | None, queue: str | None) -> LoadedManifest:
     """The job in a manifest of any kind, or in a JobSpec document, with files next to it. Raises Failure."""
     text, folder = bytes_of(path), path.resolve().parent
     try:
@@ -39,13 +39,13 @@ def read(path: Path, *, name: str | None, queue: str | None) -> Read:
         changes = {"name": name, "queue": queue, "files": {**files, **spec.files} or None}
         document = spec.document() | {key: value for key, value in changes.items() if value is not None}
         sent = JobSpec.parse(document).document() | ({"secrets": dict(secrets)} if secrets else {})
-        return Read(sent, warnings, tuple(files))
+        return LoadedManifest(sent, warnings, tuple(files))
     except Invalid as error:
         raise unfit(path, error) from error
 
 
 @dataclass(frozen=True, slots=True)
-class ReadFlow:
+class LoadedFlowManifest:
     """Templates and perhaps a flow (`starts`), as a manifest with the included files."""
 
     text: str
@@ -54,7 +54,7 @@ class ReadFlow:
     files: tuple[str, ...]
 
 
-def read_flow(path: Path, *, name: str | None) -> ReadFlow | None:
+def read_flow(path: Path, *, name: str | None) -> LoadedFlowManifest | None:
     """The flow and the templates in a manifest; None if it has neither. Raises Failure."""
     folder = path.resolve().parent
     try:
@@ -69,7 +69,7 @@ def read_flow(path: Path, *, name: str | None) -> ReadFlow | None:
     except Invalid as error:
         raise unfit(path, error) from error
     text = formats.dump_flow(flow, specs) if flow else "---\n".join(map(formats.dump_template, specs))
-    return ReadFlow(
+    return LoadedFlowManifest(
         text, flow is not None, loaded.warnings, tuple(sorted({each for some in files.values() for each in some}))
     )
 
@@ -170,6 +170,6 @@ def _text(folder: Path, name: str, file_names: list[str]) -> str:
             raise Invalid([Problem(where, f"“{name}” has more than {MAX_FILE_BYTES // 1024} KiB.")])
         return data.decode()
     except UnicodeDecodeError:
-        raise Invalid([Problem(where, f"“{name}” is not UTF-8 text. Only text files can be sent with a job.")]) from None
+        raise Invalid([Problem(where, f"“{name}” is not UTF-8 text. A job can have text files only.")]) from None
     except OSError as error:
         raise Invalid([Problem(where, f"“{name}” cannot be read: {error.strerror}.")]) from error

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping
 
-from hekla.apps.jobs.services.decisions import JobDecision, Waiting, Yield
+from hekla.apps.jobs.services.decisions import EvictionReason, JobDecision, Waiting
 from hekla.domain import events
 from hekla.domain.phases import GangPhase, PodPhase
 from hekla.engine.decisions import Decisions, Eviction, PendingReason, ShareImpact, ShareShift
@@ -17,7 +17,7 @@ _DIGITS = 4
 def by_job(snapshot: Snapshot, decisions: Decisions) -> list[JobDecision]:
     """One decision for each job with something to record."""
     binds: dict[str, dict[int, str]] = defaultdict(dict)
-    evictions: dict[str, dict[int, Yield]] = defaultdict(dict)
+    evictions: dict[str, dict[int, EvictionReason]] = defaultdict(dict)
     for bind in decisions.binds:
         binds[bind.job][int(bind.pod)] = bind.node
     for eviction in decisions.evictions:
@@ -38,9 +38,9 @@ def by_job(snapshot: Snapshot, decisions: Decisions) -> list[JobDecision]:
     return [decision for decision in found if _says_something(decision, snapshot)]
 
 
-def _yield(eviction: Eviction) -> Yield:
+def _yield(eviction: Eviction) -> EvictionReason:
     gainer = int(eviction.for_job) if eviction.for_job else None
-    return Yield(eviction.action, gainer, eviction.plugins, tuple(map(_shares, eviction.shares)))
+    return EvictionReason(eviction.action, gainer, eviction.plugins, tuple(map(_shares, eviction.shares)))
 
 
 def _shares(shares: ShareImpact) -> events.EvictionShares:

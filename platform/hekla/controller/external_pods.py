@@ -18,7 +18,7 @@ from django.utils import translation
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.external_pods import selectors, services
 from hekla.apps.external_pods.models import ExternalPodRow
-from hekla.apps.external_pods.services import Gathered
+from hekla.apps.external_pods.services import ObservedGroup
 from hekla.apps.job_history import labels
 from hekla.apps.jobs.models import Job, Pod
 from hekla.backends.base import BackendError
@@ -37,7 +37,7 @@ Groups = Mapping[str, Mapping[str, PodGroup]] | None
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ExternalObservation:
     """One observation: pods by group, groups by namespace, groups waiting for admission, unreadable namespaces."""
 
     rules: ExternalPodRules
@@ -60,8 +60,8 @@ def observe_external_pods(cluster: Cluster, lease: LeaseContext, *, now: datetim
     if external is None and state.has_started:
         return
     known = [GroupRef.of(key) for key in selectors.open_groups(cluster.pk)]
-    nothing = Look(ExternalPodRules({}, "", ""), {}, None, {}, frozenset())
-    look = _look(cluster, external, known, state) if external else nothing
+    nothing = ExternalObservation(ExternalPodRules({}, "", ""), {}, None, {}, frozenset())
+    look = _observe(cluster, external, known, state) if external else nothing
     refs = {ref.key: ref for ref in (*known, *look.new, *look.pods) if look.can_tell(ref)}
     state.refused = {}
     changed = [_take(cluster, lease, look.rules, _gathered(ref, look), now) for ref in refs.values()]
@@ -79,14 +79,16 @@ def _state_of(lease: LeaseContext) -> ExternalPodState:
     return lease.state.external_pods
 
 
-def _look(cluster: Cluster, external: ExternalPods, known: Sequence[GroupRef], state: ExternalPodState) -> Look:
+def _observe(
+    cluster: Cluster, external: ExternalPods, known: Sequence[GroupRef], state: ExternalPodState
+) -> ExternalObservation:
     namespaces = external.rules.tenants.keys()
     by_namespace = external.list_pods(fresh=namespaces - state.looked)
     state.looked = set(by_namespace)
     pods = _by_group(_at_home(cluster, state, [pod for found in by_namespace.values() for pod in found]))
     new = {GroupRef(one.namespace, GroupKind.POD_GROUP, one.name): one for one in external.list_new_groups()}
     groups = external.list_groups({ref.namespace for ref in (*known, *new, *pods) if ref.kind is GroupKind.POD_GROUP})
-    return Look(external.rules, pods, groups, new, namespaces - by_namespace.keys())
+    return ExternalObservation(external.rules, pods, groups, new, namespaces - by_namespace.keys())
 
 
 def _at_home(cluster: Cluster, state: ExternalPodState, pods: Sequence[ExternalPod]) -> Iterator[ExternalPod]:
@@ -117,7 +119,7 @@ def _take(
     cluster: Cluster,
     lease: LeaseContext,
     rules: ExternalPodRules,
-    gathered: Gathered,
+    gathered: ObservedGroup,
     now: datetime,
 ) -> bool:
     """Record the group, unless nothing changed since it was last recorded. Returns whether rows changed.
@@ -142,18 +144,18 @@ def _take(
     return changed
 
 
-def _gathered(ref: GroupRef, look: Look) -> Gathered:
+def _gathered(ref: GroupRef, look: ExternalObservation) -> ObservedGroup:
     """The group with its pods, or a new PodGroup that is admitted before its pods are created."""
     pods = tuple(look.pods.get(ref, ()))
     queue = next((pod.queue for pod in pods if pod.queue), "")
     if (new := look.new.get(ref)) and not pods:
-        return Gathered(ref, (), minimum=new.minimum, queue=new.queue, expects=new.request)
+        return ObservedGroup(ref, (), minimum=new.minimum, queue=new.queue, expects=new.request)
     if ref.kind is not GroupKind.POD_GROUP or look.groups is None:
-        return Gathered(ref, pods, queue=queue)
+        return ObservedGroup(ref, pods, queue=queue)
     group = look.groups.get(ref.namespace, {}).get(ref.name)
     if group is None:
-        return Gathered(ref, pods, minimum=0, queue=queue)
-    return Gathered(ref, pods, minimum=group.minimum, queue=group.queue or queue)
+        return ObservedGroup(ref, pods, minimum=0, queue=queue)
+    return ObservedGroup(ref, pods, minimum=group.minimum, queue=group.queue or queue)
 
 
 # Apply the rows

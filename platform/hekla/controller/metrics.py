@@ -33,7 +33,7 @@ BINDS = Counter("hekla_engine_binds", "Pods that the engine bound to a node.", [
 EVICTIONS = Counter("hekla_engine_evictions", "Pods that the engine decided to evict.", ["cluster"])
 
 
-class Standings(Collector):
+class QueueShareMetrics(Collector):
     """The shares of queues at the start of a cycle, read at most every ten seconds."""
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class Standings(Collector):
         yield from resource_gauges("hekla_queue_deserved", "Deserved resources of a queue", ["cluster", "queue"], found)
 
 
-standings = Standings()
+standings = QueueShareMetrics()
 REGISTRY.register(standings)
 
 

@@ -13,7 +13,7 @@ from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Node
 from hekla.apps.event_log import selectors as event_log
 from hekla.apps.jobs import selectors as jobs
-from hekla.apps.jobs.selectors import Held
+from hekla.apps.jobs.selectors import TaskAllocation
 from hekla.domain.phases import JobPhase
 from hekla.domain.resources import Resources
 from hekla.lib import clock
@@ -56,7 +56,7 @@ class _Part:
     is_waiting: bool = False
     amounts: dict[Place, dict[str, float]] = field(default_factory=dict)
 
-    def hold(self, one: Held) -> None:
+    def hold(self, one: TaskAllocation) -> None:
         self.is_waiting = False
         per_pod = {**one.request, "pods": 1.0}
         for node, count in Counter(one.nodes).items():

@@ -13,7 +13,7 @@ from hekla.domain.jobspec import JobSpec
 from hekla.domain.resources import Resources
 from hekla.domain.spec_changes import SpecChange, SpecField, apply_changes
 from hekla.simulation.suggestions import Suggestion
-from hekla.simulation.what_if import Answer, OtherJobs, StartVerdict
+from hekla.simulation.what_if import OtherJobs, StartVerdict, WhatIfResult
 
 _MOST_NODES = 4
 
@@ -28,7 +28,7 @@ class SuggestionText:
     is_of_size: bool
 
 
-def head(answer: Answer) -> str:
+def head(answer: WhatIfResult) -> str:
     """The verdict in a few words."""
     return _HEADS[answer.verdict]()
 
@@ -40,21 +40,21 @@ _HEADS = {
 }
 
 
-def sentences(answer: Answer) -> list[str]:
+def sentences(answer: WhatIfResult) -> list[str]:
     """The whole prediction but the start time, the most important first."""
     if answer.verdict is StartVerdict.NOW:
         return [*_where(answer), *evicted(answer.evicts)]
     return [*answer.problems, *map(labels.reason, answer.reasons), *place(answer)]
 
 
-def place(answer: Answer) -> list[str]:
+def place(answer: WhatIfResult) -> list[str]:
     """Its position in its queue, if it waits."""
     facts = {"place": answer.place, "line": answer.line}
     is_waiting = answer.verdict is StartVerdict.WAITS
     return [_("Position in its queue: %(place)d of %(line)d.") % facts] if is_waiting else []
 
 
-def when(answer: Answer, now: datetime, accuracy: Accuracy | None) -> list[str]:
+def when(answer: WhatIfResult, now: datetime, accuracy: Accuracy | None) -> list[str]:
     """The predicted start, the jobs that end before, and how accurate such predictions were."""
     if answer.verdict is not StartVerdict.WAITS:
         return []
@@ -76,7 +76,7 @@ def _span(earliest: float, latest: float) -> str:
     return _("Starts in about %(earliest)s to %(latest)s.") % facts
 
 
-def _where(answer: Answer) -> list[str]:
+def _where(answer: WhatIfResult) -> list[str]:
     """How many pods on which nodes."""
     most = sorted(answer.nodes.items(), key=lambda item: (-item[1], item[0]))
     parts = [

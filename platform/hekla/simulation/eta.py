@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from hekla.simulation.runtimes import RuntimeAssumption, RunTimes
-from hekla.simulation.simulator import Course, started_at
+from hekla.simulation.simulator import Simulator, started_at
 
 _MAX_STEPS = 24
 _COARSENESS = 0.15
@@ -42,7 +42,9 @@ def between(short: Start | None, long: Start | None) -> Eta | None:
     return Eta(min(short.at, long.at), max(short.at, long.at), long.after)
 
 
-def starts(course: Course, wanted: Collection[str], run_times: RunTimes, view: RuntimeAssumption) -> dict[str, Start]:
+def starts(
+    course: Simulator, wanted: Collection[str], run_times: RunTimes, view: RuntimeAssumption
+) -> dict[str, Start]:
     """The start of each of these jobs under this assumption; jobs without a predicted start are left out."""
     walk, found = _Walk(course, run_times, view), dict[str, Start]()
     left = set(wanted)
@@ -59,7 +61,7 @@ def starts(course: Course, wanted: Collection[str], run_times: RunTimes, view: R
 class _Walk:
     """Steps from one end of jobs to the next."""
 
-    def __init__(self, course: Course, run_times: RunTimes, view: RuntimeAssumption) -> None:
+    def __init__(self, course: Simulator, run_times: RunTimes, view: RuntimeAssumption) -> None:
         self._course, self._run_times, self._view, self._from = course, run_times, view, course.now
         self._ends: dict[str, datetime | None] = {}
         self.ended: Sequence[str] = ()

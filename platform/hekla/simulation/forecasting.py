@@ -25,9 +25,9 @@ def record(cluster: Cluster) -> int:
             for view in (RuntimeAssumption.SHORT, RuntimeAssumption.LONG)
         ]
         found = {int(uid): eta.between(short.get(uid), long.get(uid)) for uid in fresh}
-    spans = {pk: (span.earliest, span.latest) if span else None for pk, span in found.items()}
-    services.keep(spans, now=outlook.now)
-    return len(spans)
+    intervals = {pk: (interval.earliest, interval.latest) if interval else None for pk, interval in found.items()}
+    services.keep(intervals, now=outlook.now)
+    return len(intervals)
 
 
 def _fresh(outlook: Outlook) -> list[str]:

@@ -20,7 +20,7 @@ from hekla.scheduling.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
-class Fate:
+class TrialOutcome:
     """What a cycle does to a job: whether it is admitted, how many of its pods start, and how many are evicted."""
 
     is_let_in: bool = False
@@ -33,8 +33,8 @@ class Difference:
     """A job that the two policies treat differently."""
 
     job: Job
-    now: Fate
-    then: Fate
+    now: TrialOutcome
+    then: TrialOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +55,10 @@ def try_policy(cluster: Cluster, in_force: SchedulerPolicy, other: SchedulerPoli
     return Trial(tuple(differences), after.faults, len(current.jobs))
 
 
-def _fates(current: Snapshot, decided: Decisions) -> Mapping[str, Fate]:
+def _fates(current: Snapshot, decided: Decisions) -> Mapping[str, TrialOutcome]:
     starts, yields = Counter(bind.job for bind in decided.binds), Counter(one.job for one in decided.evictions)
     return {
-        uid: Fate(_is_let_in(job, decided.phases.get(uid)), starts[uid], yields[uid])
+        uid: TrialOutcome(_is_let_in(job, decided.phases.get(uid)), starts[uid], yields[uid])
         for uid, job in current.jobs.items()
     }
 

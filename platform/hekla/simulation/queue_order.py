@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from hekla.apps.jobs.models import Job
 from hekla.apps.queues.models import Queue
-from hekla.simulation.queue_shares import Present
+from hekla.simulation.queue_shares import ClusterShares
 
 
 @dataclass(frozen=True, slots=True)
-class PlacesInQueue:
+class QueuePositions:
     """Jobs by row id, in order. `places`: positions from 1; `others`: jobs in the queue that do not wait.
 
     `waiting`, `inside`: the number of each, visible or not.
@@ -24,11 +24,11 @@ class PlacesInQueue:
     inside: int
 
 
-def line(here: Present, queue: Queue, sees: Callable[[Job], bool]) -> PlacesInQueue:
+def line(here: ClusterShares, queue: Queue, sees: Callable[[Job], bool]) -> QueuePositions:
     """The unfinished jobs of a queue; only those for which `sees` returns true are listed."""
     standing = here.standings.get(queue.name)
     waiting = [int(uid) for uid in standing.waiting_jobs] if standing else []
     own = {job.pk: job for job in here.snapshot.jobs.values() if job.queue_id == queue.pk}
     visible = {pk for pk, job in own.items() if sees(job)}
     places = {pk: place for place, pk in enumerate(waiting, start=1) if pk in visible}
-    return PlacesInQueue(places, tuple(sorted(visible - places.keys())), len(waiting), len(own.keys() - set(waiting)))
+    return QueuePositions(places, tuple(sorted(visible - places.keys())), len(waiting), len(own.keys() - set(waiting)))

@@ -24,7 +24,7 @@ from hekla.simulation.snapshot_cache import Outlook, looking_at
 
 
 @dataclass(frozen=True, slots=True)
-class Present:
+class ClusterShares:
     """The current state of a cluster, and the shares of its queues by name under the policy in force.
 
     `number`: the last event that is included.
@@ -38,7 +38,7 @@ class Present:
 
 
 @dataclass(frozen=True, slots=True)
-class Loss:
+class PodLoss:
     """How many pods of a job would be evicted at once."""
 
     job: Job
@@ -51,14 +51,14 @@ class ShareForecast:
 
     before: Mapping[str, QueueShares]
     after: Mapping[str, QueueShares]
-    losses: tuple[Loss, ...] = field(default=())
+    losses: tuple[PodLoss, ...] = field(default=())
 
 
-def present(queue: Queue) -> Present:
+def present(queue: Queue) -> ClusterShares:
     """The current shares of a queue and of the others in its cluster; only this queue's waiting jobs are listed."""
     with looking_at(queue.cluster) as outlook:
         standings = outlook.once(("standings", queue.name), lambda: _standings(outlook, queue))
-        return Present(outlook.number, outlook.snapshot, outlook.policy, outlook.now, standings)
+        return ClusterShares(outlook.number, outlook.snapshot, outlook.policy, outlook.now, standings)
 
 
 def _standings(outlook: Outlook, queue: Queue) -> Mapping[str, QueueShares]:
@@ -97,8 +97,8 @@ def _with(queues: tuple[model.QueueSpec, ...], changed: model.QueueSpec) -> tupl
     return tuple(changed if queue.name == changed.name else queue for queue in queues)
 
 
-def _losses(current: Snapshot, before: Decisions, after: Decisions) -> Iterable[Loss]:
+def _losses(current: Snapshot, before: Decisions, after: Decisions) -> Iterable[PodLoss]:
     """The jobs that lose pods only after the change; a pod that is evicted in both cases does not count."""
     gone_anyway = {eviction.pod for eviction in before.evictions}
     lost = Counter(eviction.job for eviction in after.evictions if eviction.pod not in gone_anyway)
-    return (Loss(current.jobs[uid], pods) for uid, pods in lost.items() if uid in current.jobs)
+    return (PodLoss(current.jobs[uid], pods) for uid, pods in lost.items() if uid in current.jobs)

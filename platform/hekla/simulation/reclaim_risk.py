@@ -40,7 +40,7 @@ class Claimant:
 
 
 @dataclass(frozen=True, slots=True)
-class Exposure:
+class ReclaimRisk:
     """The preemption risk of a job with `pods` placed pods.
 
     `now`: pods that hold what the queue has beyond what it deserves; `most`: pods that plugins would allow to reclaim,
@@ -55,7 +55,7 @@ class Exposure:
     claimants: tuple[Claimant, ...] = ()
 
 
-def visible_risk(user: User, job: Job, *, now: datetime) -> Exposure:
+def visible_risk(user: User, job: Job, *, now: datetime) -> ReclaimRisk:
     """The risk of a job; queues that the person may not see have an empty name."""
     found = of(job, now=now)
     known = set(queues.visible_to(user).values_list("name", flat=True))
@@ -63,17 +63,17 @@ def visible_risk(user: User, job: Job, *, now: datetime) -> Exposure:
     return replace(found, claimants=tuple(named))
 
 
-def of(job: Job, *, now: datetime) -> Exposure:
+def of(job: Job, *, now: datetime) -> ReclaimRisk:
     """The preemption risk of a job."""
     policy = policies.in_force(job.cluster)
     if safe := _safe(job, policy):
-        return Exposure(is_safe=safe)
+        return ReclaimRisk(is_safe=safe)
     state = cache.read_snapshot(job.cluster, now=now).state
     try:
         session = open_session(state, policy, now.timestamp())
         busy = open_session(_with_work(state, job.queue.name), policy, now.timestamp())
     except ExtensionFailed:
-        return Exposure(is_safe="no_shares")
+        return ReclaimRisk(is_safe="no_shares")
     return _found(session, busy, str(job.pk))
 
 
@@ -88,16 +88,16 @@ def _safe(job: Job, policy: SchedulerPolicy) -> str:
     return "job_keeps" if spec_of(job).annotations.get(_NEVER, "").lower() == "false" else ""
 
 
-def _found(session: Session, busy: Session, uid: str) -> Exposure:
+def _found(session: Session, busy: Session, uid: str) -> ReclaimRisk:
     job = session.jobs.get(uid)
     held = _held(session, job) if job else []
     if job is None or not held:
-        return Exposure(is_safe="no_place")
+        return ReclaimRisk(is_safe="no_place")
     if not session.functions(ExtensionPoint.QUEUE_SHARE):
-        return Exposure(pods=len(held), is_safe="no_shares")
+        return ReclaimRisk(pods=len(held), is_safe="no_shares")
     share = _share(session, job.group.queue)
     most = _reclaimable_count(busy, _held(busy, busy.jobs[uid]))
-    return Exposure(len(held), _beyond(session, held), most, share, "", _claimants(session, job.group.queue, share))
+    return ReclaimRisk(len(held), _beyond(session, held), most, share, "", _claimants(session, job.group.queue, share))
 
 
 def _held(session: Session, job: JobInfo) -> list[PodInfo]:

@@ -33,7 +33,7 @@ _GO_ON = frozenset({LifecycleAction.SYNC_JOB, *PARTIAL_ACTIONS})
 """After these actions the job itself continues when one of its pods was evicted."""
 
 
-class Course:
+class Simulator:
     """A simulated cluster. `decided`: the decisions of the last cycle; `evictions`: those of all cycles."""
 
     def __init__(self, initial: Snapshot, policy: SchedulerPolicy, world: SchedulerCache, now: datetime) -> None:
@@ -48,7 +48,7 @@ class Course:
         }
         self._pod_ids = count(-1, -1)
 
-    def fork(self) -> "Course":
+    def fork(self) -> "Simulator":
         """A copy that continues from here, with no evictions yet."""
         other = copy(self)
         other.evictions, other._jobs, other._rows, other._leaving = [], dict(self._jobs), dict(self._rows), {}

@@ -22,7 +22,7 @@ from hekla.scheduling.cache import ClusterCache
 from hekla.scheduling.snapshot import Snapshot
 from hekla.simulation import runtimes
 from hekla.simulation.runtimes import RunTimes
-from hekla.simulation.simulator import Course
+from hekla.simulation.simulator import Simulator
 
 _RUN_TIMES_EVERY = timedelta(minutes=1)
 _HOLDS_FOR = timedelta(seconds=30)
@@ -81,7 +81,7 @@ class Outlook:
     def _is_as(self, known: _Derived) -> bool:
         return known.snapshot is self.snapshot and known.policy == self.policy and self.now - known.now <= _HOLDS_FOR
 
-    def course(self) -> Course:
+    def course(self) -> Simulator:
         """A simulation that starts when all immediate decisions are made."""
         other = self.once("course", self._settled).fork()
         other.now = self.now
@@ -91,13 +91,13 @@ class Outlook:
         """A session with its plugins open and no action run, for queries. Raises ExtensionFailed."""
         return open_session(self.snapshot.state, self.policy, self.now.timestamp(), cache=self._entry.world)
 
-    def empty(self) -> Course:
+    def empty(self) -> Simulator:
         """A simulation of the same nodes and queues without jobs."""
         alone = Snapshot(replace(self.snapshot.state, jobs=()), {}, ())
-        return Course(alone, self.policy, self._entry.empty, self.now)
+        return Simulator(alone, self.policy, self._entry.empty, self.now)
 
-    def _settled(self) -> Course:
-        course = Course(self.snapshot, self.policy, self._entry.world, self.now)
+    def _settled(self) -> Simulator:
+        course = Simulator(self.snapshot, self.policy, self._entry.world, self.now)
         course.settle()
         return course
 

@@ -41,14 +41,14 @@ class Suggestion:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SuggestionResult:
     """The suggestions, the smallest change first. `is_cut_short`: there was no time to try all."""
 
     offers: list[Suggestion]
     is_cut_short: bool
 
 
-def offers(spec: JobSpec, queues: Sequence[str], trial: Trial, *, until: float, takes: float = 0.0) -> Found:
+def offers(spec: JobSpec, queues: Sequence[str], trial: Trial, *, until: float, takes: float = 0.0) -> SuggestionResult:
     """The smallest changes with which the job starts. `queues`: other queues that it might use.
 
     `until`, on the monotonic clock: no trial starts that would probably end later. `takes`: the expected seconds of the
@@ -59,7 +59,7 @@ def offers(spec: JobSpec, queues: Sequence[str], trial: Trial, *, until: float, 
     found = trials.all_of([*elsewhere, *_ladders(spec)]) or trials.all_of(_both(spec))
     ordered = sorted(found, key=lambda offer: (offer.evicted > 0, _weight(spec, offer.changes)))
     too_many = [offer for offer in ordered if offer.changes[0].lever is SpecField.QUEUE][_MOST_QUEUES:]
-    return Found([offer for offer in ordered if offer not in too_many][:MOST], trials.is_cut_short)
+    return SuggestionResult([offer for offer in ordered if offer not in too_many][:MOST], trials.is_cut_short)
 
 
 class _Trials:

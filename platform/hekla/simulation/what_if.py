@@ -31,7 +31,7 @@ from hekla.scheduling import reasons
 from hekla.simulation import eta, suggestions
 from hekla.simulation.eta import Eta
 from hekla.simulation.runtimes import RuntimeAssumption
-from hekla.simulation.simulator import Course
+from hekla.simulation.simulator import Simulator
 from hekla.simulation.snapshot_cache import Outlook, looking_at
 from hekla.simulation.suggestions import Changes, Suggestion, Trial
 
@@ -75,7 +75,7 @@ class OtherJobs:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class WhatIfResult:
     """The prediction for a job.
 
     `nodes`: pods by node, if it starts; `evicts`: jobs whose pods would be evicted for it. `reasons`: why it waits;
@@ -97,7 +97,7 @@ class Answer:
     is_cut_short: bool = False
 
 
-class NotForetold(Refused):
+class NoForecast(Refused):
     """Volcano schedules the jobs of this cluster, so Hekla's predictions would be wrong."""
 
     code = "not_foretold"
@@ -111,7 +111,7 @@ def about_draft(
     queue: Queue | None = None,
     with_eta: bool = True,
     with_offers: bool = True,
-) -> Answer:
+) -> WhatIfResult:
     """Predict a submission now. `queue`: its queue, if known.
 
     Raises as a submission does: NotFound, Forbidden, Refused, QuotaExceeded; and NotForetold.
@@ -143,7 +143,9 @@ def about_draft(
     return replace(answer, offers=tuple(offers), is_cut_short=found.is_cut_short)
 
 
-def about_start(spec: JobSpec, queue: Queue, *, tenant: Tenant, user: User, with_eta: bool) -> tuple[Answer, float]:
+def about_start(
+    spec: JobSpec, queue: Queue, *, tenant: Tenant, user: User, with_eta: bool
+) -> tuple[WhatIfResult, float]:
     """Predict the job in this queue, without suggestions, and the load of its cluster.
 
     The load: how much of the resources that the job requests is in use, 1 for all. Raises NotForetold.
@@ -163,7 +165,7 @@ def starts_here(job: Job) -> bool:
         return uid in outlook.snapshot.jobs and outlook.course().settle(until=uid)
 
 
-def about_job(job: Job, *, user: User, with_offers: bool = True) -> Answer:
+def about_job(job: Job, *, user: User, with_offers: bool = True) -> WhatIfResult:
     """Why a job waits, until when, and optional suggestions. For a started job: where it runs.
 
     Raises NotForetold.
@@ -172,7 +174,7 @@ def about_job(job: Job, *, user: User, with_offers: bool = True) -> Answer:
     with looking_at(job.cluster, is_long=True) as outlook:
         row = outlook.snapshot.jobs.get(str(job.pk))
         if row is None:
-            return Answer(StartVerdict.NEVER)
+            return WhatIfResult(StartVerdict.NEVER)
         answer = _answer(outlook, row, user, (), is_new=False)
         if answer.verdict is StartVerdict.NOW or not with_offers:
             return answer
@@ -197,7 +199,7 @@ def about_job(job: Job, *, user: User, with_offers: bool = True) -> Answer:
 
 def _require_ours(cluster: Cluster) -> None:
     if cluster.leads_jobs:
-        raise NotForetold(_("Volcano schedules this cluster. Start times cannot be predicted."))
+        raise NoForecast(_("Volcano schedules this cluster. Start times cannot be predicted."))
 
 
 def _too_much(spec: JobSpec, offer: Offering, queue: Queue, user: User, outlook: Outlook) -> tuple[str, ...]:
@@ -232,19 +234,19 @@ RowOf = Callable[[JobSpec, Queue, Outlook], Job]
 
 def _answer(
     outlook: Outlook, row: Job, user: User, problems: tuple[str, ...], *, is_new: bool = True, with_eta: bool = True
-) -> Answer:
+) -> WhatIfResult:
     uid, course = str(row.pk), outlook.course()
     if is_new:
         course.put(row)
     if not problems and course.settle(until=uid):
-        return Answer(StartVerdict.NOW, course.nodes(uid), _victims(course, uid, user))
+        return WhatIfResult(StartVerdict.NOW, course.nodes(uid), _victims(course, uid, user))
     found = tuple(map(reasons.as_data, reasons.distinct(course.decided.reasons.get(uid, ()))))
     if problems or any(not reason["ever"] for reason in found) or not _fits_alone(outlook, row):
-        return Answer(StartVerdict.NEVER, reasons=found, problems=problems)
+        return WhatIfResult(StartVerdict.NEVER, reasons=found, problems=problems)
     place, line = _place(course, row)
     when = _when(outlook, row, is_new=is_new) if with_eta else None
     after = _others(course, Counter(when.after), user) if when else OtherJobs()
-    return Answer(StartVerdict.WAITS, reasons=found, place=place, line=line, eta=when, after=after)
+    return WhatIfResult(StartVerdict.WAITS, reasons=found, place=place, line=line, eta=when, after=after)
 
 
 def _draft(spec: JobSpec, offer: Offering, queue: Queue, user: User, outlook: Outlook) -> Job:
@@ -280,7 +282,7 @@ def _when(outlook: Outlook, row: Job, *, is_new: bool) -> Eta | None:
     return eta.between(short, by(RuntimeAssumption.LONG)) if short else None
 
 
-def _place(course: Course, row: Job) -> tuple[int, int]:
+def _place(course: Simulator, row: Job) -> tuple[int, int]:
     """Its position among the waiting jobs of its queue, by priority and age, and their number."""
     uid = str(row.pk)
     found = [(uid, row), *((one, other) for one in course.waiting() if one != uid and (other := course.row(one)))]
@@ -292,7 +294,7 @@ def _same_queue(one: Job, other: Job) -> bool:
     return one.queue_id == other.queue_id
 
 
-def _evicted_for(course: Course, row: Job) -> int | None:
+def _evicted_for(course: Simulator, row: Job) -> int | None:
     """How many pods are evicted if this job starts now; None if it does not start."""
     course.put(row)
     uid = str(row.pk)
@@ -322,13 +324,13 @@ def _elsewhere(spec: JobSpec, own: Queue, others: Sequence[Queue], row: RowOf) -
     return found
 
 
-def _victims(course: Course, uid: str, user: User) -> OtherJobs:
+def _victims(course: Simulator, uid: str, user: User) -> OtherJobs:
     """The jobs whose pods are evicted for this job."""
     pods = {(one.job, one.pod) for one in course.evictions if one.for_job == uid}
     return _others(course, Counter(job for job, _task in pods), user)
 
 
-def _others(course: Course, pods: Counter[str], user: User) -> OtherJobs:
+def _others(course: Simulator, pods: Counter[str], user: User) -> OtherJobs:
     rows = {uid: course.row(uid) for uid in pods}
     tenants = set(tenancy.visible_to(user).values_list("pk", flat=True)) if pods else set()
     known = [

@@ -27,6 +27,7 @@ from hekla.domain.errors import NotFound
 from hekla.lib import clock
 
 SHORTEST_SECONDS, USUAL_SECONDS, LONGEST_SECONDS = 60, 24 * 3600, 7 * 24 * 3600
+_MAX_DIGITS = len(str(LONGEST_SECONDS))
 _TOKEN_NAME = "OpenPAI"  # noqa: S105  (the name of the token)
 
 
@@ -140,7 +141,8 @@ def _describe(user: User) -> dict[str, Any]:
 
 def _lifetime(value: object) -> timedelta:
     text = str(USUAL_SECONDS if value in (None, "") else value)
-    if not text.isascii() or not text.isdigit() or not SHORTEST_SECONDS <= int(text[:9]) <= LONGEST_SECONDS:
+    is_number = text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS
+    if not is_number or not SHORTEST_SECONDS <= int(text) <= LONGEST_SECONDS:
         facts = {"least": SHORTEST_SECONDS, "most": LONGEST_SECONDS}
         raise wrong_parameter(_("“expiration” must be between %(least)d and %(most)d seconds.") % facts)
     return timedelta(seconds=int(text))

@@ -27,7 +27,7 @@ from hekla.apps.accounts.models import User
 from hekla.apps.accounts.scopes import Scope
 from hekla.apps.batches import selectors, services
 from hekla.apps.batches.models import Batch, BatchJob
-from hekla.apps.batches.services import One
+from hekla.apps.batches.services import SweepJob
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import formats
 from hekla.domain.errors import Invalid, Problem
@@ -108,7 +108,7 @@ class BatchActionSerializer(serializers.Serializer[Any]):
 
 @extend_schema_view(
     list=extend_schema(description="The batches that you can see, newest first."),
-    retrieve=extend_schema(description="One batch with its jobs."),
+    retrieve=extend_schema(description="SweepJob batch with its jobs."),
 )
 class BatchViewSet(ResourceViewSet[Batch]):
     writes = Scope.JOBS
@@ -185,7 +185,7 @@ def _file(request: Request, tenant: Tenant, user: User, *, is_dry: bool) -> Resp
     return _made(services.submit_file(name=name, specs=specs, tenant=tenant, user=user, now=clock.now()), warnings)
 
 
-def _preview(found: list[One], warnings: list[str]) -> Response:
+def _preview(found: list[SweepJob], warnings: list[str]) -> Response:
     jobs = [{"parameters": one.parameters, "spec": one.spec.document()} for one in found[:_MOST_IN_PREVIEW]]
     return respond(PreviewSerializer({"size": len(found), "jobs": jobs, "warnings": warnings[:_MOST_WARNINGS]}))
 

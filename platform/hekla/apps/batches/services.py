@@ -30,14 +30,14 @@ class BatchNameConflict(Refused):
 
 
 @dataclass(frozen=True, slots=True)
-class One:
+class SweepJob:
     """A job to submit, and its parameters in the sweep."""
 
     spec: JobSpec
     parameters: dict[str, str]
 
 
-def check_sweep(*, spec: SweepSpec, tenant: Tenant, user: User, now: datetime) -> list[One]:
+def check_sweep(*, spec: SweepSpec, tenant: Tenant, user: User, now: datetime) -> list[SweepJob]:
     """The jobs of a sweep, not submitted. Raises what `submit_sweep` raises, except BatchNameConflict."""
     found = _points(spec)
     jobs.try_out_many(specs=[one.spec for one in found], tenant=tenant, user=user, now=now)
@@ -50,18 +50,18 @@ def submit_sweep(*, spec: SweepSpec, tenant: Tenant, user: User, now: datetime) 
     return _submit(batch, _points(spec), tenant, user, now)
 
 
-def check_file(*, name: str, specs: Sequence[JobSpec], tenant: Tenant, user: User, now: datetime) -> list[One]:
+def check_file(*, name: str, specs: Sequence[JobSpec], tenant: Tenant, user: User, now: datetime) -> list[SweepJob]:
     """The jobs of a file, not submitted. Raises what `submit_file` raises, except BatchNameConflict."""
     _require_name(name)
     jobs.try_out_many(specs=specs, tenant=tenant, user=user, now=now)
-    return [One(spec, {}) for spec in specs]
+    return [SweepJob(spec, {}) for spec in specs]
 
 
 def submit_file(*, name: str, specs: Sequence[JobSpec], tenant: Tenant, user: User, now: datetime) -> Batch:
     """Submit all jobs of a file, each under its own name. Raises what `submit_sweep` raises."""
     _require_name(name)
     batch = Batch(name=name, kind=Batch.Kind.FILE)
-    return _submit(batch, [One(spec, {}) for spec in specs], tenant, user, now)
+    return _submit(batch, [SweepJob(spec, {}) for spec in specs], tenant, user, now)
 
 
 def stop(batch: Batch, *, user: User, now: datetime) -> int:
@@ -98,11 +98,11 @@ def retry_failed(batch: Batch, *, user: User, now: datetime) -> int:
     return len(again)
 
 
-def _points(spec: SweepSpec) -> list[One]:
-    return [One(point.spec, point.parameters) for point in spec.points()]
+def _points(spec: SweepSpec) -> list[SweepJob]:
+    return [SweepJob(point.spec, point.parameters) for point in spec.points()]
 
 
-def _submit(batch: Batch, ones: Sequence[One], tenant: Tenant, user: User, now: datetime) -> Batch:
+def _submit(batch: Batch, ones: Sequence[SweepJob], tenant: Tenant, user: User, now: datetime) -> Batch:
     if Batch.objects.filter(tenant=tenant, name=batch.name).exists():
         raise _name_conflict(batch.name, tenant)
     try:

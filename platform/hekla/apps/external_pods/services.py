@@ -46,7 +46,7 @@ class GroupOwner:
 
 
 @dataclass(frozen=True, slots=True)
-class Gathered:
+class ObservedGroup:
     """A group as it is in the cluster now, with all its pods.
 
     `minimum`: how many pods are scheduled together; 0: unknown, because its PodGroup is missing. `queue`: the requested
@@ -91,7 +91,7 @@ def find_owner(cluster: Cluster, rules: ExternalPodRules, namespace: str, wanted
     return GroupOwner(tenant, queue, owner)
 
 
-def follow(cluster: Cluster, epoch: int, group: Gathered, rules: ExternalPodRules, *, now: datetime) -> bool:
+def follow(cluster: Cluster, epoch: int, group: ObservedGroup, rules: ExternalPodRules, *, now: datetime) -> bool:
     """Update the rows to the state of the group. Returns whether anything changed.
 
     Raises Refused if the group cannot be recorded, LeaseLost.
@@ -107,7 +107,7 @@ def follow(cluster: Cluster, epoch: int, group: Gathered, rules: ExternalPodRule
         return _follow(cluster, group, known, at, now)
 
 
-def _job_of(cluster: Cluster, group: Gathered) -> Job | None:
+def _job_of(cluster: Cluster, group: ObservedGroup) -> Job | None:
     """The group's job, locked, or None. An ended job does not count if its name is used again by other pods."""
     found = selectors.group_of(cluster.pk, group.ref.key)
     if found is None:
@@ -119,16 +119,16 @@ def _job_of(cluster: Cluster, group: Gathered) -> Job | None:
     return job if group.pods and all(pod.uid in mine for pod in group.pods) else None
 
 
-def _has_news(job: Job | None, group: Gathered) -> bool:
+def _has_news(job: Job | None, group: ObservedGroup) -> bool:
     return (job is None and group.expects is not None) or bool(_fresh(group, selectors.pods_of(job) if job else {}))
 
 
-def _fresh(group: Gathered, mine: Mapping[str, ExternalPodRow]) -> list[ExternalPod]:
+def _fresh(group: ObservedGroup, mine: Mapping[str, ExternalPodRow]) -> list[ExternalPod]:
     found = [pod for pod in group.pods if pod.uid not in mine and not pod.phase.is_final and not pod.obstacle]
     return sorted(found, key=lambda pod: (pod.made_at, pod.name))
 
 
-def _follow(cluster: Cluster, group: Gathered, job: Job | None, at: GroupOwner | None, now: datetime) -> bool:
+def _follow(cluster: Cluster, group: ObservedGroup, job: Job | None, at: GroupOwner | None, now: datetime) -> bool:
     mine = selectors.pods_of(job) if job else {}
     pods = list(job.pods.order_by("task", "index", "attempt")) if job else []
     current = {pod.uid: pod for pod in group.pods}
@@ -145,7 +145,7 @@ def _follow(cluster: Cluster, group: Gathered, job: Job | None, at: GroupOwner |
 
 def _joined(
     cluster: Cluster,
-    group: Gathered,
+    group: ObservedGroup,
     job: Job | None,
     at: GroupOwner,
     pods: list[Pod],
@@ -183,7 +183,7 @@ def _free_name(ref: GroupRef, tenant: Tenant) -> str:
     return external_pods.job_name(ref, distinct=hashlib.sha256(seed.encode()).hexdigest()[:8])
 
 
-def _submitted(cluster: Cluster, group: Gathered, at: GroupOwner, spec: JobSpec, now: datetime) -> Job:
+def _submitted(cluster: Cluster, group: ObservedGroup, at: GroupOwner, spec: JobSpec, now: datetime) -> Job:
     job = Job.objects.create(
         name=spec.name,
         tenant=at.tenant,

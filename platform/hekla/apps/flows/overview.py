@@ -40,7 +40,7 @@ class StepView:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class FlowGraph:
     """A layout with the state of its boxes, and whether the step at the start of each line has completed."""
 
     kind: str
@@ -117,8 +117,8 @@ def _reasons(step: FlowStep, waits: Sequence[StepWait], simulated: set[str]) -> 
     return list(dict.fromkeys(reasons))
 
 
-def _drawn(kind: str, one: Drawing, views: Mapping[str, StepView]) -> Drawn:
-    return Drawn(
+def _drawn(kind: str, one: Drawing, views: Mapping[str, StepView]) -> FlowGraph:
+    return FlowGraph(
         kind,
         one,
         [(box, views[box.name]) for box in one.boxes],

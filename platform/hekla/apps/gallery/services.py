@@ -23,7 +23,7 @@ from hekla.domain.templates import instantiate, parse_open_fields
 MAX_TEMPLATES = 200
 
 
-class Changed(Refused):
+class TemplateConflict(Refused):
     """The template has a newer version than the form."""
 
     code = "template_changed"
@@ -86,7 +86,9 @@ def begin(
     if template.tenant_id not in (None, tenant.pk):
         raise Refused(_("This template is for %s only.") % template.tenant)
     if expected_version not in (None, template.version):
-        raise Changed(_("A new version of the template was published meanwhile. Check the changes, then submit again."))
+        raise TemplateConflict(
+            _("A new version of the template was published meanwhile. Check the changes, then submit again.")
+        )
     version = selectors.latest(template)
     spec = instantiate(selectors.spec_of(version), selectors.open_fields(version), values, name=name)
     with unit_of_work():

@@ -4,7 +4,7 @@ from django.conf import settings
 from django.db import models
 
 
-class Acting(models.Model):
+class ImpersonationSession(models.Model):
     """An admin impersonates a person in one browser, until the admin ends it, at the latest `until`."""
 
     admin = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")

@@ -6,16 +6,16 @@ from django.utils.translation import gettext as _
 
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
-from hekla.apps.impersonation.models import Acting
+from hekla.apps.impersonation.models import ImpersonationSession
 from hekla.domain.errors import NotFound
 
 KEY = "acting"
 """The session's key for the id of its impersonation."""
 
 
-def in_force(acting_id: int, admin: User, *, now: datetime) -> Acting | None:
+def in_force(acting_id: int, admin: User, *, now: datetime) -> ImpersonationSession | None:
     """The admin's impersonation with this id; None if it has ended or is no longer allowed."""
-    found = Acting.objects.filter(pk=acting_id, admin=admin, ended_at=None, until__gt=now)
+    found = ImpersonationSession.objects.filter(pk=acting_id, admin=admin, ended_at=None, until__gt=now)
     acting = found.select_related("admin", "person").first()
     return acting if acting and accounts.may_act_for(admin, acting.person) else None
 

@@ -35,7 +35,7 @@ from hekla.apps.tenancy.models import Membership, Tenant
 from hekla.domain.errors import HeklaError, Invalid, Problem, Refused
 
 
-class What(StrEnum):
+class RowOutcome(StrEnum):
     """The kind of a row's outcome."""
 
     INVITED = "invited"
@@ -46,11 +46,11 @@ class What(StrEnum):
 
 
 WORDS = {
-    What.INVITED: gettext_lazy("Invited"),
-    What.ADDED: gettext_lazy("Added as member"),
-    What.CHANGED: gettext_lazy("Changed"),
-    What.NOTHING: gettext_lazy("No change"),
-    What.WRONG: gettext_lazy("Error"),
+    RowOutcome.INVITED: gettext_lazy("Invited"),
+    RowOutcome.ADDED: gettext_lazy("Added as member"),
+    RowOutcome.CHANGED: gettext_lazy("Changed"),
+    RowOutcome.NOTHING: gettext_lazy("No change"),
+    RowOutcome.WRONG: gettext_lazy("Error"),
 }
 HEADS = {
     "username": gettext_lazy("User name"),
@@ -67,7 +67,7 @@ class ImportOutcome:
     """The outcome of a row, of an import or a preview. `invitation`: a new one, if any; `secret`: of its link."""
 
     row: InvitationRow
-    what: What
+    what: RowOutcome
     note: str = ""
     problems: Sequence[Problem] = ()
     invitation: Invitation | None = None
@@ -147,10 +147,10 @@ class _Import:
                 self._refuse_twice(row, request, tenant)
                 return self._bring_in(row, request, tenant)
         except Invalid as error:
-            return ImportOutcome(row, What.WRONG, problems=error.problems)
+            return ImportOutcome(row, RowOutcome.WRONG, problems=error.problems)
         except HeklaError as error:
             path = error.path if isinstance(error, Refused) else ""
-            return ImportOutcome(row, What.WRONG, problems=[Problem(path, error.message)])
+            return ImportOutcome(row, RowOutcome.WRONG, problems=[Problem(path, error.message)])
 
     def _tenant(self, slug: str) -> Tenant:
         """The tenant, locked against other imports, but not against new jobs that refer to it."""
@@ -181,8 +181,8 @@ class _Import:
             notes.append(self._give(request, tenant, user))
         if not any(notes):
             return outcome
-        if outcome.what is What.NOTHING:
-            return replace(outcome, what=What.CHANGED, note=together(notes))
+        if outcome.what is RowOutcome.NOTHING:
+            return replace(outcome, what=RowOutcome.CHANGED, note=together(notes))
         return replace(outcome, note=together([outcome.note, *notes]))
 
     def _require_rights(self, request: _Request, tenant: Tenant) -> None:
@@ -214,21 +214,21 @@ class _Import:
         if membership is None:
             return self._add(row, request, tenant, user)
         if membership.role == request.role:
-            return ImportOutcome(row, What.NOTHING, _("%(who)s is a member already.") % {"who": user.username})
+            return ImportOutcome(row, RowOutcome.NOTHING, _("%(who)s is a member already.") % {"who": user.username})
         old = membership.get_role_display()
         tenancy_services.change_role(tenant, user.pk, request.role, actor=actor_of(self.by), now=self.now)
-        return ImportOutcome(row, What.CHANGED, _("Previous role: %(role)s.") % {"role": old})
+        return ImportOutcome(row, RowOutcome.CHANGED, _("Previous role: %(role)s.") % {"role": old})
 
     def _add(self, row: InvitationRow, request: _Request, tenant: Tenant, user: User) -> ImportOutcome:
         if not user.is_active:
             raise Refused(_("Sign-in is disabled for this person."), "username")
         tenancy_services.add_member(tenant, user, request.role, actor=actor_of(self.by), now=self.now)
-        return ImportOutcome(row, What.ADDED, _("%(who)s has an account.") % {"who": user.username})
+        return ImportOutcome(row, RowOutcome.ADDED, _("%(who)s has an account.") % {"who": user.username})
 
     def _invite(self, row: InvitationRow, request: _Request, tenant: Tenant) -> ImportOutcome:
         waiting = list(selectors.waiting(tenant).filter(_meant(request)))
         if any(_is_as_requested(invitation, request, self.now) for invitation in waiting):
-            return ImportOutcome(row, What.NOTHING, _("An invitation is already open."))
+            return ImportOutcome(row, RowOutcome.NOTHING, _("An invitation is already open."))
         for invitation in waiting:
             services.revoke(tenant, invitation.pk, by=self.by, now=self.now)
         made, secret = services.invite(
@@ -242,7 +242,7 @@ class _Import:
             now=self.now,
         )
         note = _("The previous link becomes invalid.") if waiting else ""
-        return ImportOutcome(row, What.INVITED, note, invitation=made, secret=secret)
+        return ImportOutcome(row, RowOutcome.INVITED, note, invitation=made, secret=secret)
 
 
 def _read(row: InvitationRow) -> _Request:

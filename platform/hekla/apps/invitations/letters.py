@@ -13,7 +13,7 @@ from django.utils import translation
 
 from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.invitations import encryption, mail, selectors, wake
-from hekla.apps.invitations.models import Invitation, Letter
+from hekla.apps.invitations.models import Invitation, InvitationMail
 from hekla.lib.backoff import backoff_delay
 from hekla.lib.encryption import DecryptionError
 
@@ -30,12 +30,12 @@ def post(links: Iterable[tuple[Invitation, str]], *, now: datetime) -> set[int]:
         return set()
     language = translation.get_language() or settings.LANGUAGE_CODE
     letters = [
-        Letter(invitation=invitation, link=encryption.encrypt_link(link), language=language, due_at=now)
+        InvitationMail(invitation=invitation, link=encryption.encrypt_link(link), language=language, due_at=now)
         for invitation, link in links
         if invitation.email
     ]
     with unit_of_work():
-        Letter.objects.bulk_create(letters)
+        InvitationMail.objects.bulk_create(letters)
         if letters:
             wake.send_soon()
     return {letter.invitation_id for letter in letters}
@@ -49,9 +49,9 @@ def send_due(*, now: datetime) -> int:
     return sent
 
 
-def _claim(now: datetime) -> Letter | None:
+def _claim(now: datetime) -> InvitationMail | None:
     with unit_of_work():
-        due = Letter.objects.filter(due_at__lte=now).select_for_update(skip_locked=True, of=("self",))
+        due = InvitationMail.objects.filter(due_at__lte=now).select_for_update(skip_locked=True, of=("self",))
         letter = due.select_related("invitation__tenant", "invitation__invited_by").order_by("due_at", "pk").first()
         if letter is not None:
             letter.attempts += 1
@@ -60,7 +60,7 @@ def _claim(now: datetime) -> Letter | None:
     return letter
 
 
-def _send(letter: Letter, now: datetime) -> int:
+def _send(letter: InvitationMail, now: datetime) -> int:
     """Send one letter, outside any transaction, because the mail server may be slow. Returns 1 if sent, else 0."""
     is_open = selectors.is_open(letter.invitation, now=now)
     try:
@@ -71,11 +71,11 @@ def _send(letter: Letter, now: datetime) -> int:
         _failed(letter, str(error))
         return 0
     with unit_of_work():
-        Letter.objects.filter(pk=letter.pk).delete()
+        InvitationMail.objects.filter(pk=letter.pk).delete()
     return int(is_open)
 
 
-def _failed(letter: Letter, why: str) -> None:
+def _failed(letter: InvitationMail, why: str) -> None:
     abandoned = {"due_at": None, "link": b""} if letter.attempts >= MOST_ATTEMPTS else {}
     with unit_of_work():
-        Letter.objects.filter(pk=letter.pk).update(error=why[:300], **abandoned)
+        InvitationMail.objects.filter(pk=letter.pk).update(error=why[:300], **abandoned)

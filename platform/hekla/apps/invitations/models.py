@@ -44,7 +44,7 @@ class Invitation(models.Model):
         return f"{self.email or self.username or 'link'} to {self.tenant_id}: {self.role}"
 
 
-class Letter(models.Model):
+class InvitationMail(models.Model):
     """The encrypted link of an invitation, still to be mailed. `error`: of the last attempt; without `due_at` there
     are no more attempts.
     """

@@ -10,7 +10,7 @@ from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.selectors import may as may_on_platform
 from hekla.apps.invitations import extras
-from hekla.apps.invitations.models import Invitation, Letter
+from hekla.apps.invitations.models import Invitation, InvitationMail
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain.errors import NotFound
@@ -24,7 +24,9 @@ def waiting(tenant: Tenant) -> QuerySet[Invitation]:
 
 def next_letter() -> datetime | None:
     """When the next letter is due, possibly in the past; None if there is none."""
-    return Letter.objects.filter(due_at__isnull=False).order_by("due_at").values_list("due_at", flat=True).first()
+    return (
+        InvitationMail.objects.filter(due_at__isnull=False).order_by("due_at").values_list("due_at", flat=True).first()
+    )
 
 
 def by_secret(secret: str, *, now: datetime) -> Invitation:

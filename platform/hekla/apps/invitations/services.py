@@ -11,7 +11,7 @@ from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.event_log.services import Actor, record, unit_of_work
 from hekla.apps.invitations import extras, selectors
-from hekla.apps.invitations.models import Invitation, Letter
+from hekla.apps.invitations.models import Invitation, InvitationMail
 from hekla.apps.tenancy import services as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import events
@@ -70,7 +70,7 @@ def resend(tenant: Tenant, invitation_id: int, *, by: User, now: datetime) -> tu
         invitation.digest, invitation.expires_at = selectors.digest(secret), now + LIFETIME
         invitation.invited_by = by
         invitation.save(update_fields=["digest", "expires_at", "invited_by"])
-        Letter.objects.filter(invitation=invitation).delete()  # it has the old link
+        InvitationMail.objects.filter(invitation=invitation).delete()  # it has the old link
         event = events.InvitationResent(email=invitation.email, expires_at=invitation.expires_at)
         _tell(invitation, event, actor_of(by), now)
     return invitation, secret

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.job_history import endings, labels, waits
-from hekla.apps.job_history.waits import Stretch
+from hekla.apps.job_history.waits import WaitInterval
 from hekla.apps.jobs import selectors
 from hekla.apps.jobs.models import Job, Pod
 from hekla.domain.phases import PodPhase
@@ -157,12 +157,12 @@ def _by_replica(pods: Sequence[Pod]) -> Iterator[list[Pod]]:
 # The job's own row
 
 
-def _job_row(job: Job, stays: Sequence[waits.Stay], waited: Sequence[Stretch], scale: Scale) -> GanttRow:
+def _job_row(job: Job, stays: Sequence[waits.PhaseInterval], waited: Sequence[WaitInterval], scale: Scale) -> GanttRow:
     bars = [bar for stay in stays for bar in _stay(stay, waited, scale)]
     return GanttRow(job.name, None, job.phase, "", 0, bars, _("; ").join(dict.fromkeys(bar.words for bar in bars)))
 
 
-def _stay(stay: waits.Stay, waited: Sequence[Stretch], scale: Scale) -> Iterator[GanttBar]:
+def _stay(stay: waits.PhaseInterval, waited: Sequence[WaitInterval], scale: Scale) -> Iterator[GanttBar]:
     end = stay.end or scale.end
     if waits.is_at_rest(stay):
         yield from _waiting(stay.begin, end, waited, scale)
@@ -172,7 +172,7 @@ def _stay(stay: waits.Stay, waited: Sequence[Stretch], scale: Scale) -> Iterator
             yield bar
 
 
-def _waiting(begin: datetime, end: datetime, waited: Sequence[Stretch], scale: Scale) -> Iterator[GanttBar]:
+def _waiting(begin: datetime, end: datetime, waited: Sequence[WaitInterval], scale: Scale) -> Iterator[GanttBar]:
     """The bars of a wait, coloured by its reasons."""
     for piece in waits.cut(begin, end, waited):
         piece_end = piece.end or end
@@ -186,7 +186,7 @@ def _waiting(begin: datetime, end: datetime, waited: Sequence[Stretch], scale: S
 # Replicas
 
 
-def _replica(attempts: Sequence[Pod], waited: Sequence[Stretch], scale: Scale) -> GanttRow:
+def _replica(attempts: Sequence[Pod], waited: Sequence[WaitInterval], scale: Scale) -> GanttRow:
     last = attempts[-1]
     bars = [bar for pod in attempts for bar in _attempt(pod, waited, scale)]
     words = _("; ").join(_describe_attempt(pod, scale.end) for pod in attempts)
@@ -194,7 +194,7 @@ def _replica(attempts: Sequence[Pod], waited: Sequence[Stretch], scale: Scale) -
     return GanttRow(str(last), last.pk, look, endings.outcome(last), last.attempt, bars, words)
 
 
-def _attempt(pod: Pod, waited: Sequence[Stretch], scale: Scale) -> Iterator[GanttBar]:
+def _attempt(pod: Pod, waited: Sequence[WaitInterval], scale: Scale) -> Iterator[GanttBar]:
     over = pod.finished_at or scale.end
     placed, began = pod.bound_at or over, pod.started_at or over
     yield from _waiting(pod.created_at, placed, waited, scale)

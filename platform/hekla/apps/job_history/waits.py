@@ -16,7 +16,7 @@ _AT_REST = {JobPhase.PENDING, JobPhase.RESTARTING}
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class WaitInterval:
     """A period of waiting. `end` None: until now. `cause` is empty if unknown."""
 
     begin: datetime
@@ -26,7 +26,7 @@ class Stretch:
 
 
 @dataclass(frozen=True, slots=True)
-class Stay:
+class PhaseInterval:
     """A period in one phase. `end` None: until now."""
 
     begin: datetime
@@ -34,9 +34,9 @@ class Stay:
     phase: str
 
 
-def stretches(job: Job, events: Iterable[LoggedEvent]) -> list[Stretch]:
+def stretches(job: Job, events: Iterable[LoggedEvent]) -> list[WaitInterval]:
     """The waits of a job, oldest first. The current reason is on the row: the log has only changes of reason."""
-    found: list[Stretch] = []
+    found: list[WaitInterval] = []
     for event in events:
         if event.kind not in _KINDS:
             continue
@@ -50,17 +50,17 @@ def stretches(job: Job, events: Iterable[LoggedEvent]) -> list[Stretch]:
     return found
 
 
-def stays(job: Job, events: Iterable[LoggedEvent]) -> list[Stay]:
+def stays(job: Job, events: Iterable[LoggedEvent]) -> list[PhaseInterval]:
     """The phases of the job, oldest first; the last one has no end, even if it is final."""
-    found = [Stay(job.submitted_at, None, JobPhase.PENDING.value)]
+    found = [PhaseInterval(job.submitted_at, None, JobPhase.PENDING.value)]
     for event in events:
         if event.kind == "JobPhaseChanged":
-            found[-1] = Stay(found[-1].begin, event.at, found[-1].phase)
-            found.append(Stay(event.at, None, event.payload["new"]))
+            found[-1] = PhaseInterval(found[-1].begin, event.at, found[-1].phase)
+            found.append(PhaseInterval(event.at, None, event.payload["new"]))
     return found
 
 
-def cut(begin: datetime, end: datetime, waited: Sequence[Stretch]) -> Iterator[Stretch]:
+def cut(begin: datetime, end: datetime, waited: Sequence[WaitInterval]) -> Iterator[WaitInterval]:
     """The time from `begin` to `end` in pieces, each with the cause of the wait, if known."""
     at = begin
     for stretch in waited:
@@ -68,29 +68,29 @@ def cut(begin: datetime, end: datetime, waited: Sequence[Stretch]) -> Iterator[S
         if piece_end <= piece_begin:
             continue
         if piece_begin > at:
-            yield Stretch(at, piece_begin)
-        yield Stretch(piece_begin, piece_end, stretch.cause, stretch.sentence)
+            yield WaitInterval(at, piece_begin)
+        yield WaitInterval(piece_begin, piece_end, stretch.cause, stretch.sentence)
         at = piece_end
     if at < end:
-        yield Stretch(at, end)
+        yield WaitInterval(at, end)
 
 
-def is_at_rest(stay: Stay) -> bool:
+def is_at_rest(stay: PhaseInterval) -> bool:
     """Whether the job waited to run in this phase."""
     return stay.phase in _AT_REST
 
 
-def _stretch(begin: datetime, reason: dict[str, Any]) -> Stretch:
-    return Stretch(begin, None, str(reason.get("cause", "")), labels.reason(reason))
+def _stretch(begin: datetime, reason: dict[str, Any]) -> WaitInterval:
+    return WaitInterval(begin, None, str(reason.get("cause", "")), labels.reason(reason))
 
 
-def _ended(stretch: Stretch, at: datetime) -> Stretch:
-    return Stretch(stretch.begin, at, stretch.cause, stretch.sentence)
+def _ended(stretch: WaitInterval, at: datetime) -> WaitInterval:
+    return WaitInterval(stretch.begin, at, stretch.cause, stretch.sentence)
 
 
-def _add(found: list[Stretch], new: Stretch) -> None:
+def _add(found: list[WaitInterval], new: WaitInterval) -> None:
     """Append the period, or extend the last one if the cause is the same, with the newest sentence."""
     if found and found[-1].cause == new.cause and found[-1].end == new.begin:
-        found[-1] = Stretch(found[-1].begin, new.end, new.cause, new.sentence)
+        found[-1] = WaitInterval(found[-1].begin, new.end, new.cause, new.sentence)
     else:
         found.append(new)

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.db import models
 
 from hekla.apps.clusters.models import Cluster
-from hekla.apps.queues.models import Queue, Span
+from hekla.apps.queues.models import FederatedQueue, Queue
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain.jobspec import EXTERNAL, JobSpec
 from hekla.domain.phases import FINAL_JOB_PHASES, FINAL_POD_PHASES, GangPhase, JobPhase, PodPhase
@@ -173,7 +173,7 @@ class Placement(models.Model):
     """
 
     job = models.OneToOneField(Job, on_delete=models.CASCADE, primary_key=True, related_name="placement")
-    span = models.ForeignKey(Span, null=True, on_delete=models.SET_NULL, related_name="+")
+    span = models.ForeignKey(FederatedQueue, null=True, on_delete=models.SET_NULL, related_name="+")
     candidates = models.JSONField(default=list)
     moves = models.PositiveIntegerField(default=0)
     at = models.DateTimeField()
@@ -205,7 +205,7 @@ class SavedView(models.Model):
         return self.name
 
 
-class Arrangement(models.Model):
+class JobListSettings(models.Model):
     """A person's settings of the job list. `columns`: the chosen ones; `opens_with`: a view, null for all jobs."""
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")

@@ -4,7 +4,7 @@ from django.conf import settings
 from django.db import models
 
 
-class Visit(models.Model):
+class LoginSession(models.Model):
     """A browser in which a person signed in. It is valid as long as Django's session with its key."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="visits")

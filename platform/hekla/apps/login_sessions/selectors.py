@@ -10,12 +10,12 @@ from django.db.models.functions import MD5
 from django.utils.crypto import constant_time_compare
 
 from hekla.apps.accounts.models import User
-from hekla.apps.login_sessions.models import Visit
+from hekla.apps.login_sessions.models import LoginSession
 
 
-def of(user: User, *, now: datetime) -> Sequence[Visit]:
+def of(user: User, *, now: datetime) -> Sequence[LoginSession]:
     """The browsers in which this person is signed in now, the last active first."""
-    visits = list(Visit.objects.filter(user=user).order_by("-last_active_at", "-pk"))
+    visits = list(LoginSession.objects.filter(user=user).order_by("-last_active_at", "-pk"))
     sessions = Session.objects.filter(session_key__in=[visit.session_key for visit in visits], expire_date__gt=now)
     open_keys = {session.session_key for session in sessions if _is_of(session, user)}
     return [visit for visit in visits if visit.session_key in open_keys]

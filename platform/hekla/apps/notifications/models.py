@@ -112,7 +112,7 @@ class Delivery(models.Model):
         return f"{self.notification_id} by {self.channel}"
 
 
-class Reader(models.Model):
+class NotificationCursor(models.Model):
     """The one row with the number of the last event of the log that was processed."""
 
     number = models.BigIntegerField()

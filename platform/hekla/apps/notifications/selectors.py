@@ -10,7 +10,7 @@ from hekla.apps.accounts.models import User
 from hekla.apps.event_log import selectors as event_log
 from hekla.apps.jobs.models import Job
 from hekla.apps.notifications.choices import Moment
-from hekla.apps.notifications.models import Delivery, JobChoice, Notification, Preference, Reader
+from hekla.apps.notifications.models import Delivery, JobChoice, Notification, NotificationCursor, Preference
 from hekla.apps.tenancy import selectors as tenancy
 
 Choice = Preference | JobChoice
@@ -40,7 +40,7 @@ def unread(user: User, *, most: int = 100) -> int:
 
 def is_behind() -> bool:
     """Whether the log has events that were not processed yet."""
-    number = Reader.objects.values_list("number", flat=True).first()
+    number = NotificationCursor.objects.values_list("number", flat=True).first()
     return number is not None and number < event_log.last_number()
 
 

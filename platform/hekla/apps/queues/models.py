@@ -60,7 +60,7 @@ class Queue(models.Model):
         return self.state == self.State.DRAINING
 
 
-class Span(models.Model):
+class FederatedQueue(models.Model):
     """A federated queue: a name for queues of several clusters, one in each. A job goes to the cluster that can start
     it first. Shares, limits and order stay those of the queues.
 

@@ -9,7 +9,7 @@ from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.clusters.models import Cluster
-from hekla.apps.queues.models import Queue, Span
+from hekla.apps.queues.models import FederatedQueue, Queue
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.apps.tenancy.selectors import Rights
@@ -40,35 +40,35 @@ def get(name: str, user: User, rights: Rights | None = None) -> Queue:
     return queue
 
 
-def spans_visible_to(user: User, rights: Rights | None = None) -> QuerySet[Span]:
+def federated_visible_to(user: User, rights: Rights | None = None) -> QuerySet[FederatedQueue]:
     """The federated queues that this person can see."""
-    spans = Span.objects.prefetch_related("tenants", "members__cluster").order_by("name")
+    spans = FederatedQueue.objects.prefetch_related("tenants", "members__cluster").order_by("name")
     if accounts.may(user, Permission.SEE_EVERYTHING):
         return spans
     tenants = rights.tenants if rights else tenancy.own(user)
     return spans.filter(_usable_by(tenants), members__in=Queue.objects.filter(_usable_by(tenants))).distinct()
 
 
-def spans_open_to(tenant: Tenant) -> QuerySet[Span]:
+def federated_open_to(tenant: Tenant) -> QuerySet[FederatedQueue]:
     """The federated queues that members of this tenant may submit to."""
-    usable = Span.objects.filter(_usable_by([tenant]), members__in=open_to(tenant).order_by())
+    usable = FederatedQueue.objects.filter(_usable_by([tenant]), members__in=open_to(tenant).order_by())
     return usable.distinct().order_by("name")
 
 
-def span(name: str, user: User, rights: Rights | None = None) -> Span:
+def span(name: str, user: User, rights: Rights | None = None) -> FederatedQueue:
     """The federated queue of that name. Raises NotFound."""
-    found = spans_visible_to(user, rights).filter(name=name).first()
+    found = federated_visible_to(user, rights).filter(name=name).first()
     if found is None:
         raise NotFound(_("Unknown federated queue."))
     return found
 
 
-def visible_members(span: Span, user: User, rights: Rights | None = None) -> list[Queue]:
+def visible_members(span: FederatedQueue, user: User, rights: Rights | None = None) -> list[Queue]:
     """The queues of a federated queue that this person can see, by cluster name."""
     return list(visible_to(user, rights).filter(spans=span).order_by("cluster__name"))
 
 
-def members_open_to(span: Span, tenant: Tenant) -> list[Queue]:
+def members_open_to(span: FederatedQueue, tenant: Tenant) -> list[Queue]:
     """Queues of a federated queue that members of this tenant may submit to, by cluster name, with cluster health."""
     usable = open_to(tenant).filter(spans=span).select_related("cluster__health", "state_by")
     return list(usable.order_by("cluster__name"))

@@ -37,7 +37,7 @@ class RunRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Coming:
+class NextRun:
     """A future due time; `wall`: in the time zone of the schedule."""
 
     at: datetime
@@ -72,11 +72,11 @@ def detail(schedule: Schedule, user: User, *, now: datetime) -> dict[str, Any]:
     }
 
 
-def coming(spec: ScheduleSpec, now: datetime) -> list[Coming]:
+def coming(spec: ScheduleSpec, now: datetime) -> list[NextRun]:
     """The next due times."""
     zone = cron.zone(spec.time_zone)
     return [
-        Coming(moment, moment.astimezone(zone).strftime("%Y-%m-%d %H:%M %Z")) for moment in spec.next_times(now, _NEXT)
+        NextRun(moment, moment.astimezone(zone).strftime("%Y-%m-%d %H:%M %Z")) for moment in spec.next_times(now, _NEXT)
     ]
 
 

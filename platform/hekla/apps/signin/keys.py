@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 _TIMEOUT = int(LASTS.total_seconds() * 1000)
 
 
-class Unproven(Exception):
+class KeyNotVerified(Exception):
     """The answer of a key is not valid."""
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class NewCredential:
     """A credential that a key created for this console."""
 
     credential_id: bytes
@@ -78,7 +78,7 @@ def to_sign(party: RelyingParty, user: User, challenge: bytes) -> str:
     return webauthn.options_to_json(options)
 
 
-def made(party: RelyingParty, answer: str, challenge: bytes) -> Made:
+def made(party: RelyingParty, answer: str, challenge: bytes) -> NewCredential:
     """The credential in the answer of a new key. Raises Unproven."""
     import webauthn  # noqa: PLC0415
     from webauthn.helpers import parse_registration_credential_json  # noqa: PLC0415
@@ -89,7 +89,7 @@ def made(party: RelyingParty, answer: str, challenge: bytes) -> Made:
             credential=credential, expected_challenge=challenge, expected_rp_id=party.id, expected_origin=party.origin
         )
     transports = tuple(transport.value for transport in credential.response.transports or ())
-    return Made(verified.credential_id, verified.credential_public_key, verified.sign_count, transports)
+    return NewCredential(verified.credential_id, verified.credential_public_key, verified.sign_count, transports)
 
 
 def credential_id(answer: str) -> bytes:
@@ -136,4 +136,4 @@ def _whatever_comes() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        raise Unproven from error
+        raise KeyNotVerified from error

@@ -54,7 +54,7 @@ class RecoveryCode(models.Model):
         return f"recovery code of {self.user_id}"
 
 
-class Tries(models.Model):
+class SecondFactorAttempts(models.Model):
     """The number of `wrong` attempts since `wrong_since`. A lock on this row serializes changes of factors."""
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="factor_tries")

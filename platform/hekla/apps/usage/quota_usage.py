@@ -8,7 +8,7 @@ from datetime import datetime
 from hekla.apps.accounts.models import User
 from hekla.apps.job_history import labels
 from hekla.apps.jobs import selectors, spending
-from hekla.apps.jobs.selectors import Held
+from hekla.apps.jobs.selectors import TaskAllocation
 from hekla.apps.quotas import selectors as quotas
 from hekla.apps.quotas.models import Quota
 from hekla.apps.tenancy import selectors as tenancy
@@ -78,7 +78,7 @@ def _rows(tenant: Tenant, members: Sequence[User], now: datetime) -> Iterator[Qu
         yield QuotaRow(tenant, user, quota, *counts, _together(theirs))
 
 
-def _together(held: Iterable[Held]) -> dict[str, Resources]:
+def _together(held: Iterable[TaskAllocation]) -> dict[str, Resources]:
     found: defaultdict[str, Resources] = defaultdict(Resources)
     for one in held:
         found[one.job.cluster.name] += one.request * len(one.nodes)

@@ -3,12 +3,12 @@
 from collections import defaultdict
 
 from hekla.backends.kubernetes import names
-from hekla.bench.cluster.place import Place
+from hekla.bench.cluster.place import BenchCluster
 from hekla.domain.resources import Resources
 from hekla.launcher.terminal import LaunchRefused
 
 
-def check(place: Place, namespace: str) -> None:
+def check(place: BenchCluster, namespace: str) -> None:
     """Raises LaunchRefused if the binds are invalid, because the measurement is then invalid too."""
     held: dict[str, Resources] = defaultdict(Resources)
     bound: dict[str, set[bool]] = defaultdict(set)

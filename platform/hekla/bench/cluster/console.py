@@ -21,7 +21,7 @@ from hekla.apps.jobs import services as jobs
 from hekla.apps.queues import services as queues
 from hekla.apps.tenancy import services as tenancy
 from hekla.apps.tenancy.models import Membership, Tenant
-from hekla.bench.cluster.place import CPU, PATIENCE_SECONDS, Place
+from hekla.bench.cluster.place import CPU, PATIENCE_SECONDS, BenchCluster
 from hekla.domain.jobspec import JobSpec
 from hekla.launcher.terminal import LaunchRefused
 from hekla.launcher.up import roles
@@ -118,7 +118,7 @@ class Controller:
         }
 
 
-def until_quiet(place: Place, namespace: str) -> None:
+def until_quiet(place: BenchCluster, namespace: str) -> None:
     """Wait until no pods are left in the namespace. Raises LaunchRefused after `PATIENCE_SECONDS`."""
     limit = time.monotonic() + PATIENCE_SECONDS
     while any(True for _pod in place.pods(namespace)):

@@ -14,7 +14,7 @@ from hekla.backends.kubernetes.api import Json
 from hekla.backends.kubernetes.config import KubernetesConfig
 from hekla.backends.kubernetes.manifests import Manifests
 from hekla.bench.cluster.console import BenchConsole
-from hekla.bench.cluster.place import Place, pods_of, until
+from hekla.bench.cluster.place import BenchCluster, pods_of, until
 from hekla.controller.pods import order_of
 
 FOR_EVER = 1_000_000.0
@@ -39,7 +39,7 @@ FROM (
 """
 
 
-def fill(place: Place, console: BenchConsole, queue: str, *, running: int, gang: int) -> None:
+def fill(place: BenchCluster, console: BenchConsole, queue: str, *, running: int, gang: int) -> None:
     """Fill the queue with jobs of `gang` pods each, until `running` pods run."""
     for _number in range(running // gang):
         console.submit(queue, gang, FOR_EVER)

@@ -10,8 +10,8 @@ from typing import Any
 
 from hekla.bench.cluster import hekla, peers
 from hekla.bench.cluster.console import BenchConsole
-from hekla.bench.cluster.observing import Bound
-from hekla.bench.cluster.place import Place
+from hekla.bench.cluster.observing import BindTimes
+from hekla.bench.cluster.place import BenchCluster
 
 _FILLED_BY = 100
 """Pods per job when a cluster is filled."""
@@ -19,7 +19,7 @@ _FILLED_BY = 100
 
 def measure(home: Path, options: argparse.Namespace) -> dict[str, Any]:
     """Measure the bind rates and a steady flow of jobs; with `--running` a restart. Raises LaunchRefused."""
-    place, console = Place(options.kubeconfig), BenchConsole(home, options.kubeconfig)
+    place, console = BenchCluster(options.kubeconfig), BenchConsole(home, options.kubeconfig)
     try:
         facts: dict[str, Any] = {"nodes": len(place.nodes())}
         if options.running:
@@ -34,7 +34,7 @@ def measure(home: Path, options: argparse.Namespace) -> dict[str, Any]:
         place.close()
 
 
-def _binds(place: Place, console: BenchConsole, options: argparse.Namespace) -> dict[str, Any]:
+def _binds(place: BenchCluster, console: BenchConsole, options: argparse.Namespace) -> dict[str, Any]:
     """Bind rates of all schedulers, in turn, so that other load on the machine affects all of them."""
     runs: dict[str, list[tuple[float, float]]] = defaultdict(list)
     costs: dict[str, Any] = {}
@@ -46,8 +46,8 @@ def _binds(place: Place, console: BenchConsole, options: argparse.Namespace) -> 
 
 
 def _round_of(
-    place: Place, console: BenchConsole, options: argparse.Namespace, costs: dict[str, Any]
-) -> Iterator[tuple[str, float, Bound]]:
+    place: BenchCluster, console: BenchConsole, options: argparse.Namespace, costs: dict[str, Any]
+) -> Iterator[tuple[str, float, BindTimes]]:
     pods, seconds = options.jobs * options.gang, options.seconds
     yield "no logic", *peers.no_logic(place, pods, seconds, made_before=False)
     began, bound, cost = hekla.flood(place, console, jobs=options.jobs, gang=options.gang, seconds=seconds)

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 from hekla.backends.kubernetes import names
 from hekla.bench.cluster.observer import READY
-from hekla.bench.cluster.place import Place
+from hekla.bench.cluster.place import BenchCluster
 from hekla.launcher.terminal import LaunchRefused
 
 _OBSERVER = "hekla.bench.cluster.observer"
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class BindTimes:
     """For each pod its job and the time of its bind, in seconds of the monotonic clock."""
 
     pods: Mapping[str, tuple[str, float]]
@@ -42,16 +42,16 @@ class Observer:
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
 
-    def wait(self) -> Bound:
+    def wait(self) -> BindTimes:
         """Wait until all pods are bound. Raises LaunchRefused if the observer ends earlier."""
         line = self._process.stdout.readline() if self._process.stdout else ""
         if not line:
             raise LaunchRefused("The pods of the measurement were not watched to their end.")
-        return Bound({name: (job, at) for name, (job, at) in json.loads(line).items()})
+        return BindTimes({name: (job, at) for name, (job, at) in json.loads(line).items()})
 
 
 @contextmanager
-def observed(place: Place, namespace: str, count: int, *, job: str = "") -> Iterator[Observer]:
+def observed(place: BenchCluster, namespace: str, count: int, *, job: str = "") -> Iterator[Observer]:
     """Observe `count` binds in this namespace from now on; with `job` only those of this job."""
     which = names.selector({names.JOB: job}) if job else ""
     argv = [sys.executable, "-m", _OBSERVER, str(place.kubeconfig), namespace, str(count), which]

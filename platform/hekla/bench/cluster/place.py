@@ -21,7 +21,7 @@ _JOB = uuid4().hex
 PATIENCE_SECONDS = 600.0
 
 
-class Place:
+class BenchCluster:
     """The cluster of a kubeconfig's current context, with full permissions."""
 
     def __init__(self, kubeconfig: Path) -> None:

@@ -49,7 +49,7 @@ def _measure_sockets(size: Size, options: argparse.Namespace, home: Path) -> dic
     _fill(size)
     from hekla.bench.console import sockets  # noqa: PLC0415
 
-    pace = sockets.Pace(options.changes_per_second, options.seconds)
+    pace = sockets.ChangeRate(options.changes_per_second, options.seconds)
     return asdict(size) | asdict(pace) | sockets.measure(home, options.sockets, pace, say=_say)
 
 

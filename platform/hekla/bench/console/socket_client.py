@@ -28,7 +28,7 @@ _GZIP = 31
 _OPEN_SECONDS = 120.0
 
 
-class Heard:
+class ReceivedEvents:
     """The received messages: the socket, the event number and the time of each."""
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class Heard:
 class Browser(asyncio.Protocol):
     """One open page."""
 
-    def __init__(self, place: int, request: bytes, heard: Heard) -> None:
+    def __init__(self, place: int, request: bytes, heard: ReceivedEvents) -> None:
         self.place, self.request, self.heard = place, request, heard
         self.is_open: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self.is_upgraded = False
@@ -124,7 +124,7 @@ def _request(host: str, path: str, cookie: str) -> bytes:
     return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
 
-async def _open(host: str, plan: Sequence[tuple[str, str]], heard: Heard) -> list[Browser]:
+async def _open(host: str, plan: Sequence[tuple[str, str]], heard: ReceivedEvents) -> list[Browser]:
     """Open all sockets, `_AT_ONCE` in parallel. Returns them in the order of the plan."""
     loop, places = asyncio.get_running_loop(), asyncio.Semaphore(_AT_ONCE)
     name, port = host.rsplit(":", 1)
@@ -142,7 +142,7 @@ async def _open(host: str, plan: Sequence[tuple[str, str]], heard: Heard) -> lis
 
 async def _run(host: str, plan: Sequence[tuple[str, str]]) -> None:
     """Open the sockets and print how many are open. For each path on stdin, write the records to that path."""
-    heard, loop = Heard(), asyncio.get_running_loop()
+    heard, loop = ReceivedEvents(), asyncio.get_running_loop()
     browsers = await _open(host, plan, heard)
     print(sum(browser.is_open.result() for browser in browsers), flush=True)
     while line := await loop.run_in_executor(None, sys.stdin.readline):

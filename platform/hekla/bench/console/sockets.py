@@ -43,7 +43,7 @@ _FIRST_CHANGES = 5  # warms up the renderings, as in a web process in use
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class ChangeRate:
     """The rate and duration of the changes."""
 
     per_second: float
@@ -78,7 +78,7 @@ class Server:
         return float(times.user + times.system)
 
 
-def measure(home: Path, number: int, pace: Pace, *, say: Callable[[str], None]) -> dict[str, Any]:
+def measure(home: Path, number: int, pace: ChangeRate, *, say: Callable[[str], None]) -> dict[str, Any]:
     """Measure pages of many views, then pages of one job."""
     load, known, cases = os.getloadavg()[0], watchers.teams(), {}
     for name, make in (("spread", watchers.spread), ("together", watchers.together)):
@@ -94,7 +94,7 @@ def _case(
     server: Server,
     pages: Sequence[WatchedPage],
     changing: Sequence[Job],
-    pace: Pace,
+    pace: ChangeRate,
     say: Callable[[str], None],
 ) -> dict[str, Any]:
     with _browsers(home, server, pages[:: max(1, len(pages) // _WARM)]):
@@ -108,7 +108,7 @@ def _case(
         time.sleep(_SETTLE_SECONDS)
         idle = (server.cpu - cpu) / _SETTLE_SECONDS
         edits = _edits(changing)
-        _change(edits, Pace(1.0, _FIRST_CHANGES))
+        _change(edits, ChangeRate(1.0, _FIRST_CHANGES))
         time.sleep(_SETTLE_SECONDS)
         cpu, changes = server.cpu, _change(edits, pace)
         time.sleep(_SETTLE_SECONDS)
@@ -182,7 +182,7 @@ def _edits(changing: Sequence[Job]) -> Iterator[tuple[Job, int]]:
     return zip(cycle(changing[:: max(1, len(changing) // 97)]), (1 + step % 900 for step in count()))
 
 
-def _change(edits: Iterator[tuple[Job, int]], pace: Pace) -> list[Change]:
+def _change(edits: Iterator[tuple[Job, int]], pace: ChangeRate) -> list[Change]:
     """Set the priorities of the next jobs at this pace. Returns the changes."""
     user, began = User.objects.get(username=ADMIN), time.monotonic()
     committed: list[float] = []

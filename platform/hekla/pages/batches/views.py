@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from hekla.apps.batches import selectors, services
 from hekla.apps.batches.models import Batch
-from hekla.apps.batches.services import One
+from hekla.apps.batches.services import SweepJob
 from hekla.apps.event_log import selectors as event_log
 from hekla.apps.forms import attach
 from hekla.apps.jobs import selectors as jobs
@@ -54,7 +54,7 @@ def sweep(request: HttpRequest) -> HttpResponse:
         return render(request, "jobs/no_tenant.html")
     form = forms.SweepForm(request.POST or None, initial=_first(request))
 
-    def look() -> list[One]:
+    def look() -> list[SweepJob]:
         return services.check_sweep(spec=form.spec()[0], tenant=tenant, user=person(request), now=clock.now())
 
     def submit() -> tuple[Batch, Sequence[str]]:
@@ -72,7 +72,7 @@ def file(request: HttpRequest) -> HttpResponse:
         return render(request, "jobs/no_tenant.html")
     form = forms.ManifestsForm(request.POST or None, request.FILES or None)
 
-    def look() -> list[One]:
+    def look() -> list[SweepJob]:
         name, now = form.cleaned_data["name"], clock.now()
         return services.check_file(name=name, specs=form.specs()[0], tenant=tenant, user=person(request), now=now)
 
@@ -107,7 +107,7 @@ def _form_page(
     template: str,
     form: django_forms.Form,
     tenant: Tenant,
-    look: Callable[[], list[One]],
+    look: Callable[[], list[SweepJob]],
     submit: Callable[[], tuple[Batch, Sequence[str]]],
 ) -> HttpResponse:
     """The form, with a preview if the person asks for one; or a redirect to the new batch."""

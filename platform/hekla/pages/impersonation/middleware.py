@@ -11,12 +11,12 @@ from hekla.apps.accounts.models import User
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.event_log.services import on_behalf
 from hekla.apps.impersonation import selectors, services
-from hekla.apps.impersonation.models import Acting
+from hekla.apps.impersonation.models import ImpersonationSession
 from hekla.lib import clock
 from hekla.pages.impersonation import reach, sessions
 
 
-class ActingMiddleware:
+class ImpersonationMiddleware:
     """Comes after all middleware that checks the session's owner: sign-in, second factor, login session."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
@@ -39,7 +39,7 @@ class ActingMiddleware:
 
     def process_view(self, request: HttpRequest, *_view: object) -> HttpResponse | None:
         """Refuse routes that are closed to impersonation; run the others as the person."""
-        acting: Acting | None = getattr(request, "acting", None)
+        acting: ImpersonationSession | None = getattr(request, "acting", None)
         if acting is None:
             return None
         name = reach.name_of(request.resolver_match)

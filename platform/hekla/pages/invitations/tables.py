@@ -5,12 +5,12 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from hekla.apps.invitations.models import Invitation, Letter
+from hekla.apps.invitations.models import Invitation, InvitationMail
 from hekla.pages.frame import html
 from hekla.pages.frame.tables import ActionsColumn, ListColumn, ListFilter, ListTable, noted
 
 
-def _letter(letter: Letter) -> str:
+def _letter(letter: InvitationMail) -> str:
     if not letter.due_at:
         return _("Not mailed: %(why)s") % {"why": letter.error}
     if letter.error:

@@ -289,7 +289,7 @@ class JobFileForm(forms.Form):
         return cleaned | {"text": passthrough_fields.with_our_ends(cleaned.get("text", ""))}
 
 
-class OneOfAName(forms.BaseFormSet):
+class UniqueNames(forms.BaseFormSet):
     """Files with distinct names."""
 
     def clean(self) -> None:
@@ -306,7 +306,7 @@ TaskFormSet = forms.formset_factory(
     TaskForm, extra=0, min_num=1, max_num=MAX_TASK_ROWS, validate_min=True, validate_max=True
 )
 FileFormSet = forms.formset_factory(
-    JobFileForm, formset=OneOfAName, extra=0, min_num=0, max_num=MAX_FILE_ROWS, validate_max=True
+    JobFileForm, formset=UniqueNames, extra=0, min_num=0, max_num=MAX_FILE_ROWS, validate_max=True
 )
 
 

@@ -26,7 +26,7 @@ class SubmissionForm:
     def __init__(
         self,
         data: QueryDict | None,
-        first: "First",
+        first: "InitialValues",
         *,
         queues: Choices,
         environments: Sequence[str],
@@ -61,9 +61,11 @@ class SubmissionForm:
             "files": job.get("files", {}) | files,
         }
 
-    def typed(self) -> "First":
+    def typed(self) -> "InitialValues":
         """The current values of all fields, valid or not, as initial values of another form."""
-        return First(_typed(self.job), [_typed(form) for form in self.tasks], [_typed(form) for form in self.files])
+        return InitialValues(
+            _typed(self.job), [_typed(form) for form in self.tasks], [_typed(form) for form in self.files]
+        )
 
     @property
     def shape(self) -> str:
@@ -112,14 +114,14 @@ class SubmissionForm:
 
 
 @dataclass(frozen=True, slots=True)
-class First:
+class InitialValues:
     """The initial values of the forms."""
 
     job: Values = field(default_factory=dict)
     tasks: Sequence[Values] = ()
     files: Sequence[Values] = ()
 
-    def copy(self) -> "First":
+    def copy(self) -> "InitialValues":
         """A deep copy that can be changed."""
         return deepcopy(self)
 

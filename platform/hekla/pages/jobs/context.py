@@ -38,7 +38,7 @@ class TaskStrip:
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class FailedPod:
     """A failed pod, the explanation, and the number of other pods that failed in the same way."""
 
     pod: Pod
@@ -89,7 +89,7 @@ def detail(job: Job, params: Mapping[str, str], *, may_act: bool) -> dict[str, A
     }
 
 
-def _live_query(params: Mapping[str, str], all_logs: merged_logs.ManyLogs | None) -> str:
+def _live_query(params: Mapping[str, str], all_logs: merged_logs.MergedLogs | None) -> str:
     """The parameters with which the live view renders the same page."""
     events = {"events": params.get("events")}
     log = {} if all_logs else {"log": params.get("log")}
@@ -105,7 +105,7 @@ def deletion(job: Job) -> dict[str, Any]:
     return {"text": together([*lost, retained]), "is_final": bool(lost)}
 
 
-def _failures(job: Job, current: Sequence[Pod]) -> list[Failed]:
+def _failures(job: Job, current: Sequence[Pod]) -> list[FailedPod]:
     """Why the job failed: one pod for each combination of reason and exit code, those that ended first before the
     others.
     """
@@ -116,7 +116,7 @@ def _failures(job: Job, current: Sequence[Pod]) -> list[Failed]:
         if failures.explain(pod):
             found.setdefault((pod.reason, pod.exit_code), []).append(pod)
     alike = list(found.values())[:_MOST_FAILURES]
-    return [Failed(pods[0], why, len(pods) - 1) for pods in alike if (why := failures.explain(pods[0]))]
+    return [FailedPod(pods[0], why, len(pods) - 1) for pods in alike if (why := failures.explain(pods[0]))]
 
 
 def _log(pods: Sequence[Pod], current: Sequence[Pod], chosen: str) -> Pod | None:

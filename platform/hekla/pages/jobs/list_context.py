@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from hekla.apps import paging
 from hekla.apps.accounts.models import User
 from hekla.apps.jobs import filters, groups, selectors
-from hekla.apps.jobs.models import Arrangement, Job
+from hekla.apps.jobs.models import Job, JobListSettings
 from hekla.apps.queues import selectors as queues
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.selectors import Rights
@@ -29,7 +29,7 @@ def _visible(query: QueryDict, user: User, rights: Rights) -> QuerySet[Job]:
 
 
 def context(
-    query: QueryDict, user: User, *, rights: Rights | None = None, arrangement: Arrangement | None = None
+    query: QueryDict, user: User, *, rights: Rights | None = None, arrangement: JobListSettings | None = None
 ) -> dict[str, Any]:
     """The content of the list for this query. Invalid filters give problems and an empty list.
 
@@ -72,7 +72,7 @@ def choices(query: QueryDict, user: User, rights: Rights) -> dict[str, Any]:
 
 
 def _rows(
-    query: QueryDict, found: QuerySet[Job], may_act: Callable[[Job], bool], arrangement: Arrangement
+    query: QueryDict, found: QuerySet[Job], may_act: Callable[[Job], bool], arrangement: JobListSettings
 ) -> dict[str, Any]:
     page = paging.page(selectors.listed(found), filters.order(query), query.get("cursor", ""), job_context.PAGE)
     return {

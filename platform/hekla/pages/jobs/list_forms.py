@@ -43,7 +43,7 @@ class ActionForm(forms.Form):
     query = QueryField()
 
 
-class ArrangementForm(forms.Form):
+class JobListSettingsForm(forms.Form):
     """The columns, and the view that the list opens with."""
 
     columns = forms.MultipleChoiceField(choices=[(column.name, column.label) for column in COLUMNS], required=False)

@@ -22,7 +22,7 @@ from hekla.pages.frame import current_tenant
 from hekla.pages.frame.people import person
 from hekla.pages.jobs import columns, list_context
 from hekla.pages.jobs import table_file as files
-from hekla.pages.jobs.list_forms import ActionForm, ArrangementForm, QueryField, ViewForm
+from hekla.pages.jobs.list_forms import ActionForm, JobListSettingsForm, QueryField, ViewForm
 
 
 @require_safe
@@ -86,7 +86,7 @@ def _chosen(request: HttpRequest, query: QueryDict, *, everything: bool) -> tupl
 def arrange(request: HttpRequest) -> HttpResponse:
     """Save the columns of the list, and its default view."""
     user = person(request)
-    form = _valid(ArrangementForm(request.POST, views=selectors.views_of(user)))
+    form = _valid(JobListSettingsForm(request.POST, views=selectors.views_of(user)))
     services.arrange(**form.cleaned_data, user=user, now=clock.now())
     return _back(request)
 

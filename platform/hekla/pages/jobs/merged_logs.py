@@ -30,7 +30,7 @@ class NumbersField(forms.CharField):
         return [range(int(match[1]), int(match[2] or match[1]) + 1) for match in found if match]
 
 
-class WhichLogs(forms.Form):
+class LogSelectionForm(forms.Form):
     """The filter of pods."""
 
     log_task = forms.ChoiceField(label=gettext_lazy("Role"), required=False)
@@ -58,12 +58,12 @@ class WhichLogs(forms.Form):
 
 
 @dataclass(frozen=True, slots=True)
-class ManyLogs:
+class MergedLogs:
     """A page of the followed pods. `ids`, `names`: those of the pods, separated by commas. `query`: the URL query of
     the page.
     """
 
-    form: WhichLogs
+    form: LogSelectionForm
     ids: str
     names: str
     first: int
@@ -74,16 +74,16 @@ class ManyLogs:
     next: str
 
 
-def of(current: Sequence[Pod], query: Mapping[str, str]) -> ManyLogs | None:
+def of(current: Sequence[Pod], query: Mapping[str, str]) -> MergedLogs | None:
     """The merged logs; None with fewer than two pods."""
     if len(current) < 2:  # noqa: PLR2004
         return None
-    form = WhichLogs(query, tasks=sorted({pod.task for pod in current}))
+    form = LogSelectionForm(query, tasks=sorted({pod.task for pod in current}))
     found = form.fitting(current)
     pages = max(1, -(-len(found) // PAGE))
     page = min(max(1, _whole(query.get("log_page", ""))), pages)
     visible = found[(page - 1) * PAGE : page * PAGE]
-    return ManyLogs(
+    return MergedLogs(
         form=form,
         ids=",".join(str(pod.pk) for pod in visible),
         names=",".join(map(str, visible)),
@@ -97,7 +97,7 @@ def of(current: Sequence[Pod], query: Mapping[str, str]) -> ManyLogs | None:
 
 
 def _query(query: Mapping[str, str], page: int) -> str:
-    filters: dict[str, Any] = {name: query[name] for name in WhichLogs.base_fields if query.get(name)}
+    filters: dict[str, Any] = {name: query[name] for name in LogSelectionForm.base_fields if query.get(name)}
     return urlencode({"log": "all", **filters, **({"log_page": page} if page > 1 else {})})
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from hekla.apps.job_history import endings, failures, history, labels, waits
-from hekla.apps.job_history.waits import Stretch
+from hekla.apps.job_history.waits import WaitInterval
 from hekla.apps.jobs import selectors
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Pod
@@ -41,7 +41,7 @@ def page(pod: Pod, *, now: datetime) -> dict[str, Any]:
     }
 
 
-def _states(pod: Pod, waited: Sequence[Stretch], now: datetime) -> list[PodStateEntry]:
+def _states(pod: Pod, waited: Sequence[WaitInterval], now: datetime) -> list[PodStateEntry]:
     end = pod.finished_at or now
     states = sorted([*_waiting(pod, waited, end), *_events(pod)], key=lambda one: one[0])
     behind = [at for at, _state, _sentence in states[1:]]
@@ -55,7 +55,7 @@ def _events(pod: Pod) -> Iterator[tuple[datetime, str, str]]:
     return ((line.at, line.state, line.sentence) for line in history.lines(selectors.pod_history(pod)))
 
 
-def _waiting(pod: Pod, waited: Sequence[Stretch], end: datetime) -> Iterator[tuple[datetime, str, str]]:
+def _waiting(pod: Pod, waited: Sequence[WaitInterval], end: datetime) -> Iterator[tuple[datetime, str, str]]:
     """The time from creation until the pod is bound, with what the job waited for."""
     pieces = list(waits.cut(pod.created_at, pod.bound_at or end, waited))
     yield pod.created_at, "waiting", _("Attempt %d was created and is pending.") % pod.attempt

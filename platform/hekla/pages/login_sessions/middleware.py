@@ -13,7 +13,7 @@ _SESSION_KEY = "visit"
 _EVERY_SECONDS = 60
 
 
-class VisitMiddleware:
+class LoginSessionMiddleware:
     """Runs after the response, because the view may sign the person in or change the session's key."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:

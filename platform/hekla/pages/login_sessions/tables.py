@@ -5,7 +5,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from hekla.apps.login_sessions.models import Visit
+from hekla.apps.login_sessions.models import LoginSession
 from hekla.pages.frame import html
 from hekla.pages.frame.tables import ActionsColumn, ListColumn, ListTable, TextSearch
 
@@ -24,7 +24,7 @@ class SessionsTable(ListTable):
     )
     actions = ActionsColumn("login_sessions/_actions.html")
 
-    def render_browser(self, record: Visit) -> SafeString:
+    def render_browser(self, record: LoginSession) -> SafeString:
         """The name of the browser, with a badge for the current session."""
         name = record.browser or format_html('<span class="muted">{}</span>', _("unknown"))
         mark = html.badge("done", _("this session")) if record.session_key == self.facts["here"] else ""

@@ -39,7 +39,7 @@ _lost = CachedValue(outbox.lost, _LOST_CACHE_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)
-class Instant:
+class Scrape:
     """The data of one scrape. Jobs are counted by queue and phase, pods by cluster and phase."""
 
     now: datetime
@@ -52,7 +52,7 @@ class Instant:
     lost: int
 
     @classmethod
-    def read(cls) -> "Instant":
+    def read(cls) -> "Scrape":
         """The current data."""
         whole = occupancy.now()
         return cls(
@@ -79,9 +79,9 @@ class Family:
     name: str
     text: str
     labels: Labels
-    samples: Callable[[Instant], Samples]
+    samples: Callable[[Scrape], Samples]
 
-    def metrics(self, instant: Instant) -> Iterable[Metric]:
+    def metrics(self, instant: Scrape) -> Iterable[Metric]:
         """The gauge."""
         return [gauge(self.name, self.text, self.labels, self.samples(instant))]
 
@@ -93,25 +93,25 @@ class Amounts:
     name: str
     text: str
     labels: Labels
-    samples: Callable[[Instant], Iterable[tuple[Labels, Resources]]]
+    samples: Callable[[Scrape], Iterable[tuple[Labels, Resources]]]
 
-    def metrics(self, instant: Instant) -> Iterable[Metric]:
+    def metrics(self, instant: Scrape) -> Iterable[Metric]:
         """One gauge for each unit."""
         found = ((labels, resources.in_base_units()) for labels, resources in self.samples(instant))
         return resource_gauges(self.name, self.text, self.labels, found)
 
 
 def _each(
-    value: Callable[[Instant, Cluster, Lease | None], float],
-) -> Callable[[Instant], Iterable[tuple[Labels, float]]]:
+    value: Callable[[Scrape, Cluster, Lease | None], float],
+) -> Callable[[Scrape], Iterable[tuple[Labels, float]]]:
     return lambda it: (((cluster.name,), value(it, cluster, lease)) for cluster, lease in it.clusters)
 
 
-def _kinds(instant: Instant) -> Samples:
+def _kinds(instant: Scrape) -> Samples:
     return (((cluster.name, cluster.kind), 1) for cluster, _lease in instant.clusters)
 
 
-def _nodes(instant: Instant) -> Samples:
+def _nodes(instant: Scrape) -> Samples:
     counts = Counter((node.cluster_id, _state(node)) for node, _allocatable in instant.whole.nodes)
     for cluster, _lease in instant.clusters:
         yield from (((cluster.name, state), counts[cluster.pk, state]) for state in _NODE_STATES)
@@ -122,19 +122,19 @@ def _state(node: Node) -> str:
     return "cordoned" if node.is_cordoned else "ready" if node.is_ready else "not_ready"
 
 
-def _allocatable(instant: Instant) -> Iterable[tuple[Labels, Resources]]:
+def _allocatable(instant: Scrape) -> Iterable[tuple[Labels, Resources]]:
     found = figures.by_cluster(instant.whole)
     return (((cluster.name,), found.get(cluster.pk, Resources())) for cluster, _lease in instant.clusters)
 
 
-def _allocated(instant: Instant) -> Iterable[tuple[Labels, Resources]]:
+def _allocated(instant: Scrape) -> Iterable[tuple[Labels, Resources]]:
     held = {cluster.pk: Counter[str]() for cluster, _lease in instant.clusters}
     for (cluster_id, _node), resources in instant.whole.machines.items():
         held[cluster_id].update(resources)
     return (((cluster.name,), Resources(held[cluster.pk])) for cluster, _lease in instant.clusters)
 
 
-def _jobs(instant: Instant) -> Samples:
+def _jobs(instant: Scrape) -> Samples:
     counts: Counter[tuple[int, str]] = Counter()
     for view in instant.queues:
         for phase in JobPhase:
@@ -143,17 +143,17 @@ def _jobs(instant: Instant) -> Samples:
         yield from (((cluster.name, phase), counts[cluster.pk, phase]) for phase in JobPhase)
 
 
-def _pods(instant: Instant) -> Samples:
+def _pods(instant: Scrape) -> Samples:
     for cluster, _lease in instant.clusters:
         yield from (((cluster.name, phase), instant.pods.get((cluster.pk, phase), 0)) for phase in _LIVING_PODS)
 
 
-def _queue_jobs(instant: Instant) -> Samples:
+def _queue_jobs(instant: Scrape) -> Samples:
     for labels, view in instant.by_queue():
         yield from (((*labels, phase), instant.jobs.get((view.queue.pk, phase), 0)) for phase in JobPhase)
 
 
-def _oldest(instant: Instant) -> Samples:
+def _oldest(instant: Scrape) -> Samples:
     for labels, view in instant.by_queue():
         yield labels, (instant.now - instant.oldest.get(view.queue.pk, instant.now)).total_seconds()
 
@@ -225,7 +225,7 @@ class Rows(Collector):
 
 def _read() -> list[Metric]:
     try:
-        instant = Instant.read()
+        instant = Scrape.read()
     except DatabaseError as error:
         log.warning("cannot read the rows for the metrics now: %s", error)
         return [_up(0)]

@@ -11,7 +11,7 @@ from hekla.apps.accounts.models import User
 from hekla.apps.clusters.models import Node
 from hekla.apps.job_history import labels
 from hekla.apps.jobs import selectors as jobs
-from hekla.apps.jobs.selectors import OnNode
+from hekla.apps.jobs.selectors import JobOnNode
 from hekla.apps.queues import selectors as queues
 from hekla.apps.queues.models import Queue
 from hekla.apps.tenancy.selectors import Rights
@@ -69,7 +69,7 @@ class NodeView:
     node: Node
     allocatable: Resources
     used: Resources = field(default_factory=Resources)
-    jobs: list[OnNode] = field(default_factory=list)
+    jobs: list[JobOnNode] = field(default_factory=list)
     """Only jobs that the person may see."""
 
     @property

@@ -6,7 +6,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from hekla.apps.forms import NAME_ERRORS, QuantitiesField, refuse_reserved
-from hekla.apps.queues.models import Queue, Span
+from hekla.apps.queues.models import FederatedQueue, Queue
 
 
 class QueueForm(forms.ModelForm):
@@ -71,7 +71,7 @@ class MembersField(forms.ModelMultipleChoiceField):
         return f"{obj.name} ({obj.cluster.name})"
 
 
-class SpanForm(forms.ModelForm):
+class FederatedQueueForm(forms.ModelForm):
     """A new federated queue: a name for queues of several clusters."""
 
     members = MembersField(
@@ -81,7 +81,7 @@ class SpanForm(forms.ModelForm):
     )
 
     class Meta:
-        model = Span
+        model = FederatedQueue
         fields = ["name", "description", "members", "tenants"]
         widgets = {"tenants": forms.CheckboxSelectMultiple}
         error_messages = {"name": NAME_ERRORS}
@@ -96,8 +96,8 @@ class SpanForm(forms.ModelForm):
         return refuse_reserved(self.cleaned_data["name"])
 
 
-class SpanChangeForm(SpanForm):
+class FederatedQueueChangeForm(FederatedQueueForm):
     """An existing federated queue. Its name cannot change."""
 
-    class Meta(SpanForm.Meta):
+    class Meta(FederatedQueueForm.Meta):
         fields = ["description", "members", "tenants"]

@@ -25,7 +25,7 @@ from hekla.pages.queues.tables import SEARCH, QueuesTable
 from hekla.scheduling import occupancy
 from hekla.scheduling.occupancy import Occupancy
 from hekla.simulation import queue_shares
-from hekla.simulation.queue_order import PlacesInQueue, line
+from hekla.simulation.queue_order import QueuePositions, line
 
 _MOST = 25
 """At most this many pending jobs and this many others are shown; the list of jobs has them all."""
@@ -80,7 +80,7 @@ def parts(name: str, user: User, rights: Rights | None = None) -> dict[str, Any]
     }
 
 
-def _rows(found: PlacesInQueue, known: QuerySet[Job]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def _rows(found: QueuePositions, known: QuerySet[Job]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The first rows of pending jobs, in scheduling order, and of other jobs, newest first."""
     first, rest = list(found.places)[:_MOST], found.others[::-1][:_MOST]
     rows = {row["job"].pk: row for row in context.rows(jobs.listed(known.filter(pk__in=[*first, *rest])))}

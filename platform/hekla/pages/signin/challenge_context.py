@@ -15,7 +15,7 @@ _QUESTIONS: dict[Purpose, _Question] = {Purpose.ADD: keys.to_make, Purpose.USE: 
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class KeyChallenge:
     """`options`: for the browser; empty if keys do not work here. `elsewhere`: the origin where they work; empty if
     none.
     """
@@ -24,11 +24,11 @@ class Asking:
     elsewhere: str = ""
 
 
-def ask(request: HttpRequest, purpose: Purpose, user: User) -> Asking:
+def ask(request: HttpRequest, purpose: Purpose, user: User) -> KeyChallenge:
     """The challenge options for this page."""
     party = relying_party()
     if party is None:
-        return Asking()
+        return KeyChallenge()
     if party.netloc != request.get_host().lower():
-        return Asking(elsewhere=party.origin)
-    return Asking(_QUESTIONS[purpose](party, user, challenges.hand_out(request, purpose, user)))
+        return KeyChallenge(elsewhere=party.origin)
+    return KeyChallenge(_QUESTIONS[purpose](party, user, challenges.hand_out(request, purpose, user)))

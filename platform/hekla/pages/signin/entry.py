@@ -31,7 +31,7 @@ _More = ParamSpec("_More")
 
 
 @dataclass(frozen=True, slots=True)
-class Half:
+class PendingSignIn:
     """A pending sign-in: the first factor is proved, the second is not."""
 
     user: User
@@ -59,13 +59,13 @@ def complete(request: HttpRequest, user: User, *, method: str, target: str = "ho
     return redirect(target)
 
 
-def half_way(request: HttpRequest) -> Half | None:
+def half_way(request: HttpRequest) -> PendingSignIn | None:
     """The pending sign-in of this browser, unless it is older than five minutes."""
     facts = request.session.get(_HALF)
     if not facts or clock.now().timestamp() - facts["at"] > HALF_WAY.total_seconds():
         return None
     try:
-        return Half(accounts.active(facts["user"]), facts["method"], facts["target"])
+        return PendingSignIn(accounts.active(facts["user"]), facts["method"], facts["target"])
     except NotFound:
         return None
 

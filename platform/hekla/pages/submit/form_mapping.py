@@ -5,13 +5,13 @@ from typing import Any
 
 from hekla.domain.jobspec import Iteration, JobSpec, TaskSpec
 from hekla.pages.job_forms import passthrough_fields
-from hekla.pages.job_forms.submission_form import First
+from hekla.pages.job_forms.submission_form import InitialValues
 
 DEBUGGING = "debugging"
 _NUMBERS = ("min_available", "priority", "max_retry", "active_deadline_seconds", "ttl_seconds_after_finished")
 
 
-def filled(spec: JobSpec) -> First:
+def filled(spec: JobSpec) -> InitialValues:
     """Initial values with which the form describes this job."""
     rest = passthrough_fields.of_job(spec)
     job = {
@@ -27,7 +27,7 @@ def filled(spec: JobSpec) -> First:
         **{name: getattr(spec, name) for name in _NUMBERS},
     }
     files = [{"name": name, "text": text} for name, text in spec.files.items() if name not in rest.get("files", {})]
-    return First(job, [_task(task) for task in spec.tasks], files)
+    return InitialValues(job, [_task(task) for task in spec.tasks], files)
 
 
 def shape_of(spec: JobSpec) -> str:

@@ -7,23 +7,23 @@ from django.forms import Form
 
 from hekla.pages.job_forms import passthrough_fields
 from hekla.pages.job_forms.forms import JobForm, TaskForm
-from hekla.pages.job_forms.submission_form import First, Values
-from hekla.pages.submit.presets import FRAMEWORKS, KINDS, Beginning, beginning, is_alike
+from hekla.pages.job_forms.submission_form import InitialValues, Values
+from hekla.pages.submit.presets import FRAMEWORKS, KINDS, StartingForm, beginning, is_alike
 
 HOW_A_ROLE_RUNS = ("name", "command", "depends_on", "depends_on_any", "rest")
 _WORKER = "worker"  # in most frameworks the role with most of the work
 _USUAL_PLUGINS: dict[str, list[str]] = {"env": [], "svc": []}
 
 
-def apply_framework(typed: First, framework: Beginning) -> First:
+def apply_framework(typed: InitialValues, framework: StartingForm) -> InitialValues:
     """The draft as a job of the framework."""
     new = framework.first.copy()
     job = typed.job | {"framework": "", "restart": False} | new.job | {"shape": "distributed"}
     job["rest"] = _job_rest(typed.job.get("rest"), new.job.get("rest", {}))
-    return First(job, _tasks(typed, new.tasks), _files(typed.files, new.files))
+    return InitialValues(job, _tasks(typed, new.tasks), _files(typed.files, new.files))
 
 
-def differences(before: First, after: First) -> list[str]:
+def differences(before: InitialValues, after: InitialValues) -> list[str]:
     """The labels of the fields, and the names of the files, in which two drafts differ."""
     job = _fields(JobForm.base_fields, [(before.job, after.job)])
     texts = [{file["name"]: file["text"] for file in first.files} for first in (before, after)]
@@ -75,7 +75,7 @@ def _job_rest(typed: Any, new: Values) -> Any:  # noqa: ANN401  (damaged data st
     return rest | new | ({"plugins": plugins} if plugins != _USUAL_PLUGINS else {})
 
 
-def _tasks(typed: First, roles: Sequence[Values]) -> list[Values]:
+def _tasks(typed: InitialValues, roles: Sequence[Values]) -> list[Values]:
     usual = {task["name"]: task for task in began_with(typed).tasks}
     found = former(roles, typed.tasks)
     return [_task(role, found.get(role["name"], {}), usual) for role in roles]
@@ -113,7 +113,7 @@ def initial(form: type[Form]) -> Values:
     return {name: field.initial for name, field in form.base_fields.items()}
 
 
-def began_with(typed: First) -> First:
+def began_with(typed: InitialValues) -> InitialValues:
     """The likely initial draft, found by its framework and the names of its roles."""
     kind = beginning(typed.job.get("shape") or "distributed")
     described = str(typed.job.get("framework") or ""), [task["name"] for task in typed.tasks]

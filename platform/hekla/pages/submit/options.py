@@ -36,7 +36,7 @@ class Draft:
     secrets: Mapping[str, str]
 
 
-class Beside:
+class SubmissionOptions:
     """The options on both pages, the form and the manifest. Hidden options keep their typed values.
 
     `first`: the initial sweep parameters. Unless `is_sent`, the typed values are shown again without validation.

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from hekla.pages.job_forms.forms import JobForm, TaskForm
-from hekla.pages.job_forms.submission_form import First, Values
+from hekla.pages.job_forms.submission_form import InitialValues, Values
 from hekla.pages.submit.framework_defaults import HOW_A_ROLE_RUNS, former, initial
 from hekla.pages.submit.presets import SWEEP, is_alike
 
@@ -12,10 +12,12 @@ _HOW_A_JOB_RUNS = ("framework", "shape", "rest")
 _WITH_THEM = ("plugins", "policies", "command")  # passthrough fields
 
 
-def apply_preset(typed: First, base: First, preset: First) -> First:
+def apply_preset(typed: InitialValues, base: InitialValues, preset: InitialValues) -> InitialValues:
     """The draft with the preset's values. Where these are empty, values typed since the draft was `base` stay."""
     job = _merge_job(typed.job, initial(JobForm) | base.job, preset.job)
-    return First(job, _merge_tasks(typed, base, preset.tasks), _merge_files(typed.files, base.files, preset.files))
+    return InitialValues(
+        job, _merge_tasks(typed, base, preset.tasks), _merge_files(typed.files, base.files, preset.files)
+    )
 
 
 def _merge_job(typed: Values, base: Values, preset: Values) -> Values:
@@ -28,7 +30,7 @@ def _merge_job(typed: Values, base: Values, preset: Values) -> Values:
     return job
 
 
-def _merge_tasks(typed: First, base: First, roles: Sequence[Values]) -> list[Values]:
+def _merge_tasks(typed: InitialValues, base: InitialValues, roles: Sequence[Values]) -> list[Values]:
     usual = {task["name"]: task for task in base.tasks}
     found = former(roles, typed.tasks)
     pairs = [(found.get(role["name"], {}), role) for role in roles]

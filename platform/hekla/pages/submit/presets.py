@@ -14,7 +14,7 @@ from hekla.domain.jobspec import SESSION
 from hekla.domain.policies import LifecycleAction, LifecycleEvent
 from hekla.pages.job_forms.forms import JobForm, TaskForm
 from hekla.pages.job_forms.passthrough_fields import with_our_ends
-from hekla.pages.job_forms.submission_form import First, Values
+from hekla.pages.job_forms.submission_form import InitialValues, Values
 
 _SMALL = {"cpu": "500m", "memory": "512Mi"}
 _TRAIN = _SMALL | {"command": "python train.py"}
@@ -87,19 +87,19 @@ _COMPLETE_WITH_LEADER = [{"events": [str(LifecycleEvent.TASK_COMPLETED)], "actio
 
 
 @dataclass(frozen=True, slots=True)
-class Beginning:
+class StartingForm:
     """The initial content of the form, with a name. `needs`: the programs that its environment must have."""
 
     name: str
     title: Any
-    first: First
+    first: InitialValues
     needs: str = ""
 
 
-def _job(name: str, title: Any, tasks: Sequence[dict[str, Any]], program: str = "", **job: Any) -> Beginning:  # noqa: ANN401
+def _job(name: str, title: Any, tasks: Sequence[dict[str, Any]], program: str = "", **job: Any) -> StartingForm:  # noqa: ANN401
     needs = job.pop("needs", "")
     files = [{"name": "train.py", "text": program}] if program else []
-    return Beginning(name, title, First(job, tasks, files), needs)
+    return StartingForm(name, title, InitialValues(job, tasks, files), needs)
 
 
 KINDS = (
@@ -198,17 +198,17 @@ FRAMEWORKS = (
 )
 
 
-def beginning(name: str) -> Beginning:
+def beginning(name: str) -> StartingForm:
     """The initial job of that name; a single process if there is none."""
     return next((each for each in (*KINDS, SWEEP, *FRAMEWORKS) if each.name == name), KINDS[0])
 
 
-def swept_by(first: First) -> str:
+def swept_by(first: InitialValues) -> str:
     """The sweep parameters for the initial command of a sweep; empty for any other command."""
     return _SWEPT if [task.get("command") for task in first.tasks] == [_SWEEPING] else ""
 
 
-def turned(first: First, kind: str) -> First:
+def turned(first: InitialValues, kind: str) -> InitialValues:
     """The same form for another kind of job.
 
     Values that are still the defaults of the old kind become the defaults of the new one. Typed values stay.
@@ -216,8 +216,8 @@ def turned(first: First, kind: str) -> First:
     old, new = (beginning(name).first for name in (first.job.get("shape") or "distributed", kind))
     job = _turned(first.job, old.job, new.job, JobForm.base_fields) | {"shape": kind}
     if len(first.tasks) != 1:
-        return First(job, first.tasks, first.files)
-    return First(job, [_turned(first.tasks[0], old.tasks[0], new.tasks[0], TaskForm.base_fields)], first.files)
+        return InitialValues(job, first.tasks, first.files)
+    return InitialValues(job, [_turned(first.tasks[0], old.tasks[0], new.tasks[0], TaskForm.base_fields)], first.files)
 
 
 def _turned(typed: Values, old: Values, new: Values, fields: Mapping[str, Field]) -> Values:

@@ -13,7 +13,7 @@ _OURS = (_BEFORE, _WORDS, "do", "csrfmiddlewaretoken")
 
 
 @dataclass(frozen=True, slots=True)
-class Filling:
+class AppliedFill:
     """An action that filled in the draft, in words. `before`: the draft before it; `is_new`: this request did it."""
 
     words: str
@@ -34,10 +34,10 @@ def draft_of(sent: QueryDict) -> QueryDict:
     return draft
 
 
-def carried(sent: QueryDict) -> Filling | None:
+def carried(sent: QueryDict) -> AppliedFill | None:
     """The earlier action that can still be undone, or None."""
     before = _read(sent.get(_BEFORE, ""))
-    return Filling(sent.get(_WORDS, ""), before, is_new=False) if before else None
+    return AppliedFill(sent.get(_WORDS, ""), before, is_new=False) if before else None
 
 
 def _read(text: str) -> QueryDict | None:

@@ -32,11 +32,11 @@ from hekla.pages.frame import current_tenant
 from hekla.pages.frame.people import person
 from hekla.pages.job_forms import secret_texts
 from hekla.pages.job_forms.forms import MAX_MANIFEST_BYTES, JobManifestForm, PresetForm, UploadForm
-from hekla.pages.job_forms.submission_form import First, SubmissionForm
+from hekla.pages.job_forms.submission_form import InitialValues, SubmissionForm
 from hekla.pages.submit import framework_defaults, preset_mapping, undo
 from hekla.pages.submit import presets as beginnings
 from hekla.pages.submit.form_mapping import filled
-from hekla.pages.submit.options import SWEEP, Beside, Draft
+from hekla.pages.submit.options import SWEEP, Draft, SubmissionOptions
 
 Secrets = Mapping[str, str]
 _SAVED = "saved:"
@@ -56,7 +56,7 @@ def submit(request: HttpRequest) -> HttpResponse:
     first = filled(copy.spec) if copy else _beginning(request, tenant, preset)
     if request.GET.get("kind") == SWEEP:
         first.job["shape"] = SWEEP
-    beside = Beside(None, first.job.get("shape", ""), person(request), first=beginnings.swept_by(first))
+    beside = SubmissionOptions(None, first.job.get("shape", ""), person(request), first=beginnings.swept_by(first))
     base_preset = str(preset.uid) if preset else request.GET.get("preset", "")
     return _form_page(
         request, tenant, _form(None, first, tenant), beside, copy.secrets if copy else (), base_preset=base_preset
@@ -85,7 +85,7 @@ def _undone(request: HttpRequest, tenant: Tenant) -> HttpResponse:
     now, filling = undo.draft_of(request.POST), undo.carried(request.POST)
     if filling is None:
         return _draft_page(request, tenant, now)
-    back = undo.Filling(_("Undone."), now)
+    back = undo.AppliedFill(_("Undone."), now)
     return _draft_page(request, tenant, filling.before, filling=back)
 
 
@@ -108,16 +108,16 @@ def _uploaded(request: HttpRequest, tenant: Tenant) -> HttpResponse:
     if "text" in draft:
         return _text_page(request, tenant, draft, upload.cleaned_data["upload"], filling)
     secrets = secret_texts.joined(draft.get("secrets", ""), loaded.secrets)
-    beside = Beside(draft, draft.get("shape", ""), person(request), is_sent=False)
+    beside = SubmissionOptions(draft, draft.get("shape", ""), person(request), is_sent=False)
     return _filled_page(request, tenant, loaded, secrets, beside, filling=filling)
 
 
-def _filling_from(title: str, draft: QueryDict) -> undo.Filling:
-    return undo.Filling(_("The form now has the job from “%(file)s”.") % {"file": title}, draft)
+def _filling_from(title: str, draft: QueryDict) -> undo.AppliedFill:
+    return undo.AppliedFill(_("The form now has the job from “%(file)s”.") % {"file": title}, draft)
 
 
 def _text_page(
-    request: HttpRequest, tenant: Tenant, draft: QueryDict, text: str, filling: undo.Filling
+    request: HttpRequest, tenant: Tenant, draft: QueryDict, text: str, filling: undo.AppliedFill
 ) -> HttpResponse:
     """The draft with another text."""
     changed = draft.copy()
@@ -125,9 +125,9 @@ def _text_page(
     return _draft_page(request, tenant, changed, filling=filling)
 
 
-def _apply_framework(request: HttpRequest, tenant: Tenant, framework: beginnings.Beginning) -> HttpResponse:
+def _apply_framework(request: HttpRequest, tenant: Tenant, framework: beginnings.StartingForm) -> HttpResponse:
     """The draft as a job of the framework, with the other typed values."""
-    typed = _form(undo.draft_of(request.POST), First(), tenant).typed()
+    typed = _form(undo.draft_of(request.POST), InitialValues(), tenant).typed()
     first = framework_defaults.apply_framework(typed, framework)
     return _changed_page(request, tenant, typed, first, title=framework.title, base_preset=framework.name)
 
@@ -142,7 +142,7 @@ def _apply_preset(request: HttpRequest, tenant: Tenant) -> HttpResponse:
         return _draft_page(request, tenant, draft)
     if "text" in draft:
         return _apply_preset_to_text(request, tenant, draft, preset)
-    typed = _form(draft, First(), tenant).typed()
+    typed = _form(draft, InitialValues(), tenant).typed()
     first = preset_mapping.apply_preset(typed, _base(request, tenant, typed), _first_of(preset, tenant))
     return _changed_page(request, tenant, typed, first, title=preset.name, base_preset=str(preset.uid))
 
@@ -153,7 +153,7 @@ def _apply_preset_to_text(request: HttpRequest, tenant: Tenant, draft: QueryDict
     return _text_page(request, tenant, draft, text, _filling_from(preset.name, draft))
 
 
-def _base(request: HttpRequest, tenant: Tenant, typed: First) -> First:
+def _base(request: HttpRequest, tenant: Tenant, typed: InitialValues) -> InitialValues:
     """The draft before anything was typed."""
     try:
         return _first_of(_preset(request.POST.get("base_preset", ""), request), tenant)
@@ -162,11 +162,11 @@ def _base(request: HttpRequest, tenant: Tenant, typed: First) -> First:
 
 
 def _changed_page(
-    request: HttpRequest, tenant: Tenant, typed: First, first: First, *, title: str, base_preset: str
+    request: HttpRequest, tenant: Tenant, typed: InitialValues, first: InitialValues, *, title: str, base_preset: str
 ) -> HttpResponse:
     draft = undo.draft_of(request.POST)
-    beside = Beside(draft, first.job["shape"], person(request), is_sent=False)
-    filling = undo.Filling(_describe_filling(title, framework_defaults.differences(typed, first)), draft)
+    beside = SubmissionOptions(draft, first.job["shape"], person(request), is_sent=False)
+    filling = undo.AppliedFill(_describe_filling(title, framework_defaults.differences(typed, first)), draft)
     return _form_page(request, tenant, _form(None, first, tenant), beside, filling=filling, base_preset=base_preset)
 
 
@@ -185,25 +185,25 @@ def _draft_page(
 ) -> HttpResponse:
     """A draft with its typed values, valid or not, on the page where it was typed."""
     shape = draft.get("shape", "")
-    beside = Beside(draft, shape, person(request), is_sent=False)
+    beside = SubmissionOptions(draft, shape, person(request), is_sent=False)
     if "text" in draft:
         return _yaml_page(request, tenant, JobManifestForm(initial=draft.dict()), beside, shape=shape, **more)
-    typed = _form(draft, First(), tenant).typed()
+    typed = _form(draft, InitialValues(), tenant).typed()
     more = {"base_preset": draft.get("base_preset", "")} | more
     return _form_page(request, tenant, _form(None, typed, tenant), beside, **more)
 
 
 def _turned(request: HttpRequest, tenant: Tenant) -> HttpResponse:
     """The form for another kind of job, with all typed values, valid or not."""
-    kind, typed = request.POST["do"], _form(request.POST, First(), tenant).typed()
+    kind, typed = request.POST["do"], _form(request.POST, InitialValues(), tenant).typed()
     first = beginnings.turned(typed, kind)
-    beside = Beside(request.POST, kind, person(request), is_sent=False, first=beginnings.swept_by(first))
+    beside = SubmissionOptions(request.POST, kind, person(request), is_sent=False, first=beginnings.swept_by(first))
     return _form_page(request, tenant, _form(None, first, tenant), beside, turned_to=kind)
 
 
 def _posted_form(request: HttpRequest, tenant: Tenant) -> HttpResponse:
-    form, do = _form(request.POST, First(), tenant), request.POST.get("do")
-    beside = Beside(request.POST, form.shape, person(request))
+    form, do = _form(request.POST, InitialValues(), tenant), request.POST.get("do")
+    beside = SubmissionOptions(request.POST, form.shape, person(request))
     spec = form.spec()
     if spec is not None and do == "yaml":
         return _yaml_page(request, tenant, _manifest_form(spec, form.secrets), beside)
@@ -232,7 +232,7 @@ def submit_yaml(request: HttpRequest) -> HttpResponse:
         return _posted_yaml(request, tenant)
     copy = _copy(request, tenant)
     form = _manifest_form(copy.spec) if copy else JobManifestForm()
-    return _yaml_page(request, tenant, form, Beside(None, "", person(request)), copy.secrets if copy else ())
+    return _yaml_page(request, tenant, form, SubmissionOptions(None, "", person(request)), copy.secrets if copy else ())
 
 
 def _posted_yaml(request: HttpRequest, tenant: Tenant) -> HttpResponse:
@@ -242,7 +242,7 @@ def _posted_yaml(request: HttpRequest, tenant: Tenant) -> HttpResponse:
     if do.startswith(_SAVED):
         return _apply_preset(request, tenant)
     form = JobManifestForm(request.POST, request.FILES)
-    beside = Beside(request.POST, request.POST.get("shape", ""), person(request))
+    beside = SubmissionOptions(request.POST, request.POST.get("shape", ""), person(request))
     goes_on = do in ("form", "keep")
     if not form.is_valid() or not (goes_on or beside.is_valid()):
         return _yaml_page(request, tenant, form, beside)
@@ -255,7 +255,7 @@ def _posted_yaml(request: HttpRequest, tenant: Tenant) -> HttpResponse:
         return _yaml_page(request, tenant, form, beside)
 
 
-def _done(request: HttpRequest, tenant: Tenant, cleaned: dict[str, Any], beside: Beside) -> HttpResponse:
+def _done(request: HttpRequest, tenant: Tenant, cleaned: dict[str, Any], beside: SubmissionOptions) -> HttpResponse:
     """The response to a valid manifest, according to the requested action. Raises what the action raises."""
     loaded, do = formats.load(cleaned["text"]), request.POST.get("do")
     secrets = {**loaded.secrets, **cleaned["secrets"]}
@@ -290,7 +290,7 @@ def _filled_page(
     tenant: Tenant,
     loaded: formats.LoadedJob,
     secrets: str,
-    beside: Beside,
+    beside: SubmissionOptions,
     **more: Any,  # noqa: ANN401
 ) -> HttpResponse:
     for warning in loaded.warnings:
@@ -319,20 +319,20 @@ def _save_preset(request: HttpRequest, tenant: Tenant, spec: JobSpec) -> HttpRes
     return redirect(f"{reverse('jobs:submit')}?saved={preset.uid}")
 
 
-def _beginning(request: HttpRequest, tenant: Tenant, preset: Preset | None) -> First:
+def _beginning(request: HttpRequest, tenant: Tenant, preset: Preset | None) -> InitialValues:
     """The preset if there is one; else the initial job that the address names; else a single process."""
     if preset:
         return _first_of(preset, tenant)
     return _named(beginnings.beginning(request.GET.get("preset", "")).first, tenant)
 
 
-def _named(first: First, tenant: Tenant) -> First:
+def _named(first: InitialValues, tenant: Tenant) -> InitialValues:
     named = first.copy()
     named.job.update(name=selectors.free_name(tenant, "train"), queue=_usual_queue(tenant))
     return named
 
 
-def _first_of(preset: Preset, tenant: Tenant) -> First:
+def _first_of(preset: Preset, tenant: Tenant) -> InitialValues:
     return filled(clone_spec(presets.spec_of(preset), tenant).spec)
 
 
@@ -351,7 +351,7 @@ def _preset(uid: str, request: HttpRequest) -> Preset:
         raise NotFound(_("Unknown preset.")) from error
 
 
-def _form(data: QueryDict | None, first: First, tenant: Tenant) -> SubmissionForm:
+def _form(data: QueryDict | None, first: InitialValues, tenant: Tenant) -> SubmissionForm:
     environments = list(clusters.environments().values_list("name", flat=True))
     classes = [(one.name, f"{one.name} ({one.value})") for one in priorities.offer_to(tenant).classes]
     return SubmissionForm(data, first, queues=_queues(tenant), environments=environments, classes=classes)
@@ -361,7 +361,7 @@ def _form_page(
     request: HttpRequest,
     tenant: Tenant,
     form: SubmissionForm,
-    beside: Beside,
+    beside: SubmissionOptions,
     secrets: Sequence[str] = (),
     **more: Any,  # noqa: ANN401
 ) -> HttpResponse:
@@ -400,7 +400,7 @@ def _yaml_page(
     request: HttpRequest,
     tenant: Tenant,
     form: JobManifestForm,
-    beside: Beside,
+    beside: SubmissionOptions,
     secrets: Sequence[str] = (),
     **more: Any,  # noqa: ANN401
 ) -> HttpResponse:
@@ -419,7 +419,7 @@ def _queues(tenant: Tenant) -> list[tuple[str, str]]:
         (queue.name, queue.name if queue.is_open else f"{queue.name} ({queue.get_state_display()})")
         for queue in queues.open_to(tenant)
     ]
-    over = [(span.name, _("%s (the cluster that starts it first)") % span) for span in queues.spans_open_to(tenant)]
+    over = [(span.name, _("%s (the cluster that starts it first)") % span) for span in queues.federated_open_to(tenant)]
     return [*found, *over]
 
 

@@ -13,7 +13,7 @@ from hekla.apps.sentences import together
 from hekla.lib import clock
 from hekla.pages.frame.people import person
 from hekla.simulation import reclaim_risk
-from hekla.simulation.reclaim_risk import Claimant, Exposure
+from hekla.simulation.reclaim_risk import Claimant, ReclaimRisk
 
 
 @require_safe
@@ -27,7 +27,7 @@ def part(request: HttpRequest, uid: UUID) -> HttpResponse:
     return render(request, "jobs/_exposure.html", context)
 
 
-def sentence(found: Exposure) -> str:
+def sentence(found: ReclaimRisk) -> str:
     """The current borrowing and the possible evictions, in words."""
     if found.is_safe:
         return _SAFE[found.is_safe]()

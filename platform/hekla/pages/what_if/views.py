@@ -27,12 +27,12 @@ from hekla.lib import clock
 from hekla.pages.frame import current_tenant
 from hekla.pages.frame.people import person
 from hekla.pages.job_forms.forms import MAX_MANIFEST_BYTES
-from hekla.pages.job_forms.submission_form import First, SubmissionForm
+from hekla.pages.job_forms.submission_form import InitialValues, SubmissionForm
 from hekla.pages.submit.form_mapping import filled
-from hekla.pages.submit.options import Beside
+from hekla.pages.submit.options import SubmissionOptions
 from hekla.simulation import descriptions
 from hekla.simulation import what_if as asking
-from hekla.simulation.what_if import Answer, NotForetold, StartVerdict
+from hekla.simulation.what_if import NoForecast, StartVerdict, WhatIfResult
 
 _DRAFT_NAME, _DRAFT_COMMAND = "draft", "true"
 _STATES = {
@@ -107,7 +107,7 @@ def _prospects(route: Route) -> list[ClusterProspect]:
     )
 
 
-def _suggestions(request: HttpRequest, spec: JobSpec, answer: Answer) -> dict[str, Any]:
+def _suggestions(request: HttpRequest, spec: JobSpec, answer: WhatIfResult) -> dict[str, Any]:
     """Suggestions that would help, and whether the form can apply them: applying one would lose the job's secrets."""
     return {
         "suggestions": descriptions.describe_suggestions(spec, answer.offers),
@@ -183,9 +183,9 @@ def _spec(request: HttpRequest, tenant: Tenant) -> JobSpec:
             raise Invalid([Problem("", _("The manifest is larger than 1 MiB."))])
         return formats.load(text).spec
     environments = list(clusters.environments().values_list("name", flat=True))
-    open_ones = [*map(str, queues.open_to(tenant)), *map(str, queues.spans_open_to(tenant))]
+    open_ones = [*map(str, queues.open_to(tenant)), *map(str, queues.federated_open_to(tenant))]
     names = [(name, name) for name in open_ones]
-    spec = SubmissionForm(_filled(request.POST), First(), queues=names, environments=environments).spec()
+    spec = SubmissionForm(_filled(request.POST), InitialValues(), queues=names, environments=environments).spec()
     if spec is None:
         raise Invalid([Problem("", _("Fix the marked fields to see a preview."))])
     return spec
@@ -198,7 +198,7 @@ def _is_blank(request: HttpRequest) -> bool:
 
 def _swept(request: HttpRequest, spec: JobSpec) -> tuple[JobSpec, int]:
     """The first job of the sweep, and the number of jobs; without a sweep the job itself, and 0. Raises Invalid."""
-    beside = Beside(request.POST, request.POST.get("shape", ""), person(request))
+    beside = SubmissionOptions(request.POST, request.POST.get("shape", ""), person(request))
     if not beside.is_sweep:
         return spec, 0
     if not beside.is_valid():
@@ -220,7 +220,7 @@ def _filled(data: QueryDict) -> QueryDict:
 
 def _refusal(error: Refused) -> dict[str, Any]:
     """The preview of a job that is valid but would be refused, for example by a quota or a closed queue."""
-    if isinstance(error, NotForetold):
+    if isinstance(error, NoForecast):
         return {"remark": error.message}
     state, icon = _STATES[StartVerdict.NEVER]
     return {
@@ -243,7 +243,7 @@ def _has_secrets(request: HttpRequest) -> bool:
     return "text" in request.POST and bool(formats.load(request.POST["text"]).secrets)
 
 
-def _differences(old: First, new: First) -> dict[str, Any]:
+def _differences(old: InitialValues, new: InitialValues) -> dict[str, Any]:
     """The changed fields of the form, by field name."""
     fields = {name: value for name, value in new.job.items() if value != old.job[name]}
     for place, (before, after) in enumerate(zip(old.tasks, new.tasks, strict=True)):

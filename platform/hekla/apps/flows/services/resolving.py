@@ -13,14 +13,14 @@ from hekla.domain.validation import join, suggest
 
 
 @dataclass(frozen=True, slots=True)
-class Resolved:
+class ResolvedFlow:
     """The jobs by step, and warnings about fields of patches without effect."""
 
     jobs: Mapping[str, JobSpec]
     warnings: tuple[str, ...]
 
 
-def resolve(spec: FlowSpec, templates: Mapping[str, JobSpec], names: Sequence[str]) -> Resolved:
+def resolve(spec: FlowSpec, templates: Mapping[str, JobSpec], names: Sequence[str]) -> ResolvedFlow:
     """The jobs of a flow. Raises Invalid with every problem and its path, for example `steps.1.patch.spec.maxRetry`.
 
     `templates`: those that the flow needs. `names`: of all existing templates, for error messages.
@@ -38,7 +38,7 @@ def resolve(spec: FlowSpec, templates: Mapping[str, JobSpec], names: Sequence[st
     problems += _unknown_tasks(spec, jobs)
     if problems:
         raise Invalid(problems)
-    return Resolved(jobs, tuple(warnings))
+    return ResolvedFlow(jobs, tuple(warnings))
 
 
 def _job(

@@ -14,7 +14,7 @@ from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.flows import selectors
 from hekla.apps.flows.models import Flow, FlowStep, JobTemplate
 from hekla.apps.flows.services.advancing import begin_what_is_due
-from hekla.apps.flows.services.resolving import Resolved, resolve
+from hekla.apps.flows.services.resolving import ResolvedFlow, resolve
 from hekla.apps.flows.services.telling import tell
 from hekla.apps.flows.services.templates import FlowNameConflict, may_submit, save_template
 from hekla.apps.jobs import services as job_services
@@ -35,7 +35,7 @@ class FlowKeyConflict(Refused):
 
 
 @dataclass(frozen=True, slots=True)
-class Applied:
+class AppliedManifest:
     """The result of applying a manifest."""
 
     templates: Sequence[JobTemplate]
@@ -45,12 +45,12 @@ class Applied:
 
 def apply(
     *, templates: Sequence[JobSpec], flow: FlowSpec | None, tenant: Tenant, user: User, now: datetime, key: str = ""
-) -> Applied:
+) -> AppliedManifest:
     """Save these templates and start this flow, all or nothing. Raises what `save_template` and `start` raise."""
     with unit_of_work():
         saved = [save_template(spec=spec, tenant=tenant, user=user, now=now) for spec in templates]
         started, warnings = _start(flow, tenant, user, now, key) if flow else (None, ())
-    return Applied(saved, started, warnings)
+    return AppliedManifest(saved, started, warnings)
 
 
 def start(*, spec: FlowSpec, tenant: Tenant, user: User, now: datetime, key: str = "") -> Flow:
@@ -61,7 +61,7 @@ def start(*, spec: FlowSpec, tenant: Tenant, user: User, now: datetime, key: str
     return _start(spec, tenant, user, now, key)[0]
 
 
-def check(*, spec: FlowSpec, tenant: Tenant, user: User, more: Sequence[JobSpec] = ()) -> Resolved:
+def check(*, spec: FlowSpec, tenant: Tenant, user: User, more: Sequence[JobSpec] = ()) -> ResolvedFlow:
     """The jobs of the flow, not submitted; raises what `start` raises. `more`: templates to be saved with it."""
     may_submit(user, tenant)
     known, coming = selectors.templates_of(tenant), {template.name: template for template in more}
@@ -90,7 +90,7 @@ def _start(spec: FlowSpec, tenant: Tenant, user: User, now: datetime, key: str) 
     return flow, resolved.warnings
 
 
-def _create(uid: UUID, spec: FlowSpec, resolved: Resolved, tenant: Tenant, user: User, now: datetime) -> Flow:
+def _create(uid: UUID, spec: FlowSpec, resolved: ResolvedFlow, tenant: Tenant, user: User, now: datetime) -> Flow:
     flow = Flow.objects.create(uid=uid, name=spec.name, tenant=tenant, owner=user, spec=spec.document(), started_at=now)
     FlowStep.objects.bulk_create(
         FlowStep(flow=flow, place=place, name=step.name, spec=resolved.jobs[step.name].document())
@@ -116,7 +116,7 @@ def _check_names(spec: FlowSpec, tenant: Tenant) -> None:
             raise FlowNameConflict(sentence % {"tenant": tenant, "name": name}, join("steps", place, "name"))
 
 
-def _check_jobs(spec: FlowSpec, resolved: Resolved, tenant: Tenant, user: User) -> None:
+def _check_jobs(spec: FlowSpec, resolved: ResolvedFlow, tenant: Tenant, user: User) -> None:
     """Check that each job can be submitted now, and can ever run. Raises Invalid, Refused, with paths in the flow."""
     problems: list[Problem] = []
     for place, step in enumerate(spec.steps):

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from hekla.apps import paging
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
-from hekla.apps.jobs.models import Arrangement, Job, Placement, Pod, SavedView
+from hekla.apps.jobs.models import Job, JobListSettings, Placement, Pod, SavedView
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.apps.tenancy.selectors import Rights
@@ -92,10 +92,10 @@ def placement(job: Job) -> Placement | None:
     return Placement.objects.filter(job=job).select_related("span").first()
 
 
-def arrangement(user: User) -> Arrangement:
+def arrangement(user: User) -> JobListSettings:
     """The person's settings of the job list; an unsaved row if there are none."""
-    found = Arrangement.objects.select_related("opens_with").filter(user=user).first()
-    return found or Arrangement(user=user)
+    found = JobListSettings.objects.select_related("opens_with").filter(user=user).first()
+    return found or JobListSettings(user=user)
 
 
 def views_of(user: User, rights: Rights | None = None) -> QuerySet[SavedView]:

@@ -37,7 +37,7 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True)
-class Yield:
+class EvictionReason:
     """Why a pod is evicted: by which action and plugins, for which job (row id; None: for no particular job).
 
     `shares`: how the eviction changes them.
@@ -61,7 +61,7 @@ class JobDecision:
     revision: int = 1
     gang_phase: GangPhase | None = None
     binds: Mapping[int, str] = field(default_factory=dict)
-    evictions: Mapping[int, Yield] = field(default_factory=dict)
+    evictions: Mapping[int, EvictionReason] = field(default_factory=dict)
     waiting: Waiting | None = None
 
 
@@ -123,7 +123,7 @@ def _bind(job: Job, binds: list[tuple[Pod, str]], now: datetime) -> bool:
     return True
 
 
-def _eviction(job: Job, pod: Pod, why: Yield, gainer: Job | None) -> events.PodEvicted:
+def _eviction(job: Job, pod: Pod, why: EvictionReason, gainer: Job | None) -> events.PodEvicted:
     """The event. It does not name a job of another tenant."""
     return events.PodEvicted(
         task=pod.task,

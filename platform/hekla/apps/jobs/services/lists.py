@@ -10,7 +10,7 @@ from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.event_log.services import record, unit_of_work
-from hekla.apps.jobs.models import Arrangement, SavedView
+from hekla.apps.jobs.models import JobListSettings, SavedView
 from hekla.apps.tenancy import services as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import events
@@ -50,11 +50,11 @@ def delete_view(view: SavedView, *, user: User, now: datetime) -> None:
         view.delete()
 
 
-def arrange(*, columns: Sequence[str], opens_with: SavedView | None, user: User, now: datetime) -> Arrangement:
+def arrange(*, columns: Sequence[str], opens_with: SavedView | None, user: User, now: datetime) -> JobListSettings:
     """Set the columns of the person's list, and the view that it opens with."""
     with unit_of_work():
         values = {"columns": list(columns), "opens_with": opens_with}
-        arrangement, _made = Arrangement.objects.update_or_create(user=user, defaults=values)
+        arrangement, _made = JobListSettings.objects.update_or_create(user=user, defaults=values)
         word = opens_with.name if opens_with else ""
         _tell(events.JobListConfigured(columns=tuple(columns), default_view=word), user, None, now)
     return arrangement

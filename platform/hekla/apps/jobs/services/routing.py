@@ -17,7 +17,7 @@ from hekla.apps.event_log.services import Actor
 from hekla.apps.jobs.models import Job, Placement
 from hekla.apps.jobs.services.telling import tell
 from hekla.apps.queues import selectors as queues
-from hekla.apps.queues.models import Queue, Span
+from hekla.apps.queues.models import FederatedQueue, Queue
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import events
 from hekla.domain.errors import Refused
@@ -40,11 +40,11 @@ class Route:
     """
 
     queue: Queue
-    span: Span | None = None
+    span: FederatedQueue | None = None
     candidates: tuple[PlacementCandidate, ...] = ()
 
 
-def through(span: Span, spec: JobSpec, *, tenant: Tenant, user: User, is_timed: bool = True) -> Route:
+def through(span: FederatedQueue, spec: JobSpec, *, tenant: Tenant, user: User, is_timed: bool = True) -> Route:
     """The best route through a federated queue. Raises AllClosed.
 
     `is_timed`: also estimate how long the job would wait, which takes longest.

@@ -12,7 +12,7 @@ from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.notifications import selectors
 from hekla.apps.notifications.choices import Moment
-from hekla.apps.notifications.models import Reader
+from hekla.apps.notifications.models import NotificationCursor
 from hekla.apps.notifications.services.telling import JobNotice, tell, tell_of_themselves
 from hekla.domain.phases import FINAL_JOB_PHASES, JobPhase
 
@@ -39,10 +39,10 @@ def follow(*, now: datetime) -> int:
     return count
 
 
-def _reader() -> Reader | None:
+def _reader() -> NotificationCursor | None:
     """The reader, locked; None while another worker holds it. A new one starts at the newest event: no old news."""
-    Reader.objects.get_or_create(pk=1, defaults={"number": event_log.last_number()})
-    return Reader.objects.select_for_update(skip_locked=True).first()
+    NotificationCursor.objects.get_or_create(pk=1, defaults={"number": event_log.last_number()})
+    return NotificationCursor.objects.select_for_update(skip_locked=True).first()
 
 
 def _tell_all(events: Sequence[LoggedEvent], now: datetime) -> int:

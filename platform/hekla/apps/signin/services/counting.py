@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
 from hekla.apps.event_log.services import unit_of_work
-from hekla.apps.signin.models import Tries
+from hekla.apps.signin.models import SecondFactorAttempts
 from hekla.domain.errors import Refused
 
 MOST_WRONG = 10
@@ -18,10 +18,10 @@ WRONG_WITHIN = timedelta(minutes=15)
 
 
 @contextmanager
-def one_at_a_time(user: User) -> Iterator[Tries]:
+def one_at_a_time(user: User) -> Iterator[SecondFactorAttempts]:
     """One unit of work, in which no other request changes or verifies this person's factors."""
     with unit_of_work():
-        yield Tries.objects.select_for_update().get_or_create(user=user)[0]
+        yield SecondFactorAttempts.objects.select_for_update().get_or_create(user=user)[0]
 
 
 @contextmanager
@@ -48,12 +48,12 @@ def counted(user: User, now: datetime, *, field: str) -> Iterator[None]:
         raise refusal
 
 
-def _forget_old(tries: Tries, now: datetime) -> None:
+def _forget_old(tries: SecondFactorAttempts, now: datetime) -> None:
     if tries.wrong_since is not None and now - tries.wrong_since >= WRONG_WITHIN:
         tries.wrong, tries.wrong_since = 0, None
 
 
-def _too_many(tries: Tries, now: datetime, field: str) -> Refused:
+def _too_many(tries: SecondFactorAttempts, now: datetime, field: str) -> Refused:
     until = timezone.localtime((tries.wrong_since or now) + WRONG_WITHIN)
     sentence = _("Too many wrong attempts. Try again at %(time)s, or ask a platform admin.")
     return Refused(sentence % {"time": time_format(until, "H:i e")}, field)

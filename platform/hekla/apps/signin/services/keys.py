@@ -63,10 +63,10 @@ def remove_key(user: User, key_id: int, *, now: datetime) -> None:
         record(events.SecurityKeyRemoved(name=key.name), subject=f"user:{user.pk}", actor=actor_of(user), at=now)
 
 
-def _made(answer: str, challenge: bytes | None) -> keys.Made:
+def _made(answer: str, challenge: bytes | None) -> keys.NewCredential:
     try:
         return keys.made(_party(), answer, _in_time(challenge))
-    except keys.Unproven as error:
+    except keys.KeyNotVerified as error:
         raise Refused(_("Invalid answer from the key. Try again, or use another key."), "credential") from error
 
 
@@ -74,7 +74,7 @@ def _answering(user: User, answer: str) -> SecurityKey:
     """The key that answers. Raises Refused if it is not one of this person's."""
     try:
         found = SecurityKey.objects.filter(user=user, credential_id=keys.credential_id(answer)).first()
-    except keys.Unproven as error:
+    except keys.KeyNotVerified as error:
         raise _wrong() from error
     if found is None:
         raise _wrong()
@@ -84,7 +84,7 @@ def _answering(user: User, answer: str) -> SecurityKey:
 def _signed(key: SecurityKey, answer: str, challenge: bytes | None) -> int:
     try:
         return keys.signed(_party(), key, answer, _in_time(challenge))
-    except keys.Unproven as error:
+    except keys.KeyNotVerified as error:
         raise _wrong() from error
 
 
