@@ -56,7 +56,7 @@ def test_a_job_runs_on_a_cluster_of_a_kind_that_a_package_brings(
 
     spec = JobSpec.parse({"name": "one", "queue": "theirs", "tasks": [{"name": "main", "command": ["echo", "hi"]}]})
     job = services.submit(spec=spec, tenant=world.tenant, user=world.alice, now=clock.now())
-    world.turn_until(lambda: Job.objects.get(pk=job.pk).phase == "completed")
+    world.reconcile_until(lambda: Job.objects.get(pk=job.pk).phase == "completed")
     (pod,) = job.pods.all()
     assert (pod.node, pod.phase) == ("instant", "succeeded")
     assert backend_of(world.cluster).inventory().logged == {job.uid.hex}
