@@ -41,7 +41,8 @@ _MOMENTS = (
 )
 """Requests, and whether the response (instead of the request) is in transit while the sender stands still.
 
-The empty kind matches any request. If it interrupts a transaction, the other controller waits until the database aborts it.
+The empty kind matches any request. If it interrupts a transaction, the other controller waits until the
+database ends it.
 """
 _WRITTEN = """
     CREATE TABLE test_written (role text, written text, holder text);

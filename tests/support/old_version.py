@@ -4,8 +4,8 @@ The rules are those of `platform/decisions/0029-migrations-without-downtime.md`.
 PostgreSQL. SQL, and operations that remove something, need a reason in the migration:
 
     class Migration(migrations.Migration):
-        contracts = ("jobs", "0009_code_does_without")   # a released migration: since then nothing needs what is removed
-        harmless = "A function that no version calls."   # only for SQL: the reason why the previous version is unaffected
+        contracts = ("jobs", "0009_code_does_without")   # already released: since then nothing needs this
+        harmless = "A function that no version calls."   # only for SQL: why the previous version is unaffected
 """
 
 import re
