@@ -121,7 +121,7 @@ class ClusterFixture:
             if pod and pod.phase in phases:
                 return pod
             self.backend.wait(0.2)
-        raise AssertionError(f"{key} never came to {phases}: {self.observation(key)}")
+        raise AssertionError(f"{key} never reached {phases}: {self.observation(key)}")
 
     def has_alive(self, *keys: PodKey) -> bool:
         """Whether exactly these pods are alive, once the ended ones are gone."""

@@ -336,10 +336,10 @@ def test_wait_ends_with_a_change(cluster):
     _settle(cluster.backend)
     key = cluster.started(cluster.order(script="sleep 0.1"))
     for _ in range(20):
-        assert cluster.backend.wait(10), "a change was not told"
+        assert cluster.backend.wait(10), "wait() missed a change"
         if cluster.observation(key).phase.is_final:
             return
-    raise AssertionError("it never ended")
+    raise AssertionError("the pod never ended")
 
 
 def test_change_wakes_once_without_an_observation(cluster):
@@ -429,4 +429,4 @@ def _use_above(cluster, metrics, key, cpu_seconds):
         if found:
             return found[0]
         cluster.backend.wait(0.05)
-    raise AssertionError("it never used more")
+    raise AssertionError("the CPU time never grew")

@@ -32,7 +32,7 @@ def search_all(data: bytes, needle: LogQuery, most: int = 100) -> list[log_searc
             return hits
         assert found.next_offset > offset
         offset, line = found.next_offset, found.next_line
-    raise AssertionError("it never came to the end")
+    raise AssertionError("the search never completed")
 
 
 def test_matches_have_line_numbers_and_offsets():

@@ -99,7 +99,7 @@ def test_demonstration_ends_as_announced(play: Callable[[str], Play], demonstrat
     for look in played.looks:
         for (held, done), act in zip(look, demonstration.acts, strict=False):
             least = act.least or sum(act.roles.values())
-            assert held + done == 0 or held + done >= least, "a gang was placed in part, or cut below its minimum"
+            assert held + done == 0 or held + done >= least, "a gang was placed in part, or evicted below its minimum"
     _OWN[demonstration.name](played)
 
 
@@ -119,7 +119,7 @@ def _at_once(played: Play) -> None:
 
 
 def _made_room(played: Play) -> None:
-    assert [(10, 0)] in played.looks, "the first ran whole before the second came"
+    assert [(10, 0)] in played.looks, "the first job ran as a whole before the second was submitted"
     assert [(5, 0), (5, 0)] in played.looks
     first, second = (view.job for view in played.views)
     evictions = LoggedEvent.objects.filter(subject=f"job:{first.uid}", kind="PodEvicted")

@@ -475,7 +475,7 @@ def test_budget_protects_an_external_pod_until_it_is_deleted(
     path = create_budget(small_cluster, external_namespace, {"app": "pair"}, 2)
     submit_urgent(shared)
     shared.reconcile_until(lambda: LoggedEvent.objects.filter(kind="PodEvictionBlocked").exists())
-    assert not LoggedEvent.objects.filter(kind="PodEvicted").exists(), "nobody is told of what does not happen"
+    assert not LoggedEvent.objects.filter(kind="PodEvicted").exists(), "a blocked eviction has no event PodEvicted"
     assert "budget" in LoggedEvent.objects.filter(kind="PodEvictionBlocked").earliest("id").payload["message"]
     assert len(small_cluster.request("GET", f"/api/v1/namespaces/{external_namespace}/pods")["items"]) == 2
     assert not Pod.objects.filter(job__name="pair", phase=PodPhase.FAILED).exists()
@@ -496,7 +496,7 @@ def test_budget_protects_our_pods_from_preemption_but_not_from_abort(
     create_budget(small_cluster, given_namespace, {"hekla.dev/job": job.uid.hex}, 2)
     submit_urgent(shared)
     shared.reconcile_until(lambda: LoggedEvent.objects.filter(kind="PodEvictionBlocked").exists())
-    assert not LoggedEvent.objects.filter(kind="PodEvicted").exists(), "nobody is told of what does not happen"
+    assert not LoggedEvent.objects.filter(kind="PodEvicted").exists(), "a blocked eviction has no event PodEvicted"
     assert Pod.objects.filter(job=job, phase=PodPhase.RUNNING).count() == 2
     services.command(job, LifecycleAction.ABORT_JOB, user=shared.alice, now=clock.now())
     shared.reconcile_until(lambda: (phase_of("ours"), phase_of("urgent")) == (JobPhase.ABORTED, JobPhase.RUNNING))
@@ -520,7 +520,7 @@ def test_no_more_of_our_pods_are_evicted_than_a_budget_allows(shared, small_clus
     small_cluster.wait_until(lambda: small_cluster.request("GET", path)["status"].get("disruptionsAllowed") == 1, 60.0)
     submit_urgent(shared)
     shared.reconcile_until(lambda: LoggedEvent.objects.filter(kind="PodEvictionBlocked").exists())
-    assert not LoggedEvent.objects.filter(kind="PodEvicted").exists(), "two would have to go"
+    assert not LoggedEvent.objects.filter(kind="PodEvicted").exists(), "two evictions would be needed"
     assert running.count() == 4
     submit_elastic(shared, "small", 1, "1", 2000)
     submit_elastic(shared, "next", 1, "1", 1999)

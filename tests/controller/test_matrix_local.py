@@ -124,11 +124,11 @@ class Matrix:
 
     def messages(self, cell: Cell) -> list[str]:
         """All messages of the job, the current one last."""
-        said = [
+        messages_so_far = [
             messages.render_message(event.payload["message_facts"], event.payload["message"])
             for event in self._steps(cell)
         ]
-        return [*said, messages.of_job(self.jobs[cell])]
+        return [*messages_so_far, messages.of_job(self.jobs[cell])]
 
     def _steps(self, cell: Cell) -> list[LoggedEvent]:
         subject = f"job:{self.jobs[cell].uid}"

@@ -402,7 +402,7 @@ def test_job_is_scaled_in_volcano_and_keeps_its_size(delegated, plane, volcano_n
         for list_jobs in range(3)
     ]
     assert [chunk.data for chunk in logs] == [LOG, LOG, LOG]
-    assert [chunk.complete for chunk in logs] == [False, True, True], "who stays goes on to write"
+    assert [chunk.complete for chunk in logs] == [False, True, True], "the log of a running pod is not complete"
     assert Job.objects.get(pk=job.pk).retry_count == 0
     assert audit.findings() == []
 

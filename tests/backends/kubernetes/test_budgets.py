@@ -67,7 +67,7 @@ def _error_of(chain: Any) -> ApiError | None:
         return None
     except ApiError as error:
         return error
-    raise AssertionError("it waits for something")
+    raise AssertionError("the coroutine did not finish at once")
 
 
 @pytest.fixture

@@ -63,7 +63,7 @@ def test_permissions_for_tenant_namespaces_are_those_of_their_file() -> None:
     granted, second = permissions_in_file("rights.yaml"), permissions_in_file("rights-tenants.yaml")
     namespaced = KubernetesConfig(namespaces="tenant")
     assert set.union(*granted.values(), second["hekla-namespaces"]) == set(required_permissions(namespaced))
-    assert granted["hekla-pods"] < second["hekla-tenants"], "in the namespace of a tenant pods need no less"
+    assert granted["hekla-pods"] < second["hekla-tenants"], "the role for tenant namespaces includes the role for pods"
 
 
 def test_permissions_for_priority_classes_are_those_of_their_file() -> None:
@@ -157,7 +157,7 @@ def test_cluster_with_all_permissions_has_no_problem(
     assert sum(found.kubelets.values()) >= 2
     config_maps = small_cluster.request("GET", f"/api/v1/namespaces/{given_namespace}/configmaps")["items"]
     assert not [one for one in config_maps if one["metadata"]["name"].startswith("hekla-")], (
-        "asking leaves nothing behind"
+        "the check leaves nothing behind"
     )
 
 
@@ -166,7 +166,7 @@ def test_missing_permissions_are_listed_one_by_one(small_cluster: ControlPlane, 
     assert set(found.missing) == {
         str(right) for right in REQUIRED if not right.everywhere and right.resource != "pods"
     } | {f"{verb} pods" for verb in ("create", "get", "watch", "patch", "delete", "deletecollection")}, (
-        "only what may be done everywhere may be done here"
+        "only cluster-wide permissions apply in this namespace"
     )
     assert (found.problem, found.has_namespace) == (None, None)
     assert found.kubelets

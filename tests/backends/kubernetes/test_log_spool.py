@@ -151,7 +151,7 @@ def test_draft_of_a_log_is_used_only_without_a_saved_log(tmp_path: Path) -> None
     for key in (stays, goes):
         spool.draft(key, b"a")
         spool.draft(key, b"ab")
-        assert not spool.has(key), "a pod of which there is a log has run"
+        assert not spool.has(key), "a draft does not count as a log"
     spool.save(stays, b"abc")
     spool.promote_draft(stays)
     spool.promote_draft(goes)

@@ -136,7 +136,7 @@ def test_file_may_have_a_long_name(cloud) -> None:
 @pytest.mark.kubernetes
 def test_inventory_follows_other_processes_without_listing_all_pods(cloud, monkeypatch) -> None:
     other, order = cloud.reopen(), cloud.long()
-    assert other.inventory(fresh=False).alive == set(), "nothing was heard yet, so that all is listed"
+    assert other.inventory(fresh=False).alive == set(), "without watch events, all pods are listed"
     other.observe(None)
     monkeypatch.setattr(other, "list_pods", lambda *_: pytest.fail("All pods were listed"))
     cloud.started(order)

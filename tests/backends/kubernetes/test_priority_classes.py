@@ -84,7 +84,7 @@ def test_missing_class_is_created_and_never_preempts(cloud, plane, sign: int) ->
 
 def test_system_class_is_never_used(cloud) -> None:
     found = start_and_get_spec(cloud, priority=PodPriority("system-node-critical", 2_000_001_000))
-    assert found["priority"] == 0, "nor can anybody else make one of that value"
+    assert found["priority"] == 0, "no other class can have that value"
 
 
 def test_foreign_class_with_our_name_is_unchanged(cloud, plane) -> None:
@@ -132,7 +132,7 @@ def is_known(plane: ControlPlane, cluster: ClusterFixture, name: str) -> bool:
 
 def test_pod_without_a_class_is_unchanged_and_needs_no_lookup(cloud, plane, monkeypatch) -> None:
     def never(*_: Any) -> None:
-        raise AssertionError("Nobody wants a class")
+        raise AssertionError("No class is needed")
 
     monkeypatch.setattr(cloud.backend.parts.pod_creation._priority_classes, "_find_or_create", never)
     found = start_and_get_spec(cloud)

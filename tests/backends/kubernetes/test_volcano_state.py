@@ -62,7 +62,7 @@ def test_new_job_without_a_status_is_pending() -> None:
 def test_restarted_job_without_a_pod_group_is_detected(phase: str) -> None:
     assert lacks_group(job(phase, version=1), None)
     assert not lacks_group(job(phase, version=1), group("Pending"))
-    assert not lacks_group(job(phase), None), "Volcano has not begun with it yet"
+    assert not lacks_group(job(phase), None), "Volcano has not processed it yet"
 
 
 @pytest.mark.parametrize("phase", ["Running", "Aborted", "Completed", "Failed"])
@@ -77,7 +77,7 @@ def test_size_of_a_job_is_as_sent_and_as_changed() -> None:
     change = VolcanoManifests("c1", KubernetesConfig()).resized(manifest, DelegatedJobSize.of(then))
     changed = {"spec": {**manifest["spec"], **change["spec"]}}
     assert size_of(changed) == DelegatedJobSize.of(then)
-    assert change["metadata"] == manifest["metadata"], "not of a job that somebody else changed meanwhile"
+    assert change["metadata"] == manifest["metadata"], "the patch fails if the job has changed since"
     (old,), (new,) = manifest["spec"]["tasks"], changed["spec"]["tasks"]
     assert {name for name in new if new[name] != old.get(name)} == {"replicas", "minAvailable"}
 

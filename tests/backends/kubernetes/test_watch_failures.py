@@ -114,7 +114,7 @@ def test_cache_equals_a_fresh_list_after_each_failure(
             writer.create()
         give_up_at = time.monotonic() + PATIENCE_SECONDS
         while api.next_failure:
-            assert time.monotonic() < give_up_at, f"{failure.__name__}: no event comes that could be cut off"
+            assert time.monotonic() < give_up_at, f"{failure.__name__}: no event arrived to fail at"
             time.sleep(0.001)
         assert_equals_fresh_list(cache, control_plane, namespace)
     cache.close()
