@@ -1,8 +1,8 @@
-"""The way of one pod, as `controller/README.md` lists it: a real job is traced from its submission to its end.
+"""The call path of one pod, as listed in `controller/README.md`: a real job is traced from submission to end.
 
-At each step of the way the call stack is recorded. A step is a change of the job's or a pod's rows, an object that one
-room hands to the next (`HANDED_ON`), or a question to the backend. Whatever has a function on the stack then takes
-part, unless `SHARED` says why a reader of this way need not look at it.
+The call stack is recorded at each step: a change of a row of the job or a pod, an object that one package passes to the
+next (`PASSED_ON`), or a call of the backend. Every file with a function on the stack is part of the path, unless
+`SHARED` gives a reason to leave it out.
 """
 
 import inspect
@@ -36,8 +36,8 @@ MOST_FILES = 15
 PHASES = re.compile(r"^ *(?:# )?(\d)\. ", re.MULTILINE)
 
 CHANGES = re.compile(rf'^(INSERT INTO|UPDATE) "({Job._meta.db_table}|{Pod._meta.db_table})"')
-HANDED_ON = (Snapshot, Bind, JobDecision, PodOrder, Sighting)
-ASKED_OF_BACKENDS = ("observe", "start_many", "forget")
+PASSED_ON = (Snapshot, Bind, JobDecision, PodOrder, Sighting)
+BACKEND_CALLS = ("observe", "start_many", "forget")
 SHARED = {
     "domain/": "types and pure rules, which have a README of their own",
     "lib/": "helpers that could belong to another project",
@@ -53,14 +53,14 @@ SHARED = {
 }
 
 
-class Way:
-    """Files in the order in which they first take part."""
+class CallPath:
+    """Files in the order of their first appearance."""
 
     def __init__(self) -> None:
         self.files: list[str] = []
 
     def step(self, *further: str) -> None:
-        """Record who is at work, the outermost first, and these files after them."""
+        """Records the files on the call stack, the outermost first, then these files."""
         for name in (*reversed(list(_files_of(sys._getframe(1)))), *further):
             path = Path(name)
             if path.is_relative_to(PACKAGE) and (file := path.relative_to(PACKAGE).as_posix()) not in self.files:
@@ -72,7 +72,7 @@ class Way:
         return execute(sql, *arguments)
 
     def after(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The function, with a step at each call; an observation of no pods is none."""
+        """Wraps a function so that each call is a step, except an observation of no pods."""
 
         def call(*args: Any, **kwargs: Any) -> Any:
             found = function(*args, **kwargs)
@@ -90,19 +90,19 @@ def _files_of(frame: FrameType | None) -> Iterator[str]:
 
 
 @contextmanager
-def traced(kind: type, monkeypatch: pytest.MonkeyPatch) -> Iterator[Way]:
-    """The way of what happens meanwhile on a backend of this class."""
-    way = Way()
-    with monkeypatch.context() as patch, connection.execute_wrapper(way.on_query):
-        for handed in HANDED_ON:
-            patch.setattr(handed, "__init__", way.after(handed.__init__))
-        for name in ASKED_OF_BACKENDS:
-            patch.setattr(kind, name, way.after(getattr(kind, name)))
-        yield way
+def traced(kind: type, monkeypatch: pytest.MonkeyPatch) -> Iterator[CallPath]:
+    """The call path of the block on a backend of this class."""
+    call_path = CallPath()
+    with monkeypatch.context() as patch, connection.execute_wrapper(call_path.on_query):
+        for handed in PASSED_ON:
+            patch.setattr(handed, "__init__", call_path.after(handed.__init__))
+        for name in BACKEND_CALLS:
+            patch.setattr(kind, name, call_path.after(getattr(kind, name)))
+        yield call_path
 
 
 def listed(kind: str) -> list[str]:
-    """The files of the page; `<kind>` is that of the backend."""
+    """The files that the README lists; `<kind>` is replaced by the backend's."""
     return [path.replace("<kind>", kind) for path in LISTED.findall(README.read_text())]
 
 
@@ -111,13 +111,13 @@ def is_shared(file: str) -> bool:
 
 
 @pytest.mark.parametrize("world", ["local", "simulated"], indirect=True)
-def test_the_page_lists_the_way_of_a_pod(world: World, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_readme_lists_the_call_path_of_a_pod(world: World, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     client.force_login(world.alice, backend="django.contrib.auth.backends.ModelBackend")
-    tasks.turn(world.cluster.pk)  # after it the nodes are known
+    tasks.turn(world.cluster.pk)  # creates the nodes
     backend = backend_of(world.cluster)
     environment = {"HEKLA_SIM_SECONDS": "0"}
     task = {"name": "main", "command": ["true"], "env": environment, "resources": {"cpu": "1"}}
-    with traced(type(backend), monkeypatch) as way:
+    with traced(type(backend), monkeypatch) as call_path:
         answer = client.post("/api/v1/jobs", {"name": "one", "tasks": [task]}, content_type="application/json")
         assert answer.status_code == 201, answer.content
         for _ in range(100):
@@ -126,15 +126,15 @@ def test_the_page_lists_the_way_of_a_pod(world: World, client: Client, monkeypat
                 break
             backend.wait(0.5)
     assert Pod.objects.get().phase == "succeeded"
-    assert [file for file in way.files if not is_shared(file)] == listed(world.cluster.kind)
+    assert [file for file in call_path.files if not is_shared(file)] == listed(world.cluster.kind)
 
 
-def test_the_page_is_short_and_names_files_that_exist() -> None:
+def test_readme_list_is_short_and_its_files_exist() -> None:
     files = listed("local")
     assert 0 < len(files) <= MOST_FILES
     assert [file for file in files if not (PACKAGE / file).is_file() or is_shared(file)] == []
 
 
-def test_the_page_has_the_phases_of_a_reconciliation() -> None:
+def test_readme_has_the_phases_of_a_reconciliation() -> None:
     phases = README.read_text().partition("## One reconciliation")[2]
     assert PHASES.findall(phases) == PHASES.findall(inspect.getsource(ClusterController._reconcile))

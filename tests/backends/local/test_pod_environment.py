@@ -1,4 +1,4 @@
-"""What a pod finds around itself: its environment, files, addresses, and nothing of the console's."""
+"""The environment of a pod: variables, files, addresses, and nothing of the console's."""
 
 import asyncio
 import dataclasses
@@ -38,10 +38,10 @@ def free_port() -> str:
         return str(server.getsockname()[1])
 
 
-def output(place, **fields) -> str:
-    key = place.started(place.order(**fields))
-    place.ended(key)
-    return place.log(key)
+def output(cluster, **fields) -> str:
+    key = cluster.started(cluster.order(**fields))
+    cluster.ended(key)
+    return cluster.log(key)
 
 
 def test_two_pods_listen_on_one_port_and_talk(local):
@@ -51,37 +51,37 @@ def test_two_pods_listen_on_one_port_and_talk(local):
     local.start(ps)
     local.until(ps.key, PodPhase.RUNNING)
     while "listening" not in local.log(ps.key):
-        assert not local.seen(ps.key).phase.is_final, local.log(ps.key)
+        assert not local.observation(ps.key).phase.is_final, local.log(ps.key)
     local.start(worker)
     assert local.ended(worker.key).phase == PodPhase.SUCCEEDED, local.log(worker.key)
     local.ended(ps.key)
     assert local.log(ps.key) == f"listening\nhello from {worker.address}\n"
 
 
-def test_a_person_is_brought_to_a_port_of_a_pod(local):
+def test_port_of_a_pod_can_be_reached(local):
     port = free_port()
     key = local.started(local.order(command=("python", "-c", LISTEN), env={"PORT": port}))
     while "listening" not in local.log(key):
-        assert not (seen := local.seen(key)) or not seen.phase.is_final, local.log(key)
-    assert asyncio.run(spoken(local, key, int(port))) == b""
+        assert not (observed := local.observation(key)) or not observed.phase.is_final, local.log(key)
+    assert asyncio.run(greet(local, key, int(port))) == b""
     local.ended(key)
     assert local.log(key).startswith("listening\nhello from 127.")
 
 
-async def spoken(local, key, port):
-    """What comes back for a greeting until the line is over."""
-    async with local.backend.port_forwarding.connect(key, port) as line:
-        await line.send(b"hello")
-        return await line.receive()
+async def greet(local, key, port):
+    """Sends a greeting, and returns the response."""
+    async with local.backend.port_forwarding.connect(key, port) as stream:
+        await stream.send(b"hello")
+        return await stream.receive()
 
 
-def test_a_port_of_a_pod_where_nobody_listens_is_an_error(local):
+def test_closed_port_of_a_pod_is_an_error(local):
     key = local.started(local.long())
     with pytest.raises(BackendError):
-        asyncio.run(spoken(local, key, int(free_port())))
+        asyncio.run(greet(local, key, int(free_port())))
 
 
-def test_nothing_of_the_consoles_environment_reaches_a_pod(local, monkeypatch):
+def test_pod_has_no_variables_of_the_console(local, monkeypatch):
     monkeypatch.setenv("HEKLA_SECRET_KEY", "very secret")
     monkeypatch.setenv("DATABASE_URL", "postgresql://secret")
     names = {line.partition("=")[0] for line in output(local, script="env", env={"COLOUR": "red"}).splitlines()}
@@ -91,26 +91,26 @@ def test_nothing_of_the_consoles_environment_reaches_a_pod(local, monkeypatch):
     }  # fmt: skip
 
 
-def test_nothing_of_the_consoles_environment_reaches_a_shim(local, monkeypatch):
+def test_shim_has_no_variables_of_the_console(local, monkeypatch):
     monkeypatch.setenv("HEKLA_SECRET_KEY", "very secret")
     assert "very secret" not in output(local, script="tr '\\0' '\\n' </proc/$PPID/environ")
 
 
-def test_the_consoles_own_interpreter_is_there_by_default(local):
+def test_pod_has_the_interpreter_of_the_console_by_default(local):
     assert output(local, command=("python", "-c", "import sys, numpy; print(sys.prefix)")).strip() == sys.prefix
 
 
-def test_files_lie_in_the_working_folder(local):
+def test_files_are_in_the_working_directory(local):
     files = {"train.py": "print(open('data/a.txt').read())", "data/a.txt": "Grüße\r\n你好"}
     assert output(local, command=("python", "train.py"), files=files) == "Grüße\n你好\n"
 
 
 @pytest.mark.parametrize("name", ["../up", "a/../../up", "/etc/x", "", ".", "a\0b"])
-def test_files_outside_of_it_are_refused(local, name):
+def test_files_outside_of_the_working_directory_are_refused(local, name):
     order = local.order(files={name: "x"})
     with pytest.raises(StartRefused):
         local.start(order)
-    assert local.seen(order.key) is None
+    assert local.observation(order.key) is None
 
 
 @pytest.mark.parametrize(
@@ -129,33 +129,33 @@ def test_files_outside_of_it_are_refused(local, name):
     ],
     ids=lambda fields: next(iter(fields)),
 )
-def test_what_can_never_start_is_refused_at_once(local, fields):
+def test_invalid_order_is_refused_at_once(local, fields):
     with pytest.raises(StartRefused):
         local.start(dataclasses.replace(local.order(), **fields))
     assert local.backend.observe(None).pods == []
 
 
-def test_the_working_folder_may_lie_deeper(local):
+def test_working_directory_may_be_nested(local):
     folder = Path(output(local, script="pwd", working_dir="a/b").removesuffix("\n"))
     assert folder.parts[-3:] == ("work", "a", "b")
 
 
-def test_a_working_folder_that_is_not_there_is_said(local):
+def test_missing_working_directory_is_reported(local):
     pod = local.ended(local.started(local.order(working_dir="/no/such/folder")))
     assert (pod.phase, pod.reason) == (PodPhase.FAILED, "WorkingDirMissing")
     assert "/no/such/folder" in pod.message
 
 
-def test_both_streams_go_to_one_log_in_order(local):
+def test_both_streams_are_in_one_log_in_order(local):
     assert output(local, script="echo a; echo b >&2; echo c") == "a\nb\nc\n"
 
 
-def test_there_is_nothing_to_read_from_standard_input(local):
+def test_standard_input_is_empty(local):
     assert output(local, script="cat; echo end") == "end\n"
 
 
 @pytest.mark.parametrize("slot", [0, 253, 254, 254 * 256, addresses.SLOTS - 1])
-def test_addresses_look_like_hosts(slot):
+def test_addresses_are_valid_hosts(slot):
     first, second, _, last = map(int, addresses.address_of(slot).split("."))
     assert first == 127
     assert 64 <= second < 128

@@ -1,4 +1,4 @@
-"""A controller that begins anew: what it does before its backend has told how all pods are, and what it does not."""
+"""A restarted controller: what it does before its backend has reported all pods, and what it defers."""
 
 from typing import NoReturn
 
@@ -21,8 +21,8 @@ from hekla.lib import clock
 
 
 @pytest.fixture
-def tells_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The backend does not come to tell how pods are."""
+def no_observations(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The backend fails to report its pods."""
 
     def observe(*_: object) -> NoReturn:
         raise BackendError("It takes too long")
@@ -30,12 +30,12 @@ def tells_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(type(backend_of(world.cluster)), "observe", observe)
 
 
-def test_what_fits_is_placed_before_it_is_known_how_all_pods_are(world: World, request) -> None:
+def test_pending_pods_are_placed_before_pods_are_observed(world: World, request) -> None:
     running = submit(world, "running", ["sleep", "100"], replicas=2, seconds=100)
-    world.turn_until(lambda: phase(running) == "running")
+    world.reconcile_until(lambda: phase(running) == "running")
     fits = submit(world, "fits", ["sleep", "100"], replicas=2, seconds=100)
     waits = submit(world, "waits", ["sleep", "100"], replicas=2, seconds=100)
-    request.getfixturevalue("tells_nothing")
+    request.getfixturevalue("no_observations")
     controllers.reset()
     controllers.reconcile(world.cluster)
     assert {pod.phase for pod in fits.pods.all()} == {"bound"}
@@ -43,13 +43,13 @@ def test_what_fits_is_placed_before_it_is_known_how_all_pods_are(world: World, r
     assert phase(running) == "running"
 
 
-def test_what_was_wished_meanwhile_waits_until_it_is_known(world: World, request) -> None:
-    """A pod that has ended by itself is not to be taken for one that was stopped."""
+def test_abort_waits_until_pods_are_observed(world: World, request) -> None:
+    """A pod that has ended by itself must not count as stopped."""
     job = submit(world, "ending", ["sleep", "100"], seconds=100)
-    world.turn_until(lambda: phase(job) == "running")
+    world.reconcile_until(lambda: phase(job) == "running")
     services.command(job, LifecycleAction.ABORT_JOB, user=world.alice, now=clock.now())
     last = LoggedEvent.objects.last()
-    request.getfixturevalue("tells_nothing")
+    request.getfixturevalue("no_observations")
     controllers.reset()
     controllers.reconcile(world.cluster)
     assert not LoggedEvent.objects.filter(pk__gt=last.pk, subject=f"job:{job.uid}").exists()
@@ -57,20 +57,20 @@ def test_what_was_wished_meanwhile_waits_until_it_is_known(world: World, request
 
 
 @pytest.mark.parametrize("world", ["simulated"], indirect=True)
-def test_all_comes_to_its_end_where_every_turn_is_the_first_of_a_controller(world: World) -> None:
+def test_jobs_complete_if_every_reconciliation_is_by_a_new_controller(world: World) -> None:
     jobs = [submit(world, f"job-{number}", ["true"], replicas=number % 3 + 1, seconds=0.2) for number in range(8)]
 
     def done() -> bool:
         controllers.reset()
         return not Job.objects.exclude(phase="completed").exists()
 
-    world.turn_until(done)
+    world.reconcile_until(done)
     assert {pod.attempt for job in jobs for pod in job.pods.all()} == {1}
     auditor.audit()
 
 
 @pytest.mark.parametrize(
-    ("decision", "places"),
+    ("decision", "is_placement"),
     [
         (JobDecision(1, 1, binds={1: "n"}), True),
         (JobDecision(1, 1, gang_phase=GangPhase.INQUEUE), True),
@@ -81,5 +81,5 @@ def test_all_comes_to_its_end_where_every_turn_is_the_first_of_a_controller(worl
         (JobDecision(1, 1), False),
     ],
 )
-def test_only_what_takes_nothing_from_anybody_is_done_on_such_grounds(decision: JobDecision, places: bool) -> None:
-    assert only_places(decision) is places
+def test_only_placements_are_applied_before_pods_are_observed(decision: JobDecision, is_placement: bool) -> None:
+    assert only_places(decision) is is_placement

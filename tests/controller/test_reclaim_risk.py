@@ -1,4 +1,4 @@
-"""How much of what a job holds is borrowed: what is told beforehand is what the scheduler then takes."""
+"""Reclaim risk: the predicted number of evictions is what the scheduler then evicts."""
 
 from django.test import Client
 from django.urls import reverse
@@ -20,7 +20,7 @@ def other_queue(world: World) -> None:
     queues.create(cluster=world.cluster, name="queue2", actor=PLATFORM, now=clock.now())
 
 
-def test_what_would_go_is_what_goes(gpus: Gpus) -> None:
+def test_prediction_equals_the_actual_evictions(gpus: Gpus) -> None:
     world = gpus(ELASTIC, 5, 5)
     other_queue(world)
     first = submit(world, "job1-1", 10, 5)
@@ -34,23 +34,23 @@ def test_what_would_go_is_what_goes(gpus: Gpus) -> None:
     assert (after.pods, after.now, after.most) == (5, 0, 0)
 
 
-def test_who_waits_for_their_share_is_named_and_a_minimum_is_never_cut_into(gpus: Gpus) -> None:
+def test_claimants_are_listed_and_minimums_are_protected(gpus: Gpus) -> None:
     world = gpus(ELASTIC, 4)
     other_queue(world)
     first = submit(world, "whole", 4)
     settle(world, {first: 4})
     waiting = submit(world, "wants", 2, queue="queue2")
-    world.turn_until(lambda: waiting.pods.count() == 2)
+    world.reconcile_until(lambda: waiting.pods.count() == 2)
     found = reclaim_risk.of(first, now=clock.now())
     assert (found.now, found.most) == (2, 0)
     assert [(one.queue, one.share, one.pods) for one in found.claimants] == [("queue2", 0.0, 2)]
-    theirs = tenancy.create(slug="theirs", name="Theirs", actor=PLATFORM, now=clock.now())
-    Queue.objects.get(name="queue2").tenants.add(theirs)
+    other_tenant = tenancy.create(slug="theirs", name="Theirs", actor=PLATFORM, now=clock.now())
+    Queue.objects.get(name="queue2").tenants.add(other_tenant)
     (hidden,) = reclaim_risk.visible_risk(world.alice, first, now=clock.now()).claimants
     assert (hidden.queue, hidden.pods) == ("", 2)
 
 
-def test_what_is_never_evicted_is_safe(gpus: Gpus) -> None:
+def test_job_that_is_never_evicted_is_safe(gpus: Gpus) -> None:
     world = gpus(ELASTIC, 4)
     job = submit(world, "careful", 4, 2, annotations={"volcano.sh/preemptable": "false"})
     assert reclaim_risk.of(job, now=clock.now()).is_safe == "job_keeps"
@@ -61,7 +61,7 @@ def test_what_is_never_evicted_is_safe(gpus: Gpus) -> None:
     assert reclaim_risk.of(waiting, now=clock.now()).is_safe == "no_reclaim"
 
 
-def test_the_page_says_it(gpus: Gpus) -> None:
+def test_page_and_api_show_the_risk(gpus: Gpus) -> None:
     world = gpus(ELASTIC, 4)
     other_queue(world)
     first = submit(world, "elastic", 4, 2)
@@ -70,5 +70,5 @@ def test_the_page_says_it(gpus: Gpus) -> None:
     client.force_login(world.alice, backend="django.contrib.auth.backends.ModelBackend")
     page = client.get(reverse("exposure", args=[first.uid])).content.decode()
     assert "When another queue reclaims its share, up to 2 of its 4 pods are evicted." in page
-    told = client.get(reverse("api:v1:job_exposure", args=[first.uid])).json()
-    assert (told["pods"], told["now"], told["most"]) == (4, 0, 2)
+    risk = client.get(reverse("api:v1:job_exposure", args=[first.uid])).json()
+    assert (risk["pods"], risk["now"], risk["most"]) == (4, 0, 2)

@@ -1,7 +1,7 @@
-"""What the form begins with runs as it stands: each kind and each framework goes to its end, told what it must be.
+"""Presets of the form run unchanged: a job of each kind and each framework completes with the right environment.
 
-The pods are simulated, so no framework has to be installed: what counts is that the job is taken in, that all of its
-pods are placed together and run, and what each role is told of the others.
+The pods are simulated, so no framework has to be installed. The test checks that the job is admitted, that all of its
+pods are placed together and run, and that each role has the addresses of the others.
 """
 
 from collections.abc import Iterator
@@ -25,8 +25,8 @@ _MEETS = {"MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE"}
 _DMLC = {"DMLC_ROLE", "DMLC_PS_ROOT_URI", "DMLC_PS_ROOT_PORT", "DMLC_NUM_SERVER", "DMLC_NUM_WORKER"}
 _JAX = {"COORDINATOR_ADDRESS", "COORDINATOR_PORT", "NUM_PROCESSES", "PROCESS_ID"}
 _EACH = {"VC_TASK_INDEX"}
-# By what the form begins with: what the pods of each role are told, at least.
-TOLD: dict[str, dict[str, set[str]]] = {
+# By preset: variables that the pods of each role have, at least.
+PRESET_VARIABLES: dict[str, dict[str, set[str]]] = {
     "single": {"main": _EACH},
     "distributed": {"worker": {"JOB_COMPLETION_INDEX", "VC_WORKER_HOSTS"}},
     "debugging": {"main": _EACH},
@@ -39,8 +39,8 @@ TOLD: dict[str, dict[str, set[str]]] = {
     "ray": {"head": {"RAY_ADDRESS"}, "worker": {"RAY_ADDRESS"}, "driver": {"RAY_ADDRESS", "RAY_API_SERVER_ADDRESS"}},
     "jax": {"worker": _JAX},
 }
-# Frameworks that are chosen in the form, for the roles that they know.
-CHOSEN: dict[str, dict[str, set[str]]] = {
+# Frameworks that are chosen in the form, with the roles that they know.
+FRAMEWORK_VARIABLES: dict[str, dict[str, set[str]]] = {
     "horovod": {"master": {"MPI_HOST"}, "worker": _EACH},
     "xgboost": {"master": _MEETS | {"WORKER_ADDRS"}, "worker": _MEETS | {"WORKER_PORT"}},
     "mindspore": {"scheduler": {"MS_ROLE"}, "worker": {"MS_ROLE"}},
@@ -53,7 +53,7 @@ CHOSEN: dict[str, dict[str, set[str]]] = {
 
 @pytest.fixture
 def roomy(transactional_db: None, settings: Any, tmp_path: Any) -> Iterator[World]:
-    """Room for all of them, and pods that are soon done."""
+    """Room for all of them, and pods that end soon."""
     settings.HEKLA_HOME = tmp_path
     controllers.reset()
     nodes = [{"name": "n", "allocatable": {"cpu": "64", "memory": "64Gi", "pods": "100"}}]
@@ -64,20 +64,20 @@ def roomy(transactional_db: None, settings: Any, tmp_path: Any) -> Iterator[Worl
 
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> list[PodOrder]:
-    """What the simulated machines were told to start."""
+    """The orders that the simulated backend started."""
     orders: list[PodOrder] = []
     start = SimulatedBackend._start
 
-    def noted(self: SimulatedBackend, order: PodOrder) -> None:
+    def record(self: SimulatedBackend, order: PodOrder) -> None:
         orders.append(order)
         start(self, order)
 
-    monkeypatch.setattr(SimulatedBackend, "_start", noted)
+    monkeypatch.setattr(SimulatedBackend, "_start", record)
     return orders
 
 
-def _begin(client: Client, preset: str) -> None:
-    """Send the form as it stands, under the name of what it begins with."""
+def _submit_preset(client: Client, preset: str) -> None:
+    """Submits the form of a preset unchanged, under the name of the preset."""
     page = client.get(reverse("jobs:submit"), {"preset": preset}).context
     sent = posted(SimpleNamespace(job=page["form"], tasks=page["tasks"], files=page["files"]))
     sweep = {field.html_name: field.value() or "" for field in page["beside"].parameters}
@@ -85,8 +85,8 @@ def _begin(client: Client, preset: str) -> None:
     assert answer.status_code == 302, (preset, answer.context["form"].errors)
 
 
-def _choose(client: Client, framework: str, roles: dict[str, set[str]]) -> None:
-    """Fill the form in for these roles, two of each that there may be several of."""
+def _submit_framework(client: Client, framework: str, roles: dict[str, set[str]]) -> None:
+    """Submits the form with these roles; `worker` has two replicas, every other role one."""
     sent = typed(name=framework, framework=framework, **{"tasks-TOTAL_FORMS": str(len(roles))})
     for place, role in enumerate(roles):
         count = "2" if role == "worker" else "1"
@@ -96,23 +96,23 @@ def _choose(client: Client, framework: str, roles: dict[str, set[str]]) -> None:
     assert answer.status_code == 302, (framework, answer.context["form"].errors, answer.context["tasks"].errors)
 
 
-def test_what_the_form_begins_with_is_told_in_the_table() -> None:
-    assert set(TOLD) == {each.name for each in (*KINDS, SWEEP, *FRAMEWORKS)}
+def test_every_preset_has_expected_variables() -> None:
+    assert set(PRESET_VARIABLES) == {each.name for each in (*KINDS, SWEEP, *FRAMEWORKS)}
 
 
-def test_each_goes_to_its_end_and_its_roles_are_told_of_one_another(roomy: World, started: list[PodOrder]) -> None:
+def test_each_preset_and_framework_completes_with_its_variables(roomy: World, started: list[PodOrder]) -> None:
     client = Client()
     client.force_login(roomy.alice, backend="django.contrib.auth.backends.ModelBackend")
-    for preset in TOLD:
-        _begin(client, preset)
-    for framework, roles in CHOSEN.items():
-        _choose(client, framework, roles)
-    roomy.turn_until(lambda: not Job.objects.exclude(phase__in=FINAL_JOB_PHASES).exists())
+    for preset in PRESET_VARIABLES:
+        _submit_preset(client, preset)
+    for framework, roles in FRAMEWORK_VARIABLES.items():
+        _submit_framework(client, framework, roles)
+    roomy.reconcile_until(lambda: not Job.objects.exclude(phase__in=FINAL_JOB_PHASES).exists())
     assert {job.phase for job in Job.objects.all()} == {"completed"}, describe()
     names = {job.uid.hex: job.name for job in Job.objects.all()}
     lacking = {
         (name, role): expected - set(order.env)
-        for name, roles in (TOLD | CHOSEN).items()
+        for name, roles in (PRESET_VARIABLES | FRAMEWORK_VARIABLES).items()
         for role, expected in roles.items()
         for order in _of(started, names, name, role)
         if expected - set(order.env)
@@ -123,7 +123,7 @@ def test_each_goes_to_its_end_and_its_roles_are_told_of_one_another(roomy: World
 
 
 def _of(started: list[PodOrder], names: dict[str, str], name: str, role: str) -> list[PodOrder]:
-    """The pods of a role of a job, of which there must be some."""
+    """The pods of a role of a job; at least one."""
     jobs = {uid for uid, known in names.items() if known == name or known.startswith(f"{name}-")}
     found = [order for order in started if order.key.job in jobs and order.key.task == role]
     assert found, (name, role)
