@@ -134,7 +134,9 @@ def test_environment_without_its_python_is_created_again(installation: FakeInsta
     assert installation.installs == ["run", "run"]
 
 
-def test_interrupted_installation_is_repeated(installation: FakeInstallation, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_installation_is_not_marked_as_complete(
+    installation: FakeInstallation, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def cut_off(_python: Path, _lock: Path) -> None:
         raise KeyboardInterrupt
 

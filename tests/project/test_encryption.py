@@ -1,4 +1,4 @@
-"""What is sealed can be opened with its key, with none other, and not when it was changed."""
+"""Encryption: only the right key decrypts, and changed data are refused."""
 
 import pytest
 from hypothesis import given
@@ -8,21 +8,21 @@ from hekla.lib.encryption import Cipher, DecryptionError
 
 
 @given(st.text())
-def test_what_is_sealed_comes_out_again(text: str) -> None:
-    seal = Cipher(["one"], "test")
-    sealed = seal.encrypt(text)
-    assert seal.decrypt(sealed) == text
-    assert Cipher(["two", "one"], "test").decrypt(sealed) == text
+def test_encrypted_text_is_decrypted(text: str) -> None:
+    cipher = Cipher(["one"], "test")
+    encrypted = cipher.encrypt(text)
+    assert cipher.decrypt(encrypted) == text
+    assert Cipher(["two", "one"], "test").decrypt(encrypted) == text
 
 
 @pytest.mark.parametrize("other", [Cipher(["two"], "test"), Cipher(["one"], "other")])
-def test_another_key_opens_nothing(other: Cipher) -> None:
+def test_another_key_does_not_decrypt(other: Cipher) -> None:
     with pytest.raises(DecryptionError):
         other.decrypt(Cipher(["one"], "test").encrypt("open-sesame"))
 
 
-def test_what_was_changed_is_not_opened() -> None:
-    seal = Cipher(["one"], "test")
-    sealed = seal.encrypt("open-sesame")
+def test_changed_data_are_refused() -> None:
+    cipher = Cipher(["one"], "test")
+    encrypted = cipher.encrypt("open-sesame")
     with pytest.raises(DecryptionError):
-        seal.decrypt(sealed[:-2] + bytes([sealed[-2] ^ 1]) + sealed[-1:])
+        cipher.decrypt(encrypted[:-2] + bytes([encrypted[-2] ^ 1]) + encrypted[-1:])
