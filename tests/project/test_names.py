@@ -33,7 +33,7 @@ PRIVATE_WORDS = terms(
     wish wished wishes
     """
 )
-# Names that say nothing to a reader when they stand alone: of an attribute, an argument or a variable.
+# Names that mean nothing alone: no attribute, argument or variable has one of them.
 PRIVATE_NAMES = frozenset({"way", "ways", "moved", "of_ours", "doubt", "in_vain", "likeness"})
 PRIVATE_MODULES = terms(
     """
