@@ -1,4 +1,4 @@
-"""Walking through the console by its links, as somebody does who looks into every corner."""
+"""Crawl the console by its links."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -9,48 +9,48 @@ from urllib.parse import urljoin, urlsplit
 from django.urls import Resolver404, resolve
 from playwright.sync_api import Page
 
-NO_PAGES = ("api", "openpai", "live")
-BEGINNINGS = (
+NON_PAGE_NAMESPACES = ("api", "openpai", "live")
+START_PAGES = (
     ("/", ""),
     ("/design/", ""),
-    ("/jobs/submit/yaml/", "/jobs/submit/"),  # by a tab that takes the draft along
+    ("/jobs/submit/yaml/", "/jobs/submit/"),  # a tab of the form leads to it, and carries the draft
 )
 PARTS = ("hx-get", "data-refresh")
 FILES = {"jobs:list_file", "jobs:manifest", "flows:manifest", "flows:template_manifest", "schedules:manifest"}
 
 
 @dataclass(frozen=True)
-class Found:
-    """A page, the one that leads to it, where it leads, and the addresses of the parts that it brings in later."""
+class CrawledPage:
+    """A page, the page that links to it, its links, and the addresses of the parts that it loads later."""
 
     path: str
     route: str
-    seen_on: str
+    linked_from: str
     html: str
     links: list[str]
     parts: list[str]
 
 
-def walk(page: Page) -> Iterator[Found]:
-    """One page of every route that links lead to, for whoever is signed in on `page`; read, and not shown."""
-    waiting, known = deque(BEGINNINGS), {*(route_of(path) for path, _ in BEGINNINGS), *FILES}
-    while waiting:
-        path, seen_on = waiting.popleft()
-        answer = page.request.get(path)
-        assert answer.status == 200, (path, seen_on)
-        html = answer.text()
-        there = _Addresses(html, answer.url)
-        found = Found(path, route_of(path) or "", seen_on, html, there.links, there.parts)
-        yield found
-        for link in found.links:
+def crawl(page: Page) -> Iterator[CrawledPage]:
+    """One page of every linked route, as the person of `page` gets it. The pages are requested, not rendered."""
+    queue, known = deque(START_PAGES), {*(route_of(path) for path, _ in START_PAGES), *FILES}
+    while queue:
+        path, linked_from = queue.popleft()
+        response = page.request.get(path)
+        assert response.status == 200, (path, linked_from)
+        html = response.text()
+        addresses = _Addresses(html, response.url)
+        crawled = CrawledPage(path, route_of(path) or "", linked_from, html, addresses.links, addresses.parts)
+        yield crawled
+        for link in crawled.links:
             route = route_of(link)
             if route and route not in known:
                 known.add(route)
-                waiting.append((link, path))
+                queue.append((link, path))
 
 
 class _Addresses(HTMLParser):
-    """Where one can go from a page (what is downloaded is no page), and what the page brings in by itself."""
+    """The links of a page, without downloads, and the addresses of the parts that it loads."""
 
     def __init__(self, html: str, page: str) -> None:
         super().__init__()
@@ -68,9 +68,9 @@ class _Addresses(HTMLParser):
 
 
 def route_of(address: str) -> str | None:
-    """The name of the route of a page; None where it is none of the console's pages."""
+    """The name of the route of a page. None if the address is not a page of the console."""
     try:
         match = resolve(urlsplit(address).path)
     except Resolver404:
         return None
-    return None if match.namespaces and match.namespaces[0] in NO_PAGES else match.view_name
+    return None if match.namespaces and match.namespaces[0] in NON_PAGE_NAMESPACES else match.view_name

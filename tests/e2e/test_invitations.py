@@ -1,11 +1,11 @@
-"""From an invitation to an account of one's own and a first job."""
+"""Invitations: the new account, its first job, and two-factor authentication."""
 
 import re
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from tests.e2e.conftest import Running
-from tests.e2e.people import PASSWORD, PHONE, invitation_link, joined
+from tests.e2e.conftest import HeklaServer
+from tests.e2e.people import PASSWORD, PHONE, invitation_link, sign_up
 from tests.support.authenticator import code_at
 
 from hekla.lib import clock
@@ -13,8 +13,8 @@ from hekla.lib import clock
 pytestmark = pytest.mark.browser
 
 
-def count_clicks(page: Page) -> list[str]:
-    """The clicks of a hand from now on, each with what was clicked; not those that a key makes."""
+def record_clicks(page: Page) -> list[str]:
+    """Record the text of everything clicked with the mouse from now on. Clicks by keys do not count."""
     clicks: list[str] = []
     page.context.expose_function("clicked", lambda words: clicks.append(words))  # noqa: PLW0108  (no built-in function)
     script = "event => event.detail && event.isTrusted && clicked(event.target.textContent.trim())"
@@ -23,13 +23,13 @@ def count_clicks(page: Page) -> list[str]:
     return clicks
 
 
-def test_who_is_invited_runs_a_first_job_and_reads_what_it_wrote_within_three_clicks(
-    hekla: Running, browser: Browser, page: Page
+def test_invited_person_runs_a_job_and_reads_its_log_within_three_clicks(
+    hekla: HeklaServer, browser: Browser, page: Page
 ) -> None:
     link = invitation_link(page)
-    visitor = joined(hekla, browser, link, "dora")
+    visitor = sign_up(hekla, browser, link, "dora")
     expect(visitor.get_by_text("Welcome to First team")).to_be_visible()
-    clicks = count_clicks(visitor)
+    clicks = record_clicks(visitor)
     expect(visitor.locator("#home-jobs")).to_contain_text("You have no jobs yet")
     visitor.get_by_role("link", name="Submit a job").first.click()
     visitor.wait_for_url("**/jobs/submit/")
@@ -50,8 +50,8 @@ def test_who_is_invited_runs_a_first_job_and_reads_what_it_wrote_within_three_cl
     visitor.context.close()
 
 
-def test_a_password_and_a_code(hekla: Running, browser: Browser, page: Page) -> None:
-    visitor = joined(hekla, browser, invitation_link(page), "emil")
+def test_sign_in_with_password_and_recovery_code(hekla: HeklaServer, browser: Browser, page: Page) -> None:
+    visitor = sign_up(hekla, browser, invitation_link(page), "emil")
     visitor.goto("/accounts/me/")
     visitor.get_by_role("link", name="Two-factor authentication").click()
     visitor.get_by_role("button", name="Set up").click()
@@ -80,12 +80,12 @@ def test_a_password_and_a_code(hekla: Running, browser: Browser, page: Page) -> 
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_pages_of_an_invitation_fit_a_phone(hekla: Running, browser: Browser, page: Page, scheme: str) -> None:
+def test_invitation_pages_fit_a_phone(hekla: HeklaServer, browser: Browser, page: Page, scheme: str) -> None:
     link = invitation_link(page)
     page.set_viewport_size(PHONE)
     visitor = browser.new_context(base_url=hekla.url, viewport=PHONE).new_page()
-    for seer, address in ((visitor, link), (page, link), (page, "/tenants/first/invitations/")):
-        seer.emulate_media(color_scheme=scheme)
-        assert seer.goto(address).status == 200
-        assert seer.evaluate("document.documentElement.scrollWidth") <= 360
+    for viewer, address in ((visitor, link), (page, link), (page, "/tenants/first/invitations/")):
+        viewer.emulate_media(color_scheme=scheme)
+        assert viewer.goto(address).status == 200
+        assert viewer.evaluate("document.documentElement.scrollWidth") <= 360
     visitor.context.close()

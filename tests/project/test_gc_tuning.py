@@ -1,4 +1,4 @@
-"""A process that goes on for long does not stop to look through what it will never give back."""
+"""Garbage collection in long-running processes skips the objects that are never freed."""
 
 import gc
 from collections.abc import Iterator
@@ -11,28 +11,28 @@ from hekla.launcher.gc_tuning import settle, settle_with_pages
 
 
 @pytest.fixture(autouse=True)
-def _as_before() -> Iterator[None]:
+def _restore_gc() -> Iterator[None]:
     before = gc.get_threshold()
     yield
     gc.set_threshold(*before)
     gc.unfreeze()
 
 
-def test_thousands_of_tasks_at_once_make_no_round_among_all_objects() -> None:
+def test_burst_of_tasks_causes_no_full_collection() -> None:
     settle()
-    rounds = gc.get_stats()[2]["collections"]
+    collections = gc.get_stats()[2]["collections"]
     _burst = [[number] for number in range(90_000)]
-    assert gc.get_stats()[2]["collections"] == rounds
+    assert gc.get_stats()[2]["collections"] == collections
 
 
-def test_what_is_loaded_to_begin_with_is_left_out_of_all_rounds() -> None:
+def test_loaded_modules_are_frozen() -> None:
     settle_with_pages()
     pages = get_resolver()
     assert gc.get_freeze_count() > 100_000
     assert not any(one is pages for one in gc.get_objects())
 
 
-def test_cycles_are_still_found() -> None:
+def test_cycles_are_still_collected() -> None:
     settle()
     for _ in range(1000):
         cycle: list[object] = []
@@ -40,7 +40,7 @@ def test_cycles_are_still_found() -> None:
     assert gc.collect() >= 999
 
 
-def test_a_worker_settles_once_it_is_ready() -> None:
+def test_worker_is_tuned_once_it_is_ready() -> None:
     worker_ready.send(sender=None)
     assert gc.get_freeze_count() > 100_000
     assert gc.get_threshold()[0] > 10_000

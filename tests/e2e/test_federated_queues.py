@@ -1,4 +1,4 @@
-"""An operator gives queues of two clusters one name, and a job that is submitted to it says where it went and why."""
+"""An operator federates queues of two clusters. A job submitted there shows its cluster and the reason."""
 
 import re
 import time
@@ -25,11 +25,11 @@ spec:
 
 @pytest.fixture(autouse=True)
 def _clusters(page: Page) -> Iterator[None]:
-    """Two simulated clusters with a queue of the same name each, one too small for what is submitted."""
+    """Two simulated clusters with one queue each. One is too small for the job."""
     page.goto("/")
-    there = {one["name"] for one in page.request.get("/api/v1/clusters").json()}
+    existing = {one["name"] for one in page.request.get("/api/v1/clusters").json()}
     for name, cpu in CLUSTERS.items():
-        if name not in there:
+        if name not in existing:
             config = {"nodes": [{"name": f"{name}-1", "allocatable": {"cpu": cpu, "memory": "8Gi", "pods": "20"}}]}
             send(page, "POST", "/api/v1/clusters", {"name": name, "kind": "simulated", "config": config})
             send(page, "POST", "/api/v1/queues", {"name": f"on-{name}", "cluster": name})
@@ -39,7 +39,7 @@ def _clusters(page: Page) -> Iterator[None]:
             send(page, "DELETE", f"/api/v1/spans/{one['name']}")
 
 
-def make(page: Page, name: str) -> None:
+def add_federated_queue(page: Page, name: str) -> None:
     page.goto("/queues/")
     page.get_by_role("link", name="Federated queues").click()
     page.get_by_role("link", name="Add federated queue").click()
@@ -55,25 +55,25 @@ def make(page: Page, name: str) -> None:
         expect(page.get_by_role("row", name=cluster)).to_contain_text(f"on-{cluster}")
 
 
-def until_machines_are_known(page: Page) -> None:
-    def told() -> str:
+def wait_for_nodes(page: Page) -> None:
+    def nodes() -> str:
         return "".join(page.request.get(f"/clusters/nodes/?page={number}").text() for number in (1, 2, 3))
 
-    until = time.monotonic() + 60.0
-    while not all(f"{name}-1" in told() for name in CLUSTERS):
-        assert time.monotonic() < until
+    deadline = time.monotonic() + 60.0
+    while not all(f"{name}-1" in nodes() for name in CLUSTERS):
+        assert time.monotonic() < deadline
         page.wait_for_timeout(500)
 
 
 @pytest.mark.parametrize("width", ["wide", "phone"])
-def test_a_job_goes_to_the_cluster_that_can_start_it_and_says_why(page: Page, width: str) -> None:
+def test_job_goes_to_the_cluster_that_can_start_it_and_shows_why(page: Page, width: str) -> None:
     if width == "phone":
         page.set_viewport_size(PHONE)
-    until_machines_are_known(page)
-    make(page, f"over-{width}")
+    wait_for_nodes(page)
+    add_federated_queue(page, f"over-{width}")
     page.goto("/jobs/submit/")
-    offered = page.locator("#id_queue option").all_inner_texts()
-    assert f"over-{width} (the cluster that starts it first)" in offered
+    options = page.locator("#id_queue option").all_inner_texts()
+    assert f"over-{width} (the cluster that starts it first)" in options
     page.goto("/jobs/submit/yaml/")
     text = DRAFT.replace("SPAN", f"over-{width}").replace("NAME", f"spans-{width}")
     page.locator("#id_text").fill(text)
@@ -82,8 +82,8 @@ def test_a_job_goes_to_the_cluster_that_can_start_it_and_says_why(page: Page, wi
     expect(box).to_contain_text("The job cannot start there now.")
     page.get_by_role("button", name="Submit").click()
     page.wait_for_url(re.compile("/jobs/[0-9a-f-]{36}/"))
-    why = page.locator("#job-placement")
-    expect(why).to_contain_text(f"over-{width} assigned the job to span-wide.")
-    expect(why).to_contain_text("The job cannot start there now.")
+    placement = page.locator("#job-placement")
+    expect(placement).to_contain_text(f"over-{width} assigned the job to span-wide.")
+    expect(placement).to_contain_text("The job cannot start there now.")
     expect(page.locator("#job-head")).to_contain_text("on-span-wide")
     assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
