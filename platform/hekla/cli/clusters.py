@@ -59,7 +59,9 @@ def show(choice: Choice, name: str, as_json: bool) -> None:
         _tell_health(health)
         click.echo(f"Last check: {output.moment(health['checked_at'])}")
     if key:
-        click.echo(f"Credentials: {key['fingerprint']}, of {strip_control_codes(key['holder'] or '–')}, for {key['server']}")
+        click.echo(
+            f"Credentials: {key['fingerprint']}, of {strip_control_codes(key['holder'] or '–')}, for {key['server']}"
+        )
         click.echo(f"  added {output.moment(key['added_at'])} by {key['added_by'] or '–'}; "
                    f"valid until {output.moment(key['valid_until'])}")  # fmt: skip
     click.echo("Configuration:")

@@ -170,6 +170,8 @@ def _text(folder: Path, name: str, file_names: list[str]) -> str:
             raise Invalid([Problem(where, f"“{name}” has more than {MAX_FILE_BYTES // 1024} KiB.")])
         return data.decode()
     except UnicodeDecodeError:
-        raise Invalid([Problem(where, f"“{name}” is not UTF-8 text. Only text files can be sent with a job.")]) from None
+        raise Invalid(
+            [Problem(where, f"“{name}” is not UTF-8 text. Only text files can be sent with a job.")]
+        ) from None
     except OSError as error:
         raise Invalid([Problem(where, f"“{name}” cannot be read: {error.strerror}.")]) from error
