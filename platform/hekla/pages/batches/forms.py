@@ -30,12 +30,12 @@ class ParametersForm(forms.Form):
         label=_("Parameters"),
         widget=_code(4),
         help_text=_(
-            "One per line: lr = 0.1, 0.01. For random values also lr = 0.0001..0.1 log, or width = 16..256 whole."
+            "One per line: lr = 0.1, 0.01. Random values also take ranges: lr = 0.0001..0.1 log, width = 16..256 whole."
         ),
     )
     how = forms.ChoiceField(label=_("Combinations"), choices=_HOW, initial=SweepMethod.GRID.value)
     count = forms.IntegerField(
-        label=_("Number of samples"),
+        label=_("Samples"),
         required=False,
         min_value=1,
         max_value=MAX_JOBS,
@@ -103,7 +103,9 @@ class ManifestsForm(ManifestForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
         super().__init__(*args, **kwargs)
-        self.fields["text"].help_text = _("Up to 1,000 job manifests of any format, separated by ---, at most 1 MiB.")
+        self.fields["text"].help_text = _(
+            "Up to 1,000 job manifests of any format, at most 1 MiB. Separate them with ---."
+        )
 
     def specs(self) -> tuple[list[JobSpec], tuple[str, ...]]:
         """The jobs, and at most 20 warnings about fields without effect. Raises Invalid."""

@@ -128,7 +128,8 @@ class ClusterForm(ClusterAccessForm):
                 'JSON. Kubernetes: {"namespace": "hekla", "image": "python:3.11-slim"}. For one namespace per '
                 'tenant add "namespaces": "tenant". Simulated: {"nodes": [{"name": "gpu", "count": 4, '
                 '"allocatable": {"cpu": "64"}}]}'
-            )
+            ),
+            "is_paused": _("Hekla makes no scheduling decisions for a paused cluster."),
         }
 
     def __init__(self, *args: Any, kinds: Iterable[tuple[str, str]], **kwargs: Any) -> None:  # noqa: ANN401
@@ -161,7 +162,9 @@ class EnvironmentForm(forms.ModelForm):
         widgets = {"requirements": forms.Textarea(attrs={"rows": 8, "class": "code-input", "spellcheck": "false"})}
         error_messages = {"name": NAME_ERRORS}
         help_texts = {
-            "requirements": _("One package per line in pip's format. Empty: the console's default interpreter.")
+            "requirements": _(
+                "One package per line, as in pip's requirements files. If empty, tasks use the console's Python."
+            )
         }
 
     def clean_name(self) -> str:

@@ -16,8 +16,8 @@ from hekla.pages.frame.tables import ActionsColumn, ListColumn, ListFilter, List
 
 def _packages(environment: Environment) -> SafeString | str:
     if not environment.requirements:
-        return _("console default interpreter")
-    return format_html("<code>{}</code>", truncatechars(environment.requirements, 120))
+        return _("the console's Python")
+    return format_html("<code>{}</code>", truncatechars(", ".join(environment.requirements.splitlines()), 120))
 
 
 class EnvironmentsTable(ListTable):
@@ -28,7 +28,7 @@ class EnvironmentsTable(ListTable):
     name = ListColumn(gettext_lazy("Name"), sort="name")
     description = ListColumn(gettext_lazy("Description"), sort="description")
     packages = ListColumn(gettext_lazy("Packages"), cell=_packages)
-    since = ListColumn(gettext_lazy("Since"), sort="created_at", cell=lambda one: html.moment(one.created_at))
+    since = ListColumn(gettext_lazy("Added"), sort="created_at", cell=lambda one: html.moment(one.created_at))
 
     def render_name(self, record: Environment) -> SafeString:
         """The name, as a link for people who may change it."""
@@ -77,7 +77,7 @@ class ClustersTable(ListTable):
     )
     controller = ListColumn(gettext_lazy("Controlled by"), sort="lease__holder", cell=_controller)
     since = ListColumn(
-        gettext_lazy("Since"), sort="cluster__created_at", cell=lambda row: html.moment(row.cluster.created_at)
+        gettext_lazy("Added"), sort="cluster__created_at", cell=lambda row: html.moment(row.cluster.created_at)
     )
     actions = ActionsColumn("clusters/_row_actions.html")
 

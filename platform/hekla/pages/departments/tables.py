@@ -28,7 +28,7 @@ class DepartmentsTable(ListTable):
     slug = ListColumn(
         gettext_lazy("Short name"), sort="slug", cell=lambda one: format_html("<code>{}</code>", one.slug)
     )
-    since = ListColumn(gettext_lazy("Since"), sort="created_at", cell=lambda one: html.moment(one.created_at))
+    since = ListColumn(gettext_lazy("Added"), sort="created_at", cell=lambda one: html.moment(one.created_at))
 
 
 class DepartmentsFilter(TenantsFilter):

@@ -11,7 +11,7 @@ class FlowForm(ManifestForm):
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
-        self.fields["text"].help_text = gettext_lazy("A JobFlow of Volcano with optional JobTemplates, at most 1 MiB.")
+        self.fields["text"].help_text = gettext_lazy("A Volcano JobFlow, optionally with JobTemplates. At most 1 MiB.")
 
 
 class TemplateForm(ManifestForm):
@@ -20,7 +20,7 @@ class TemplateForm(ManifestForm):
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
         self.fields["text"].help_text = gettext_lazy(
-            "A JobTemplate of Volcano, or a job manifest of Volcano, Kubeflow or Kubernetes, at most 1 MiB."
+            "A Volcano JobTemplate, or a job manifest for Volcano, Kubeflow or Kubernetes. At most 1 MiB."
         )
 
 

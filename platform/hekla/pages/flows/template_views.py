@@ -44,7 +44,7 @@ def create(request: HttpRequest) -> HttpResponse:
     def save(spec: JobSpec) -> JobTemplate:
         return services.create_template(spec=spec, tenant=tenant, user=person(request), now=clock.now())
 
-    return _form_page(request, _("Save template"), _of_job(request), save, {"tenant": tenant})
+    return _form_page(request, _("New template"), _of_job(request), save, {"tenant": tenant})
 
 
 @require_http_methods(["GET", "POST"])

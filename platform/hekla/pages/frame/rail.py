@@ -24,7 +24,7 @@ class Section(StrEnum):
 class NavigationItem:
     """A link of the rail. `order`: its place in the section, from the top; `view`: a view without arguments.
 
-    The link is marked as current on `view`, on pages of the namespaces in `within`, and on the view `also`.
+    The link is marked as current on `view`, on pages of the namespaces in `within`, and on the views in `also`.
     `permission`: who sees it. `is_searchable`: its list takes `?q=`.
     """
 
@@ -34,7 +34,7 @@ class NavigationItem:
     icon: str
     label: str | Promise
     within: str = ""
-    also: str = ""
+    also: tuple[str, ...] = ()
     permission: Permission | None = None
     is_searchable: bool = False
 

@@ -29,7 +29,7 @@ _WORDS = {
 class FillForm(forms.Form):
     """The name of the job, and the open fields of the template."""
 
-    name = forms.CharField(label=_("Name"), max_length=60, help_text=_("Lowercase letters, digits, hyphens."))
+    name = forms.CharField(label=_("Job name"), max_length=60, help_text=_("Lowercase letters, digits, hyphens."))
     version = forms.IntegerField(widget=forms.HiddenInput)
 
     def __init__(self, data: Mapping[str, Any] | None, *, spec: JobSpec, open_: Sequence[OpenField], **kwargs: Any):  # noqa: ANN204, ANN401
@@ -73,10 +73,10 @@ class PublishForm(forms.Form):
         self.places = list(openable_fields(spec))
         for number, (place, _value) in enumerate(self.places):
             self.fields[f"open-{number}"] = forms.BooleanField(label=label_of(place), required=False)
-            self.fields[f"least-{number}"] = forms.CharField(label=_("Minimum"), max_length=64, required=False)
-            self.fields[f"most-{number}"] = forms.CharField(label=_("Maximum"), max_length=64, required=False)
+            self.fields[f"least-{number}"] = forms.CharField(label=_("Lower limit"), max_length=64, required=False)
+            self.fields[f"most-{number}"] = forms.CharField(label=_("Upper limit"), max_length=64, required=False)
             self.fields[f"choices-{number}"] = forms.CharField(
-                label=_("Or one of"), max_length=2000, required=False, help_text=_("Separated by |.")
+                label=_("Allowed values"), max_length=2000, required=False, help_text=_("Separated by |.")
             )
 
     def rows(self) -> list[dict[str, Any]]:

@@ -17,8 +17,8 @@ class SessionsTable(ListTable):
     keys = False
 
     browser = ListColumn(gettext_lazy("Browser"), sort="browser")
-    address = ListColumn(gettext_lazy("Address"), sort="address")
-    since = ListColumn(gettext_lazy("Since"), sort="since", cell=lambda visit: html.moment(visit.since))
+    address = ListColumn(gettext_lazy("IP address"), sort="address")
+    since = ListColumn(gettext_lazy("Sign-in"), sort="since", cell=lambda visit: html.moment(visit.since))
     last_active = ListColumn(
         gettext_lazy("Last seen"), sort="last_active_at", cell=lambda visit: html.moment(visit.last_active_at)
     )
@@ -31,4 +31,4 @@ class SessionsTable(ListTable):
         return format_html("{} {}", name, mark)
 
 
-SEARCH = TextSearch(lambda visit: f"{visit.browser} {visit.address}", gettext_lazy("Browser or address"))
+SEARCH = TextSearch(lambda visit: f"{visit.browser} {visit.address}", gettext_lazy("Browser or IP address"))
