@@ -19,7 +19,7 @@ from hekla.lib import clock
 from hekla.simulation import federation, snapshot_cache
 
 __all__ = ["world"]
-SPANS = "/api/v1/spans"
+SPANS = "/api/v1/federated-queues"
 BOTH = {"name": "both", "members": ["default", "far"]}
 
 
@@ -118,14 +118,14 @@ def client_of(user: User) -> Client:
 def test_pages_make_change_and_delete_one_and_the_form_of_a_job_offers_it(second: World) -> None:
     root, alice = client_of(second.people["root"]), client_of(second.people["alice"])
     ids = [queue.pk for queue in (second.queue, *second.queue.__class__.objects.filter(name="far"))]
-    refused = root.post(reverse("spans:create"), {"name": "both", "members": ids[:1]})
+    refused = root.post(reverse("federated_queues:create"), {"name": "both", "members": ids[:1]})
     assert "at least two clusters" in refused.content.decode()
-    assert root.post(reverse("spans:create"), {"name": "both", "members": ids}).status_code == 302
-    assert "both" in alice.get(reverse("spans:list")).content.decode()
-    assert "away" in alice.get(reverse("spans:detail", args=["both"])).content.decode()
+    assert root.post(reverse("federated_queues:create"), {"name": "both", "members": ids}).status_code == 302
+    assert "both" in alice.get(reverse("federated_queues:list")).content.decode()
+    assert "away" in alice.get(reverse("federated_queues:detail", args=["both"])).content.decode()
     assert "both (the cluster that starts it first)" in alice.get(reverse("jobs:submit")).content.decode()
     typed = {"description": "Wherever there is room", "members": ids}
-    assert root.post(reverse("spans:edit", args=["both"]), typed).status_code == 302
+    assert root.post(reverse("federated_queues:edit", args=["both"]), typed).status_code == 302
     assert FederatedQueue.objects.get().description == "Wherever there is room"
     text = """\
 apiVersion: batch.volcano.sh/v1alpha1
@@ -139,5 +139,5 @@ spec:
     told = alice.post(reverse("jobs_what_if"), {"text": text}).content.decode()
     assert "Would start now." in told
     assert "cannot start there" in told
-    assert root.post(reverse("spans:delete", args=["both"])).status_code == 302
+    assert root.post(reverse("federated_queues:delete", args=["both"])).status_code == 302
     assert not FederatedQueue.objects.exists()

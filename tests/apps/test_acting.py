@@ -23,7 +23,7 @@ from hekla.domain.errors import Forbidden, Invalid, NotFound, Refused
 from hekla.lib import clock
 
 As = Callable[[User], Client]
-END = reverse("accounts:end_acting")
+END = reverse("accounts:end_impersonation")
 PASSWORD = "a-long-walk-home"
 
 
@@ -38,7 +38,7 @@ def submit(client: Client):
 
 
 def told() -> list[tuple[str, str, str]]:
-    return list(LoggedEvent.objects.order_by("id").values_list("kind", "actor_name", "acting_name"))
+    return list(LoggedEvent.objects.order_by("id").values_list("kind", "actor_name", "impersonator_name"))
 
 
 def over(acting: ImpersonationSession) -> None:
@@ -59,7 +59,7 @@ def dismissed(acting: ImpersonationSession) -> None:
 
 def test_one_says_why_and_is_the_person_then(people: People, as_: As) -> None:
     accounts.change_user(people.ada, {}, password=PASSWORD, actor=accounts.actor_of(people.ada), now=clock.now())
-    ada, page = as_(people.ada), reverse("accounts:act_for", args=[people.alice.pk])
+    ada, page = as_(people.ada), reverse("accounts:impersonate", args=[people.alice.pk])
     assert page in ada.get(reverse("accounts:list")).content.decode()
     asked = ada.get(page)
     assert asked.headers["Location"].startswith(reverse("accounts:prove"))
@@ -91,7 +91,7 @@ def test_what_is_done_names_both(people: People, client: Client) -> None:
         found = audit.acts(people.ada, audit.parse_query({"person": name, "kind": "JobSubmitted"}))
         assert [act.event.who for act in found] == ["ada as alice"]
     (read,) = client.get(reverse("api:v1:audit"), {"kind": "JobSubmitted"}).json()
-    assert (read["person"], read["acting_by"]) == ("alice", "ada")
+    assert (read["person"], read["impersonated_by"]) == ("alice", "ada")
 
 
 def test_after_the_end_one_is_oneself(people: People, client: Client) -> None:
@@ -137,7 +137,7 @@ def test_who_is_no_admin_any_more_acts_for_nobody(people: People, client: Client
 
 
 @pytest.mark.parametrize(
-    "path", ["accounts:profile", "accounts:second_factor", "accounts:visits", "accounts:identities"]
+    "path", ["accounts:profile", "accounts:second_factor", "accounts:login_sessions", "accounts:identities"]
 )
 def test_what_is_for_the_person_alone_is_closed_and_says_so(client: Client, path: str) -> None:
     page = client.get(reverse(path))

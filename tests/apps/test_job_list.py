@@ -177,7 +177,7 @@ def test_queries_do_not_grow_with_rows(
     for number in range(30):
         pod(people.submit(f"job-{number}"))
     client = as_(getattr(people, who))
-    client.get(reverse("accounts:visits"))  # once a minute it is noted that somebody is here
+    client.get(reverse("accounts:login_sessions"))  # once a minute it is noted that somebody is here
     with django_assert_max_num_queries(13 if "q=" in query else 12):
         client.get(f"{reverse(LIST)}?{query}")
 

@@ -296,7 +296,7 @@ def test_a_job_asks_the_database_no_more_than_this(
     people: People, as_: As, django_assert_max_num_queries: Callable[[int], Any]
 ) -> None:
     job, client = people.submit(), as_(people.alice)
-    client.get(reverse("accounts:visits"))  # once a minute it is noted that somebody is here
+    client.get(reverse("accounts:login_sessions"))  # once a minute it is noted that somebody is here
     with django_assert_max_num_queries(14):
         client.get(reverse("jobs:detail", args=[job.uid]))
 

@@ -93,7 +93,7 @@ def test_the_page_asks_the_database_no_more_than_this(
     people: People, as_: As, pod: Pod, django_assert_max_num_queries: Callable[[int], object]
 ) -> None:
     client = as_(people.alice)
-    client.get(reverse("accounts:visits"))  # once a minute it is noted that somebody is here
+    client.get(reverse("accounts:login_sessions"))  # once a minute it is noted that somebody is here
     with django_assert_max_num_queries(13):
         client.get(reverse("jobs:pod", args=[pod.job.uid, pod.pk]))
 

@@ -93,7 +93,7 @@ def test_a_page_asks_the_database_no_more_however_many_there_are(
         people.submit(f"waits-{number}")
         run(people.submit(f"runs-{number}"))
     client = as_(people.alice)
-    client.get(reverse("accounts:visits"))  # once a minute it is noted that somebody is here
+    client.get(reverse("accounts:login_sessions"))  # once a minute it is noted that somebody is here
     address = reverse(name, args=["default"] if name == "queues:detail" else [])
     with django_assert_max_num_queries(MOST_QUERIES[name]):
         client.get(address)

@@ -40,7 +40,7 @@ def is_in(client: Client) -> bool:
 
 
 def test_the_list_names_browsers_and_marks_this_one(people: People, three: list[Client]) -> None:
-    page = three[0].get(reverse("accounts:visits")).content.decode()
+    page = three[0].get(reverse("accounts:login_sessions")).content.decode()
     assert page.count("Firefox, Linux") == 3
     assert page.count("this session") == 1
     assert "127.0.0.1" in page
@@ -48,7 +48,7 @@ def test_the_list_names_browsers_and_marks_this_one(people: People, three: list[
 
 def test_one_ends_one(people: People, three: list[Client]) -> None:
     theirs = next(v for v in seen(people.alice) if v.session_key == three[1].session.session_key)
-    three[0].post(reverse("accounts:end_visit", args=[theirs.pk]))
+    three[0].post(reverse("accounts:end_login_session", args=[theirs.pk]))
     assert [is_in(client) for client in three] == [True, False, True]
     assert (LoggedEvent.objects.last().kind, LoggedEvent.objects.last().payload["browsers"]) == (
         "OtherSessionsRevoked",
@@ -57,7 +57,7 @@ def test_one_ends_one(people: People, three: list[Client]) -> None:
 
 
 def test_or_all_others(people: People, three: list[Client]) -> None:
-    three[0].post(reverse("accounts:end_other_visits"))
+    three[0].post(reverse("accounts:end_other_login_sessions"))
     assert [is_in(client) for client in three] == [True, False, False]
     assert len(seen(people.alice)) == LoginSession.objects.filter(user=people.alice).count() == 1
 
@@ -70,7 +70,7 @@ def test_but_nobody_elses(people: People, three: list[Client]) -> None:
 
 
 def test_except_a_platform_admin(people: People, three: list[Client], as_: As) -> None:
-    as_(people.ada).post(reverse("accounts:end_visits_of", args=[people.alice.pk]))
+    as_(people.ada).post(reverse("accounts:end_login_sessions_of", args=[people.alice.pk]))
     assert [is_in(client) for client in three] == [False] * 3
     assert LoggedEvent.objects.last().actor_name == "ada"
 

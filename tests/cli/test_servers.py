@@ -6,7 +6,7 @@ import stat
 import pytest
 from tests.cli.conftest import hekla
 
-from hekla.cli.servers import Choice
+from hekla.cli.servers import ServerOptions
 from hekla.client import NotConfiguredError
 from hekla.client.credentials import ServerCredentials, save_credentials
 
@@ -21,27 +21,27 @@ def home(tmp_path):
 
 
 def test_on_its_own_machine_nothing_needs_to_be_said(home):
-    assert Choice(home=home).server() == ServerCredentials("http://127.0.0.1:8123", "hk_own")
+    assert ServerOptions(home=home).server() == ServerCredentials("http://127.0.0.1:8123", "hk_own")
 
 
 @pytest.mark.parametrize("lock", ["", "{", "[]", "{}"])
 def test_without_an_address_the_usual_one_is_taken(home, lock):
     (home / "lock").write_text(lock)
-    assert Choice(home=home).server().url == "http://127.0.0.1:8000"
+    assert ServerOptions(home=home).server().url == "http://127.0.0.1:8000"
 
 
 def test_a_token_is_never_sent_to_another_console(home):
     save_credentials(ServerCredentials("https://far.example", "hk_far"))
-    assert Choice("https://far.example/", None, home).server().token == "hk_far"
-    assert Choice("127.0.0.1:8123", None, home).server().token == "hk_own"
+    assert ServerOptions("https://far.example/", None, home).server().token == "hk_far"
+    assert ServerOptions("127.0.0.1:8123", None, home).server().token == "hk_own"
     with pytest.raises(NotConfiguredError, match="no token for http://far"):
-        Choice("http://far.example", None, home).server()
+        ServerOptions("http://far.example", None, home).server()
 
 
 def test_what_is_kept_is_for_its_owner_only():
     path = save_credentials(ServerCredentials("http://127.0.0.1:1", 'a "quoted" token'))
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert Choice().server() == ServerCredentials("http://127.0.0.1:1", 'a "quoted" token')
+    assert ServerOptions().server() == ServerCredentials("http://127.0.0.1:1", 'a "quoted" token')
 
 
 @pytest.mark.parametrize("text", ["server = ", "token = 'x'", "\0"])

@@ -109,7 +109,7 @@ def test_a_submission_is_sent_again_under_the_same_key() -> None:
     assert [json.loads(request.content) for request in console.asked] == [SPEC, SPEC]
 
 
-@pytest.mark.parametrize("act", [Client.abort, Client.restart, Client.forget, lambda c, j: c.set_priority(j, 1)])
+@pytest.mark.parametrize("act", [Client.abort, Client.restart, Client.delete_job, lambda c, j: c.set_priority(j, 1)])
 def test_what_may_have_been_done_is_not_done_twice(act: Callable[[Client, str], object]) -> None:
     console = Scripted(httpx2.ReadTimeout("late"))
     with pytest.raises(UnreachableError):

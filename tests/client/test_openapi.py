@@ -41,7 +41,7 @@ CALLS: dict[str, Callable[[Client], object]] = {
     "restart": lambda client: client.restart("train"),
     "restart a task": lambda client: client.restart("train", "worker"),
     "restart a pod": lambda client: client.restart("train", "worker", 0),
-    "forget": lambda client: client.forget("stopped"),
+    "forget": lambda client: client.delete_job("stopped"),
     "scale": lambda client: client.scale("train", {"worker": 2}, least={"worker": 1}, least_of_all=1, revision=1),
     "set_priority": lambda client: client.set_priority("train", 5),
     "logs": lambda client: list(client.logs("train")),

@@ -14,7 +14,7 @@ from tests.controller.conftest import World
 from hekla.apps.clusters import leases
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.jobs.services.decisions import JobDecision, EvictionReason
+from hekla.apps.jobs.services.decisions import EvictionReason, JobDecision
 from hekla.apps.jobs.services.observations import Sighting
 from hekla.controller.backends import backend_of
 from hekla.controller.controllers import controllers

@@ -13,7 +13,7 @@ from hekla.controller.controllers import controllers
 from hekla.domain.jobspec import JobSpec
 from hekla.engine import policy
 from hekla.lib import clock
-from hekla.simulation.policy_trial import TrialOutcome, Trial, try_policy
+from hekla.simulation.policy_trial import Trial, TrialOutcome, try_policy
 
 GENTLE = ELASTIC.replace("preempt, reclaim, ", "")
 

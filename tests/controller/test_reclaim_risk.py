@@ -68,7 +68,7 @@ def test_page_and_api_show_the_risk(gpus: Gpus) -> None:
     settle(world, {first: 4})
     client = Client()
     client.force_login(world.alice, backend="django.contrib.auth.backends.ModelBackend")
-    page = client.get(reverse("exposure", args=[first.uid])).content.decode()
+    page = client.get(reverse("reclaim_risk", args=[first.uid])).content.decode()
     assert "When another queue reclaims its share, up to 2 of its 4 pods are evicted." in page
-    risk = client.get(reverse("api:v1:job_exposure", args=[first.uid])).json()
+    risk = client.get(reverse("api:v1:job_reclaim_risk", args=[first.uid])).json()
     assert (risk["pods"], risk["now"], risk["most"]) == (4, 0, 2)

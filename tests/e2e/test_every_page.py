@@ -39,7 +39,7 @@ OBJECTS = {
     "departments": {"slug": "science", "name": "Science"},
     "clusters": {"name": "beyond", "kind": "simulated", "config": {"nodes": []}},
     "queues": {"name": "beyond", "cluster": "beyond"},
-    "spans": {"name": "over", "members": ["beyond", "demo-vision"]},
+    "federated-queues": {"name": "over", "members": ["beyond", "demo-vision"]},
 }
 """One object of each kind that has a page. They are created through REST."""
 
@@ -99,7 +99,7 @@ def test_every_page_is_linked(pages: list[CrawledPage]) -> None:
     exempt = {
         "health", "live", "ready",  # for programs
         "favicon", "set_language", "accounts:sign_in", "accounts:use_link",  # before signing in
-        "home_needs", "jobs:timeline", "job_unblock", "exposure",  # parts of pages
+        "home_needs", "jobs:timeline", "job_unblock", "reclaim_risk",  # parts of pages
         "usage:job", "usage:pod", "notifications:bell",
         "invitations:sign_up", "accounts:second_step", "accounts:prove",  # while signing in
         "accounts:identities",  # only with an identity provider

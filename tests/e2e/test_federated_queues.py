@@ -34,9 +34,9 @@ def _clusters(page: Page) -> Iterator[None]:
             send(page, "POST", "/api/v1/clusters", {"name": name, "kind": "simulated", "config": config})
             send(page, "POST", "/api/v1/queues", {"name": f"on-{name}", "cluster": name})
     yield
-    for one in page.request.get("/api/v1/spans").json():
+    for one in page.request.get("/api/v1/federated-queues").json():
         if one["name"].startswith("over-"):
-            send(page, "DELETE", f"/api/v1/spans/{one['name']}")
+            send(page, "DELETE", f"/api/v1/federated-queues/{one['name']}")
 
 
 def add_federated_queue(page: Page, name: str) -> None:

@@ -40,7 +40,7 @@ def client() -> Client:
 
 
 def _end(client: Client) -> None:
-    client.post(reverse("accounts:end_acting"))
+    client.post(reverse("accounts:end_impersonation"))
 
 
 def _late(_client: Client) -> None:

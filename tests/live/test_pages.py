@@ -186,7 +186,7 @@ async def test_who_loses_the_right_is_told_to_go(open_page: Open, alice: User, m
 def _signed_in(user: User) -> SessionBase:
     browser = Client()
     browser.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
-    browser.get(reverse("accounts:visits"))
+    browser.get(reverse("accounts:login_sessions"))
     return browser.session
 
 

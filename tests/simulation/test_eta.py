@@ -32,7 +32,7 @@ def completed_jobs(world: World, *run_minutes: float, kind: str = "training") ->
 
 
 def preview(world: World, job_spec: JobSpec) -> WhatIfResult:
-    answer = what_if.about_draft(job_spec, tenant=world.tenant, user=world.alice)
+    answer = what_if.predict_draft(job_spec, tenant=world.tenant, user=world.alice)
     assert answer.verdict is StartVerdict.WAITS
     return answer
 

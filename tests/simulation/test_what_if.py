@@ -25,7 +25,7 @@ from hekla.simulation.what_if import StartVerdict, WhatIfResult
 
 
 def preview(world: World, job_spec: JobSpec) -> WhatIfResult:
-    return what_if.about_draft(job_spec, tenant=world.tenant, user=world.alice)
+    return what_if.predict_draft(job_spec, tenant=world.tenant, user=world.alice)
 
 
 def test_job_with_room_starts_now_on_named_nodes(found: Found) -> None:
@@ -183,7 +183,7 @@ def test_offered_size_starts_the_waiting_job(found: Found, busy: int, lever: str
     job = submit(world, spec("waits", replicas=3))
     settle(world)
     assert not has_started(job)
-    offers = [offer.changes for offer in what_if.about_job(job, user=world.alice).offers]
+    offers = [offer.changes for offer in what_if.predict_job(job, user=world.alice).offers]
     offer_changes = next(changes for changes in offers if [change.lever for change in changes] == [lever])
     size = size_of(apply_changes(spec_of(job), offer_changes))
     services.scale(job, size, user=world.alice, now=clock.now())
@@ -195,4 +195,4 @@ def test_running_job_has_verdict_now(found: Found) -> None:
     world = found({})
     job = submit(world, spec("runs"))
     settle(world)
-    assert what_if.about_job(job, user=world.alice).verdict is StartVerdict.NOW
+    assert what_if.predict_job(job, user=world.alice).verdict is StartVerdict.NOW

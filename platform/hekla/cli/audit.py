@@ -7,7 +7,7 @@ import click
 
 from hekla.cli import output
 from hekla.cli.client import client_of
-from hekla.cli.servers import Choice
+from hekla.cli.servers import ServerOptions
 from hekla.lib.text import strip_control_codes
 
 
@@ -21,7 +21,7 @@ from hekla.lib.text import strip_control_codes
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def list_events(
-    choice: Choice, person: str | None, kind: str | None, tenant: str | None, most: int, as_json: bool
+    choice: ServerOptions, person: str | None, kind: str | None, tenant: str | None, most: int, as_json: bool
 ) -> None:
     """List the audit log. Tenant admins see their tenants. Operators and platform admins see everything."""
     found = client_of(choice).get("audit", person=person, kind=kind, tenant=tenant, limit=most)
@@ -33,7 +33,7 @@ def list_events(
 
 
 def _who(act: dict[str, Any]) -> str:
-    return f"{act['acting_by']} for {act['person']}" if act["acting_by"] else str(act["person"])
+    return f"{act['impersonated_by']} for {act['person']}" if act["impersonated_by"] else str(act["person"])
 
 
 def _facts(facts: dict[str, Any]) -> str:

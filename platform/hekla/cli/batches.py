@@ -8,7 +8,7 @@ import click
 
 from hekla.cli import manifest, output
 from hekla.cli.client import Client, Failure, client_of
-from hekla.cli.servers import Choice
+from hekla.cli.servers import ServerOptions
 from hekla.domain import sweeps
 from hekla.domain.sweeps import SweepMethod
 from hekla.lib.text import strip_control_codes
@@ -40,7 +40,7 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--dry-run", is_flag=True, help="Print the number of jobs and the first few. Submit nothing.")
 @click.pass_obj
 def submit(
-    choice: Choice,
+    choice: ServerOptions,
     file: Path,
     parameters: tuple[str, ...],
     as_list: bool,
@@ -77,7 +77,7 @@ def submit(
 @click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Maximum number of rows.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def list_batches(choice: Choice, tenant: str | None, limit: int, as_json: bool) -> None:
+def list_batches(choice: ServerOptions, tenant: str | None, limit: int, as_json: bool) -> None:
     """List batches, newest first."""
     found = client_of(choice).pages("batches", limit, tenant=tenant)
     if as_json:
@@ -92,7 +92,7 @@ def list_batches(choice: Choice, tenant: str | None, limit: int, as_json: bool) 
 @click.argument("name")
 @_JSON
 @click.pass_obj
-def show(choice: Choice, name: str, as_json: bool) -> None:
+def show(choice: ServerOptions, name: str, as_json: bool) -> None:
     """Show batch NAME: its jobs with their parameters and phases."""
     _print(_named(client_of(choice), name), as_json=as_json)
 
@@ -101,7 +101,7 @@ def show(choice: Choice, name: str, as_json: bool) -> None:
 @click.argument("name")
 @_JSON
 @click.pass_obj
-def stop(choice: Choice, name: str, as_json: bool) -> None:
+def stop(choice: ServerOptions, name: str, as_json: bool) -> None:
     """Abort all unfinished jobs of batch NAME."""
     _act(choice, name, "stop", as_json=as_json)
 
@@ -110,12 +110,12 @@ def stop(choice: Choice, name: str, as_json: bool) -> None:
 @click.argument("name")
 @_JSON
 @click.pass_obj
-def retry(choice: Choice, name: str, as_json: bool) -> None:
+def retry(choice: ServerOptions, name: str, as_json: bool) -> None:
     """Submit the failed jobs of batch NAME again."""
     _act(choice, name, "retry", as_json=as_json)
 
 
-def _act(choice: Choice, name: str, action: str, *, as_json: bool) -> None:
+def _act(choice: ServerOptions, name: str, action: str, *, as_json: bool) -> None:
     client = client_of(choice)
     found = _named(client, name)
     _print(client.post(f"batches/{found['uid']}/actions", {"action": action}), as_json=as_json)

@@ -8,8 +8,8 @@ import click
 from hekla.cli import output
 from hekla.cli.client import client_of
 from hekla.cli.completion import JOB
-from hekla.cli.job_filters import narrowing
-from hekla.cli.servers import Choice
+from hekla.cli.job_filters import filter_options
+from hekla.cli.servers import ServerOptions
 from hekla.lib.text import strip_control_codes
 
 _ACTIONS = {
@@ -22,16 +22,16 @@ _ACTIONS = {
 
 
 @click.command()
-@click.argument("action", type=click.Choice(tuple(_ACTIONS)))
+@click.argument("action", type=click.ServerOptions(tuple(_ACTIONS)))
 @click.argument("names", metavar="[JOB]...", nargs=-1, type=JOB)
-@narrowing
+@filter_options
 @click.option("--priority", type=int, help="New priority, for the action `priority`.")
 @click.option("--dry-run", is_flag=True, help="List the selected jobs. Change nothing.")
 @click.option("--yes", is_flag=True, help="Skip the confirmation.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def bulk(
-    choice: Choice,
+    choice: ServerOptions,
     /,
     action: str,
     names: tuple[str, ...],
@@ -50,7 +50,7 @@ def bulk(
     request = {"action": _ACTIONS[action], "uids": uids, "priority": priority}
     meant = client.post("jobs/bulk", {**request, "dry_run": True}, **filters)
     if dry_run:
-        _tell(meant, as_json=as_json)
+        _print(meant, as_json=as_json)
         return
     found = [one["uid"] for one in meant["outcomes"]]
     if not found:
@@ -59,11 +59,11 @@ def bulk(
     if not yes:
         click.confirm(f"{action} for {len(found)} job{'s' if len(found) > 1 else ''}?", abort=True, err=True)
     done = client.post("jobs/bulk", {**request, "uids": found})
-    _tell(done | {"left": meant["left"]}, as_json=as_json)
+    _print(done | {"left": meant["left"]}, as_json=as_json)
     sys.exit(0 if all(one["done"] for one in done["outcomes"]) else 1)
 
 
-def _tell(answer: dict[str, Any], *, as_json: bool) -> None:
+def _print(answer: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         output.as_json(answer)
         return

@@ -3,13 +3,13 @@
 import click
 
 from hekla.cli.failing import Failure
-from hekla.cli.servers import Choice
+from hekla.cli.servers import ServerOptions
 from hekla.client import Client
 
 __all__ = ["Client", "Failure", "client_of"]
 
 
-def client_of(choice: Choice) -> Client:
+def client_of(choice: ServerOptions) -> Client:
     """The client for the command's options, closed when the command ends. Raises ClientError.
 
     It does not retry: a person at a terminal gets errors at once, and `hekla job watch` retries by itself.

@@ -12,7 +12,7 @@ import click
 from hekla.cli import output
 from hekla.cli.client import client_of
 from hekla.cli.failing import Failure
-from hekla.cli.servers import Choice
+from hekla.cli.servers import ServerOptions
 from hekla.lib.text import strip_control_codes
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -21,7 +21,7 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.command()
 @_JSON
 @click.pass_obj
-def list_clusters(choice: Choice, /, as_json: bool) -> None:
+def list_clusters(choice: ServerOptions, /, as_json: bool) -> None:
     """List the clusters and their health."""
     found = client_of(choice).clusters()
     if as_json:
@@ -47,7 +47,7 @@ def _state(one: dict[str, Any]) -> str:
 @click.argument("name")
 @_JSON
 @click.pass_obj
-def show(choice: Choice, name: str, as_json: bool) -> None:
+def show(choice: ServerOptions, name: str, as_json: bool) -> None:
     """Show the health and connection settings of cluster NAME. Of its credentials only the fingerprint is shown."""
     found = client_of(choice).get(f"clusters/{name}")
     if as_json:
@@ -79,7 +79,9 @@ def show(choice: Choice, name: str, as_json: bool) -> None:
 @click.option("--anyway", is_flag=True, help="Save even if the connection check fails.")
 @click.option("--try", "tried", is_flag=True, help="Check the connection only. Save nothing.")
 @click.pass_obj
-def set_cluster(choice: Choice, /, name: str, kind: str | None, *, anyway: bool, tried: bool, **fields: Any) -> None:  # noqa: ANN401
+def set_cluster(
+    choice: ServerOptions, /, name: str, kind: str | None, *, anyway: bool, tried: bool, **fields: Any
+) -> None:  # noqa: ANN401
     """Add or change the cluster NAME. The connection is checked before it is saved."""
     client, body = client_of(choice), _request_body(**fields)
     is_there = any(one["name"] == name for one in client.clusters())
@@ -89,7 +91,7 @@ def set_cluster(choice: Choice, /, name: str, kind: str | None, *, anyway: bool,
         body |= {"name": name, "kind": kind or "kubernetes"}
     if tried:
         path, query = (f"clusters/{name}/try", {}) if is_there else ("clusters", {"dry_run": "1"})
-        _tell_found(client.post(path, body, **query))
+        _print_health(client.post(path, body, **query))
         return
     body |= {"anyway": anyway}
     found = client.patch(f"clusters/{name}", body) if is_there else client.post("clusters", body)
@@ -123,9 +125,9 @@ def _document(file: BinaryIO) -> Any:  # noqa: ANN401  (the console judges it)
 @click.command()
 @click.argument("name")
 @click.pass_obj
-def check(choice: Choice, /, name: str) -> None:
+def check(choice: ServerOptions, /, name: str) -> None:
     """Check the health of cluster NAME now."""
-    _tell_found(client_of(choice).post(f"clusters/{name}/try", {}))
+    _print_health(client_of(choice).post(f"clusters/{name}/try", {}))
 
 
 @click.command()
@@ -134,13 +136,13 @@ def check(choice: Choice, /, name: str) -> None:
     "--key", "only_key", is_flag=True, help="Delete the credentials only. The cluster then uses its configuration."
 )
 @click.pass_obj
-def delete(choice: Choice, name: str, only_key: bool) -> None:
+def delete(choice: ServerOptions, name: str, only_key: bool) -> None:
     """Delete the cluster NAME. It must have no queues."""
     client_of(choice).delete(f"clusters/{name}/key" if only_key else f"clusters/{name}")
     click.echo(f"The credentials of {name} were deleted." if only_key else f"{name} was deleted.")
 
 
-def _tell_found(found: dict[str, Any]) -> None:
+def _print_health(found: dict[str, Any]) -> None:
     """Print the result. Exits with 1 if anything is missing, for scripts."""
     _tell_health(found)
     if not found["is_whole"]:

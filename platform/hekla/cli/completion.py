@@ -4,7 +4,7 @@ import click
 from click.shell_completion import CompletionItem, get_completion_class
 
 from hekla.cli.client import client_of
-from hekla.cli.servers import Choice
+from hekla.cli.servers import ServerOptions
 from hekla.client import ClientError
 from hekla.lib.text import strip_control_codes
 
@@ -24,7 +24,7 @@ class NameParameter(click.ParamType[str]):
         root = ctx.find_root().params
         try:
             with ctx:
-                client = client_of(Choice(root.get("server"), root.get("token"), root.get("home")))
+                client = client_of(ServerOptions(root.get("server"), root.get("token"), root.get("home")))
                 found = client.pages(self.path, _MOST)
         except ClientError:
             return []
@@ -36,7 +36,7 @@ JOB = NameParameter("jobs")
 
 
 @click.command()
-@click.argument("shell", type=click.Choice(SHELLS))
+@click.argument("shell", type=click.ServerOptions(SHELLS))
 def completion(shell: str) -> None:
     """Print the completion script for SHELL, for example: hekla completion bash >> ~/.bashrc"""
     kind = get_completion_class(shell)

@@ -4,14 +4,14 @@ import click
 
 from hekla.cli import output
 from hekla.cli.client import client_of
-from hekla.cli.servers import Choice
+from hekla.cli.servers import ServerOptions
 from hekla.lib.text import strip_control_codes
 
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def list_departments(choice: Choice, as_json: bool) -> None:
+def list_departments(choice: ServerOptions, as_json: bool) -> None:
     """List the departments that you head. Operators and platform admins see all."""
     found = client_of(choice).get("departments")
     if as_json:
@@ -27,7 +27,7 @@ def list_departments(choice: Choice, as_json: bool) -> None:
 @click.argument("name")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def show(choice: Choice, name: str, as_json: bool) -> None:
+def show(choice: ServerOptions, name: str, as_json: bool) -> None:
     """Show department NAME: its heads, its tenants and the resources allocated to each and in total."""
     found = client_of(choice).get(f"departments/{name}")
     if as_json:

@@ -6,16 +6,16 @@ import click
 
 from hekla.cli import output
 from hekla.cli.client import client_of
-from hekla.cli.servers import Choice
+from hekla.cli.servers import ServerOptions
 from hekla.lib.text import strip_control_codes
 
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def list_federated_queues(choice: Choice, as_json: bool) -> None:
+def list_federated_queues(choice: ServerOptions, as_json: bool) -> None:
     """List the federated queues that you may submit to."""
-    found = client_of(choice).spans()
+    found = client_of(choice).federated_queues()
     if as_json:
         output.as_json(found)
         return
@@ -36,7 +36,7 @@ def _members(one: dict[str, Any]) -> str:
 @click.option("--everybody", is_flag=True, help="Allow all tenants.")
 @click.pass_obj
 def set_federated_queue(
-    choice: Choice,
+    choice: ServerOptions,
     /,
     name: str,
     queues: tuple[str, ...],
@@ -50,15 +50,19 @@ def set_federated_queue(
     client, body = client_of(choice), {"members": list(queues)} if queues else {}
     body |= {"tenants": list(tenants)} if tenants or everybody else {}
     whole: dict[str, Any] = body | ({} if description is None else {"description": description})
-    is_there = any(one["name"] == name for one in client.spans())
-    found = client.patch(f"spans/{name}", whole) if is_there else client.post("spans", {"name": name, **whole})
+    is_there = any(one["name"] == name for one in client.federated_queues())
+    found = (
+        client.patch(f"federated-queues/{name}", whole)
+        if is_there
+        else client.post("federated-queues", {"name": name, **whole})
+    )
     click.echo(f"{name}: {_members(found)}.")
 
 
 @click.command()
 @click.argument("name")
 @click.pass_obj
-def delete(choice: Choice, /, name: str) -> None:
+def delete(choice: ServerOptions, /, name: str) -> None:
     """Delete the federated queue NAME. Its queues and their jobs stay."""
-    client_of(choice).delete(f"spans/{name}")
+    client_of(choice).delete(f"federated-queues/{name}")
     click.echo(f"{name} is deleted.")

@@ -4,7 +4,7 @@ import click
 
 from hekla.cli import output
 from hekla.cli.client import client_of
-from hekla.cli.servers import Choice
+from hekla.cli.servers import ServerOptions
 from hekla.lib.text import strip_control_codes
 
 
@@ -12,7 +12,7 @@ from hekla.lib.text import strip_control_codes
 @click.argument("text")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def find(choice: Choice, text: str, as_json: bool) -> None:
+def find(choice: ServerOptions, text: str, as_json: bool) -> None:
     """Search jobs, queues, nodes, tenants, people and help pages by name."""
     client = client_of(choice)
     found = client.get("search", q=text)

@@ -9,7 +9,7 @@ import click
 
 from hekla.cli import manifest, output
 from hekla.cli.client import Client, Failure, client_of
-from hekla.cli.servers import Choice
+from hekla.cli.servers import ServerOptions
 from hekla.lib.text import strip_control_codes
 
 LOOK_EVERY_SECONDS = 1.0
@@ -43,7 +43,7 @@ def submit_flow(
 @click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Maximum number of rows.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def list_flows(choice: Choice, phase: tuple[str, ...], tenant: str | None, limit: int, as_json: bool) -> None:
+def list_flows(choice: ServerOptions, phase: tuple[str, ...], tenant: str | None, limit: int, as_json: bool) -> None:
     """List flows, newest first."""
     found = client_of(choice).pages("flows", limit, phase=list(phase), tenant=tenant)
     if as_json:
@@ -61,7 +61,7 @@ def list_flows(choice: Choice, phase: tuple[str, ...], tenant: str | None, limit
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--manifest", "as_manifest", is_flag=True, help="Print it as Volcano's JobFlow.")
 @click.pass_obj
-def show(choice: Choice, name: str, as_json: bool, as_manifest: bool) -> None:
+def show(choice: ServerOptions, name: str, as_json: bool, as_manifest: bool) -> None:
     """Show FLOW (a name or uid): its steps and their pending reasons."""
     found = _flow(client_of(choice), name)
     if as_manifest:
@@ -75,7 +75,7 @@ def show(choice: Choice, name: str, as_json: bool, as_manifest: bool) -> None:
 @click.command()
 @click.argument("name", metavar="FLOW")
 @click.pass_obj
-def stop(choice: Choice, name: str) -> None:
+def stop(choice: ServerOptions, name: str) -> None:
     """Stop FLOW (a name or uid): no further step starts, and its jobs stop."""
     client = client_of(choice)
     found = client.post(f"flows/{_flow(client, name)['uid']}/stop", {})
@@ -86,7 +86,7 @@ def stop(choice: Choice, name: str) -> None:
 @click.option("--tenant", help="Only templates of this tenant (short name).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def list_templates(choice: Choice, tenant: str | None, as_json: bool) -> None:
+def list_templates(choice: ServerOptions, tenant: str | None, as_json: bool) -> None:
     """List the job templates for flows."""
     found = client_of(choice).pages("templates", 10_000, tenant=tenant)
     if as_json:

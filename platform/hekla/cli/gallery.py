@@ -7,14 +7,14 @@ import click
 
 from hekla.cli import output
 from hekla.cli.client import Client, Failure, client_of
-from hekla.cli.servers import Choice
+from hekla.cli.servers import ServerOptions
 from hekla.lib.text import strip_control_codes
 
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def list_templates(choice: Choice, as_json: bool) -> None:
+def list_templates(choice: ServerOptions, as_json: bool) -> None:
     """List the templates of the gallery."""
     found = client_of(choice).pages("gallery", 10_000)
     if as_json:
@@ -28,7 +28,7 @@ def list_templates(choice: Choice, as_json: bool) -> None:
 @click.argument("template")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def show(choice: Choice, template: str, as_json: bool) -> None:
+def show(choice: ServerOptions, template: str, as_json: bool) -> None:
     """Show TEMPLATE (its title or uid) and the fields that you can set."""
     found = _card(client_of(choice), template)
     if as_json:
@@ -46,7 +46,7 @@ def show(choice: Choice, template: str, as_json: bool) -> None:
 @click.option("--tenant", help="Your tenant (short name).")
 @click.option("--set", "values", metavar="PLACE=VALUE", multiple=True, help="Value of a field.")
 @click.pass_obj
-def submit(choice: Choice, template: str, name: str, tenant: str | None, values: Sequence[str]) -> None:
+def submit(choice: ServerOptions, template: str, name: str, tenant: str | None, values: Sequence[str]) -> None:
     """Submit the job of TEMPLATE (its title or uid), with your values in its fields."""
     client = client_of(choice)
     pairs = [word.partition("=") for word in values]

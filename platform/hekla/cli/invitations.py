@@ -4,7 +4,7 @@ import click
 
 from hekla.cli import output
 from hekla.cli.client import Client, Failure, client_of
-from hekla.cli.servers import Choice
+from hekla.cli.servers import ServerOptions
 
 _TENANT = click.option("--tenant", help="Your tenant (short name). Default: the first.")
 
@@ -16,7 +16,7 @@ _TENANT = click.option("--tenant", help="Your tenant (short name). Default: the 
 @click.option("--platform-role", default="", help="Platform role (only platform admins can give one).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def create(choice: Choice, email: str, tenant: str | None, role: str, platform_role: str, as_json: bool) -> None:
+def create(choice: ServerOptions, email: str, tenant: str | None, role: str, platform_role: str, as_json: bool) -> None:
     """Create an invitation and print its link. The console also mails it to EMAIL if mail is set up."""
     client = client_of(choice)
     body = {"email": email, "role": role, "platform_role": platform_role}
@@ -34,7 +34,7 @@ def create(choice: Choice, email: str, tenant: str | None, role: str, platform_r
 @_TENANT
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def list_invitations(choice: Choice, tenant: str | None, as_json: bool) -> None:
+def list_invitations(choice: ServerOptions, tenant: str | None, as_json: bool) -> None:
     """List the open invitations to a tenant."""
     client = client_of(choice)
     found = client.get(_at(client, tenant))
@@ -60,7 +60,7 @@ def list_invitations(choice: Choice, tenant: str | None, as_json: bool) -> None:
 @click.argument("number", type=int, metavar="ID")
 @_TENANT
 @click.pass_obj
-def revoke(choice: Choice, number: int, tenant: str | None) -> None:
+def revoke(choice: ServerOptions, number: int, tenant: str | None) -> None:
     """Revoke the invitation ID."""
     client = client_of(choice)
     client.delete(f"{_at(client, tenant)}/{number}")

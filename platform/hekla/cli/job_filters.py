@@ -27,11 +27,11 @@ _LISTING = (
     click.option(
         "--deleted", is_flag=True, flag_value="1", default=None, help="Deleted jobs whose history is still kept."
     ),
-    click.option("--sort", type=click.Choice(_SORTS), help="Sort order. A leading minus sorts descending."),
+    click.option("--sort", type=click.ServerOptions(_SORTS), help="Sort order. A leading minus sorts descending."),
 )
 
 
-def narrowing(command: Callable[..., None]) -> Callable[..., None]:
+def filter_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options that select jobs."""
     for option in reversed(_FILTERS):
         command = option(command)
@@ -42,4 +42,4 @@ def listing(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options that select jobs, and those for deleted jobs and sort order."""
     for option in reversed(_LISTING):
         command = option(command)
-    return narrowing(command)
+    return filter_options(command)

@@ -10,7 +10,7 @@ from hekla.cli import output
 from hekla.cli.client import Client, client_of
 from hekla.cli.completion import JOB
 from hekla.cli.job_filters import listing
-from hekla.cli.servers import Choice
+from hekla.cli.servers import ServerOptions
 from hekla.cli.watch import follow
 from hekla.lib.text import strip_control_codes
 
@@ -19,11 +19,11 @@ _GROUPS = ("phase", "queue", "tenant", "owner", "kind", "cluster")
 
 @click.command()
 @listing
-@click.option("--group-by", type=click.Choice(_GROUPS), help="Count the jobs per group.")
+@click.option("--group-by", type=click.ServerOptions(_GROUPS), help="Count the jobs per group.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Maximum number of rows.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def list_jobs(choice: Choice, /, group_by: str | None, limit: int, as_json: bool, **filters: Any) -> None:  # noqa: ANN401
+def list_jobs(choice: ServerOptions, /, group_by: str | None, limit: int, as_json: bool, **filters: Any) -> None:  # noqa: ANN401
     """List jobs, newest first."""
     client = client_of(choice)
     if group_by:
@@ -60,7 +60,7 @@ def _list(client: Client, limit: int, filters: dict[str, Any], *, as_json: bool)
 @click.argument("name", metavar="JOB", type=JOB)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def show(choice: Choice, name: str, as_json: bool) -> None:
+def show(choice: ServerOptions, name: str, as_json: bool) -> None:
     """Show JOB (a name or uid): its state, its pods, and the pending reason."""
     client = client_of(choice)
     found = client.job(name)
@@ -93,7 +93,7 @@ def show(choice: Choice, name: str, as_json: bool) -> None:
 @click.command()
 @click.argument("name", metavar="JOB", type=JOB)
 @click.pass_obj
-def watch(choice: Choice, name: str) -> None:
+def watch(choice: ServerOptions, name: str) -> None:
     """Follow JOB (a name or uid) until it ends. The exit status is 0 if it completed."""
     client = client_of(choice)
     sys.exit(follow(client, client.job(name)))
@@ -120,7 +120,7 @@ def _placement(found: Mapping[str, Any] | None) -> list[tuple[str, str]]:
     if found is None:
         return []
     how = "Moved" if found["moves"] else "Sent"
-    head = f"{how} by {found['span'] or 'a name that is deleted'} {output.moment(found['at'])}"
+    head = f"{how} by {found['federated_queue'] or 'a name that is deleted'} {output.moment(found['at'])}"
     return [
         ("Cluster", head),
         *(("", f"{one['cluster']}: {strip_control_codes(one['sentence'])}") for one in found["candidates"]),

@@ -6,7 +6,7 @@ import click
 
 from hekla.cli.client import Client, Failure, client_of
 from hekla.cli.completion import JOB
-from hekla.cli.servers import Choice
+from hekla.cli.servers import ServerOptions
 from hekla.client.documents import JobDetail
 from hekla.lib.text import strip_control_codes
 
@@ -21,7 +21,7 @@ from hekla.lib.text import strip_control_codes
 @click.option("--ignore-case", "-i", is_flag=True, help="Ignore case in --search.")
 @click.pass_obj
 def logs(
-    choice: Choice,
+    choice: ServerOptions,
     job: str,
     task: str | None,
     index: int | None,

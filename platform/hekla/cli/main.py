@@ -9,7 +9,7 @@ import click
 
 from hekla import __version__
 from hekla.cli.failing import client_errors_as_failures
-from hekla.cli.servers import Choice
+from hekla.cli.servers import ServerOptions
 
 Entry = tuple[str, str]
 """Where a command is, as `module:function`, and its short help. A name with a dot is outside this folder."""
@@ -249,7 +249,7 @@ _ALONE: dict[str, Entry] = {
 @click.pass_context
 def hekla(ctx: click.Context, server: str | None, token: str | None, home: Path | None) -> None:
     """Jobs on shared machines. On the console's own machine you need no token."""
-    ctx.obj = Choice(server, token, home)
+    ctx.obj = ServerOptions(server, token, home)
 
 
 @click.group("bench", cls=LazyGroup, entries=_BENCHES)

@@ -4,14 +4,14 @@ import click
 
 from hekla.cli import output
 from hekla.cli.client import client_of
-from hekla.cli.servers import Choice
+from hekla.cli.servers import ServerOptions
 from hekla.lib.text import strip_control_codes
 
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def list_nodes(choice: Choice, as_json: bool) -> None:
+def list_nodes(choice: ServerOptions, as_json: bool) -> None:
     """List the nodes with their capacity and allocation."""
     found = client_of(choice).nodes()
     if as_json:

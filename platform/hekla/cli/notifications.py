@@ -7,16 +7,16 @@ import click
 
 from hekla.cli import output
 from hekla.cli.client import client_of
-from hekla.cli.servers import Choice
+from hekla.cli.servers import ServerOptions
 from hekla.lib.text import strip_control_codes
 
 _MOMENTS = ("started", "ended", "failed", "waits", "evicted", "deleting")
 _WAYS = ("page", "mail", "webhook")
 
 
-def telling(command: Callable[..., None]) -> Callable[..., None]:
+def notification_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add the notification options for a submitted job, with the names of the REST parameters."""
-    moments, channels = click.Choice((*_MOMENTS, "nothing")), click.Choice(_WAYS)
+    moments, channels = click.ServerOptions((*_MOMENTS, "nothing")), click.ServerOptions(_WAYS)
     for option in (
         click.option(
             "--notify-after", type=click.IntRange(1), help="Minutes until a pending job counts as waiting long."
@@ -34,7 +34,7 @@ def telling(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--limit", type=click.IntRange(1, 1_000), default=20, show_default=True, help="Maximum number of rows.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def list_notifications(choice: Choice, unread: bool, read: bool, limit: int, as_json: bool) -> None:
+def list_notifications(choice: ServerOptions, unread: bool, read: bool, limit: int, as_json: bool) -> None:
     """List your notifications, newest first."""
     client = client_of(choice)
     found = client.pages("notifications", limit, unread="1" if unread else None)
@@ -53,16 +53,21 @@ def list_notifications(choice: Choice, unread: bool, read: bool, limit: int, as_
 @click.command()
 @click.argument("job")
 @click.option(
-    "--on", "moments", multiple=True, type=click.Choice(_MOMENTS), help="Event to notify about. May be repeated."
+    "--on", "moments", multiple=True, type=click.ServerOptions(_MOMENTS), help="Event to notify about. May be repeated."
 )
 @click.option(
-    "--by", "channels", multiple=True, type=click.Choice(_WAYS), help="Notification channel. May be repeated."
+    "--by", "channels", multiple=True, type=click.ServerOptions(_WAYS), help="Notification channel. May be repeated."
 )
 @click.option("--after", "minutes", type=click.IntRange(1), help="Minutes until a pending job counts as waiting long.")
 @click.option("--default", is_flag=True, help="Use your default notification settings.")
 @click.pass_obj
 def set_notifications(
-    choice: Choice, job: str, moments: tuple[str, ...], channels: tuple[str, ...], minutes: int | None, default: bool
+    choice: ServerOptions,
+    job: str,
+    moments: tuple[str, ...],
+    channels: tuple[str, ...],
+    minutes: int | None,
+    default: bool,
 ) -> None:
     """Choose the notifications about JOB (a name or uid): hekla job set-notifications train --on failed --by mail
 

@@ -9,14 +9,14 @@ import click
 
 from hekla.cli import output
 from hekla.cli.client import client_of
-from hekla.cli.servers import Choice
+from hekla.cli.servers import ServerOptions
 from hekla.lib.text import strip_control_codes
 
 
 @click.command()
 @click.argument("username")
 @click.pass_obj
-def reset_factor(choice: Choice, username: str) -> None:
+def reset_factor(choice: ServerOptions, username: str) -> None:
     """Turn off two-factor authentication of USERNAME. For platform admins. On the console's own machine it also
     helps the only admin.
     """
@@ -30,7 +30,7 @@ def reset_factor(choice: Choice, username: str) -> None:
 @click.option("--dry-run", is_flag=True, help="Preview the import. Change nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def import_people(choice: Choice, file: Path, tenant: str | None, dry_run: bool, as_json: bool) -> None:
+def import_people(choice: ServerOptions, file: Path, tenant: str | None, dry_run: bool, as_json: bool) -> None:
     """Import people from a CSV FILE. Its first line names the columns. username or email is required. name, role,
     tenant, department (of the tenant), and a quota (jobs, sessions, gpu_hours, resources) are optional. Links of
     invitations are printed once. The exit status is 1 if a row is wrong.

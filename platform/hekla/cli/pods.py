@@ -8,7 +8,7 @@ import click
 from hekla.cli import output
 from hekla.cli.client import Failure, client_of
 from hekla.cli.completion import JOB
-from hekla.cli.servers import Choice
+from hekla.cli.servers import ServerOptions
 from hekla.lib.text import strip_control_codes
 
 _MIB = 2**20
@@ -22,7 +22,7 @@ _MIB = 2**20
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def show(choice: Choice, job: str, task: str | None, index: int, as_json: bool) -> None:
+def show(choice: ServerOptions, job: str, task: str | None, index: int, as_json: bool) -> None:
     """Show every attempt of a pod of JOB (a name or uid): times, node, exit code and advice."""
     client = client_of(choice)
     found = client.job(job)
@@ -32,7 +32,7 @@ def show(choice: Choice, job: str, task: str | None, index: int, as_json: bool) 
         output.as_json(attempts)
         return
     for attempt in attempts:
-        _show(attempt, client.get(f"{where}/use", attempt=attempt["attempt"]))
+        _show(attempt, client.get(f"{where}/usage", attempt=attempt["attempt"]))
 
 
 def _only_task(found: Mapping[str, Any]) -> str:

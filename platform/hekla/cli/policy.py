@@ -7,7 +7,7 @@ import click
 
 from hekla.cli import output
 from hekla.cli.client import client_of
-from hekla.cli.servers import Choice
+from hekla.cli.servers import ServerOptions
 from hekla.lib.text import strip_control_codes
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print the console's answer.")
@@ -17,7 +17,7 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print the console'
 @click.argument("cluster")
 @_JSON
 @click.pass_obj
-def show(choice: Choice, cluster: str, as_json: bool) -> None:
+def show(choice: ServerOptions, cluster: str, as_json: bool) -> None:
     """Print the active scheduling policy of CLUSTER."""
     _show(client_of(choice).get(f"clusters/{cluster}/policy"), as_json, _print)
 
@@ -27,9 +27,9 @@ def show(choice: Choice, cluster: str, as_json: bool) -> None:
 @click.argument("file", type=click.File("rb"))
 @_JSON
 @click.pass_obj
-def preview(choice: Choice, cluster: str, file: BinaryIO, as_json: bool) -> None:
+def preview(choice: ServerOptions, cluster: str, file: BinaryIO, as_json: bool) -> None:
     """Preview what the policy in FILE would change in CLUSTER (operators and platform admins)."""
-    _show(client_of(choice).post(f"clusters/{cluster}/policy/trial", {"text": _text(file)}), as_json, _tell)
+    _show(client_of(choice).post(f"clusters/{cluster}/policy/trial", {"text": _text(file)}), as_json, _print)
 
 
 @click.command()
@@ -38,7 +38,7 @@ def preview(choice: Choice, cluster: str, file: BinaryIO, as_json: bool) -> None
 @click.option("--note", default="", help="The reason for the change.")
 @_JSON
 @click.pass_obj
-def set_policy(choice: Choice, cluster: str, file: BinaryIO, note: str, as_json: bool) -> None:
+def set_policy(choice: ServerOptions, cluster: str, file: BinaryIO, note: str, as_json: bool) -> None:
     """Activate the policy in FILE for CLUSTER (operators and platform admins)."""
     body = {"text": _text(file), "note": note}
     _show(client_of(choice).put(f"clusters/{cluster}/policy", body), as_json, _confirm)
@@ -63,7 +63,7 @@ def _confirm(answer: dict[str, Any]) -> None:
     click.echo(f"Version {answer['number']} is active from the next cycle on.")
 
 
-def _tell(trial: dict[str, Any]) -> None:
+def _print(trial: dict[str, Any]) -> None:
     for fault in trial["faults"]:
         click.secho(
             f"{fault['name']} failed at {fault['point']}: {strip_control_codes(fault['error'])}", fg="red", err=True

@@ -6,14 +6,14 @@ import click
 
 from hekla.cli import output
 from hekla.cli.client import client_of
-from hekla.cli.servers import Choice
+from hekla.cli.servers import ServerOptions
 from hekla.lib.text import strip_control_codes
 
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def list_classes(choice: Choice, as_json: bool) -> None:
+def list_classes(choice: ServerOptions, as_json: bool) -> None:
     """List the priority classes that your jobs may use, highest first."""
     found = client_of(choice).get("priority-classes")
     if as_json:
@@ -44,7 +44,7 @@ def _state(one: dict[str, Any]) -> str:
 @click.option("--tenant", "tenants", multiple=True, help="Allow this tenant (short name). May be repeated.")
 @click.option("--everybody", is_flag=True, help="Allow all tenants.")
 @click.pass_obj
-def set_class(choice: Choice, /, name: str, tenants: tuple[str, ...], everybody: bool, **fields: object) -> None:
+def set_class(choice: ServerOptions, /, name: str, tenants: tuple[str, ...], everybody: bool, **fields: object) -> None:
     """Create or change the priority class NAME. Submitted jobs keep their priority."""
     if tenants and everybody:
         raise click.UsageError("Either --tenant or --everybody.")
@@ -63,7 +63,7 @@ def set_class(choice: Choice, /, name: str, tenants: tuple[str, ...], everybody:
 @click.command()
 @click.argument("name")
 @click.pass_obj
-def delete(choice: Choice, name: str) -> None:
+def delete(choice: ServerOptions, name: str) -> None:
     """Delete the priority class NAME. Its jobs keep their priority."""
     client_of(choice).delete(f"priority-classes/{name}")
     click.echo(f"{name} is deleted.")

@@ -8,7 +8,7 @@ import click
 
 from hekla.cli import output
 from hekla.cli.client import Client, client_of
-from hekla.cli.servers import Choice
+from hekla.cli.servers import ServerOptions
 
 
 def make_queue(client: Client, text: bytes, *, as_json: bool) -> None:
@@ -25,7 +25,7 @@ def make_queue(client: Client, text: bytes, *, as_json: bool) -> None:
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def list_queues(choice: Choice, as_json: bool) -> None:
+def list_queues(choice: ServerOptions, as_json: bool) -> None:
     """List the queues that you may submit to."""
     found = client_of(choice).queues()
     if as_json:
@@ -76,9 +76,9 @@ _SHARES = {
 @click.argument("name")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def show(choice: Choice, name: str, as_json: bool) -> None:
+def show(choice: ServerOptions, name: str, as_json: bool) -> None:
     """Show the resource shares of queue NAME and its pending jobs."""
-    found = client_of(choice).get(f"queues/{name}/standing")
+    found = client_of(choice).get(f"queues/{name}/shares")
     if as_json:
         output.as_json(found)
         return
@@ -94,9 +94,9 @@ def show(choice: Choice, name: str, as_json: bool) -> None:
 
 @click.command()
 @click.argument("name")
-@click.option("--state", type=click.Choice(["open", "closed", "draining"]), required=True, help="New state.")
+@click.option("--state", type=click.ServerOptions(["open", "closed", "draining"]), required=True, help="New state.")
 @click.pass_obj
-def edit(choice: Choice, name: str, state: str) -> None:
+def edit(choice: ServerOptions, name: str, state: str) -> None:
     """Open, close or drain the queue NAME (operators)."""
     found = client_of(choice).patch(f"queues/{name}", {"state": state})
     click.echo(f"{found['name']} is {found['state']}.")
@@ -107,7 +107,7 @@ def edit(choice: Choice, name: str, state: str) -> None:
 @click.argument("changes", metavar="FIELD=VALUE...", nargs=-1, required=True)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def preview(choice: Choice, name: str, changes: tuple[str, ...], as_json: bool) -> None:
+def preview(choice: ServerOptions, name: str, changes: tuple[str, ...], as_json: bool) -> None:
     """Preview a change of the queue NAME, for example: hekla queue preview vision weight=3 deserved.cpu=4
 
     Nothing is saved (operators).

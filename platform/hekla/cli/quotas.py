@@ -6,7 +6,7 @@ import click
 
 from hekla.cli import output
 from hekla.cli.client import client_of
-from hekla.cli.servers import Choice
+from hekla.cli.servers import ServerOptions
 
 _NONE = "none"
 
@@ -36,9 +36,9 @@ class _Amounts(click.ParamType[dict[str, str]]):
 @click.argument("tenant")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def show(choice: Choice, tenant: str, as_json: bool) -> None:
+def show(choice: ServerOptions, tenant: str, as_json: bool) -> None:
     """Show the quotas and usage of a tenant (short name) and its members."""
-    _tell(client_of(choice).quotas(tenant), tenant, as_json=as_json)
+    _print(client_of(choice).quotas(tenant), tenant, as_json=as_json)
 
 
 @click.command()
@@ -51,7 +51,9 @@ def show(choice: Choice, tenant: str, as_json: bool) -> None:
 @click.option("--at-once", "resources", type=_Amounts(), help="Maximum resources allocated at once in each cluster.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def set_quota(choice: Choice, /, tenant: str, each: bool, member: str | None, as_json: bool, **bounds: object) -> None:
+def set_quota(
+    choice: ServerOptions, /, tenant: str, each: bool, member: str | None, as_json: bool, **bounds: object
+) -> None:
     """Set a quota of TENANT (its short name), of each of its members, or of one of them.
 
     Limits that you do not name stay unchanged. `none` removes a limit. Operators and platform admins set the quota of
@@ -63,7 +65,7 @@ def set_quota(choice: Choice, /, tenant: str, each: bool, member: str | None, as
     if not chosen:
         raise click.UsageError("Set at least one limit, for example --jobs 10.")
     whose = {"of": "one", "username": member} if member else {"of": "each" if each else "tenant"}
-    _tell(client_of(choice).put(f"tenants/{tenant}/quotas", {**whose, **chosen}), tenant, as_json=as_json)
+    _print(client_of(choice).put(f"tenants/{tenant}/quotas", {**whose, **chosen}), tenant, as_json=as_json)
 
 
 def _is_set(name: str) -> bool:
@@ -71,7 +73,7 @@ def _is_set(name: str) -> bool:
     return source is not click.core.ParameterSource.DEFAULT
 
 
-def _tell(found: list[dict[str, Any]], tenant: str, *, as_json: bool) -> None:
+def _print(found: list[dict[str, Any]], tenant: str, *, as_json: bool) -> None:
     if as_json:
         output.as_json(found)
         return

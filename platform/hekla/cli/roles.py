@@ -6,13 +6,13 @@ import click
 
 from hekla.cli import output
 from hekla.cli.client import client_of
-from hekla.cli.servers import Choice
+from hekla.cli.servers import ServerOptions
 
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def list_roles(choice: Choice, as_json: bool) -> None:
+def list_roles(choice: ServerOptions, as_json: bool) -> None:
     """List the permissions of each role."""
     found = client_of(choice).get("roles")
     if as_json:

@@ -7,7 +7,7 @@ import click
 from hekla.cli import output
 from hekla.cli.client import client_of
 from hekla.cli.completion import JOB
-from hekla.cli.servers import Choice
+from hekla.cli.servers import ServerOptions
 
 
 def _numbers(_ctx: click.Context, _option: click.Parameter, words: Sequence[str]) -> dict[str, int]:
@@ -29,7 +29,7 @@ def _numbers(_ctx: click.Context, _option: click.Parameter, words: Sequence[str]
 @click.option("--json", "as_json", is_flag=True, help="Print the console's answer.")
 @click.pass_obj
 def scale(
-    choice: Choice, job: str, replicas: dict[str, int], least: dict[str, int], min_all: int | None, as_json: bool
+    choice: ServerOptions, job: str, replicas: dict[str, int], least: dict[str, int], min_all: int | None, as_json: bool
 ) -> None:
     """Scale tasks of JOB (a name or uid) up or down, for example: hekla job scale train worker=8
 

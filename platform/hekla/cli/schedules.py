@@ -8,7 +8,7 @@ import click
 from hekla.cli import output
 from hekla.cli.client import Client, Failure, client_of
 from hekla.cli.manifest import bytes_of, unfit
-from hekla.cli.servers import Choice
+from hekla.cli.servers import ServerOptions
 from hekla.domain import formats
 from hekla.domain.errors import Invalid
 from hekla.domain.formats import yaml_text
@@ -20,7 +20,7 @@ from hekla.lib.text import strip_control_codes
 @click.option("--tenant", help="Only schedules of this tenant (short name).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def list_schedules(choice: Choice, tenant: str | None, as_json: bool) -> None:
+def list_schedules(choice: ServerOptions, tenant: str | None, as_json: bool) -> None:
     """List schedules."""
     found = client_of(choice).pages("schedules", 1000, tenant=tenant)
     if as_json:
@@ -35,7 +35,7 @@ def list_schedules(choice: Choice, tenant: str | None, as_json: bool) -> None:
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--tenant", help="Your tenant (short name). Default: the first.")
 @click.pass_obj
-def create(choice: Choice, file: Path, tenant: str | None) -> None:
+def create(choice: ServerOptions, file: Path, tenant: str | None) -> None:
     """Create the schedule in FILE: a Volcano CronJob or a ScheduleSpec, in YAML."""
     try:
         spec, warnings = _load(bytes_of(file))
@@ -52,7 +52,7 @@ def create(choice: Choice, file: Path, tenant: str | None) -> None:
 @click.argument("name")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def show(choice: Choice, name: str, as_json: bool) -> None:
+def show(choice: ServerOptions, name: str, as_json: bool) -> None:
     """Show schedule NAME: its next run and the results of past runs."""
     client = client_of(choice)
     found = _named(client, name)
@@ -77,7 +77,7 @@ def show(choice: Choice, name: str, as_json: bool) -> None:
 @click.command()
 @click.argument("name")
 @click.pass_obj
-def run(choice: Choice, name: str) -> None:
+def run(choice: ServerOptions, name: str) -> None:
     """Start a run of schedule NAME now."""
     found = _act(choice, name, "run")
     click.echo(f"Submitted {found['runs'][0]['job']}.")
@@ -86,7 +86,7 @@ def run(choice: Choice, name: str) -> None:
 @click.command()
 @click.argument("name")
 @click.pass_obj
-def suspend(choice: Choice, name: str) -> None:
+def suspend(choice: ServerOptions, name: str) -> None:
     """Suspend schedule NAME."""
     click.echo(f"{_act(choice, name, 'suspend')['name']} is suspended.")
 
@@ -94,7 +94,7 @@ def suspend(choice: Choice, name: str) -> None:
 @click.command()
 @click.argument("name")
 @click.pass_obj
-def resume(choice: Choice, name: str) -> None:
+def resume(choice: ServerOptions, name: str) -> None:
     """Resume schedule NAME."""
     found = _act(choice, name, "resume")
     click.echo(f"{found['name']} runs next at {_next(found)}.")
@@ -103,7 +103,7 @@ def resume(choice: Choice, name: str) -> None:
 @click.command()
 @click.argument("name")
 @click.pass_obj
-def delete(choice: Choice, name: str) -> None:
+def delete(choice: ServerOptions, name: str) -> None:
     """Delete schedule NAME. Its jobs stay."""
     client = client_of(choice)
     found = _named(client, name)
@@ -111,7 +111,7 @@ def delete(choice: Choice, name: str) -> None:
     click.echo(f"{found['name']} is deleted.")
 
 
-def _act(choice: Choice, name: str, action: str) -> dict[str, Any]:
+def _act(choice: ServerOptions, name: str, action: str) -> dict[str, Any]:
     client = client_of(choice)
     found: dict[str, Any] = client.post(f"schedules/{_named(client, name)['uid']}/actions", {"action": action})
     return found

@@ -7,7 +7,7 @@ from hekla.client.credentials import ServerCredentials, find_credentials
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ServerOptions:
     """The command's options or their environment variables; each of them is optional."""
 
     url: str | None = None

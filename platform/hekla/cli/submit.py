@@ -10,9 +10,9 @@ import click
 from hekla.cli import manifest, output
 from hekla.cli.client import Client, Failure, client_of
 from hekla.cli.flows import submit_flow
-from hekla.cli.notifications import telling
+from hekla.cli.notifications import notification_options
 from hekla.cli.queues import make_queue
-from hekla.cli.servers import Choice
+from hekla.cli.servers import ServerOptions
 from hekla.cli.watch import follow
 from hekla.domain.assignments import apply_assignments
 from hekla.domain.errors import Invalid
@@ -26,10 +26,10 @@ from hekla.domain.errors import Invalid
 @click.option("--dry-run", is_flag=True, help="Validate the job. Submit nothing.")
 @click.option("--watch", is_flag=True, help="Follow the job until it ends.")
 @click.option("--json", "as_json", is_flag=True, help="Print the console's answer.")
-@telling
+@notification_options
 @click.pass_obj
 def submit(
-    choice: Choice,
+    choice: ServerOptions,
     /,
     file: Path,
     tenant: str | None,
@@ -93,7 +93,7 @@ def _changing(command: Callable[..., None]) -> Callable[..., None]:
 @click.argument("job")
 @_changing
 @click.pass_obj
-def clone(choice: Choice, /, job: str, **options: Any) -> None:  # noqa: ANN401
+def clone(choice: ServerOptions, /, job: str, **options: Any) -> None:  # noqa: ANN401
     """Submit a copy of JOB (a name or uid), with the changes of --set.
 
     A field is a path in the JobSpec: priority=5, tasks.worker.replicas=4,
@@ -109,7 +109,7 @@ def clone(choice: Choice, /, job: str, **options: Any) -> None:  # noqa: ANN401
 @click.option("--tenant", help="Your tenant (short name).")
 @_changing
 @click.pass_obj
-def submit_preset(choice: Choice, /, preset: str, tenant: str | None, **options: Any) -> None:  # noqa: ANN401
+def submit_preset(choice: ServerOptions, /, preset: str, tenant: str | None, **options: Any) -> None:  # noqa: ANN401
     """Submit a job from PRESET (its name), with the changes of --set as for `hekla job clone`."""
     client = client_of(choice)
     found = [each for each in client.pages("presets", 10_000) if each["name"] == preset]
@@ -123,7 +123,7 @@ def submit_preset(choice: Choice, /, preset: str, tenant: str | None, **options:
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def list_presets(choice: Choice, as_json: bool) -> None:
+def list_presets(choice: ServerOptions, as_json: bool) -> None:
     """List your presets and those of your tenants."""
     found = client_of(choice).pages("presets", 10_000)
     if as_json:

@@ -4,7 +4,7 @@ import click
 
 from hekla.cli import output
 from hekla.cli.client import client_of
-from hekla.cli.servers import Choice
+from hekla.cli.servers import ServerOptions
 from hekla.lib.text import strip_control_codes
 
 _SCOPES = ("read", "jobs", "manage", "admin")
@@ -13,7 +13,7 @@ _SCOPES = ("read", "jobs", "manage", "admin")
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def list_tokens(choice: Choice, as_json: bool) -> None:
+def list_tokens(choice: ServerOptions, as_json: bool) -> None:
     """List your tokens, their scopes and their last use."""
     found = client_of(choice).get("tokens")
     if as_json:
@@ -39,14 +39,14 @@ def list_tokens(choice: Choice, as_json: bool) -> None:
     "--scope",
     "scopes",
     multiple=True,
-    type=click.Choice(_SCOPES),
+    type=click.ServerOptions(_SCOPES),
     help="Scope. May be repeated. Default: read and jobs.",
 )
 @click.option(
     "--days", type=click.IntRange(1, 366), default=90, show_default=True, help="Days until the token expires."
 )
 @click.pass_obj
-def create(choice: Choice, name: str, scopes: tuple[str, ...], days: int) -> None:
+def create(choice: ServerOptions, name: str, scopes: tuple[str, ...], days: int) -> None:
     """Create a token with this NAME. It is printed once, on a line of its own.
 
     read: read what you can see. jobs: submit and change jobs, flows, batches and schedules. manage: change tenants,
@@ -59,7 +59,7 @@ def create(choice: Choice, name: str, scopes: tuple[str, ...], days: int) -> Non
 @click.command()
 @click.argument("number", type=int, metavar="ID")
 @click.pass_obj
-def revoke(choice: Choice, number: int) -> None:
+def revoke(choice: ServerOptions, number: int) -> None:
     """Revoke the token ID at once. `hekla token list` prints the IDs."""
     client_of(choice).delete(f"tokens/{number}")
     click.echo(f"Token {number} is revoked.")

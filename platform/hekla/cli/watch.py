@@ -96,11 +96,11 @@ class _Watch:
         answer = self.client.get(f"jobs/{self.job['uid']}/events", after=self.after, wait=seconds)
         for place, event in enumerate(answer["events"], start=1):
             if event["kind"] != "JobUnschedulable" or place == len(answer["events"]):  # earlier reasons are out of date
-                self._tell(event)
+                self._print(event)
         self.after = answer["next_after"]
         self._read_all()
 
-    def _tell(self, event: dict[str, Any]) -> None:
+    def _print(self, event: dict[str, Any]) -> None:
         facts = event["payload"]
         if facts.get("new") in _ENDS:
             self._read_all()  # the last log lines come before the end

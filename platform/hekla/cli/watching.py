@@ -9,7 +9,7 @@ import click
 from hekla.cli import output
 from hekla.cli.client import client_of
 from hekla.cli.completion import JOB
-from hekla.cli.servers import Choice
+from hekla.cli.servers import ServerOptions
 
 
 def _about_job(address: str) -> Callable[[Callable[[Any], None]], click.Command]:
@@ -17,7 +17,7 @@ def _about_job(address: str) -> Callable[[Callable[[Any], None]], click.Command]
 
     def command_of(show: Callable[[Any], None]) -> click.Command:
         @wraps(show)
-        def command(choice: Choice, job: str, as_json: bool) -> None:
+        def command(choice: ServerOptions, job: str, as_json: bool) -> None:
             client = client_of(choice)
             found = client.get(f"jobs/{client.uid(job)}/{address}")
             if as_json:
@@ -49,7 +49,7 @@ def show_evictions(found: Any) -> None:  # noqa: ANN401  (the console's answer)
     for receipt in both:
         sentences = f"{receipt['sentence']} {receipt['rule']}. {receipt['share_change']}"
         click.echo(f"{output.moment(receipt['at'])}  {sentences}".rstrip())
-    click.echo(found["standing"] or ("" if both else "No evictions: neither for this job nor of its pods."))
+    click.echo(found["queue_position"] or ("" if both else "No evictions: neither for this job nor of its pods."))
 
 
 _SAFE = {
@@ -61,7 +61,7 @@ _SAFE = {
 }
 
 
-@_about_job("exposure")
+@_about_job("reclaim-risk")
 def show_risk(found: Any) -> None:  # noqa: ANN401  (the console's answer)
     """Show how much of JOB (a name or uid) runs on borrowed resources, and which queues may reclaim them."""
     if found["is_safe"]:

@@ -7,7 +7,7 @@ import click
 
 from hekla.cli import manifest, output
 from hekla.cli.client import client_of
-from hekla.cli.servers import Choice
+from hekla.cli.servers import ServerOptions
 from hekla.lib.text import strip_control_codes
 
 _COLOURS = {"now": "green", "waits": "yellow", "never": "red"}
@@ -19,17 +19,17 @@ _COLOURS = {"now": "green", "waits": "yellow", "never": "red"}
 @click.option("--queue", help="Queue. Overrides the manifest.")
 @click.option("--json", "as_json", is_flag=True, help="Print the console's answer.")
 @click.pass_obj
-def preview(choice: Choice, file: Path, tenant: str | None, queue: str | None, as_json: bool) -> None:
+def preview(choice: ServerOptions, file: Path, tenant: str | None, queue: str | None, as_json: bool) -> None:
     """Preview the job in FILE: whether it would start now, the pending reason and suggestions. Submit nothing."""
     read = manifest.read(file, name=None, queue=queue)
     answer = client_of(choice).what_if(read.document, tenant=tenant)
     if as_json:
         output.as_json(answer)
     else:
-        _tell(answer)
+        _print(answer)
 
 
-def _tell(answer: dict[str, Any]) -> None:
+def _print(answer: dict[str, Any]) -> None:
     head, *sentences = answer["text"]
     click.secho(head, fg=_COLOURS[answer["verdict"]], bold=True)
     for one in answer["candidates"]:

@@ -92,11 +92,11 @@ class Client(Transport):
             time.sleep(min(pause, left))
         raise AssertionError  # the pauses are endless
 
-    def start(self, job: JobRef) -> dict[str, Any]:
+    def start_estimate(self, job: JobRef) -> dict[str, Any]:
         """The estimated start of a pending job, its position in the queue, and the accuracy of such estimates."""
         return cast("dict[str, Any]", self.get(f"{self._path(job)}/start"))
 
-    def waits(self, job: JobRef) -> dict[str, Any]:
+    def pending_periods(self, job: JobRef) -> dict[str, Any]:
         """Why the job was pending, period by period."""
         return cast("dict[str, Any]", self.get(f"{self._path(job)}/waits"))
 
@@ -116,7 +116,7 @@ class Client(Transport):
             return self._act(job, "RestartTask", task=task)
         return self._act(job, "RestartPod", task=task, index=index)
 
-    def forget(self, job: JobRef) -> None:
+    def delete_job(self, job: JobRef) -> None:
         """Delete a finished job and its files. Its logs and history are kept for the retention period."""
         self.delete(self._path(job))
 
@@ -173,9 +173,9 @@ class Client(Transport):
         """The quotas of a tenant and its members, and their usage."""
         return cast("list[dict[str, Any]]", self.get(f"tenants/{tenant}/quotas"))
 
-    def spans(self) -> list[dict[str, Any]]:
+    def federated_queues(self) -> list[dict[str, Any]]:
         """The federated queues that you can submit to."""
-        return cast("list[dict[str, Any]]", self.get("spans"))
+        return cast("list[dict[str, Any]]", self.get("federated-queues"))
 
     def clusters(self) -> list[dict[str, Any]]:
         """The clusters and their health."""

@@ -58,15 +58,15 @@ class QueueShareMetrics(Collector):
         now = time.monotonic()
         found = [
             ((cluster, queue), one.deserved.in_base_units())
-            for cluster, (at, standings) in sorted(self._known.copy().items())
-            for queue, one in sorted(standings.items())
+            for cluster, (at, shares) in sorted(self._known.copy().items())
+            for queue, one in sorted(shares.items())
             if one.plugin and now - at < _HOLDS_SECONDS
         ]
         yield from resource_gauges("hekla_queue_deserved", "Deserved resources of a queue", ["cluster", "queue"], found)
 
 
-standings = QueueShareMetrics()
-REGISTRY.register(standings)
+shares = QueueShareMetrics()
+REGISTRY.register(shares)
 
 
 def cycle(
@@ -74,7 +74,7 @@ def cycle(
 ) -> Decisions:
     """Run a cycle of the engine, and record its metrics."""
     with CYCLE_SECONDS.labels(cluster).time():
-        decided = engine.cycle(state, policy, now.timestamp(), cache=cache, on_open=standings.look(cluster))
+        decided = engine.cycle(state, policy, now.timestamp(), cache=cache, on_open=shares.look(cluster))
     BINDS.labels(cluster).inc(len(decided.binds))
     EVICTIONS.labels(cluster).inc(len(decided.evictions))
     return decided

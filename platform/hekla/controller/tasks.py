@@ -11,7 +11,7 @@ from hekla.controller.controllers import controllers
 from hekla.domain.errors import NotFound
 from hekla.simulation import federation, forecasting
 
-moving = Wakeup("hekla.spans.move")
+moving = Wakeup("hekla.federated_queues.move")
 _MOVE_SECONDS = 5.0
 
 
@@ -55,7 +55,7 @@ def foretell() -> None:
         forecasting.record(cluster)
 
 
-@shared_task(name="hekla.spans.move")
+@shared_task(name="hekla.federated_queues.move")
 def move() -> None:
     """Move pending jobs of federated queues to clusters where they would start now. Repeats while there are any."""
     federation.move_waiting()

@@ -21,8 +21,8 @@ class PendingReasons:
         """The reason that no node fits this pod, nor any other of its role."""
         missing = missing_pods(job)
         pods = max(missing, job.pending_in_role(pod.spec.role) if missing <= 0 else 0)
-        standing = self._session.node_fit(pod).fit_error(self._session.dimensions)
-        cause = Cause.CAPACITY if standing.has_feasible_node else Cause.CONSTRAINT
+        fit_error = self._session.node_fit(pod).fit_error(self._session.dimensions)
+        cause = Cause.CAPACITY if fit_error.has_feasible_node else Cause.CONSTRAINT
         starts_alone = missing <= 0 or job.group.min_available == 1
         return PendingReason(
             cause=cause if starts_alone or cause is Cause.CONSTRAINT else Cause.GANG,
@@ -30,10 +30,10 @@ class PendingReasons:
             plugin="predicates" if cause is Cause.CONSTRAINT else "resources",
             code="no_node_fits",
             need=pod.spec.request,
-            have=standing.max_idle,
+            have=fit_error.max_idle,
             pods=pods,
-            nodes=standing.node_counts,
-            ever=standing.fits_when_empty,
+            nodes=fit_error.node_counts,
+            ever=fit_error.fits_when_empty,
         )
 
     def over_queue_share(self, job: JobInfo, refused: Sequence[PodInfo]) -> PendingReason:

@@ -13,7 +13,7 @@ from django.db import DatabaseError
 
 from hekla.apps.accounts.models import User
 from hekla.apps.event_log import selectors as event_log
-from hekla.apps.impersonation import selectors as acting
+from hekla.apps.impersonation import selectors as impersonation
 from hekla.apps.tenancy.selectors import RoleSnapshot
 from hekla.domain.errors import NotFound
 from hekla.live import logs, subscriptions
@@ -252,7 +252,7 @@ async def _visitor_of(scope: Mapping[str, Any]) -> Visitor | None:
         return None
     if session is None:
         return Visitor(user.pk, None)
-    return Visitor(user.pk, session.session_key, await session.aget(acting.KEY))
+    return Visitor(user.pk, session.session_key, await session.aget(impersonation.KEY))
 
 
 def _parse_number(text: str) -> int:

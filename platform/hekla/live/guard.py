@@ -15,8 +15,8 @@ from typing import Any, Protocol
 
 from django.db import DatabaseError
 
-from hekla.apps.impersonation import selectors as acting
-from hekla.apps.login_sessions import selectors as visits
+from hekla.apps.impersonation import selectors as impersonation
+from hekla.apps.login_sessions import selectors as login_sessions
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.selectors import RoleSnapshot
 from hekla.lib import clock
@@ -36,14 +36,14 @@ class Visitor:
 
     person: int
     session: str | None
-    acting: int | None = None
+    impersonation: int | None = None
 
 
 class Guarded(Protocol):
-    """A socket. `standing`: its person's roles at the last look-up of permissions; None before the first."""
+    """A socket. `roles`: its person's roles at the last look-up of permissions; None before the first."""
 
     visitor: Visitor
-    standing: RoleSnapshot | None
+    roles: RoleSnapshot | None
 
     async def end(self) -> None:
         """Close the socket: its person has lost the permission."""
@@ -91,16 +91,16 @@ class Guard:
         """End the sockets of people without permission, and reauthorize sockets whose roles changed."""
         async with self._one_at_a_time:
             visitors = tuple(self._sockets)
-            standings, self._proofs = await in_thread(partial(_look_up, visitors, self._proofs))
-        actions = (action for visitor in visitors for action in self._actions(visitor, standings.get(visitor)))
+            role_snapshots, self._proofs = await in_thread(partial(_look_up, visitors, self._proofs))
+        actions = (action for visitor in visitors for action in self._actions(visitor, role_snapshots.get(visitor)))
         for failed in filter(None, await asyncio.gather(*actions, return_exceptions=True)):
             log.error("a page could not be ended or reauthorized", exc_info=failed)
 
-    def _actions(self, visitor: Visitor, standing: RoleSnapshot | None) -> Iterator[Coroutine[Any, Any, None]]:
+    def _actions(self, visitor: Visitor, roles: RoleSnapshot | None) -> Iterator[Coroutine[Any, Any, None]]:
         for socket in tuple(self._sockets.get(visitor, ())):
-            if standing is None:
+            if roles is None:
                 yield socket.end()
-            elif socket.standing not in (None, standing):
+            elif socket.roles not in (None, roles):
                 yield socket.reauthorize()
 
     async def _run(self) -> None:
@@ -123,11 +123,17 @@ def _look_up(
     Sessions whose fingerprint is in `known` are not decoded again.
     """
     now, sessions = clock.now(), {one.session: one.person for one in visitors if one.session is not None}
-    proofs = visits.proofs(sessions, known=known, now=now)
-    lasting = [one for one in visitors if one.session is None or one.session in proofs]
-    persons = {one: person for one in lasting if (person := acting.visible_person(one.person, one.acting, now=now))}
-    standings = tenancy.standings(set(persons.values()))
-    return {one: standings[person] for one, person in persons.items() if person in standings}, proofs
+    session_fingerprints = login_sessions.session_fingerprints(sessions, known=known, now=now)
+    lasting = [one for one in visitors if one.session is None or one.session in session_fingerprints]
+    persons = {
+        one: person
+        for one in lasting
+        if (person := impersonation.visible_person(one.person, one.impersonation, now=now))
+    }
+    role_snapshots = tenancy.role_snapshots(set(persons.values()))
+    return {
+        one: role_snapshots[person] for one, person in persons.items() if person in role_snapshots
+    }, session_fingerprints
 
 
 guard = per_loop(Guard)

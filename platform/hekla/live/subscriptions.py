@@ -14,8 +14,8 @@ from django.utils import translation
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.event_log import selectors as event_log
-from hekla.apps.impersonation import selectors as acting
-from hekla.apps.login_sessions import selectors as visits
+from hekla.apps.impersonation import selectors as impersonation
+from hekla.apps.login_sessions import selectors as login_sessions
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.selectors import RoleSnapshot
 from hekla.domain.errors import NotFound
@@ -90,16 +90,16 @@ def render(key: SubscriptionKey, visitor: Visitor) -> tuple[int, str]:
 
 def _roles_and_user(visitor: Visitor) -> tuple[RoleSnapshot, User]:
     if visitor.session is not None:
-        carried = visits.carried(visitor.session, accounts.active(visitor.person), now=clock.now())
-        if carried is None or carried.get(acting.KEY) != visitor.acting:
+        session_data = login_sessions.session_data(visitor.session, accounts.active(visitor.person), now=clock.now())
+        if session_data is None or session_data.get(impersonation.KEY) != visitor.impersonation:
             raise NotFound("This session is over.")
     user = _effective_user(visitor)
-    return tenancy.standings([user.pk])[user.pk], user
+    return tenancy.role_snapshots([user.pk])[user.pk], user
 
 
 def _effective_user(visitor: Visitor) -> User:
     """The person whom the visitor impersonates, otherwise the visitor. Raises NotFound."""
-    return acting.present(accounts.active(visitor.person), visitor.acting, now=clock.now())
+    return impersonation.present(accounts.active(visitor.person), visitor.impersonation, now=clock.now())
 
 
 def view_of(key: SubscriptionKey) -> LiveView:

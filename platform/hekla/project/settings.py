@@ -232,7 +232,11 @@ CELERY_BEAT_SCHEDULE = {
     "look anyway": {"task": "hekla.controller.tick", "schedule": _SLOW, "options": {"queue": "control", "expires": 10}},
     "ask clusters how they are": {"task": "hekla.health.look_around", "schedule": 30.0, "options": {"expires": 30}},
     "foretell starts": {"task": "hekla.controller.foretell", "schedule": 10.0, "options": {"expires": 20}},
-    "move what could start elsewhere": {"task": "hekla.spans.move", "schedule": _SLOW, "options": {"expires": 10}},
+    "move what could start elsewhere": {
+        "task": "hekla.federated_queues.move",
+        "schedule": _SLOW,
+        "options": {"expires": 10},
+    },
     "let flows go on": {"task": "hekla.flows.advance", "schedule": _SLOW, "options": {"expires": 10}},
     "let demonstrations go on": {"task": "hekla.demonstrations.advance", "schedule": _SLOW, "options": {"expires": 10}},
     "start what is scheduled": {"task": "hekla.schedules.start_due", "schedule": _SLOW, "options": {"expires": 10}},
@@ -241,7 +245,11 @@ CELERY_BEAT_SCHEDULE = {
     "send what is due": {"task": "hekla.notifications.send", "schedule": _SLOW, "options": {"expires": 10}},
     "mail invitations": {"task": "hekla.invitations.send", "schedule": _SLOW, "options": {"expires": 10}},
     "forget what was told": {"task": "hekla.notifications.tidy", "schedule": 3600.0, "options": {"expires": 600}},
-    "end acting for people": {"task": "hekla.acting.end_overdue", "schedule": 60.0, "options": {"expires": 120}},
+    "end expired impersonations": {
+        "task": "hekla.impersonation.end_overdue",
+        "schedule": 60.0,
+        "options": {"expires": 120},
+    },
     "tidy up after schedules": {"task": "hekla.schedules.tidy", "schedule": 30.0, "options": {"expires": 60}},
 }
 CELERY_DB_REUSE_MAX = sys.maxsize  # each thread keeps its connection; `celery.py` checks it

@@ -43,15 +43,15 @@ def between(short: Start | None, long: Start | None) -> Eta | None:
 
 
 def starts(
-    course: Simulator, wanted: Collection[str], run_times: RunTimes, view: RuntimeAssumption
+    simulator: Simulator, wanted: Collection[str], run_times: RunTimes, view: RuntimeAssumption
 ) -> dict[str, Start]:
     """The start of each of these jobs under this assumption; jobs without a predicted start are left out."""
-    walk, found = _Walk(course, run_times, view), dict[str, Start]()
+    walk, found = _Walk(simulator, run_times, view), dict[str, Start]()
     left = set(wanted)
-    course.settle()
+    simulator.settle()
     for _ in range(_MAX_STEPS):
-        started = {uid for uid in left if course.has_started(uid)}
-        found |= dict.fromkeys(started, Start(course.now, tuple(walk.ended)))
+        started = {uid for uid in left if simulator.has_started(uid)}
+        found |= dict.fromkeys(started, Start(simulator.now, tuple(walk.ended)))
         left -= started
         if not left or not walk.step():
             break
@@ -61,8 +61,8 @@ def starts(
 class _Walk:
     """Steps from one end of jobs to the next."""
 
-    def __init__(self, course: Simulator, run_times: RunTimes, view: RuntimeAssumption) -> None:
-        self._course, self._run_times, self._view, self._from = course, run_times, view, course.now
+    def __init__(self, simulator: Simulator, run_times: RunTimes, view: RuntimeAssumption) -> None:
+        self._course, self._run_times, self._view, self._from = simulator, run_times, view, simulator.now
         self._ends: dict[str, datetime | None] = {}
         self.ended: Sequence[str] = ()
 

@@ -43,7 +43,7 @@ _failed_moves: dict[str, tuple[float, int, tuple[int, ...]]] = {}
 
 The check is not repeated within `_VAIN_SECONDS`, unless something happens.
 """
-_pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="spans")
+_pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="federation")
 _CHANCES = {
     StartVerdict.NOW: Feasibility.NOW,
     StartVerdict.WAITS: Feasibility.WAITS,
@@ -94,10 +94,10 @@ def _would_fail_again(now: float, number: int, waiting: tuple[int, ...]) -> bool
 def _look(job_id: int) -> bool | None:
     """Whether the job moved; None if not all clusters answered."""
     job = jobs.movable().filter(pk=job_id).first()
-    span = job.placement.span if job else None
-    if job is None or span is None or job.cluster.leads_jobs or _starts_here(job):
+    federated = job.placement.federated_queue if job else None
+    if job is None or federated is None or job.cluster.leads_jobs or _starts_here(job):
         return False
-    others = [queue for queue in queues.members_open_to(span, job.tenant) if queue.cluster_id != job.cluster_id]
+    others = [queue for queue in queues.members_open_to(federated, job.tenant) if queue.cluster_id != job.cluster_id]
     candidates = rank_candidates(
         routing.prospects(spec_of(job), others, tenant=job.tenant, user=job.owner, is_timed=False)
     )
@@ -142,7 +142,7 @@ def _candidate(queue: Queue) -> PlacementCandidate:
 
 
 def _prospect(spec: JobSpec, tenant: Tenant, user: User, with_eta: bool, queue: Queue) -> PlacementCandidate:
-    answer, load = what_if.about_start(spec, queue, tenant=tenant, user=user, with_eta=with_eta)
+    answer, load = what_if.predict_start(spec, queue, tenant=tenant, user=user, with_eta=with_eta)
     return replace(
         _candidate(queue),
         chance=_CHANCES[answer.verdict],

@@ -21,7 +21,7 @@ def record(cluster: Cluster) -> int:
         if not fresh:
             return 0
         short, long = [
-            eta.starts(outlook.course(), fresh, outlook.run_times, view)
+            eta.starts(outlook.simulator(), fresh, outlook.run_times, view)
             for view in (RuntimeAssumption.SHORT, RuntimeAssumption.LONG)
         ]
         found = {int(uid): eta.between(short.get(uid), long.get(uid)) for uid in fresh}

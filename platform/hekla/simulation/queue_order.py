@@ -26,8 +26,8 @@ class QueuePositions:
 
 def line(here: ClusterShares, queue: Queue, sees: Callable[[Job], bool]) -> QueuePositions:
     """The unfinished jobs of a queue; only those for which `sees` returns true are listed."""
-    standing = here.standings.get(queue.name)
-    waiting = [int(uid) for uid in standing.waiting_jobs] if standing else []
+    shares = here.shares.get(queue.name)
+    waiting = [int(uid) for uid in shares.waiting_jobs] if shares else []
     own = {job.pk: job for job in here.snapshot.jobs.values() if job.queue_id == queue.pk}
     visible = {pk for pk, job in own.items() if sees(job)}
     places = {pk: place for place, pk in enumerate(waiting, start=1) if pk in visible}

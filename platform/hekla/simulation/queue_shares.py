@@ -34,7 +34,7 @@ class ClusterShares:
     snapshot: Snapshot
     policy: SchedulerPolicy
     now: datetime
-    standings: Mapping[str, QueueShares]
+    shares: Mapping[str, QueueShares]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,8 @@ class ShareForecast:
 def present(queue: Queue) -> ClusterShares:
     """The current shares of a queue and of the others in its cluster; only this queue's waiting jobs are listed."""
     with looking_at(queue.cluster) as outlook:
-        standings = outlook.once(("standings", queue.name), lambda: _standings(outlook, queue))
-        return ClusterShares(outlook.number, outlook.snapshot, outlook.policy, outlook.now, standings)
+        shares = outlook.once(("standings", queue.name), lambda: _standings(outlook, queue))
+        return ClusterShares(outlook.number, outlook.snapshot, outlook.policy, outlook.now, shares)
 
 
 def _standings(outlook: Outlook, queue: Queue) -> Mapping[str, QueueShares]:
@@ -76,7 +76,7 @@ def forecast(changed: Queue) -> ShareForecast:
     other = replace(state, queues=_with(state.queues, snapshot.queue(changed)))
     _, as_it_is = _shares_and_decisions(state, here.policy, here.now)
     after, as_it_would_be = _shares_and_decisions(other, here.policy, here.now)
-    return ShareForecast(here.standings, after, tuple(_losses(here.snapshot, as_it_is, as_it_would_be)))
+    return ShareForecast(here.shares, after, tuple(_losses(here.snapshot, as_it_is, as_it_would_be)))
 
 
 def _shares_and_decisions(

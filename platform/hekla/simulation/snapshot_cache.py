@@ -81,7 +81,7 @@ class Outlook:
     def _is_as(self, known: _Derived) -> bool:
         return known.snapshot is self.snapshot and known.policy == self.policy and self.now - known.now <= _HOLDS_FOR
 
-    def course(self) -> Simulator:
+    def simulator(self) -> Simulator:
         """A simulation that starts when all immediate decisions are made."""
         other = self.once("course", self._settled).fork()
         other.now = self.now
@@ -97,9 +97,9 @@ class Outlook:
         return Simulator(alone, self.policy, self._entry.empty, self.now)
 
     def _settled(self) -> Simulator:
-        course = Simulator(self.snapshot, self.policy, self._entry.world, self.now)
-        course.settle()
-        return course
+        simulator = Simulator(self.snapshot, self.policy, self._entry.world, self.now)
+        simulator.settle()
+        return simulator
 
 
 _entries: dict[tuple[int, bool], _Entry] = {}

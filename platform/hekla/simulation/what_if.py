@@ -103,7 +103,7 @@ class NoForecast(Refused):
     code = "not_foretold"
 
 
-def about_draft(
+def predict_draft(
     spec: JobSpec,
     *,
     tenant: Tenant,
@@ -143,7 +143,7 @@ def about_draft(
     return replace(answer, offers=tuple(offers), is_cut_short=found.is_cut_short)
 
 
-def about_start(
+def predict_start(
     spec: JobSpec, queue: Queue, *, tenant: Tenant, user: User, with_eta: bool
 ) -> tuple[WhatIfResult, float]:
     """Predict the job in this queue, without suggestions, and the load of its cluster.
@@ -162,10 +162,10 @@ def starts_here(job: Job) -> bool:
     """Whether a waiting job starts at the next reconcile of its own cluster."""
     with looking_at(job.cluster) as outlook:
         uid = str(job.pk)
-        return uid in outlook.snapshot.jobs and outlook.course().settle(until=uid)
+        return uid in outlook.snapshot.jobs and outlook.simulator().settle(until=uid)
 
 
-def about_job(job: Job, *, user: User, with_offers: bool = True) -> WhatIfResult:
+def predict_job(job: Job, *, user: User, with_offers: bool = True) -> WhatIfResult:
     """Why a job waits, until when, and optional suggestions. For a started job: where it runs.
 
     Raises NotForetold.
@@ -189,7 +189,7 @@ def about_job(job: Job, *, user: User, with_offers: bool = True) -> WhatIfResult
         def trial(changed: JobSpec, changes: Changes) -> int | None:
             if any(not change.is_of_size for change in changes):
                 return anew(changed, changes)
-            return _evicted_for(outlook.course(), _resized(row, changed))
+            return _evicted_for(outlook.simulator(), _resized(row, changed))
 
         near = [one.name for one in others if one.cluster_id == job.cluster_id]
         found = suggestions.offers(spec, near, trial, until=_until(0.0, is_typing=False))
@@ -235,17 +235,17 @@ RowOf = Callable[[JobSpec, Queue, Outlook], Job]
 def _answer(
     outlook: Outlook, row: Job, user: User, problems: tuple[str, ...], *, is_new: bool = True, with_eta: bool = True
 ) -> WhatIfResult:
-    uid, course = str(row.pk), outlook.course()
+    uid, simulator = str(row.pk), outlook.simulator()
     if is_new:
-        course.put(row)
-    if not problems and course.settle(until=uid):
-        return WhatIfResult(StartVerdict.NOW, course.nodes(uid), _victims(course, uid, user))
-    found = tuple(map(reasons.as_data, reasons.distinct(course.decided.reasons.get(uid, ()))))
+        simulator.put(row)
+    if not problems and simulator.settle(until=uid):
+        return WhatIfResult(StartVerdict.NOW, simulator.nodes(uid), _victims(simulator, uid, user))
+    found = tuple(map(reasons.as_data, reasons.distinct(simulator.decided.reasons.get(uid, ()))))
     if problems or any(not reason["ever"] for reason in found) or not _fits_alone(outlook, row):
         return WhatIfResult(StartVerdict.NEVER, reasons=found, problems=problems)
-    place, line = _place(course, row)
+    place, line = _place(simulator, row)
     when = _when(outlook, row, is_new=is_new) if with_eta else None
-    after = _others(course, Counter(when.after), user) if when else OtherJobs()
+    after = _others(simulator, Counter(when.after), user) if when else OtherJobs()
     return WhatIfResult(StartVerdict.WAITS, reasons=found, place=place, line=line, eta=when, after=after)
 
 
@@ -264,28 +264,28 @@ def _resized(row: Job, spec: JobSpec) -> Job:
 
 def _fits_alone(outlook: Outlook, row: Job) -> bool:
     """Whether the job starts in an otherwise empty cluster."""
-    course = outlook.empty()
-    course.put(row)
-    return course.settle(until=str(row.pk))
+    simulator = outlook.empty()
+    simulator.put(row)
+    return simulator.settle(until=str(row.pk))
 
 
 def _when(outlook: Outlook, row: Job, *, is_new: bool) -> Eta | None:
     uid = str(row.pk)
 
     def by(view: RuntimeAssumption) -> eta.Start | None:
-        course = outlook.course()
+        simulator = outlook.simulator()
         if is_new:
-            course.put(row)
-        return eta.starts(course, [uid], outlook.run_times, view).get(uid)
+            simulator.put(row)
+        return eta.starts(simulator, [uid], outlook.run_times, view).get(uid)
 
     short = by(RuntimeAssumption.SHORT)
     return eta.between(short, by(RuntimeAssumption.LONG)) if short else None
 
 
-def _place(course: Simulator, row: Job) -> tuple[int, int]:
+def _place(simulator: Simulator, row: Job) -> tuple[int, int]:
     """Its position among the waiting jobs of its queue, by priority and age, and their number."""
     uid = str(row.pk)
-    found = [(uid, row), *((one, other) for one in course.waiting() if one != uid and (other := course.row(one)))]
+    found = [(uid, row), *((one, other) for one in simulator.waiting() if one != uid and (other := simulator.row(one)))]
     line = [(-other.priority, one == str(_DRAFT), other.pk, one) for one, other in found if _same_queue(other, row)]
     return sorted(line).index((-row.priority, uid == str(_DRAFT), row.pk, uid)) + 1, len(line)
 
@@ -294,16 +294,16 @@ def _same_queue(one: Job, other: Job) -> bool:
     return one.queue_id == other.queue_id
 
 
-def _evicted_for(course: Simulator, row: Job) -> int | None:
+def _evicted_for(simulator: Simulator, row: Job) -> int | None:
     """How many pods are evicted if this job starts now; None if it does not start."""
-    course.put(row)
+    simulator.put(row)
     uid = str(row.pk)
-    return sum(one.for_job == uid for one in course.evictions) if course.settle(until=uid) else None
+    return sum(one.for_job == uid for one in simulator.evictions) if simulator.settle(until=uid) else None
 
 
 def _trial_of_drafts(outlook: Outlook, queue: Queue, others: Sequence[Queue], row: RowOf) -> Trial:
     by_name = {one.name: one for one in (queue, *others)}
-    return lambda spec, _changes: _evicted_for(outlook.course(), row(spec, by_name.get(spec.queue, queue), outlook))
+    return lambda spec, _changes: _evicted_for(outlook.simulator(), row(spec, by_name.get(spec.queue, queue), outlook))
 
 
 def _open_queues(tenant: Tenant, own: Queue) -> list[Queue]:
@@ -319,19 +319,19 @@ def _elsewhere(spec: JobSpec, own: Queue, others: Sequence[Queue], row: RowOf) -
     for queue in (one for one in others if one.cluster_id != own.cluster_id):
         change = SpecChange(SpecField.QUEUE, queue.name)
         with looking_at(queue.cluster) as outlook:
-            evicted = _evicted_for(outlook.course(), row(change.applied(spec), queue, outlook))
+            evicted = _evicted_for(outlook.simulator(), row(change.applied(spec), queue, outlook))
         found += [Suggestion((change,), evicted)] if evicted is not None else []
     return found
 
 
-def _victims(course: Simulator, uid: str, user: User) -> OtherJobs:
+def _victims(simulator: Simulator, uid: str, user: User) -> OtherJobs:
     """The jobs whose pods are evicted for this job."""
-    pods = {(one.job, one.pod) for one in course.evictions if one.for_job == uid}
-    return _others(course, Counter(job for job, _task in pods), user)
+    pods = {(one.job, one.pod) for one in simulator.evictions if one.for_job == uid}
+    return _others(simulator, Counter(job for job, _task in pods), user)
 
 
-def _others(course: Simulator, pods: Counter[str], user: User) -> OtherJobs:
-    rows = {uid: course.row(uid) for uid in pods}
+def _others(simulator: Simulator, pods: Counter[str], user: User) -> OtherJobs:
+    rows = {uid: simulator.row(uid) for uid in pods}
     tenants = set(tenancy.visible_to(user).values_list("pk", flat=True)) if pods else set()
     known = [
         KnownJob(str(row.uid), row.name, pods[uid]) for uid, row in rows.items() if row and row.tenant_id in tenants

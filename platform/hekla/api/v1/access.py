@@ -40,22 +40,22 @@ ROUTES = {
     "api:v1:presets": RouteAccess(SIGNED_IN, SIGNED_IN),
     "api:v1:preset": RouteAccess(TENANT, patch=MANAGES_MEMBERS, delete=MANAGES_MEMBERS),
     "api:v1:preset_copy": RouteAccess(TENANT),
-    "api:v1:spans": RouteAccess(SIGNED_IN, OPERATORS),
-    "api:v1:span": RouteAccess(
+    "api:v1:federated_queues": RouteAccess(SIGNED_IN, OPERATORS),
+    "api:v1:federated_queue": RouteAccess(
         TENANT, patch=CHANGES_THE_QUEUE | {"stranger": "refused"}, delete=CHANGES_THE_QUEUE | {"stranger": "refused"}
     ),
     "api:v1:queue": RouteAccess(TENANT, patch=CHANGES_THE_QUEUE),
     "api:v1:queue_preview": RouteAccess(post=CHANGES_THE_QUEUE),
-    "api:v1:queue_standing": RouteAccess(TENANT),
+    "api:v1:queue_shares": RouteAccess(TENANT),
     "api:v1:policy": RouteAccess(SEES_ALL, put=OPERATORS),
     "api:v1:policy_trial": RouteAccess(post=OPERATORS),
     "api:v1:gallery": RouteAccess(SIGNED_IN, MANAGES_MEMBERS),
     "api:v1:gallery_card": RouteAccess(TENANT, delete=MANAGES_MEMBERS),
     "api:v1:gallery_begin": RouteAccess(post=SENDS | {"stranger": "absent"}),
-    "api:v1:job_exposure": RouteAccess(TENANT),
+    "api:v1:job_reclaim_risk": RouteAccess(TENANT),
     "api:v1:quotas": RouteAccess(TENANT, put=SETS_TENANT_QUOTAS),
     "api:v1:pod_attempts": RouteAccess(TENANT),
-    "api:v1:pod_use": RouteAccess(TENANT),
+    "api:v1:pod_usage": RouteAccess(TENANT),
     "api:v1:pod_search": RouteAccess(who(rest="wrong", stranger="absent")),  # the search needs a text
     "api:v1:schema": RouteAccess(SIGNED_IN),
     "api:v1:me": RouteAccess(SIGNED_IN),

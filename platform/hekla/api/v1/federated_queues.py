@@ -78,21 +78,21 @@ class FederatedQueueSerializer(serializers.ModelSerializer[FederatedQueue]):
         model = FederatedQueue
         fields = ["name", "description", "members", "queues", "tenants"]
 
-    def get_members(self, span: FederatedQueue) -> list[str]:
+    def get_members(self, federated: FederatedQueue) -> list[str]:
         """By cluster."""
-        return [one.name for one in selectors.visible_members(span, self.context["user"])]
+        return [one.name for one in selectors.visible_members(federated, self.context["user"])]
 
     @extend_schema_field(MemberQueueSerializer(many=True))
-    def get_queues(self, span: FederatedQueue) -> list[dict[str, Any]]:
+    def get_queues(self, federated: FederatedQueue) -> list[dict[str, Any]]:
         """By cluster."""
-        found = selectors.visible_members(span, self.context["user"])
+        found = selectors.visible_members(federated, self.context["user"])
         return [{"queue": one.name, "cluster": one.cluster.name, "is_open": one.is_open} for one in found]
 
     @extend_schema_field(serializers.ListField(child=serializers.CharField(), allow_null=True))
-    def get_tenants(self, span: FederatedQueue) -> list[str] | None:
+    def get_tenants(self, federated: FederatedQueue) -> list[str] | None:
         """Short names."""
         manages = accounts.may(self.context["user"], Permission.MANAGE_QUEUES)
-        return sorted(tenant.slug for tenant in span.tenants.all()) if manages else None
+        return sorted(tenant.slug for tenant in federated.tenants.all()) if manages else None
 
 
 @extend_schema_view(
@@ -111,7 +111,7 @@ class FederatedQueueViewSet(DeletableViewSet[FederatedQueue]):
         return selectors.federated_visible_to(person(self.request))
 
     def get_object(self) -> FederatedQueue:
-        return selectors.span(self.kwargs["name"], person(self.request))
+        return selectors.federated(self.kwargs["name"], person(self.request))
 
     def get_serializer_context(self) -> dict[str, Any]:
         return {"user": person(self.request)}
@@ -125,10 +125,10 @@ class FederatedQueueViewSet(DeletableViewSet[FederatedQueue]):
     @extend_schema(request=FederatedQueueChangeSerializer(partial=True), responses=FederatedQueueSerializer)
     def partial_update(self, request: Request, name: str) -> Response:  # noqa: ARG002
         """Change the given fields (platform admins and operators)."""
-        user, span = person(request), self.get_object()
-        values = validated(FederatedQueueChangeSerializer(span, data=request.data, partial=True))
-        services.change_federated(span, **values, by=user, actor=actor_of(user), now=clock.now())
+        user, federated = person(request), self.get_object()
+        values = validated(FederatedQueueChangeSerializer(federated, data=request.data, partial=True))
+        services.change_federated(federated, **values, by=user, actor=actor_of(user), now=clock.now())
         return self.respond(self.get_object())
 
-    def perform_destroy(self, span: FederatedQueue) -> None:
-        services.delete_federated(span, actor=actor_of(person(self.request)), now=clock.now())
+    def perform_destroy(self, federated: FederatedQueue) -> None:
+        services.delete_federated(federated, actor=actor_of(person(self.request)), now=clock.now())

@@ -101,7 +101,7 @@ class QueueSharesView(ApiView):
         facts = {"name": queue.name, "state": queue.state, "waiting": found.waiting, "inside": found.inside}
         in_line = [{"uid": here.snapshot.jobs[str(pk)].uid, "name": here.snapshot.jobs[str(pk)].name, "place": place}
                    for pk, place in found.places.items()]  # fmt: skip
-        return respond(QueueStatusSerializer({**facts, "in_line": in_line, "shares": here.standings.get(queue.name)}))
+        return respond(QueueStatusSerializer({**facts, "in_line": in_line, "shares": here.shares.get(queue.name)}))
 
 
 class QueuePreviewView(ApiView):

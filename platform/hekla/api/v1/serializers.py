@@ -195,7 +195,7 @@ class ProspectSerializer(serializers.Serializer[dict[str, Any]]):
 class PlacementSerializer(serializers.Serializer[dict[str, Any]]):
     """The cluster that a federated queue chose for a job, and the reasons."""
 
-    span = serializers.CharField(allow_null=True, help_text="null: the federated queue is deleted")
+    federated_queue = serializers.CharField(allow_null=True, help_text="null: the federated queue is deleted")
     at = serializers.DateTimeField()
     moves = serializers.IntegerField(help_text="number of moves to another cluster while pending")
     candidates = ProspectSerializer(many=True, help_text="best first")
@@ -203,9 +203,9 @@ class PlacementSerializer(serializers.Serializer[dict[str, Any]]):
 
 def placement_of(found: Placement) -> dict[str, Any]:
     """The fields of PlacementSerializer."""
-    span = found.span.name if found.span else None
+    federated_queue = found.federated_queue.name if found.federated_queue else None
     return {
-        "span": span,
+        "federated_queue": federated_queue,
         "at": found.at,
         "moves": found.moves,
         "candidates": pending_changes(found.candidates, found.at),
@@ -309,7 +309,9 @@ class JobEventSerializer(serializers.Serializer[LoggedEvent]):
     at = serializers.DateTimeField()
     kind = serializers.CharField()
     actor = serializers.CharField(source="actor_name")
-    acting_by = serializers.CharField(source="acting_name", help_text="admin who impersonated the actor; usually empty")
+    impersonated_by = serializers.CharField(
+        source="impersonator_name", help_text="admin who impersonated the actor; usually empty"
+    )
     sentence = serializers.SerializerMethodField()
     payload = serializers.JSONField()
 

@@ -47,7 +47,7 @@ class JobStartView(ApiView):
         user = person(request)
         job = selectors.get(uid, user)
         answer = (
-            WhatIfResult(StartVerdict.NOW) if job.is_final else what_if.about_job(job, user=user, with_offers=False)
+            WhatIfResult(StartVerdict.NOW) if job.is_final else what_if.predict_job(job, user=user, with_offers=False)
         )
         return respond(StartSerializer(_document(job, answer)))
 

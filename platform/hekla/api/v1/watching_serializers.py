@@ -76,7 +76,7 @@ class ReceiptsSerializer(serializers.Serializer[Any]):
 
     yielded = ReceiptSerializer(many=True)
     gained = ReceiptSerializer(many=True)
-    standing = serializers.CharField(help_text="position in the queue, if the evicted job is pending")
+    queue_position = serializers.CharField(help_text="position in the queue, if the evicted job is pending")
 
 
 class ClaimantSerializer(serializers.Serializer[Any]):

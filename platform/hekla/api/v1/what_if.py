@@ -81,7 +81,7 @@ class WhatIfView(ApiView):
         spec, _warnings, _secrets = parse_submission(request.data)
         with_eta = request.query_params.get("eta") not in {"0", "false"}
         route = jobs.route_for(spec=spec, tenant=tenant, user=user, is_timed=with_eta)
-        answer = what_if.about_draft(spec, tenant=tenant, user=user, queue=route.queue, with_eta=with_eta)
+        answer = what_if.predict_draft(spec, tenant=tenant, user=user, queue=route.queue, with_eta=with_eta)
         accuracy = forecasts.accuracy(route.queue.pk)
         sentences = [
             descriptions.head(answer),

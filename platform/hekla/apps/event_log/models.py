@@ -13,7 +13,7 @@ class LoggedEvent(models.Model):
     """An event. `id`: its number in the order in which transactions became visible.
 
     There are no foreign keys: the log outlives the rows that it describes. `topics`: the live streams with this event,
-    for example `job:UUID`, `tenant:7`, `cluster:1`. `acting_name`: the admin who impersonated the actor, if any.
+    for example `job:UUID`, `tenant:7`, `cluster:1`. `impersonator_name`: the admin who impersonated the actor, if any.
     """
 
     at = models.DateTimeField()
@@ -22,7 +22,7 @@ class LoggedEvent(models.Model):
     tenant_id = models.BigIntegerField(null=True)
     actor_id = models.BigIntegerField(null=True)
     actor_name = models.CharField(max_length=150)
-    acting_name = models.CharField(max_length=150, default="", db_default="")
+    impersonator_name = models.CharField(max_length=150, default="", db_default="")
     topics = ArrayField(models.CharField(max_length=80))
     payload = models.JSONField()
 
@@ -36,7 +36,9 @@ class LoggedEvent(models.Model):
                 fields=["actor_name", "id"], condition=models.Q(actor_id__isnull=False), name="event_of_person"
             ),
             models.Index(fields=["id"], condition=models.Q(actor_id__isnull=False), name="event_of_people"),
-            models.Index(fields=["acting_name", "id"], condition=~models.Q(acting_name=""), name="event_on_behalf"),
+            models.Index(
+                fields=["impersonator_name", "id"], condition=~models.Q(impersonator_name=""), name="event_on_behalf"
+            ),
             # Few among the events of a job and its pods, and queried each time that the job's page is opened.
             models.Index(
                 fields=["subject", "id"],
@@ -58,8 +60,8 @@ class LoggedEvent(models.Model):
     @property
     def who(self) -> str:
         """The actor's name; with impersonation, the names of the admin and the person."""
-        names = {"admin": self.acting_name, "person": self.actor_name}
-        return _("%(admin)s as %(person)s") % names if self.acting_name else self.actor_name
+        names = {"admin": self.impersonator_name, "person": self.actor_name}
+        return _("%(admin)s as %(person)s") % names if self.impersonator_name else self.actor_name
 
 
 class Numbering(models.Model):

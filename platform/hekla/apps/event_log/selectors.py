@@ -78,6 +78,6 @@ def of_people(
     if tenants is not None:
         found = found.filter(tenant_id__in=tenants)
     if person:
-        found = found.filter(Q(actor_name=person) | Q(acting_name=person))
+        found = found.filter(Q(actor_name=person) | Q(impersonator_name=person))
     wanted = {"kind": kind, "id__lt": before}
     return list(found.filter(**{field: value for field, value in wanted.items() if value})[:limit])

@@ -102,14 +102,14 @@ def record(
             tenant_id=tenant,
             actor_id=actor.id,
             actor_name=actor.name,
-            acting_name=_acting_name(actor),
+            impersonator_name=_impersonator_name(actor),
             topics=[*dict.fromkeys([subject, *tenant_topic, *topics])],
             payload=event.model_dump(mode="json"),
         )
     )
 
 
-def _acting_name(actor: Actor) -> str:
+def _impersonator_name(actor: Actor) -> str:
     """The admin who impersonates the actor; empty for parts of the platform, and for the admin's own actions."""
     admin = _behalf.get()
     return admin.name if admin and actor.id not in {None, admin.id} else ""

@@ -25,23 +25,25 @@ def begin(user: User, *, reason: str, by: User, now: datetime) -> ImpersonationS
     if not reason.strip():
         raise Invalid([Problem("reason", _("Enter a reason."))])
     with unit_of_work():
-        acting = ImpersonationSession.objects.create(
+        impersonation = ImpersonationSession.objects.create(
             admin=by, person=user, reason=reason.strip()[:200], began_at=now, until=now + LONGEST
         )
-        event = events.ImpersonationStarted(username=user.username, reason=acting.reason, until=acting.until)
+        event = events.ImpersonationStarted(
+            username=user.username, reason=impersonation.reason, until=impersonation.until
+        )
         record(event, subject=f"user:{user.pk}", actor=actor_of(by), at=now)
-    return acting
+    return impersonation
 
 
-def end(acting_id: int, *, by: User, now: datetime) -> User | None:
+def end(impersonation_id: int, *, by: User, now: datetime) -> User | None:
     """End an impersonation. Returns the impersonated person; None if it has ended already."""
     with unit_of_work():
         found = ImpersonationSession.objects.select_for_update(of=("self",)).select_related("admin", "person")
-        acting = found.filter(pk=acting_id, admin=by, ended_at=None).first()
-        if acting is None:
+        impersonation = found.filter(pk=impersonation_id, admin=by, ended_at=None).first()
+        if impersonation is None:
             return None
-        _end(acting, min(now, acting.until))
-        return acting.person
+        _end(impersonation, min(now, impersonation.until))
+        return impersonation.person
 
 
 def end_overdue(*, now: datetime) -> int:
@@ -51,13 +53,13 @@ def end_overdue(*, now: datetime) -> int:
             "admin", "person"
         )
         overdue = list(found.filter(ended_at=None, until__lte=now))
-        for acting in overdue:
-            _end(acting, acting.until)
+        for impersonation in overdue:
+            _end(impersonation, impersonation.until)
     return len(overdue)
 
 
-def _end(acting: ImpersonationSession, at: datetime) -> None:
-    acting.ended_at = at
-    acting.save(update_fields=["ended_at"])
-    event = events.ImpersonationEnded(username=acting.person.username)
-    record(event, subject=f"user:{acting.person_id}", actor=actor_of(acting.admin), at=at)
+def _end(impersonation: ImpersonationSession, at: datetime) -> None:
+    impersonation.ended_at = at
+    impersonation.save(update_fields=["ended_at"])
+    event = events.ImpersonationEnded(username=impersonation.person.username)
+    record(event, subject=f"user:{impersonation.person_id}", actor=actor_of(impersonation.admin), at=at)

@@ -6,7 +6,7 @@ from hekla.apps.impersonation import services
 from hekla.lib import clock
 
 
-@shared_task(name="hekla.acting.end_overdue")
+@shared_task(name="hekla.impersonation.end_overdue")
 def end_overdue() -> None:
     """End all expired impersonations."""
     services.end_overdue(now=clock.now())

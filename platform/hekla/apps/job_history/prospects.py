@@ -38,7 +38,7 @@ def of_job(job: Job, placement: Placement | None) -> Reason | None:
     """Why the job is in its cluster, or None if it did not name a federated queue."""
     if placement is None:
         return None
-    facts = {"cluster": job.cluster.name, "span": placement.span or job.spec.get("queue", "")}
+    facts = {"cluster": job.cluster.name, "span": placement.federated_queue or job.spec.get("queue", "")}
     sentence = (
         _("%(span)s moved the job to %(cluster)s.")
         if placement.moves

@@ -108,7 +108,7 @@ def gained(job: Job) -> list[Receipt]:
     return [_gained_from(known.get(group[0].subject), group) for group in _grouped(events)]
 
 
-def standing(job: Job, receipts: Iterable[Receipt]) -> str:
+def queue_position(job: Job, receipts: Iterable[Receipt]) -> str:
     """How many jobs of its queue come before an evicted job now; empty if no evicted replica waits."""
     if not any(receipt.returned is not None and receipt.returned < receipt.count for receipt in receipts):
         return ""

@@ -173,7 +173,7 @@ class Placement(models.Model):
     """
 
     job = models.OneToOneField(Job, on_delete=models.CASCADE, primary_key=True, related_name="placement")
-    span = models.ForeignKey(FederatedQueue, null=True, on_delete=models.SET_NULL, related_name="+")
+    federated_queue = models.ForeignKey(FederatedQueue, null=True, on_delete=models.SET_NULL, related_name="+")
     candidates = models.JSONField(default=list)
     moves = models.PositiveIntegerField(default=0)
     at = models.DateTimeField()

@@ -15,24 +15,26 @@ from hekla.apps.login_sessions.models import LoginSession
 
 def of(user: User, *, now: datetime) -> Sequence[LoginSession]:
     """The browsers in which this person is signed in now, the last active first."""
-    visits = list(LoginSession.objects.filter(user=user).order_by("-last_active_at", "-pk"))
-    sessions = Session.objects.filter(session_key__in=[visit.session_key for visit in visits], expire_date__gt=now)
+    login_sessions = list(LoginSession.objects.filter(user=user).order_by("-last_active_at", "-pk"))
+    sessions = Session.objects.filter(
+        session_key__in=[login_session.session_key for login_session in login_sessions], expire_date__gt=now
+    )
     open_keys = {session.session_key for session in sessions if _is_of(session, user)}
-    return [visit for visit in visits if visit.session_key in open_keys]
+    return [login_session for login_session in login_sessions if login_session.session_key in open_keys]
 
 
 def goes_on(session_key: str, user: User, *, now: datetime) -> bool:
     """Whether the person is still signed in there: not signed out or expired, and no new password since."""
-    return carried(session_key, user, now=now) is not None
+    return session_data(session_key, user, now=now) is not None
 
 
-def carried(session_key: str, user: User, *, now: datetime) -> dict[str, Any] | None:
+def session_data(session_key: str, user: User, *, now: datetime) -> dict[str, Any] | None:
     """The data of the session in which this person is signed in; None if it is no longer valid."""
     session = Session.objects.filter(session_key=session_key, expire_date__gt=now).first()
     return session.get_decoded() if session is not None and _is_of(session, user) else None
 
 
-def proofs(sessions: Mapping[str, int], *, known: Mapping[str, str], now: datetime) -> dict[str, str]:
+def session_fingerprints(sessions: Mapping[str, int], *, known: Mapping[str, str], now: datetime) -> dict[str, str]:
     """A proof of validity for each valid session. `sessions`: the person's id by session key.
 
     The proof is a digest of the session's data and the password. `known`: the proofs of the last call; sessions with
@@ -50,6 +52,6 @@ def proofs(sessions: Mapping[str, int], *, known: Mapping[str, str], now: dateti
 
 
 def _is_of(session: Session, user: User) -> bool:
-    carried = session.get_decoded()
-    is_theirs = carried.get(SESSION_KEY) == str(user.pk)
-    return is_theirs and constant_time_compare(carried.get(HASH_SESSION_KEY, ""), user.get_session_auth_hash())
+    session_data = session.get_decoded()
+    is_theirs = session_data.get(SESSION_KEY) == str(user.pk)
+    return is_theirs and constant_time_compare(session_data.get(HASH_SESSION_KEY, ""), user.get_session_auth_hash())

@@ -17,17 +17,19 @@ from hekla.domain import events
 from hekla.domain.errors import NotFound
 
 
-def note(visit_id: int | None, user: User, *, session_key: str, browser: str, address: str, now: datetime) -> int:
+def note(
+    login_session_id: int | None, user: User, *, session_key: str, browser: str, address: str, now: datetime
+) -> int:
     """Record activity of a browser. Returns the id of its visit, created if needed. No event: `SignedIn` is one."""
     facts = {"session_key": session_key, "browser": browser[:120], "address": address[:45], "last_active_at": now}
-    if visit_id is not None and LoginSession.objects.filter(pk=visit_id, user=user).update(**facts):
-        return visit_id
+    if login_session_id is not None and LoginSession.objects.filter(pk=login_session_id, user=user).update(**facts):
+        return login_session_id
     return LoginSession.objects.create(user=user, since=now, **facts).pk
 
 
-def end(user: User, visit_id: int, *, now: datetime) -> None:
+def end(user: User, login_session_id: int, *, now: datetime) -> None:
     """Sign the person out in one of their browsers. Raises NotFound."""
-    chosen = [visit for visit in selectors.of(user, now=now) if visit.pk == visit_id]
+    chosen = [login_session for login_session in selectors.of(user, now=now) if login_session.pk == login_session_id]
     if not chosen:
         raise NotFound(_("This session has ended already."))
     _end(user, chosen, by=user, now=now)
@@ -44,14 +46,14 @@ def end_all(user: User, *, by: User, now: datetime) -> int:
     return _end(user, selectors.of(user, now=now), by=by, now=now)
 
 
-def _end(user: User, visits: Sequence[LoginSession], *, by: User, now: datetime) -> int:
+def _end(user: User, login_sessions: Sequence[LoginSession], *, by: User, now: datetime) -> int:
     """Delete the sessions, and the rows of all the person's visits without a valid session."""
-    keys = {visit.session_key for visit in visits}
+    keys = {login_session.session_key for login_session in login_sessions}
     with unit_of_work():
         Session.objects.filter(session_key__in=keys).delete()
-        left = [visit.pk for visit in selectors.of(user, now=now)]
+        left = [login_session.pk for login_session in selectors.of(user, now=now)]
         LoginSession.objects.filter(user=user).exclude(pk__in=left).delete()
-        if visits:
-            event = events.OtherSessionsRevoked(username=user.username, browsers=len(visits))
+        if login_sessions:
+            event = events.OtherSessionsRevoked(username=user.username, browsers=len(login_sessions))
             record(event, subject=f"user:{user.pk}", actor=actor_of(by), at=now)
-    return len(visits)
+    return len(login_sessions)

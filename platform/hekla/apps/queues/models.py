@@ -69,8 +69,8 @@ class FederatedQueue(models.Model):
 
     name = models.SlugField(_("name"), max_length=63, unique=True)
     description = models.CharField(_("description"), max_length=300, blank=True)
-    members = models.ManyToManyField(Queue, related_name="spans", verbose_name=_("queues"))
-    tenants = models.ManyToManyField(Tenant, blank=True, related_name="spans", verbose_name=_("tenants"))
+    members = models.ManyToManyField(Queue, related_name="federated_queues", verbose_name=_("queues"))
+    tenants = models.ManyToManyField(Tenant, blank=True, related_name="federated_queues", verbose_name=_("tenants"))
     changed_at = models.DateTimeField()
     changed_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     created_at = models.DateTimeField()

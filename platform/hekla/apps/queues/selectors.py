@@ -42,11 +42,13 @@ def get(name: str, user: User, rights: Rights | None = None) -> Queue:
 
 def federated_visible_to(user: User, rights: Rights | None = None) -> QuerySet[FederatedQueue]:
     """The federated queues that this person can see."""
-    spans = FederatedQueue.objects.prefetch_related("tenants", "members__cluster").order_by("name")
+    federated_queues = FederatedQueue.objects.prefetch_related("tenants", "members__cluster").order_by("name")
     if accounts.may(user, Permission.SEE_EVERYTHING):
-        return spans
+        return federated_queues
     tenants = rights.tenants if rights else tenancy.own(user)
-    return spans.filter(_usable_by(tenants), members__in=Queue.objects.filter(_usable_by(tenants))).distinct()
+    return federated_queues.filter(
+        _usable_by(tenants), members__in=Queue.objects.filter(_usable_by(tenants))
+    ).distinct()
 
 
 def federated_open_to(tenant: Tenant) -> QuerySet[FederatedQueue]:
@@ -55,7 +57,7 @@ def federated_open_to(tenant: Tenant) -> QuerySet[FederatedQueue]:
     return usable.distinct().order_by("name")
 
 
-def span(name: str, user: User, rights: Rights | None = None) -> FederatedQueue:
+def federated(name: str, user: User, rights: Rights | None = None) -> FederatedQueue:
     """The federated queue of that name. Raises NotFound."""
     found = federated_visible_to(user, rights).filter(name=name).first()
     if found is None:
@@ -63,14 +65,14 @@ def span(name: str, user: User, rights: Rights | None = None) -> FederatedQueue:
     return found
 
 
-def visible_members(span: FederatedQueue, user: User, rights: Rights | None = None) -> list[Queue]:
+def visible_members(federated: FederatedQueue, user: User, rights: Rights | None = None) -> list[Queue]:
     """The queues of a federated queue that this person can see, by cluster name."""
-    return list(visible_to(user, rights).filter(spans=span).order_by("cluster__name"))
+    return list(visible_to(user, rights).filter(federated_queues=federated).order_by("cluster__name"))
 
 
-def members_open_to(span: FederatedQueue, tenant: Tenant) -> list[Queue]:
+def members_open_to(federated: FederatedQueue, tenant: Tenant) -> list[Queue]:
     """Queues of a federated queue that members of this tenant may submit to, by cluster name, with cluster health."""
-    usable = open_to(tenant).filter(spans=span).select_related("cluster__health", "state_by")
+    usable = open_to(tenant).filter(federated_queues=federated).select_related("cluster__health", "state_by")
     return list(usable.order_by("cluster__name"))
 
 

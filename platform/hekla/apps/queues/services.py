@@ -101,19 +101,24 @@ def create_span(
     try:
         with unit_of_work():
             _require_free(name, Queue)
-            span = FederatedQueue.objects.create(name=name, description=description, created_at=now, changed_at=now)
-            span.members.set(queues)
-            span.tenants.set(tenants)
-            _tell_of_span(
-                span, events.FederatedQueueCreated(name=name, queues=sorted(str(one) for one in queues)), actor, now
+            federated = FederatedQueue.objects.create(
+                name=name, description=description, created_at=now, changed_at=now
+            )
+            federated.members.set(queues)
+            federated.tenants.set(tenants)
+            _record_federated(
+                federated,
+                events.FederatedQueueCreated(name=name, queues=sorted(str(one) for one in queues)),
+                actor,
+                now,
             )
     except IntegrityError as error:
         raise _name_conflict(name) from error
-    return span
+    return federated
 
 
 def change_federated(
-    span: FederatedQueue,
+    federated: FederatedQueue,
     *,
     description: str | None = None,
     members: Iterable[Queue] | None = None,
@@ -124,24 +129,24 @@ def change_federated(
 ) -> None:
     """Change the given fields. Waiting jobs can then move only to the new members. Raises Invalid."""
     with unit_of_work():
-        span = FederatedQueue.objects.select_for_update().get(pk=span.pk)
-        changed = {} if description is None else changes.apply(span, {"description": description})
+        federated = FederatedQueue.objects.select_for_update().get(pk=federated.pk)
+        changed = {} if description is None else changes.apply(federated, {"description": description})
         if members is not None:
             queues = list(members)
             checks.require_members(queues)
-            changed |= _set_names("queues", span.members, queues)
+            changed |= _set_names("queues", federated.members, queues)
         if tenants is not None:
-            changed |= _set_names("tenants", span.tenants, list(tenants))
-        span.changed_at, span.changed_by = now, by
-        span.save()
-        _tell_of_span(span, events.FederatedQueueChanged(name=span.name, changes=changed), actor, now)
+            changed |= _set_names("tenants", federated.tenants, list(tenants))
+        federated.changed_at, federated.changed_by = now, by
+        federated.save()
+        _record_federated(federated, events.FederatedQueueChanged(name=federated.name, changes=changed), actor, now)
 
 
-def delete_federated(span: FederatedQueue, *, actor: Actor, now: datetime) -> None:
+def delete_federated(federated: FederatedQueue, *, actor: Actor, now: datetime) -> None:
     """Delete a federated queue; its queues, and the jobs in them, stay."""
     with unit_of_work():
-        _tell_of_span(span, events.FederatedQueueDeleted(name=span.name), actor, now)
-        FederatedQueue.objects.get(pk=span.pk).delete()
+        _record_federated(federated, events.FederatedQueueDeleted(name=federated.name), actor, now)
+        FederatedQueue.objects.get(pk=federated.pk).delete()
 
 
 def _require_free(name: str, other: type[Queue] | type[FederatedQueue]) -> None:
@@ -161,8 +166,8 @@ def _set_names(field: str, manager: Any, wanted: list[Any]) -> dict[str, events.
     return {} if old == new else {field: events.FieldChange(old=list(old), new=list(new))}
 
 
-def _tell_of_span(span: FederatedQueue, event: events.Event, actor: Actor, now: datetime) -> None:
-    record(event, subject=f"span:{span.pk}", topics=["queues"], actor=actor, at=now)
+def _record_federated(federated: FederatedQueue, event: events.Event, actor: Actor, now: datetime) -> None:
+    record(event, subject=f"federated-queue:{federated.pk}", topics=["queues"], actor=actor, at=now)
 
 
 def _set_parent(queue: Queue, parent: Queue | None) -> dict[str, events.FieldChange]:

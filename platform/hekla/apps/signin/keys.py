@@ -35,7 +35,7 @@ class NewCredential:
     transports: tuple[str, ...]
 
 
-def to_make(party: RelyingParty, user: User, challenge: bytes) -> str:
+def registration_options(party: RelyingParty, user: User, challenge: bytes) -> str:
     """The browser's options to register a new key, as JSON; keys that are registered already are excluded."""
     import webauthn  # noqa: PLC0415
     from webauthn.helpers.structs import (  # noqa: PLC0415
@@ -63,7 +63,7 @@ def to_make(party: RelyingParty, user: User, challenge: bytes) -> str:
     return webauthn.options_to_json(options)
 
 
-def to_sign(party: RelyingParty, user: User, challenge: bytes) -> str:
+def authentication_options(party: RelyingParty, user: User, challenge: bytes) -> str:
     """The browser's options to sign with one of this person's keys, as JSON."""
     import webauthn  # noqa: PLC0415
     from webauthn.helpers.structs import UserVerificationRequirement  # noqa: PLC0415

@@ -25,7 +25,7 @@ from hekla.apps.tenancy.models import Department, DepartmentHead, Membership, Te
 from hekla.domain.errors import Forbidden, NotFound
 
 # Every page runs this. It is raw SQL because the ORM takes longer to build it than the database to run it.
-_STANDINGS_OF = """
+_ROLE_SNAPSHOT_OF = """
     SELECT tenant.*, joined.role, headed.id IS NOT NULL AS is_headed
     FROM tenancy_tenant AS tenant
     LEFT JOIN tenancy_membership AS joined ON joined.tenant_id = tenant.id AND joined.user_id = %(user)s
@@ -36,7 +36,7 @@ _STANDINGS_OF = """
 """
 
 # Runs every two seconds for all open pages together, and whenever a page is opened.
-_STANDINGS = """
+_ROLE_SNAPSHOTS = """
     SELECT person.id, person.platform_role, had.tenant, had.role
     FROM accounts_user AS person
     LEFT JOIN (
@@ -133,7 +133,7 @@ def rights(user: User) -> Rights:
     """The person's rights in active tenants; none if the person is inactive."""
     if not user.is_active:
         return Rights({})
-    tenants: list[Any] = list(Tenant.objects.raw(_STANDINGS_OF, {"user": user.pk}))
+    tenants: list[Any] = list(Tenant.objects.raw(_ROLE_SNAPSHOT_OF, {"user": user.pk}))
     allowed = {tenant.pk: _allowed(tenant.role, is_headed=tenant.is_headed) for tenant in tenants}
     return Rights(allowed, [tenant for tenant in tenants if Permission.SEE_TENANT in allowed[tenant.pk]])
 
@@ -151,12 +151,12 @@ class RoleSnapshot:
     roles: frozenset[tuple[int, str]]
 
 
-def standings(people: Collection[int]) -> dict[int, RoleSnapshot]:
+def role_snapshots(people: Collection[int]) -> dict[int, RoleSnapshot]:
     """The roles of each of these people (by user id) who are active."""
     platform: dict[int, str] = {}
     roles: defaultdict[int, set[tuple[int, str]]] = defaultdict(set)
     with connection.cursor() as cursor:
-        cursor.execute(_STANDINGS, {"people": list(people), "above": f"department {DepartmentRole.ADMIN}"})
+        cursor.execute(_ROLE_SNAPSHOTS, {"people": list(people), "above": f"department {DepartmentRole.ADMIN}"})
         for user, platform_role, tenant, role in cursor.fetchall():
             platform[user] = platform_role
             if tenant is not None:

@@ -9,7 +9,7 @@ import click
 
 from hekla.bench.commands import latencies
 from hekla.cli.client import Client, Failure, client_of
-from hekla.cli.servers import Choice
+from hekla.cli.servers import ServerOptions
 
 _EXIT = 3
 
@@ -24,7 +24,7 @@ _LABELS = {"action": "exit of the pod → restart of its job", "running": "exit 
 )
 @click.pass_obj
 def react(
-    choice: Choice, jobs: int, warm_up: int, queue: str, tenant: str | None, seconds: float, as_json: bool
+    choice: ServerOptions, jobs: int, warm_up: int, queue: str, tenant: str | None, seconds: float, as_json: bool
 ) -> None:
     """Measure restarts: submit jobs whose pod fails and whose policy restarts them once. Then delete them."""
     client = client_of(choice)

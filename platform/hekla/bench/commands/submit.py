@@ -8,7 +8,7 @@ import click
 
 from hekla.bench.commands import latencies
 from hekla.cli.client import Client, Failure, client_of
-from hekla.cli.servers import Choice
+from hekla.cli.servers import ServerOptions
 
 _LABELS = {"events": "by the console's own times", "wall": "until this client knew"}
 
@@ -18,7 +18,7 @@ _LABELS = {"events": "by the console's own times", "wall": "until this client kn
 @click.option("--seconds", type=click.FloatRange(0, 60), default=0.2, show_default=True, help="Run time of each job.")
 @click.pass_obj
 def submit(
-    choice: Choice, jobs: int, warm_up: int, queue: str, tenant: str | None, seconds: float, as_json: bool
+    choice: ServerOptions, jobs: int, warm_up: int, queue: str, tenant: str | None, seconds: float, as_json: bool
 ) -> None:
     """Measure submissions over REST: submit jobs of one sleeping pod one after another. Then delete them."""
     client = client_of(choice)

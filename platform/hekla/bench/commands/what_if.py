@@ -7,7 +7,7 @@ import click
 
 from hekla.bench.commands import latencies
 from hekla.cli.client import Client, client_of
-from hekla.cli.servers import Choice
+from hekla.cli.servers import ServerOptions
 
 _LABELS = {
     "small": "one pod of one CPU",
@@ -22,7 +22,7 @@ _LABELS = {
 @click.option("--cpu", default="8", show_default=True, help="CPU of each pod of the gang.")
 @click.pass_obj
 def whatif(
-    choice: Choice, jobs: int, warm_up: int, queue: str, tenant: str | None, pods: int, cpu: str, as_json: bool
+    choice: ServerOptions, jobs: int, warm_up: int, queue: str, tenant: str | None, pods: int, cpu: str, as_json: bool
 ) -> None:
     """Measure previews of a small and a large job on the console. Nothing is submitted."""
     client = client_of(choice)

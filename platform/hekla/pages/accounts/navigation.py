@@ -10,7 +10,7 @@ ITEMS = [
         "accounts:list",
         "people",
         _("People"),
-        also=("accounts:create", "accounts:edit", "accounts:give_link", "accounts:act_for"),
+        also=("accounts:create", "accounts:edit", "accounts:give_link", "accounts:impersonate"),
         permission=Permission.MANAGE_PEOPLE,
     ),
 ]

@@ -3,9 +3,9 @@
 from hekla.apps.accounts.access import CHANGES_THE_QUEUE, OPEN, OPERATORS, SIGNED_IN, TENANT, RouteAccess
 
 ROUTES = {
-    "spans:list": RouteAccess(SIGNED_IN, impersonation=OPEN),
-    "spans:create": RouteAccess(OPERATORS, OPERATORS, impersonation=OPEN),
-    "spans:detail": RouteAccess(TENANT, impersonation=OPEN),
-    "spans:edit": RouteAccess(OPERATORS, OPERATORS, impersonation=OPEN),
-    "spans:delete": RouteAccess(post=CHANGES_THE_QUEUE | {"stranger": "refused"}, impersonation=OPEN),
+    "federated_queues:list": RouteAccess(SIGNED_IN, impersonation=OPEN),
+    "federated_queues:create": RouteAccess(OPERATORS, OPERATORS, impersonation=OPEN),
+    "federated_queues:detail": RouteAccess(TENANT, impersonation=OPEN),
+    "federated_queues:edit": RouteAccess(OPERATORS, OPERATORS, impersonation=OPEN),
+    "federated_queues:delete": RouteAccess(post=CHANGES_THE_QUEUE | {"stranger": "refused"}, impersonation=OPEN),
 }

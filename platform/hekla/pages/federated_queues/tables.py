@@ -16,7 +16,7 @@ from hekla.pages.frame.tables import ListColumn, ListFilter, ListTable, named
 class FederatedQueueRow:
     """A federated queue, and those of its member queues that the reader may see."""
 
-    span: FederatedQueue
+    federated: FederatedQueue
     members: list[Queue]
 
 
@@ -43,10 +43,14 @@ class FederatedQueuesTable(ListTable):
     label = gettext_lazy("Federated queues")
 
     name = ListColumn(
-        gettext_lazy("Name"), sort="name", cell=lambda row: named("spans:detail", row.span.name, row.span.name)
+        gettext_lazy("Name"),
+        sort="name",
+        cell=lambda row: named("federated_queues:detail", row.federated.name, row.federated.name),
     )
     queues = ListColumn(gettext_lazy("Queues"), cell=_queues)
-    description = ListColumn(gettext_lazy("Description"), sort="description", cell=lambda row: row.span.description)
+    description = ListColumn(
+        gettext_lazy("Description"), sort="description", cell=lambda row: row.federated.description
+    )
 
 
 class FederatedQueuesFilter(ListFilter):

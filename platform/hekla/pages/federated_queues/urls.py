@@ -2,8 +2,8 @@ from django.urls import path
 
 from hekla.pages.federated_queues import views
 
-prefix = "spans/"
-app_name = "spans"
+prefix = "federated-queues/"
+app_name = "federated_queues"
 urlpatterns = [
     path("", views.listed, name="list"),
     path("new/", views.create, name="create"),

@@ -33,26 +33,26 @@ def listed(request: HttpRequest) -> HttpResponse:
     user, rights = person(request), current_tenant.rights(request)
     visible = {queue.pk: queue for queue in selectors.visible_to(user, rights).order_by("cluster__name")}
 
-    def rows(spans: list[FederatedQueue]) -> list[FederatedQueueRow]:
-        within = [{queue.pk for queue in span.members.all()} for span in spans]
+    def rows(federated_queues: list[FederatedQueue]) -> list[FederatedQueueRow]:
+        within = [{queue.pk for queue in federated.members.all()} for federated in federated_queues]
         return [
-            FederatedQueueRow(span, [queue for pk, queue in visible.items() if pk in members])
-            for span, members in zip(spans, within, strict=True)
+            FederatedQueueRow(federated, [queue for pk, queue in visible.items() if pk in members])
+            for federated, members in zip(federated_queues, within, strict=True)
         ]
 
     found = listing(
         request, FederatedQueuesTable, selectors.federated_visible_to(user, rights), FederatedQueuesFilter, rows=rows
     )
-    return render(request, "queues/spans.html", {"spans": found})
+    return render(request, "federated_queues/list.html", {"federated_queues": found})
 
 
 @require_safe
 def detail(request: HttpRequest, name: str) -> HttpResponse:
     """Show one federated queue with its member queues."""
     user, rights = person(request), current_tenant.rights(request)
-    span = selectors.span(name, user, rights)
-    members = listing(request, FederatedMembersTable, selectors.visible_members(span, user, rights))
-    return render(request, "queues/span.html", {"span": span, "members": members})
+    federated = selectors.federated(name, user, rights)
+    members = listing(request, FederatedMembersTable, selectors.visible_members(federated, user, rights))
+    return render(request, "federated_queues/detail.html", {"federated_queue": federated, "members": members})
 
 
 @require_http_methods(["GET", "POST"])
@@ -63,13 +63,15 @@ def create(request: HttpRequest) -> HttpResponse:
     form = FederatedQueueForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:
-            span = services.create_span(**form.cleaned_data, actor=actor_of(user), now=clock.now())
+            federated = services.create_span(**form.cleaned_data, actor=actor_of(user), now=clock.now())
         except HeklaError as error:
             attach(form, error)
         else:
-            messages.success(request, _("Jobs can now be submitted to %s.") % span)
-            return redirect("spans:detail", span.name)
-    return form_page(request, form, title=_("Add federated queue"), submit=_("Add"), cancel=reverse("spans:list"))
+            messages.success(request, _("Jobs can now be submitted to %s.") % federated)
+            return redirect("federated_queues:detail", federated.name)
+    return form_page(
+        request, form, title=_("Add federated queue"), submit=_("Add"), cancel=reverse("federated_queues:list")
+    )
 
 
 @require_http_methods(["GET", "POST"])
@@ -77,17 +79,19 @@ def edit(request: HttpRequest, name: str) -> HttpResponse:
     """Change a federated queue."""
     user = person(request)
     accounts.require(user, Permission.MANAGE_QUEUES)
-    form = FederatedQueueChangeForm(request.POST or None, instance=selectors.span(name, user))
+    form = FederatedQueueChangeForm(request.POST or None, instance=selectors.federated(name, user))
     if request.method == "POST" and form.is_valid():
-        fresh = selectors.span(name, user)
+        fresh = selectors.federated(name, user)
         try:
             services.change_federated(fresh, **form.cleaned_data, by=user, actor=actor_of(user), now=clock.now())
         except HeklaError as error:
             attach(form, error)
         else:
             messages.success(request, _("Saved."))
-            return redirect("spans:detail", name)
-    return form_page(request, form, title=name, submit=_("Save"), cancel=reverse("spans:detail", args=[name]))
+            return redirect("federated_queues:detail", name)
+    return form_page(
+        request, form, title=name, submit=_("Save"), cancel=reverse("federated_queues:detail", args=[name])
+    )
 
 
 @require_POST
@@ -95,6 +99,6 @@ def delete(request: HttpRequest, name: str) -> HttpResponse:
     """Delete a federated queue. Its member queues stay."""
     user = person(request)
     accounts.require(user, Permission.MANAGE_QUEUES)
-    services.delete_federated(selectors.span(name, user), actor=actor_of(user), now=clock.now())
+    services.delete_federated(selectors.federated(name, user), actor=actor_of(user), now=clock.now())
     messages.success(request, _("Deleted %s. Its queues stay.") % name)
-    return redirect("spans:list")
+    return redirect("federated_queues:list")

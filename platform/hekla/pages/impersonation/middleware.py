@@ -24,13 +24,13 @@ class ImpersonationMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         """Handle the request, and check first that the impersonation is still in force."""
-        admin, acting_id = request.user, request.session.get(selectors.KEY)
-        if acting_id is None or not isinstance(admin, User):
+        admin, impersonation_id = request.user, request.session.get(selectors.KEY)
+        if impersonation_id is None or not isinstance(admin, User):
             return self.get_response(request)
-        acting = selectors.in_force(acting_id, admin, now=clock.now())
-        if acting is None:
-            return _lapsed(request, acting_id, admin)
-        request.acting = acting  # type: ignore[attr-defined]
+        impersonation = selectors.in_force(impersonation_id, admin, now=clock.now())
+        if impersonation is None:
+            return _lapsed(request, impersonation_id, admin)
+        request.impersonation = impersonation  # type: ignore[attr-defined]
         try:
             with on_behalf(actor_of(admin)):
                 return self.get_response(request)
@@ -39,15 +39,15 @@ class ImpersonationMiddleware:
 
     def process_view(self, request: HttpRequest, *_view: object) -> HttpResponse | None:
         """Refuse routes that are closed to impersonation; run the others as the person."""
-        acting: ImpersonationSession | None = getattr(request, "acting", None)
-        if acting is None:
+        impersonation: ImpersonationSession | None = getattr(request, "impersonation", None)
+        if impersonation is None:
             return None
         name = reach.name_of(request.resolver_match)
         if name == reach.SIGN_OUT:
-            services.end(acting.pk, by=acting.admin, now=clock.now())
+            services.end(impersonation.pk, by=impersonation.admin, now=clock.now())
         if name in reach.AS_ONESELF:
             return None
-        request.user = acting.person
+        request.user = impersonation.person
         return None if reach.is_open(name, request.method or "") else _closed(request)
 
 
@@ -56,14 +56,14 @@ def _closed(request: HttpRequest) -> HttpResponse:
     return render(request, "403.html", {"refusal": refusal}, status=403)
 
 
-def _lapsed(request: HttpRequest, acting_id: int, admin: User) -> HttpResponse:
+def _lapsed(request: HttpRequest, impersonation_id: int, admin: User) -> HttpResponse:
     """End an expired impersonation without handling the request, which was meant for the other person.
 
     HTMX requests only get the instruction to reload the page.
     """
     if request.headers.get("HX-Request"):
         return HttpResponse(status=403, headers={"HX-Refresh": "true"})
-    services.end(acting_id, by=admin, now=clock.now())
+    services.end(impersonation_id, by=admin, now=clock.now())
     sessions.leave(request)
     messages.warning(request, _("You stopped acting for this person: the limit is one hour."))
     return redirect("home")

@@ -8,7 +8,7 @@ from django.urls import ResolverMatch
 
 from hekla.pages import registry
 
-END, SIGN_OUT = "accounts:end_acting", "accounts:sign_out"
+END, SIGN_OUT = "accounts:end_impersonation", "accounts:sign_out"
 AS_ONESELF = frozenset({END, SIGN_OUT})
 
 

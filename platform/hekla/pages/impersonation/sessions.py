@@ -10,9 +10,9 @@ from django.middleware.csrf import rotate_token
 from hekla.apps.impersonation.selectors import KEY
 
 
-def enter(request: HttpRequest, acting_id: int) -> None:
+def enter(request: HttpRequest, impersonation_id: int) -> None:
     """Start impersonation in this session."""
-    request.session[KEY] = acting_id
+    request.session[KEY] = impersonation_id
     _renew(request)
 
 

@@ -20,23 +20,25 @@ from hekla.pages.signin.entry import freshly_proved
 
 
 @require_http_methods(["GET", "POST"])
-def act_for(request: HttpRequest, user_id: int) -> HttpResponse:
+def impersonate(request: HttpRequest, user_id: int) -> HttpResponse:
     """Start to act for a person."""
     account_services.require(person(request), Permission.ACT_FOR_PEOPLE)
-    return _act_for(request, user_id)
+    return _impersonate(request, user_id)
 
 
 @freshly_proved
-def _act_for(request: HttpRequest, user_id: int) -> HttpResponse:
+def _impersonate(request: HttpRequest, user_id: int) -> HttpResponse:
     user = get_object_or_404(accounts.everybody(), pk=user_id)
     form = ReasonForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:
-            acting = services.begin(user, reason=form.cleaned_data["reason"], by=person(request), now=clock.now())
+            impersonation = services.begin(
+                user, reason=form.cleaned_data["reason"], by=person(request), now=clock.now()
+            )
         except HeklaError as error:
             attach(form, error)
         else:
-            sessions.enter(request, acting.pk)
+            sessions.enter(request, impersonation.pk)
             return redirect("home")
     return render(request, "impersonation/act_for.html", {"form": form, "person": user})
 
@@ -44,10 +46,10 @@ def _act_for(request: HttpRequest, user_id: int) -> HttpResponse:
 @require_POST
 def end(request: HttpRequest) -> HttpResponse:
     """Stop acting for a person. Raises NotFound for people who act for no one."""
-    acting_id = request.session.get(selectors.KEY)
-    if acting_id is None:
+    impersonation_id = request.session.get(selectors.KEY)
+    if impersonation_id is None:
         raise NotFound(_("You are no longer acting for another person."))
-    other = services.end(acting_id, by=person(request), now=clock.now())
+    other = services.end(impersonation_id, by=person(request), now=clock.now())
     sessions.leave(request)
     if other is not None:
         messages.success(request, _("You stopped acting for %s.") % other)

@@ -49,7 +49,7 @@ def context(
     else:
         if count["is_more"] and query.get("q"):
             found = filters.narrowed(visible, query, user, finds_many=True)
-        body = _rows(query, found, selectors.acting(user, rights), arrangement or selectors.arrangement(user))
+        body = _rows(query, found, selectors.action_predicate(user, rights), arrangement or selectors.arrangement(user))
     return body | {
         "problems": problems,
         "sort": query.get("sort", ""),

@@ -24,13 +24,15 @@ def _job_topics(_user: User, params: Params) -> frozenset[str]:
 def _job(user: User, params: Params) -> str:
     rights = tenancy.rights(user)
     job = jobs.get(uid_of(params), user, rights)
-    return render_to_string("jobs/_live.html", shown.detail(job, params, may_act=jobs.acting(user, rights)(job)))
+    return render_to_string(
+        "jobs/_live.html", shown.detail(job, params, may_act=jobs.action_predicate(user, rights)(job))
+    )
 
 
 def _job_audience(user: User, params: Params) -> bool:
     """Whether the person may act on the job: people who may share one rendering, those who may not another."""
     rights = tenancy.rights(user)
-    return jobs.acting(user, rights)(jobs.get(uid_of(params), user, rights))
+    return jobs.action_predicate(user, rights)(jobs.get(uid_of(params), user, rights))
 
 
 def _pod_of(user: User, params: Params) -> Pod:

@@ -33,7 +33,7 @@ def detail(request: HttpRequest, uid: UUID) -> HttpResponse:
     since = event_log.last_number()
     user, rights = person(request), current_tenant.rights(request)
     job = selectors.get(uid, user, rights)
-    return _detail(request, job, since, may_act=selectors.acting(user, rights)(job))
+    return _detail(request, job, since, may_act=selectors.action_predicate(user, rights)(job))
 
 
 def _detail(

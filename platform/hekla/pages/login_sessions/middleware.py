@@ -9,7 +9,7 @@ from hekla.apps.login_sessions import services
 from hekla.lib import clock
 from hekla.pages.login_sessions import browsers
 
-_SESSION_KEY = "visit"
+_SESSION_KEY = "login_session"
 _EVERY_SECONDS = 60
 
 
@@ -31,7 +31,7 @@ def _note(request: HttpRequest, user: User, key: str) -> None:
     noted, now = request.session.get(_SESSION_KEY, {}), clock.now()
     if noted.get("key") == key and now.timestamp() - noted["at"] < _EVERY_SECONDS:
         return
-    visit = services.note(
+    login_session = services.note(
         noted.get("id"),
         user,
         session_key=key,
@@ -39,4 +39,4 @@ def _note(request: HttpRequest, user: User, key: str) -> None:
         address=request.META.get("REMOTE_ADDR") or "",
         now=now,
     )
-    request.session[_SESSION_KEY] = {"id": visit, "key": key, "at": now.timestamp()}
+    request.session[_SESSION_KEY] = {"id": login_session, "key": key, "at": now.timestamp()}

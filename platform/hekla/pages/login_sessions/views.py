@@ -18,20 +18,20 @@ from hekla.pages.login_sessions.tables import SEARCH, SessionsTable
 
 
 @require_safe
-def visits(request: HttpRequest) -> HttpResponse:
+def login_sessions(request: HttpRequest) -> HttpResponse:
     """List the person's login sessions, with the current one marked."""
     found = selectors.of(person(request), now=clock.now())
     here = request.session.session_key
     sessions = listing(request, SessionsTable, found, SEARCH, facts={"here": here})
-    return render(request, "login_sessions/list.html", {"visits": sessions, "here": here})
+    return render(request, "login_sessions/list.html", {"sessions": sessions, "here": here})
 
 
 @require_POST
-def end(request: HttpRequest, visit_id: int) -> HttpResponse:
+def end(request: HttpRequest, login_session_id: int) -> HttpResponse:
     """End one of the person's login sessions."""
-    services.end(person(request), visit_id, now=clock.now())
+    services.end(person(request), login_session_id, now=clock.now())
     messages.success(request, _("Session ended."))
-    return redirect("accounts:visits")
+    return redirect("accounts:login_sessions")
 
 
 @require_POST
@@ -39,7 +39,7 @@ def end_others(request: HttpRequest) -> HttpResponse:
     """End the person's other login sessions."""
     ended = services.end_others(person(request), request.session.session_key or "", now=clock.now())
     messages.success(request, _describe_ended(ended))
-    return redirect("accounts:visits")
+    return redirect("accounts:login_sessions")
 
 
 @require_POST

@@ -65,7 +65,7 @@ def parts(name: str, user: User, rights: Rights | None = None) -> dict[str, Any]
     since, rights = event_log.last_number(), rights or tenancy.rights(user)
     queue = queues.get(name, user, rights)
     here = queue_shares.present(queue)
-    standing, found = here.standings.get(queue.name), line(here, queue, jobs.seeing(user, rights))
+    standing, found = here.shares.get(queue.name), line(here, queue, jobs.seeing(user, rights))
     waiting, others = _rows(found, jobs.visible_to(user, rights))
     return {
         "since": since,

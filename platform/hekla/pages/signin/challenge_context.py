@@ -11,7 +11,10 @@ from hekla.apps.signin.challenges import Purpose
 from hekla.apps.signin.relying_party import RelyingParty, relying_party
 
 _Question = Callable[[RelyingParty, User, bytes], str]
-_QUESTIONS: dict[Purpose, _Question] = {Purpose.ADD: keys.to_make, Purpose.USE: keys.to_sign}
+_QUESTIONS: dict[Purpose, _Question] = {
+    Purpose.ADD: keys.registration_options,
+    Purpose.USE: keys.authentication_options,
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -419,7 +419,10 @@ def _queues(tenant: Tenant) -> list[tuple[str, str]]:
         (queue.name, queue.name if queue.is_open else f"{queue.name} ({queue.get_state_display()})")
         for queue in queues.open_to(tenant)
     ]
-    over = [(span.name, _("%s (the cluster that starts it first)") % span) for span in queues.federated_open_to(tenant)]
+    over = [
+        (federated.name, _("%s (the cluster that starts it first)") % federated)
+        for federated in queues.federated_open_to(tenant)
+    ]
     return [*found, *over]
 
 

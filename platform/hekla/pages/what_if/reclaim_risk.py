@@ -22,9 +22,9 @@ def part(request: HttpRequest, uid: UUID) -> HttpResponse:
     user = person(request)
     job = jobs.get(uid, user)
     found = reclaim_risk.visible_risk(user, job, now=clock.now())
-    context = {"job": job, "exposure": found, "sentence": sentence(found)}
+    context = {"job": job, "risk": found, "sentence": sentence(found)}
     context["claimants"] = [_claims(one) for one in found.claimants]
-    return render(request, "jobs/_exposure.html", context)
+    return render(request, "jobs/_reclaim_risk.html", context)
 
 
 def sentence(found: ReclaimRisk) -> str:

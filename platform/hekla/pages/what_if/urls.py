@@ -9,5 +9,5 @@ urlpatterns = [
     path("what-if/take/", views.take, name="jobs_what_if_take"),
     path("<uuid:uid>/unblock/", views.unblock, name="job_unblock"),
     path("<uuid:uid>/ease/", views.ease, name="job_ease"),
-    path("<uuid:uid>/exposure/", reclaim_risk.part, name="exposure"),
+    path("<uuid:uid>/reclaim-risk/", reclaim_risk.part, name="reclaim_risk"),
 ]

@@ -54,7 +54,7 @@ def what_if(request: HttpRequest) -> HttpResponse:
     try:
         spec, size = _swept(request, _spec(request, tenant))
         route = services.route_for(spec=spec, tenant=tenant, user=person(request), is_timed=False)
-        answer = asking.about_draft(spec, tenant=tenant, user=person(request), queue=route.queue, with_eta=False)
+        answer = asking.predict_draft(spec, tenant=tenant, user=person(request), queue=route.queue, with_eta=False)
     except Forbidden as error:
         return render(request, "jobs/_what_if.html", {"remark": error.message}, status=403)
     except Refused as error:
@@ -62,7 +62,9 @@ def what_if(request: HttpRequest) -> HttpResponse:
     except Invalid as error:
         return render(request, "jobs/_what_if.html", {"remark": _remark(error)})
     state, icon = _STATES[answer.verdict]
-    waits_somewhere = route.span is not None and answer.verdict is StartVerdict.WAITS  # `when` shows where, and why
+    waits_somewhere = (
+        route.federated is not None and answer.verdict is StartVerdict.WAITS
+    )  # `when` shows where, and why
     context = {
         "state": state,
         "icon": icon,
@@ -87,7 +89,7 @@ def when(request: HttpRequest) -> HttpResponse:
     try:
         spec, _size = _swept(request, _spec(request, tenant))
         route = services.route_for(spec=spec, tenant=tenant, user=user)
-        answer = asking.about_draft(
+        answer = asking.predict_draft(
             spec, tenant=tenant, user=user, queue=route.queue, with_offers="suggestions" in request.GET
         )
     except Forbidden:
@@ -135,7 +137,7 @@ def unblock(request: HttpRequest, uid: UUID) -> HttpResponse:
     job = selectors.get(uid, person(request))
     if job.is_final or job.cluster.leads_jobs or not may_ask_what_if(person(request).pk):
         return HttpResponse("")
-    answer = asking.about_job(job, user=person(request))
+    answer = asking.predict_job(job, user=person(request))
     if answer.verdict is StartVerdict.NOW:
         return HttpResponse("")
     accuracy = forecasts.accuracy(job.queue_id)

@@ -27,7 +27,7 @@ class Migration(migrations.Migration):
                 ("tenant_id", models.BigIntegerField(null=True)),
                 ("actor_id", models.BigIntegerField(null=True)),
                 ("actor_name", models.CharField(max_length=150)),
-                ("acting_name", models.CharField(db_default="", default="", max_length=150)),
+                ("impersonator_name", models.CharField(db_default="", default="", max_length=150)),
                 (
                     "topics",
                     django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=80), size=None),
@@ -48,8 +48,8 @@ class Migration(migrations.Migration):
                         condition=models.Q(("actor_id__isnull", False)), fields=["id"], name="event_of_people"
                     ),
                     models.Index(
-                        condition=models.Q(("acting_name", ""), _negated=True),
-                        fields=["acting_name", "id"],
+                        condition=models.Q(("impersonator_name", ""), _negated=True),
+                        fields=["impersonator_name", "id"],
                         name="event_on_behalf",
                     ),
                     models.Index(

@@ -179,7 +179,7 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
-            name="Arrangement",
+            name="JobListSettings",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("columns", models.JSONField(default=list)),
@@ -214,9 +214,12 @@ class Migration(migrations.Migration):
                 ("moves", models.PositiveIntegerField(default=0)),
                 ("at", models.DateTimeField()),
                 (
-                    "span",
+                    "federated_queue",
                     models.ForeignKey(
-                        null=True, on_delete=django.db.models.deletion.SET_NULL, related_name="+", to="queues.span"
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to="queues.federatedqueue",
                     ),
                 ),
             ],

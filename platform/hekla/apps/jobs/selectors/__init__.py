@@ -54,7 +54,7 @@ from hekla.apps.jobs.selectors.replicas import (
     unfinished_pods,
 )
 from hekla.apps.jobs.selectors.visibility import (
-    acting,
+    action_predicate,
     by_name,
     deleted_for,
     get,
@@ -71,7 +71,7 @@ __all__ = [
     "MOST_OF_COURSE",
     "JobOnNode",
     "TaskAllocation",
-    "acting",
+    "action_predicate",
     "addresses",
     "ahead_of",
     "any_waiting",

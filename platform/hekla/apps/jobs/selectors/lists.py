@@ -89,7 +89,7 @@ def free_name(tenant: Tenant, like: str) -> str:
 
 def placement(job: Job) -> Placement | None:
     """Why the job is in its cluster; None if it did not name a federated queue."""
-    return Placement.objects.filter(job=job).select_related("span").first()
+    return Placement.objects.filter(job=job).select_related("federated_queue").first()
 
 
 def arrangement(user: User) -> JobListSettings:

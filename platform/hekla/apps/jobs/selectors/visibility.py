@@ -63,7 +63,7 @@ def by_name(name: str, user: User) -> Job:
 
 def may_act(user: User, job: Job) -> bool:
     """Whether the person may abort, resume, restart or delete the job."""
-    return acting(user, tenancy.rights(user))(job)
+    return action_predicate(user, tenancy.rights(user))(job)
 
 
 def seeing(user: User, rights: Rights) -> Callable[[Job], bool]:
@@ -72,7 +72,7 @@ def seeing(user: User, rights: Rights) -> Callable[[Job], bool]:
     return lambda job: job.deleted_at is None and (everywhere or job.tenant_id in tenants)
 
 
-def acting(user: User, rights: Rights) -> Callable[[Job], bool]:
+def action_predicate(user: User, rights: Rights) -> Callable[[Job], bool]:
     """`may_act` as a check for many jobs, without further queries."""
     if accounts.may(user, Permission.ACT_ON_ANY_JOB):
         return lambda _job: True

@@ -25,8 +25,15 @@ def move(job: Job, queue: Queue, candidates: Sequence[PlacementCandidate], *, no
     """
     with unit_of_work():
         row = Job.objects.select_for_update().get(pk=job.pk)  # a join finds no row after a concurrent move
-        placement = Placement.objects.filter(job=row, span__members=queue).select_related("span").first()
-        if placement is None or placement.span is None or row.revision != job.revision or not _may_go(row, queue):
+        placement = (
+            Placement.objects.filter(job=row, federated_queue__members=queue).select_related("federated_queue").first()
+        )
+        if (
+            placement is None
+            or placement.federated_queue is None
+            or row.revision != job.revision
+            or not _may_go(row, queue)
+        ):
             return False
         _go(row, queue, placement, candidates, now)
     return True
@@ -52,7 +59,7 @@ def _go(job: Job, queue: Queue, placement: Placement, candidates: Sequence[Place
     placement.candidates, placement.at, placement.moves = list(documents), now, placement.moves + 1
     placement.save()
     event = events.JobReassigned(
-        federated_queue=str(placement.span),
+        federated_queue=str(placement.federated_queue),
         queue=queue.name,
         cluster=queue.cluster.name,
         old_queue=old.name,

@@ -35,26 +35,26 @@ class AllClosed(Refused):
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The queue of a job. `span`: the federated queue that the job named, if any; `candidates`: the estimates of its
+    """The queue of a job. `federated`: the federated queue that the job named, if any; `candidates`: the estimates of its
     clusters, best first.
     """
 
     queue: Queue
-    span: FederatedQueue | None = None
+    federated: FederatedQueue | None = None
     candidates: tuple[PlacementCandidate, ...] = ()
 
 
-def through(span: FederatedQueue, spec: JobSpec, *, tenant: Tenant, user: User, is_timed: bool = True) -> Route:
+def through(federated: FederatedQueue, spec: JobSpec, *, tenant: Tenant, user: User, is_timed: bool = True) -> Route:
     """The best route through a federated queue. Raises AllClosed.
 
     `is_timed`: also estimate how long the job would wait, which takes longest.
     """
-    members = queues.members_open_to(span, tenant)
+    members = queues.members_open_to(federated, tenant)
     candidates = rank_candidates(prospects(spec, members, tenant=tenant, user=user, is_timed=is_timed))
     best = next((one for one in candidates if one.chance is not Feasibility.CLOSED), None)
     if best is None:
-        raise AllClosed(_("All queues of %(name)s are closed. Ask a queue admin.") % {"name": span}, "queue")
-    return Route(next(queue for queue in members if queue.name == best.queue), span, tuple(candidates))
+        raise AllClosed(_("All queues of %(name)s are closed. Ask a queue admin.") % {"name": federated}, "queue")
+    return Route(next(queue for queue in members if queue.name == best.queue), federated, tuple(candidates))
 
 
 def prospects(
@@ -88,11 +88,14 @@ def _without_asking(queue: Queue) -> PlacementCandidate | None:
 
 def note(job: Job, route: Route, *, actor: Actor, now: datetime) -> None:
     """Record where a new job was placed, and why; nothing if it did not name a federated queue."""
-    if route.span is None:
+    if route.federated is None:
         return
     candidates = tuple(one.as_data() for one in route.candidates)
-    Placement.objects.create(job=job, span=route.span, candidates=list(candidates), at=now)
+    Placement.objects.create(job=job, federated_queue=route.federated, candidates=list(candidates), at=now)
     event = events.JobPlaced(
-        federated_queue=route.span.name, queue=route.queue.name, cluster=route.queue.cluster.name, candidates=candidates
+        federated_queue=route.federated.name,
+        queue=route.queue.name,
+        cluster=route.queue.cluster.name,
+        candidates=candidates,
     )
     tell(job, event, actor=actor, now=now)

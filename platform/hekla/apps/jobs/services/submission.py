@@ -126,10 +126,10 @@ def route_for(*, spec: JobSpec, tenant: Tenant, user: User, is_timed: bool = Tru
         raise NotFound(_("Unknown tenant."))
     if not tenancy.may(user, tenant.pk, Permission.SUBMIT_JOBS):
         raise Forbidden(_("You can view this tenant, but not submit to it. Ask a tenant admin."), "tenant")
-    span = queues.federated_open_to(tenant).filter(name=spec.queue).first()
-    if span is None:
+    federated = queues.federated_open_to(tenant).filter(name=spec.queue).first()
+    if federated is None:
         return Route(_open_queue(spec.queue, tenant))
-    return routing.through(span, spec, tenant=tenant, user=user, is_timed=is_timed)
+    return routing.through(federated, spec, tenant=tenant, user=user, is_timed=is_timed)
 
 
 def _the_same(known: Job, spec: JobSpec, tenant: Tenant) -> Job:

@@ -33,7 +33,7 @@ def follow(*, now: datetime) -> int:
         last = event_log.last_number()
         events = event_log.of_kinds_after(reader.number, KINDS, limit=_MOST)
         count = _tell_all([event for event in events if event.kind in OF_JOBS], now)
-        count += sum(_tell_of_acting(event) for event in events if event.kind == "ImpersonationStarted")
+        count += sum(_notify_of_impersonation(event) for event in events if event.kind == "ImpersonationStarted")
         reader.number = events[-1].pk if len(events) == _MOST else max(last, reader.number)
         reader.save(update_fields=["number"])
     return count
@@ -53,7 +53,7 @@ def _tell_all(events: Sequence[LoggedEvent], now: datetime) -> int:
     return sum(tell(notice, listeners[notice.job.uid], people, now=now) for notice in moments)
 
 
-def _tell_of_acting(event: LoggedEvent) -> bool:
+def _notify_of_impersonation(event: LoggedEvent) -> bool:
     user = User.objects.filter(pk=event.subject.removeprefix("user:")).first()
     if user is None:
         return False

@@ -84,7 +84,7 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
-            name="Span",
+            name="FederatedQueue",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("name", models.SlugField(max_length=63, unique=True, verbose_name="name")),
@@ -100,11 +100,14 @@ class Migration(migrations.Migration):
                         to=settings.AUTH_USER_MODEL,
                     ),
                 ),
-                ("members", models.ManyToManyField(related_name="spans", to="queues.queue", verbose_name="queues")),
+                (
+                    "members",
+                    models.ManyToManyField(related_name="federated_queues", to="queues.queue", verbose_name="queues"),
+                ),
                 (
                     "tenants",
                     models.ManyToManyField(
-                        blank=True, related_name="spans", to="tenancy.tenant", verbose_name="tenants"
+                        blank=True, related_name="federated_queues", to="tenancy.tenant", verbose_name="tenants"
                     ),
                 ),
             ],

@@ -51,7 +51,7 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
-            name="Tries",
+            name="SecondFactorAttempts",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("wrong", models.PositiveSmallIntegerField(default=0)),

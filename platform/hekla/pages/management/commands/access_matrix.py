@@ -25,14 +25,14 @@ def _lines() -> Iterator[str]:
     yield from (f"- **{_name(role)}**: {meaning}" for role, meaning in ROLES.items())
     yield "\n## Addresses\n"
     yield "“token”: the scope that a token needs besides its owner's role; – where tokens are not looked at."
-    yield "“acting”: whether it is open to a platform admin who acts for somebody, as far as that person may.\n"
+    yield "“impersonation”: whether it is open to a platform admin who acts for somebody, as far as that person may.\n"
     yield from _head("address", "verb", "token", "acting")
     answers = access_matrix.answers()
     for route, declared in sorted(access_matrix.declared().items()):
         for verb, verdicts in declared.by_verb():
             token = access_matrix.scope_for(answers[route], verb) or "–"
-            acting = "yes" if access_matrix.is_open_to_impersonation(route, verb) else "–"
-            yield _row(f"`{route}`", verb.upper(), token, acting, verdicts=verdicts)
+            impersonation = "yes" if access_matrix.is_open_to_impersonation(route, verb) else "–"
+            yield _row(f"`{route}`", verb.upper(), token, impersonation, verdicts=verdicts)
     yield "\n## Sockets\n"
     yield from _head("socket")
     yield from (_row(f"`{socket}`", verdicts=verdicts) for socket, verdicts in registry.sockets().items())
