@@ -112,8 +112,7 @@ def test_nested_units_of_work_are_one_transaction() -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_writers_of_one_row_do_not_deadlock() -> None:
-    """One writer has locked a cluster. The other refers to that row, and must not hold the number lock while it waits.
-    """
+    """One writer has locked a cluster. The other refers to that row, and waits without the number lock."""
     cluster = services.create(name="c", kind="simulated", config={}, actor=PLATFORM, now=clock.now())
 
     def observe() -> None:
