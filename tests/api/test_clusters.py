@@ -70,7 +70,7 @@ def test_a_cluster_with_queues_is_not_removed(operator: APIClient) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wish", "status", "path"),
+    ("fields", "status", "path"),
     [
         ({"name": "A b"}, 400, "name"),
         ({"name": "nodes"}, 400, "name"),

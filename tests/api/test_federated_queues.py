@@ -55,7 +55,7 @@ def test_operators_create_change_and_delete_a_federated_queue(two_clusters: Worl
 
 
 @pytest.mark.parametrize(
-    ("wish", "status", "path"),
+    ("fields", "status", "path"),
     [
         ({"name": "default"}, 409, "name"),
         ({"name": "new"}, 400, "name"),

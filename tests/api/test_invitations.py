@@ -30,7 +30,7 @@ def test_invitation_is_created_listed_resent_and_revoked(world, admin):
 
 
 @pytest.mark.parametrize(
-    ("wish", "status"),
+    ("fields", "status"),
     [
         ({"email": "no address"}, 400),
         ({"role": "king"}, 400),

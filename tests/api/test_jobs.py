@@ -187,7 +187,7 @@ def act(client, job, **request):
 
 
 @pytest.mark.parametrize(
-    ("asked", "paths"),
+    ("document", "paths"),
     [
         ({"action": "RestartTask"}, ["task"]),
         ({"action": "RestartPod"}, ["task", "index"]),
@@ -199,8 +199,8 @@ def act(client, job, **request):
         ({"action": "RestartPod", "task": "worker", "pod": 1}, ["pod"]),
     ],
 )
-def test_restart_errors_name_task_and_index(alice, submitted, request, paths):
-    answer = act(alice, submitted, **request)
+def test_restart_errors_name_task_and_index(alice, submitted, document, paths):
+    answer = act(alice, submitted, **document)
     assert answer.status_code == 400
     assert [error["path"] for error in answer.json()["errors"]] == paths
     kinds = [event["kind"] for event in alice.get(f"{JOBS}/{submitted['uid']}/events").json()["events"]]

@@ -41,7 +41,7 @@ def test_admins_create_and_change_queues(root, alice):
 
 
 @pytest.mark.parametrize(
-    ("wish", "path"),
+    ("fields", "path"),
     [
         ({"cluster": "nowhere"}, "cluster"),
         ({"name": "a b"}, "name"),
@@ -168,7 +168,7 @@ def test_retention_is_set_by_admins(world, alice, charlie):
 
 
 @pytest.mark.parametrize(
-    ("wish", "path"),
+    ("fields", "path"),
     [
         ({"log_days": -1}, "log_days"),
         ({"log_days": 4000}, "log_days"),

@@ -40,7 +40,7 @@ def test_every_kind_of_event_has_words():
 
 
 @pytest.mark.parametrize(
-    ("name", "asked", "wanted"),
+    ("name", "filters", "expected"),
     [
         ("ada", {}, ALL),
         ("alice", {}, BY_ALICE),

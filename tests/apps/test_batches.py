@@ -199,7 +199,7 @@ def test_preview_then_submission(people: People, as_: As) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "says"),
+    ("changes", "message"),
     [
         ({"parameters": "lr 3"}, "is not in the form"),
         ({"parameters": "lr=1\nlr=2"}, "is set twice"),
@@ -245,7 +245,7 @@ def order(page: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("query", "want"),
+    ("query", "expected"),
     [
         ("", ["lr-1", "lr-2", "lr-3"]),
         ("sort=-number", ["lr-3", "lr-2", "lr-1"]),

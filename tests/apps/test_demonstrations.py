@@ -231,7 +231,7 @@ def let_run(run: DemoRun, count: int, *, since: datetime) -> None:
 
 
 @pytest.mark.parametrize(
-    ("running", "seconds", "comes"),
+    ("running", "seconds", "is_submitted"),
     [(9, 60, False), (10, PAUSE_SECONDS - 1, False), (10, PAUSE_SECONDS, True)],
 )
 def test_later_job_is_submitted_after_a_pause(

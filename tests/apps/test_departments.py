@@ -138,7 +138,7 @@ def test_department_totals_exclude_simulations(people, head, as_):
 
 
 @pytest.mark.parametrize(
-    ("words", "expected"),
+    ("query", "expected"),
     [
         ("", ["arts", "lab", "other"]),
         ("?sort=-name", ["other", "lab", "arts"]),
@@ -161,7 +161,7 @@ def test_tenants_are_sorted_and_searched_by_the_query(people, head, as_, query, 
 
 
 @pytest.mark.parametrize(
-    ("wish", "path"),
+    ("fields", "path"),
     [
         ({"slug": "new"}, "slug"),
         ({"slug": "a b"}, "slug"),

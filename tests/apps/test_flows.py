@@ -376,7 +376,7 @@ def server() -> Iterator[tuple[int, list[bytes]]]:
 
 
 @pytest.mark.parametrize(
-    ("said", "path", "well"),
+    ("response", "path", "is_ready"),
     [
         (b"HTTP/1.1 200 OK\r\n\r\n", "/", True),
         (b"HTTP/1.0 302 Found\r\n\r\n", "/", True),

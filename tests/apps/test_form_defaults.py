@@ -275,7 +275,7 @@ def test_uploaded_manifest_replaces_the_text_verbatim(people: People, as_: As) -
 
 
 @pytest.mark.parametrize(
-    ("content", "says"),
+    ("content", "message"),
     [
         ("a: [", "upload"),
         (b"\x89PNG\x00\x01", "upload"),

@@ -79,7 +79,7 @@ def test_locked_fields_cannot_be_changed(people: People, as_: As) -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "typed", "said"),
+    ("field", "typed", "message"),
     [
         ("field-tasks.main.replicas", "4", "at most 3"),
         ("field-tasks.main.replicas", "", "not an amount"),

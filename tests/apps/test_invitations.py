@@ -76,7 +76,7 @@ def test_member_cannot_use_up_an_invitation(people: People) -> None:
 
 
 @pytest.mark.parametrize(
-    ("what", "field", "sentence"),
+    ("changes", "field", "sentence"),
     [
         ({"username": "alice"}, "username", "already exists"),
         ({"username": "no good"}, "username", "valid username"),
@@ -167,7 +167,7 @@ def test_page_does_not_reveal_known_addresses(people: People, as_: As) -> None:
 
 
 @pytest.mark.parametrize(
-    ("mailed", "sentence"), [(True, "sending the link to dora@example.org"), (False, "no mail server")]
+    ("has_mail", "sentence"), [(True, "sending the link to dora@example.org"), (False, "no mail server")]
 )
 def test_link_is_shown_and_mailed_if_possible(people: People, as_: As, settings, has_mail: bool, sentence: str) -> None:
     settings.MAIL_IS_SET_UP = has_mail

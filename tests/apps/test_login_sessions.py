@@ -111,7 +111,7 @@ def test_last_use_is_recorded_once_a_minute(people: People, browsers_of_alice: l
 
 
 @pytest.mark.parametrize(
-    ("says", "name"),
+    ("user_agent", "name"),
     [
         (FIREFOX, "Firefox, Linux"),
         ("Mozilla/5.0 (Windows NT 10.0) AppleWebKit/537.36 Chrome/140.0 Safari/537.36 Edg/140.0", "Edge, Windows"),

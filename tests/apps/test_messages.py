@@ -66,7 +66,7 @@ def test_several_facts_are_several_sentences() -> None:
     assert messages.render_message(facts_in(message), message) == message
 
 
-@pytest.mark.parametrize("message", [[], [{"code": "from a later version"}], [{"code": "all_stopped"}, {"code": "?"}]])
+@pytest.mark.parametrize("facts", [[], [{"code": "from a later version"}], [{"code": "all_stopped"}, {"code": "?"}]])
 def test_unknown_facts_fall_back_to_the_stored_text(facts: list[dict[str, Any]]) -> None:
     assert messages.render_message(facts, "As it was.") == "As it was."
 

@@ -79,7 +79,7 @@ def hook(settings: Any) -> Iterator[Hook]:
 
 
 @pytest.mark.parametrize(
-    ("moment", "happens", "sentence"),
+    ("moment", "record", "sentence"),
     [
         ("started", lambda job: record_phase(job, "running"), "train is running."),
         ("ended", lambda job: record_phase(job, "completed", message="All done."), "train: Completed. All done."),
@@ -421,7 +421,7 @@ def test_invalid_channel_refuses_the_job_and_keeps_the_input(people: People, as_
 
 
 @pytest.mark.parametrize(
-    ("query", "kept"),
+    ("query", "expected"),
     [
         ("", []),
         ("?notify=failed&notify=waits&notify_after=9", [(["failed", "waits"], ["page"], 9)]),

@@ -136,7 +136,7 @@ def test_form_sets_task_dependencies_and_a_clone_keeps_them(people: People, as_:
 
 
 @pytest.mark.parametrize(
-    ("changes", "field", "word"),
+    ("changes", "field", "message"),
     [
         ({"tasks-1-depends_on": "mian"}, "id_tasks-1-depends_on", "Did you mean “main”"),
         ({"tasks-1-depends_on": "main, other"}, "id_tasks-1-depends_on", "Unknown task “other”"),
@@ -155,7 +155,7 @@ def test_invalid_dependencies_are_at_their_field(
 
 
 @pytest.mark.parametrize(
-    ("changes", "field", "word"),
+    ("changes", "field", "message"),
     [
         ({"name": "Not A Name"}, "id_name", "not a valid name"),
         ({"tasks-0-command": "python 'oops"}, "id_tasks-0-command", "quotation"),
@@ -206,7 +206,7 @@ def test_a_manifest_submits_a_job(people: People, as_: As) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "word"),
+    ("text", "message"),
     [
         (MANIFEST % "many", "replicas"),
         ("kind: [", "Line 2, column 1"),

@@ -37,7 +37,7 @@ def test_same_priority_changes_nothing(people: People) -> None:
 
 
 @pytest.mark.parametrize(
-    ("phase", "may"),
+    ("phase", "is_allowed"),
     [("pending", True), ("running", True), ("aborted", True), ("completed", False), ("failed", False)],
 )
 def test_only_unfinished_jobs_change(people: People, phase: str, is_allowed: bool) -> None:

@@ -77,7 +77,7 @@ def test_form_previews_and_saves_nothing(people: People, borrower: Queue, as_: A
 
 
 @pytest.mark.parametrize(
-    ("typed", "field", "sentence"),
+    ("changes", "field", "sentence"),
     [
         ({"weight": "0"}, "id_weight", "between 1 and 65535"),
         ({"deserved": "cpu=lots"}, "id_deserved", "not an amount"),

@@ -44,7 +44,7 @@ def real_node(people: People) -> People:
 
 
 @pytest.mark.parametrize(
-    ("of", "words"),
+    ("of", "message"),
     [
         (
             "tenant",
@@ -69,7 +69,7 @@ def debugging_spec(name: str) -> JobSpec:
 
 
 @pytest.mark.parametrize(
-    ("of", "words"),
+    ("of", "message"),
     [
         (
             "tenant",

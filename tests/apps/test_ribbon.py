@@ -74,7 +74,7 @@ ADMISSION = (
 
 
 @pytest.mark.parametrize(
-    ("story", "now", "want"),
+    ("history", "now", "expected"),
     [
         pytest.param([], 5, [(0, 5, "unsaid", False)], id="nobody looked yet"),
         pytest.param(

@@ -332,7 +332,7 @@ def test_form_creates_a_schedule_and_its_page_describes_it(people: People, as_: 
 
 
 @pytest.mark.parametrize(
-    ("changes", "says"),
+    ("changes", "message"),
     [
         ({"cron": "99 * * * *"}, "is not a number from 0 to 59"),
         ({"time_zone": "Europe/Berlim"}, "Did you mean"),
@@ -431,7 +431,7 @@ def test_deleted_job_stays_in_the_history(people: People, as_: As) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "expected"),
+    ("query", "expected"),
     [
         ("", [3, 2, 1, 0]), ("sort=due", [0, 1, 2, 3]), ("sort=-due", [3, 2, 1, 0]), ("sort=job", [0, 3, 1, 2]),
         ("sort=result", [1, 2, 0, 3]), ("outcome=skipped", [2, 1]), ("q=hourly&outcome=started", [3, 0]),

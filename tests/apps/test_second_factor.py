@@ -238,7 +238,7 @@ def test_required_factor_cannot_be_removed(people: People, phone: Phone, now: da
 
 
 @pytest.mark.parametrize(
-    ("rule", "who", "sent"),
+    ("rule", "username", "is_redirected"),
     [("", "ada", False), ("admins", "ada", True), ("admins", "alice", False), ("everybody", "alice", True)],
 )
 def test_required_factor_redirects_to_setup(

@@ -185,7 +185,7 @@ def test_secrets_are_carried_between_form_and_yaml(people: People, as_: As) -> N
 
 
 @pytest.mark.parametrize(
-    ("changes", "field", "word"),
+    ("changes", "field", "message"),
     [
         ({"tasks-0-env": "A=1\r\nA=2"}, "tasks-0-env", "set twice"),
         ({"tasks-0-command": ""}, "tasks-0-command", "required"),
@@ -314,7 +314,7 @@ def test_sweep_round_trips_through_yaml_and_is_submitted(people: People, as_: As
 
 
 @pytest.mark.parametrize(
-    ("changes", "field", "says"),
+    ("changes", "field", "message"),
     [
         ({"sweep-parameters": ""}, "sweep-parameters", "required"),
         ({"sweep-parameters": "lr = 1"}, "tasks-0-command", "Unknown parameter"),

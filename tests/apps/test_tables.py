@@ -116,7 +116,7 @@ def test_empty_cell_shows_a_dash() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "expected"),
+    ("query", "expected"),
     [
         ({}, NAMES), ({"sort": "name"}, NAMES), ({"sort": "-name"}, NAMES[::-1]), ({"q": "LI"}, ["alice", "charlie"]),
         ({"q": "li", "sort": "-name"}, ["charlie", "alice"]), ({"role": "admin"}, ["ada"]), ({"role": "none"}, NAMES),

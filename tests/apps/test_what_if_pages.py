@@ -46,7 +46,7 @@ def forget_snapshots() -> Iterator[None]:
 
 
 @pytest.mark.parametrize(
-    ("changes", "says"),
+    ("changes", "messages"),
     [
         ({"tasks-0-replicas": "2"}, ["Would start now", "2 pods on node n1"]),
         ({}, ["Cannot start now", "worker with 4 pods instead of 6", "worker.replicas=4"]),
@@ -62,7 +62,7 @@ def test_preview_of_the_form(people: People, as_: As, changes: dict[str, str], m
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "message"),
     [
         (MANIFEST, "worker with 4 pods instead of 6"),
         (MANIFEST.replace("replicas: 6", "replicas: 1"), "Would start now"),

@@ -42,7 +42,7 @@ def test_file_of_many_jobs(console, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("options", "message"),
     [(["-p", "lr"], "is not in the form"), (["-p", "rate=1"], "Unknown parameter “lr”"), (["-p", "lr=1..2"], "random")],
 )
 def test_errors_are_printed(console, file, options, message):

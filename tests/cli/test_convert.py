@@ -69,7 +69,7 @@ def test_strict_fails_on_a_loss_and_writes_nothing(file, text, status):
 
 
 @pytest.mark.parametrize(
-    ("text", "kind", "status", "words"),
+    ("text", "kind", "status", "message"),
     [
         (TFJOB, "job", 1, "cannot be written as job:\n  tasks: A Kubernetes Job has one pod template"),
         (TFJOB, "cronjob", 2, "is not one of"),

@@ -41,7 +41,7 @@ def test_other_server(console):
 
 
 @local
-@pytest.mark.parametrize("message", [["show"], ["logs"], ["abort"], ["delete"], ["watch"], ["clone", "--name", "x"]])
+@pytest.mark.parametrize("command", [["show"], ["logs"], ["abort"], ["delete"], ["watch"], ["clone", "--name", "x"]])
 @pytest.mark.parametrize("name", ["nothing", "9b0dc0f2-0000-4000-8000-000000000000"])
 def test_unknown_job(console, command, name):
     assert "Unknown job" in error_of(console("job", *command, name))
@@ -57,7 +57,7 @@ def test_refusals_name_the_field(console, manifest):
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "message"),
     [
         ("a: [", "nvalid YAML"),
         ("", "no job"),

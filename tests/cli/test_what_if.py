@@ -11,7 +11,7 @@ from hekla.client import Client
 
 
 @pytest.mark.parametrize(
-    ("replicas", "says"), [(2, ["Would start now", "2 pods on node "]), (9, ["Cannot start", "worker.replicas=4"])]
+    ("replicas", "messages"), [(2, ["Would start now", "2 pods on node "]), (9, ["Cannot start", "worker.replicas=4"])]
 )
 def test_preview_of_a_job(console, tmp_path, replicas, messages):
     task = {"name": "worker", "replicas": replicas, "command": ["true"], "resources": {"cpu": "1"}}
