@@ -126,8 +126,8 @@ def test_pages_manage_federated_queues_and_the_job_form_offers_them(two_clusters
     assert "both" in alice.get(reverse("spans:list")).content.decode()
     assert "away" in alice.get(reverse("spans:detail", args=["both"])).content.decode()
     assert "both (the cluster that starts it first)" in alice.get(reverse("jobs:submit")).content.decode()
-    typed = {"description": "Wherever there is room", "members": ids}
-    assert root.post(reverse("spans:edit", args=["both"]), typed).status_code == 302
+    form_data = {"description": "Wherever there is room", "members": ids}
+    assert root.post(reverse("spans:edit", args=["both"]), form_data).status_code == 302
     assert Span.objects.get().description == "Wherever there is room"
     text = """\
 apiVersion: batch.volcano.sh/v1alpha1

@@ -101,7 +101,7 @@ def test_no_request_causes_a_server_error(
 
 
 _OMITTED_HEADERS = {"content-length", "cookie", "accept-encoding"}
-"""What answers say is read here as it is made, not as it travels."""
+"""Answers are read before transport encoding."""
 
 
 def _send(client: APIClient, case: schemathesis.Case) -> HttpResponse:

@@ -94,7 +94,7 @@ def test_labels_are_translated_and_user_input_is_not(people, as_):
             found = audit.acts(people.alice, audit.parse_query({"person": "alice"}))
             assert [act.facts for act in reversed(found)][-2:] == facts
     read = as_(people.alice).get(reverse("api:v1:audit"), {"kind": "MemberAdded"}).json()
-    assert read[0]["facts"]["role"] == "viewer", "programs read what was written"
+    assert read[0]["facts"]["role"] == "viewer", "REST returns the stored value"
 
 
 def test_phases_are_translated_and_unknown_kinds_are_unchanged():

@@ -57,9 +57,9 @@ def kubeconfig(plane: ControlPlane, token: str | None = None, **cluster: object)
     return yaml.safe_dump(document)
 
 
-def send(client: Client, name: str = "far", *, to: str = "", **typed: Any) -> HttpResponse:
-    config = typed.pop("config", {})
-    fields = {"name": name, "kind": "kubernetes", "access": "kubeconfig", "config": json.dumps(config), **typed}
+def send(client: Client, name: str = "far", *, to: str = "", **form_data: Any) -> HttpResponse:
+    config = form_data.pop("config", {})
+    fields = {"name": name, "kind": "kubernetes", "access": "kubeconfig", "config": json.dumps(config), **form_data}
     return client.post(to or reverse("clusters:create"), fields)
 
 
@@ -85,8 +85,8 @@ def test_pasted_kubeconfig_works_and_is_never_revealed(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     token = small_cluster.user_token
-    typed = {"secret_kubeconfig": kubeconfig(small_cluster), "config": {"namespace": given_namespace}}
-    assert send(admin, **typed).status_code == 302
+    form_data = {"secret_kubeconfig": kubeconfig(small_cluster), "config": {"namespace": given_namespace}}
+    assert send(admin, **form_data).status_code == 302
     cluster = Cluster.objects.get(name="far")
     assert backend_of(cluster).nodes()
     key = StoredClusterKey.objects.get()
@@ -117,9 +117,13 @@ def test_kubeconfig_is_accepted_as_a_file(admin: Client, small_cluster: ControlP
 def test_server_address_with_ca_and_token_works(
     admin: Client, small_cluster: ControlPlane, given_namespace: str
 ) -> None:
-    typed: dict[str, Any] = {"access": "token", "config": {"namespace": given_namespace}, "server": small_cluster.url}
-    typed |= {"authority": small_cluster.ca.read_text(), "token": small_cluster.user_token}
-    assert send(admin, **typed).status_code == 302
+    form_data: dict[str, Any] = {
+        "access": "token",
+        "config": {"namespace": given_namespace},
+        "server": small_cluster.url,
+    }
+    form_data |= {"authority": small_cluster.ca.read_text(), "token": small_cluster.user_token}
+    assert send(admin, **form_data).status_code == 302
     assert backend_of(Cluster.objects.get(name="far")).nodes()
 
 
@@ -137,19 +141,19 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("typed", "field", "sentence"), WRONG)
+@pytest.mark.parametrize(("form_data", "field", "sentence"), WRONG)
 def test_errors_are_at_their_field_and_keep_the_input(
-    admin: Client, monkeypatch, typed: dict[str, Any], field: str, sentence: str
+    admin: Client, monkeypatch, form_data: dict[str, Any], field: str, sentence: str
 ) -> None:
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
-    answer = send(admin, **typed)
+    answer = send(admin, **form_data)
     found = errors(answer)
     assert list(found) == [field]
     assert sentence in str(found)
     page = answer.content.decode()
     assert SECRET not in page
     assert 'value="far"' in page
-    assert typed.get("server", "") in page
+    assert form_data.get("server", "") in page
     assert not Cluster.objects.filter(name="far").exists()
 
 
@@ -163,20 +167,20 @@ def test_errors_are_translated(admin: Client, small_cluster: ControlPlane) -> No
 def test_connection_check_saves_nothing_and_carries_the_key(
     people: People, admin: Client, as_: As, small_cluster: ControlPlane, given_namespace: str
 ) -> None:
-    typed: dict[str, Any] = {"config": {"namespace": given_namespace}}
-    tried = send(admin, secret_kubeconfig=kubeconfig(small_cluster), **{"try": "yes"}, **typed)
+    form_data: dict[str, Any] = {"config": {"namespace": given_namespace}}
+    tried = send(admin, secret_kubeconfig=kubeconfig(small_cluster), **{"try": "yes"}, **form_data)
     page = tried.content.decode()
     assert "Reachable" in page
     assert small_cluster.user_token not in page
     assert not Cluster.objects.filter(name="far").exists()
-    carried = tried.context["form"]["secret_carried"].value()
-    assert list(errors(send(admin, secret_carried=carried[5:], **typed))) == ["secret_kubeconfig"]
-    assert list(errors(send(admin, access="token", server=small_cluster.url, secret_carried=carried))) == ["token"]
-    assert send(admin, secret_carried=carried, **typed).status_code == 302
+    passthrough = tried.context["form"]["secret_carried"].value()
+    assert list(errors(send(admin, secret_carried=passthrough[5:], **form_data))) == ["secret_kubeconfig"]
+    assert list(errors(send(admin, access="token", server=small_cluster.url, secret_carried=passthrough))) == ["token"]
+    assert send(admin, secret_carried=passthrough, **form_data).status_code == 302
     assert backend_of(Cluster.objects.get(name="far")).nodes()
 
 
-def test_carried_key_is_bound_to_user_and_expires() -> None:
+def test_passthrough_key_is_bound_to_user_and_expires() -> None:
     now = clock.now()
     text = encryption.encrypt_for_form(SECRET, by=1, now=now)
     assert SECRET not in text
@@ -189,8 +193,8 @@ def test_unreachable_cluster_is_saved_on_confirmation(admin: Client, small_clust
     text = kubeconfig(small_cluster, SECRET, server="https://127.0.0.1:1")
     first = send(admin, secret_kubeconfig=text)
     assert "does not answer" in str(errors(first)["secret_kubeconfig"])
-    carried = first.context["form"]["secret_carried"].value()
-    assert send(admin, secret_carried=carried, anyway="yes").status_code == 302
+    passthrough = first.context["form"]["secret_carried"].value()
+    assert send(admin, secret_carried=passthrough, anyway="yes").status_code == 302
     page = admin.get(reverse("clusters:detail", args=["far"])).content.decode()
     assert "Not reachable" in page
     assert "Not reachable" in admin.get(reverse("clusters:list")).content.decode()
@@ -199,13 +203,13 @@ def test_unreachable_cluster_is_saved_on_confirmation(admin: Client, small_clust
 def test_missing_permissions_are_listed_and_can_be_confirmed(
     admin: Client, small_cluster: ControlPlane, namespace: str
 ) -> None:
-    typed: dict[str, Any] = {"secret_kubeconfig": kubeconfig(small_cluster), "config": {"namespace": namespace}}
-    answer = send(admin, **typed)
+    form_data: dict[str, Any] = {"secret_kubeconfig": kubeconfig(small_cluster), "config": {"namespace": namespace}}
+    answer = send(admin, **form_data)
     assert "setup is incomplete" in str(errors(answer))
     page = answer.content.decode()
     assert "pods/binding" in page
     assert f"in the namespace {namespace}" in page
-    assert send(admin, anyway="yes", **typed).status_code == 302
+    assert send(admin, anyway="yes", **form_data).status_code == 302
     assert "pods/binding" in admin.get(reverse("clusters:detail", args=["far"])).content.decode()
 
 
@@ -229,7 +233,7 @@ def test_key_change_takes_effect_at_once(admin: Client, far: Cluster, small_clus
     after = backend_of(far)
     assert after is not before
     assert after.nodes()
-    assert backend_of(far) is after, "it stays open"
+    assert backend_of(far) is after, "the backend stays open"
     assert StoredClusterKey.objects.count() == 1
     assert admin.post(reverse("clusters:remove_key", args=["far"])).status_code == 302
     assert selectors.backend_facts(far)["key"] is None

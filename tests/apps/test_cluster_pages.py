@@ -53,8 +53,8 @@ REFUSED = [
 
 @pytest.mark.parametrize(("kind", "config", "sentence"), REFUSED)
 def test_configuration_error_is_at_its_field(people: People, as_: As, kind, config, sentence) -> None:
-    typed = {"name": "fleet", "kind": kind, "config": json.dumps(config)}
-    answer = as_(people.ada).post(reverse("clusters:create"), typed)
+    form_data = {"name": "fleet", "kind": kind, "config": json.dumps(config)}
+    answer = as_(people.ada).post(reverse("clusters:create"), form_data)
     assert answer.status_code == 200
     (field_errors,) = answer.context["form"].errors.values()
     assert list(answer.context["form"].errors) == ["config"]
@@ -65,8 +65,8 @@ def test_configuration_error_is_at_its_field(people: People, as_: As, kind, conf
 
 
 def test_working_cluster_is_added(people: People, as_: As) -> None:
-    typed = {"name": "fleet", "kind": "simulated", "config": json.dumps(NODES)}
-    assert as_(people.ada).post(reverse("clusters:create"), typed).status_code == 302
+    form_data = {"name": "fleet", "kind": "simulated", "config": json.dumps(NODES)}
+    assert as_(people.ada).post(reverse("clusters:create"), form_data).status_code == 302
     assert Cluster.objects.get(name="fleet").config == NODES
 
 
@@ -74,12 +74,12 @@ def test_unreachable_cluster_can_be_paused(people: People, as_: As) -> None:
     cluster = Cluster.objects.create(
         name="away", kind="kubernetes", config={"kubeconfig": "token"}, created_at=people.cluster.created_at
     )
-    typed = {"config": json.dumps(cluster.config), "is_paused": "on"}
-    assert as_(people.ada).post(reverse("clusters:edit", args=["away"]), typed).status_code == 302
+    form_data = {"config": json.dumps(cluster.config), "is_paused": "on"}
+    assert as_(people.ada).post(reverse("clusters:edit", args=["away"]), form_data).status_code == 302
     cluster.refresh_from_db()
     assert cluster.is_paused
-    typed = {"config": json.dumps({"kubeconfig": "absent"})}
-    answer = as_(people.ada).post(reverse("clusters:edit", args=["away"]), typed)
+    form_data = {"config": json.dumps({"kubeconfig": "absent"})}
+    answer = as_(people.ada).post(reverse("clusters:edit", args=["away"]), form_data)
     assert list(answer.context["form"].errors) == ["config"]
     cluster.refresh_from_db()
     assert cluster.is_paused

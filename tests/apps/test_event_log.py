@@ -57,11 +57,11 @@ def test_reader_misses_nothing_with_concurrent_writers() -> None:
     def read() -> None:
         cursor = 0
         while True:
-            last_look = finished.is_set()
+            is_last_pass = finished.is_set()
             for event in selectors.after(cursor, limit=7):
                 read_numbers.append(event.pk)
                 cursor = event.pk
-            if last_look and selectors.last_number() == cursor:
+            if is_last_pass and selectors.last_number() == cursor:
                 return
 
     reader = in_thread(read)

@@ -73,7 +73,7 @@ def test_every_backend_reason_has_an_explanation() -> None:
         found |= set(re.findall(r'PodStartError\("([A-Z]\w+)"', text))
         found |= set(re.findall(r'reason="([A-Z]\w+)"', text))
         found |= set(re.findall(r'"(?:failed|lost)", "([A-Z]\w+)"', text))
-    assert len(found) > 12, "the search itself has broken"
+    assert len(found) > 12, "the search pattern is broken"
     assert found - {"Error", "Stopped"} <= set(failures._BY_REASON)
 
 

@@ -43,9 +43,9 @@ def form_data(page: Any) -> dict[str, Any]:
     """What a browser sends for this page, with the hidden fields for Undo."""
     context = page.context
     sent = post_data(SimpleNamespace(job=context["form"], tasks=context["tasks"], files=context["files"])).dict()
-    filling = context["filling"]
+    undo = context["filling"]
     sent["base_preset"] = context["base_preset"]
-    return sent | ({"before": filling.document, "before-words": filling.words} if filling else {})
+    return sent | ({"before": undo.document, "before-words": undo.words} if undo else {})
 
 
 def spec_of_form(page: Any) -> JobSpec | None:
@@ -71,7 +71,7 @@ def test_framework_fills_its_fields_and_keeps_the_input(people: People, as_: As)
         "Restart the whole job when a pod fails or is evicted, Role (ps, worker), Command, train.py. "
         "Other fields are unchanged."
     )
-    assert " required" not in words.split('name="upload"')[1].split(">")[0], "whoever submits needs no file"
+    assert " required" not in words.split('name="upload"')[1].split(">")[0], "a submission needs no file"
     assert 'value="undo"' in words
     assert not Job.objects.exists()
 
@@ -109,7 +109,7 @@ def test_left_draft_is_restored(people: People, as_: As) -> None:
         page = alice.post(reverse("jobs:submit"), {"do": "back", "before": before})
         words = page.content.decode()
         assert draft[field] in words
-        assert 'value="undo"' not in words, "there was nothing else on the page before"
+        assert 'value="undo"' not in words, "there is no earlier state to restore"
     for nonsense in ("", "no json"):
         answer = alice.post(reverse("jobs:submit"), {"do": "back", "before": nonsense})
         assert answer.headers["Location"] == reverse("jobs:submit")
@@ -259,7 +259,7 @@ def test_uploaded_manifest_replaces_the_draft_and_can_be_undone(people: People, 
     sent = form_data(page)
     assert "The form now has the job from “job.yaml”." in page.content.decode()
     assert (sent["name"], sent["tasks-0-command"], sent["priority"]) == ("uploaded", "echo up", "0")
-    assert sent["secrets"] == DRAFT["secrets"], "a manifest of this kind says nothing of secrets"
+    assert sent["secrets"] == DRAFT["secrets"], "this manifest format has no secrets"
     back = form_data(alice.post(reverse("jobs:submit"), sent | {"do": "undo"}))
     assert (back["name"], back["tasks-0-command"], back["priority"]) == ("mine", "python mine.py", "7")
 

@@ -79,7 +79,7 @@ def test_locked_fields_cannot_be_changed(people: People, as_: As) -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "typed", "message"),
+    ("field", "value", "message"),
     [
         ("field-tasks.main.replicas", "4", "at most 3"),
         ("field-tasks.main.replicas", "", "not an amount"),
@@ -87,10 +87,10 @@ def test_locked_fields_cannot_be_changed(people: People, as_: As) -> None:
         ("name", "No name", "not a valid name"),
     ],
 )
-def test_errors_are_at_their_field(people: People, as_: As, field: str, typed: str, message: str) -> None:
+def test_errors_are_at_their_field(people: People, as_: As, field: str, value: str, message: str) -> None:
     template = publish(people.alice, people.lab)
     sent = {"name": "mine", "version": "1", "field-tasks.main.env.LR": "0.2", "field-tasks.main.replicas": "2"}
-    page = as_(people.alice).post(reverse("gallery:template", args=[template.uid]), sent | {field: typed})
+    page = as_(people.alice).post(reverse("gallery:template", args=[template.uid]), sent | {field: value})
     assert not Job.objects.exists()
     assert f'href="#id_{field}"' in page.content.decode()
     assert message in page.content.decode()

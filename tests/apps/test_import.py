@@ -195,7 +195,7 @@ def test_department_is_assigned_by_platform_admins(people):
     departments.create(slug="vision", name="Vision", actor=importing.actor_of(people.ada), now=clock.now())
     departments.create(slug="speech", name="Speech", actor=importing.actor_of(people.ada), now=clock.now())
     assert [problems(one).keys() for one in run_import(people, text)] == [{"department"}] * 2, (
-        "alice makes no departments"
+        "Alice cannot assign departments"
     )
     charlie, bob = run_import(people, text, by=people.ada)
     assert "Adds the tenant to department Vision." in charlie.note
@@ -203,7 +203,7 @@ def test_department_is_assigned_by_platform_admins(people):
     people.lab.refresh_from_db()
     assert people.lab.department.slug == "vision"
     assert results(run_import(people, text)) == ["nothing", "nothing"], (
-        "it is so already, so anybody who imports may say it"
+        "an unchanged department is accepted from everyone who imports"
     )
     (other,) = run_import(people, "username,department\nbob,speech\n", by=people.ada)
     assert "belongs to department Vision" in problems(other)["department"]
@@ -244,8 +244,8 @@ def test_links_are_mailed(people, as_, settings):
     answer = as_(people.alice).post(PAGE, {"tenant": "lab", "text": FOUR, "do": "import"})
     (link,) = [row.link for row in answer.context["rows"] if row.link]
     assert "Sending the link by mail." in answer.content.decode()
-    assert mail.outbox == [], "the page waits for no mail server"
-    assert link.encode() not in bytes(Letter.objects.get().link), "it lies sealed"
+    assert mail.outbox == [], "the page does not wait for the mail server"
+    assert link.encode() not in bytes(Letter.objects.get().link), "the link is stored encrypted"
     assert letters.send_due(now=clock.now()) == 1
     ((to, text),) = [(message.to, message.body) for message in mail.outbox]
     assert (to, link in text) == (["dora@example.org"], True)

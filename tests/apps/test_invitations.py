@@ -176,7 +176,7 @@ def test_link_is_shown_and_mailed_if_possible(people: People, as_: As, settings,
     assert sentence in answer.content.decode()
     link = answer.context["link"]
     assert link in answer.content.decode()
-    assert mail.outbox == [], "the page waits for no mail server"
+    assert mail.outbox == [], "the page does not wait for the mail server"
     assert [letters.send_due(now=clock.now()) for _again in range(2)] == [int(has_mail), 0]
     assert [(message.to, link in message.body) for message in mail.outbox] == (
         [(["dora@example.org"], True)] if has_mail else []
@@ -200,7 +200,7 @@ def test_mail_errors_are_shown_to_the_inviter(people: People, as_: As, settings)
     settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 1
     alice, list_url = as_(people.alice), reverse("invitations:list", args=["lab"])
     answer = alice.post(list_url, {"email": "dora@example.org", "role": "viewer"})
-    assert list_url in answer.content.decode(), "it says where to look"
+    assert list_url in answer.content.decode(), "the answer links to the list of invitations"
     assert letters.send_due(now=clock.now()) == 0
     assert "Not mailed yet. Retrying:" in alice.get(list_url).content.decode()
     (listed,) = alice.get(reverse("api:v1:invitations", args=["lab"])).json()

@@ -23,7 +23,7 @@ LISTS = {
     "queues:list": 5, "jobs:presets": 3, "departments:detail": 4, "schedules:detail": 3,
     "tenancy:quotas": 4,
 }  # fmt: skip
-"""By page, how many of its columns sort it. Signed in by a test, one has no session of one's own to see."""
+"""The number of sortable columns of each page. The list of login sessions is empty: a test sign-in records none."""
 
 
 @pytest.fixture(scope="module")

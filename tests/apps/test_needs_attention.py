@@ -23,7 +23,7 @@ def needs(as_: As, user: User) -> str:
 def test_no_items_without_problems(people: People, as_: As) -> None:
     people.submit("fine")
     assert not needs(as_, people.alice).strip()
-    assert not needs(as_, people.ada).strip(), "she is in no tenant"
+    assert not needs(as_, people.ada).strip(), "Ada has no tenant"
 
 
 def test_failed_and_stuck_jobs_are_listed_for_their_owner(people: People, as_: As) -> None:

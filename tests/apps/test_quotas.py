@@ -156,7 +156,7 @@ def hold_gpus(job: Job, bound_at: datetime, finished_at: datetime | None) -> Non
         (datetime(2026, 10, 31, 22, tzinfo=UTC), datetime(2026, 11, 1, 1, tzinfo=UTC), 2.0),
         (datetime(2026, 10, 1, tzinfo=UTC), datetime(2026, 10, 2, tzinfo=UTC), 0.0),
     ],
-    ids=["ended", "still runs", "over the end of a month", "last month"],
+    ids=["ended", "still running", "across the end of a month", "last month"],
 )
 def test_gpu_hours_count_from_bind_to_end_within_the_month(
     real_node: People, bound_at: datetime, finished_at: datetime | None, hours: float

@@ -69,7 +69,7 @@ def test_nodes_are_counted_by_missing_resource() -> None:
 def test_every_engine_refusal_has_a_phrase() -> None:
     texts = [path.read_text(encoding="utf-8") for path in ENGINE.rglob("*.py")]
     phrases = {phrase for text in texts for phrase in re.findall(r'Refusal\([^"\n]*, "([^"{]+)"', text)}
-    assert len(phrases) > 15, "the extraction itself has broken"
+    assert len(phrases) > 15, "the search pattern is broken"
     assert phrases <= set(quota_messages.SENTENCES)
 
 
@@ -102,7 +102,7 @@ def test_every_reason_code_has_a_sentence() -> None:
         codes |= set(re.findall(r'^[A-Z_]+ = "(queue_\w+)"', text, re.MULTILINE))
         codes |= set(re.findall(r'Aftermath\([^)]*"(\w+)"\)', text))
         codes |= set(re.findall(r'_forbid\([^)]*?"(\w+)"', text))
-    assert len(codes) > 17, "the search itself has broken"
+    assert len(codes) > 17, "the search pattern is broken"
     assert codes <= set(labels._BY_CODE) | BY_CAUSE
 
 
@@ -115,7 +115,7 @@ def test_every_plugin_that_protects_pods_has_a_phrase() -> None:
         for path in files
         if extension_points.search(path.read_text(encoding="utf-8"))
     }
-    assert len(plugins - {"rescheduling"}) > 8, "the search itself has broken"
+    assert len(plugins - {"rescheduling"}) > 8, "the search pattern is broken"
     assert plugins - {"rescheduling"} <= set(victims.SPARED)
     assert set(victims.BARRED) == set(Exclusion)
 

@@ -76,15 +76,13 @@ ADMISSION = (
 @pytest.mark.parametrize(
     ("history", "now", "expected"),
     [
-        pytest.param([], 5, [(0, 5, "unsaid", False)], id="nobody looked yet"),
-        pytest.param(
-            [(1, unschedulable(FULL))], 9, [(0, 9, "capacity", False)], id="a short silence belongs to the reason"
-        ),
+        pytest.param([], 5, [(0, 5, "unsaid", False)], id="no reason yet"),
+        pytest.param([(1, unschedulable(FULL))], 9, [(0, 9, "capacity", False)], id="short gap before a reason"),
         pytest.param(
             [(10, unschedulable(FULL)), (20, unschedulable(MORE)), (30, unschedulable(SHARE))],
             40,
             [(0, 10, "unsaid", False), (10, 30, "capacity", False), (30, 40, "quota", False)],
-            id="equal neighbours are one",
+            id="equal neighbours are merged",
         ),
         pytest.param(
             [
@@ -101,7 +99,7 @@ ADMISSION = (
                 (30, 33, "starting", True),
                 (33, 60, "running", True),
             ],
-            id="let in, then placed, then at work",
+            id="admitted, placed, running",
         ),
         pytest.param(
             [
@@ -116,7 +114,7 @@ ADMISSION = (
                 (50, 52, "unsaid", False),
                 (52, 60, "capacity", False),
             ],
-            id="it waits again after a restart",
+            id="pending again after a restart",
         ),
     ],
 )

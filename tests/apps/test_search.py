@@ -29,7 +29,7 @@ def test_search_covers_every_kind(people: People) -> None:
     assert ("queue", people.queue.name) in found(people.alice, people.queue.name)
     assert ("tenant", "Lab") in found(people.alice, "lab")
     assert ("person", "Bob") in found(people.alice, "bob")
-    assert ("node", "n") not in found(people.alice, "n"), "one letter is too little"
+    assert ("node", "n") not in found(people.alice, "n"), "one letter is too short"
     assert any(kind == "help" for kind, _ in found(people.alice, "preempt"))
 
 

@@ -248,23 +248,23 @@ SWEEP_FORM = {"tasks-0-command": "train --lr {{ lr }} {{width}}", **SWEEP_FIELDS
 
 @pytest.mark.parametrize("kind", ["single", "distributed", "debugging", "sweep"])
 def test_change_of_kind_keeps_the_input(people: People, as_: As, kind: str) -> None:
-    typed_fields = {
+    changes = {
         "name": "MINE!",
         "tasks-0-command": "python mine.py 'open",
         "tasks-0-cpu": "many",
         "description": "Why",
     }
-    typed_fields |= {
+    changes |= {
         "tasks-0-env": "A=1",
         "priority": "7",
         "shape": "single",
         "sweep-parameters": "lr = 1",
         "rest": REST,
     }
-    context = as_(people.alice).post(reverse("jobs:submit"), minimal_form(**typed_fields, do=kind)).context
+    context = as_(people.alice).post(reverse("jobs:submit"), minimal_form(**changes, do=kind)).context
     sent = post_data(SimpleNamespace(job=context["form"], tasks=context["tasks"], files=context["files"]))
-    assert {name: sent[name] for name in typed_fields if name in sent and name not in ("shape", "rest")} == {
-        name: text for name, text in typed_fields.items() if name not in ("shape", "rest", "sweep-parameters")
+    assert {name: sent[name] for name in changes if name in sent and name not in ("shape", "rest")} == {
+        name: text for name, text in changes.items() if name not in ("shape", "rest", "sweep-parameters")
     }
     assert json.loads(sent["rest"]) == json.loads(REST)
     assert context["beside"].parameters["parameters"].value() == "lr = 1"
