@@ -35,7 +35,7 @@ def sessions(user: User) -> list[Visit]:
     return list(selectors.of(user, now=clock.now()))
 
 
-def is_in(client: Client) -> bool:
+def is_valid(client: Client) -> bool:
     return client.get("/").status_code == 200
 
 
@@ -51,7 +51,7 @@ def test_user_revokes_one_session(people: People, browsers_of_alice: list[Client
         v for v in sessions(people.alice) if v.session_key == browsers_of_alice[1].session.session_key
     )
     browsers_of_alice[0].post(reverse("accounts:end_visit", args=[second_session.pk]))
-    assert [is_in(client) for client in browsers_of_alice] == [True, False, True]
+    assert [is_valid(client) for client in browsers_of_alice] == [True, False, True]
     assert (LoggedEvent.objects.last().kind, LoggedEvent.objects.last().payload["browsers"]) == (
         "OtherSessionsRevoked",
         1,
@@ -60,7 +60,7 @@ def test_user_revokes_one_session(people: People, browsers_of_alice: list[Client
 
 def test_user_revokes_all_other_sessions(people: People, browsers_of_alice: list[Client]) -> None:
     browsers_of_alice[0].post(reverse("accounts:end_other_visits"))
-    assert [is_in(client) for client in browsers_of_alice] == [True, False, False]
+    assert [is_valid(client) for client in browsers_of_alice] == [True, False, False]
     assert len(sessions(people.alice)) == Visit.objects.filter(user=people.alice).count() == 1
 
 
@@ -73,7 +73,7 @@ def test_user_cannot_revoke_sessions_of_others(people: People, browsers_of_alice
 
 def test_platform_admin_revokes_sessions(people: People, browsers_of_alice: list[Client], as_: As) -> None:
     as_(people.ada).post(reverse("accounts:end_visits_of", args=[people.alice.pk]))
-    assert [is_in(client) for client in browsers_of_alice] == [False] * 3
+    assert [is_valid(client) for client in browsers_of_alice] == [False] * 3
     assert LoggedEvent.objects.last().actor_name == "ada"
 
 
@@ -83,7 +83,7 @@ def test_new_password_revokes_other_sessions(people: People, browsers_of_alice: 
     people.alice.refresh_from_db()
     assert [visit.session_key for visit in sessions(people.alice)] == [browsers_of_alice[0].session.session_key]
     assert not any(selectors.goes_on(key, people.alice, now=clock.now()) for key in before)
-    assert [is_in(client) for client in browsers_of_alice] == [True, False, False]
+    assert [is_valid(client) for client in browsers_of_alice] == [True, False, False]
 
 
 def test_signed_out_session_is_not_listed(people: People, browsers_of_alice: list[Client]) -> None:

@@ -1,4 +1,4 @@
-"""Notifications: choices of events and channels, delivery once and in order, and retries."""
+"""Notifications about jobs: chosen events, delivered once, on the page, by mail and by webhook, and never lost."""
 
 import hashlib
 import hmac

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.urls import reverse
-from tests.apps.test_submission import posted, typed
+from tests.apps.test_submission import minimal_form, post_data
 from tests.controller.conftest import World, describe
 
 from hekla.apps.jobs.models import Job
@@ -79,7 +79,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[PodOrder]:
 def _begin(client: Client, preset: str) -> None:
     """Send the form as it stands, under the name of what it begins with."""
     page = client.get(reverse("jobs:submit"), {"preset": preset}).context
-    sent = posted(SimpleNamespace(job=page["form"], tasks=page["tasks"], files=page["files"]))
+    sent = post_data(SimpleNamespace(job=page["form"], tasks=page["tasks"], files=page["files"]))
     sweep = {field.html_name: field.value() or "" for field in page["beside"].parameters}
     answer = client.post(reverse("jobs:submit"), {**sent.dict(), **sweep, "name": preset})
     assert answer.status_code == 302, (preset, answer.context["form"].errors)
@@ -87,7 +87,7 @@ def _begin(client: Client, preset: str) -> None:
 
 def _choose(client: Client, framework: str, roles: dict[str, set[str]]) -> None:
     """Fill the form in for these roles, two of each that there may be several of."""
-    sent = typed(name=framework, framework=framework, **{"tasks-TOTAL_FORMS": str(len(roles))})
+    sent = minimal_form(name=framework, framework=framework, **{"tasks-TOTAL_FORMS": str(len(roles))})
     for place, role in enumerate(roles):
         count = "2" if role == "worker" else "1"
         sent |= {f"tasks-{place}-{name}": text for name, text in (("name", role), ("replicas", count))}
