@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Hekla's one command: `python3 manage.py up` starts it, `python3 manage.py test` tests it.
+"""Hekla's command: `python3 manage.py up` starts it, `python3 manage.py test` tests it.
 
-Any other word goes to Django. This file must be readable to old Pythons too, so that they get a sentence.
+Commands that Hekla does not have go to Django. Old Pythons must be able to parse this file, to print an error message.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""What holds for every test."""
+"""Settings and fixtures for every test."""
 
 from collections.abc import Iterator
 
@@ -20,16 +20,16 @@ catalogues.compile_stale()
 
 
 @pytest.fixture(autouse=True)
-def nothing_remembered() -> None:
-    """What a process keeps of its rows would outlive rows that a test rolls back."""
+def clear_occupancy_cache() -> None:
+    """A process caches rows. The cache must not outlive the rows that a test rolls back."""
     from hekla.scheduling import occupancy
 
     occupancy.forget()
 
 
 @pytest.fixture(autouse=True)
-def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is found to help a job does not depend on how busy the machine is on which it is tested."""
+def no_search_time_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the search for suggestions finds must not depend on how busy the machine is."""
     from hekla.simulation import what_if
 
     for name in ("_TYPING_SECONDS", "_TRYING_SECONDS", "_WAITING_SECONDS"):
@@ -38,6 +38,6 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def english() -> Iterator[None]:
-    """No test speaks the language that the one before it asked the console for."""
+    """A test must not inherit the language that an earlier test activated."""
     with translation.override("en"):
         yield

@@ -1,5 +1,5 @@
-// Starts what every page has. Most of it listens on the document, so that parts that come later need no starting;
-// what must look at each part runs again for what htmx or the live connection brings.
+// Starts the scripts of every page. Most listen on the document, so they also cover parts that load later. Those that
+// must process each part run again for parts from htmx or the live connection.
 
 import { startCopy } from "./copy.js";
 import { startCsrf } from "./csrf.js";
@@ -26,7 +26,7 @@ import { startWhatIf } from "./what_if.js";
 
 startCopy();
 startDialogs();
-startCsrf(); // after the question, which stops a form that is not yet agreed to
+startCsrf(); // after the dialogs, whose confirmation stops unconfirmed forms
 startKeys();
 startList();
 startMenus();

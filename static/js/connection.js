@@ -1,8 +1,8 @@
-// The strip that says whether what one sees is live.
+// The strip that shows whether the page is live.
 
 import { language, say } from "./messages.js";
 
-const PATIENCE_MS = 1000; // a restart shorter than this is not worth a word
+const PATIENCE_MS = 1000; // shorter interruptions are not shown
 const clock = new Intl.DateTimeFormat(language, { timeStyle: "medium" });
 let since = null;
 let timer = null;

@@ -1,4 +1,4 @@
-// data-copy="text": a click copies that text.
+// data-copy="text": a click copies this text.
 
 import { say } from "./messages.js";
 import { showToast } from "./toast.js";

@@ -1,5 +1,5 @@
-// Forms that came over the live connection were rendered for nobody in particular: the token of this page is added
-// when one of them is sent.
+// Forms from the live connection have no CSRF token, because several people can get the same rendering. The token of
+// this page is added when such a form is submitted.
 
 export function startCsrf() {
   document.addEventListener("submit", ({ target: form }) => {

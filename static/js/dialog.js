@@ -1,8 +1,8 @@
-// Dialogs, and the question before something dangerous.
+// Dialogs, and the confirmation of dangerous actions.
 //
-// <button data-dialog-open="id"> opens the dialog of that id. <form data-confirm="what will happen to whom"> asks first:
-// data-confirm-title, data-confirm-do (the word of the button), data-confirm-name (a name to type, for what cannot be undone).
-// Where a form has several buttons each may have its own question.
+// <button data-dialog-open="id"> opens the dialog of that id. <form data-confirm="what happens, and to what"> asks first:
+// data-confirm-title, data-confirm-do (the label of the button), data-confirm-name (a name to type, for what cannot be
+// undone). Each button of a form can have its own question.
 
 import { say } from "./messages.js";
 
@@ -33,7 +33,7 @@ function ask(form, submitter) {
   fill(dialog, question(form, submitter));
   dialog.returnValue = "cancel";
   dialog.onclose = () => {
-    if (dialog.open || dialog.returnValue !== "confirm") return; // open again: it is told late of the question before
+    if (dialog.open || dialog.returnValue !== "confirm") return; // this is the late close event of the previous question
     agreed.add(form);
     form.requestSubmit(submitter);
   };

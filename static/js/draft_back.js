@@ -1,9 +1,9 @@
-// The way back to what was begun in a form and left: <form data-draft-back="name" hidden> posts it to the server, which
-// shows it as it was, since a form of another kind has other fields. What it holds leaves this tab only then.
+// Restores an unsaved draft: <form data-draft-back="name" hidden> posts it to the server, which renders its form, because
+// another kind of form has other fields. The draft leaves this tab only then.
 
 import { dropDraft, leftDraft } from "./form.js";
 
-/** The fields as a browser would send them. */
+/** The fields as a browser would submit them. */
 function sent(values) {
   const fields = {};
   for (const [name, state, value] of values) if (state !== false) (fields[name] ??= []).push(state === true ? value : state);

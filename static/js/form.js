@@ -1,19 +1,20 @@
-// Nothing typed is ever lost: <form data-draft="name"> keeps what is typed in this tab until it was taken by the server.
-// A draft that was sent is dropped by the first page of the console that no longer shows its form (not by a sign-in or an
-// error); a page that shows it again with problems has the values from the server, and those count, as they do where data-answered says so. data-unsaved-warning asks before the tab is left.
+// Drafts: <form data-draft="name"> saves typed values in this tab until the server accepts them.
+// The first page of the console without the form drops a submitted draft (but not a sign-in page or an error page). If the
+// form comes back with problems, or has data-answered, the server's values replace the draft.
+// data-unsaved-warning asks before the tab closes.
 
 import { say } from "./messages.js";
 import { addRow } from "./rows.js";
 
 const PREFIX = "hekla.draft.";
 const KEEPS_MS = 300;
-const NEVER = /password|secret|token|csrf|^before$/i; // "before" is a whole draft, with its secrets
+const NEVER = /password|secret|token|csrf|^before$/i; // "before" is a whole draft with its secrets
 
 function storage() {
   try {
     return window.sessionStorage;
   } catch {
-    return null; // forbidden: then nothing is kept
+    return null; // storage is blocked: no drafts
   }
 }
 
@@ -29,7 +30,7 @@ function save(form, sent = false) {
   try {
     storage()?.setItem(PREFIX + form.dataset.draft, JSON.stringify({ sent, at: Date.now(), values: read(form) }));
   } catch {
-    // Full: the form itself still holds what was typed.
+    // The storage is full. The form still has the values.
   }
 }
 
@@ -69,7 +70,7 @@ function offerFresh(form) {
   form.prepend(line);
 }
 
-/** Whether the draft says something in a hidden field that the form does not: nobody could type that. */
+/** Whether a hidden field differs between draft and form. People cannot edit it, so the form must be of another kind. */
 function isOfAnotherKind(form, values) {
   return values.some(([name, value]) => {
     const control = form.elements.namedItem(name);
@@ -80,7 +81,7 @@ function isOfAnotherKind(form, values) {
 function open(form) {
   const draft = JSON.parse(storage()?.getItem(PREFIX + form.dataset.draft) ?? "null");
   const answered = form.querySelector(".field-wrong") || document.querySelector(".notice[role=alert]");
-  if ("answered" in form.dataset || (answered && draft?.sent)) save(form); // it was handed back, so it was not taken
+  if ("answered" in form.dataset || (answered && draft?.sent)) save(form); // the server did not accept it
   else if (draft && !answered) show(form, draft.values);
 }
 
@@ -95,7 +96,7 @@ function show(form, values) {
 }
 
 function dropTaken() {
-  if (document.body.classList.contains("public")) return; // sign-in, or a refusal: nothing was taken
+  if (document.body.classList.contains("public")) return; // a sign-in page or a refusal: the server accepted nothing
   const here = new Set([...document.querySelectorAll("form[data-draft]")].map((form) => PREFIX + form.dataset.draft));
   const kept = storage();
   for (const key of kept ? Object.keys(kept) : []) {
@@ -117,7 +118,7 @@ function watch(form) {
   });
 }
 
-/** The newest draft of such a name that no form of this page shows and that was not sent: its key and its values. */
+/** The newest draft with this name prefix that was not submitted and that no form of this page shows, with its key. */
 export function leftDraft(name) {
   const shown = new Set([...document.querySelectorAll("form[data-draft]:not([data-draft-aside])")].map((form) => PREFIX + form.dataset.draft));
   const keys = Object.keys(storage() ?? {}).filter((key) => key.startsWith(PREFIX + name) && !shown.has(key));
@@ -125,7 +126,7 @@ export function leftDraft(name) {
   return drafts.sort((one, other) => other.at - one.at)[0];
 }
 
-/** It is shown elsewhere now, or wanted no more. */
+/** Drops a draft that was restored or discarded. */
 export function dropDraft(key) {
   storage()?.removeItem(key);
 }

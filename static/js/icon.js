@@ -1,4 +1,4 @@
-// Icons of the sprite for what scripts put on a page.
+// Icons of the sprite for elements that scripts create.
 
 const SVG = "http://www.w3.org/2000/svg";
 

@@ -1,6 +1,6 @@
-// Keys that work everywhere. One rule: they rest while somebody types or a dialog is open.
+// Global keyboard shortcuts. They are disabled while the person types or a dialog is open.
 
-/** Is the person typing, or is a dialog in the way? */
+/** Whether the person types, holds a modifier key, or has a dialog open. */
 export function isBusy(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return true;
   return Boolean(event.target.closest?.("input, textarea, select, [contenteditable]"));

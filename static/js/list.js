@@ -1,6 +1,7 @@
-// Lists: "/" goes to the search field, j and k walk the rows, Enter opens one, x chooses it; filters send themselves.
+// Lists: "/" focuses the search field, j and k move between rows, Enter opens one, x selects it; filters submit
+// themselves.
 //
-// What is chosen is kept here by the rows' values, not by their boxes: a live rendering may put another row into a box.
+// The selection is stored by value, not by checkbox: a live update may put another row into a checkbox.
 
 import { isBusy } from "./keys.js";
 
@@ -78,7 +79,7 @@ function dropEmpty(event) {
 
 export function startList() {
   document.addEventListener("keydown", onKey);
-  boxes().forEach((box) => choose(box, box.checked)); // as the browser kept them
+  boxes().forEach((box) => choose(box, box.checked)); // the browser may have restored checked boxes
   showChosen();
   document.addEventListener("change", onChoice);
   document.addEventListener("hekla:live", showChosen);

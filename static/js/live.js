@@ -1,11 +1,11 @@
-// Follows the event log for this page. The body names the view with its parameters, and the number of the last event
-// that the page knows; the server sends renderings of what changed since. Messages:
-//   hello {seq, parts}             connected, and nothing is missing up to seq; of so many parts the page consists
-//   fragments {part, seq, html}    elements with ids of that part, as they are at seq
-//   behind {events, parts}         more is coming; 0 when all has come
-//   aside {html}                   elements beside what the page shows, such as the bell
-//   gone                     the right to see this was lost: the page is asked for again, and says so
-// After each change the document hears "hekla:live" (detail: seq and elements).
+// Follows the event log for this page. The body has the view with its parameters, and the number of the last event that
+// the page includes; the server sends renderings of later changes. Messages:
+//   hello {seq, parts}             connected, complete up to seq; the page has this number of parts
+//   fragments {part, seq, html}    elements with ids of that part, as of seq
+//   behind {events, parts}         so many events are still to come; 0: complete
+//   aside {html}                   elements outside the view, for example the bell
+//   gone                           the permission was lost: the page reloads, and shows the refusal
+// Each change dispatches "hekla:live" on the document (detail: seq and elements).
 
 import * as connection from "./connection.js";
 import { applyFragments } from "./morph.js";
@@ -15,7 +15,7 @@ export function startLive() {
   const { liveQuery = "", liveSince = "" } = document.body.dataset;
   if (!liveQuery.trim()) return;
   const first = Number(liveSince) || 0;
-  let last = [first]; // of each part the number up to which nothing is missing
+  let last = [first]; // for each part, the event number up to which it is complete
 
   function consistsOf(parts = 1) {
     last = Array.from({ length: parts }, (_, part) => last[part] ?? first);

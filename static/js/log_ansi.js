@@ -1,9 +1,9 @@
-// Terminal output made safe: colours and weight become classes, every other escape sequence and control character is
-// dropped. Nothing of it ever becomes markup.
+// Makes terminal output safe: colours and weights become CSS classes; all other escape sequences and control characters
+// are dropped. Nothing is interpreted as markup.
 
 const SEQUENCE = new RegExp(
   [
-    "\\x1b\\[([0-9;:]*)m", // colours: the only one that is understood
+    "\\x1b\\[([0-9;:]*)m", // colours: the only supported sequence
     "\\x1b\\[[0-?]*[ -/]*[@-~]", // other control sequences
     "\\x1b[\\]PX^_][^\\x07\\x1b]*(?:\\x07|\\x1b\\\\|$)", // titles, links and other strings
     "\\x1b[ -/]*[0-~]?",
@@ -47,13 +47,13 @@ function classesOf(style) {
   return names.join(" ");
 }
 
-/** What a terminal would show of a line that was written over with carriage returns: its last writing. */
+/** The text that a terminal would show of a line with carriage returns: what follows the last one. */
 export function lastWriting(line) {
   const trimmed = line.endsWith("\r") ? line.slice(0, -1) : line;
   return trimmed.slice(trimmed.lastIndexOf("\r") + 1);
 }
 
-/** Cuts a line into [{text, classes}]. The style goes on from line to line: it is changed in place. */
+/** Splits a line into [{text, classes}]. The style continues on the next line: it is changed in place. */
 export function parseLine(line, style) {
   const parts = [];
   let from = 0;

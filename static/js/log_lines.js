@@ -1,18 +1,18 @@
-// The lines of a log as elements: in chunks, which cost nothing while out of sight, and never more than a browser bears.
+// The lines of a log as elements, in chunks that cost nothing while off-screen, with a maximum that browsers can handle.
 
 import { lastWriting, parseLine, plainStyle } from "./log_ansi.js";
 
 const CHUNK = 256;
 const MOST_LINES = 100_000;
-const MOST_CHARACTERS = 20_000; // of one line; the file has the rest
+const MOST_CHARACTERS = 20_000; // per line; the file has the rest
 
 export class LogLines {
-  /** box: the element that takes the chunks. */
+  /** box: the parent element of the chunks. */
   constructor(box) {
     this.box = box;
-    this.first = 1; // number of the first line that is still here
+    this.first = 1; // number of the first line that still has an element
     this.rows = []; // {text, element}
-    this.unfinished = ""; // what came after the last line break
+    this.unfinished = ""; // the text after the last line break
     this.openRow = null;
     this.style = plainStyle();
   }
@@ -25,7 +25,7 @@ export class LogLines {
     return this.first - 1;
   }
 
-  /** The row of that line number, if it is here. */
+  /** The row of that line number, if it still exists. */
   row(number) {
     return this.rows[number - this.first];
   }
@@ -45,7 +45,7 @@ export class LogLines {
     this.trim();
   }
 
-  /** Takes the line that was not finished away: what comes next begins with it again. */
+  /** Removes the row of the unfinished line: the next text starts with it again. */
   closeRow() {
     if (!this.openRow) return;
     this.openRow.element.remove();
@@ -108,7 +108,7 @@ export class LogLines {
     }
   }
 
-  /** Forgets all lines here and these many that never came to be shown. */
+  /** Drops all rows, and skips this many lines that were never shown. */
   skip(lines) {
     this.closeRow();
     this.first += this.rows.length + lines;

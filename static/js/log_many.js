@@ -1,12 +1,12 @@
-// Several pods' logs as one, line by line in the order in which they come. Each line begins with the name of its pod, in
-// a colour of its own.
+// The merged logs of several pods, line by line in order of arrival. Each line begins with the name of its pod, in a
+// colour per pod.
 
 import { followLog } from "./log_stream.js";
 
-const COLOURS = [36, 35, 32, 34, 33, 31]; // of a terminal: the log view shows them by the theme
-const RANK = ["refused", "lost", "live", "complete"]; // the first of these that any of them is in is told
+const COLOURS = [36, 35, 32, 34, 33, 31]; // ANSI colours, which the log view maps to the theme
+const RANK = ["refused", "lost", "live", "complete"]; // the first of these that any pod is in is reported
 
-/** pods: [{pod, name}]. Handlers and answer as for followLog. */
+/** pods: [{pod, name}]. Handlers and return value as for followLog. */
 export function followLogs(pods, { onText, onSkipped, onState }) {
   const states = pods.map(() => "live");
   const width = Math.max(...pods.map(({ name }) => name.length));

@@ -1,4 +1,4 @@
-// Search in a log: finds lines, marks what was found (without touching the lines' markup), steps through.
+// Search in a log: finds lines, highlights matches (without changing the lines' markup), and steps through them.
 
 const MOST_MARKED = 2000;
 
@@ -45,7 +45,7 @@ export class LogSearch {
         if (row.text.toLowerCase().includes(this.wanted)) this.found.push(this.lines.first + index);
       });
     }
-    this.at = this.found.length ? this.found.length - 1 : -1; // the newest is the likeliest to be meant
+    this.at = this.found.length ? this.found.length - 1 : -1; // start at the newest match
     this.show();
   }
 

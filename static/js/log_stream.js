@@ -1,5 +1,5 @@
-// The bytes of one pod's log, in order, each once: it asks from the offset that it has, cuts what overlaps, and asks
-// again where something is missing.
+// The bytes of one pod's log, in order, each once: it requests them from its current offset, cuts overlaps, and
+// reconnects after a gap.
 // Messages: {"type": "log", "offset": first byte, "next": byte after the last, "text": …, "complete": it will not grow}.
 
 import { keepOpen } from "./reconnect.js";
@@ -14,8 +14,8 @@ export function without(text, bytes) {
 }
 
 /**
- * Follows a pod's log. onText(text), onSkipped(bytes): the server began later than asked, onState("live" | "lost" |
- * "refused" | "complete"). Returns { close() }.
+ * Follows a pod's log. onText(text), onSkipped(bytes): the server started after the requested offset, onState("live" |
+ * "lost" | "refused" | "complete"). Returns { close() }.
  */
 export function followLog(pod, { onText, onSkipped, onState }) {
   let offset = 0;

@@ -1,5 +1,5 @@
-// The log view of components/log.html: follows one pod's log while it is in sight, and stops following the end when
-// one scrolls up.
+// The log view of components/log.html: loads a log when the view comes near the screen, and follows its end until the
+// person scrolls up.
 
 import { copyText } from "./copy.js";
 import { LogLines } from "./log_lines.js";
@@ -8,7 +8,7 @@ import { followLogs } from "./log_many.js";
 import { followLog } from "./log_stream.js";
 import { say } from "./messages.js";
 
-const DRAW_MS = 40; // what comes within this time is drawn together
+const DRAW_MS = 40; // text that arrives within this time is rendered together
 const NEAR_END = 24; // pixels
 const NEAR_SIGHT = "800px";
 const SENTENCES = { lost: "log_reconnecting", refused: "log_refused", complete: "log_complete" };
@@ -39,7 +39,7 @@ class LogView {
     });
   }
 
-  /** One pod's log, or, where the view names several, all of them. */
+  /** Opens the log of one pod, or the merged logs if the view names several. */
   open(handlers) {
     const pods = podsOf(this.root);
     return pods.length > 1 ? followLogs(pods, handlers) : followLog(this.root.dataset.log, handlers);
@@ -147,7 +147,7 @@ const inSight = new IntersectionObserver(
       new LogView(target);
     }
   },
-  { rootMargin: NEAR_SIGHT }, // so that it is there when one scrolls to it
+  { rootMargin: NEAR_SIGHT }, // so that it is loaded before it is visible
 );
 
 export function startLogs(root) {

@@ -1,4 +1,4 @@
-// Menus close when one looks elsewhere; the rail's "More" opens on phones. Without scripts both still open.
+// Menus close on a click elsewhere; the rail's "More" opens on phones. Without scripts both still open.
 
 function closeOthers(target) {
   for (const menu of document.querySelectorAll("details.menu[open]")) {

@@ -1,5 +1,5 @@
-// Puts new renderings into the page without disturbing who reads it: focus, typed text, scroll, what is unfolded and
-// what is selected stay as they are. data-keep marks what scripts own (a log, a drawn plot): it is never touched.
+// Puts new renderings into the page without disturbing the reader: focus, typed text, scroll position, open details and
+// selections stay. data-keep marks elements that scripts own (a log, a plot): they are never changed.
 
 const KEPT = "[data-keep], [data-log], [data-plot-area]";
 const OWN_STATE = { DETAILS: ["open"], DIALOG: ["open"], TR: ["data-here"] };
@@ -14,7 +14,7 @@ const callbacks = {
   beforeAttributeUpdated: (name, element) => !(OWN_STATE[element.nodeName] ?? []).includes(name),
 };
 
-/** Morphs each top-level element of html into the element of the page with its id. Returns the elements that it found. */
+/** Morphs each top-level element of html into the page's element with the same id. Returns the elements found. */
 export function applyFragments(html) {
   const holder = document.createElement("template");
   holder.innerHTML = html;

@@ -1,11 +1,11 @@
-// Ctrl/⌘ K: go to anything. It offers the ways of the rail, what the page marks with data-palette, what the console
-// finds by that name, and a search in each list that has one (data-searchable on its way in the rail).
+// Ctrl/⌘ K: the command palette. It offers the links of the rail, elements with data-palette, search results of the
+// server, and a search in each list that supports it (data-searchable on its link in the rail).
 
 import { icon } from "./icon.js";
 import { say } from "./messages.js";
 
 const MOST = 12;
-const PAUSE = 150; // ms without a key before the console is asked
+const PAUSE = 150; // ms without a key press before the server is queried
 const SHORTEST = 2;
 let chosen = 0;
 let found = [];
@@ -36,7 +36,7 @@ function ask(dialog) {
 
 async function look(dialog, typed) {
   const answer = await fetch(`${dialog.dataset.search}?q=${encodeURIComponent(typed)}`, { headers: { Accept: "application/json" } }).catch(() => null);
-  if (typed !== dialog.querySelector("input").value.trim()) return; // something else was typed meanwhile
+  if (typed !== dialog.querySelector("input").value.trim()) return; // the input has changed since the request
   const hits = answer?.ok ? await answer.json() : [];
   found = hits.map((hit) => ({ label: hit.name, note: [hit.kind_name, hit.note].filter(Boolean).join(" · "), href: hit.path, icon: hit.icon }));
   draw(dialog);
@@ -87,7 +87,7 @@ function onKey(event, dialog) {
   } else if (event.key === "Enter") {
     event.preventDefault();
     go(dialog.querySelector('[aria-selected="true"]'));
-  } else if (event.key === "Escape") dialog.close(); // a search field would only empty itself
+  } else if (event.key === "Escape") dialog.close(); // by default, Escape would only clear the search field
 }
 
 function openPalette(dialog) {

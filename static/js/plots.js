@@ -1,17 +1,17 @@
 // Plots: the server builds each figure with Plotly's Python package (pages/frame/plots.py) and puts it into the page as JSON:
 // {figure: {data, layout}, templates: {light, dark}}. Plotly's script is loaded with the first plot of a page. A plot is
-// drawn again when the theme or its figure changes.
+// redrawn when the theme or its figure changes.
 
 import { language, say } from "./messages.js";
 
-// Plotly writes dates in English; other languages get digits.
+// Plotly's dates are English; other languages get numeric dates.
 const DATES = { year: "%Y", month: "%Y-%m", dayMonth: "%m-%d", dayMonthYear: "%Y-%m-%d" };
 const LOCALE = language.startsWith("en") ? {} : { locale: language, locales: { [language]: { dictionary: {}, format: DATES } } };
 const CONFIG = { displayModeBar: false, responsive: true, ...LOCALE };
 
 let library;
 
-/** Resolves once Plotly is there. After a failure the next plot tries again. */
+/** Resolves once Plotly is loaded. After a failure the next plot tries again. */
 function load(source) {
   library ??= new Promise((resolve, reject) => {
     const script = document.createElement("script");
@@ -30,7 +30,7 @@ function theme() {
   return document.documentElement.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
 }
 
-/** An instant of the server ("…Z") as local time without a zone; Plotly knows no time zones. */
+/** An instant of the server ("…Z") as local time without a zone; Plotly does not support time zones. */
 function local(instant) {
   const at = new Date(instant);
   return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, -1);

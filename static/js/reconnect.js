@@ -1,9 +1,9 @@
-// A websocket that comes back: back-off from 0.3 to 10 s with jitter, at once when the network or the tab returns.
+// A websocket that reconnects: backoff from 0.3 to 10 s with jitter; at once if the network returns or the tab is shown.
 
 const FIRST_MS = 300;
 const LAST_MS = 10_000;
 
-/** What a message says: text as it is, bytes compressed by gzip. */
+/** The parsed message: JSON text, or gzip-compressed JSON. */
 function read(data) {
   if (typeof data === "string") return JSON.parse(data);
   return new Response(data.stream().pipeThrough(new DecompressionStream("gzip"))).json();
@@ -11,8 +11,8 @@ function read(data) {
 
 /**
  * Keeps a websocket of JSON messages open.
- * address(): where to connect now (asked anew each time); onMessage(message); onOpen(); onLost(code): the connection ended.
- * Returns { close(), restart() }: close ends it for good, restart connects afresh.
+ * address(): the URL, called for each connection; onMessage(message); onOpen(); onLost(code): the connection ended.
+ * Returns { close(), restart() }: close ends it for good, restart opens a new connection.
  */
 export function keepOpen({ address, onMessage, onOpen = () => {}, onLost = () => {} }) {
   let socket = null;
@@ -29,7 +29,7 @@ export function keepOpen({ address, onMessage, onOpen = () => {}, onLost = () =>
     const own = new WebSocket(url);
     socket = own;
     own.onopen = () => onOpen();
-    let before = Promise.resolve(); // messages are told in the order in which they came
+    let before = Promise.resolve(); // decompression is asynchronous: keep the order of arrival
     own.onmessage = (event) => {
       tries = 0;
       before = Promise.all([read(event.data), before]).then(([message]) => own === socket && onMessage(message));

@@ -1,6 +1,6 @@
-// Parts of a page that come from an address of their own and ask for themselves again: an element with an id,
-// data-refresh="address" and data-refresh-seconds; data-refresh-now asks at once. The answer is that element as it is
-// now; without data-refresh it is the last. While nobody looks nothing is asked for.
+// Parts of a page that poll their own URL: an element with an id, data-refresh="URL" and data-refresh-seconds;
+// data-refresh-now loads it at once. The response is the current element; without data-refresh it is the last one.
+// Hidden tabs do not poll.
 
 import { applyFragments } from "./morph.js";
 
@@ -21,7 +21,7 @@ function look() {
     if (!due.has(element)) due.set(element, performance.now() + first);
     if (performance.now() < due.get(element)) continue;
     due.set(element, performance.now() + every);
-    ask(element).catch(() => {}); // asked again when it is due
+    ask(element).catch(() => {}); // it tries again at the next interval
   }
 }
 

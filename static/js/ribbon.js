@@ -1,5 +1,5 @@
-// The numbers of the cell of a reason ribbon that one points at or moves to with the keyboard. A screen reader has
-// them from the cell itself.
+// Shows the numbers of the reason ribbon's cell under the pointer or keyboard focus. Screen readers get them from the
+// cell itself.
 
 function show({ target }) {
   const figure = target.closest?.("[data-ribbon]");

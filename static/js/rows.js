@@ -1,4 +1,4 @@
-// Rows of a form that one adds and removes, numbered as Django's formsets want them (prefix-0-name, prefix-1-name, …).
+// Adds and removes rows of a form, numbered for Django's formsets (prefix-0-name, prefix-1-name, …).
 
 function total(box) {
   return document.getElementById(`id_${box.dataset.rows}-TOTAL_FORMS`);

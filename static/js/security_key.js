@@ -1,6 +1,6 @@
-// Security keys and passkeys (WebAuthn). <form data-key="create"> or "get" asks the browser for a key before it is sent:
-// data-key-options says what to ask, and the answer goes along in the field `credential`. Where there is none, the form
-// is not sent and [data-key-problem] in it says why.
+// Security keys and passkeys (WebAuthn). <form data-key="create"> or "get" calls the browser's key API before submission:
+// data-key-options has its options, and the field `credential` gets the result. Without a result the form is not
+// submitted, and its [data-key-problem] shows the reason.
 
 import { icon } from "./icon.js";
 import { say } from "./messages.js";

@@ -1,4 +1,4 @@
-// What is too large is said before it is sent: <form data-most-bytes="1048576"> takes no longer text and no larger file.
+// Refuses too large input before it is sent: <form data-most-bytes="1048576"> limits its texts and files.
 
 import { say } from "./messages.js";
 

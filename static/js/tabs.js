@@ -1,5 +1,5 @@
-// Tabs whose links are parts of this page (#id): one part is seen at a time, and the address says which.
-// Without scripts all parts are there, one below the other.
+// Tabs whose links are sections of this page (#id): one section is visible at a time, selected by the URL.
+// Without scripts all sections are visible, one below the other.
 
 function panelsOf(bar) {
   const pairs = [...bar.querySelectorAll('a[href^="#"]')].map((tab) => [tab, document.getElementById(tab.hash.slice(1))]);

@@ -1,4 +1,4 @@
-// Light, dark or the system's wish, remembered in this browser (theme_early.js applies it before the first paint).
+// The theme: light, dark or system, saved in this browser (theme_early.js applies it before the first paint).
 
 const KEY = "hekla.theme";
 
@@ -20,7 +20,7 @@ function remember(theme) {
   try {
     localStorage.setItem(KEY, theme);
   } catch {
-    // Storage may be forbidden: then the choice holds for this page.
+    // Storage may be blocked: then the theme applies to this page only.
   }
 }
 

@@ -1,6 +1,5 @@
-// Times for people: <time datetime data-relative> becomes "3 min ago" in the page's language, with the exact instant
-// on hover; data-exact shows the instant; data-from (and data-to, when it is over) a duration that counts on; data-until one
-// that counts down.
+// Readable times: <time datetime data-relative> becomes "3 min ago" in the page's language, with the exact time on hover;
+// data-exact shows the exact time; data-from a duration that counts on, until data-to if present; data-until a countdown.
 
 import { language } from "./messages.js";
 
@@ -10,7 +9,7 @@ const relative = new Intl.RelativeTimeFormat(language, { style: "short", numeric
 const exact = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "long", timeZone });
 const brief = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "medium", timeZone });
 const noTime = new Intl.NumberFormat(language, { style: "unit", unit: "second", unitDisplay: "narrow" }).format(0);
-/** The texts of the console have a space between digits and Chinese; those of the browser have none. */
+/** Adds a space between digits and Chinese, as in the console's texts; the browser's texts have none. */
 function spaced(text) {
   return text.replace(/(?<=\d)(?=\p{Script=Han})|(?<=\p{Script=Han})(?=\d)/gu, " ");
 }
@@ -27,7 +26,7 @@ export function ago(instant, now = Date.now()) {
   return exact.format(instant);
 }
 
-/** "1h 4m" for milliseconds: the two greatest units that matter. */
+/** "1h 4m" for milliseconds: at most the two largest units. */
 export function long(milliseconds) {
   const seconds = Math.max(0, Math.round(milliseconds / 1000));
   if (!seconds) return spaced(noTime);

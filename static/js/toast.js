@@ -1,4 +1,4 @@
-// Passing messages. Errors stay until they are closed; what failed on the way to the server becomes one too.
+// Toasts: messages that disappear. Errors stay until they are closed; failed requests also show an error.
 
 import { icon } from "./icon.js";
 import { say } from "./messages.js";
@@ -9,7 +9,7 @@ function fade(toast) {
   if (!toast.classList.contains("toast-error")) setTimeout(() => toast.remove(), STAYS_MS);
 }
 
-/** Shows a sentence. kind: info, success, warning or error. */
+/** Shows a message. kind: info, success, warning or error. */
 export function showToast(sentence, kind = "info") {
   const toast = document.createElement("div");
   const words = document.createElement("span");

@@ -1,5 +1,5 @@
-// Beside a form in which a job is written stands what would be if it were sent; htmx asks for that as one types. A click
-// on <button data-take="change"> fills in the fields with which it would start, as the server says which.
+// The preview beside a submission form; htmx requests it while the person types. A click on <button data-take="change">
+// applies a suggestion: the server returns the fields to change.
 
 import { say } from "./messages.js";
 import { showToast } from "./toast.js";
@@ -30,7 +30,7 @@ export function startWhatIf() {
     const button = target.closest("[data-take]");
     if (button) take(button).catch(() => showToast(say("request_failed"), "error"));
   });
-  // Whoever may not submit is told so in place, not by a toast at every letter.
+  // Show a refusal in place, not as a toast after every key press.
   document.addEventListener("htmx:beforeSwap", ({ detail }) => {
     if (detail.target.id !== "what-if" || detail.xhr.status !== 403) return;
     detail.shouldSwap = true;

@@ -14,7 +14,7 @@ from hekla.apps.clusters import services as clusters
 from hekla.apps.clusters.models import NodeFacts
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.queues import services as queues
-from hekla.apps.queues.models import Span
+from hekla.apps.queues.models import FederatedQueue
 from hekla.lib import clock
 from hekla.simulation import federation, snapshot_cache
 
@@ -128,7 +128,7 @@ def test_pages_manage_federated_queues_and_the_job_form_offers_them(two_clusters
     assert "both (the cluster that starts it first)" in alice.get(reverse("jobs:submit")).content.decode()
     form_data = {"description": "Wherever there is room", "members": ids}
     assert root.post(reverse("spans:edit", args=["both"]), form_data).status_code == 302
-    assert Span.objects.get().description == "Wherever there is room"
+    assert FederatedQueue.objects.get().description == "Wherever there is room"
     text = """\
 apiVersion: batch.volcano.sh/v1alpha1
 kind: Job
@@ -142,4 +142,4 @@ spec:
     assert "Would start now." in preview
     assert "cannot start there" in preview
     assert root.post(reverse("spans:delete", args=["both"])).status_code == 302
-    assert not Span.objects.exists()
+    assert not FederatedQueue.objects.exists()

@@ -19,7 +19,7 @@ from hekla.apps.presets import services as presets
 from hekla.apps.presets.models import Preset
 from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
-from hekla.pages.job_forms.submission_form import First
+from hekla.pages.job_forms.submission_form import InitialValues
 from hekla.pages.submit.framework_defaults import apply_framework, differences
 from hekla.pages.submit.presets import FRAMEWORKS, beginning
 
@@ -51,7 +51,7 @@ def form_data(page: Any) -> dict[str, Any]:
 def spec_of_form(page: Any) -> JobSpec | None:
     data = QueryDict(mutable=True)
     data.update(form_data(page))
-    return form_of(data, First()).spec()
+    return form_of(data, InitialValues()).spec()
 
 
 def test_framework_fills_its_fields_and_keeps_the_input(people: People, as_: As) -> None:
@@ -131,12 +131,14 @@ def test_untouched_form_becomes_the_framework_default(people: People, as_: As, f
 
 
 def test_edited_program_is_not_replaced() -> None:
-    draft = First({"framework": "jax"}, [{"name": "worker"}], [{"name": "train.py", "text": "mine"}])
+    draft = InitialValues({"framework": "jax"}, [{"name": "worker"}], [{"name": "train.py", "text": "mine"}])
     assert apply_framework(draft, beginning("pytorch")).files == [{"name": "train.py", "text": "mine"}]
 
 
 def test_new_role_inherits_from_a_removed_role() -> None:
-    draft = First({"shape": "distributed"}, [{"name": "main", "gpus": "8", "rest": {"node_selector": {"a": "b"}}}])
+    draft = InitialValues(
+        {"shape": "distributed"}, [{"name": "main", "gpus": "8", "rest": {"node_selector": {"a": "b"}}}]
+    )
     master, worker = apply_framework(draft, beginning("pytorch")).tasks
     assert (master["gpus"], worker["gpus"]) == (None, "8")
     assert (master["rest"], worker["rest"]) == ({}, {"node_selector": {"a": "b"}})
@@ -144,7 +146,7 @@ def test_new_role_inherits_from_a_removed_role() -> None:
 
 def test_other_plugins_are_kept() -> None:
     rest = {"plugins": {"env": [], "ssh": [], "pytorch": ["--nnodes=1:4"]}}
-    draft = First({"framework": "pytorch", "rest": rest}, [{"name": "worker"}])
+    draft = InitialValues({"framework": "pytorch", "rest": rest}, [{"name": "worker"}])
     assert apply_framework(draft, beginning("jax")).job["rest"] == {"plugins": {"env": [], "ssh": []}}
     first = apply_framework(draft, beginning("torchrun"))
     assert first.job["rest"]["plugins"]["pytorch"] == ["--master=worker", "--nnodes=1:2"]

@@ -14,7 +14,7 @@ from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.impersonation import selectors, services
-from hekla.apps.impersonation.models import Acting
+from hekla.apps.impersonation.models import ImpersonationSession
 from hekla.apps.jobs.models import Job
 from hekla.apps.notifications import services as notifications
 from hekla.apps.notifications.models import Notification
@@ -41,19 +41,19 @@ def logged_events() -> list[tuple[str, str, str]]:
     return list(LoggedEvent.objects.order_by("id").values_list("kind", "actor_name", "acting_name"))
 
 
-def expire(impersonation: Acting) -> None:
-    Acting.objects.filter(pk=impersonation.pk).update(until=clock.now())
+def expire(impersonation: ImpersonationSession) -> None:
+    ImpersonationSession.objects.filter(pk=impersonation.pk).update(until=clock.now())
 
 
-def demote_admin(impersonation: Acting) -> None:
+def demote_admin(impersonation: ImpersonationSession) -> None:
     User.objects.filter(pk=impersonation.admin_id).update(platform_role="operator")
 
 
-def promote_person(impersonation: Acting) -> None:
+def promote_person(impersonation: ImpersonationSession) -> None:
     User.objects.filter(pk=impersonation.person_id).update(platform_role="admin")
 
 
-def deactivate_person(impersonation: Acting) -> None:
+def deactivate_person(impersonation: ImpersonationSession) -> None:
     User.objects.filter(pk=impersonation.person_id).update(is_active=False)
 
 
@@ -65,7 +65,7 @@ def test_impersonation_needs_password_and_reason(people: People, as_: As) -> Non
     assert redirect.headers["Location"].startswith(reverse("accounts:prove"))
     ada.post(redirect.headers["Location"], {"password": PASSWORD})
     ada.post(page, {"reason": " "})
-    assert not Acting.objects.exists()
+    assert not ImpersonationSession.objects.exists()
     key, token = ada.session.session_key, ada.cookies[settings.CSRF_COOKIE_NAME].value
     home = ada.post(page, {"reason": "Her <job> is lost."}, follow=True)
     assert home.context["user"] == people.alice
@@ -103,7 +103,7 @@ def test_admin_is_signed_in_again_after_the_end(people: People, client: Client) 
 
 
 def test_overdue_impersonation_is_ended(people: People, client: Client) -> None:
-    impersonation = Acting.objects.get()
+    impersonation = ImpersonationSession.objects.get()
     assert services.end_overdue(now=clock.now()) == 0
     assert services.end_overdue(now=impersonation.until + timedelta(minutes=5)) == 1
     assert LoggedEvent.objects.order_by("id").last().at == impersonation.until
@@ -112,13 +112,13 @@ def test_overdue_impersonation_is_ended(people: People, client: Client) -> None:
 
 def test_sign_out_ends_impersonation(client: Client) -> None:
     client.post(reverse("accounts:sign_out"))
-    assert Acting.objects.get().ended_at is not None
+    assert ImpersonationSession.objects.get().ended_at is not None
     assert client.get("/").status_code == 302
 
 
 @pytest.mark.parametrize("end", [expire, promote_person, deactivate_person])
 def test_request_after_the_end_is_refused(people: People, client: Client, end) -> None:
-    end(Acting.objects.get())
+    end(ImpersonationSession.objects.get())
     htmx_answer = client.get("/", headers={"HX-Request": "true"})
     assert (htmx_answer.status_code, htmx_answer.headers["HX-Refresh"]) == (403, "true")
     answer = submit(client)
@@ -131,7 +131,7 @@ def test_request_after_the_end_is_refused(people: People, client: Client, end) -
 
 
 def test_former_admin_no_longer_impersonates(people: People, client: Client) -> None:
-    demote_admin(Acting.objects.get())
+    demote_admin(ImpersonationSession.objects.get())
     client.get("/")
     assert client.get("/").context["user"] == people.ada
 

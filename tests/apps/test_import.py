@@ -14,7 +14,7 @@ from tests.apps.conftest import People
 from hekla.apps.accounts.models import User
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.invitations import importing, letters, services, table
-from hekla.apps.invitations.models import Invitation, Letter
+from hekla.apps.invitations.models import Invitation, InvitationMail
 from hekla.apps.quotas.models import Quota
 from hekla.apps.tenancy import departments
 from hekla.apps.tenancy import services as tenancy
@@ -245,11 +245,11 @@ def test_links_are_mailed(people, as_, settings):
     (link,) = [row.link for row in answer.context["rows"] if row.link]
     assert "Sending the link by mail." in answer.content.decode()
     assert mail.outbox == [], "the page does not wait for the mail server"
-    assert link.encode() not in bytes(Letter.objects.get().link), "the link is stored encrypted"
+    assert link.encode() not in bytes(InvitationMail.objects.get().link), "the link is stored encrypted"
     assert letters.send_due(now=clock.now()) == 1
     ((to, text),) = [(message.to, message.body) for message in mail.outbox]
     assert (to, link in text) == (["dora@example.org"], True)
-    assert not Letter.objects.exists()
+    assert not InvitationMail.objects.exists()
 
 
 def test_mail_is_retried_and_the_error_is_shown(people, as_, settings):
@@ -271,15 +271,15 @@ def test_invalid_link_is_not_mailed(people, as_, settings):
         as_(people.alice).post(PAGE, {"tenant": "lab", "text": FOUR, "do": "import"})
         end(people.lab, Invitation.objects.get(revoked_at=None).pk, by=people.alice, now=clock.now())
         assert letters.send_due(now=clock.now()) == 0
-    assert (mail.outbox, Letter.objects.count()) == ([], 0)
+    assert (mail.outbox, InvitationMail.objects.count()) == ([], 0)
 
 
 def test_mail_is_abandoned_and_the_link_deleted(people, as_, settings):
     settings.MAIL_IS_SET_UP, settings.EMAIL_BACKEND = True, "tests.apps.test_import.UnreachableMailServer"
     as_(people.alice).post(PAGE, {"tenant": "lab", "text": FOUR, "do": "import"})
-    Letter.objects.update(attempts=letters.MOST_ATTEMPTS - 1)
+    InvitationMail.objects.update(attempts=letters.MOST_ATTEMPTS - 1)
     letters.send_due(now=clock.now())
-    letter = Letter.objects.get()
+    letter = InvitationMail.objects.get()
     assert (letter.due_at, bytes(letter.link)) == (None, b"")
     page = as_(people.alice).get(reverse("invitations:list", args=["lab"])).content.decode()
     assert "Not mailed: nobody at home" in page

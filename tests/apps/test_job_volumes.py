@@ -14,7 +14,7 @@ from hekla.apps.accounts.models import User
 from hekla.apps.jobs import services
 from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
-from hekla.pages.job_forms.submission_form import First
+from hekla.pages.job_forms.submission_form import InitialValues
 from hekla.pages.submit.form_mapping import filled
 
 As = Callable[[User], Client]
@@ -64,9 +64,9 @@ def test_page_lists_volumes_with_mounts(people: People, as_: As) -> None:
 
 def test_removing_a_task_removes_its_volumes() -> None:
     first = filled(SPEC)
-    form = form_of(None, First(first.job, first.tasks[1:], first.files))
+    form = form_of(None, InitialValues(first.job, first.tasks[1:], first.files))
     data = QueryDict(mutable=True)
     data.update(post_data(SimpleNamespace(job=form.job, tasks=form.tasks, files=form.files)).dict())
-    spec = form_of(data, First()).spec()
+    spec = form_of(data, InitialValues()).spec()
     assert spec is not None
     assert [volume.name for volume in spec.volumes] == ["out", "tmp"]

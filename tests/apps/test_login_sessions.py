@@ -12,7 +12,7 @@ from tests.apps.conftest import People
 from hekla.apps.accounts.models import User
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.login_sessions import selectors, services
-from hekla.apps.login_sessions.models import Visit
+from hekla.apps.login_sessions.models import LoginSession
 from hekla.domain.errors import Forbidden, NotFound
 from hekla.lib import clock
 from hekla.pages.login_sessions import browsers
@@ -31,7 +31,7 @@ def browsers_of_alice(people: People, as_: As) -> list[Client]:
     return found
 
 
-def sessions(user: User) -> list[Visit]:
+def sessions(user: User) -> list[LoginSession]:
     return list(selectors.of(user, now=clock.now()))
 
 
@@ -61,7 +61,7 @@ def test_user_revokes_one_session(people: People, browsers_of_alice: list[Client
 def test_user_revokes_all_other_sessions(people: People, browsers_of_alice: list[Client]) -> None:
     browsers_of_alice[0].post(reverse("accounts:end_other_visits"))
     assert [is_valid(client) for client in browsers_of_alice] == [True, False, False]
-    assert len(sessions(people.alice)) == Visit.objects.filter(user=people.alice).count() == 1
+    assert len(sessions(people.alice)) == LoginSession.objects.filter(user=people.alice).count() == 1
 
 
 def test_user_cannot_revoke_sessions_of_others(people: People, browsers_of_alice: list[Client]) -> None:
@@ -100,14 +100,14 @@ def test_expired_session_is_not_valid(people: People, browsers_of_alice: list[Cl
 
 
 def test_last_use_is_recorded_once_a_minute(people: People, browsers_of_alice: list[Client], monkeypatch) -> None:
-    first = Visit.objects.order_by("pk").first()
+    first = LoginSession.objects.order_by("pk").first()
     browsers_of_alice[0].get("/")
-    assert Visit.objects.get(pk=first.pk).last_active_at == first.last_active_at
+    assert LoginSession.objects.get(pk=first.pk).last_active_at == first.last_active_at
     later = clock.now() + timedelta(minutes=2)
     monkeypatch.setattr(clock, "now", lambda: later)
     browsers_of_alice[0].get("/")
-    assert Visit.objects.get(pk=first.pk).last_active_at == later
-    assert Visit.objects.count() == 3
+    assert LoginSession.objects.get(pk=first.pk).last_active_at == later
+    assert LoginSession.objects.count() == 3
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from hekla.apps.event_log.services import CONTROLLER, unit_of_work
 from hekla.apps.jobs.models import Job
 from hekla.apps.jobs.services.telling import tell
 from hekla.apps.notifications import addresses, labels, outgoing, selectors, services
-from hekla.apps.notifications.models import Delivery, JobChoice, Notification, Preference, Reader
+from hekla.apps.notifications.models import Delivery, JobChoice, Notification, NotificationCursor, Preference
 from hekla.apps.notifications.services import sending
 from hekla.apps.tenancy import services as tenancy
 from hekla.domain import events
@@ -110,11 +110,11 @@ def test_default_preferences(people: People, job: Job) -> None:
 
 
 def test_rereading_the_event_log_does_not_repeat_notifications(people: People, job: Job) -> None:
-    number = Reader.objects.get().number
+    number = NotificationCursor.objects.get().number
     record_phase(job, "failed")
     record_evictions(job, 0)
     for _ in range(3):
-        Reader.objects.update(number=number)  # as after a crash
+        NotificationCursor.objects.update(number=number)  # as after a crash
         services.follow(now=clock.now())
     assert len(sentences_for(people.alice)) == 2
 

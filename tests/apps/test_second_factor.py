@@ -14,7 +14,7 @@ from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.signin import codes, selectors, services
-from hekla.apps.signin.models import RecoveryCode, SecondFactor, Tries
+from hekla.apps.signin.models import RecoveryCode, SecondFactor, SecondFactorAttempts
 from hekla.domain.errors import Forbidden, NotFound, Refused
 from hekla.lib import clock
 
@@ -142,7 +142,7 @@ def test_right_code_resets_the_counter(people: People, phone: Phone, now: dateti
         with pytest.raises(Refused):
             services.prove(people.alice, "000000", now=now)
     services.prove(people.alice, phone.code(now), now=now)
-    assert Tries.objects.get().wrong == 0
+    assert SecondFactorAttempts.objects.get().wrong == 0
 
 
 def test_secrets_are_stored_encrypted(people: People, phone: Phone) -> None:

@@ -21,7 +21,7 @@ from hekla.apps.jobs.models import Job
 from hekla.domain import formats
 from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
-from hekla.pages.job_forms.submission_form import First, SubmissionForm
+from hekla.pages.job_forms.submission_form import InitialValues, SubmissionForm
 from hekla.pages.submit.form_mapping import filled
 from hekla.pages.submit.presets import FRAMEWORKS, KINDS
 
@@ -48,7 +48,7 @@ MORE = st.fixed_dictionaries(
 SPECS = st.builds(lambda document, more: JobSpec.parse({**document, **more}), DOCUMENTS, MORE)
 
 
-def form_of(data: QueryDict | None, first: First) -> SubmissionForm:
+def form_of(data: QueryDict | None, first: InitialValues) -> SubmissionForm:
     return SubmissionForm(data, first, queues=QUEUES, environments=())
 
 
@@ -74,7 +74,7 @@ def _as_sent(text: str, widget: str) -> str:
 @settings(deadline=None)
 @given(SPECS)
 def test_job_round_trips_through_the_form(spec: JobSpec) -> None:
-    form = form_of(post_data(form_of(None, filled(spec))), First())
+    form = form_of(post_data(form_of(None, filled(spec))), InitialValues())
     assert (form.spec(), form.job.errors, form.tasks.errors) == (spec, {}, [{}] * len(spec.tasks))
     assert list(form.spec().plugins) == list(spec.plugins)  # type: ignore[union-attr]
 
@@ -83,7 +83,7 @@ def test_job_round_trips_through_the_form(spec: JobSpec) -> None:
 @given(SPECS)
 def test_form_round_trips_through_yaml(spec: JobSpec) -> None:
     sent = post_data(form_of(None, filled(spec)))
-    parsed = form_of(sent, First()).spec()
+    parsed = form_of(sent, InitialValues()).spec()
     assert parsed is not None
     back = formats.load(formats.dump_whole(parsed)).spec
     assert post_data(form_of(None, filled(back))) == sent
@@ -93,7 +93,7 @@ def test_form_round_trips_through_yaml(spec: JobSpec) -> None:
 def test_presets_are_valid_jobs(preset: Any) -> None:
     first = preset.first.copy()
     first.job.update(name="one", queue="default")
-    form = form_of(post_data(form_of(None, first)), First())
+    form = form_of(post_data(form_of(None, first)), InitialValues())
     spec = form.spec()
     assert spec is not None, (form.job.errors, form.tasks.errors)
     assert spec.remarks == ()

@@ -17,7 +17,7 @@ from hekla.domain.errors import Invalid
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.spec_changes import SpecChange
 from hekla.simulation import snapshot_cache, suggestions, what_if
-from hekla.simulation.suggestions import Found
+from hekla.simulation.suggestions import SuggestionResult
 
 As = Callable[[User], Client]
 FORM = {
@@ -147,8 +147,8 @@ def test_suggestions_are_loaded_later_if_time_runs_out(
 def test_further_suggestions_are_loaded_later(people: People, as_: As, monkeypatch: pytest.MonkeyPatch) -> None:
     all_offers, client = suggestions.offers, as_(people.alice)
 
-    def first_offer(*args: Any, **kwargs: Any) -> Found:
-        return Found(all_offers(*args, **kwargs).offers[:1], is_cut_short=True)
+    def first_offer(*args: Any, **kwargs: Any) -> SuggestionResult:
+        return SuggestionResult(all_offers(*args, **kwargs).offers[:1], is_cut_short=True)
 
     with monkeypatch.context() as busy:
         busy.setattr(suggestions, "offers", first_offer)

@@ -1,4 +1,4 @@
-"""Backends in a folder of their own, and what every test of them needs to say shortly."""
+"""Backends for tests, each in a folder of its own."""
 
 import contextlib
 import json
@@ -25,7 +25,7 @@ PATIENCE_SECONDS = 20.0
 STARTER = Path(__file__).with_name("starter.py")
 CONFIGS: dict[str, dict[str, Any]] = {
     "kubernetes": {},  # made for each test
-    "kubernetes-tenants": {},  # likewise; each tenant has a namespace of its own
+    "kubernetes-tenants": {},  # made for each test; each tenant has a namespace of its own
     "local": {"allocatable": {"cpu": "4"}},
     "simulated": {
         "nodes": [{"name": "node", "count": 2, "allocatable": {"cpu": "8", "memory": "16Gi"}}],
@@ -37,14 +37,14 @@ CONFIGS: dict[str, dict[str, Any]] = {
 
 
 def health(*, config: Mapping[str, Any], home: Path, key: str | None = None) -> Health:
-    """How a cluster of Kubernetes is."""
+    """The health of a Kubernetes cluster."""
     found = registry.check_health("kubernetes", config, BackendContext("c1", home, now, key))
     assert found is not None
     return found
 
 
-class Place:
-    """One cluster of one kind, that may be opened again and again."""
+class ClusterFixture:
+    """One cluster of one kind, with the backends that tests open for it."""
 
     def __init__(self, kind: str, home: Path, config: dict[str, Any], tenant: str = "") -> None:
         self.kind = kind
@@ -53,16 +53,17 @@ class Place:
         self.config = config
         self._slot = 0
         self._jobs: set[str] = set()
-        self._opened: list[Backend] = []
-        self.backend = self.reopened()
+        self._backends: list[Backend] = []
+        self.backend = self.reopen()
 
-    def reopened(self) -> Backend:
-        opened = open_backend(self.kind, self.config, BackendContext("c1", self.home, now))
-        self._opened.append(opened)
-        return opened
+    def reopen(self) -> Backend:
+        """Opens the cluster once more."""
+        backend = open_backend(self.kind, self.config, BackendContext("c1", self.home, now))
+        self._backends.append(backend)
+        return backend
 
     def order(self, index: int = 0, *, job: str = "job", script: str = "exit 0", **fields) -> PodOrder:
-        """A pod that runs a shell script; `runs_seconds` and `exit_code` say the same to the simulation."""
+        """An order of a pod that runs a shell script; `runs_seconds` and `exit_code` are for the simulation."""
         seconds, code = fields.pop("runs_seconds", 1.0), fields.pop("exit_code", 0)
         self._slot += 1
         self._jobs.add(job)
@@ -78,11 +79,11 @@ class Place:
         )
 
     def long(self, index: int = 0, **fields) -> PodOrder:
-        """A pod that does not end by itself while a test looks."""
+        """An order of a pod that does not end during the test."""
         return self.order(index, script="exec sleep 1000", runs_seconds=1_000_000, **fields)
 
     def start(self, order: PodOrder, *, at: Backend | None = None) -> None:
-        """Raises what the backend yields for it. `at`: another opening of the cluster."""
+        """Raises the errors that the backend yields. `at`: another backend of the same cluster."""
         start_pod(at or self.backend, order)
 
     def started(self, order: PodOrder) -> PodKey:
@@ -90,15 +91,15 @@ class Place:
         return order.key
 
     def stop(self, key: PodKey, *, reason: str) -> None:
-        """Raises what the backend yields for it."""
+        """Raises the errors that the backend yields."""
         stop_pod(self.backend, key, reason=reason)
 
     @contextlib.contextmanager
     def starter(self, order: PodOrder) -> Iterator[subprocess.Popen[str]]:
-        """A process of its own that is ready to start this pod, see `starter`. It is killed at the end."""
-        wish = {"kind": self.kind, "home": str(self.home), "config": self.config, "node": order.node}
-        wish |= {"index": order.key.index, "address": order.address, "tenant": self.tenant}
-        argument = json.dumps({**wish, "script": order.command[-1]})
+        """A process that is ready to start this pod, see `starter`. It is killed at the end."""
+        fields = {"kind": self.kind, "home": str(self.home), "config": self.config, "node": order.node}
+        fields |= {"index": order.key.index, "address": order.address, "tenant": self.tenant}
+        argument = json.dumps({**fields, "script": order.command[-1]})
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
         pipe = subprocess.PIPE
         command = [sys.executable, str(STARTER), argument]
@@ -109,25 +110,25 @@ class Place:
             finally:
                 process.kill()
 
-    def seen(self, key: PodKey) -> Observation | None:
+    def observation(self, key: PodKey) -> Observation | None:
         return next((pod for pod in self.backend.observe(None).pods if pod.key == key), None)
 
     def until(self, key: PodKey, *phases: PodPhase) -> Observation:
-        """Wait as the controller does, until the pod is in one of these phases."""
+        """Waits, as the controller does, until the pod is in one of these phases."""
         give_up_at = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < give_up_at:
-            pod = self.seen(key)
+            pod = self.observation(key)
             if pod and pod.phase in phases:
                 return pod
             self.backend.wait(0.2)
-        raise AssertionError(f"{key} never came to {phases}: {self.seen(key)}")
+        raise AssertionError(f"{key} never reached {phases}: {self.observation(key)}")
 
-    def works(self, *keys: PodKey) -> bool:
-        """Whether these are at work and nothing else is, once what has ended is gone altogether."""
-        backend, give_up_at = self.reopened(), time.monotonic() + PATIENCE_SECONDS
-        while not (works := backend.inventory().alive == set(keys)) and time.monotonic() < give_up_at:
+    def has_alive(self, *keys: PodKey) -> bool:
+        """Whether exactly these pods are alive, once the ended ones are gone."""
+        backend, give_up_at = self.reopen(), time.monotonic() + PATIENCE_SECONDS
+        while not (is_alive := backend.inventory().alive == set(keys)) and time.monotonic() < give_up_at:
             time.sleep(0.05)
-        return works
+        return is_alive
 
     def ended(self, key: PodKey) -> Observation:
         return self.until(key, *FINAL_POD_PHASES)
@@ -138,43 +139,43 @@ class Place:
     def clear(self) -> None:
         for job in self._jobs:
             self.backend.remove_logs(job)
-        for backend in self._opened:
+        for backend in self._backends:
             backend.close()
 
 
-def _of_kubernetes(request: pytest.FixtureRequest, home: Path, *, is_apart: bool) -> dict[str, Any]:
+def _kubernetes_config(request: pytest.FixtureRequest, home: Path, *, is_namespaced: bool) -> dict[str, Any]:
     """A namespace of its own on the real API server of this run, with nodes that only pretend."""
     plane = request.getfixturevalue("small_cluster")
-    namespace = request.getfixturevalue("tenants_namespace" if is_apart else "given_namespace")
+    namespace = request.getfixturevalue("tenants_namespace" if is_namespaced else "given_namespace")
     (home / "kubeconfigs").mkdir(parents=True)
-    key = plane.kubeconfig(plane.tenants_token if is_apart else plane.user_token)
+    key = plane.kubeconfig(plane.tenants_token if is_namespaced else plane.user_token)
     (home / "kubeconfigs" / "test").write_text(json.dumps(key))
-    apart = {"namespaces": "tenant"} if is_apart else {}
-    return {"kubeconfig": "test", "namespace": namespace, **apart}
+    namespaces = {"namespaces": "tenant"} if is_namespaced else {}
+    return {"kubeconfig": "test", "namespace": namespace, **namespaces}
 
 
 @pytest.fixture
-def make_place(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Callable[[str], Place]]:
-    places: list[Place] = []
+def make_cluster(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Callable[[str], ClusterFixture]]:
+    clusters: list[ClusterFixture] = []
 
-    def make(kind: str) -> Place:
-        home = tmp_path / f"{kind}-{len(places)}"
-        is_apart = kind == "kubernetes-tenants"
-        config = CONFIGS[kind] or _of_kubernetes(request, home, is_apart=is_apart)
-        places.append(Place(kind.partition("-")[0], home, config, "lab" if is_apart else ""))
-        return places[-1]
+    def make(kind: str) -> ClusterFixture:
+        home = tmp_path / f"{kind}-{len(clusters)}"
+        is_namespaced = kind == "kubernetes-tenants"
+        config = CONFIGS[kind] or _kubernetes_config(request, home, is_namespaced=is_namespaced)
+        clusters.append(ClusterFixture(kind.partition("-")[0], home, config, "lab" if is_namespaced else ""))
+        return clusters[-1]
 
     yield make
-    for place in places:
-        place.clear()
+    for cluster in clusters:
+        cluster.clear()
 
 
 @pytest.fixture
-def local(make_place: Callable[[str], Place]) -> Place:
-    return make_place("local")
+def local(make_cluster: Callable[[str], ClusterFixture]) -> ClusterFixture:
+    return make_cluster("local")
 
 
 @pytest.fixture(params=sorted(CONFIGS))
-def place(request: pytest.FixtureRequest, make_place: Callable[[str], Place]) -> Place:
-    """All kinds, one after the other."""
-    return make_place(request.param)
+def cluster(request: pytest.FixtureRequest, make_cluster: Callable[[str], ClusterFixture]) -> ClusterFixture:
+    """A cluster of each kind, one after the other."""
+    return make_cluster(request.param)

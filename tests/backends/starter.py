@@ -1,4 +1,4 @@
-"""A process of its own that starts one pod: says that it is ready, starts at the first line of input, ends at the last.
+"""A process that starts one pod: it prints "ready", starts at the first line of input, and ends at the end of input.
 
 `python starter.py '{"kind": …, "home": …, "config": …, "index": …, "address": …, "script": …}'`
 """
@@ -15,15 +15,15 @@ from hekla.backends.registry import open_backend
 from hekla.lib.clock import now
 
 if __name__ == "__main__":
-    wish = json.loads(sys.argv[1])
-    backend = open_backend(wish["kind"], wish["config"], BackendContext("c1", Path(wish["home"]), now))
+    fields = json.loads(sys.argv[1])
+    backend = open_backend(fields["kind"], fields["config"], BackendContext("c1", Path(fields["home"]), now))
     print("ready", flush=True)
     sys.stdin.readline()
     order = PodOrder(
-        key=PodKey("job", "worker", wish["index"], 0, tenant=wish["tenant"]),
-        node=wish["node"],
-        address=wish["address"],
-        command=("sh", "-c", wish["script"]),
+        key=PodKey("job", "worker", fields["index"], 0, tenant=fields["tenant"]),
+        node=fields["node"],
+        address=fields["address"],
+        command=("sh", "-c", fields["script"]),
         env={"HEKLA_SIM_SECONDS": "1"},
     )
     start_pod(backend, order)

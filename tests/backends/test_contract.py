@@ -1,4 +1,4 @@
-"""What the controller may rely on, whichever backend it has."""
+"""The contract of backends: what the controller relies on, for every kind."""
 
 import asyncio
 import contextlib
@@ -19,346 +19,346 @@ from hekla.domain.errors import Invalid
 from hekla.domain.phases import PodPhase
 from hekla.lib.clock import now
 
-NOBODY = PodKey("nobody", "worker", 0, 0)
+UNKNOWN_POD = PodKey("nobody", "worker", 0, 0)
 KINDS = tuple(kinds())
 
 
 @pytest.mark.kubernetes
-def test_every_kind_has_a_contract_test(make_place):
-    assert {make_place(kind).kind for kind in KINDS} == set(KINDS)
+def test_every_kind_has_a_contract_test(make_cluster):
+    assert {make_cluster(kind).kind for kind in KINDS} == set(KINDS)
 
 
-def test_nodes_have_names_and_room(place):
-    for node in place.backend.nodes():
+def test_nodes_have_names_and_room(cluster):
+    for node in cluster.backend.nodes():
         assert node.name
         assert node.ready
         assert node.allocatable["cpu"] >= 4000
         assert node.allocatable["pods"] > 0
 
 
-def test_a_pod_runs_to_its_end(place):
-    key = place.started(place.order())
-    pod = place.ended(key)
+def test_pod_runs_to_completion(cluster):
+    key = cluster.started(cluster.order())
+    pod = cluster.ended(key)
     assert (pod.phase, pod.exit_code, pod.reason) == (PodPhase.SUCCEEDED, 0, "")
     assert pod.at.tzinfo == UTC
 
 
 @pytest.mark.parametrize("code", [1, 3, 255])
-def test_the_exit_code_is_told(place, code):
-    pod = place.ended(place.started(place.order(script=f"exit {code}", exit_code=code)))
+def test_exit_code_is_reported(cluster, code):
+    pod = cluster.ended(cluster.started(cluster.order(script=f"exit {code}", exit_code=code)))
     assert (pod.phase, pod.exit_code, pod.reason) == (PodPhase.FAILED, code, "Error")
     assert str(code) in pod.message
 
 
-def test_a_pod_is_seen_from_the_moment_it_is_started(place):
-    key = place.started(place.long())
-    assert place.seen(key).phase in {PodPhase.PREPARING, PodPhase.RUNNING}
-    assert place.until(key, PodPhase.RUNNING).exit_code is None
+def test_pod_is_observed_from_its_start(cluster):
+    key = cluster.started(cluster.long())
+    assert cluster.observation(key).phase in {PodPhase.PREPARING, PodPhase.RUNNING}
+    assert cluster.until(key, PodPhase.RUNNING).exit_code is None
 
 
-def test_what_is_observed_stays_observed(place):
-    key = place.started(place.order())
-    pod = place.ended(key)
-    assert place.seen(key) == pod == place.seen(key)
+def test_observation_of_an_ended_pod_is_stable(cluster):
+    key = cluster.started(cluster.order())
+    pod = cluster.ended(key)
+    assert cluster.observation(key) == pod == cluster.observation(key)
 
 
-def test_a_second_start_finds_the_first(place):
-    order = place.order(script="echo once")
-    place.start(order)
-    place.start(order)
-    pod = place.ended(order.key)
-    place.start(order)
-    assert place.seen(order.key) == pod
-    if place.kind == "local":
-        assert place.log(order.key) == "once\n"
+def test_second_start_has_no_effect(cluster):
+    order = cluster.order(script="echo once")
+    cluster.start(order)
+    cluster.start(order)
+    pod = cluster.ended(order.key)
+    cluster.start(order)
+    assert cluster.observation(order.key) == pod
+    if cluster.kind == "local":
+        assert cluster.log(order.key) == "once\n"
 
 
-def test_starts_from_several_processes_at_once_make_one_pod(place):
-    order = place.order(script="echo once")
+def test_concurrent_starts_from_several_processes_make_one_pod(cluster):
+    order = cluster.order(script="echo once")
     with contextlib.ExitStack() as stack:
-        starters = [stack.enter_context(place.starter(order)) for _ in range(3)]
+        starters = [stack.enter_context(cluster.starter(order)) for _ in range(3)]
         for starter in starters:
             starter.stdin.write("go\n")
             starter.stdin.flush()
         assert [starter.stdout.readline() for starter in starters] == ["started\n"] * 3
-    place.ended(order.key)
-    assert [pod.key for pod in place.backend.observe(None).pods] == [order.key]
-    if place.kind == "local":
-        assert place.log(order.key) == "once\n"
+    cluster.ended(order.key)
+    assert [pod.key for pod in cluster.backend.observe(None).pods] == [order.key]
+    if cluster.kind == "local":
+        assert cluster.log(order.key) == "once\n"
 
 
-def test_a_pod_that_runs_can_be_stopped(place):
-    key = place.started(place.long())
-    place.until(key, PodPhase.RUNNING)
-    place.stop(key, reason="Its job was aborted")
-    place.stop(key, reason="Said twice")
-    pod = place.ended(key)
+def test_running_pod_can_be_stopped(cluster):
+    key = cluster.started(cluster.long())
+    cluster.until(key, PodPhase.RUNNING)
+    cluster.stop(key, reason="Its job was aborted")
+    cluster.stop(key, reason="Said twice")
+    pod = cluster.ended(key)
     assert (pod.phase, pod.reason, pod.message) == (PodPhase.FAILED, "Stopped", "Its job was aborted")
     assert pod.exit_code == 143
 
 
-def test_a_stop_right_after_the_start_is_not_lost(place):
-    key = place.started(place.long())
-    place.stop(key, reason="Changed my mind")
-    assert place.ended(key).reason == "Stopped"
+def test_stop_right_after_the_start_takes_effect(cluster):
+    key = cluster.started(cluster.long())
+    cluster.stop(key, reason="Changed my mind")
+    assert cluster.ended(key).reason == "Stopped"
 
 
-def test_a_pod_that_was_stopped_before_its_start_never_runs(place):
-    order = place.long()
-    place.stop(order.key, reason="Not wanted")
-    place.start(order)
-    pod = place.seen(order.key)
+def test_pod_stopped_before_its_start_never_runs(cluster):
+    order = cluster.long()
+    cluster.stop(order.key, reason="Not wanted")
+    cluster.start(order)
+    pod = cluster.observation(order.key)
     assert (pod.phase, pod.reason, pod.message) == (PodPhase.FAILED, "Stopped", "Not wanted")
 
 
-def test_to_stop_an_ended_pod_changes_nothing(place):
-    key = place.started(place.order())
-    pod = place.ended(key)
-    place.stop(key, reason="Too late")
-    assert place.seen(key) == pod
+def test_stop_of_an_ended_pod_has_no_effect(cluster):
+    key = cluster.started(cluster.order())
+    pod = cluster.ended(key)
+    cluster.stop(key, reason="Too late")
+    assert cluster.observation(key) == pod
 
 
-def test_another_opening_of_the_same_cluster_sees_the_same(place):
-    running, ended = place.started(place.long(0)), place.started(place.order(1))
-    place.until(running, PodPhase.RUNNING)
-    place.ended(ended)
-    seen = {pod.key: pod for pod in place.reopened().observe(None).pods}
-    assert seen[running] == place.seen(running)
-    assert seen[ended] == place.seen(ended)
+def test_second_backend_of_the_cluster_observes_the_same(cluster):
+    running, ended = cluster.started(cluster.long(0)), cluster.started(cluster.order(1))
+    cluster.until(running, PodPhase.RUNNING)
+    cluster.ended(ended)
+    observed = {pod.key: pod for pod in cluster.reopen().observe(None).pods}
+    assert observed[running] == cluster.observation(running)
+    assert observed[ended] == cluster.observation(ended)
 
 
-def test_an_opening_that_was_there_before_sees_what_another_starts(place):
-    other = place.reopened()
+def test_earlier_backend_observes_pods_of_another(cluster):
+    other = cluster.reopen()
     other.observe(None)
-    key = place.started(place.long())
-    place.until(key, PodPhase.RUNNING)
+    key = cluster.started(cluster.long())
+    cluster.until(key, PodPhase.RUNNING)
     assert [pod.key for pod in other.observe(None).pods] == [key]
     assert other.logs(key, offset=0, limit=10).complete is False
 
 
-def test_observing_since_a_cursor_tells_at_least_what_changed(place):
-    first, second = place.started(place.long(0)), place.started(place.long(1))
-    place.until(first, PodPhase.RUNNING)
-    place.until(second, PodPhase.RUNNING)
-    cursor = place.backend.observe(None).cursor
-    place.stop(first, reason="Enough")
-    place.ended(first)
-    changed = {pod.key: pod for pod in place.backend.observe(cursor).pods}
+def test_observing_since_a_cursor_includes_all_changes(cluster):
+    first, second = cluster.started(cluster.long(0)), cluster.started(cluster.long(1))
+    cluster.until(first, PodPhase.RUNNING)
+    cluster.until(second, PodPhase.RUNNING)
+    cursor = cluster.backend.observe(None).cursor
+    cluster.stop(first, reason="Enough")
+    cluster.ended(first)
+    changed = {pod.key: pod for pod in cluster.backend.observe(cursor).pods}
     assert changed[first].phase == PodPhase.FAILED
 
 
 @pytest.mark.parametrize("cursor", ["", "nonsense", "0:0", "abc:99999999"])
-def test_a_cursor_that_means_nothing_here_tells_everything(place, cursor):
-    key = place.started(place.long())
-    seen = place.backend.observe(cursor)
-    assert [pod.key for pod in seen.pods] == [key]
-    assert seen.complete
+def test_invalid_cursor_observes_everything(cluster, cursor):
+    key = cluster.started(cluster.long())
+    observed = cluster.backend.observe(cursor)
+    assert [pod.key for pod in observed.pods] == [key]
+    assert observed.complete
 
 
-def test_the_log_is_read_by_offset(place):
-    key = place.started(place.order(script="printf 'one\\ntwo\\n'; printf 'three\\n' >&2"))
-    place.ended(key)
-    whole = place.backend.logs(key, offset=0, limit=100_000)
+def test_log_is_read_by_offset(cluster):
+    key = cluster.started(cluster.order(script="printf 'one\\ntwo\\n'; printf 'three\\n' >&2"))
+    cluster.ended(key)
+    whole = cluster.backend.logs(key, offset=0, limit=100_000)
     assert whole.complete
     assert whole.next_offset == len(whole.data) > 0
     pieces, offset, complete = b"", 0, False
     while not complete:
-        chunk = place.backend.logs(key, offset=offset, limit=5)
+        chunk = cluster.backend.logs(key, offset=offset, limit=5)
         assert chunk.offset == offset
         pieces, offset, complete = pieces + chunk.data, chunk.next_offset, chunk.complete
     assert pieces == whole.data
-    behind = place.backend.logs(key, offset=10**9, limit=5)
+    behind = cluster.backend.logs(key, offset=10**9, limit=5)
     assert (behind.data, behind.offset) == (b"", whole.next_offset)
 
 
-def test_a_forgotten_pod_is_told_of_no_more_but_keeps_its_log(place):
-    key = place.started(place.order(script="echo hello"))
-    place.ended(key)
-    log = place.log(key)
-    place.backend.forget([key, NOBODY])
-    place.backend.forget([key])
-    assert place.seen(key) is None
-    assert place.reopened().observe(None).pods == []
-    assert place.log(key) == log != ""
+def test_forgotten_pod_is_not_observed_but_keeps_its_log(cluster):
+    key = cluster.started(cluster.order(script="echo hello"))
+    cluster.ended(key)
+    log = cluster.log(key)
+    cluster.backend.forget([key, UNKNOWN_POD])
+    cluster.backend.forget([key])
+    assert cluster.observation(key) is None
+    assert cluster.reopen().observe(None).pods == []
+    assert cluster.log(key) == log != ""
 
 
-def test_a_forgotten_pod_does_not_run_again(place):
-    order = place.order()
-    place.ended(place.started(order))
-    place.backend.forget([order.key])
-    place.start(order)
-    assert place.seen(order.key) is None
+def test_forgotten_pod_does_not_run_again(cluster):
+    order = cluster.order()
+    cluster.ended(cluster.started(order))
+    cluster.backend.forget([order.key])
+    cluster.start(order)
+    assert cluster.observation(order.key) is None
 
 
-def test_of_a_removed_job_only_its_logs_are_left(place):
-    mine, running = place.started(place.order(0, script="echo mine; touch left")), place.started(place.long(1))
-    other = place.started(place.long(0, job="other"))
-    place.ended(mine)
-    place.until(running, PodPhase.RUNNING)
-    said = place.log(mine)
+def test_only_logs_of_a_removed_job_remain(cluster):
+    mine, running = cluster.started(cluster.order(0, script="echo mine; touch left")), cluster.started(cluster.long(1))
+    other = cluster.started(cluster.long(0, job="other"))
+    cluster.ended(mine)
+    cluster.until(running, PodPhase.RUNNING)
+    log = cluster.log(mine)
     for _ in range(2):
-        place.backend.remove("job")
-        assert [pod.key for pod in place.backend.observe(None).pods] == [other]
-        found = place.backend.inventory()
+        cluster.backend.remove("job")
+        assert [pod.key for pod in cluster.backend.observe(None).pods] == [other]
+        found = cluster.backend.inventory()
         assert (found.alive, found.present, found.logged) == ({other}, {"other"}, {"job", "other"})
-        assert place.log(mine) == said
-        assert place.backend.logs(running, offset=0, limit=100).complete
+        assert cluster.log(mine) == log
+        assert cluster.backend.logs(running, offset=0, limit=100).complete
 
 
-def test_a_pod_of_a_removed_job_does_not_run_again(place):
-    order = place.order()
-    place.ended(place.started(order))
-    place.backend.remove("job")
-    place.start(order)
-    assert place.seen(order.key) is None or place.seen(order.key).phase.is_final
-    assert not place.backend.inventory().alive
+def test_pod_of_a_removed_job_does_not_run_again(cluster):
+    order = cluster.order()
+    cluster.ended(cluster.started(order))
+    cluster.backend.remove("job")
+    cluster.start(order)
+    assert cluster.observation(order.key) is None or cluster.observation(order.key).phase.is_final
+    assert not cluster.backend.inventory().alive
 
 
 @pytest.mark.parametrize("removed_before", [True, False])
-def test_without_its_logs_nothing_of_a_job_is_left(place, removed_before):
-    mine, running = place.started(place.order(0)), place.started(place.long(1))
-    place.ended(mine)
-    place.until(running, PodPhase.RUNNING)
+def test_nothing_of_a_job_remains_without_its_logs(cluster, removed_before):
+    mine, running = cluster.started(cluster.order(0)), cluster.started(cluster.long(1))
+    cluster.ended(mine)
+    cluster.until(running, PodPhase.RUNNING)
     if removed_before:
-        place.backend.remove("job")
-    place.backend.remove_logs("job")
-    place.backend.remove_logs("job")
-    found = place.backend.inventory()
+        cluster.backend.remove("job")
+    cluster.backend.remove_logs("job")
+    cluster.backend.remove_logs("job")
+    found = cluster.backend.inventory()
     assert (found.alive, found.present, found.logged) == (frozenset(), frozenset(), frozenset())
     for key in (mine, running):
         with pytest.raises(UnknownPod):
-            place.backend.logs(key, offset=0, limit=1)
+            cluster.backend.logs(key, offset=0, limit=1)
 
 
-def test_what_is_at_work_is_told_afresh(place):
-    ended, running = place.started(place.order(0)), place.started(place.long(1))
-    place.ended(ended)
-    place.until(running, PodPhase.RUNNING)
-    assert place.works(running)
+def test_inventory_of_live_pods_is_current(cluster):
+    ended, running = cluster.started(cluster.order(0)), cluster.started(cluster.long(1))
+    cluster.ended(ended)
+    cluster.until(running, PodPhase.RUNNING)
+    assert cluster.has_alive(running)
 
 
-def test_nobody_knows_a_pod_that_never_was(place):
+def test_unknown_pod_has_no_log_and_can_be_removed(cluster):
     with pytest.raises(UnknownPod):
-        place.backend.logs(NOBODY, offset=0, limit=1)
-    place.backend.remove("nobody")
+        cluster.backend.logs(UNKNOWN_POD, offset=0, limit=1)
+    cluster.backend.remove("nobody")
 
 
 # Facets
 
 
 KUBERNETES = ("kubernetes", "kubernetes-tenants")
-HAVE = {
+FACETS = {
     "exec": KUBERNETES,
     "port_forwarding": (*KUBERNETES, "local"),
     "budgets": KUBERNETES,
     "tenancy": KUBERNETES,
     "metrics": ("local",),
 }
-"""Which backends have a facet."""
+"""The kinds of backends with each facet."""
 
 
 @pytest.fixture
-def facet(place, request):
+def facet(cluster, request):
     """One facet of a backend that has it."""
-    return getattr(place.backend, request.param)
+    return getattr(cluster.backend, request.param)
 
 
-def of(name):
-    return pytest.mark.parametrize(("place", "facet"), [(kind, name) for kind in HAVE[name]], indirect=True)
+def with_facet(name):
+    return pytest.mark.parametrize(("cluster", "facet"), [(kind, name) for kind in FACETS[name]], indirect=True)
 
 
-def test_a_backend_has_the_facets_of_its_kind(place):
-    found = {name for name in HAVE if getattr(place.backend, name) is not None}
-    assert found == {name for name, kinds in HAVE.items() if place.kind in kinds}
+def test_backend_has_the_facets_of_its_kind(cluster):
+    found = {name for name in FACETS if getattr(cluster.backend, name) is not None}
+    assert found == {name for name, kinds in FACETS.items() if cluster.kind in kinds}
 
 
-def test_pods_are_started_by_us_or_by_the_clusters_own_scheduler(place):
-    assert (place.backend.runner is None) != (place.backend.delegated is None)
+def test_backend_has_either_a_runner_or_a_delegated_scheduler(cluster):
+    assert (cluster.backend.runner is None) != (cluster.backend.delegated is None)
 
 
-def test_a_facet_stays_the_same_thing(place):
-    """Whoever remembers something of a facet knows by the object whether it still holds."""
+def test_facet_is_the_same_object_each_time(cluster):
+    """Caches about a facet are valid as long as the object is the same."""
     for name in ("external_pods", "displayed_queues"):
-        assert getattr(place.backend, name) is getattr(place.backend, name)
+        assert getattr(cluster.backend, name) is getattr(cluster.backend, name)
 
 
-@of("exec")
-def test_no_command_runs_in_a_pod_that_never_was(place, facet):
+@with_facet("exec")
+def test_exec_in_an_unknown_pod_fails(cluster, facet):
     with pytest.raises(UnknownPod):
-        asyncio.run(entered(facet.run(NOBODY, ["true"])))
+        asyncio.run(enter(facet.run(UNKNOWN_POD, ["true"])))
 
 
-@of("port_forwarding")
-def test_no_connection_leads_to_a_pod_that_never_was(place, facet):
+@with_facet("port_forwarding")
+def test_port_forwarding_to_an_unknown_pod_fails(cluster, facet):
     with pytest.raises(UnknownPod):
-        asyncio.run(entered(facet.connect(NOBODY, 80)))
+        asyncio.run(enter(facet.connect(UNKNOWN_POD, 80)))
 
 
-@of("budgets")
-def test_without_a_budget_no_pod_is_protected(place, facet):
-    key = place.started(place.long())
-    place.until(key, PodPhase.RUNNING)
-    assert facet.protected([key, NOBODY], heartbeat=no_heartbeat) == {}
+@with_facet("budgets")
+def test_no_pod_is_protected_without_a_budget(cluster, facet):
+    key = cluster.started(cluster.long())
+    cluster.until(key, PodPhase.RUNNING)
+    assert facet.protected([key, UNKNOWN_POD], heartbeat=no_heartbeat) == {}
 
 
-@of("tenancy")
-def test_a_tenant_owns_its_pods_whether_applied_once_or_twice(place, facet):
-    tenant = place.tenant or "lab"
+@with_facet("tenancy")
+def test_tenant_owns_its_pods_after_one_or_two_applications(cluster, facet):
+    tenant = cluster.tenant or "lab"
     for _ in range(2):
         ((_order, error),) = facet.apply_many([TenantOrder(tenant)], heartbeat=no_heartbeat)
         assert error is None
-    key = place.started(place.long())
-    (pod,) = place.backend.observe(None).pods
+    key = cluster.started(cluster.long())
+    (pod,) = cluster.backend.observe(None).pods
     assert pod.key == key
     assert facet.owns(tenant, pod.key)
     facet.remove_others([tenant])
     facet.remove_others([tenant])
 
 
-@of("tenancy")
-def test_what_is_done_for_tenants_stops_when_the_heartbeat_raises(place, facet):
+@with_facet("tenancy")
+def test_applying_tenants_stops_when_the_heartbeat_raises(cluster, facet):
     class LeaseLost(Exception):
         pass
 
-    def lost():
+    def lose_lease():
         raise LeaseLost
 
     with pytest.raises(LeaseLost):
-        list(facet.apply_many([TenantOrder("lab")], heartbeat=lost))
+        list(facet.apply_many([TenantOrder("lab")], heartbeat=lose_lease))
 
 
-async def entered(way):
-    async with way:
+async def enter(context):
+    async with context:
         pass
 
 
-def test_wait_ends_when_something_happens(place):
-    _settle(place.backend)
-    key = place.started(place.order(script="sleep 0.1"))
+def test_wait_ends_with_a_change(cluster):
+    _settle(cluster.backend)
+    key = cluster.started(cluster.order(script="sleep 0.1"))
     for _ in range(20):
-        assert place.backend.wait(10), "a change was not told"
-        if place.seen(key).phase.is_final:
+        assert cluster.backend.wait(10), "wait() missed a change"
+        if cluster.observation(key).phase.is_final:
             return
-    raise AssertionError("it never ended")
+    raise AssertionError("the pod never ended")
 
 
-def test_news_wake_once_also_where_nobody_looks(place):
-    """Who watches is not always who may act: it must not be woken by the same for ever."""
-    _settle(place.backend)
-    place.until(place.started(place.long()), PodPhase.RUNNING)
-    place.start(place.long(1))
-    woken = [place.backend.wait(0.3) for _ in range(20)]
+def test_change_wakes_once_without_an_observation(cluster):
+    """A watching process may be unable to act. The same change must not wake it for ever."""
+    _settle(cluster.backend)
+    cluster.until(cluster.started(cluster.long()), PodPhase.RUNNING)
+    cluster.start(cluster.long(1))
+    woken = [cluster.backend.wait(0.3) for _ in range(20)]
     assert any(woken)
     assert woken[-1] is False
 
 
-def test_wait_gives_up_in_time(place):
-    _settle(place.backend)
-    assert place.backend.wait(0.01) is False
+def test_wait_times_out(cluster):
+    _settle(cluster.backend)
+    assert cluster.backend.wait(0.01) is False
 
 
 def _settle(backend: Backend) -> None:
-    """After an observation nothing is new; the very first wait may not know yet."""
+    """Observes, so that nothing is new; the very first wait may not know this yet."""
     backend.wait(0)
     backend.observe(None)
 
@@ -382,51 +382,51 @@ def test_each_replica_has_an_address_of_its_own(kind, tmp_path_factory):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("config", [{"colour": "red"}, {"nodes": 3}, {"allocatable": {"cpu": "many"}}])
-def test_a_wrong_configuration_is_refused_with_its_path(kind, config, tmp_path):
+def test_invalid_configuration_is_refused_with_its_path(kind, config, tmp_path):
     with pytest.raises(Invalid) as refusal:
         open_backend(kind, config, BackendContext("c1", tmp_path, now))
     assert refusal.value.problems[0].path.startswith(f"config.{next(iter(config))}")
 
 
-def test_an_unknown_kind_is_refused(tmp_path):
+def test_unknown_kind_is_refused(tmp_path):
     with pytest.raises(Invalid):
         open_backend("abacus", {}, BackendContext("c1", tmp_path, now))
 
 
-def test_keys_that_look_alike_are_different_pods(place):
-    first = place.order()
+def test_similar_keys_are_different_pods(cluster):
+    first = cluster.order()
     second = dataclasses.replace(first, key=PodKey("job", "worker-0", 0, 0))
-    place.start(first)
-    place.start(second)
-    assert {pod.key for pod in place.backend.observe(None).pods} == {first.key, second.key}
+    cluster.start(first)
+    cluster.start(second)
+    assert {pod.key for pod in cluster.backend.observe(None).pods} == {first.key, second.key}
 
 
 BUSY = "i=0; while :; do i=$((i+1)); done"
 
 
-@of("metrics")
-def test_what_a_running_pod_uses_is_measured(place, facet):
-    key = place.started(place.order(script=BUSY, runs_seconds=1_000_000))
-    place.until(key, PodPhase.RUNNING)
-    first = _use_above(place, facet, key, 0.0)
+@with_facet("metrics")
+def test_usage_of_a_running_pod_is_measured(cluster, facet):
+    key = cluster.started(cluster.order(script=BUSY, runs_seconds=1_000_000))
+    cluster.until(key, PodPhase.RUNNING)
+    first = _use_above(cluster, facet, key, 0.0)
     assert (first.key, first.at.tzinfo) == (key, UTC)
     assert first.memory_bytes > 0
-    assert _use_above(place, facet, key, first.cpu_seconds).at > first.at
+    assert _use_above(cluster, facet, key, first.cpu_seconds).at > first.at
 
 
-@of("metrics")
-def test_pods_that_do_not_run_use_nothing(place, facet):
-    ended = place.started(place.order())
-    place.ended(ended)
-    assert facet.measure([ended, NOBODY]) == []
+@with_facet("metrics")
+def test_pods_that_do_not_run_have_no_usage(cluster, facet):
+    ended = cluster.started(cluster.order())
+    cluster.ended(ended)
+    assert facet.measure([ended, UNKNOWN_POD]) == []
     assert facet.measure([]) == []
 
 
-def _use_above(place, metrics, key, cpu_seconds):
-    """What it uses once that is more than so much CPU time."""
+def _use_above(cluster, metrics, key, cpu_seconds):
+    """The usage of the pod, once it is above this CPU time."""
     for _ in range(200):
         found = [use for use in metrics.measure([key]) if use.cpu_seconds > cpu_seconds]
         if found:
             return found[0]
-        place.backend.wait(0.05)
-    raise AssertionError("it never used more")
+        cluster.backend.wait(0.05)
+    raise AssertionError("the CPU time never grew")

@@ -70,7 +70,7 @@ def test_queues_are_listed_as_a_tree(console, world):
 
 
 def test_queue_preview(console, world):
-    world.turn_until(world.cluster.nodes.exists)
+    world.reconcile_until(world.cluster.nodes.exists)
     assert "does not allow" in console("queue", "preview", "default", "weight=3").output
     world.alice.platform_role = "operator"
     world.alice.save()
@@ -98,7 +98,7 @@ def test_quotas_are_set_and_checked_by_a_dry_run(console, manifest, world):
     rows = json.loads(console("quota", "set", "lab", "--jobs", "none", "--json").output)
     assert (rows[0]["most_jobs"], rows[0]["most_gpu_hours"]) == (None, 8)
     assert console("quota", "set", "lab").exit_code == 2
-    world.turn_until(world.cluster.nodes.exists)
+    world.reconcile_until(world.cluster.nodes.exists)
     assert "at most cpu 1" in console("quota", "set", "lab", "--at-once", "cpu=1,memory=2Gi").output
     assert "at most" not in console("quota", "set", "lab", "--at-once", "none").output
     assert console("quota", "set", "lab", "--at-once", "cpu").exit_code == 2

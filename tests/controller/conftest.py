@@ -1,4 +1,4 @@
-"""A platform with Alice, her tenant, a queue, and this machine as its cluster."""
+"""A platform with Alice, her tenant, a queue and a cluster."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -27,7 +27,7 @@ LAST_SECONDS = 60.0
 
 @pytest.fixture(autouse=True)
 def engine_is_checked(settings, caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """In every test what the engine keeps between turns is what it would find afresh."""
+    """The engine's caches must equal a fresh computation after every reconciliation."""
     settings.CHECK_ENGINE = True
     yield
     assert "what the engine kept is not what there is" not in caplog.text
@@ -35,7 +35,7 @@ def engine_is_checked(settings, caplog: pytest.LogCaptureFixture) -> Iterator[No
 
 @dataclass
 class World:
-    """What the tests act on."""
+    """The objects that tests act on."""
 
     alice: User
     tenant: Tenant
@@ -44,7 +44,7 @@ class World:
 
     @classmethod
     def found(cls, kind: str, config: dict[str, Any]) -> "World":
-        """Alice and her tenant, with a cluster of this kind and its queue."""
+        """Creates Alice and her tenant, with a cluster of this kind and its queue."""
         now = clock.now()
         alice = accounts.create_user(username="alice", password=None, actor=PLATFORM, now=now)
         tenant = tenancy.create(slug="lab", name="Lab", actor=PLATFORM, now=now)
@@ -54,14 +54,14 @@ class World:
         return cls(alice, tenant, cluster, queue)
 
     def backend_until(self, done: Callable[[], bool]) -> None:
-        """Wait, without a turn, until something is so at the backend."""
+        """Waits for a condition at the backend, without reconciling."""
         deadline = clock.now().timestamp() + LAST_SECONDS
         while not done():
             assert clock.now().timestamp() < deadline, describe()
             backend_of(self.cluster).wait(0.1)
 
-    def turn_until(self, done: Callable[[], bool]) -> None:
-        """Let the controller turn whenever the backend stirs, until something is so."""
+    def reconcile_until(self, done: Callable[[], bool]) -> None:
+        """Reconciles after each news from the backend, until the condition holds."""
         backend = backend_of(self.cluster)
         deadline = clock.now().timestamp() + LAST_SECONDS
         controllers.reconcile(self.cluster)
@@ -85,7 +85,7 @@ SIZE = {"cpu": "4", "memory": "8Gi", "pods": "20"}
 
 @pytest.fixture(params=["local", "simulated", "kubernetes"])
 def world(request: pytest.FixtureRequest, transactional_db: None, settings, tmp_path) -> Iterator[World]:
-    """Four processors on one node."""
+    """One node with four CPUs."""
     settings.HEKLA_HOME = tmp_path
     controllers.reset()
     config: dict[str, Any] = {
@@ -101,7 +101,7 @@ def world(request: pytest.FixtureRequest, transactional_db: None, settings, tmp_
 
 @pytest.fixture
 def one_machine(small_cluster: ControlPlane, given_namespace: str, tmp_path) -> Iterator[dict[str, Any]]:
-    """A machine of its own on the real API server, and a namespace: the configuration that names both."""
+    """Adds a node to the real API server, and returns the configuration with its labels and a namespace."""
     labels = {"hekla.dev/test": given_namespace}
     machines = small_cluster.add_nodes(1, allocatable=SIZE, labels=labels)
     (tmp_path / "kubeconfigs").mkdir()
@@ -112,7 +112,7 @@ def one_machine(small_cluster: ControlPlane, given_namespace: str, tmp_path) -> 
 
 @pytest.fixture
 def simulated(transactional_db: None, settings, tmp_path) -> Iterator[World]:
-    """Room for everybody, and pods that start at once; they end when their grace does."""
+    """Room for every job. Pods start at once; stopped pods end after their grace period."""
     settings.HEKLA_HOME, settings.CHECK_ENGINE = tmp_path, False
     controllers.reset()
     size = {"cpu": "2000", "memory": "8Gi", "pods": "2000"}

@@ -1,6 +1,6 @@
-"""A cluster of kind kubernetes behind a proxy of the tests, what people do to it, and the auditor of all of it.
+"""A Kubernetes cluster behind a proxy of the tests, the actions of its users, and an audit of the result.
 
-What Hekla asked the API server for stands at the proxy, so the auditor can hold it against the rows and the log.
+The proxy records Hekla's requests to the API server. The audit compares them with the rows and the event log.
 """
 
 import json
@@ -39,7 +39,7 @@ RESTART = [{"events": ["PodFailed", "PodEvicted"], "action": "RestartJob"}]
 
 @dataclass
 class Fleet:
-    """The world, the proxy through which Hekla reaches its API server, and where its pods are."""
+    """The world, the proxy between Hekla and its API server, and the namespace of its pods."""
 
     world: World
     proxy: Proxy
@@ -51,7 +51,7 @@ class Fleet:
     def of(
         cls, plane: ControlPlane, namespace: str, token: str, home: Path, labels: dict[str, str]
     ) -> Iterator["Fleet"]:
-        """The machines with these labels are the cluster's."""
+        """The cluster consists of the nodes with these labels."""
         controllers.reset()
         with Proxy(plane).listening() as proxy:
             (home / "kubeconfigs").mkdir(parents=True)
@@ -64,8 +64,8 @@ class Fleet:
 
     @classmethod
     @contextmanager
-    def beside_others(cls, plane: ControlPlane, namespace: str, home: Path, *, machines: int) -> Iterator["Fleet"]:
-        """On so many machines of its own, as the user `hekla` of this namespace."""
+    def with_own_nodes(cls, plane: ControlPlane, namespace: str, home: Path, *, machines: int) -> Iterator["Fleet"]:
+        """Adds this many nodes for this test alone; Hekla is the user `hekla` of the namespace."""
         labels = {"hekla.dev/test": namespace}
         added = plane.add_nodes(machines, labels=labels)
         with cls.of(plane, namespace, plane.user_token, home, labels) as made:
@@ -75,7 +75,7 @@ class Fleet:
     def submit(
         self, name: str, replicas: int, seconds: float, *, exit_code: int = 0, mounts: Sequence[Any] = (), **more: Any
     ) -> Job:
-        """A gang: all of it, or nothing. Its pods know each other, and it brings a file, as many jobs do."""
+        """Submits a gang that starts as a whole. Its pods know each other's addresses, and it brings a file."""
         env = {"HEKLA_SIM_SECONDS": f"{seconds:.2f}", "HEKLA_SIM_EXIT": str(exit_code)}
         task = {"name": "w", "replicas": replicas, "command": ["x"], "resources": {"cpu": "1"}, "env": env}
         task |= {"volume_mounts": list(mounts)}
@@ -85,48 +85,53 @@ class Fleet:
         return services.submit(spec=spec, tenant=self.world.tenant, user=self.world.alice, now=clock.now())
 
     def abort(self, job: Job) -> None:
-        """As a person; nothing happens where its phase does not allow it."""
+        """Aborts as a person. If the phase of the job forbids it, nothing happens."""
         try:
             services.command(job, LifecycleAction.ABORT_JOB, user=self.world.alice, now=clock.now())
         except Refused:
             return
 
     def delete(self, job: Job) -> None:
-        """As a person, of one that is over."""
+        """Deletes a finished job, as a person."""
         services.delete(job, user=self.world.alice, now=clock.now())
 
-    def left(self, job: Job | None = None) -> list[str]:
-        """What bears our labels in the namespace, of one job or of any."""
-        wanted = f"hekla.dev/job={job.uid.hex}" if job else "hekla.dev/cluster"
+    def remaining(self, job: Job | None = None) -> list[str]:
+        """The objects in the namespace with Hekla's labels, of one job or of all jobs."""
+        selector = f"hekla.dev/job={job.uid.hex}" if job else "hekla.dev/cluster"
         return [
             f"{kind}/{one['metadata']['name']}"
             for kind in KINDS
-            for one in self.plane.request("GET", f"{resource_path(self._place, kind)}?labelSelector={wanted}")["items"]
+            for one in self.plane.request("GET", f"{resource_path(self._place, kind)}?labelSelector={selector}")[
+                "items"
+            ]
         ]
 
     def until(self, done: Callable[[], bool], more: Callable[[], object] = lambda: "") -> None:
-        """Wait for something that others bring about. `more` is for whoever reads why it never came."""
+        """Waits until the condition holds. `more` describes the state if it never does."""
         limit = time.monotonic() + SETTLED_WITHIN_SECONDS
         while not done():
-            assert time.monotonic() < limit, f"{describe()}\n{self._told()}\n{more()}"
+            assert time.monotonic() < limit, f"{describe()}\n{self._describe_pods()}\n{more()}"
             time.sleep(0.1)
 
     def sweep(self) -> None:
-        """As the controller does when some minutes are over."""
+        """Collects garbage until nothing is left, as the controller does every few minutes."""
         controllers.reset()
         limit = time.monotonic() + SETTLED_WITHIN_SECONDS
-        while found := self.left():
+        while found := self.remaining():
             assert time.monotonic() < limit, found
             controllers.reset()
             controllers.reconcile(self.world.cluster)
 
     def pods(self) -> list[dict[str, Any]]:
-        """As the server has them."""
+        """The pods, as the API server has them."""
         found: list[dict[str, Any]] = self.plane.request("GET", f"{self._place}/pods")["items"]
         return found
 
-    def end_what_has_no_end(self) -> None:
-        """Programs of which no machine knows when they are over: none was said, or the server was killed meanwhile."""
+    def end_endless_pods(self) -> None:
+        """Ends the running pods without an end time.
+
+        Their order names none, or the API server was killed before it was set.
+        """
         change = {"metadata": {"annotations": {_ENDS_AT: clock.now().isoformat()}}}
         for pod in self.pods():
             meta = pod["metadata"]
@@ -134,13 +139,13 @@ class Fleet:
                 self._patch(meta["name"], change)
 
     def _patch(self, pod: str, change: dict[str, Any]) -> None:
-        """Unless Hekla has deleted it meanwhile."""
+        """Patches the pod, unless Hekla has deleted it."""
         with suppress(RequestRefused):
             path = f"{self._place}/pods/{pod}"
             self.plane.request("PATCH", path, change, content_type="application/merge-patch+json")
 
-    def _told(self) -> list[str]:
-        """For a failing test."""
+    def _describe_pods(self) -> list[str]:
+        """Node and phase of each pod, for a failing test."""
         return [
             f"{one['metadata']['name']} {one['spec'].get('nodeName')} {one['status'].get('phase')}"
             for one in self.pods()
@@ -152,29 +157,29 @@ class Fleet:
 
 
 def is_over(job: Job) -> bool:
-    """Whether nothing more happens to it by itself."""
+    """Whether the job has a final phase."""
     return JobPhase(Job.objects.get(pk=job.pk).phase).is_final
 
 
 def is_cleaned(job: Job) -> bool:
-    """Whether what was attached to it is gone, as the rows say."""
+    """Whether the row says that the objects attached to the job are gone."""
     return Job.objects.get(pk=job.pk).cleaned_at is not None
 
 
-def are_over() -> bool:
-    """All jobs."""
+def are_all_over() -> bool:
+    """Whether all jobs have a final phase."""
     return not Job.objects.exclude(phase__in=[phase.value for phase in FINAL_JOB_PHASES]).exists()
 
 
 def audit(fleet: Fleet) -> None:
-    """Rows, log and API server tell one story, and everything in it happened once."""
+    """Rows, event log and API server agree, and nothing happened twice."""
     auditor.audit_everything()
     bound = Counter(one.name for one in fleet.proxy.done("POST pods/binding"))
     assert not [name for name, count in bound.items() if count > 1]
     rows = {key_of(pod).name: pod for pod in Pod.objects.select_related("job")}
-    told = {one.name: one.body["target"]["name"] for one in fleet.proxy.done("POST pods/binding")}
-    assert {name: rows[name].node for name in told} == told
-    possibly_bound = set(told) | {one.name for one in fleet.proxy.may_be_done("POST pods/binding")}
+    nodes = {one.name: one.body["target"]["name"] for one in fleet.proxy.done("POST pods/binding")}
+    assert {name: rows[name].node for name in nodes} == nodes
+    possibly_bound = set(nodes) | {one.name for one in fleet.proxy.may_be_done("POST pods/binding")}
     assert {name for name, pod in rows.items() if pod.started_at} <= possibly_bound
     assert not [str(pod) for pod in rows.values() if pod.phase == "lost" or pod.reason in ("Deleted", "Vanished")]
     _audit_starts()
@@ -182,14 +187,14 @@ def audit(fleet: Fleet) -> None:
 
 
 def _audit_starts() -> None:
-    """Each start is told once."""
-    begun = LoggedEvent.objects.filter(kind="PodPhaseChanged", payload__new="running")
-    refs = Counter((one.subject, *(one.payload[part] for part in ("task", "index", "attempt"))) for one in begun)
+    """The log has each start once."""
+    starts = LoggedEvent.objects.filter(kind="PodPhaseChanged", payload__new="running")
+    refs = Counter((one.subject, *(one.payload[part] for part in ("task", "index", "attempt"))) for one in starts)
     assert set(refs.values()) <= {1}
 
 
 def _audit_gangs(bound: set[str]) -> None:
-    """A gang gets its places in one decision, and where nobody ended it before, all of its pods are bound."""
+    """A gang is bound in one decision. If the job completed, all of its pods were bound."""
     for job in Job.objects.prefetch_related("pods"):
         decided = Counter(
             LoggedEvent.objects.filter(subject=f"job:{job.uid}", kind="PodBound").values_list("at", flat=True)
@@ -201,6 +206,6 @@ def _audit_gangs(bound: set[str]) -> None:
 
 
 def faulty(dice: random.Random, share: float) -> Callable[[object], Fate]:
-    """A judge who lets so many requests of a hundred go wrong, in any way."""
+    """Lets this share of the requests fail, in random ways."""
     wrong = [fate for fate in Fate if fate is not Fate.PASSED]
     return lambda _: dice.choice(wrong) if dice.random() < share else Fate.PASSED

@@ -1,6 +1,6 @@
-"""How processes end, what policies and people make of it, and where that leads: the tables of `test_matrix_local.py`.
+"""How processes end, how policies and people react, and the result: the tables of `test_matrix_local.py`.
 
-Every job has three pods: two of a task, of which the second one ends in some way, and a third of another task.
+Every job has three pods: two of a task, of which the second ends in some way, and one of another task.
 """
 
 from collections.abc import Iterator
@@ -16,22 +16,22 @@ SCRIPT = """
 test -p "$1/$HEKLA_POD" && trap 'echo heard' TERM && read -r go < "$1/$HEKLA_POD" && eval "$2"
 exec sleep 600
 """
-"""A pod waits at its gate, if it has one, and does what it is made for; all others go on for ever."""
+"""A pod with a gate waits there, then runs its script. Pods without one run for ever."""
 PODS = ("rest-0", "work-0", "work-1")
 RUNS, STOPPED = "running", "failed 143 Stopped"
 State = tuple[str, int, int, dict[str, list[str]]]
-"""Phase, version, restarts, and the attempts of each replica: the phase, and of an end its code and reason."""
+"""Phase, version, restarts, and the attempts of each replica: the phase, and for an end its code and reason."""
 
 
 @dataclass(frozen=True)
 class Ending:
-    """What a process does, or what is done to it (where `script` is empty), and how that is told."""
+    """What a process does, or what is done to it if `script` is empty, and how this is reported."""
 
     script: str
     state: str
-    exit_words: str = ""
+    exit_message: str = ""
     cause: str = ""
-    job_words: str = ""
+    job_message: str = ""
 
 
 ENDINGS = {
@@ -65,7 +65,7 @@ ENDINGS = {
     "deaf": Ending("while :; do sleep 0.1; done", "failed 137 Stopped", "137, stopped by SIGKILL"),
     "orphaned": Ending("while :; do sleep 0.1; done", "lost None ShimDied", "–", "supervising process was killed"),
 }
-"""The deaf ones do not end when they are asked to; the orphaned ones lose their shim just then."""
+"""`deaf` processes ignore the stop; `orphaned` ones lose their shim at that moment."""
 FAILURES = ("exits", "crashes", "outgrows", "childkilled", "killed")
 RESTARTS = (LifecycleAction.RESTART_JOB, LifecycleAction.RESTART_POD, LifecycleAction.RESTART_TASK)
 AFTER = {
@@ -74,12 +74,12 @@ AFTER = {
     LifecycleAction.TERMINATE_JOB: ["terminating", "terminated"],
     LifecycleAction.RESTART_JOB: ["restarting", "pending", "running"],
 }
-"""The phases that a job enters by each action; who aborted a job resumes it."""
+"""The phases that a job enters by each action; an aborted job is resumed."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A job of which a pod ends in this way, and what is to be done then, by a policy or by a person."""
+    """A job with a pod that ends in this way, and the action of a policy or a person."""
 
     ending: str
     cause: str = ""
@@ -96,16 +96,16 @@ class Cell:
 
     @property
     def gates(self) -> list[str]:
-        """The attempts that wait until it is time to end."""
+        """The attempts that wait for the signal to end."""
         names = ["work-0", "work-1"] if self.cause == "TaskCompleted" else ["work-1"]
         attempts = range(1, self.times + 1)
         return [f"{name}-{attempt}" for name in names for attempt in attempts if self.how.script]
 
     @property
-    def is_answered(self) -> bool:
-        """Whether the policy speaks of such an ending at all."""
-        spoken_of = {"done": ("TaskCompleted",), "lost": ("PodEvicted", "TaskFailed")}
-        return self.cause in spoken_of.get(self.ending, ("PodFailed", "exit", "person"))
+    def is_handled(self) -> bool:
+        """Whether the policy handles such an ending."""
+        handled = {"done": ("TaskCompleted",), "lost": ("PodEvicted", "TaskFailed")}
+        return self.cause in handled.get(self.ending, ("PodFailed", "exit", "person"))
 
     def spec(self, gates: Path) -> JobSpec:
         task = {
@@ -123,9 +123,9 @@ class Cell:
         elif self.cause and self.cause != "person":
             yield {"events": [self.cause], "action": str(self.action)}
 
-    def wanted(self) -> State:
-        """Where the job comes to rest."""
-        action = self.action if self.is_answered else None
+    def expected(self) -> State:
+        """The final state of the job."""
+        action = self.action if self.is_handled else None
         version = 2 if action is LifecycleAction.RESTART_JOB else 1
         restarts = action in RESTARTS and self.cause != "person"
         return ["running", *self.phases()][-1], version, int(restarts), self._attempts(action)
@@ -139,25 +139,25 @@ class Cell:
             action, set()
         )
         pods = {pod: ended.get(pod, [RUNS if pod in spared else STOPPED]) for pod in PODS}
-        kept = set(ended) if self.ending == "done" else set()
+        succeeded = set(ended) if self.ending == "done" else set()
         if action not in (LifecycleAction.COMPLETE_JOB, LifecycleAction.TERMINATE_JOB):
-            pods |= {pod: [*pods[pod], RUNS] for pod in set(PODS) - spared - kept}
+            pods |= {pod: [*pods[pod], RUNS] for pod in set(PODS) - spared - succeeded}
         return self._once_more(pods) if self.times > 1 else pods
 
     def _once_more(self, pods: dict[str, list[str]]) -> dict[str, list[str]]:
-        """It happens again, and that was the last straw."""
+        """The pod ends the same way again, and the retries are used up."""
         pods = {pod: [STOPPED if state == RUNS else state for state in states] for pod, states in pods.items()}
         return pods | {"work-1": [self.how.state] * 2}
 
-    def words_of_job(self) -> str:
-        """A sentence that must be said of it at some time."""
-        if self.ending == "lost" and not self.is_answered:
+    def message_of_job(self) -> str:
+        """A message that the job must have at some time."""
+        if self.ending == "lost" and not self.is_handled:
             return "1 pod is pending. Fewer than 3 are running."
-        return f"work-1 {self.how.job_words}" if self.how.job_words else ""
+        return f"work-1 {self.how.job_message}" if self.how.job_message else ""
 
     def phases(self) -> list[str]:
-        """What it enters after it ran for the first time."""
-        if not self.is_answered or self.action is None:
+        """The phases that the job enters after it first ran."""
+        if not self.is_handled or self.action is None:
             return ["pending", "running"] if self.ending == "lost" else []
         action = LifecycleAction.RESTART_JOB if self.action in PARTIAL_ACTIONS else self.action
         if self.times == 1:

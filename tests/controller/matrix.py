@@ -1,6 +1,6 @@
-"""What the matrices of events and actions have in common: jobs with one policy each, and what can happen to them.
+"""Shared by the matrices of events and actions: jobs with one policy each, and the events that can occur.
 
-Events in jobs that begin or run are in `test_matrix.py`, those in jobs that restart, end or are over in
+Events in pending and running jobs are in `test_matrix.py`, those in jobs that are restarting, ending or over in
 `test_matrix_late.py`.
 """
 
@@ -14,7 +14,7 @@ from tests.controller.conftest import World
 from hekla.apps.clusters import leases
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.jobs.services.decisions import JobDecision, Yield
+from hekla.apps.jobs.services.decisions import EvictionReason, JobDecision
 from hekla.apps.jobs.services.observations import Sighting
 from hekla.controller.backends import backend_of
 from hekla.controller.controllers import controllers
@@ -43,22 +43,22 @@ ENDS = {
     LifecycleAction.COMPLETE_JOB: (JobPhase.COMPLETING, JobPhase.COMPLETED),
     LifecycleAction.TERMINATE_JOB: (JobPhase.TERMINATING, JobPhase.TERMINATED),
 }
-"""The phase that a job enters by this action, and the one in which it is over."""
+"""The phase that a job enters by this action, and its final phase."""
 ENDED_BY = {phase: action for action, phases in ENDS.items() for phase in phases}
 FOR_EVER = 1e9
 SECONDS = 90.0
 State = tuple[str, int, int, dict[str, str]]
-"""Phase, version, retries, and of each replica the last attempt: number, phase, and whether its end was wished."""
+"""Phase, version, retries, and for each replica the last attempt: number, phase, and whether it is stopping."""
 
 
 def task(name: str, seconds: float = FOR_EVER, **more: Any) -> dict[str, Any]:
-    """A task whose pods work for so long, and end at once when they are asked to."""
+    """A task whose pods run for this long, and end at once when stopped."""
     every = {"command": ["x"], "resources": {"cpu": "1"}, "grace_seconds": 0}
     return {**every, "name": name, "env": {"HEKLA_SIM_SECONDS": str(seconds)}, **more}
 
 
 def stuck(**more: Any) -> dict[str, Any]:
-    """A task whose pod finds no place."""
+    """A task whose pod fits no node."""
     return task("stuck", node_selector={"no": "where"}, **more)
 
 
@@ -84,10 +84,10 @@ class Cell(ABC):
 
     @abstractmethod
     def tasks(self) -> list[dict[str, Any]]:
-        """Among them is `work`, which nearly all is about."""
+        """The tasks, `work` among them: nearly all events are about it."""
 
     def more(self) -> dict[str, Any]:
-        """What else is to be said of the job."""
+        """More fields of the job."""
         return {}
 
 
@@ -95,7 +95,7 @@ AnyCell = TypeVar("AnyCell", bound=Cell)
 
 
 class Jobs(Generic[AnyCell]):
-    """The jobs of all cells, and what can be done to each."""
+    """The jobs of all cells, and the events that can occur in each."""
 
     def __init__(self, world: World, cells: Sequence[AnyCell]) -> None:
         self.world, self.backend = world, backend_of(world.cluster)
@@ -106,7 +106,7 @@ class Jobs(Generic[AnyCell]):
         return services.submit(spec=cell.spec, tenant=self.world.tenant, user=self.world.alice, now=clock.now())
 
     def states(self) -> dict[AnyCell, State]:
-        """Where each job stands."""
+        """The state of each job."""
         cells = {job.pk: cell for cell, job in self.jobs.items()}
         self.jobs = {cells[job.pk]: job for job in Job.objects.filter(pk__in=cells)}
         self.pods = {cell: {} for cell in self.jobs}
@@ -122,36 +122,36 @@ class Jobs(Generic[AnyCell]):
             for cell, job in self.jobs.items()
         }
 
-    def turn_until(
-        self, wanted: dict[AnyCell, State], meanwhile: Callable[[dict[AnyCell, State]], None] | None = None
+    def reconcile_until(
+        self, expected: dict[AnyCell, State], before_each: Callable[[dict[AnyCell, State]], None] | None = None
     ) -> dict[AnyCell, State]:
-        """Turn until every job is where it should be, or time is up; answers where they are a little later."""
+        """Reconciles until every job has its expected state, or time is up; returns the states a little later."""
         deadline = clock.now().timestamp() + SECONDS
-        while (states := self.states()) != wanted and clock.now().timestamp() < deadline:
-            if meanwhile:
-                meanwhile(states)
+        while (states := self.states()) != expected and clock.now().timestamp() < deadline:
+            if before_each:
+                before_each(states)
             controllers.reconcile(self.world.cluster)
         for _ in range(3):
             controllers.reconcile(self.world.cluster)
         return self.states()
 
     def evict(self, cell: AnyCell, name: str) -> None:
-        """The scheduler wants the place of this pod."""
-        self.decide(JobDecision(self.jobs[cell].pk, 1, evictions={self.pods[cell][name].pk: Yield("preempt")}))
+        """The scheduler evicts this pod to make room."""
+        self.decide(JobDecision(self.jobs[cell].pk, 1, evictions={self.pods[cell][name].pk: EvictionReason("preempt")}))
 
     def decide(self, decision: JobDecision) -> None:
-        """As the scheduler does."""
+        """Records a decision of the scheduler."""
         services.commit(self.world.cluster.pk, self._epoch(), [decision], now=clock.now())
 
-    def see(self, cell: AnyCell, phase: PodPhase, *names: str) -> None:
-        """The backend tells that the last attempts of these replicas are in this phase."""
+    def observe(self, cell: AnyCell, phase: PodPhase, *names: str) -> None:
+        """The backend reports this phase for the last attempts of these replicas."""
         now, pods = clock.now(), [self.pods[cell][name] for name in names]
-        seen = [Sighting(pod.task, pod.index, pod.attempt, phase, now) for pod in pods]
+        sightings = [Sighting(pod.task, pod.index, pod.attempt, phase, now) for pod in pods]
         job, address_of = self.jobs[cell].uid, self.backend.runner.address
-        services.observe(self.world.cluster.pk, self._epoch(), job, seen, address_of=address_of, now=now)
+        services.observe(self.world.cluster.pk, self._epoch(), job, sightings, address_of=address_of, now=now)
 
     def grow(self, cell: AnyCell) -> None:
-        """Alice gives `work` one replica more, without which the job will not do."""
+        """Alice adds one replica to `work`, and makes it part of the minimum."""
         size = JobScale.parse({"tasks": {"work": {"replicas": 3, "min_available": 3}}})
         services.scale(self.jobs[cell], size, user=self.world.alice, now=clock.now())
 
@@ -166,5 +166,5 @@ def _state(pod: Pod) -> str:
 
 
 def named(states: dict[AnyCell, State]) -> dict[str, State]:
-    """With names that tell which cell it is."""
+    """The states by the names of their cells, for a readable failure."""
     return {cell.name: state for cell, state in states.items()}

@@ -1,4 +1,4 @@
-"""The auditor says in words what is wrong, whatever it is, and nothing where all is well."""
+"""The auditor reports each contradiction in words, and nothing if all is well."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -26,10 +26,10 @@ def findings() -> list[str]:
 
 
 @pytest.fixture
-def ended(world: World) -> Job:
+def finished(world: World) -> Job:
     """A job of two pods that ran to its end."""
     job = submit(world, "one", ["sh", "-c", "echo hello"], replicas=2, seconds=0.1)
-    world.turn_until(lambda: phase(job) == "completed")
+    world.reconcile_until(lambda: phase(job) == "completed")
     return Job.objects.get(pk=job.pk)
 
 
@@ -68,32 +68,32 @@ TAMPERINGS: dict[str, tuple[Callable[[], object], str]] = {
 
 
 @pytest.mark.parametrize("world", ["simulated"], indirect=True)
-def test_every_contradiction_of_log_and_rows_is_found(ended: Job) -> None:
+def test_each_contradiction_of_log_and_rows_is_reported(finished: Job) -> None:
     assert rows.findings() == []
-    for what, (tamper, words) in TAMPERINGS.items():
+    for name, (tamper, words) in TAMPERINGS.items():
         with transaction.atomic():
             tamper()
             found = rows.findings()
             transaction.set_rollback(True)
-        assert any(words in sentence for sentence in found), (what, found)
+        assert any(words in sentence for sentence in found), (name, found)
     assert rows.findings() == []
 
 
 @pytest.mark.parametrize("world", ["simulated"], indirect=True)
-def test_a_replica_with_two_places_is_found(world: World) -> None:
+def test_replica_with_two_live_pods_is_reported(world: World) -> None:
     job = submit(world, "long", ["sleep", "60"], seconds=600)
-    world.turn_until(lambda: phase(job) == "running")
+    world.reconcile_until(lambda: phase(job) == "running")
     pod = job.pods.get()
     pod.pk, pod.attempt = None, 2
     pod.save()
     assert any("worker-0 has 2 places at one time" in sentence for sentence in rows.findings())
 
 
-def test_what_is_left_over_or_missing_at_the_backend_is_found(world: World, ended: Job) -> None:
+def test_pods_left_over_or_missing_at_the_backend_are_reported(world: World, finished: Job) -> None:
     backend = backend_of(world.cluster)
     assert findings() == []
     long = submit(world, "long", ["sleep", "60"], seconds=600)
-    world.turn_until(lambda: phase(long) == "running")
+    world.reconcile_until(lambda: phase(long) == "running")
     pod = Pod.objects.select_related("job").get(job=long)
     assert findings() == []
 
@@ -112,11 +112,11 @@ def test_what_is_left_over_or_missing_at_the_backend_is_found(world: World, ende
     assert any("is running by its row, and nothing of it is there" in sentence for sentence in findings())
 
 
-def test_what_deletion_left_is_found(world: World, ended: Job) -> None:
-    services.delete(ended, user=world.alice, now=clock.now())
+def test_what_remains_of_deleted_jobs_is_reported(world: World, finished: Job) -> None:
+    services.delete(finished, user=world.alice, now=clock.now())
     Job.objects.update(deleted_at=clock.now() - timedelta(hours=1))
     assert any("what is attached to it does not go" in sentence for sentence in findings())
-    world.turn_until(lambda: Job.objects.get().cleaned_at is not None)
+    world.reconcile_until(lambda: Job.objects.get().cleaned_at is not None)
     assert findings() == []
     Job.objects.update(logs_purged_at=clock.now())
     assert any("though they were purged" in sentence for sentence in findings())
@@ -124,12 +124,12 @@ def test_what_deletion_left_is_found(world: World, ended: Job) -> None:
     assert any("there is no row of it" in sentence for sentence in findings())
 
 
-def test_the_operators_command_says_it_and_exits_with_1(world: World, ended: Job) -> None:
-    said = StringIO()
-    call_command("audit", stdout=said)
-    assert "All is well" in said.getvalue()
+def test_audit_command_prints_findings_and_exits_with_1(world: World, finished: Job) -> None:
+    output = StringIO()
+    call_command("audit", stdout=output)
+    assert "All is well" in output.getvalue()
     Job.objects.update(retry_count=3)
     with pytest.raises(CommandError, match="Findings: 1") as refusal:
-        call_command("audit", stdout=said)
+        call_command("audit", stdout=output)
     assert refusal.value.returncode == 1
-    assert "retry_count of it is 3 in the row" in said.getvalue()
+    assert "retry_count of it is 3 in the row" in output.getvalue()

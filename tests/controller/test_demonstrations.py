@@ -1,4 +1,4 @@
-"""Each demonstration, played by the real controller on its simulated cluster, ends as its page says."""
+"""Each demonstration, run by the real controller on its simulated cluster, ends as its page announces."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -29,14 +29,14 @@ TWICE_AS_FAST = 2 * stages.SPEED
 
 @dataclass
 class Play:
-    """A run that is played to its end: what each job had at every look, and how long it took."""
+    """A run until its end: the pods of each job at every look."""
 
     run: DemoRun
     looks: list[list[tuple[int, int]]] = field(default_factory=list)
-    """For each look and job: pods that hold a place (and are not asked to leave), and pods that are done."""
+    """For each look and job: pods on a node that are not stopping, and succeeded pods."""
 
     def look(self) -> bool:
-        """Let the run go on, and see what is so. Whether it is over."""
+        """Advances the run and records its pods. Returns whether the run is over."""
         services.advance_all(now=clock.now())
         self.looks.append([_held_and_done(job.pk) for job in self.run.jobs.order_by("id")])
         self.run.refresh_from_db()
@@ -68,7 +68,7 @@ def people(transactional_db: None, settings: Any, tmp_path: Path) -> Iterator[tu
 
 @pytest.fixture
 def play(people: tuple[Tenant, User], monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Play]:
-    """Starts a demonstration and plays it until it is over."""
+    """Starts a demonstration and runs it to its end."""
     monkeypatch.setattr("tests.controller.conftest.LAST_SECONDS", 60.0)
     monkeypatch.setattr(stages, "SPEED", TWICE_AS_FAST)
     monkeypatch.setattr("hekla.apps.demonstrations.services.PAUSE_SECONDS", 1)
@@ -77,7 +77,7 @@ def play(people: tuple[Tenant, User], monkeypatch: pytest.MonkeyPatch) -> Callab
         tenant, ada = people
         run = services.start(name, tenant=tenant, user=ada, now=clock.now())
         played = Play(run)
-        World(ada, tenant, run.cluster, Queue.objects.get(name=run.cluster.name)).turn_until(played.look)
+        World(ada, tenant, run.cluster, Queue.objects.get(name=run.cluster.name)).reconcile_until(played.look)
         auditor.audit()
         return played
 
@@ -85,13 +85,13 @@ def play(people: tuple[Tenant, User], monkeypatch: pytest.MonkeyPatch) -> Callab
 
 
 def evicted(played: Play) -> list[list[str]]:
-    """For each job the reasons for which its pods had to leave."""
+    """For each job the reasons of its evictions."""
     return [list(Pod.objects.filter(job=view.job, evicted=True).values_list("stop_reason", flat=True))
             for view in played.views]  # fmt: skip
 
 
 @pytest.mark.parametrize("demonstration", DEMONSTRATIONS, ids=lambda one: one.name)
-def test_it_ends_as_announced(play: Callable[[str], Play], demonstration: Demonstration) -> None:
+def test_demonstration_ends_as_announced(play: Callable[[str], Play], demonstration: Demonstration) -> None:
     played = play(demonstration.name)
     assert [view.job.phase for view in played.views] == ["completed"] * len(demonstration.acts)
     assert evicted(played) == [[demonstration.action] * act.evicted for act in demonstration.acts]
@@ -99,7 +99,7 @@ def test_it_ends_as_announced(play: Callable[[str], Play], demonstration: Demons
     for look in played.looks:
         for (held, done), act in zip(look, demonstration.acts, strict=False):
             least = act.least or sum(act.roles.values())
-            assert held + done == 0 or held + done >= least, "a gang was placed in part, or cut below its minimum"
+            assert held + done == 0 or held + done >= least, "a gang was placed in part, or evicted below its minimum"
     _OWN[demonstration.name](played)
 
 
@@ -119,11 +119,11 @@ def _at_once(played: Play) -> None:
 
 
 def _made_room(played: Play) -> None:
-    assert [(10, 0)] in played.looks, "the first ran whole before the second came"
+    assert [(10, 0)] in played.looks, "the first job ran as a whole before the second was submitted"
     assert [(5, 0), (5, 0)] in played.looks
     first, second = (view.job for view in played.views)
-    told = LoggedEvent.objects.filter(subject=f"job:{first.uid}", kind="PodEvicted")
-    assert {event.payload["for_name"] for event in told} == {second.name}
+    evictions = LoggedEvent.objects.filter(subject=f"job:{first.uid}", kind="PodEvicted")
+    assert {event.payload["for_name"] for event in evictions} == {second.name}
 
 
 def _made_room_in_its_queue(played: Play) -> None:

@@ -1,4 +1,4 @@
-"""Those who make pods in a cluster themselves see there which queues they may name, and how these stand."""
+"""Queues shown in the cluster: users of kubectl see which queues they can name, with their state."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -47,20 +47,20 @@ _STATUS = {
 
 @pytest.fixture(scope="module")
 def queue_kind(small_cluster: ControlPlane) -> Iterator[None]:
-    """The kind Queue as Volcano defines it, without Volcano, and the rights that showing queues takes."""
-    is_ours = not there(small_cluster, f"{_KINDS}/{_NAME}")
-    if is_ours:
+    """Volcano's kind Queue, without Volcano, and the rights that showing queues needs."""
+    was_missing = not exists(small_cluster, f"{_KINDS}/{_NAME}")
+    if was_missing:
         small_cluster.request("POST", _KINDS, kind())
-    given = [_for_the_user(one, "hekla") for one in _rights("rights-adopted-queues.yaml")]
-    for one in given:
+    roles = [_for_the_user(one, "hekla") for one in _rights("rights-adopted-queues.yaml")]
+    for one in roles:
         small_cluster.request("POST", _place(one, ""), one)
-    small_cluster.wait_until(lambda: there(small_cluster, _QUEUES, small_cluster.user_token), 60.0)
+    small_cluster.wait_until(lambda: exists(small_cluster, _QUEUES, small_cluster.user_token), 60.0)
     yield
-    for one in given:
+    for one in roles:
         small_cluster.request("DELETE", f"{_place(one, '')}/{one['metadata']['name']}")
-    if is_ours:
+    if was_missing:
         small_cluster.request("DELETE", f"{_KINDS}/{_NAME}")
-        small_cluster.wait_until(lambda: not there(small_cluster, f"{_KINDS}/{_NAME}"), 60.0)
+        small_cluster.wait_until(lambda: not exists(small_cluster, f"{_KINDS}/{_NAME}"), 60.0)
 
 
 def kind() -> Object:
@@ -78,7 +78,7 @@ def kind() -> Object:
     }
 
 
-def there(plane: ControlPlane, path: str, token: str | None = None) -> bool:
+def exists(plane: ControlPlane, path: str, token: str | None = None) -> bool:
     try:
         plane.request("GET", path, token=token)
     except RequestRefused:
@@ -88,7 +88,7 @@ def there(plane: ControlPlane, path: str, token: str | None = None) -> bool:
 
 @pytest.fixture
 def shared(world: World, one_machine: Object, monkeypatch: pytest.MonkeyPatch) -> World:
-    """A cluster on which a namespace of others is looked after, and which shows its queues there."""
+    """A cluster that schedules external pods of a namespace and shows its queues."""
     monkeypatch.setattr(conftest, "LAST_SECONDS", 120.0)
     monkeypatch.setattr(displayed_queues, "EVERY_SECONDS", 0.5)
     configure(world, one_machine)
@@ -104,24 +104,24 @@ def configure(world: World, machine: Object, **more: Any) -> None:
 
 @pytest.fixture
 def plane(small_cluster: ControlPlane, queue_kind: None) -> Iterator[ControlPlane]:
-    """Without any queue to begin with: Volcano, where tests of it went before, leaves its own."""
+    """Starts without queues: Volcano's own tests may have left some."""
     clear(small_cluster)
     yield small_cluster
     clear(small_cluster)
 
 
 def clear(plane: ControlPlane) -> None:
-    for name in shown(plane):
+    for name in displayed(plane):
         plane.request("DELETE", f"{_QUEUES}/{name}")
-    plane.wait_until(lambda: not shown(plane), 60.0)
+    plane.wait_until(lambda: not displayed(plane), 60.0)
 
 
-def shown(plane: ControlPlane) -> dict[str, Object]:
+def displayed(plane: ControlPlane) -> dict[str, Object]:
     return {one["metadata"]["name"]: one for one in plane.request("GET", _QUEUES)["items"]}
 
 
-def stands(plane: ControlPlane, name: str) -> Object:
-    return dict(shown(plane).get(name, {}).get("status", {}))
+def status_of(plane: ControlPlane, name: str) -> Object:
+    return dict(displayed(plane).get(name, {}).get("status", {}))
 
 
 def submit(world: World, queue: str, cpu: str) -> Job:
@@ -134,76 +134,76 @@ KUBERNETES = pytest.mark.parametrize("world", ["kubernetes"], indirect=True)
 
 
 @KUBERNETES
-def test_work_goes_on_where_queues_cannot_be_shown(shared, caplog) -> None:
-    """The first test: the kind, and the right to it, come with those that follow."""
+def test_reconciliation_continues_if_queues_cannot_be_shown(shared, caplog) -> None:
+    """This test is first: the later ones install the kind and its rights."""
     job = submit(shared, "default", "1")
-    shared.turn_until(lambda: Job.objects.get(pk=job.pk).phase == JobPhase.RUNNING)
+    shared.reconcile_until(lambda: Job.objects.get(pk=job.pk).phase == JobPhase.RUNNING)
     for _ in range(3):
-        shown_queues_are_due(shared)
+        show_queues_now(shared)
     assert caplog.text.count("queues cannot be shown") == 1
 
 
-def shown_queues_are_due(world: World) -> None:
+def show_queues_now(world: World) -> None:
     controller = controllers.get(world.cluster.pk)
     controller.full_look.done_at, controller.state.displayed_queues.at = None, float("-inf")
     controllers.reconcile(world.cluster)
 
 
 @KUBERNETES
-def test_the_queues_of_the_cluster_are_seen_there_as_they_are(shared, plane) -> None:
+def test_queues_are_shown_with_their_attributes(shared, plane) -> None:
     above = queues.create(cluster=shared.cluster, name="lab", actor=PLATFORM, now=clock.now())
     night = queues.create(cluster=shared.cluster, name="night", actor=PLATFORM, now=clock.now())
     bounds = {"weight": 3, "capability": {"cpu": "2"}, "guarantee": {"cpu": "1"}, "reclaimable": False}
     queues.change(night, {**bounds, "parent": above}, by=shared.alice, actor=PLATFORM, now=clock.now())
-    shared.turn_until(lambda: shown(plane).keys() == {"default", "lab", "night"})
-    spec = shown(plane)["night"]["spec"]
+    shared.reconcile_until(lambda: displayed(plane).keys() == {"default", "lab", "night"})
+    spec = displayed(plane)["night"]["spec"]
     assert (spec["weight"], spec["parent"], spec["reclaimable"]) == (3, "lab", False)
     assert (spec["capability"], spec["guarantee"]) == ({"cpu": "2"}, {"resource": {"cpu": "1"}})
     queues.change(night, {"capability": {}, "weight": 2}, by=shared.alice, actor=PLATFORM, now=clock.now())
-    shared.turn_until(lambda: shown(plane)["night"]["spec"]["weight"] == 2)
-    assert "capability" not in shown(plane)["night"]["spec"]
+    shared.reconcile_until(lambda: displayed(plane)["night"]["spec"]["weight"] == 2)
+    assert "capability" not in displayed(plane)["night"]["spec"]
 
 
 @KUBERNETES
-def test_it_is_seen_what_a_queue_holds_and_how_many_wait(shared, plane) -> None:
+def test_queue_status_has_allocation_and_pod_counts(shared, plane) -> None:
     submit(shared, "default", "3")
     submit(shared, "default", "3")
-    shared.turn_until(lambda: stands(plane, "default").get("running") == 1)
-    found = stands(plane, "default")
+    shared.reconcile_until(lambda: status_of(plane, "default").get("running") == 1)
+    found = status_of(plane, "default")
     assert (found["state"], found["allocated"]) == ("Open", {"cpu": "3", "pods": "1"})
     assert found["pending"] + found["inqueue"] == 1
 
 
 @KUBERNETES
-def test_a_closed_queue_is_closing_until_it_is_empty(shared, plane) -> None:
+def test_closed_queue_is_closing_until_it_is_empty(shared, plane) -> None:
     queues.create(cluster=shared.cluster, name="night", actor=PLATFORM, now=clock.now())
     submit(shared, "default", "1")
     for queue in Queue.objects.all():
         queues.set_state(queue, "closed", by=shared.alice, actor=PLATFORM, now=clock.now())
     states = {"default": "Closing", "night": "Closed"}
-    shared.turn_until(
-        lambda: {name: one.get("status", {}).get("state") for name, one in shown(plane).items()} == states
+    shared.reconcile_until(
+        lambda: {name: one.get("status", {}).get("state") for name, one in displayed(plane).items()} == states
     )
 
 
 @KUBERNETES
-def test_what_somebody_changes_or_deletes_is_put_right(shared, plane) -> None:
-    shared.turn_until(lambda: stands(plane, "default").get("state") == "Open")
+def test_foreign_changes_and_deletions_are_reverted(shared, plane) -> None:
+    shared.reconcile_until(lambda: status_of(plane, "default").get("state") == "Open")
     plane.request("PATCH", f"{_QUEUES}/default", {"spec": {"weight": 9}}, content_type="application/merge-patch+json")
-    shared.turn_until(lambda: shown(plane)["default"]["spec"]["weight"] == 1)
+    shared.reconcile_until(lambda: displayed(plane)["default"]["spec"]["weight"] == 1)
     plane.request("DELETE", f"{_QUEUES}/default")
-    shared.turn_until(lambda: stands(plane, "default").get("state") == "Open")
+    shared.reconcile_until(lambda: status_of(plane, "default").get("state") == "Open")
 
 
 @KUBERNETES
-def test_queues_of_others_are_never_touched(shared, plane) -> None:
+def test_foreign_queues_are_never_changed(shared, plane) -> None:
     for name in ("default", "theirs"):
         plane.request("POST", _QUEUES, {**empty(name), "spec": {"weight": 9}})
     queues.create(cluster=shared.cluster, name="ours", actor=PLATFORM, now=clock.now())
-    shared.turn_until(lambda: stands(plane, "ours").get("state") == "Open")
+    shared.reconcile_until(lambda: status_of(plane, "ours").get("state") == "Open")
     Queue.objects.filter(name="ours").delete()
-    shared.turn_until(lambda: "ours" not in shown(plane))
-    assert {name: (one["spec"]["weight"], one.get("status")) for name, one in shown(plane).items()} == {
+    shared.reconcile_until(lambda: "ours" not in displayed(plane))
+    assert {name: (one["spec"]["weight"], one.get("status")) for name, one in displayed(plane).items()} == {
         "default": (9, None),
         "theirs": (9, None),
     }
@@ -214,32 +214,32 @@ def empty(name: str) -> Object:
 
 
 @KUBERNETES
-@pytest.mark.parametrize("begins_anew", [False, True])
-def test_they_are_taken_away_where_they_are_not_to_be_seen_any_more(shared, plane, one_machine, begins_anew) -> None:
-    shared.turn_until(lambda: "default" in shown(plane))
+@pytest.mark.parametrize("restarts", [False, True])
+def test_queues_are_removed_after_showing_is_disabled(shared, plane, one_machine, restarts) -> None:
+    shared.reconcile_until(lambda: "default" in displayed(plane))
     configure(shared, one_machine, shows_queues=False)
-    if begins_anew:
+    if restarts:
         controllers.reset()
-    shared.turn_until(lambda: not shown(plane))
+    shared.reconcile_until(lambda: not displayed(plane))
 
 
 @KUBERNETES
-def test_they_are_taken_away_where_pods_of_others_are_not_placed_any_more(shared, plane, one_machine) -> None:
-    shared.turn_until(lambda: "default" in shown(plane))
+def test_queues_are_removed_after_external_pods_are_disabled(shared, plane, one_machine) -> None:
+    shared.reconcile_until(lambda: "default" in displayed(plane))
     clusters.change(shared.cluster, {"config": one_machine}, actor=PLATFORM, now=clock.now())
-    shared.turn_until(lambda: not shown(plane))
+    shared.reconcile_until(lambda: not displayed(plane))
 
 
 @KUBERNETES
-def test_unless_it_is_asked_for_no_queue_is_shown(shared, plane, one_machine) -> None:
+def test_no_queue_is_shown_by_default(shared, plane, one_machine) -> None:
     configure(shared, one_machine, shows_queues=False)
     job = submit(shared, "default", "1")
-    shared.turn_until(lambda: Job.objects.get(pk=job.pk).phase == JobPhase.RUNNING)
-    assert shown(plane) == {}
+    shared.reconcile_until(lambda: Job.objects.get(pk=job.pk).phase == JobPhase.RUNNING)
+    assert displayed(plane) == {}
 
 
 @KUBERNETES
-def test_a_queue_whose_name_kubernetes_does_not_take_is_left_out(shared, plane) -> None:
+def test_queue_with_a_name_invalid_in_kubernetes_is_left_out(shared, plane) -> None:
     queues.create(cluster=shared.cluster, name="Night_2", actor=PLATFORM, now=clock.now())
-    shared.turn_until(lambda: "default" in shown(plane))
-    assert shown(plane).keys() == {"default"}
+    shared.reconcile_until(lambda: "default" in displayed(plane))
+    assert displayed(plane).keys() == {"default"}

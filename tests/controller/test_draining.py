@@ -1,4 +1,4 @@
-"""A queue that is drained lets nobody in; what is in it goes on to its end, and then it is empty."""
+"""A draining queue admits no job. Its running jobs complete, and then it is empty."""
 
 import pytest
 from tests.controller.conftest import World
@@ -16,19 +16,19 @@ from hekla.lib import clock
 pytestmark = pytest.mark.parametrize("world", ["simulated"], indirect=True)
 
 
-def test_what_runs_ends_and_what_waits_stays_out_until_it_is_open_again(world: World) -> None:
+def test_drained_queue_completes_running_jobs_and_holds_pending_ones(world: World) -> None:
     runs = submit(world, "runs", ["sleep", "8"], replicas=4, seconds=8)
-    world.turn_until(lambda: phase(runs) == "running")
+    world.reconcile_until(lambda: phase(runs) == "running")
     waits = submit(world, "waits", ["true"])
     queues.set_state(world.queue, "draining", by=world.alice, actor=PLATFORM, now=clock.now())
     with pytest.raises(QueueNotOpen, match=r"is draining since .* \(by alice\)"):
         submit(world, "late", ["true"])
-    world.turn_until(lambda: phase(runs) == "completed")
+    world.reconcile_until(lambda: phase(runs) == "completed")
     for _ in range(3):
         controllers.reconcile(world.cluster)
     assert phase(waits) == "pending"
     assert labels.reason(Job.objects.get(pk=waits.pk).waiting[0]).startswith("The queue is draining")
     queues.set_state(world.queue, "open", by=world.alice, actor=PLATFORM, now=clock.now())
-    world.turn_until(lambda: phase(waits) == "completed")
-    told = LoggedEvent.objects.filter(subject=f"queue:{world.queue.pk}").order_by("id").values_list("kind", flat=True)
-    assert list(told)[-2:] == ["QueueDrained", "QueueOpened"]
+    world.reconcile_until(lambda: phase(waits) == "completed")
+    kinds = LoggedEvent.objects.filter(subject=f"queue:{world.queue.pk}").order_by("id").values_list("kind", flat=True)
+    assert list(kinds)[-2:] == ["QueueDrained", "QueueOpened"]

@@ -1,4 +1,4 @@
-"""Pods that others made for the scheduler `hekla`: they are placed, and people see them as jobs."""
+"""External pods with the scheduler name `hekla`: Hekla places them and shows them as jobs."""
 
 import json
 from collections.abc import Iterator
@@ -33,14 +33,14 @@ _GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/{}/podgroups"
 
 
 @pytest.fixture(autouse=True)
-def patience_with_controllers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of the cluster, for budgets and for what is deleted, take their turns too."""
+def long_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waits longer: the cluster's controllers for budgets and deletions also need time."""
     monkeypatch.setattr(conftest, "LAST_SECONDS", 120.0)
 
 
 @pytest.fixture
-def others(small_cluster: ControlPlane) -> Iterator[str]:
-    """A namespace of somebody else, in which Hekla may place pods and no more."""
+def external_namespace(small_cluster: ControlPlane) -> Iterator[str]:
+    """A foreign namespace in which Hekla may only place pods."""
     name = _new_namespace(small_cluster)
     give_inside(small_cluster, "rights-adopted.yaml", name)
     yield name
@@ -48,8 +48,8 @@ def others(small_cluster: ControlPlane) -> Iterator[str]:
 
 
 @pytest.fixture
-def strangers(small_cluster: ControlPlane) -> Iterator[str]:
-    """A namespace of which nothing is said."""
+def unlisted_namespace(small_cluster: ControlPlane) -> Iterator[str]:
+    """A namespace that the cluster's configuration does not name."""
     name = _new_namespace(small_cluster)
     yield name
     small_cluster.request("DELETE", f"/api/v1/namespaces/{name}")
@@ -67,19 +67,19 @@ def _new_namespace(plane: ControlPlane) -> str:
 def shared(
     small_cluster: ControlPlane,
     given_namespace: str,
-    others: str,
+    external_namespace: str,
     transactional_db: None,
     settings: Any,
     tmp_path: Path,
 ) -> Iterator[World]:
-    """A machine with four processors that only this test uses, on which pods of others are placed too."""
+    """A node of this test with four CPUs, and a cluster that also places external pods there."""
     settings.HEKLA_HOME = tmp_path
     controllers.reset()
     labels = {"hekla.dev/test": given_namespace}
     machines = small_cluster.add_nodes(1, allocatable=SIZE, labels=labels)
     (tmp_path / "kubeconfigs").mkdir()
     (tmp_path / "kubeconfigs" / "test").write_text(json.dumps(small_cluster.kubeconfig(small_cluster.user_token)))
-    external_pods = {"namespaces": {others: "lab"}, "queue": "default", "owner": "alice"}
+    external_pods = {"namespaces": {external_namespace: "lab"}, "queue": "default", "owner": "alice"}
     config = {"kubeconfig": "test", "namespace": given_namespace, "node_labels": labels, "external_pods": external_pods}
     world = World.found("kubernetes", config)
     yield world
@@ -90,7 +90,7 @@ def shared(
 
 @pytest.fixture(scope="module")
 def pod_groups(small_cluster: ControlPlane) -> Iterator[None]:
-    """The kind of object by which Volcano holds pods together, without Volcano."""
+    """Volcano's kind PodGroup, without Volcano."""
     place = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
     anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     version = {"name": "v1beta1", "served": True, "storage": True, "schema": {"openAPIV3Schema": anything}}
@@ -104,17 +104,17 @@ def pod_groups(small_cluster: ControlPlane) -> Iterator[None]:
         },
     }
     path = f"{place}/podgroups.scheduling.volcano.sh"
-    is_ours = not has(small_cluster, path)
-    if is_ours:
+    was_missing = not exists(small_cluster, path)
+    if was_missing:
         small_cluster.request("POST", place, body)
-    small_cluster.wait_until(lambda: has(small_cluster, _GROUPS.format("default")), 60.0)
+    small_cluster.wait_until(lambda: exists(small_cluster, _GROUPS.format("default")), 60.0)
     yield
-    if is_ours:
+    if was_missing:
         small_cluster.request("DELETE", path)
-        small_cluster.wait_until(lambda: not has(small_cluster, path), 60.0)
+        small_cluster.wait_until(lambda: not exists(small_cluster, path), 60.0)
 
 
-def has(plane: ControlPlane, path: str) -> bool:
+def exists(plane: ControlPlane, path: str) -> bool:
     try:
         plane.request("GET", path)
     except RequestRefused:
@@ -134,156 +134,154 @@ def pod(name: str, *, cpu: str = "1", seconds: str = "", exit_code: str = "", **
     }
 
 
-def made_by(plane: ControlPlane, namespace: str, name: str) -> Object:
-    """A reference to something that is there and makes pods, as far as anybody knows."""
+def new_owner(plane: ControlPlane, namespace: str, name: str) -> Object:
+    """A reference to an existing object that counts as the controller of pods."""
     path = f"/api/v1/namespaces/{namespace}/configmaps"
     uid = plane.request("POST", path, {"metadata": {"name": name}})["metadata"]["uid"]
     return {"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": uid, "controller": True}
 
 
-def make(plane: ControlPlane, namespace: str, body: Object) -> Object:
+def create_pod(plane: ControlPlane, namespace: str, body: Object) -> Object:
     return plane.request("POST", f"/api/v1/namespaces/{namespace}/pods", body)
 
 
-def at(plane: ControlPlane, namespace: str, name: str) -> Object:
+def get_pod(plane: ControlPlane, namespace: str, name: str) -> Object:
     return plane.request("GET", f"/api/v1/namespaces/{namespace}/pods/{name}")
 
 
-def delete(plane: ControlPlane, namespace: str, name: str) -> None:
+def delete_pod(plane: ControlPlane, namespace: str, name: str) -> None:
     plane.request("DELETE", f"/api/v1/namespaces/{namespace}/pods/{name}", {"gracePeriodSeconds": 0})
 
 
-def stands(name: str) -> str:
+def phase_of(name: str) -> str:
     return next(iter(Job.objects.filter(name=name).values_list("phase", flat=True)), "")
 
 
 def condition(plane: ControlPlane, namespace: str, name: str) -> str:
-    found = at(plane, namespace, name)["status"].get("conditions", [])
+    found = get_pod(plane, namespace, name)["status"].get("conditions", [])
     return next((one["message"] for one in found if one.get("reason") == "Unschedulable"), "")
 
 
-def test_a_pod_of_others_is_placed_and_is_a_job_until_it_ends(shared, small_cluster, others) -> None:
-    make(small_cluster, others, pod("alone", seconds="2"))
-    shared.turn_until(lambda: stands("alone") == JobPhase.RUNNING)
+def test_external_pod_is_placed_and_is_a_job_until_it_ends(shared, small_cluster, external_namespace) -> None:
+    create_pod(small_cluster, external_namespace, pod("alone", seconds="2"))
+    shared.reconcile_until(lambda: phase_of("alone") == JobPhase.RUNNING)
     job = Job.objects.get()
     assert (job.kind, job.tenant, job.owner, job.queue) == ("adopted", shared.tenant, shared.alice, shared.queue)
-    assert at(small_cluster, others, "alone")["spec"]["nodeName"] == job.pods.get().node
-    shared.turn_until(lambda: stands("alone") == JobPhase.COMPLETED)
+    assert get_pod(small_cluster, external_namespace, "alone")["spec"]["nodeName"] == job.pods.get().node
+    shared.reconcile_until(lambda: phase_of("alone") == JobPhase.COMPLETED)
     assert (job.pods.get().phase, job.pods.get().exit_code) == (PodPhase.SUCCEEDED, 0)
-    assert at(small_cluster, others, "alone")["status"]["phase"] == "Succeeded"
+    assert get_pod(small_cluster, external_namespace, "alone")["status"]["phase"] == "Succeeded"
     assert audit.findings() == []
 
 
-def test_a_pod_that_fails_is_not_made_again_and_its_job_has_failed(shared, small_cluster, others) -> None:
-    make(small_cluster, others, pod("wrong", seconds="0.2", exit_code="3"))
-    shared.turn_until(lambda: stands("wrong") == JobPhase.FAILED)
+def test_failed_external_pod_fails_its_job_and_is_not_recreated(shared, small_cluster, external_namespace) -> None:
+    create_pod(small_cluster, external_namespace, pod("wrong", seconds="0.2", exit_code="3"))
+    shared.reconcile_until(lambda: phase_of("wrong") == JobPhase.FAILED)
     assert [(one.phase, one.exit_code) for one in Pod.objects.all()] == [(PodPhase.FAILED, 3)]
     assert audit.findings() == []
 
 
-def test_a_pod_that_its_maker_deletes_ends_its_job(shared, small_cluster, others) -> None:
-    make(small_cluster, others, pod("gone"))
-    shared.turn_until(lambda: stands("gone") == JobPhase.RUNNING)
-    delete(small_cluster, others, "gone")
-    shared.turn_until(lambda: stands("gone") == JobPhase.TERMINATED)
+def test_deleted_external_pod_terminates_its_job(shared, small_cluster, external_namespace) -> None:
+    create_pod(small_cluster, external_namespace, pod("gone"))
+    shared.reconcile_until(lambda: phase_of("gone") == JobPhase.RUNNING)
+    delete_pod(small_cluster, external_namespace, "gone")
+    shared.reconcile_until(lambda: phase_of("gone") == JobPhase.TERMINATED)
     assert Pod.objects.get().phase == PodPhase.LOST
     assert audit.findings() == []
 
 
 @pytest.mark.parametrize(("code", "end"), [("0", JobPhase.COMPLETED), ("3", JobPhase.FAILED)])
-def test_a_pod_that_ended_and_is_deleted_before_anybody_looks_counts_as_what_it_was(
-    shared, small_cluster, others, code, end
-) -> None:
-    make(small_cluster, others, pod("short", seconds="2", exit_code=code))
-    shared.turn_until(Pod.objects.exclude(phase=PodPhase.PENDING).exists)
+def test_pod_deleted_after_its_end_keeps_its_result(shared, small_cluster, external_namespace, code, end) -> None:
+    create_pod(small_cluster, external_namespace, pod("short", seconds="2", exit_code=code))
+    shared.reconcile_until(Pod.objects.exclude(phase=PodPhase.PENDING).exists)
     small_cluster.wait_until(
-        lambda: at(small_cluster, others, "short")["status"]["phase"] in ("Succeeded", "Failed"), 120.0
+        lambda: get_pod(small_cluster, external_namespace, "short")["status"]["phase"] in ("Succeeded", "Failed"), 120.0
     )
-    delete(small_cluster, others, "short")
-    shared.turn_until(lambda: stands("short") == end)
+    delete_pod(small_cluster, external_namespace, "short")
+    shared.reconcile_until(lambda: phase_of("short") == end)
     assert Pod.objects.get().exit_code == int(code)
     assert audit.findings() == []
 
 
-def test_pods_of_one_owner_are_one_job_and_each_is_placed_for_itself(shared, small_cluster, others) -> None:
-    """Four processors are there for three pods of two each."""
-    owner = made_by(small_cluster, others, "trio")
+def test_pods_of_one_owner_are_one_job_and_are_placed_one_by_one(shared, small_cluster, external_namespace) -> None:
+    """Four CPUs for three pods of two CPUs each."""
+    owner = new_owner(small_cluster, external_namespace, "trio")
     for number in range(3):
-        make(small_cluster, others, pod(f"trio-{number}", cpu="2", owner=owner))
-    shared.turn_until(lambda: Pod.objects.filter(phase=PodPhase.RUNNING).count() == 2)
+        create_pod(small_cluster, external_namespace, pod(f"trio-{number}", cpu="2", owner=owner))
+    shared.reconcile_until(lambda: Pod.objects.filter(phase=PodPhase.RUNNING).count() == 2)
     job = Job.objects.get(name="trio")
     assert (job.replicas, job.phase) == (3, JobPhase.RUNNING)
     assert Pod.objects.filter(phase=PodPhase.PENDING).count() == 1
 
 
-def test_a_pod_that_is_taken_from_its_owner_stays_in_its_job_and_holds_up_no_other(
-    shared, small_cluster, others
-) -> None:
-    owner = made_by(small_cluster, others, "set")
+def test_orphaned_pod_stays_in_its_job_and_delays_no_other(shared, small_cluster, external_namespace) -> None:
+    owner = new_owner(small_cluster, external_namespace, "set")
     for name in ("set-a", "set-b"):
-        make(small_cluster, others, pod(name, owner=owner))
-    shared.turn_until(lambda: Pod.objects.filter(phase=PodPhase.RUNNING).count() == 2)
-    path, orphaned = f"/api/v1/namespaces/{others}/pods/set-a", {"metadata": {"ownerReferences": None}}
+        create_pod(small_cluster, external_namespace, pod(name, owner=owner))
+    shared.reconcile_until(lambda: Pod.objects.filter(phase=PodPhase.RUNNING).count() == 2)
+    path, orphaned = f"/api/v1/namespaces/{external_namespace}/pods/set-a", {"metadata": {"ownerReferences": None}}
     small_cluster.request("PATCH", path, orphaned, content_type="application/merge-patch+json")
-    make(small_cluster, others, pod("later"))
-    shared.turn_until(lambda: stands("later") == JobPhase.RUNNING)
+    create_pod(small_cluster, external_namespace, pod("later"))
+    shared.reconcile_until(lambda: phase_of("later") == JobPhase.RUNNING)
     controllers.reset()
     controllers.reconcile(shared.cluster)
     assert {job.name: job.pods.count() for job in Job.objects.all()} == {"set": 2, "later": 1}
-    assert stands("set") == JobPhase.RUNNING
+    assert phase_of("set") == JobPhase.RUNNING
     assert audit.findings() == []
 
 
-def test_a_pod_that_waits_says_why_on_its_page_and_in_the_cluster(shared, small_cluster, others) -> None:
-    make(small_cluster, others, pod("large", cpu="100"))
-    shared.turn_until(lambda: bool(condition(small_cluster, others, "large")))
+def test_pending_reason_is_on_the_job_and_in_the_pod_condition(shared, small_cluster, external_namespace) -> None:
+    create_pod(small_cluster, external_namespace, pod("large", cpu="100"))
+    shared.reconcile_until(lambda: bool(condition(small_cluster, external_namespace, "large")))
     job = Job.objects.get(name="large")
     assert job.waiting
-    assert "CPU" in condition(small_cluster, others, "large")
+    assert "CPU" in condition(small_cluster, external_namespace, "large")
 
 
-def test_a_pod_that_asks_for_what_is_not_looked_at_is_left_and_told_so(shared, small_cluster, others) -> None:
+def test_pod_with_an_unsupported_constraint_is_refused_with_a_condition(
+    shared, small_cluster, external_namespace
+) -> None:
     terms = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}]}
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
-    make(small_cluster, others, pod("picky", affinity=affinity))
-    shared.turn_until(lambda: "affinity" in condition(small_cluster, others, "picky"))
+    create_pod(small_cluster, external_namespace, pod("picky", affinity=affinity))
+    shared.reconcile_until(lambda: "affinity" in condition(small_cluster, external_namespace, "picky"))
     assert not Job.objects.exists()
 
 
-def test_pods_of_a_namespace_that_is_not_named_are_left_alone(shared, small_cluster, others, strangers) -> None:
-    make(small_cluster, strangers, pod("stranger"))
-    make(small_cluster, others, pod("mine"))
-    shared.turn_until(lambda: stands("mine") == JobPhase.RUNNING)
+def test_pods_of_unlisted_namespaces_are_ignored(shared, small_cluster, external_namespace, unlisted_namespace) -> None:
+    create_pod(small_cluster, unlisted_namespace, pod("stranger"))
+    create_pod(small_cluster, external_namespace, pod("mine"))
+    shared.reconcile_until(lambda: phase_of("mine") == JobPhase.RUNNING)
     assert [job.name for job in Job.objects.all()] == ["mine"]
-    assert "nodeName" not in at(small_cluster, strangers, "stranger")["spec"]
+    assert "nodeName" not in get_pod(small_cluster, unlisted_namespace, "stranger")["spec"]
 
 
-def test_without_the_tenant_that_is_named_a_pod_waits_and_is_told_so(shared, small_cluster, others) -> None:
+def test_pod_waits_with_a_condition_if_its_tenant_does_not_exist(shared, small_cluster, external_namespace) -> None:
     shared.tenant.slug = "another"
     shared.tenant.save()
-    make(small_cluster, others, pod("homeless"))
-    shared.turn_until(lambda: "no tenant" in condition(small_cluster, others, "homeless"))
+    create_pod(small_cluster, external_namespace, pod("homeless"))
+    shared.reconcile_until(lambda: "no tenant" in condition(small_cluster, external_namespace, "homeless"))
     assert not Job.objects.exists()
 
 
-def test_a_controller_that_begins_anew_finds_all_again_and_nothing_twice(shared, small_cluster, others) -> None:
-    make(small_cluster, others, pod("long"))
-    make(small_cluster, others, pod("short", seconds="0.2"))
-    shared.turn_until(lambda: (stands("long"), stands("short")) == (JobPhase.RUNNING, JobPhase.COMPLETED))
+def test_restarted_controller_finds_every_external_pod_once(shared, small_cluster, external_namespace) -> None:
+    create_pod(small_cluster, external_namespace, pod("long"))
+    create_pod(small_cluster, external_namespace, pod("short", seconds="0.2"))
+    shared.reconcile_until(lambda: (phase_of("long"), phase_of("short")) == (JobPhase.RUNNING, JobPhase.COMPLETED))
     controllers.reset()
     backend_of(shared.cluster).close()
-    delete(small_cluster, others, "long")
-    shared.turn_until(lambda: stands("long") == JobPhase.TERMINATED)
+    delete_pod(small_cluster, external_namespace, "long")
+    shared.reconcile_until(lambda: phase_of("long") == JobPhase.TERMINATED)
     assert (Job.objects.count(), Pod.objects.count(), ExternalPodRow.objects.count()) == (2, 2, 2)
     assert audit.findings() == []
 
 
-def test_a_pod_that_comes_in_place_of_one_that_failed_goes_on_with_its_job(shared, small_cluster, others) -> None:
-    owner = made_by(small_cluster, others, "again")
-    make(small_cluster, others, pod("again-x", seconds="0.2", exit_code="1", owner=owner))
-    shared.turn_until(lambda: stands("again") == JobPhase.FAILED)
-    make(small_cluster, others, pod("again-y", seconds="0.2", owner=owner))
-    shared.turn_until(lambda: stands("again") == JobPhase.COMPLETED)
+def test_replacement_of_a_failed_pod_continues_its_job(shared, small_cluster, external_namespace) -> None:
+    owner = new_owner(small_cluster, external_namespace, "again")
+    create_pod(small_cluster, external_namespace, pod("again-x", seconds="0.2", exit_code="1", owner=owner))
+    shared.reconcile_until(lambda: phase_of("again") == JobPhase.FAILED)
+    create_pod(small_cluster, external_namespace, pod("again-y", seconds="0.2", owner=owner))
+    shared.reconcile_until(lambda: phase_of("again") == JobPhase.COMPLETED)
     job = Job.objects.get()
     assert [(str(row), row.attempt, row.phase) for row in job.pods.order_by("attempt")] == [
         ("pod-0", 1, PodPhase.FAILED),
@@ -292,8 +290,8 @@ def test_a_pod_that_comes_in_place_of_one_that_failed_goes_on_with_its_job(share
     assert audit.findings() == []
 
 
-def gang(plane: ControlPlane, namespace: str, name: str, minimum: int, **spec: Any) -> None:
-    """A PodGroup; the server may know its kind only since a moment ago."""
+def create_pod_group(plane: ControlPlane, namespace: str, name: str, minimum: int, **spec: Any) -> None:
+    """Creates a PodGroup."""
     body = {
         "apiVersion": "scheduling.volcano.sh/v1beta1",
         "kind": "PodGroup",
@@ -303,7 +301,7 @@ def gang(plane: ControlPlane, namespace: str, name: str, minimum: int, **spec: A
     plane.request("POST", _GROUPS.format(namespace), body)
 
 
-def gang_stands(plane: ControlPlane, namespace: str, name: str) -> str:
+def pod_group_phase(plane: ControlPlane, namespace: str, name: str) -> str:
     found = plane.request("GET", f"{_GROUPS.format(namespace)}/{name}")
     return str(found.get("status", {}).get("phase", ""))
 
@@ -312,40 +310,40 @@ def member(of: str, number: int, **more: Any) -> Object:
     return pod(f"{of}-{number}", annotations={"scheduling.k8s.io/group-name": of}, **more)
 
 
-def test_a_gang_waits_whole_and_starts_whole(shared, small_cluster, others, pod_groups) -> None:
-    """Three pods of two processors each cannot run on four; when a smaller one is in the place of one, they can."""
-    gang(small_cluster, others, "trio", 3)
+def test_gang_waits_and_starts_as_a_whole(shared, small_cluster, external_namespace, pod_groups) -> None:
+    """Three pods of two CPUs do not fit on four CPUs. With a smaller one in place of one of them they do."""
+    create_pod_group(small_cluster, external_namespace, "trio", 3)
     for number, cpu in enumerate(("1", "2")):
-        make(small_cluster, others, member("trio", number, cpu=cpu))
-    shared.turn_until(lambda: bool(condition(small_cluster, others, "trio-0")))
+        create_pod(small_cluster, external_namespace, member("trio", number, cpu=cpu))
+    shared.reconcile_until(lambda: bool(condition(small_cluster, external_namespace, "trio-0")))
     job = Job.objects.get(name="trio")
     assert (job.phase, job.replicas, job.spec["min_available"]) == (JobPhase.PENDING, 3, 3)
-    make(small_cluster, others, member("trio", 2, cpu="2"))
-    shared.turn_until(lambda: Pod.objects.count() == 3)
-    shared.turn_until(lambda: bool(condition(small_cluster, others, "trio-2")))
+    create_pod(small_cluster, external_namespace, member("trio", 2, cpu="2"))
+    shared.reconcile_until(lambda: Pod.objects.count() == 3)
+    shared.reconcile_until(lambda: bool(condition(small_cluster, external_namespace, "trio-2")))
     assert {one.phase for one in Pod.objects.all()} == {PodPhase.PENDING}
-    delete(small_cluster, others, "trio-2")
-    shared.turn_until(lambda: Pod.objects.filter(phase=PodPhase.LOST).exists())
-    make(small_cluster, others, member("trio", 2))
-    shared.turn_until(lambda: stands("trio") == JobPhase.RUNNING)
+    delete_pod(small_cluster, external_namespace, "trio-2")
+    shared.reconcile_until(lambda: Pod.objects.filter(phase=PodPhase.LOST).exists())
+    create_pod(small_cluster, external_namespace, member("trio", 2))
+    shared.reconcile_until(lambda: phase_of("trio") == JobPhase.RUNNING)
     assert Pod.objects.filter(phase=PodPhase.RUNNING).count() == 3
-    shared.turn_until(lambda: gang_stands(small_cluster, others, "trio") == "Running")
+    shared.reconcile_until(lambda: pod_group_phase(small_cluster, external_namespace, "trio") == "Running")
     assert audit.findings() == []
 
 
 @pytest.fixture
-def patient_class(small_cluster: ControlPlane, others: str) -> Iterator[str]:
-    """The name of a PriorityClass of the value 70 that evicts nobody."""
-    place, name = "/apis/scheduling.k8s.io/v1/priorityclasses", f"patient-{others}"
+def patient_class(small_cluster: ControlPlane, external_namespace: str) -> Iterator[str]:
+    """The name of a PriorityClass with value 70 that never preempts."""
+    place, name = "/apis/scheduling.k8s.io/v1/priorityclasses", f"patient-{external_namespace}"
     small_cluster.request("POST", place, {"metadata": {"name": name}, "value": 70, "preemptionPolicy": "Never"})
-    asking = {**pod("asks"), "spec": {**pod("asks")["spec"], "priorityClassName": name}}
-    dry = f"/api/v1/namespaces/{others}/pods?dryRun=All"
-    small_cluster.wait_until(lambda: takes(small_cluster, dry, asking), 60.0)  # it has heard of the class
+    probe = {**pod("asks"), "spec": {**pod("asks")["spec"], "priorityClassName": name}}
+    dry = f"/api/v1/namespaces/{external_namespace}/pods?dryRun=All"
+    small_cluster.wait_until(lambda: is_accepted(small_cluster, dry, probe), 60.0)  # the API server knows the class
     yield name
     small_cluster.request("DELETE", f"{place}/{name}")
 
 
-def takes(plane: ControlPlane, path: str, body: Object) -> bool:
+def is_accepted(plane: ControlPlane, path: str, body: Object) -> bool:
     try:
         plane.request("POST", path, body)
     except RequestRefused:
@@ -353,65 +351,67 @@ def takes(plane: ControlPlane, path: str, body: Object) -> bool:
     return True
 
 
-def test_the_priority_of_a_pod_is_that_of_its_class_in_the_cluster(
-    shared, small_cluster, others, patient_class
+def test_pod_has_the_priority_of_its_class_in_the_cluster(
+    shared, small_cluster, external_namespace, patient_class
 ) -> None:
-    make(small_cluster, others, pod("theirs", priorityClassName=patient_class))
-    shared.turn_until(lambda: stands("theirs") == JobPhase.RUNNING)
+    create_pod(small_cluster, external_namespace, pod("theirs", priorityClassName=patient_class))
+    shared.reconcile_until(lambda: phase_of("theirs") == JobPhase.RUNNING)
     job = Job.objects.get()
     assert (job.priority, job.never_preempts) == (70, True)
 
 
-def test_a_gang_that_was_let_in_before_its_pods_has_the_priority_that_they_bring(
-    shared, small_cluster, others, pod_groups, patient_class
+def test_gang_admitted_before_its_pods_takes_their_priority(
+    shared, small_cluster, external_namespace, pod_groups, patient_class
 ) -> None:
     shared.cluster.config["external_pods"]["admits_groups"] = True
     shared.cluster.save()
-    gang(small_cluster, others, "later", 1, minResources={"cpu": "1"})
-    shared.turn_until(lambda: gang_stands(small_cluster, others, "later") == "Inqueue")
-    make(small_cluster, others, member("later", 0, priorityClassName=patient_class))
-    shared.turn_until(lambda: stands("later") == JobPhase.RUNNING)
+    create_pod_group(small_cluster, external_namespace, "later", 1, minResources={"cpu": "1"})
+    shared.reconcile_until(lambda: pod_group_phase(small_cluster, external_namespace, "later") == "Inqueue")
+    create_pod(small_cluster, external_namespace, member("later", 0, priorityClassName=patient_class))
+    shared.reconcile_until(lambda: phase_of("later") == JobPhase.RUNNING)
     job = Job.objects.get()
     assert (job.priority, job.never_preempts) == (70, True)
 
 
-def test_a_gang_waits_in_the_queue_that_it_names_where_that_is_ours(shared, small_cluster, others, pod_groups) -> None:
+def test_gang_waits_in_the_queue_that_it_names_if_hekla_has_it(
+    shared, small_cluster, external_namespace, pod_groups
+) -> None:
     queues.create(cluster=shared.cluster, name="night", actor=PLATFORM, now=clock.now())
-    gang(small_cluster, others, "known", 1, queue="night")
-    gang(small_cluster, others, "unknown", 1, queue="nobodys")
+    create_pod_group(small_cluster, external_namespace, "known", 1, queue="night")
+    create_pod_group(small_cluster, external_namespace, "unknown", 1, queue="nobodys")
     for name in ("known", "unknown"):
-        make(small_cluster, others, member(name, 0))
-    shared.turn_until(lambda: (stands("known"), stands("unknown")) == (JobPhase.RUNNING,) * 2)
+        create_pod(small_cluster, external_namespace, member(name, 0))
+    shared.reconcile_until(lambda: (phase_of("known"), phase_of("unknown")) == (JobPhase.RUNNING,) * 2)
     assert {job.name: job.queue.name for job in Job.objects.all()} == {"known": "night", "unknown": "default"}
 
 
-def test_a_gang_without_pods_is_let_in_for_those_who_wait_to_make_them(
-    shared, small_cluster, others, pod_groups
+def test_gang_without_pods_is_admitted_if_groups_are_admitted(
+    shared, small_cluster, external_namespace, pod_groups
 ) -> None:
     shared.cluster.config["external_pods"]["admits_groups"] = True
     shared.cluster.save()
-    gang(small_cluster, others, "later", 2, minResources={"cpu": "2"})
-    gang(small_cluster, others, "never", 1)
-    shared.turn_until(lambda: gang_stands(small_cluster, others, "later") == "Inqueue")
+    create_pod_group(small_cluster, external_namespace, "later", 2, minResources={"cpu": "2"})
+    create_pod_group(small_cluster, external_namespace, "never", 1)
+    shared.reconcile_until(lambda: pod_group_phase(small_cluster, external_namespace, "later") == "Inqueue")
     controllers.reset()
     controllers.reconcile(shared.cluster)
-    assert stands("later") == JobPhase.PENDING
+    assert phase_of("later") == JobPhase.PENDING
     for number in range(2):
-        make(small_cluster, others, member("later", number, seconds="1"))
-    shared.turn_until(lambda: stands("later") == JobPhase.COMPLETED)
+        create_pod(small_cluster, external_namespace, member("later", number, seconds="1"))
+    shared.reconcile_until(lambda: phase_of("later") == JobPhase.COMPLETED)
     assert Job.objects.get(name="later").replicas == 2
-    shared.turn_until(lambda: gang_stands(small_cluster, others, "never") == "Inqueue")
-    small_cluster.request("DELETE", f"{_GROUPS.format(others)}/never")
-    shared.turn_until(lambda: stands("never") == JobPhase.TERMINATED)
+    shared.reconcile_until(lambda: pod_group_phase(small_cluster, external_namespace, "never") == "Inqueue")
+    small_cluster.request("DELETE", f"{_GROUPS.format(external_namespace)}/never")
+    shared.reconcile_until(lambda: phase_of("never") == JobPhase.TERMINATED)
     assert audit.findings() == []
 
 
-def test_pods_of_a_gang_that_is_not_there_wait_for_it(shared, small_cluster, others, pod_groups) -> None:
-    make(small_cluster, others, member("late", 0))
-    shared.turn_until(lambda: "PodGroup" in condition(small_cluster, others, "late-0"))
+def test_pods_wait_for_their_missing_pod_group(shared, small_cluster, external_namespace, pod_groups) -> None:
+    create_pod(small_cluster, external_namespace, member("late", 0))
+    shared.reconcile_until(lambda: "PodGroup" in condition(small_cluster, external_namespace, "late-0"))
     assert not Job.objects.exists()
-    gang(small_cluster, others, "late", 1)
-    shared.turn_until(lambda: stands("late") == JobPhase.RUNNING)
+    create_pod_group(small_cluster, external_namespace, "late", 1)
+    shared.reconcile_until(lambda: phase_of("late") == JobPhase.RUNNING)
 
 
 PREEMPTING = """\
@@ -427,8 +427,8 @@ tiers:
 """
 
 
-def budget(plane: ControlPlane, namespace: str, labels: dict[str, str], least: int) -> str:
-    """The address of a budget that is known to whoever evicts."""
+def create_budget(plane: ControlPlane, namespace: str, labels: dict[str, str], least: int) -> str:
+    """Creates a budget, waits until the cluster has computed it, and returns its path."""
     place = f"/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets"
     body = {"metadata": {"name": "kept"}, "spec": {"minAvailable": least, "selector": {"matchLabels": labels}}}
     plane.request("POST", place, body)
@@ -437,52 +437,54 @@ def budget(plane: ControlPlane, namespace: str, labels: dict[str, str], least: i
     return path
 
 
-def urgent(world: World) -> Job:
-    """A job of ours that needs half of the machine, before all others."""
+def submit_urgent(world: World) -> Job:
+    """Submits a job of ours with high priority that needs half of the node."""
     task = {"name": "main", "command": ["x"], "resources": {"cpu": "2"}}
     spec = JobSpec.parse({"name": "urgent", "tasks": [task], "priority": 1000})
     return services.submit(spec=spec, tenant=world.tenant, user=world.alice, now=clock.now())
 
 
-def pair(world: World, plane: ControlPlane, namespace: str) -> None:
-    """Two pods of one maker fill the machine, and one of them would do."""
+def fill_node(world: World, plane: ControlPlane, namespace: str) -> None:
+    """Fills the node with two pods of one owner, of which one is enough."""
     clusters.set_policy(world.cluster, PREEMPTING, note="", by=world.alice, actor=PLATFORM, now=clock.now())
-    owner = made_by(plane, namespace, "pair")
+    owner = new_owner(plane, namespace, "pair")
     for number in range(2):
-        make(plane, namespace, pod(f"pair-{number}", cpu="2", owner=owner, labels={"app": "pair"}))
-    world.turn_until(lambda: Pod.objects.filter(phase=PodPhase.RUNNING).count() == 2)
+        create_pod(plane, namespace, pod(f"pair-{number}", cpu="2", owner=owner, labels={"app": "pair"}))
+    world.reconcile_until(lambda: Pod.objects.filter(phase=PodPhase.RUNNING).count() == 2)
 
 
-def test_a_pod_of_others_that_must_give_way_is_evicted_from_the_cluster(shared, small_cluster, others) -> None:
-    pair(shared, small_cluster, others)
-    urgent(shared)
-    shared.turn_until(lambda: stands("urgent") == JobPhase.RUNNING)
-    left = small_cluster.request("GET", f"/api/v1/namespaces/{others}/pods")["items"]
+def test_preempted_external_pod_is_evicted_from_the_cluster(shared, small_cluster, external_namespace) -> None:
+    fill_node(shared, small_cluster, external_namespace)
+    submit_urgent(shared)
+    shared.reconcile_until(lambda: phase_of("urgent") == JobPhase.RUNNING)
+    left = small_cluster.request("GET", f"/api/v1/namespaces/{external_namespace}/pods")["items"]
     assert len(left) == 1
     assert sorted(Pod.objects.filter(job__name="pair").values_list("phase", "reason")) == [
         (PodPhase.FAILED, "Stopped"),
         (PodPhase.RUNNING, ""),
     ]
-    assert stands("pair") == JobPhase.RUNNING
+    assert phase_of("pair") == JobPhase.RUNNING
     assert audit.findings() == []
 
 
-def test_a_budget_keeps_a_pod_of_others_until_it_allows_more(shared, small_cluster, others, monkeypatch) -> None:
+def test_budget_protects_an_external_pod_until_it_is_deleted(
+    shared, small_cluster, external_namespace, monkeypatch
+) -> None:
     monkeypatch.setattr(disruption_budgets, "SPARED_SECONDS", 2.0)
-    pair(shared, small_cluster, others)
-    kept = budget(small_cluster, others, {"app": "pair"}, 2)
-    urgent(shared)
-    shared.turn_until(lambda: LoggedEvent.objects.filter(kind="PodEvictionBlocked").exists())
-    assert not LoggedEvent.objects.filter(kind="PodEvicted").exists(), "nobody is told of what does not happen"
+    fill_node(shared, small_cluster, external_namespace)
+    path = create_budget(small_cluster, external_namespace, {"app": "pair"}, 2)
+    submit_urgent(shared)
+    shared.reconcile_until(lambda: LoggedEvent.objects.filter(kind="PodEvictionBlocked").exists())
+    assert not LoggedEvent.objects.filter(kind="PodEvicted").exists(), "a blocked eviction has no event PodEvicted"
     assert "budget" in LoggedEvent.objects.filter(kind="PodEvictionBlocked").earliest("id").payload["message"]
-    assert len(small_cluster.request("GET", f"/api/v1/namespaces/{others}/pods")["items"]) == 2
+    assert len(small_cluster.request("GET", f"/api/v1/namespaces/{external_namespace}/pods")["items"]) == 2
     assert not Pod.objects.filter(job__name="pair", phase=PodPhase.FAILED).exists()
-    small_cluster.request("DELETE", kept)
-    shared.turn_until(lambda: stands("urgent") == JobPhase.RUNNING)
+    small_cluster.request("DELETE", path)
+    shared.reconcile_until(lambda: phase_of("urgent") == JobPhase.RUNNING)
     assert audit.findings() == []
 
 
-def test_a_budget_keeps_a_pod_of_ours_too_but_not_from_a_person(
+def test_budget_protects_our_pods_from_preemption_but_not_from_abort(
     shared, small_cluster, given_namespace, monkeypatch
 ) -> None:
     monkeypatch.setattr(disruption_budgets, "SPARED_SECONDS", 2.0)
@@ -490,51 +492,49 @@ def test_a_budget_keeps_a_pod_of_ours_too_but_not_from_a_person(
     task = {"name": "main", "command": ["x"], "resources": {"cpu": "2"}, "replicas": 2, "min_available": 1}
     spec = JobSpec.parse({"name": "ours", "tasks": [task]})
     job = services.submit(spec=spec, tenant=shared.tenant, user=shared.alice, now=clock.now())
-    shared.turn_until(lambda: Pod.objects.filter(phase=PodPhase.RUNNING).count() == 2)
-    budget(small_cluster, given_namespace, {"hekla.dev/job": job.uid.hex}, 2)
-    urgent(shared)
-    shared.turn_until(lambda: LoggedEvent.objects.filter(kind="PodEvictionBlocked").exists())
-    assert not LoggedEvent.objects.filter(kind="PodEvicted").exists(), "nobody is told of what does not happen"
+    shared.reconcile_until(lambda: Pod.objects.filter(phase=PodPhase.RUNNING).count() == 2)
+    create_budget(small_cluster, given_namespace, {"hekla.dev/job": job.uid.hex}, 2)
+    submit_urgent(shared)
+    shared.reconcile_until(lambda: LoggedEvent.objects.filter(kind="PodEvictionBlocked").exists())
+    assert not LoggedEvent.objects.filter(kind="PodEvicted").exists(), "a blocked eviction has no event PodEvicted"
     assert Pod.objects.filter(job=job, phase=PodPhase.RUNNING).count() == 2
     services.command(job, LifecycleAction.ABORT_JOB, user=shared.alice, now=clock.now())
-    shared.turn_until(lambda: (stands("ours"), stands("urgent")) == (JobPhase.ABORTED, JobPhase.RUNNING))
+    shared.reconcile_until(lambda: (phase_of("ours"), phase_of("urgent")) == (JobPhase.ABORTED, JobPhase.RUNNING))
     assert audit.findings() == []
 
 
-def ours(world: World, name: str, replicas: int, cpu: str, priority: int) -> Job:
-    """A job of ours of which one pod would do."""
+def submit_elastic(world: World, name: str, replicas: int, cpu: str, priority: int) -> Job:
+    """Submits a job of ours with a minimum of one pod."""
     task = {"name": "main", "command": ["x"], "resources": {"cpu": cpu}, "replicas": replicas, "min_available": 1}
     spec = JobSpec.parse({"name": name, "tasks": [task], "priority": priority})
     return services.submit(spec=spec, tenant=world.tenant, user=world.alice, now=clock.now())
 
 
-def test_of_several_pods_of_ours_no_more_go_at_once_than_a_budget_allows(
-    shared, small_cluster, given_namespace
-) -> None:
-    """Each of them might go alone."""
+def test_no_more_of_our_pods_are_evicted_than_a_budget_allows(shared, small_cluster, given_namespace) -> None:
+    """Each of them alone could be evicted."""
     clusters.set_policy(shared.cluster, PREEMPTING, note="", by=shared.alice, actor=PLATFORM, now=clock.now())
-    job = ours(shared, "crowd", 4, "1", 0)
+    job = submit_elastic(shared, "crowd", 4, "1", 0)
     running = Pod.objects.filter(job=job, phase=PodPhase.RUNNING)
-    shared.turn_until(lambda: running.count() == 4)
-    kept = budget(small_cluster, given_namespace, {"hekla.dev/job": job.uid.hex}, 3)
-    small_cluster.wait_until(lambda: small_cluster.request("GET", kept)["status"].get("disruptionsAllowed") == 1, 60.0)
-    urgent(shared)
-    shared.turn_until(lambda: LoggedEvent.objects.filter(kind="PodEvictionBlocked").exists())
-    assert not LoggedEvent.objects.filter(kind="PodEvicted").exists(), "two would have to go"
+    shared.reconcile_until(lambda: running.count() == 4)
+    path = create_budget(small_cluster, given_namespace, {"hekla.dev/job": job.uid.hex}, 3)
+    small_cluster.wait_until(lambda: small_cluster.request("GET", path)["status"].get("disruptionsAllowed") == 1, 60.0)
+    submit_urgent(shared)
+    shared.reconcile_until(lambda: LoggedEvent.objects.filter(kind="PodEvictionBlocked").exists())
+    assert not LoggedEvent.objects.filter(kind="PodEvicted").exists(), "two evictions would be needed"
     assert running.count() == 4
-    ours(shared, "small", 1, "1", 2000)
-    ours(shared, "next", 1, "1", 1999)
-    shared.turn_until(lambda: stands("small") == JobPhase.RUNNING)
+    submit_elastic(shared, "small", 1, "1", 2000)
+    submit_elastic(shared, "next", 1, "1", 1999)
+    shared.reconcile_until(lambda: phase_of("small") == JobPhase.RUNNING)
     for _ in range(3):
         controllers.reconcile(shared.cluster)
-    assert (running.count(), stands("next"), stands("urgent")) == (3, JobPhase.PENDING, JobPhase.PENDING)
+    assert (running.count(), phase_of("next"), phase_of("urgent")) == (3, JobPhase.PENDING, JobPhase.PENDING)
     assert LoggedEvent.objects.filter(kind="PodEvicted").count() == 1
     assert audit.findings() == []
 
 
-def test_nobody_ends_or_makes_such_a_job_from_the_console(shared, small_cluster, others) -> None:
-    make(small_cluster, others, pod("theirs"))
-    shared.turn_until(lambda: stands("theirs") == JobPhase.RUNNING)
+def test_external_jobs_cannot_be_created_or_aborted_in_the_console(shared, small_cluster, external_namespace) -> None:
+    create_pod(small_cluster, external_namespace, pod("theirs"))
+    shared.reconcile_until(lambda: phase_of("theirs") == JobPhase.RUNNING)
     with pytest.raises(Refused):
         services.command(Job.objects.get(), LifecycleAction.ABORT_JOB, user=shared.alice, now=clock.now())
     spec = JobSpec.parse({"name": "one", "kind": "adopted", "tasks": [{"name": "main", "command": ["x"]}]})

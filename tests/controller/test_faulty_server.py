@@ -1,6 +1,6 @@
-"""An API server that is away for a while, and a line to it on which requests fail in every way, under load.
+"""An API server that is down for a while, and a proxy on which requests fail in every way, under load.
 
-`HEKLA_AWAY_SECONDS` says how long it is away (15; a full minute by hand), `HEKLA_SEED` what goes wrong.
+`HEKLA_AWAY_SECONDS` sets how long it is down (15 by default; use 60 by hand), `HEKLA_SEED` the failures.
 """
 
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.controller.fleet import RESTART, Fleet, are_over, audit, faulty, is_cleaned
+from tests.controller.fleet import RESTART, Fleet, are_all_over, audit, faulty, is_cleaned
 from tests.kubernetes.control_plane import ControlPlane
 from tests.kubernetes.proxy import Fate
 from tests.support.workers import Workers
@@ -23,8 +23,8 @@ from hekla.apps.jobs.models import Job
 AWAY_SECONDS = float(os.environ.get("HEKLA_AWAY_SECONDS", "15"))
 SEED = int(os.environ.get("HEKLA_SEED", "3"))
 SHARE = 0.08
-_BEFORE, _MEANWHILE, _AFTER = 6, 4, 4
-"""How many jobs come before it is away, while it is, and afterwards."""
+_JOBS_BEFORE, _JOBS_DURING, _JOBS_AFTER = 6, 4, 4
+"""The number of jobs before, during and after the outage."""
 _MACHINE = {"hekla.dev/test": "faults"}
 
 
@@ -37,15 +37,15 @@ def fleet(transactional_db: None, settings: Any, tmp_path: Path, mortal_control_
         yield made
 
 
-class People:
-    """Who submit gangs of many sizes, and abort some."""
+class Users:
+    """Users who submit gangs of many sizes and abort some."""
 
     def __init__(self, fleet: Fleet, dice: random.Random) -> None:
         self._fleet, self._dice, self._count = fleet, dice, 0
         self.ends_of: dict[str, str] = {}
 
     def submit(self, count: int, pause_seconds: float) -> None:
-        """So many jobs, one after the other."""
+        """Submits this many jobs, one after the other."""
         for _ in range(count):
             self._submit()
             time.sleep(pause_seconds)
@@ -64,26 +64,28 @@ class People:
 
 @pytest.mark.slow
 @pytest.mark.kubernetes
-def test_whatever_goes_wrong_on_the_way_to_the_server_every_gang_comes_to_its_end(fleet: Fleet, tmp_path: Path) -> None:
+def test_every_gang_completes_despite_an_outage_and_failing_requests(fleet: Fleet, tmp_path: Path) -> None:
     dice = random.Random(SEED)
-    people = People(fleet, dice)
+    users = Users(fleet, dice)
     fleet.proxy.judge = faulty(dice, SHARE)
     with Workers(tmp_path).at_work() as workers:
-        fleet.until(lambda: Lease.objects.exclude(holder="").exists(), workers.said)
-        people.submit(_BEFORE, 0.5)
+        fleet.until(lambda: Lease.objects.exclude(holder="").exists(), workers.output)
+        users.submit(_JOBS_BEFORE, 0.5)
         fleet.plane.kill_api_server()
-        people.submit(_MEANWHILE, AWAY_SECONDS / _MEANWHILE)
+        users.submit(_JOBS_DURING, AWAY_SECONDS / _JOBS_DURING)
         fleet.plane.start_api_server()
-        people.submit(_AFTER, 0.2)
-        fleet.until(lambda: bool(fleet.end_what_has_no_end()) or are_over(), workers.said)
-        fleet.proxy.judge = faulty(dice, SHARE / 4)  # what is left of a job is removed whole, or later as a whole
+        users.submit(_JOBS_AFTER, 0.2)
+        fleet.until(lambda: bool(fleet.end_endless_pods()) or are_all_over(), workers.output)
+        fleet.proxy.judge = faulty(
+            dice, SHARE / 4
+        )  # the objects of a job are removed together, now or in a later sweep
         for job in Job.objects.order_by("pk")[::4]:
             fleet.delete(job)
-        fleet.until(lambda: all(map(is_cleaned, Job.objects.exclude(deleted_at=None))), workers.said)
-        said = workers.said()
+        fleet.until(lambda: all(map(is_cleaned, Job.objects.exclude(deleted_at=None))), workers.output)
+        output = workers.output()
     fleet.proxy.judge = lambda _: Fate.PASSED
-    assert dict(Job.objects.values_list("name", "phase")) == people.ends_of
+    assert dict(Job.objects.values_list("name", "phase")) == users.ends_of
     audit(fleet)
-    assert not [found for job in Job.objects.exclude(deleted_at=None) for found in fleet.left(job)]
-    assert "Traceback" not in said, said[-4000:]
+    assert not [found for job in Job.objects.exclude(deleted_at=None) for found in fleet.remaining(job)]
+    assert "Traceback" not in output, output[-4000:]
     print({"seed": SEED, **Counter(one.fate.name for one in fleet.proxy.asked), "jobs": Job.objects.count()})

@@ -1,4 +1,4 @@
-"""How jobs go: whatever crashes at whichever step, at the end nothing is left over and nothing was done twice."""
+"""Deletion of jobs: after a crash at any step, nothing is left over and nothing was done twice."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -26,15 +26,15 @@ from hekla.domain.errors import Refused
 from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
 
-SAYS_AND_LEAVES = ["sh", "-c", "echo said; touch left"]
+WRITES_LOG_AND_FILE = ["sh", "-c", "echo said; touch left"]
 
 
 class Crash(DatabaseError):
-    """The process is gone."""
+    """The process died."""
 
 
 class Crashes:
-    """Lets the process die before or after the n-th thing that it does to the world: commits, and calls of backends."""
+    """Lets the process die before or after its n-th side effect: a commit or a call of the backend."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, world: World) -> None:
         self._left: int | None = None
@@ -47,7 +47,7 @@ class Crashes:
             self._wrap(monkeypatch, local_removal, name)
 
     def at(self, step: int, do: Callable[[], None]) -> bool:
-        """Do it, and die at this step; whether it came so far."""
+        """Runs `do` and dies at this step. Returns whether it came that far."""
         self._left = step
         try:
             do()
@@ -92,8 +92,8 @@ def crashes(world: World, monkeypatch: pytest.MonkeyPatch) -> Crashes:
 
 
 def finished(world: World, name: str, **more: Any) -> Job:
-    job = submit(world, name, SAYS_AND_LEAVES, replicas=2, seconds=0.1, **more)
-    world.turn_until(lambda: phase(job) == "completed")
+    job = submit(world, name, WRITES_LOG_AND_FILE, replicas=2, seconds=0.1, **more)
+    world.reconcile_until(lambda: phase(job) == "completed")
     return job
 
 
@@ -109,18 +109,18 @@ def is_cleaned(job: Job) -> bool:
     return row(job).cleaned_at is not None
 
 
-def told(job: Job) -> Counter[str]:
+def event_counts(job: Job) -> Counter[str]:
     return Counter(LoggedEvent.objects.filter(subject=f"job:{job.uid}").values_list("kind", flat=True))
 
 
 def age(days: float) -> None:
-    """Everything was deleted so many days earlier."""
+    """Moves all deletions this many days into the past."""
     for job in Job.objects.exclude(deleted_at=None):
         Job.objects.filter(pk=job.pk).update(deleted_at=job.deleted_at - timedelta(days=days))
 
 
 def test_deletion_survives_a_crash_at_every_step(world: World, crashes: Crashes) -> None:
-    def go(job: Job) -> None:
+    def delete_and_collect(job: Job) -> None:
         if row(job).deleted_at is None:
             delete(world, job)
         controllers.reconcile(world.cluster)
@@ -128,36 +128,36 @@ def test_deletion_survives_a_crash_at_every_step(world: World, crashes: Crashes)
     gone, crashed = [], True
     while crashed:
         job = finished(world, "again")
-        crashed = crashes.at(len(gone) + 1, lambda job=job: go(job))
+        crashed = crashes.at(len(gone) + 1, lambda job=job: delete_and_collect(job))
         controllers.reset()
         if crashed:
-            go(job)
-        world.turn_until(lambda job=job: is_cleaned(job))
+            delete_and_collect(job)
+        world.reconcile_until(lambda job=job: is_cleaned(job))
         gone.append(job)
     assert len(gone) > 8
     for job in gone:
-        assert (told(job)["JobDeleted"], told(job)["JobCleanedUp"]) == (1, 1)
+        assert (event_counts(job)["JobDeleted"], event_counts(job)["JobCleanedUp"]) == (1, 1)
     found = backend_of(world.cluster).inventory()
     assert (found.alive, found.present, found.logged) == (set(), set(), {job.uid.hex for job in gone})
     auditor.audit()
 
 
 def test_purging_survives_a_crash_at_every_step(world: World, crashes: Crashes) -> None:
-    """First the logs go, then the history; each batch is told of once."""
+    """Logs are purged first, then the history. Each purge is logged once."""
     Tenant.objects.update(log_days=0, history_days=1)
     step, crashed = 0, True
     while crashed:
         step += 1
         job = finished(world, "again")
         delete(world, job)
-        world.turn_until(lambda job=job: is_cleaned(job))
+        world.reconcile_until(lambda job=job: is_cleaned(job))
         age(days=1)
         controllers.reset()
         crashed = crashes.at(step, lambda: controllers.reconcile(world.cluster))
         controllers.reset()
         controllers.reconcile(world.cluster)
         assert not Job.objects.filter(pk=job.pk).exists()
-        assert told(job) == {}
+        assert event_counts(job) == {}
     assert step > 6
     batches = [event.payload["jobs"] for event in LoggedEvent.objects.filter(kind="HistoryPurged")]
     assert batches == [1] * step
@@ -167,11 +167,11 @@ def test_purging_survives_a_crash_at_every_step(world: World, crashes: Crashes) 
     auditor.audit()
 
 
-def test_a_deleted_job_keeps_its_story_and_its_logs_until_their_time_is_over(world: World) -> None:
+def test_deleted_job_keeps_its_history_and_logs_for_their_retention(world: World) -> None:
     Tenant.objects.update(log_days=2, history_days=5)
     job = finished(world, "kept")
     delete(world, job)
-    world.turn_until(lambda: is_cleaned(job))
+    world.reconcile_until(lambda: is_cleaned(job))
     pod, backend = Pod.objects.filter(job=job).select_related("job")[0], backend_of(world.cluster)
     assert selectors.get(job.uid, world.alice) == job
     assert job not in selectors.visible_to(world.alice)
@@ -187,52 +187,52 @@ def test_a_deleted_job_keeps_its_story_and_its_logs_until_their_time_is_over(wor
     look(0.2)
     with pytest.raises(UnknownPod):
         backend.logs(key_of(pod), offset=0, limit=10)
-    assert told(job)["JobSubmitted"] == 1
+    assert event_counts(job)["JobSubmitted"] == 1
     assert row(job).logs_purged_at
     look(2.8)
-    assert told(job)["JobSubmitted"] == 1
+    assert event_counts(job)["JobSubmitted"] == 1
     look(0.2)
     assert not Job.objects.exists()
     assert not LoggedEvent.objects.filter(subject=f"job:{job.uid}").exists()
 
 
-def test_each_tenant_keeps_for_its_own_time(world: World) -> None:
+def test_each_tenant_has_its_own_retention(world: World) -> None:
     from hekla.apps.event_log.services import PLATFORM
     from hekla.apps.tenancy import services as tenancy
 
     Tenant.objects.update(log_days=0, history_days=1)
     other = tenancy.create(slug="other", name="Other", actor=PLATFORM, now=clock.now())
-    mine, theirs = finished(world, "mine"), finished(world, "theirs")
-    Job.objects.filter(pk=theirs.pk).update(tenant=other)
-    for job in (mine, theirs):
+    mine, other_job = finished(world, "mine"), finished(world, "theirs")
+    Job.objects.filter(pk=other_job.pk).update(tenant=other)
+    for job in (mine, other_job):
         Job.objects.filter(pk=job.pk).update(deleted_at=clock.now() - timedelta(days=20))
     controllers.reset()
     controllers.reconcile(world.cluster)
-    assert list(Job.objects.all()) == [theirs]
-    assert row(theirs).logs_purged_at is None
+    assert list(Job.objects.all()) == [other_job]
+    assert row(other_job).logs_purged_at is None
 
 
-def test_a_job_goes_by_itself_when_its_time_to_live_is_over(world: World) -> None:
+def test_job_is_deleted_after_its_time_to_live(world: World) -> None:
     job, stays = finished(world, "short", ttl_seconds_after_finished=1), finished(world, "stays")
-    world.turn_until(lambda: is_cleaned(job))
+    world.reconcile_until(lambda: is_cleaned(job))
     assert row(job).deleted_at >= row(job).finished_at + timedelta(seconds=1)
     assert row(stays).deleted_at is None
-    assert told(job)["JobDeleted"] == 1
+    assert event_counts(job)["JobDeleted"] == 1
 
 
-def test_what_still_ends_may_end_before_the_rest_goes(world: World) -> None:
-    """A job can be over while a pod of it has its grace: its row must not hold a place for ever."""
+def test_live_pods_of_a_deleted_job_end_first(world: World) -> None:
+    """A job can be over while one of its pods is in its grace period. Its row must not keep the resources for ever."""
     job = submit(world, "over", ["sleep", "60"], replicas=2, seconds=600)
-    world.turn_until(lambda: phase(job) == "running")
+    world.reconcile_until(lambda: phase(job) == "running")
     Job.objects.filter(pk=job.pk).update(phase="failed", finished_at=clock.now())
     delete(world, job)
-    world.turn_until(lambda: is_cleaned(job))
+    world.reconcile_until(lambda: is_cleaned(job))
     assert {pod.phase for pod in job.pods.all()} == {"failed"}
-    assert told(job)["PodStopRequested"] == 2
+    assert event_counts(job)["PodStopRequested"] == 2
     assert not backend_of(world.cluster).inventory().present
 
 
-def test_a_job_that_cannot_be_removed_now_holds_up_no_other(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_removal_delays_no_other_job(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     stuck, other = finished(world, "stuck"), finished(world, "other")
     kind = type(backend_of(world.cluster))
     real, refuses = kind.remove, [True]
@@ -245,27 +245,27 @@ def test_a_job_that_cannot_be_removed_now_holds_up_no_other(world: World, monkey
     monkeypatch.setattr(kind, "remove", remove)
     delete(world, stuck)
     delete(world, other)
-    world.turn_until(lambda: is_cleaned(other))
+    world.reconcile_until(lambda: is_cleaned(other))
     assert not is_cleaned(stuck)
     refuses.clear()
     controllers.reset()
-    world.turn_until(lambda: is_cleaned(stuck))
+    world.reconcile_until(lambda: is_cleaned(stuck))
 
 
-def test_what_is_labelled_with_the_name_of_no_job_holds_up_no_sweep(world: World) -> None:
-    """Who may make objects in a cluster may put anything onto them."""
+def test_labels_with_invalid_job_uids_are_ignored(world: World) -> None:
+    """Whoever may create objects in a cluster can label them with anything."""
     odd = ["x", "", "0" * 31, "’; --"]
     assert selectors.gone_among(world.cluster.pk, present=odd, logged=odd) == []
     assert selectors.by_uids(world.cluster.pk, odd) == []
 
 
-def test_a_deleted_job_cannot_come_back(world: World) -> None:
+def test_deleted_job_cannot_be_resumed(world: World) -> None:
     job = submit(world, "long", ["sleep", "60"], seconds=600)
-    world.turn_until(lambda: phase(job) == "running")
+    world.reconcile_until(lambda: phase(job) == "running")
     services.command(job, LifecycleAction.ABORT_JOB, user=world.alice, now=clock.now())
-    world.turn_until(lambda: phase(job) == "aborted")
+    world.reconcile_until(lambda: phase(job) == "aborted")
     delete(world, job)
     delete(world, job)
-    assert told(job)["JobDeleted"] == 1
+    assert event_counts(job)["JobDeleted"] == 1
     with pytest.raises(Refused, match="deleted"):
         services.command(job, LifecycleAction.RESUME_JOB, user=world.alice, now=clock.now())

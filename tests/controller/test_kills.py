@@ -1,6 +1,6 @@
-"""SIGKILL to the processes that turn the clusters, again and again under load: nothing is lost, doubled or left over.
+"""SIGKILL to the worker processes, again and again under load: nothing is lost, doubled or left over.
 
-`HEKLA_KILLS` says how often (15); the auditor has the last word.
+`HEKLA_KILLS` sets how often (15 by default). The audit must find nothing at the end.
 """
 
 import os
@@ -45,7 +45,7 @@ SIMULATED = {
 
 
 class Load:
-    """What people do meanwhile: submit, abort, resume, delete. Also on this machine, where pods keep a diary."""
+    """The actions of users: submit, abort, resume, delete. Pods on the local cluster write a diary."""
 
     def __init__(self, world: World, diary: Path) -> None:
         self.dice = random.Random(11)
@@ -54,8 +54,8 @@ class Load:
         script = f'f={diary}/$HEKLA_POD; echo begin >> "$f"; sleep "$1"; echo end >> "$f"'
         self._command = ["sh", "-c", script, "pod"]
 
-    def go_on(self, number: int) -> None:
-        """A few new jobs, and something done to one that is there."""
+    def submit_and_act(self, number: int) -> None:
+        """Submits a few jobs, and changes an existing one."""
         for at in range(2):
             more: dict[str, Any] = {"ttl_seconds_after_finished": 1} if at == 0 else {}
             self._submit(f"sim-{number}-{at}", "simulated", replicas=self.dice.randint(1, 6), policies=RESTART, **more)
@@ -64,7 +64,7 @@ class Load:
         self._act()
 
     def is_over(self) -> bool:
-        """Every job has ended, and every deleted one is cleaned."""
+        """Whether every job has ended, and every deleted one is cleaned."""
         unfinished = Job.objects.exclude(phase__in=[phase.value for phase in FINAL_JOB_PHASES])
         return not unfinished.exists() and not Job.objects.filter(deleted_at__isnull=False, cleaned_at=None).exists()
 
@@ -77,7 +77,7 @@ class Load:
         self.names.append(name)
 
     def _act(self) -> None:
-        """To a job of the simulated cluster: those of this machine are to run to their end."""
+        """Changes a job of the simulated cluster. The local ones run to completion."""
         jobs = list(Job.objects.filter(queue__name="simulated", deleted_at=None).order_by("pk"))
         job = self.dice.choice(jobs)
         deed = self.dice.choice([self._abort, self._resume, self._delete, self._delete])
@@ -98,7 +98,7 @@ class Load:
 
 @pytest.fixture
 def both(transactional_db: None, settings: Any, tmp_path: Path) -> World:
-    """This machine, and a simulated cluster."""
+    """A local and a simulated cluster."""
     settings.HEKLA_HOME = tmp_path / "home"
     controllers.reset()
     world = World.found("local", {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "40"}})
@@ -110,25 +110,25 @@ def both(transactional_db: None, settings: Any, tmp_path: Path) -> World:
 
 
 @pytest.mark.slow
-def test_whoever_is_killed_nothing_is_lost_doubled_or_left_over(both: World, tmp_path: Path) -> None:
+def test_killed_workers_lose_and_duplicate_nothing(both: World, tmp_path: Path) -> None:
     diary = tmp_path / "diary"
     diary.mkdir()
     load = Load(both, diary)
     with Workers(tmp_path).at_work() as workers:
         _until(lambda: LoggedEvent.objects.filter(kind="LeaseAcquired").exists(), workers)
         for number in range(KILLS):
-            load.go_on(number)
+            load.submit_and_act(number)
             time.sleep(load.dice.uniform(0.2, 2.5))
             role = load.dice.choice(workers.roles)
             workers.kill(role)
             workers.start(role)
         _until(load.is_over, workers)
-        said = workers.said()
+        output = workers.output()
     auditor.audit_everything()
     assert sorted(Job.objects.values_list("name", flat=True)) == sorted(load.names)
-    _read(diary)
-    assert "Traceback" not in said, said[-4000:]
-    assert "what the engine kept is not what there is" not in said
+    _check_diary(diary)
+    assert "Traceback" not in output, output[-4000:]
+    assert "what the engine kept is not what there is" not in output
     _report()
 
 
@@ -140,18 +140,18 @@ def _until(done: Callable[[], bool], workers: Workers) -> None:
 
 
 def _describe(workers: Workers) -> str:
-    """What is not over, and what everybody does."""
+    """The jobs that are not over, and the state of leases, queries and workers."""
     left = Job.objects.exclude(phase__in=[phase.value for phase in FINAL_JOB_PHASES])
     held = [(lease.cluster_id, lease.holder, lease.expires_at.isoformat()) for lease in Lease.objects.all()]
     with connection.cursor() as cursor:
         cursor.execute("SELECT pid, state, wait_event, query_start, left(query, 200) FROM pg_stat_activity")
-        asked = cursor.fetchall()
-    facts = [[f"{job}: {job.phase}" for job in left], held, *asked, workers.said()[-3000:], workers.stacks()]
+        queries = cursor.fetchall()
+    facts = [[f"{job}: {job.phase}" for job in left], held, *queries, workers.output()[-3000:], workers.stacks()]
     return "\n".join(map(str, facts))
 
 
-def _read(diary: Path) -> None:
-    """Every pod on this machine began once and ended once, and every one that should did."""
+def _check_diary(diary: Path) -> None:
+    """Every local pod began once and ended once."""
     pods = Pod.objects.filter(job__queue__name="local")
     pages = {page.name: page.read_text().split() for page in diary.iterdir()}
     assert set(pages) == {f"{pod.job.uid.hex}:{pod.task}-{pod.index}-{pod.attempt}" for pod in pods}
@@ -159,7 +159,7 @@ def _read(diary: Path) -> None:
 
 
 def _report() -> None:
-    """What the run was made of, for whoever runs it by hand with `-s`."""
+    """Prints figures of the run, for a run by hand with `-s`."""
     figures = {
         "kills": KILLS,
         "jobs": dict(Counter(Job.objects.values_list("phase", flat=True))),

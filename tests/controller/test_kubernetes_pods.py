@@ -1,4 +1,4 @@
-"""What the controller makes of pods on Kubernetes that were not started to the end, or are over."""
+"""Kubernetes pods whose start was interrupted or that are over, as the controller handles them."""
 
 import asyncio
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ def submit(world: World, seconds: str, **more: Any) -> Job:
     return services.submit(spec=spec, tenant=world.tenant, user=world.alice, now=clock.now())
 
 
-def test_a_pod_whose_start_was_cut_off_runs_all_the_same(world, monkeypatch) -> None:
+def test_pod_with_an_interrupted_start_still_runs(world, monkeypatch) -> None:
     backend = backend_of(world.cluster)
 
     async def cut(*_: Any) -> None:
@@ -45,21 +45,21 @@ def test_a_pod_whose_start_was_cut_off_runs_all_the_same(world, monkeypatch) -> 
         patch.setattr(backend.parts.pod_creation, "_bind", cut)
         controllers.reconcile(world.cluster)
         assert backend.inventory().present == {job.uid.hex}
-        controllers.reset()  # as a controller that begins anew
+        controllers.reset()  # as after a restart
         controllers.reconcile(world.cluster)
-    world.turn_until(lambda: Job.objects.get(pk=job.pk).phase == JobPhase.COMPLETED)
+    world.reconcile_until(lambda: Job.objects.get(pk=job.pk).phase == JobPhase.COMPLETED)
 
 
-def test_a_pod_whose_end_is_recorded_is_taken_from_the_cluster_while_its_job_is_there(world) -> None:
+def test_pod_is_deleted_after_its_end_is_recorded(world) -> None:
     job = submit(world, "0.1")
-    world.turn_until(lambda: Job.objects.get(pk=job.pk).phase == JobPhase.COMPLETED)
+    world.reconcile_until(lambda: Job.objects.get(pk=job.pk).phase == JobPhase.COMPLETED)
     backend = backend_of(world.cluster)
-    world.turn_until(lambda: not backend.observe(None).pods)
+    world.reconcile_until(lambda: not backend.observe(None).pods)
     assert backend.inventory().logged == {job.uid.hex}
 
 
-def test_a_pod_that_runs_though_nobody_was_told_is_over_when_it_has_ended(world, monkeypatch) -> None:
-    """The answer to its binding was lost, and then somebody aborts the job: its end is to be the end of its process."""
+def test_pod_bound_unnoticed_ends_with_its_process(world, monkeypatch) -> None:
+    """The response to its binding is lost, and the job is aborted. The pod's result must be that of its process."""
     starting = backend_of(world.cluster).parts.pod_creation
     bind = starting._bind
 
@@ -72,15 +72,15 @@ def test_a_pod_that_runs_though_nobody_was_told_is_over_when_it_has_ended(world,
         await asyncio.to_thread(abort)
         raise BackendError("The API server does not answer")
 
-    controllers.reconcile(world.cluster)  # from here on it is told what changes
+    controllers.reconcile(world.cluster)  # from here on the backend reports changes
     job = submit(world, "1000")
     with monkeypatch.context() as patch:
         patch.setattr(starting, "_bind", bind_and_be_cut)
-        patch.setattr(Reflector, "handle", lambda *_: None)  # nor does the watch tell of it
+        patch.setattr(Reflector, "handle", lambda *_: None)  # the watch reports nothing either
         controllers.reconcile(world.cluster)
         assert Pod.objects.get(job=job).phase == PodPhase.BOUND
     controllers.reset()
-    world.turn_until(lambda: Job.objects.get(pk=job.pk).phase == JobPhase.ABORTED)
+    world.reconcile_until(lambda: Job.objects.get(pk=job.pk).phase == JobPhase.ABORTED)
     assert Pod.objects.get(job=job).exit_code == 143
 
 
@@ -88,25 +88,25 @@ _CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 
 
 @pytest.fixture
-def no_class_is_left(small_cluster: ControlPlane) -> Iterator[None]:
+def remove_priority_classes(small_cluster: ControlPlane) -> Iterator[None]:
     yield
     for one in small_cluster.request("GET", f"{_CLASSES}?labelSelector=hekla.dev/cluster")["items"]:
         small_cluster.request("DELETE", f"{_CLASSES}/{one['metadata']['name']}")
 
 
-@pytest.mark.usefixtures("no_class_is_left")
-def test_pods_of_a_job_go_by_the_value_that_its_class_had_when_it_was_submitted(world, one_machine) -> None:
+@pytest.mark.usefixtures("remove_priority_classes")
+def test_pods_have_the_priority_of_the_submission(world, one_machine) -> None:
     config = {**one_machine, "priority_classes": True}
     clusters.change(world.cluster, {"config": config}, actor=PLATFORM, now=clock.now())
     made = priorities.create(name="high", values={"value": 4321}, actor=PLATFORM, now=clock.now())
     job = submit(world, "1000", priority_class="high")
     priorities.change(made, {"value": 5}, tenants=[], actor=PLATFORM, now=clock.now())
-    world.turn_until(lambda: Job.objects.get(pk=job.pk).phase == JobPhase.RUNNING)
+    world.reconcile_until(lambda: Job.objects.get(pk=job.pk).phase == JobPhase.RUNNING)
     (found,) = backend_of(world.cluster).parts.api.get(f"/api/v1/namespaces/{one_machine['namespace']}/pods")["items"]
     assert (found["spec"]["priority"], found["spec"]["preemptionPolicy"]) == (4321, "Never")
 
 
-def test_a_port_of_a_job_is_reached_from_outside_until_the_job_is_deleted(world, one_machine, small_cluster) -> None:
+def test_port_is_exposed_until_the_job_is_deleted(world, one_machine, small_cluster) -> None:
     plane, namespace = small_cluster, one_machine["namespace"]
     _give(plane, "rights-ports.yaml")
     give_inside(plane, "rights-ports.yaml", namespace)
@@ -115,11 +115,11 @@ def test_a_port_of_a_job_is_reached_from_outside_until_the_job_is_deleted(world,
     clusters.change(world.cluster, {"config": config}, actor=PLATFORM, now=clock.now())
     task = {"name": "main", "command": ["x"], "ports": {"board": 6006}, "env": {"HEKLA_SIM_SECONDS": "1"}}
     job = submit(world, "", tasks=[task])
-    world.turn_until(lambda: Job.objects.get(pk=job.pk).phase == JobPhase.COMPLETED)
+    world.reconcile_until(lambda: Job.objects.get(pk=job.pk).phase == JobPhase.COMPLETED)
     place = f"/apis/networking.k8s.io/v1/namespaces/{namespace}/ingresses"
     (found,) = plane.request("GET", place)["items"]
     assert [rule["host"] for rule in found["spec"]["rules"]] == [f"{job.uid.hex}-board.jobs.example.org"]
     services.delete(job, user=world.alice, now=clock.now())
-    world.turn_until(lambda: not plane.request("GET", place)["items"])
+    world.reconcile_until(lambda: not plane.request("GET", place)["items"])
     left = plane.request("GET", f"/api/v1/namespaces/{namespace}/services")["items"]
     assert [one for one in left if one["metadata"]["name"].startswith("port-")] == []

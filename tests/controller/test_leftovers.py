@@ -1,6 +1,6 @@
-"""Of a deleted job nothing is left in the cluster, in whatever phase its pods were and whoever dies meanwhile.
+"""Deletion leaves nothing in the cluster, in any phase of the pods and with controllers that die halfway.
 
-`HEKLA_SEED` says at which requests the controller dies.
+`HEKLA_SEED` sets at which requests the controller dies.
 """
 
 import os
@@ -38,40 +38,40 @@ def fleet(
     transactional_db: None, settings: Any, tmp_path: Path, small_cluster: ControlPlane, given_namespace: str
 ) -> Iterator[Fleet]:
     settings.HEKLA_HOME = tmp_path / "home"
-    with Fleet.beside_others(small_cluster, given_namespace, settings.HEKLA_HOME, machines=2) as made:
+    with Fleet.with_own_nodes(small_cluster, given_namespace, settings.HEKLA_HOME, machines=2) as made:
         yield made
 
 
-class Dead(DatabaseError):
-    """The controller is no more."""
+class ControllerDied(DatabaseError):
+    """The controller died."""
 
 
 class Deaths:
-    """While it removes a job, the controller dies before or after some request, again and again."""
+    """Lets the controller die before or after a random request of each removal."""
 
     def __init__(self, patch: pytest.MonkeyPatch, dice: random.Random) -> None:
         self._dice, self._left, self.count = dice, 0, 0
         remove, answer = KubernetesBackend.remove, Api._response
 
-        def removing(backend: KubernetesBackend, job: str, **more: Any) -> None:
+        def remove_with_limit(backend: KubernetesBackend, job: str, **more: Any) -> None:
             self._left = self._dice.randint(1, _MOST_REQUESTS)
             remove(backend, job, **more)
             self._left = 0
 
-        def answering(api: Api, *args: Any, **more: Any) -> Any:
+        def send_with_limit(api: Api, *args: Any, **more: Any) -> Any:
             self._step()
             answered = answer(api, *args, **more)
             self._step()
             return answered
 
-        patch.setattr(KubernetesBackend, "remove", removing)
-        patch.setattr(Api, "_response", answering)
+        patch.setattr(KubernetesBackend, "remove", remove_with_limit)
+        patch.setattr(Api, "_response", send_with_limit)
 
-    def turn(self, fleet: Fleet) -> None:
-        """By a controller that begins anew where the one before it died."""
+    def reconcile(self, fleet: Fleet) -> None:
+        """Reconciles, and starts a new controller if this one dies."""
         try:
             controllers.reconcile(fleet.world.cluster)
-        except Dead:
+        except ControllerDied:
             controllers.reset()
             self.count += 1
 
@@ -79,24 +79,24 @@ class Deaths:
         if self._left:
             self._left -= 1
             if not self._left:
-                raise Dead
+                raise ControllerDied
 
 
 class Phases:
-    """Jobs whose pods wait, are made but not bound, run, are asked to end in vain, and are over."""
+    """Jobs whose pods are pending, created but not bound, running, stopping in vain, or over."""
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
         self.ended = [self._submit("ended", 0.1, at) for at in range(EACH)]
-        self._turn_until(lambda: all(map(is_over, self.ended)))
+        self._reconcile_until(lambda: all(map(is_over, self.ended)))
         self.running = [self._submit("running", 1000, at) for at in range(EACH)]
         self.stopping = [self._submit("stopping", 1000, at) for at in range(EACH)]
-        self._turn_until(lambda: self._phases(self.running + self.stopping) == {"running"})
+        self._reconcile_until(lambda: self._phases(self.running + self.stopping) == {"running"})
         self.bound = [self._submit("bound", 1000, at) for at in range(EACH)]
         fleet.proxy.judge = self._judge
         for job in self.stopping:
             fleet.abort(job)
-        self._turn_until(lambda: self._phases(self.bound) == {"bound"} and all(map(fleet.left, self.bound)))
+        self._reconcile_until(lambda: self._phases(self.bound) == {"bound"} and all(map(fleet.remaining, self.bound)))
         self.pending = [fleet.submit(f"pending-{at}", 16, 1000) for at in range(EACH)]
         controllers.reconcile(fleet.world.cluster)
 
@@ -105,43 +105,43 @@ class Phases:
         return [*self.ended, *self.running, *self.stopping, *self.bound, *self.pending]
 
     def _submit(self, phase: str, seconds: float, at: int) -> Job:
-        """With a file, with keys that are a secret, and with a claim that is made for it."""
+        """Submits a job with a file, secret keys and a claim of its own."""
         return self._fleet.submit(f"{phase}-{at}", 2, seconds, plugins={"ssh": []}, volumes=CLAIM, mounts=MOUNTS)
 
-    def _judge(self, asked: Asked) -> Fate:
-        """Nothing is bound or stopped any more."""
-        return Fate.BROKEN if asked.kind in ("POST pods/binding", "PATCH pods") else Fate.PASSED
+    def _judge(self, request: Asked) -> Fate:
+        """Lets no pod be bound or stopped."""
+        return Fate.BROKEN if request.kind in ("POST pods/binding", "PATCH pods") else Fate.PASSED
 
     def _phases(self, jobs: list[Job]) -> set[str]:
         return set(Pod.objects.filter(job__in=jobs).values_list("phase", flat=True))
 
-    def _turn_until(self, done: Callable[[], bool]) -> None:
+    def _reconcile_until(self, done: Callable[[], bool]) -> None:
         self._fleet.until(lambda: bool(controllers.reconcile(self._fleet.world.cluster)) or done())
 
 
 @pytest.mark.slow
-def test_of_jobs_deleted_in_any_phase_nothing_is_left_though_the_controller_dies_again_and_again(
+def test_deletion_in_any_phase_leaves_nothing_despite_dying_controllers(
     fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     phases = Phases(fleet)
-    there = {one.partition("/")[0] for one in fleet.left()}
-    assert there == {"pods", "services", "networkpolicies", "configmaps", "secrets", "persistentvolumeclaims"}
+    kinds = {one.partition("/")[0] for one in fleet.remaining()}
+    assert kinds == {"pods", "services", "networkpolicies", "configmaps", "secrets", "persistentvolumeclaims"}
     Job.objects.filter(phase__in=["pending", "running", "aborting"]).update(phase="failed", finished_at=clock.now())
     for job in phases.all:
         fleet.delete(job)
     fleet.proxy.judge = lambda _: Fate.PASSED
     with monkeypatch.context() as patch:
         deaths = Deaths(patch, random.Random(SEED))
-        fleet.until(lambda: bool(deaths.turn(fleet)) or all(map(is_cleaned, phases.all)))
-    fleet.until(lambda: not fleet.left())
+        fleet.until(lambda: bool(deaths.reconcile(fleet)) or all(map(is_cleaned, phases.all)))
+    fleet.until(lambda: not fleet.remaining())
     assert deaths.count > len(phases.all) / 2
     assert not backend_of(fleet.world.cluster).inventory().present
     assert not Pod.objects.exclude(phase__in=["succeeded", "failed", "lost"]).exists()
     print({"seed": SEED, "deaths": deaths.count})
 
 
-def test_what_arrives_after_its_job_was_cleaned_is_swept_up(fleet: Fleet) -> None:
-    """A controller slept in the middle of a start; the server gets what it had to say when the job is gone."""
+def test_objects_created_after_cleanup_are_swept(fleet: Fleet) -> None:
+    """A controller stood still in the middle of a start. Its requests arrive after the job is gone."""
     held = fleet.submit("late", 2, 0.1, plugins={"ssh": []})
     fleet.until(lambda: bool(controllers.reconcile(fleet.world.cluster)) or is_over(held))
     backend, made = backend_of(fleet.world.cluster), fleet.proxy.done
@@ -154,7 +154,7 @@ def test_what_arrives_after_its_job_was_cleaned_is_swept_up(fleet: Fleet) -> Non
     controller = controllers.get(fleet.world.cluster.pk)
     controller.full_look.every = timedelta()
     controllers.reconcile(fleet.world.cluster)
-    assert fleet.left()
+    assert fleet.remaining()
     controller.sweeping.every = timedelta()
     controllers.reconcile(fleet.world.cluster)
-    fleet.until(lambda: not fleet.left())
+    fleet.until(lambda: not fleet.remaining())

@@ -1,6 +1,6 @@
-"""Many jobs through their whole lives, a cluster always full of them: none is lost, stuck or run twice.
+"""Many jobs on a full cluster, from submission to end: none is lost, stuck or run twice.
 
-HEKLA_TEST_JOBS says how many (100 where it is not set); with `-s` each part of the way prints what it cost.
+`HEKLA_TEST_JOBS` sets how many (100 by default). With `-s` the cost of each part is printed.
 """
 
 import itertools
@@ -37,7 +37,7 @@ def crowd(transactional_db, settings, tmp_path) -> Iterator[World]:
 
 @dataclass
 class Cost:
-    """What a part of the way took: statements to the database and seconds of this process, for so many events."""
+    """The cost of a part of the run: database statements and CPU seconds, for this many events."""
 
     events: int = 0
     statements: int = 0
@@ -48,7 +48,7 @@ class Cost:
         return execute(sql, params, many, context)
 
 
-def _turn(world: World, cost: Cost) -> None:
+def _reconcile(world: World, cost: Cost) -> None:
     before, began = event_log.last_number(), time.process_time()
     with connection.execute_wrapper(cost):
         controllers.reconcile(world.cluster)
@@ -56,8 +56,8 @@ def _turn(world: World, cost: Cost) -> None:
     cost.events += event_log.last_number() - before
 
 
-def _live(world: World, first: int, last: int) -> Cost:
-    """Submit these jobs, never more than a cluster full, and let the controller turn until they are through."""
+def _run_jobs(world: World, first: int, last: int) -> Cost:
+    """Submits these jobs, at most a full cluster at once, and reconciles until they complete."""
     cost, number, backend = Cost(), first, backend_of(world.cluster)
     idle_since = time.monotonic()
     while (lives := Job.objects.exclude(phase="completed").count()) or number < last:
@@ -65,16 +65,16 @@ def _live(world: World, first: int, last: int) -> Cost:
         for at in range(number, number + more):
             submit(world, f"job-{at}", ["x"], replicas=REPLICAS)
         number, events = number + more, cost.events
-        _turn(world, cost)
+        _reconcile(world, cost)
         idle_since = time.monotonic() if cost.events > events else idle_since
         assert time.monotonic() - idle_since < 30, Counter(Job.objects.values_list("phase", flat=True))
         backend.wait(0.1)
     return cost
 
 
-def test_none_is_lost_or_stuck_and_an_event_costs_what_it_did_at_first(crowd: World) -> None:
+def test_no_job_is_lost_and_the_cost_per_event_is_constant(crowd: World) -> None:
     marks = [JOBS * part // PARTS for part in range(PARTS + 1)]
-    costs = [_live(crowd, first, last) for first, last in itertools.pairwise(marks)]
+    costs = [_run_jobs(crowd, first, last) for first, last in itertools.pairwise(marks)]
     for last, cost in zip(marks[1:], costs, strict=True):
         each = f"{cost.statements / cost.events:.2f} statements, {cost.seconds / cost.events * 1e6:.0f} us"
         print(f"up to job {last}: {cost.events} events, each {each}")

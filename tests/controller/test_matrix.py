@@ -1,8 +1,8 @@
-"""Events and actions of policies, each pair run by a job of its own, all at once, on a simulated cluster.
+"""Events and actions of policies: a job of its own for each pair, all at once on a simulated cluster.
 
-What happens to the job and what is wanted of it stand in tables; the jobs are made from them. Here jobs begin or run;
-events that find them later are in `test_matrix_late.py`, and commands, in every phase, are below. The pure lifecycle
-has the same cells (`tests/domain/lifecycle/test_matrix.py`).
+The events and expected results are in tables, from which the jobs are made. Here jobs are pending or running. Later
+events are in `test_matrix_late.py`; commands in every phase are below. The pure lifecycle has the same cells
+(`tests/domain/lifecycle/test_matrix.py`).
 """
 
 from dataclasses import dataclass
@@ -38,12 +38,12 @@ from hekla.domain.policies import POLICY_ACTIONS, LifecycleAction
 from hekla.lib import clock
 
 LAST = ("PodPending", "Unknown")
-"""What is so from the beginning, and again after every restart: the second one is one too many."""
+"""Events that recur after every restart. The second one exceeds the retries."""
 
 
 @dataclass(frozen=True)
 class EarlyCell(Cell):
-    """One of its pods is done, three work; one that finds no place holds the job in Pending, or is over and above."""
+    """One pod has succeeded, three run. One that fits no node keeps the job Pending, or is not part of the minimum."""
 
     @property
     def has_stuck(self) -> bool:
@@ -56,28 +56,28 @@ class EarlyCell(Cell):
         return [*tasks, stuck(min_available=0)] if self.has_stuck else tasks
 
     def before(self) -> dict[str, str]:
-        """The pods when all is as it should be before it happens."""
+        """The pods before the event."""
         stuck = {"stuck-0": "1 pending"} if self.has_stuck else {}
         return {"done-0": "1 succeeded", "rest-0": "1 running", "work-0": "1 running", "work-1": "1 running"} | stuck
 
     def happened(self) -> dict[str, str]:
-        """The pods when it has happened, and no policy says anything."""
+        """The pods after the event, without a policy."""
         changed = {
-            "PodEvicted": {"work-1": f"2 {self._again}"},
+            "PodEvicted": {"work-1": f"2 {self._new_state}"},
             "TaskFailed": {"work-1": "2 lost"},
             "TaskCompleted": {"work-0": "1 succeeded", "work-1": "1 succeeded"},
-            "JobUpdated": {"work-2": f"1 {self._again}"},
+            "JobUpdated": {"work-2": f"1 {self._new_state}"},
         }
         otherwise = {} if self.cause in LAST else {"work-1": "1 failed"}
         return self.before() | changed.get(self.cause, otherwise)
 
     @property
-    def _again(self) -> str:
-        """Where a pod comes that is replaced or added: the gang must find room as a whole, and in Pending does not."""
+    def _new_state(self) -> str:
+        """The state of a replaced or added pod: it runs, except that a Pending gang does not fit as a whole."""
         return "pending" if self.phase == "pending" else "running"
 
-    def wanted(self) -> State:
-        """What the policy makes of it."""
+    def expected(self) -> State:
+        """The result of the policy."""
         if self.action is LifecycleAction.RESUME_JOB or (self.cause == "Unknown" and self.action in PARTIAL):
             return self.phase, 1, 0, self.happened()
         if self.action in ENDS:
@@ -88,22 +88,22 @@ class EarlyCell(Cell):
         return self.phase, version, int(self.cause != "JobUpdated"), pods
 
     def _without_new_pods(self) -> dict[str, str]:
-        """What the job's end leaves no time for."""
+        """The pods without those that the end of the job prevents."""
         if self.cause == "JobUpdated":
             return self.before()
         return self.happened() | ({"work-1": "1 failed stopping"} if self.cause == "PodEvicted" else {})
 
     def _restarted(self) -> dict[str, str]:
-        there = self._without_new_pods()
+        pods = self._without_new_pods()
         if self.action is LifecycleAction.RESTART_JOB:
             new = {"work-2": "1 running"} if self.cause == "JobUpdated" else {}
-            return {name: _next(there[name], state.split()[1]) for name, state in self.before().items()} | new
+            return {name: _next(pods[name], state.split()[1]) for name, state in self.before().items()} | new
         if self.cause == "PodPending":
-            return there | {"stuck-0": "2 pending"}
-        return self.happened() | {name: _next(there[name], self._again) for name in self._chosen()}
+            return pods | {"stuck-0": "2 pending"}
+        return self.happened() | {name: _next(pods[name], self._new_state) for name in self._restarted_names()}
 
-    def _chosen(self) -> list[str]:
-        """The part of the job that begins again; what a change of the task's size is about is all of it."""
+    def _restarted_names(self) -> list[str]:
+        """The part of the job that restarts. A change of the task's size restarts all of it."""
         if self.action is LifecycleAction.RESTART_TASK or self.cause == "JobUpdated":
             return ["work-0", "work-1"]
         return ["work-0" if self.cause == "TaskCompleted" else "work-1"]
@@ -114,7 +114,7 @@ def _next(attempt: str, state: str) -> str:
 
 
 def _stopped(pods: dict[str, str]) -> dict[str, str]:
-    """What lived was stopped; what has ended is kept."""
+    """Live pods are stopped, the others unchanged."""
     over = "failed stopping"
     return {name: state.replace("running", over).replace("pending", over) for name, state in pods.items()}
 
@@ -122,23 +122,23 @@ def _stopped(pods: dict[str, str]) -> dict[str, str]:
 CELLS = [
     EarlyCell(phase, cause, action)
     for phase, cause, action in product(("running", "pending"), CAUSES, POLICY_ACTIONS)
-    if (phase, cause) != ("running", "Unknown")  # a gang is Unknown while a part of it finds no place
+    if (phase, cause) != ("running", "Unknown")  # a gang is Unknown while a part of it fits no node
 ]
 
 
-class Early(Jobs[EarlyCell]):
-    """Each job, and what happens to it when it is ready."""
+class EarlyJobs(Jobs[EarlyCell]):
+    """The jobs, and the event of each, once its pods run."""
 
     def __init__(self, world: World) -> None:
         super().__init__(world, CELLS)
         self.done: dict[EarlyCell, int] = dict.fromkeys(CELLS, 0)
 
-    def let_happen(self, states: dict[EarlyCell, State]) -> None:
-        """What each cell is about, once it is ready for it; and where it takes two of them, once more."""
+    def trigger_events(self, states: dict[EarlyCell, State]) -> None:
+        """Triggers the event of each cell that is ready, and the second one where two are needed."""
         for cell, state in states.items():
             if self._is_ready(cell, state) and self.done[cell] < 2 and cell.cause != "Unknown":
                 self.done[cell] += 1
-                self._happen(cell)
+                self._trigger(cell)
 
     def _is_ready(self, cell: EarlyCell, state: State) -> bool:
         if self.done[cell]:
@@ -146,14 +146,14 @@ class Early(Jobs[EarlyCell]):
             return subject is not None and state[3][subject] in ("2 pending", "2 running")
         return state == (cell.phase, 1, 0, cell.before())
 
-    def _happen(self, cell: EarlyCell) -> None:
+    def _trigger(self, cell: EarlyCell) -> None:
         pods = self.pods[cell]
         if cell.cause == "PodEvicted":
             self.evict(cell, "work-1")
         elif cell.cause == "TaskFailed":
-            self.see(cell, PodPhase.LOST, "work-1")
+            self.observe(cell, PodPhase.LOST, "work-1")
         elif cell.cause == "TaskCompleted":
-            self.see(cell, PodPhase.SUCCEEDED, "work-0", "work-1")
+            self.observe(cell, PodPhase.SUCCEEDED, "work-0", "work-1")
         elif cell.cause == "PodPending":
             long_ago = clock.now() - timedelta(seconds=WAIT_SECONDS)
             Pod.objects.filter(pk=pods["stuck-0"].pk).update(created_at=long_ago)
@@ -163,9 +163,9 @@ class Early(Jobs[EarlyCell]):
             stop_pod(self.backend, key_of(pods["work-1"]), reason="Somebody ended it.")
 
 
-def test_every_event_leads_where_its_policy_says(simulated: World) -> None:
-    early, wanted = Early(simulated), {cell: cell.wanted() for cell in CELLS}
-    assert named(early.turn_until(wanted, early.let_happen)) == named(wanted)
+def test_each_event_has_the_effect_of_its_policy(simulated: World) -> None:
+    early, expected = EarlyJobs(simulated), {cell: cell.expected() for cell in CELLS}
+    assert named(early.reconcile_until(expected, early.trigger_events)) == named(expected)
     auditor.audit()
 
 
@@ -178,13 +178,13 @@ COMMANDS: dict[LifecycleAction, dict[JobPhase, JobPhase | None]] = {
     LifecycleAction.RESTART_JOB: {P.PENDING: P.RESTARTING, P.RUNNING: P.RESTARTING, P.RESTARTING: None},
     LifecycleAction.RESUME_JOB: {P.ABORTING: P.RESTARTING, P.ABORTED: P.RESTARTING, P.RESTARTING: None},
 }
-"""What a person's command leads to first; None: nothing new. Phases that are not named refuse it."""
+"""The first phase after a command; None: no change. Phases that are not listed refuse it."""
 LED_BY = {P.RESTARTING: LifecycleAction.RESTART_JOB, **ENDED_BY}
 SETTLED = (P.PENDING, P.RUNNING, P.ABORTED, P.COMPLETED, P.TERMINATED, P.FAILED)
 
 
 def _job_in(world: World, phase: JobPhase, action: LifecycleAction) -> Job:
-    """A job that will come into this phase, or into Running so that a command leads it there."""
+    """A job that will reach this phase, or Running so that a command leads there."""
     ends = {"env": {"HEKLA_SIM_SECONDS": "0", "HEKLA_SIM_EXIT": "3"}} if phase is P.FAILED else {}
     where = {"node_selector": {"no": "where"}} if phase is P.PENDING else {}
     name = f"{phase}-{action}".lower()
@@ -196,31 +196,33 @@ def _phase_of(job: Job) -> JobPhase:
     return JobPhase(Job.objects.get(pk=job.pk).phase)
 
 
-def _lead(world: World, jobs: dict[tuple[JobPhase, LifecycleAction], Job]) -> None:
-    """Every job into its phase; those on their way somewhere last, since they do not stay."""
-    world.turn_until(lambda: all(_phase_of(job) in SETTLED[1:] for (at, _), job in jobs.items() if at is not P.PENDING))
+def _reach_phases(world: World, jobs: dict[tuple[JobPhase, LifecycleAction], Job]) -> None:
+    """Leads every job to its phase; passing phases come last, because jobs do not stay in them."""
+    world.reconcile_until(
+        lambda: all(_phase_of(job) in SETTLED[1:] for (at, _), job in jobs.items() if at is not P.PENDING)
+    )
     for ends in (True, False):
         for (at, _), job in jobs.items():
             if at in LED_BY and at.is_final is ends:
                 services.command(job, LED_BY[at], user=world.alice, now=clock.now())
         if ends:
-            world.turn_until(lambda: all(_phase_of(job) is at for (at, _), job in jobs.items() if at.is_final))
+            world.reconcile_until(lambda: all(_phase_of(job) is at for (at, _), job in jobs.items() if at.is_final))
     assert {key: _phase_of(job) for key, job in jobs.items()} == {key: key[0] for key in jobs}
 
 
 def _entered(job: Job, since: int) -> JobPhase | None:
     """The first phase that the job entered after this event."""
-    told = (
+    event = (
         LoggedEvent.objects.filter(subject=f"job:{job.uid}", kind="JobPhaseChanged", pk__gt=since)
         .order_by("pk")
         .first()
     )
-    return JobPhase(told.payload["new"]) if told else None
+    return JobPhase(event.payload["new"]) if event else None
 
 
-def test_every_command_leads_from_every_phase_where_it_should(simulated: World) -> None:
+def test_each_command_leads_from_each_phase_to_the_right_one(simulated: World) -> None:
     jobs = {(at, action): _job_in(simulated, at, action) for at, action in product(JobPhase, COMMANDS)}
-    _lead(simulated, jobs)
+    _reach_phases(simulated, jobs)
     refused, entered, now = {}, {}, clock.now()
     before = {key: LoggedEvent.objects.latest("pk").pk for key in jobs}
     for key, job in jobs.items():
@@ -231,8 +233,8 @@ def test_every_command_leads_from_every_phase_where_it_should(simulated: World) 
         else:
             entered[key] = _entered(job, before[key])
     assert set(refused) == {(at, action) for at, action in jobs if at not in COMMANDS[action]}
-    assert all(story.startswith(f"The job is {at}. {action} ") for (at, action), story in refused.items())
+    assert all(message.startswith(f"The job is {at}. {action} ") for (at, action), message in refused.items())
     assert entered == {(at, action): COMMANDS[action][at] for at, action in entered}
-    simulated.turn_until(lambda: all(_phase_of(job) in SETTLED for job in jobs.values()))
+    simulated.reconcile_until(lambda: all(_phase_of(job) in SETTLED for job in jobs.values()))
     assert not Job.objects.exclude(retry_count=0).exists()
     auditor.audit()

@@ -1,7 +1,6 @@
-"""Events that find jobs restarting, ending or over, with every action: each by a job of its own on a simulated cluster.
+"""Events in jobs that are restarting, ending or over, with every action: one simulated job for each pair.
 
-What is wanted of the jobs stands in tables (`late_cells.py`). Pods take hours to end, and the test goes through them at
-leaps.
+The expected results are in tables (`late_cells.py`). Pods take hours to end, so the test moves the clock forward.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,11 +32,13 @@ from hekla.domain.errors import Refused
 from hekla.domain.phases import GangPhase, JobPhase, PodPhase
 from hekla.lib import clock
 
-NO_PLACE = Waiting(({"cause": "node", "plugin": "predicates", "code": "taint"},), "A part of the gang finds no place.")
+UNSCHEDULABLE = Waiting(
+    ({"cause": "node", "plugin": "predicates", "code": "taint"},), "A part of the gang finds no place."
+)
 
 
-class Leaps:
-    """The real time and what was leapt over."""
+class MovableClock:
+    """The real time plus an offset."""
 
     def __init__(self) -> None:
         self._real, self._ahead = clock.now, timedelta()
@@ -45,24 +46,24 @@ class Leaps:
     def now(self) -> datetime:
         return self._real() + self._ahead
 
-    def over(self, seconds: int) -> None:
+    def advance(self, seconds: int) -> None:
         self._ahead += timedelta(seconds=seconds)
 
 
 @pytest.fixture
-def leap(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """So many seconds later."""
-    leaps = Leaps()
-    monkeypatch.setattr(clock, "now", leaps.now)
-    return leaps.over
+def advance(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Moves the clock forward by seconds."""
+    movable_clock = MovableClock()
+    monkeypatch.setattr(clock, "now", movable_clock.now)
+    return movable_clock.advance
 
 
-class Late(Jobs[LateCell]):
-    """Jobs that are led to their phases, and find there what they find."""
+class LateJobs(Jobs[LateCell]):
+    """Jobs in their late phases, and the events that occur there."""
 
-    def expect(self, wanted: Callable[[LateCell], State]) -> None:
-        states = {cell: cell.counted(wanted(cell)) for cell in self.jobs}
-        assert named(self.turn_until(states, self._lose_first)) == named(states)
+    def expect(self, expected: Callable[[LateCell], State]) -> None:
+        states = {cell: cell.counted(expected(cell)) for cell in self.jobs}
+        assert named(self.reconcile_until(states, self._lose_first)) == named(states)
 
     def _lose_first(self, states: dict[LateCell, State]) -> None:
         """A task fails when one of its pods is lost for the second time."""
@@ -70,7 +71,7 @@ class Late(Jobs[LateCell]):
         self._lose([cell for cell in fails if states[cell][3].get("work-1") == "1 running"])
 
     def _lose(self, cells: Sequence[LateCell]) -> None:
-        """The backend does not know a pod any more, as the next one that asks about all of them is told."""
+        """The backend loses these pods; the next full observation reports them as lost."""
         for cell in cells:
             key = key_of(self.pods[cell]["work-1"])
             stop_pod(self.backend, key, reason="Its machine is gone.")
@@ -78,39 +79,39 @@ class Late(Jobs[LateCell]):
         if cells:
             controllers.reset()
 
-    def set_off(self) -> None:
-        """What takes its time begins while they are at work: a pod that is evicted, or that somebody ends."""
+    def start_slow_events(self) -> None:
+        """Starts the events that take time while the jobs still run: evictions and ending pods."""
         for cell in (cell for cell in self.jobs if cell.phase not in ENDED):
             if cell.cause == "PodEvicted":
                 self.evict(cell, "work-1")
             elif cell.cause in ("PodFailed", "any", "exit"):
                 stop_pod(self.backend, key_of(self.pods[cell]["work-1"]), reason="Somebody ended it.")
 
-    def lead(self) -> None:
-        """Alice does, where jobs do not go by themselves."""
+    def enter_phases(self) -> None:
+        """Alice gives the commands that lead to each phase; some phases are reached without one."""
         for cell, job in self.jobs.items():
             if cell.phase not in BY_ITSELF:
                 part = "rest" if cell.phase is JobPhase.RESTARTING else ""
                 services.command(job, LED_BY[cell.phase], task=part, user=self.world.alice, now=clock.now())
 
-    def happen(self) -> None:
-        """What happens at one instant."""
+    def trigger_events(self) -> None:
+        """Triggers the events that take no time."""
         self._lose([cell for cell in self.jobs if cell.cause == "TaskFailed"])
         for cell, job in self.jobs.items():
             if cell.cause == "Unknown":
-                self.decide(JobDecision(job.pk, job.version, job.revision, GangPhase.UNKNOWN, waiting=NO_PLACE))
+                self.decide(JobDecision(job.pk, job.version, job.revision, GangPhase.UNKNOWN, waiting=UNSCHEDULABLE))
             elif cell.phase in ENDED:
-                self._tell_again(cell)
+                self._repeat_observations(cell)
 
-    def _tell_again(self, cell: LateCell) -> None:
-        """Where no pod lives there is only news that is old."""
+    def _repeat_observations(self, cell: LateCell) -> None:
+        """In a job without live pods, the backend can only report old results again."""
         if cell.cause == "PodEvicted":
             self.evict(cell, "work-1")
-        told = {"TaskFailed": PodPhase.LOST, "TaskCompleted": PodPhase.SUCCEEDED}
-        self.see(cell, told.get(cell.cause, PodPhase.FAILED), "work-0", "work-1")
+        phases = {"TaskFailed": PodPhase.LOST, "TaskCompleted": PodPhase.SUCCEEDED}
+        self.observe(cell, phases.get(cell.cause, PodPhase.FAILED), "work-0", "work-1")
 
     def grow_all(self) -> set[LateCell]:
-        """Alice gives jobs another size. Returns those that refuse."""
+        """Alice scales the jobs of JobUpdated. Returns those that refuse."""
         refused = set()
         for cell in self.jobs:
             if cell.cause == "JobUpdated":
@@ -122,21 +123,21 @@ class Late(Jobs[LateCell]):
 
 
 @pytest.mark.parametrize("phase", LATE)
-def test_every_event_that_comes_late_leads_where_its_policy_says(
-    phase: JobPhase, leap: Callable[[int], None], simulated: World
+def test_each_late_event_has_the_effect_of_its_policy(
+    phase: JobPhase, advance: Callable[[int], None], simulated: World
 ) -> None:
-    late = Late(simulated, [cell for cell in CELLS if cell.phase is phase])
+    late = LateJobs(simulated, [cell for cell in CELLS if cell.phase is phase])
     late.expect(LateCell.at_work)
-    late.set_off()
-    late.lead()
-    leap(LEAD)
-    late.expect(LateCell.led)
-    leap(EVENT)
-    late.happen()
+    late.start_slow_events()
+    late.enter_phases()
+    advance(LEAD)
+    late.expect(LateCell.entered)
+    advance(EVENT)
+    late.trigger_events()
     refused = late.grow_all()
     assert refused == {cell for cell in late.jobs if cell.cause == "JobUpdated" and phase in SIZE_IS_FIXED}
     late.expect(LateCell.happened)
-    leap(SETTLE)
+    advance(SETTLE)
     late.expect(LateCell.settled)
     grown = {cell for cell, job in late.jobs.items() if job.replicas > cell.spec.replicas}
     assert grown == {cell for cell in late.jobs if cell.cause == "JobUpdated"} - refused

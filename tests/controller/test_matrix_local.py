@@ -1,6 +1,6 @@
-"""How real processes end, and what policies and people make of it: each pair by a job of its own, all at once.
+"""Ends of real processes, and the reactions of policies and people: a job of its own for each pair, all at once.
 
-What comes of it stands in tables (`local_cells.py`). The cells for all events and phases are run on a simulated cluster
+The expected results are in tables (`local_cells.py`). The cells for all events and phases run on a simulated cluster
 (`test_matrix.py`, `test_matrix_late.py`).
 """
 
@@ -30,11 +30,11 @@ from hekla.domain.policies import PARTIAL_ACTIONS, LifecycleAction
 from hekla.lib import clock
 
 SECONDS = 120.0
-AT_WORK = ("pending", "running", "restarting", "aborting", "completing", "terminating")
+ACTIVE = ("pending", "running", "restarting", "aborting", "completing", "terminating")
 
 
 class Matrix:
-    """The jobs of all cells, and what is done to each when all its pods run."""
+    """The jobs of all cells, and the event of each once all its pods run."""
 
     def __init__(self, world: World, folder: Path) -> None:
         self.world, self.gates = world, folder
@@ -51,7 +51,7 @@ class Matrix:
         return job
 
     def states(self) -> dict[Cell, State]:
-        """Where each job stands."""
+        """The state of each job."""
         rows = Job.objects.in_bulk([job.pk for job in self.jobs.values()])
         self.jobs = {cell: rows[job.pk] for cell, job in self.jobs.items()}
         found: dict[int, list[Pod]] = {job.pk: [] for job in self.jobs.values()}
@@ -63,34 +63,34 @@ class Matrix:
         }
 
     def _attempts(self, cell: Cell) -> dict[str, list[str]]:
-        told: dict[str, list[str]] = {}
+        attempts: dict[str, list[str]] = {}
         for pod in self.pods[cell]:
             end = [str(pod.exit_code), pod.reason] if pod.is_final else []
-            told.setdefault(str(pod), []).append(" ".join([pod.phase, *end]).strip())
-        return told
+            attempts.setdefault(str(pod), []).append(" ".join([pod.phase, *end]).strip())
+        return attempts
 
     def run(self) -> dict[Cell, State]:
-        """Turn until every job is where it should be, or time is up; answers where they are a little later."""
-        wanted, give_up_at = {cell: cell.wanted() for cell in CELLS}, time.monotonic() + SECONDS
-        while (states := self.states()) != wanted and time.monotonic() < give_up_at:
+        """Reconciles until every job has its expected state, or time is up; returns the states a little later."""
+        expected, give_up_at = {cell: cell.expected() for cell in CELLS}, time.monotonic() + SECONDS
+        while (states := self.states()) != expected and time.monotonic() < give_up_at:
             for cell, state in states.items():
-                self._let_happen(cell, state)
+                self._trigger_when_ready(cell, state)
             backend_of(self.world.cluster).wait(0.2)
             controllers.reconcile(self.world.cluster)
         for _ in range(3):
             controllers.reconcile(self.world.cluster)
         return self.states()
 
-    def _let_happen(self, cell: Cell, state: State) -> None:
-        """What the cell is about, as often as it is to happen, when all pods run; and the end of an abort."""
+    def _trigger_when_ready(self, cell: Cell, state: State) -> None:
+        """Triggers the event of the cell, as often as it needs, whenever all pods run; resumes an aborted job."""
         if state[0] == "aborted":
             self._command(cell, LifecycleAction.RESUME_JOB)
         all_run = state[0] == "running" and [attempts[-1] for attempts in state[3].values()] == [RUNS] * len(PODS)
         if all_run and self.done[cell] < cell.times:
             self.done[cell] += 1
-            self._happen(cell, [pod for pod in self.pods[cell] if not pod.is_final])
+            self._trigger(cell, [pod for pod in self.pods[cell] if not pod.is_final])
 
-    def _happen(self, cell: Cell, pods: list[Pod]) -> None:
+    def _trigger(self, cell: Cell, pods: list[Pod]) -> None:
         for pod in pods:
             gate = self.gates / f"{pod.job.uid.hex}:{pod}-{pod.attempt}"
             if gate.exists():
@@ -113,44 +113,44 @@ class Matrix:
         return PodFolder(str(path))
 
     def log(self, cell: Cell) -> str:
-        """What the first attempt that ended in the way of the cell had written."""
+        """The log of the first attempt of `work-1`."""
         (pod, *_) = [pod for pod in self.pods[cell] if str(pod) == "work-1"]
         return backend_of(self.world.cluster).logs(key_of(pod), offset=0, limit=65536).data.decode()
 
     def phases(self, cell: Cell) -> list[str]:
-        """What the job entered since it ran for the first time."""
+        """The phases that the job entered after it first ran."""
         phases = [event.payload["new"] for event in self._steps(cell)]
         return phases[phases.index("running") :]
 
-    def words(self, cell: Cell) -> list[str]:
-        """What was said of the job, and is said of it now."""
-        said = [
+    def messages(self, cell: Cell) -> list[str]:
+        """All messages of the job, the current one last."""
+        messages_so_far = [
             messages.render_message(event.payload["message_facts"], event.payload["message"])
             for event in self._steps(cell)
         ]
-        return [*said, messages.of_job(self.jobs[cell])]
+        return [*messages_so_far, messages.of_job(self.jobs[cell])]
 
     def _steps(self, cell: Cell) -> list[LoggedEvent]:
         subject = f"job:{self.jobs[cell].uid}"
         return list(LoggedEvent.objects.filter(subject=subject, kind="JobPhaseChanged").order_by("pk"))
 
     def end_all(self) -> None:
-        """Whatever still runs."""
+        """Terminates the jobs that are not over."""
         for cell, job in self.jobs.items():
             if not job.is_final:
                 self._command(cell, LifecycleAction.TERMINATE_JOB)
-        self.world.turn_until(lambda: all(state[0] not in AT_WORK for state in self.states().values()))
-        self.world.turn_until(lambda: all(pod.is_final for pods in self.pods.values() for pod in pods))
+        self.world.reconcile_until(lambda: all(state[0] not in ACTIVE for state in self.states().values()))
+        self.world.reconcile_until(lambda: all(pod.is_final for pods in self.pods.values() for pod in pods))
 
 
 def _open(gate: Path) -> None:
-    """Let the pod go on, as soon as it waits there."""
+    """Opens the gate as soon as the pod waits there."""
     give_up_at = time.monotonic() + SECONDS
     while time.monotonic() < give_up_at:
         with contextlib.suppress(OSError):
-            way = os.open(gate, os.O_WRONLY | os.O_NONBLOCK)
-            os.write(way, b"\n")
-            os.close(way)
+            pipe = os.open(gate, os.O_WRONLY | os.O_NONBLOCK)
+            os.write(pipe, b"\n")
+            os.close(pipe)
             return
         time.sleep(0.01)
     raise AssertionError(gate)
@@ -158,7 +158,7 @@ def _open(gate: Path) -> None:
 
 @pytest.fixture
 def matrix(transactional_db: None, settings, tmp_path: Path) -> Iterator[Matrix]:
-    """Room for everybody on this machine."""
+    """Room for every job on this machine."""
     settings.HEKLA_HOME, settings.CHECK_ENGINE = tmp_path / "home", False
     controllers.reset()
     gates = tmp_path / "gates"
@@ -171,30 +171,32 @@ def matrix(transactional_db: None, settings, tmp_path: Path) -> Iterator[Matrix]
     controllers.reset()
 
 
-def test_however_a_process_ends_its_job_goes_where_it_should_and_says_why(matrix: Matrix) -> None:
+def test_each_end_of_a_process_leads_to_the_expected_state_and_message(matrix: Matrix) -> None:
     states = matrix.run()
-    assert {cell.name: state for cell, state in states.items()} == {cell.name: cell.wanted() for cell in CELLS}
+    assert {cell.name: state for cell, state in states.items()} == {cell.name: cell.expected() for cell in CELLS}
     for cell in CELLS:
         assert matrix.phases(cell) == ["running", *cell.phases()], cell.name
-        assert cell.words_of_job() in "\n".join(matrix.words(cell)), cell.name
-        _read_pods(cell, matrix.pods[cell])
-        _read_log(cell, matrix.log(cell))
+        assert cell.message_of_job() in "\n".join(matrix.messages(cell)), cell.name
+        _check_pods(cell, matrix.pods[cell])
+        _check_log(cell, matrix.log(cell))
     matrix.end_all()
     auditor.audit_everything()
 
 
-def _read_pods(cell: Cell, pods: list[Pod]) -> None:
-    """Whoever ended by itself has an explanation, and who was asked to end needs none."""
+def _check_pods(cell: Cell, pods: list[Pod]) -> None:
+    """A pod that ended by itself has an explanation; a stopped one needs none."""
     for pod in pods:
         why, state = failures.explain(pod), f"{pod.phase} {pod.exit_code} {pod.reason}"
-        if pod.is_final and state != STOPPED and cell.how.exit_words:
-            assert endings.exit_of(pod) == cell.how.exit_words, cell.name
+        if pod.is_final and state != STOPPED and cell.how.exit_message:
+            assert endings.exit_of(pod) == cell.how.exit_message, cell.name
         assert (why is not None) == bool(pod.phase in ("failed", "lost") and pod.reason != "Stopped"), cell.name
         assert why is None or cell.how.cause in why.cause, cell.name
 
 
-def _read_log(cell: Cell, log: str) -> None:
-    """The log of the pod that ended."""
-    seen = failures.explain_log(log)
-    assert (seen.cause if seen else "") == ("The program could not allocate memory." * (cell.ending == "outgrows"))
+def _check_log(cell: Cell, log: str) -> None:
+    """Checks the log of the pod that ended."""
+    failure = failures.explain_log(log)
+    assert (failure.cause if failure else "") == (
+        "The program could not allocate memory." * (cell.ending == "outgrows")
+    )
     assert ("heard" in log) == (cell.ending == "deaf"), cell.name

@@ -1,4 +1,4 @@
-"""JobConfigs from OpenPAI's door to their end, by the controller."""
+"""JobConfigs through the OpenPAI API, run to completion by the controller."""
 
 import json
 from collections.abc import Iterator
@@ -20,13 +20,13 @@ from hekla.lib import clock
 from hekla.pages.home import examples
 
 EXAMPLES = Path(examples.FOLDER) / "openpai"
-on_this_machine = pytest.mark.parametrize("world", ["local"], indirect=True)
+local = pytest.mark.parametrize("world", ["local"], indirect=True)
 simulated = pytest.mark.parametrize("world", ["simulated"], indirect=True)
 
 
 @pytest.fixture
 def world(request: pytest.FixtureRequest, transactional_db: None, settings, tmp_path) -> Iterator[World]:
-    """Four processors on one node; simulated pods that nobody gave a duration are done at once."""
+    """One node with four CPUs. Simulated pods without a duration end at once."""
     settings.HEKLA_HOME = tmp_path
     controllers.reset()
     size = {"cpu": "4", "memory": "8Gi", "pods": "20"}
@@ -37,7 +37,7 @@ def world(request: pytest.FixtureRequest, transactional_db: None, settings, tmp_
 
 @pytest.fixture
 def client(world: World) -> APIClient:
-    """A program with Alice's token."""
+    """An API client with Alice's token."""
     token = accounts.create_token(world.alice, name="test", lifetime=timedelta(hours=1), now=clock.now())
     return APIClient(HTTP_AUTHORIZATION=f"Bearer {token}")
 
@@ -47,8 +47,8 @@ def state(client: APIClient, name: str) -> str:
 
 
 def until_it_ends(world: World, client: APIClient, name: str) -> dict[str, Any]:
-    """The job as OpenPAI tells it at its end."""
-    world.turn_until(lambda: state(client, name) in ("SUCCEEDED", "FAILED", "STOPPED"))
+    """Waits for the end, and returns the job as the OpenPAI API describes it."""
+    world.reconcile_until(lambda: state(client, name) in ("SUCCEEDED", "FAILED", "STOPPED"))
     return dict(client.get(f"{V2}/jobs/alice~{name}").json())
 
 
@@ -59,7 +59,7 @@ def log(client: APIClient, name: str, role: str, index: int = 0) -> str:
 
 
 @simulated
-def test_the_examples_run_to_their_end(world: World, client: APIClient) -> None:
+def test_examples_complete(world: World, client: APIClient) -> None:
     sent = client.post(f"{V2}/jobs", (EXAMPLES / "job.yaml").read_text(), content_type="text/yaml")
     old = json.loads((EXAMPLES / "job.json").read_text())
     assert (sent.status_code, client.put(f"{V1}/user/alice/jobs/{old['jobName']}", old, format="json").status_code) == (
@@ -67,15 +67,15 @@ def test_the_examples_run_to_their_end(world: World, client: APIClient) -> None:
         202,
     )
     for name, role, pods in (("openpai_pi", "counter", 2), ("openpai.before", "main", 1)):
-        told = until_it_ends(world, client, name)
-        assert (told["jobStatus"]["state"], told["jobStatus"]["appExitCode"]) == ("SUCCEEDED", 0)
-        tasks = told["taskRoles"][role]["taskStatuses"]
+        detail = until_it_ends(world, client, name)
+        assert (detail["jobStatus"]["state"], detail["jobStatus"]["appExitCode"]) == ("SUCCEEDED", 0)
+        tasks = detail["taskRoles"][role]["taskStatuses"]
         assert [(task["taskState"], task["containerExitCode"]) for task in tasks] == [("SUCCEEDED", 0)] * pods
     assert [job["state"] for job in client.get(f"{V1}/jobs?order=jobName,ASC").json()] == ["SUCCEEDED", "SUCCEEDED"]
 
 
-@on_this_machine
-def test_the_examples_work_on_this_machine(world: World, client: APIClient) -> None:
+@local
+def test_examples_complete_on_this_machine(world: World, client: APIClient) -> None:
     text = (EXAMPLES / "job.yaml").read_text().replace("points: 2000000", "points: 100000")
     assert client.post(f"{V2}/jobs", text, content_type="text/yaml").status_code == 202
     old = json.loads((EXAMPLES / "job.json").read_text())
@@ -90,13 +90,13 @@ def test_the_examples_work_on_this_machine(world: World, client: APIClient) -> N
     assert log(client, "openpai.before", "main") == f"alice runs alice~openpai.before at {where}\n"
 
 
-@on_this_machine
-def test_pods_are_told_what_openpai_tells_them(world: World, client: APIClient) -> None:
+@local
+def test_pods_have_the_variables_of_openpai(world: World, client: APIClient) -> None:
     show = {"commands": ["env | grep ^PAI_ | sort"], "instances": 2, "resourcePerInstance": {
         "cpu": 1, "memoryMB": 64, "gpu": 0, "ports": {"board": 2},
     }}  # fmt: skip
     send(client, config("Show_It", role=show))
-    told = until_it_ends(world, client, "Show_It")["taskRoles"]["worker"]["taskStatuses"]
+    statuses = until_it_ends(world, client, "Show_It")["taskRoles"]["worker"]["taskStatuses"]
     env = dict(line.split("=", 1) for line in log(client, "Show_It", "worker", 1).splitlines())
     assert {
         name: env[name] for name in env if "PORT" not in name and "HOST" not in name and "CONTAINER" not in name
@@ -123,42 +123,42 @@ def test_pods_are_told_what_openpai_tells_them(world: World, client: APIClient) 
         "PAI_USER_NAME": "alice",
         "PAI_VIRTUAL_CLUSTER": "default",
     }
-    for task in told:
+    for task in statuses:
         index, ports = task["taskIndex"], task["containerPorts"]
         assert env[f"PAI_HOST_IP_worker_{index}"] == task["containerIp"]
         assert {label: env[f"PAI_PORT_LIST_worker_{index}_{label}"] for label in ("ssh", "http", "board")} == ports
-    assert env["PAI_CURRENT_CONTAINER_IP"] == told[1]["containerIp"]
-    assert env["PAI_CONTAINER_HOST_board_PORT_LIST"] == told[1]["containerPorts"]["board"]
+    assert env["PAI_CURRENT_CONTAINER_IP"] == statuses[1]["containerIp"]
+    assert env["PAI_CONTAINER_HOST_board_PORT_LIST"] == statuses[1]["containerPorts"]["board"]
 
 
-@on_this_machine
-def test_a_pod_is_given_the_secrets_and_nobody_else_is(world: World, client: APIClient, caplog) -> None:
+@local
+def test_only_the_pod_gets_the_secrets(world: World, client: APIClient, caplog) -> None:
     length = "word='<% $secrets.login.word %>'\ntest ${#word} = 11 && echo <% $parameters.said %>"
     role = {"commands": [length, "env | grep sesame || echo nothing in the environment"]}
     send(client, config("opens", role=role, secrets={"login": {"word": "open-sesame"}}, parameters={"said": "opened"}))
     assert until_it_ends(world, client, "opens")["jobStatus"]["state"] == "SUCCEEDED", log(client, "opens", "worker")
     assert log(client, "opens", "worker") == "opened\nnothing in the environment\n"
-    places = [str(list(LoggedEvent.objects.values())), str(list(Job.objects.values())), caplog.text]
-    places += [client.get(f"{V2}/jobs/alice~opens{more}").content.decode() for more in ("", "/config", "/events")]
-    assert not [place for place in places if "open-sesame" in place]
+    texts = [str(list(LoggedEvent.objects.values())), str(list(Job.objects.values())), caplog.text]
+    texts += [client.get(f"{V2}/jobs/alice~opens{more}").content.decode() for more in ("", "/config", "/events")]
+    assert not [text for text in texts if "open-sesame" in text]
 
 
-@on_this_machine
-def test_a_job_that_fails_has_failed_and_one_that_is_stopped_was_stopped(world: World, client: APIClient) -> None:
+@local
+def test_failed_and_stopped_jobs_have_the_states_of_openpai(world: World, client: APIClient) -> None:
     bad = {"instances": 2, "commands": ['if [ "$PAI_TASK_INDEX" = 1 ]; then exit 3; fi', "exec sleep 60"]}
     send(client, config("bad", role=bad))
     status = until_it_ends(world, client, "bad")["jobStatus"]
     assert (status["state"], status["appExitCode"], status["appExitTriggerTaskIndex"]) == ("FAILED", 3, 1)
     send(client, config("long", role={"commands": ["exec sleep 60"]}))
-    world.turn_until(lambda: state(client, "long") == "RUNNING")
+    world.reconcile_until(lambda: state(client, "long") == "RUNNING")
     assert client.put(f"{V2}/jobs/alice~long/executionType", {"value": "STOP"}, format="json").status_code == 202
     assert until_it_ends(world, client, "long")["jobStatus"]["state"] == "STOPPED"
     assert [job["name"] for job in client.get(f"{V2}/jobs?state=FAILED").json()] == ["bad"]
 
 
 @simulated
-def test_the_first_role_that_is_done_completes_the_job(world: World, client: APIClient) -> None:
-    """The servers would go on for ever; `minSucceededInstances: -1` keeps them from being waited for."""
+def test_first_completed_role_completes_the_job(world: World, client: APIClient) -> None:
+    """The servers would run for ever; `minSucceededInstances: -1` excludes them from the wait."""
     document = config("trained")
     worker = document["taskRoles"]["worker"]
     document["taskRoles"] = {"worker": worker, "ps": {**worker, "completion": {"minSucceededInstances": -1}}}
@@ -167,20 +167,20 @@ def test_the_first_role_that_is_done_completes_the_job(world: World, client: API
     servers = next(task for task in job.spec["tasks"] if task["name"] == "ps")
     servers["env"] = {"HEKLA_SIM_SECONDS": "10000000"}
     job.save()
-    told = until_it_ends(world, client, "trained")
-    assert told["jobStatus"]["state"] == "SUCCEEDED"
-    states = {role: one["taskStatuses"][0]["taskState"] for role, one in told["taskRoles"].items()}
+    detail = until_it_ends(world, client, "trained")
+    assert detail["jobStatus"]["state"] == "SUCCEEDED"
+    states = {role: one["taskStatuses"][0]["taskState"] for role, one in detail["taskRoles"].items()}
     assert states == {"worker": "SUCCEEDED", "ps": "STOPPED"}
 
 
 @simulated
-def test_jobs_are_retried_and_every_attempt_is_told(world: World, client: APIClient) -> None:
+def test_job_is_retried_and_every_attempt_is_listed(world: World, client: APIClient) -> None:
     send(client, config("again", jobRetryCount=2))
     job = Job.objects.get()
     job.spec["tasks"][0]["env"] = {"HEKLA_SIM_EXIT": "5", "HEKLA_SIM_SECONDS": "0.1"}
     job.save()
-    told = until_it_ends(world, client, "again")
-    assert (told["jobStatus"]["state"], told["jobStatus"]["retries"], told["jobStatus"]["attemptId"]) == (
+    detail = until_it_ends(world, client, "again")
+    assert (detail["jobStatus"]["state"], detail["jobStatus"]["retries"], detail["jobStatus"]["attemptId"]) == (
         "FAILED",
         2,
         2,
@@ -194,7 +194,7 @@ def test_jobs_are_retried_and_every_attempt_is_told(world: World, client: APICli
 
 
 @simulated
-def test_an_example_is_written_again_as_it_was_sent(world: World, client: APIClient) -> None:
+def test_config_is_returned_as_it_was_submitted(world: World, client: APIClient) -> None:
     text = (EXAMPLES / "job.yaml").read_text()
     client.post(f"{V2}/jobs", text, content_type="text/yaml")
     assert yaml.safe_load(client.get(f"{V2}/jobs/alice~openpai_pi/config").content) == yaml.safe_load(text)

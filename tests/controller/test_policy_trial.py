@@ -1,4 +1,4 @@
-"""What trying a policy says is what putting it in force does."""
+"""A policy trial predicts the effect of the policy."""
 
 import pytest
 from tests.controller.conftest import World
@@ -13,7 +13,7 @@ from hekla.controller.controllers import controllers
 from hekla.domain.jobspec import JobSpec
 from hekla.engine import policy
 from hekla.lib import clock
-from hekla.simulation.policy_trial import Fate, Trial, try_policy
+from hekla.simulation.policy_trial import Trial, TrialOutcome, try_policy
 
 GENTLE = ELASTIC.replace("preempt, reclaim, ", "")
 
@@ -27,38 +27,38 @@ def submit(world: World, name: str, replicas: int, priority: int = 0) -> Job:
 
 @pytest.fixture
 def full(gpus: Gpus) -> World:  # noqa: F811
-    """All four cards are taken, and an urgent job waits with its pods made."""
+    """All four GPUs are in use, and an urgent job waits with its pods created."""
     world = gpus(GENTLE, 4)
     submit(world, "first", 4)
-    world.turn_until(lambda: Pod.objects.filter(phase="running").count() == 4)
+    world.reconcile_until(lambda: Pod.objects.filter(phase="running").count() == 4)
     submit(world, "urgent", 2, priority=10)
-    world.turn_until(lambda: Pod.objects.filter(job__name="urgent", phase="pending").count() == 2)
+    world.reconcile_until(lambda: Pod.objects.filter(job__name="urgent", phase="pending").count() == 2)
     return world
 
 
-def tried(world: World, text: str) -> Trial:
+def try_text(world: World, text: str) -> Trial:
     return try_policy(world.cluster, policy.parse(GENTLE), policy.parse(text), now=clock.now())
 
 
-def test_who_must_yield_is_who_yields(full: World) -> None:
+def test_predicted_evictions_are_the_actual_ones(full: World) -> None:
     last = LoggedEvent.objects.latest("pk").pk
-    trial = tried(full, ELASTIC)
+    trial = try_text(full, ELASTIC)
     assert LoggedEvent.objects.latest("pk").pk == last
-    yields = {one.job.name: (one.now, one.then) for one in trial.differences}
-    assert set(yields) == {"first"}
-    assert yields["first"][0] == Fate()
+    evictions = {one.job.name: (one.now, one.then) for one in trial.differences}
+    assert set(evictions) == {"first"}
+    assert evictions["first"][0] == TrialOutcome()
     clusters.set_policy(full.cluster, ELASTIC, note="", by=None, actor=PLATFORM, now=clock.now())
     controllers.reconcile(full.cluster)
-    assert Pod.objects.filter(job__name="first", evicted=True).count() == yields["first"][1].yields > 0
+    assert Pod.objects.filter(job__name="first", evicted=True).count() == evictions["first"][1].yields > 0
 
 
-def test_a_policy_that_lets_nobody_in_is_seen(full: World) -> None:
+def test_policy_that_places_no_pods_is_reported(full: World) -> None:
     Pod.objects.filter(job__name="first").update(phase="succeeded")
-    trial = tried(full, "actions: enqueue")
+    trial = try_text(full, "actions: enqueue")
     starts = {one.job.name: (one.now.starts, one.then.starts) for one in trial.differences}
     assert starts == {"urgent": (2, 0)}
 
 
-def test_the_same_policy_differs_in_nothing(full: World) -> None:
-    trial = tried(full, GENTLE)
+def test_same_policy_makes_no_difference(full: World) -> None:
+    trial = try_text(full, GENTLE)
     assert (trial.differences, trial.faults, trial.jobs) == ((), (), 2)

@@ -1,4 +1,4 @@
-"""A schedule on machines that run its jobs."""
+"""Scheduled jobs on a cluster."""
 
 from datetime import timedelta
 
@@ -21,22 +21,22 @@ def make(world: World, **changes: object) -> Schedule:
     return services.create(spec=spec, tenant=world.tenant, user=world.alice, now=clock.now() - 3 * HOUR)
 
 
-def test_its_job_runs(world: World) -> None:
+def test_scheduled_job_runs(world: World) -> None:
     make(world)
     services.start_due(now=clock.now())
     job = Job.objects.get()
-    world.turn_until(lambda: Job.objects.get(pk=job.pk).phase == "running")
+    world.reconcile_until(lambda: Job.objects.get(pk=job.pk).phase == "running")
 
 
-def test_what_is_replaced_really_ends_and_is_tidied_up_when_it_has(world: World) -> None:
+def test_replaced_run_is_terminated_and_deleted(world: World) -> None:
     schedule = make(world, concurrency="Replace", failed_jobs_history_limit=0)
     due = selectors.spec_of(schedule).next_times(schedule.looked_at, 2)
     services.start_due(now=due[0])
     first = Job.objects.get()
-    world.turn_until(lambda: Job.objects.get(pk=first.pk).phase == "running")
+    world.reconcile_until(lambda: Job.objects.get(pk=first.pk).phase == "running")
     services.start_due(now=due[1])
     second = Job.objects.exclude(pk=first.pk).get()
-    world.turn_until(lambda: Job.objects.get(pk=second.pk).phase == "running")
-    world.turn_until(lambda: Job.objects.get(pk=first.pk).phase == "terminated")
+    world.reconcile_until(lambda: Job.objects.get(pk=second.pk).phase == "running")
+    world.reconcile_until(lambda: Job.objects.get(pk=first.pk).phase == "terminated")
     assert services.tidy(now=clock.now()) == 1
     assert Job.objects.get(deleted_at=None) == second

@@ -1,4 +1,4 @@
-"""Jobs that share a cluster under a policy that evicts: gangs never deadlock, and elastic pods give way."""
+"""Jobs that share a cluster under a policy with evictions: gangs never deadlock, and elastic pods are evicted."""
 
 from collections.abc import Callable
 
@@ -52,7 +52,7 @@ Gpus = Callable[..., World]
 
 @pytest.fixture
 def gpus(transactional_db: None, settings, tmp_path) -> Gpus:
-    """Makes a simulated cluster of nodes with so many GPUs each, and a policy."""
+    """Creates a simulated cluster of nodes with this many GPUs each, and sets the policy."""
     settings.HEKLA_HOME = tmp_path
 
     def make(policy: str, *sizes: int) -> World:
@@ -98,10 +98,10 @@ def evicted(job: Job) -> list[Pod]:
 
 
 def settle(world: World, expected: dict[Job, int]) -> None:
-    """Wait until so many pods of each job run, and see that it stays so."""
-    world.turn_until(lambda: all(running(job) == count for job, count in expected.items()))
+    """Waits until this many pods of each job run, and checks that it stays so."""
+    world.reconcile_until(lambda: all(running(job) == count for job, count in expected.items()))
     for _ in range(3):
-        controllers.reset()  # what a process remembers must not be what holds it
+        controllers.reset()  # the result must not depend on caches
         controllers.reconcile(world.cluster)
     assert {job: running(job) for job in expected} == expected
     auditor.audit()
@@ -110,20 +110,20 @@ def settle(world: World, expected: dict[Job, int]) -> None:
 def test_k1_two_jobs_of_four_workers_on_four_gpus_never_deadlock(gpus: Gpus) -> None:
     world = gpus(ELASTIC, 2, 2)
     first, second = (submit(world, name, 4, seconds=20) for name in ("first", "second"))
-    seen: list[dict[int, int]] = []
+    placements: list[dict[int, int]] = []
 
     def done() -> bool:
         placed = Pod.objects.filter(phase__in=["bound", "preparing", "running"]).values_list("job_id", flat=True)
-        seen.append({job: list(placed).count(job) for job in set(placed)})
+        placements.append({job: list(placed).count(job) for job in set(placed)})
         return Job.objects.filter(phase="completed").count() == 2
 
-    world.turn_until(done)
-    assert all(len(jobs) <= 1 for jobs in seen)
+    world.reconcile_until(done)
+    assert all(len(jobs) <= 1 for jobs in placements)
     assert not evicted(first) + evicted(second)
     auditor.audit()
 
 
-def test_k2_ps_and_workers_of_a_job_land_on_one_node_where_it_fits(gpus: Gpus) -> None:
+def test_k2_ps_and_workers_of_a_job_are_on_one_node_if_they_fit(gpus: Gpus) -> None:
     world = gpus(TOGETHER, 2, 4, 3)
     tasks = [
         {
@@ -138,18 +138,18 @@ def test_k2_ps_and_workers_of_a_job_land_on_one_node_where_it_fits(gpus: Gpus) -
     annotations = {"volcano.sh/task-topology-affinity": "ps,worker"}
     spec = JobSpec.parse({"name": "net", "tasks": tasks, "annotations": annotations})
     job = services.submit(spec=spec, tenant=world.tenant, user=world.alice, now=clock.now())
-    world.turn_until(lambda: running(job) == 4)
+    world.reconcile_until(lambda: running(job) == 4)
     assert set(Pod.objects.filter(job=job).values_list("node", flat=True)) == {"n1"}
 
 
-def test_v6_two_elastic_jobs_at_once_in_one_queue_get_their_minimums(gpus: Gpus) -> None:
+def test_v6_two_elastic_jobs_submitted_together_get_their_minimums(gpus: Gpus) -> None:
     world = gpus(ELASTIC, 5, 5)
     first, second = submit(world, "job1-1", 10, 5), submit(world, "job1-2", 10, 5)
     settle(world, {first: 5, second: 5})
     assert not evicted(first) + evicted(second)
 
 
-def test_v6_a_second_job_in_the_same_queue_preempts_the_elastic_pods(gpus: Gpus) -> None:
+def test_v6_second_job_of_a_queue_preempts_elastic_pods(gpus: Gpus) -> None:
     world = gpus(ELASTIC, 5, 5)
     first = submit(world, "job1-1", 10, 5)
     settle(world, {first: 10})
@@ -157,13 +157,13 @@ def test_v6_a_second_job_in_the_same_queue_preempts_the_elastic_pods(gpus: Gpus)
     settle(world, {first: 5, second: 5})
     assert len(evicted(first)) == 5
     assert {pod.stop_reason for pod in evicted(first)} == {"preempt"}
-    told = LoggedEvent.objects.filter(subject=f"job:{first.uid}", kind="PodEvicted")
-    assert {event.payload["for_name"] for event in told} == {"job1-2"}
-    assert {tuple(event.payload["plugins"]) for event in told} == {("drf",)}
-    assert all("is evicted" in line.sentence for line in history.lines(list(told)))
+    evictions = LoggedEvent.objects.filter(subject=f"job:{first.uid}", kind="PodEvicted")
+    assert {event.payload["for_name"] for event in evictions} == {"job1-2"}
+    assert {tuple(event.payload["plugins"]) for event in evictions} == {("drf",)}
+    assert all("is evicted" in line.sentence for line in history.lines(list(evictions)))
 
 
-def test_v6_a_job_in_another_queue_reclaims_the_elastic_pods(gpus: Gpus) -> None:
+def test_v6_job_of_another_queue_reclaims_elastic_pods(gpus: Gpus) -> None:
     world = gpus(ELASTIC, 5, 5)
     queues.create(cluster=world.cluster, name="queue2", actor=PLATFORM, now=clock.now())
     first = submit(world, "job1-1", 10, 5)
@@ -171,18 +171,18 @@ def test_v6_a_job_in_another_queue_reclaims_the_elastic_pods(gpus: Gpus) -> None
     second = submit(world, "job2-1", 10, 5, queue="queue2")
     settle(world, {first: 5, second: 5})
     assert {pod.stop_reason for pod in evicted(first)} == {"reclaim"}
-    told = LoggedEvent.objects.filter(subject=f"job:{first.uid}", kind="PodEvicted")
-    assert all(event.payload["plugins"] == ["gang", "conformance"] for event in told)
-    (shares,) = told[0].payload["shares"]
+    evictions = LoggedEvent.objects.filter(subject=f"job:{first.uid}", kind="PodEvicted")
+    assert all(event.payload["plugins"] == ["gang", "conformance"] for event in evictions)
+    (shares,) = evictions[0].payload["shares"]
     assert (shares["plugin"], shares["of"]) == ("proportion", "queue")
     assert shares["giver"] == {"before": 2.0, "after": 1.0}
     assert shares["taker"] == {"before": 0.0, "after": 1.0}
-    (given,), (gained,) = receipts.made_room_for(first), receipts.gained(second)
-    assert (given.count, given.other, gained.count, gained.other) == (5, "job2-1", 5, "job1-1")
-    assert given.now == "5 of 5 are pending now."
+    (lost,), (gained,) = receipts.made_room_for(first), receipts.gained(second)
+    assert (lost.count, lost.other, gained.count, gained.other) == (5, "job2-1", 5, "job1-1")
+    assert lost.now == "5 of 5 are pending now."
 
 
-def test_v6_what_would_cut_into_a_minimum_is_not_let_in(gpus: Gpus) -> None:
+def test_v6_job_that_needs_pods_of_a_minimum_is_not_admitted(gpus: Gpus) -> None:
     world = gpus(ELASTIC, 5, 5)
     first = submit(world, "job1-1", 10, 5)
     settle(world, {first: 10})
@@ -193,17 +193,17 @@ def test_v6_what_would_cut_into_a_minimum_is_not_let_in(gpus: Gpus) -> None:
     assert third.waiting
 
 
-def test_an_evicted_replica_waits_again_and_comes_back_when_there_is_room(gpus: Gpus) -> None:
+def test_evicted_replica_is_pending_and_returns_when_there_is_room(gpus: Gpus) -> None:
     world = gpus(ELASTIC, 4)
     first = submit(world, "elastic", 4, 2)
     settle(world, {first: 4})
     second = submit(world, "short", 2, seconds=40)
-    world.turn_until(lambda: Job.objects.get(pk=second.pk).phase == "completed" and running(first) == 4)
+    world.reconcile_until(lambda: Job.objects.get(pk=second.pk).phase == "completed" and running(first) == 4)
     assert {pod.attempt for pod in Pod.objects.filter(job=first, phase="running")} == {1, 2}
     auditor.audit()
 
 
-def test_a_job_that_must_not_be_evicted_is_not(gpus: Gpus) -> None:
+def test_not_preemptable_job_is_not_evicted(gpus: Gpus) -> None:
     world = gpus(ELASTIC, 4)
     first = submit(world, "careful", 4, 2, annotations={"volcano.sh/preemptable": "false"})
     settle(world, {first: 4})
@@ -215,16 +215,16 @@ def test_a_job_that_must_not_be_evicted_is_not(gpus: Gpus) -> None:
     assert "4 pods are not preemptible" in labels.reason(reason)
 
 
-def test_an_eviction_sets_off_the_policy_of_the_job(gpus: Gpus) -> None:
+def test_eviction_triggers_the_policy_of_the_job(gpus: Gpus) -> None:
     world = gpus(ELASTIC, 4)
     rule = [{"events": ["PodEvicted"], "action": "RestartJob"}]
     first = submit(world, "rigid", 4, 2, policies=rule)
     settle(world, {first: 4})
     submit(world, "second", 2)
-    world.turn_until(lambda: Job.objects.get(pk=first.pk).version > 1)
+    world.reconcile_until(lambda: Job.objects.get(pk=first.pk).version > 1)
 
 
-def test_a_plugin_that_fails_is_told_once_and_not_at_every_turn(gpus: Gpus, caplog, monkeypatch) -> None:
+def test_failing_plugin_is_logged_once(gpus: Gpus, caplog, monkeypatch) -> None:
     world = gpus(ELASTIC, 4)
 
     def broken(*_: object) -> None:
@@ -237,7 +237,7 @@ def test_a_plugin_that_fails_is_told_once_and_not_at_every_turn(gpus: Gpus, capl
     assert len([record for record in caplog.records if "no good" in record.getMessage()]) == 1
 
 
-def test_a_job_of_another_tenant_has_no_name_in_the_story_of_an_eviction(gpus: Gpus) -> None:
+def test_history_of_an_eviction_hides_jobs_of_other_tenants(gpus: Gpus) -> None:
     world = gpus(ELASTIC, 4)
     first = submit(world, "elastic", 4, 2)
     settle(world, {first: 4})
@@ -245,33 +245,33 @@ def test_a_job_of_another_tenant_has_no_name_in_the_story_of_an_eviction(gpus: G
     world.tenant = tenancy.create(slug="other", name="Other", actor=PLATFORM, now=now)
     tenancy.add_member(world.tenant, world.alice, "admin", actor=PLATFORM, now=now)
     submit(world, "secret", 2)
-    world.turn_until(lambda: len(evicted(first)) == 2)
-    told = LoggedEvent.objects.filter(subject=f"job:{first.uid}", kind="PodEvicted")
-    assert "secret" not in str([event.payload for event in told])
-    assert all("another job" in line.sentence for line in history.lines(list(told)))
+    world.reconcile_until(lambda: len(evicted(first)) == 2)
+    evictions = LoggedEvent.objects.filter(subject=f"job:{first.uid}", kind="PodEvicted")
+    assert "secret" not in str([event.payload for event in evictions])
+    assert all("another job" in line.sentence for line in history.lines(list(evictions)))
 
 
-def test_pods_that_came_with_a_larger_size_give_way_first(gpus: Gpus) -> None:
+def test_pods_added_by_scaling_are_evicted_first(gpus: Gpus) -> None:
     world = gpus(ELASTIC, 4)
     small = submit(world, "small", 2)
-    world.turn_until(lambda: running(small) == 2)
+    world.reconcile_until(lambda: running(small) == 2)
     size = JobScale.parse({"tasks": {"worker": {"replicas": 4}}})
     services.scale(small, size, user=world.alice, now=clock.now())
-    world.turn_until(lambda: running(small) == 4)
+    world.reconcile_until(lambda: running(small) == 4)
     urgent = submit(world, "urgent", 2, priority=10)
-    world.turn_until(lambda: running(urgent) == 2)
+    world.reconcile_until(lambda: running(urgent) == 2)
     evicted = Pod.objects.filter(job=small, evicted=True).order_by("index")
     assert [(pod.index, pod.attempt) for pod in evicted] == [(2, 1), (3, 1)]
     assert Job.objects.get(pk=small.pk).phase == "running"
     auditor.audit()
 
 
-def test_a_job_that_becomes_urgent_goes_first_from_the_next_cycle_on(gpus: Gpus) -> None:
+def test_raised_priority_applies_from_the_next_cycle(gpus: Gpus) -> None:
     world = gpus(ELASTIC, 4)
     first = submit(world, "elastic", 4, 2)
     settle(world, {first: 4})
     waiting, urgent = submit(world, "waits", 2, 2), submit(world, "urgent", 2, 2)
     services.set_priority(urgent, 10, user=world.alice, now=clock.now())
-    world.turn_until(lambda: running(urgent) == 2)
+    world.reconcile_until(lambda: running(urgent) == 2)
     assert running(waiting) == 0
     auditor.audit()

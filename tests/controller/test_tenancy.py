@@ -1,4 +1,4 @@
-"""On a cluster where each tenant has a namespace of its own, and where tenants share one."""
+"""Kubernetes clusters with a namespace for each tenant, and with a shared one."""
 
 import json
 from collections.abc import Iterator
@@ -37,10 +37,10 @@ pytestmark = pytest.mark.kubernetes
 
 
 @pytest.fixture
-def apart(
+def namespaced(
     small_cluster: ControlPlane, tenants_namespace: str, transactional_db: None, settings: Any, tmp_path: Path
 ) -> Iterator[World]:
-    """A machine of its own, and rights for a namespace for each tenant."""
+    """A node of this test, and rights for a namespace for each tenant."""
     settings.HEKLA_HOME, labels = tmp_path, {"hekla.dev/test": tenants_namespace}
     controllers.reset()
     machines = small_cluster.add_nodes(1, allocatable=SIZE, labels=labels)
@@ -55,10 +55,10 @@ def apart(
 
 
 @pytest.fixture
-def shop(apart: World) -> Tenant:
-    """Another tenant, of which Alice is a member too."""
+def shop(namespaced: World) -> Tenant:
+    """Another tenant with Alice as a member."""
     made = tenancy.create(slug="Shop_2", name="Shop", actor=PLATFORM, now=clock.now())
-    tenancy.add_member(made, apart.alice, "admin", actor=PLATFORM, now=clock.now())
+    tenancy.add_member(made, namespaced.alice, "admin", actor=PLATFORM, now=clock.now())
     return made
 
 
@@ -74,16 +74,17 @@ def phases(job: Job) -> set[str]:
 
 
 def run(world: World, *jobs: Job) -> None:
-    world.turn_until(lambda: all(phases(job) == {PodPhase.RUNNING} for job in jobs))
+    world.reconcile_until(lambda: all(phases(job) == {PodPhase.RUNNING} for job in jobs))
 
 
 def abort(world: World, job: Job) -> None:
+    """Aborts the job and waits for the end of its pods."""
     services.command(job, LifecycleAction.ABORT_JOB, user=world.alice, now=clock.now())
-    world.turn_until(lambda: Job.objects.get(pk=job.pk).phase == JobPhase.ABORTED)
+    world.reconcile_until(lambda: Job.objects.get(pk=job.pk).phase == JobPhase.ABORTED)
 
 
-def things(plane: ControlPlane, world: World, kinds: tuple[str, ...] = KINDS) -> dict[str, set[str]]:
-    """By namespace of a tenant, the uids of what is there of jobs."""
+def objects(plane: ControlPlane, world: World, kinds: tuple[str, ...] = KINDS) -> dict[str, set[str]]:
+    """By namespace of a tenant, the uids of the objects of jobs."""
     spaces = plane.request("GET", "/api/v1/namespaces?labelSelector=hekla.dev/tenant")["items"]
     names = [one["metadata"]["name"] for one in spaces]
     return {
@@ -97,8 +98,8 @@ def things(plane: ControlPlane, world: World, kinds: tuple[str, ...] = KINDS) ->
     }
 
 
-def bound(world: World, **resources: str) -> None:
-    quotas.bound(
+def set_quota(world: World, **resources: str) -> None:
+    quotas.set_quota(
         tenant=world.tenant,
         of=Quota.Of.TENANT,
         user=None,
@@ -108,32 +109,32 @@ def bound(world: World, **resources: str) -> None:
     )
 
 
-def hard(plane: ControlPlane, world: World) -> list[dict[str, str]]:
+def hard_limits(plane: ControlPlane, world: World) -> list[dict[str, str]]:
     place = f"/api/v1/namespaces/{world.cluster.config['namespace']}-lab/resourcequotas"
     return [one["spec"]["hard"] for one in plane.request("GET", place)["items"]]
 
 
-def test_jobs_of_two_tenants_run_in_two_namespaces_and_leave_nothing_there(apart, shop, small_cluster) -> None:
-    ours, theirs = submit(apart, "1000", replicas=2), submit(apart, "1000", tenant=shop)
-    run(apart, ours, theirs)
-    there = things(small_cluster, apart, ("pods",))
-    assert sorted(map(len, there.values())) == [1, 2]
-    assert {name.removeprefix(apart.cluster.config["namespace"])[:5] for name in there} == {"-lab", "-shop"}
-    for job in (ours, theirs):
-        abort(apart, job)
-        services.delete(job, user=apart.alice, now=clock.now())
-    apart.turn_until(lambda: all(Job.objects.get(pk=job.pk).cleaned_at for job in (ours, theirs)))
-    assert not any(things(small_cluster, apart).values())
-    assert not backend_of(apart.cluster).inventory().present
+def test_jobs_of_two_tenants_run_in_two_namespaces_and_leave_nothing(namespaced, shop, small_cluster) -> None:
+    first, second = submit(namespaced, "1000", replicas=2), submit(namespaced, "1000", tenant=shop)
+    run(namespaced, first, second)
+    pods = objects(small_cluster, namespaced, ("pods",))
+    assert sorted(map(len, pods.values())) == [1, 2]
+    assert {name.removeprefix(namespaced.cluster.config["namespace"])[:5] for name in pods} == {"-lab", "-shop"}
+    for job in (first, second):
+        abort(namespaced, job)
+        services.delete(job, user=namespaced.alice, now=clock.now())
+    namespaced.reconcile_until(lambda: all(Job.objects.get(pk=job.pk).cleaned_at for job in (first, second)))
+    assert not any(objects(small_cluster, namespaced).values())
+    assert not backend_of(namespaced.cluster).inventory().present
 
 
-def test_a_pod_that_is_made_elsewhere_under_the_name_of_anothers_ends_nothing(apart, shop, small_cluster) -> None:
-    """Nor is its log taken for that of the other."""
-    ours, theirs = submit(apart, "1000"), submit(apart, "1000", tenant=shop)
-    run(apart, ours, theirs)
-    base, key = apart.cluster.config["namespace"], key_of(ours.pods.get())
+def test_forged_pod_in_another_namespace_has_no_effect_on_the_job(namespaced, shop, small_cluster) -> None:
+    """Nor does its log count as the log of the job's pod."""
+    first, second = submit(namespaced, "1000"), submit(namespaced, "1000", tenant=shop)
+    run(namespaced, first, second)
+    base, key = namespaced.cluster.config["namespace"], key_of(first.pods.get())
     (pod,) = small_cluster.request("GET", f"/api/v1/namespaces/{base}-lab/pods")["items"]
-    (other,) = (name for name in things(small_cluster, apart) if "shop" in name)
+    (other,) = (name for name in objects(small_cluster, namespaced) if "shop" in name)
     labels = {**pod["metadata"]["labels"], "hekla.dev/tenant": other.removeprefix(f"{base}-")}
     place = f"/api/v1/namespaces/{other}/pods"
     spec = {"schedulerName": "nobody", "containers": [{"name": "main", "image": "x"}]}
@@ -142,75 +143,73 @@ def test_a_pod_that_is_made_elsewhere_under_the_name_of_anothers_ends_nothing(ap
     small_cluster.request("PATCH", f"{path}/status", failed, content_type="application/merge-patch+json")
     for _ in range(2):
         for _ in range(3):
-            controllers.reconcile(apart.cluster)
-            backend_of(apart.cluster).wait(1.0)
-        assert [phases(job) for job in (ours, theirs)] == [{PodPhase.RUNNING}] * 2, describe()
+            controllers.reconcile(namespaced.cluster)
+            backend_of(namespaced.cluster).wait(1.0)
+        assert [phases(job) for job in (first, second)] == [{PodPhase.RUNNING}] * 2, describe()
         controllers.reset()
     assert "deletionTimestamp" not in small_cluster.request("GET", path)["metadata"]
-    assert not backend_of(apart.cluster).logs(key, offset=0, limit=10).complete
-    abort(apart, ours)
+    assert not backend_of(namespaced.cluster).logs(key, offset=0, limit=10).complete
+    abort(namespaced, first)
     small_cluster.request("DELETE", path, {"gracePeriodSeconds": 0})
 
 
-def test_a_controller_that_begins_anew_finds_the_pods_of_all_tenants(apart, shop, small_cluster) -> None:
-    jobs = submit(apart, "1000", replicas=2), submit(apart, "1000", tenant=shop)
-    run(apart, *jobs)
-    before = things(small_cluster, apart, ("pods",))
+def test_restarted_controller_finds_the_pods_of_all_tenants(namespaced, shop, small_cluster) -> None:
+    jobs = submit(namespaced, "1000", replicas=2), submit(namespaced, "1000", tenant=shop)
+    run(namespaced, *jobs)
+    before = objects(small_cluster, namespaced, ("pods",))
     controllers.reset()
     clusters.change(
-        apart.cluster, {"config": {**apart.cluster.config, "image": "other"}}, actor=PLATFORM, now=clock.now()
+        namespaced.cluster, {"config": {**namespaced.cluster.config, "image": "other"}}, actor=PLATFORM, now=clock.now()
     )
-    backend = backend_of(apart.cluster)  # opened anew, since the configuration is another
+    backend = backend_of(namespaced.cluster)  # a new backend, because the configuration changed
     for _ in range(3):
-        controllers.reconcile(apart.cluster)
-    assert things(small_cluster, apart, ("pods",)) == before
+        controllers.reconcile(namespaced.cluster)
+    assert objects(small_cluster, namespaced, ("pods",)) == before
     assert [phases(job) for job in jobs] == [{PodPhase.RUNNING}] * 2, describe()
     assert backend.inventory().alive == {key_of(pod) for pod in Pod.objects.all()}
 
 
-def test_the_quota_of_a_tenant_follows_what_is_set_in_the_console(apart, small_cluster) -> None:
-    bound(apart, cpu="2", memory="4Gi")
-    run(apart, submit(apart, "1000"))
-    assert hard(small_cluster, apart) == [{"requests.cpu": "2", "requests.memory": "4Gi"}]
-    bound(apart, cpu="3")
-    apart.turn_until(lambda: hard(small_cluster, apart) == [{"requests.cpu": "3"}])
-    bound(apart)
-    apart.turn_until(lambda: hard(small_cluster, apart) == [])
+def test_resource_quota_follows_the_quota_of_the_tenant(namespaced, small_cluster) -> None:
+    set_quota(namespaced, cpu="2", memory="4Gi")
+    run(namespaced, submit(namespaced, "1000"))
+    assert hard_limits(small_cluster, namespaced) == [{"requests.cpu": "2", "requests.memory": "4Gi"}]
+    set_quota(namespaced, cpu="3")
+    namespaced.reconcile_until(lambda: hard_limits(small_cluster, namespaced) == [{"requests.cpu": "3"}])
+    set_quota(namespaced)
+    namespaced.reconcile_until(lambda: hard_limits(small_cluster, namespaced) == [])
 
 
-def test_why_the_cluster_does_not_take_its_pods_is_read_on_the_page_of_a_job_and_said_once(
-    apart, small_cluster, monkeypatch
-) -> None:
+def test_refusal_by_the_cluster_is_in_the_history_once(namespaced, small_cluster, monkeypatch) -> None:
     monkeypatch.setattr(start_delays, "REPORTED_AFTER_SECONDS", 0.0)
-    run(apart, first := submit(apart, "1000"))
-    theirs = filled(apart, small_cluster)
-    second = submit(apart, "1000", name="two", replicas=2)
-    told = LoggedEvent.objects.filter(subject=f"job:{second.uid}", kind="JobDelayed")
-    apart.turn_until(told.exists)
+    run(namespaced, first := submit(namespaced, "1000"))
+    quota = create_full_quota(namespaced, small_cluster)
+    second = submit(namespaced, "1000", name="two", replicas=2)
+    delays = LoggedEvent.objects.filter(subject=f"job:{second.uid}", kind="JobDelayed")
+    namespaced.reconcile_until(delays.exists)
     for _ in range(3):
-        controllers.reconcile(apart.cluster)
-    (line,) = history.lines(list(told))
+        controllers.reconcile(namespaced.cluster)
+    (line,) = history.lines(list(delays))
     assert "exceeded quota: theirs" in line.sentence
     assert second.uid.hex not in line.sentence
-    small_cluster.request("DELETE", theirs)
-    run(apart, first, second)
+    small_cluster.request("DELETE", quota)
+    run(namespaced, first, second)
 
 
-def test_a_job_for_whose_pods_there_is_no_room_can_be_aborted(apart, small_cluster) -> None:
-    """There is no room either for the pods that stand in the way of those that were not made."""
-    run(apart, submit(apart, "1000"))
-    theirs, before = filled(apart, small_cluster), things(small_cluster, apart, ("pods",))
-    second = submit(apart, "1000", name="two", replicas=2)
-    apart.turn_until(lambda: phases(second) == {PodPhase.BOUND})
-    abort(apart, second)
-    small_cluster.request("DELETE", theirs)
+def test_job_refused_by_a_resource_quota_can_be_aborted(namespaced, small_cluster) -> None:
+    """The quota has no room either for the pods that are created to reserve the names of the missing ones."""
+    run(namespaced, submit(namespaced, "1000"))
+    quota, before = create_full_quota(namespaced, small_cluster), objects(small_cluster, namespaced, ("pods",))
+    second = submit(namespaced, "1000", name="two", replicas=2)
+    namespaced.reconcile_until(lambda: phases(second) == {PodPhase.BOUND})
+    abort(namespaced, second)
+    small_cluster.request("DELETE", quota)
     for _ in range(3):
-        controllers.reconcile(apart.cluster)
-    assert things(small_cluster, apart, ("pods",)) == before
+        controllers.reconcile(namespaced.cluster)
+    assert objects(small_cluster, namespaced, ("pods",)) == before
 
 
-def filled(world: World, plane: ControlPlane) -> str:
-    """A quota that somebody else made, with room for the pod that is there and no other."""
+def create_full_quota(world: World, plane: ControlPlane) -> str:
+    """A foreign quota with room for the existing pod only."""
     place = f"/api/v1/namespaces/{world.cluster.config['namespace']}-lab/resourcequotas"
     plane.request("POST", place, {"metadata": {"name": "theirs"}, "spec": {"hard": {"pods": "1"}}})
     quota = f"{place}/theirs"
@@ -218,54 +217,54 @@ def filled(world: World, plane: ControlPlane) -> str:
     return quota
 
 
-def test_jobs_that_wait_for_one_another_under_a_quota_all_run(apart) -> None:
-    """The server hears of the end of a pod later than we: what it refuses until then is tried again."""
-    bound(apart, cpu="1", memory="1Gi")
-    jobs = [submit(apart, "0.1", name=f"j{index}") for index in range(3)]
-    apart.turn_until(lambda: all(Job.objects.get(pk=job.pk).phase == JobPhase.COMPLETED for job in jobs))
+def test_jobs_that_wait_for_a_resource_quota_all_run(namespaced) -> None:
+    """The API server learns later than Hekla that a pod ended. Pods refused until then are retried."""
+    set_quota(namespaced, cpu="1", memory="1Gi")
+    jobs = [submit(namespaced, "0.1", name=f"j{index}") for index in range(3)]
+    namespaced.reconcile_until(lambda: all(Job.objects.get(pk=job.pk).phase == JobPhase.COMPLETED for job in jobs))
 
 
-def test_a_log_is_read_wherever_the_pod_is_and_after_it_is_gone(apart) -> None:
-    job = submit(apart, "0.1")
-    apart.turn_until(lambda: Job.objects.get(pk=job.pk).phase == JobPhase.COMPLETED)
-    key, backend = key_of(Pod.objects.get(job=job)), backend_of(apart.cluster)
+def test_log_of_a_namespaced_pod_is_readable_also_after_its_deletion(namespaced) -> None:
+    job = submit(namespaced, "0.1")
+    namespaced.reconcile_until(lambda: Job.objects.get(pk=job.pk).phase == JobPhase.COMPLETED)
+    key, backend = key_of(Pod.objects.get(job=job)), backend_of(namespaced.cluster)
     first = backend.logs(key, offset=0, limit=1000).data
     assert b"the last line" in first
-    apart.turn_until(lambda: not backend.observe(None).pods)
+    namespaced.reconcile_until(lambda: not backend.observe(None).pods)
     assert backend.logs(key, offset=0, limit=1000).data == first
 
 
-def test_pods_are_not_moved_while_they_are_alive_nor_left_behind_afterwards(apart) -> None:
-    shared = {**apart.cluster.config, "namespaces": "shared"}
-    job = submit(apart, "1000", replicas=2)
-    run(apart, job)
-    assert "are running" in why_not(apart, shared)
-    abort(apart, job)
+def test_namespace_cannot_change_while_pods_or_objects_exist(namespaced) -> None:
+    shared = {**namespaced.cluster.config, "namespaces": "shared"}
+    job = submit(namespaced, "1000", replicas=2)
+    run(namespaced, job)
+    assert "are running" in change_refusal(namespaced, shared)
+    abort(namespaced, job)
     with transaction.atomic():
-        namespace_change.require_nobody_there(apart.cluster, shared, now=clock.now())
+        namespace_change.require_nobody_there(namespaced.cluster, shared, now=clock.now())
     with pytest.raises(Invalid, match="resources of 1 jobs"):
-        namespace_change.require_nothing_left(apart.cluster, shared)
-    services.delete(job, user=apart.alice, now=clock.now())
-    apart.turn_until(lambda: Job.objects.get(pk=job.pk).cleaned_at is not None)
-    namespace_change.require_nothing_left(apart.cluster, shared)
+        namespace_change.require_nothing_left(namespaced.cluster, shared)
+    services.delete(job, user=namespaced.alice, now=clock.now())
+    namespaced.reconcile_until(lambda: Job.objects.get(pk=job.pk).cleaned_at is not None)
+    namespace_change.require_nothing_left(namespaced.cluster, shared)
 
 
-def why_not(world: World, config: dict[str, Any]) -> str:
+def change_refusal(world: World, config: dict[str, Any]) -> str:
     with pytest.raises(Invalid) as refused, transaction.atomic():
         namespace_change.require_nobody_there(world.cluster, config, now=clock.now())
-    controllers.reconcile(world.cluster)  # the refusal took the lease from nobody
+    controllers.reconcile(world.cluster)  # the refusal must not have taken the lease
     return str(refused.value)
 
 
 @pytest.mark.parametrize("world", ["kubernetes"], indirect=True)
-def test_what_pods_left_in_a_shared_namespace_is_found_when_tenants_are_apart(
+def test_objects_in_the_shared_namespace_are_found_after_a_namespace_change(
     world: World, small_cluster: ControlPlane
 ) -> None:
-    apart = {**world.cluster.config, "namespaces": "tenant"}
+    namespaced = {**world.cluster.config, "namespaces": "tenant"}
     job = submit(world, "1000", replicas=2)
     run(world, job)
     place = f"/apis/networking.k8s.io/v1/namespaces/{world.cluster.config['namespace']}/networkpolicies"
     assert [one["metadata"]["name"] for one in small_cluster.request("GET", place)["items"]] == ["hekla-lab"]
-    assert "are running" in why_not(world, apart)
+    assert "are running" in change_refusal(world, namespaced)
     abort(world, job)
-    namespace_change.require_nothing_left(world.cluster, apart)
+    namespace_change.require_nothing_left(world.cluster, namespaced)

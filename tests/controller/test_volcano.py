@@ -1,4 +1,4 @@
-"""A cluster that Volcano leads: what people see of their jobs is what the real Volcano does with them."""
+"""A cluster scheduled by Volcano: users see in Hekla what the real Volcano does with their jobs."""
 
 import contextlib
 import json
@@ -35,7 +35,7 @@ from hekla.domain.scaling import JobScale, TaskScale
 from hekla.lib import clock
 
 SIZE = {"cpu": "4", "memory": "8Gi", "pods": "20"}
-SAID = "".join(f"{line}\n" for line in LOG_LINES).encode()
+LOG = "".join(f"{line}\n" for line in LOG_LINES).encode()
 _JOBS = "/apis/batch.volcano.sh/v1alpha1/namespaces/{}/jobs"
 _GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/{}/podgroups"
 _PODS = "/api/v1/namespaces/{}/pods"
@@ -43,8 +43,8 @@ _QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
 
 
 @pytest.fixture(autouse=True)
-def patience_with_volcano(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its controllers and its scheduler take their turns too."""
+def long_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waits longer: Volcano's controllers and its scheduler also need time."""
     monkeypatch.setattr(conftest, "LAST_SECONDS", 90.0)
 
 
@@ -54,10 +54,10 @@ def plane(volcano: Volcano) -> ControlPlane:
 
 
 @pytest.fixture
-def led(
+def delegated(
     plane: ControlPlane, volcano_namespace: str, transactional_db: None, settings: Any, tmp_path: Path
 ) -> Iterator[World]:
-    """A machine with four processors that only this test uses, in a cluster that Volcano leads."""
+    """A node of this test with four CPUs, in a cluster that Volcano schedules."""
     settings.HEKLA_HOME = tmp_path
     controllers.reset()
     labels = {"hekla.dev/test": volcano_namespace}
@@ -90,11 +90,11 @@ def phase(job: Job) -> str:
     return Job.objects.get(pk=job.pk).phase
 
 
-def until(world: World, job: Job, wanted: JobPhase) -> None:
-    world.turn_until(lambda: phase(job) == wanted)
+def reconcile_until_phase(world: World, job: Job, expected: JobPhase) -> None:
+    world.reconcile_until(lambda: phase(job) == expected)
 
 
-def at(plane: ControlPlane, namespace: str) -> list[dict[str, Any]]:
+def list_jobs(plane: ControlPlane, namespace: str) -> list[dict[str, Any]]:
     return plane.request("GET", _JOBS.format(namespace))["items"]
 
 
@@ -103,17 +103,17 @@ def reason_of(job: Job) -> str:
     return wording.reason(waiting[0]) if waiting else ""
 
 
-def runs(plane: ControlPlane, namespace: str, name: str) -> bool:
-    states = {one["metadata"]["name"]: one.get("status", {}).get("state", {}) for one in at(plane, namespace)}
+def is_running(plane: ControlPlane, namespace: str, name: str) -> bool:
+    states = {one["metadata"]["name"]: one.get("status", {}).get("state", {}) for one in list_jobs(plane, namespace)}
     return states[name].get("phase") == "Running"
 
 
-def groups(volcano: Volcano, namespace: str) -> list[dict[str, Any]]:
+def list_groups(volcano: Volcano, namespace: str) -> list[dict[str, Any]]:
     return volcano.plane.request("GET", _GROUPS.format(namespace))["items"]
 
 
 def end_pods(plane: ControlPlane, namespace: str) -> None:
-    """The pods that run there end now, with the exit code that they were given, however long they were to run."""
+    """Ends the running pods now, with their exit code, whatever their duration."""
     change = {"metadata": {"annotations": {"hekla.dev/test-ends-at": clock.now().isoformat()}}}
     for pod in plane.request("GET", _PODS.format(namespace))["items"]:
         if pod.get("status", {}).get("phase") == "Running":
@@ -121,24 +121,25 @@ def end_pods(plane: ControlPlane, namespace: str) -> None:
             plane.request("PATCH", named, change, content_type="application/merge-patch+json")
 
 
-def lose_sight(volcano: Volcano, namespace: str) -> None:
-    """What befalls a job that restarts while the scheduler looks at it: its PodGroup is Pending when it is deleted.
+def disturb_restart(volcano: Volcano, namespace: str) -> None:
+    """Reproduces a race: the job restarts while the scheduler looks at it, so its PodGroup is Pending when deleted.
 
-    The job restarts since its pods end here: a life of so many seconds may be over before that on a slow machine.
+    The job restarts because its pods end here. A fixed duration could be over too early on a slow machine.
 
-    Its controller mostly takes that one for the next one then, and waits. If it made the next one, that is taken away.
+    Volcano's controller usually takes the old PodGroup for the next one and waits. If it created the next one, that is
+    deleted.
     """
     plane, place = volcano.plane, _GROUPS.format(namespace)
-    (old,) = groups(volcano, namespace)
+    (old,) = list_groups(volcano, namespace)
     change = {"status": {"phase": "Pending"}}
     named = f"{place}/{old['metadata']['name']}"
     plane.request("PATCH", named, change, content_type="application/merge-patch+json")
     end_pods(plane, namespace)
-    plane.wait_until(lambda: at(plane, namespace)[0]["status"]["state"]["phase"] == "Restarting", 90.0)
+    plane.wait_until(lambda: list_jobs(plane, namespace)[0]["status"]["state"]["phase"] == "Restarting", 90.0)
     uid = old["metadata"]["uid"]
-    plane.wait_until(lambda: uid not in [one["metadata"]["uid"] for one in groups(volcano, namespace)], 60.0)
+    plane.wait_until(lambda: uid not in [one["metadata"]["uid"] for one in list_groups(volcano, namespace)], 60.0)
     time.sleep(2.0)
-    with contextlib.suppress(RequestRefused):  # it is mostly gone
+    with contextlib.suppress(RequestRefused):  # usually it is already gone
         plane.request("DELETE", named)
 
 
@@ -151,163 +152,161 @@ def resize(world: World, job: Job, size: TaskScale) -> None:
     services.scale(job, JobScale(tasks={"main": size}), user=world.alice, now=clock.now())
 
 
-def ask(world: World, job: Job, action: LifecycleAction) -> None:
+def send(world: World, job: Job, action: LifecycleAction) -> None:
     services.command(job, action, user=world.alice, now=clock.now())
 
 
-def test_a_job_runs_as_one_job_of_volcano_and_its_pods_are_told_like_any(led, plane, volcano_namespace) -> None:
-    job = submit(led, replicas=3)
-    until(led, job, JobPhase.COMPLETED)
-    (there,) = at(plane, volcano_namespace)
-    assert there["spec"]["queue"] == "default"
-    assert there["spec"]["minAvailable"] == 3
+def test_job_runs_as_one_volcano_job_with_the_usual_pods(delegated, plane, volcano_namespace) -> None:
+    job = submit(delegated, replicas=3)
+    reconcile_until_phase(delegated, job, JobPhase.COMPLETED)
+    (volcano_job,) = list_jobs(plane, volcano_namespace)
+    assert volcano_job["spec"]["queue"] == "default"
+    assert volcano_job["spec"]["minAvailable"] == 3
     pods = list(job.pods.order_by("index"))
     assert [(pod.phase, pod.attempt, pod.exit_code) for pod in pods] == [(PodPhase.SUCCEEDED, 1, 0)] * 3
     assert all(pod.node and pod.bound_at and pod.started_at for pod in pods)
     assert audit.findings() == []
 
 
-def test_the_end_of_a_job_counts_its_pods_though_their_watch_is_behind(
-    led, plane, volcano_namespace, monkeypatch
-) -> None:
-    job = submit(led, replicas=2, seconds=300)
-    led.turn_until(lambda: list(job.pods.values_list("phase", flat=True)) == [PodPhase.RUNNING] * 2)
-    scheduling = backend_of(led.cluster).delegated
+def test_completed_job_counts_pods_that_the_watch_missed(delegated, plane, volcano_namespace, monkeypatch) -> None:
+    job = submit(delegated, replicas=2, seconds=300)
+    delegated.reconcile_until(lambda: list(job.pods.values_list("phase", flat=True)) == [PodPhase.RUNNING] * 2)
+    scheduling = backend_of(delegated.cluster).delegated
     assert scheduling is not None
     now, before = scheduling.list_pods, scheduling.list_pods()
     monkeypatch.setattr(scheduling, "list_pods", lambda *, fresh=False: now(fresh=True) if fresh else before)
     end_pods(plane, volcano_namespace)
-    until(led, job, JobPhase.COMPLETED)
+    reconcile_until_phase(delegated, job, JobPhase.COMPLETED)
     assert [pod.phase for pod in job.pods.all()] == [PodPhase.SUCCEEDED] * 2
     assert "2 of 2" in Job.objects.get(pk=job.pk).message
 
 
-def test_the_log_of_a_pod_can_be_read_while_it_runs_and_after_its_job_is_deleted(led, plane, volcano_namespace) -> None:
-    job = submit(led, seconds=3)
-    until(led, job, JobPhase.RUNNING)
-    assert log_of(led, job, attempt=1) == SAID
-    until(led, job, JobPhase.COMPLETED)
-    services.delete(Job.objects.get(pk=job.pk), user=led.alice, now=clock.now())
-    led.turn_until(lambda: Job.objects.get(pk=job.pk).cleaned_at is not None)
-    assert at(plane, volcano_namespace) == []
-    assert log_of(led, job, attempt=1) == SAID
+def test_log_is_readable_while_the_pod_runs_and_after_deletion(delegated, plane, volcano_namespace) -> None:
+    job = submit(delegated, seconds=3)
+    reconcile_until_phase(delegated, job, JobPhase.RUNNING)
+    assert log_of(delegated, job, attempt=1) == LOG
+    reconcile_until_phase(delegated, job, JobPhase.COMPLETED)
+    services.delete(Job.objects.get(pk=job.pk), user=delegated.alice, now=clock.now())
+    delegated.reconcile_until(lambda: Job.objects.get(pk=job.pk).cleaned_at is not None)
+    assert list_jobs(plane, volcano_namespace) == []
+    assert log_of(delegated, job, attempt=1) == LOG
     assert audit.findings() == []
 
 
-def test_an_aborted_job_ends_and_goes_on_when_it_is_resumed(led) -> None:
-    job = submit(led, seconds=1000)
-    until(led, job, JobPhase.RUNNING)
-    ask(led, job, LifecycleAction.ABORT_JOB)
+def test_aborted_job_ends_and_can_be_resumed(delegated) -> None:
+    job = submit(delegated, seconds=1000)
+    reconcile_until_phase(delegated, job, JobPhase.RUNNING)
+    send(delegated, job, LifecycleAction.ABORT_JOB)
     assert phase(job) == JobPhase.ABORTING
-    until(led, job, JobPhase.ABORTED)
-    led.turn_until(lambda: all(pod.is_final for pod in job.pods.all()))
+    reconcile_until_phase(delegated, job, JobPhase.ABORTED)
+    delegated.reconcile_until(lambda: all(pod.is_final for pod in job.pods.all()))
     assert [(pod.phase, pod.reason, pod.stopping) for pod in job.pods.all()] == [(PodPhase.FAILED, "Stopped", True)]
-    assert log_of(led, job, attempt=1) == SAID
-    ask(led, job, LifecycleAction.RESUME_JOB)
-    until(led, job, JobPhase.RUNNING)
+    assert log_of(delegated, job, attempt=1) == LOG
+    send(delegated, job, LifecycleAction.RESUME_JOB)
+    reconcile_until_phase(delegated, job, JobPhase.RUNNING)
     assert [pod.attempt for pod in job.pods.order_by("attempt")] == [1, 2]
-    ask(led, job, LifecycleAction.TERMINATE_JOB)
-    until(led, job, JobPhase.TERMINATED)
-    led.turn_until(lambda: all(pod.is_final for pod in job.pods.all()))
+    send(delegated, job, LifecycleAction.TERMINATE_JOB)
+    reconcile_until_phase(delegated, job, JobPhase.TERMINATED)
+    delegated.reconcile_until(lambda: all(pod.is_final for pod in job.pods.all()))
     assert audit.findings() == []
 
 
-def test_a_policy_is_volcanos_to_carry_out_and_is_carried_out_once(led) -> None:
+def test_policy_is_applied_once_by_volcano(delegated) -> None:
     policies = [{"events": ["PodFailed"], "action": "AbortJob"}]
-    job = submit(led, seconds=3, exit_code=7, max_retry=2, policies=policies)
-    until(led, job, JobPhase.ABORTED)
-    led.turn_until(lambda: all(pod.is_final for pod in job.pods.all()))
-    controllers.reconcile(led.cluster)
+    job = submit(delegated, seconds=3, exit_code=7, max_retry=2, policies=policies)
+    reconcile_until_phase(delegated, job, JobPhase.ABORTED)
+    delegated.reconcile_until(lambda: all(pod.is_final for pod in job.pods.all()))
+    controllers.reconcile(delegated.cluster)
     assert phase(job) == JobPhase.ABORTED
     assert [pod.exit_code for pod in job.pods.all()] == [7]
     assert not LoggedEvent.objects.filter(kind="JobPhaseChanged", payload__new="restarting").exists()
     assert rows.findings() == []
 
 
-def test_a_job_that_a_person_restarts_begins_again_once(led) -> None:
-    job = submit(led, seconds=1000, replicas=2)
-    until(led, job, JobPhase.RUNNING)
-    led.turn_until(lambda: job.pods.filter(phase=PodPhase.RUNNING).count() == 2)
-    ask(led, job, LifecycleAction.RESTART_JOB)
+def test_restart_by_a_person_is_applied_once(delegated) -> None:
+    job = submit(delegated, seconds=1000, replicas=2)
+    reconcile_until_phase(delegated, job, JobPhase.RUNNING)
+    delegated.reconcile_until(lambda: job.pods.filter(phase=PodPhase.RUNNING).count() == 2)
+    send(delegated, job, LifecycleAction.RESTART_JOB)
     assert phase(job) == JobPhase.RESTARTING
-    led.turn_until(lambda: job.pods.filter(attempt=2, phase=PodPhase.RUNNING).count() == 2)
-    until(led, job, JobPhase.RUNNING)
-    led.turn_until(lambda: all(pod.is_final for pod in job.pods.filter(attempt=1)))
-    controllers.reconcile(led.cluster)
+    delegated.reconcile_until(lambda: job.pods.filter(attempt=2, phase=PodPhase.RUNNING).count() == 2)
+    reconcile_until_phase(delegated, job, JobPhase.RUNNING)
+    delegated.reconcile_until(lambda: all(pod.is_final for pod in job.pods.filter(attempt=1)))
+    controllers.reconcile(delegated.cluster)
     assert Job.objects.get(pk=job.pk).retry_count == 1
     assert job.pods.count() == 4
-    ask(led, job, LifecycleAction.RESTART_JOB)
-    led.turn_until(lambda: job.pods.filter(attempt=3, phase=PodPhase.RUNNING).count() == 2)
-    until(led, job, JobPhase.RUNNING)
+    send(delegated, job, LifecycleAction.RESTART_JOB)
+    delegated.reconcile_until(lambda: job.pods.filter(attempt=3, phase=PodPhase.RUNNING).count() == 2)
+    reconcile_until_phase(delegated, job, JobPhase.RUNNING)
     with pytest.raises(Refused, match="At number 3"):
-        ask(led, Job.objects.get(pk=job.pk), LifecycleAction.RESTART_JOB)
+        send(delegated, Job.objects.get(pk=job.pk), LifecycleAction.RESTART_JOB)
     assert audit.findings() == []
 
 
-def test_a_wish_is_withdrawn_where_the_cluster_knows_no_commands(led, monkeypatch) -> None:
-    job = submit(led, seconds=1000)
-    until(led, job, JobPhase.RUNNING)
-    backend = backend_of(led.cluster)
+def test_request_is_withdrawn_if_the_cluster_has_no_commands(delegated, monkeypatch) -> None:
+    job = submit(delegated, seconds=1000)
+    reconcile_until_phase(delegated, job, JobPhase.RUNNING)
+    backend = backend_of(delegated.cluster)
     monkeypatch.setitem(backend.delegated._versions, "bus.volcano.sh", "bus.volcano.sh/v0")
-    ask(led, job, LifecycleAction.ABORT_JOB)
-    until(led, job, JobPhase.RUNNING)
+    send(delegated, job, LifecycleAction.ABORT_JOB)
+    reconcile_until_phase(delegated, job, JobPhase.RUNNING)
     row = Job.objects.get(pk=job.pk)
     assert row.reason == "NotAsked"
     assert "does not know the Commands" in row.message
-    ask(led, job, LifecycleAction.ABORT_JOB)
-    until(led, job, JobPhase.ABORTED)
+    send(delegated, job, LifecycleAction.ABORT_JOB)
+    reconcile_until_phase(delegated, job, JobPhase.ABORTED)
     assert rows.findings() == []
 
 
-def test_a_restart_that_volcano_has_lost_sight_of_goes_on(led, volcano, volcano_namespace) -> None:
+def test_restart_with_a_lost_pod_group_continues(delegated, volcano, volcano_namespace) -> None:
     policies = [{"events": ["PodFailed"], "action": "RestartJob"}]
-    job = submit(led, seconds=1000, exit_code=7, max_retry=2, policies=policies)
-    until(led, job, JobPhase.RUNNING)
+    job = submit(delegated, seconds=1000, exit_code=7, max_retry=2, policies=policies)
+    reconcile_until_phase(delegated, job, JobPhase.RUNNING)
     volcano.stop_scheduler()
     try:
-        lose_sight(volcano, volcano_namespace)
+        disturb_restart(volcano, volcano_namespace)
     finally:
         volcano.start_scheduler()
-    led.turn_until(lambda: job.pods.filter(attempt=2, phase=PodPhase.RUNNING).exists())
+    delegated.reconcile_until(lambda: job.pods.filter(attempt=2, phase=PodPhase.RUNNING).exists())
     end_pods(volcano.plane, volcano_namespace)
-    until(led, job, JobPhase.FAILED)
-    led.turn_until(lambda: all(pod.is_final for pod in job.pods.all()))
+    reconcile_until_phase(delegated, job, JobPhase.FAILED)
+    delegated.reconcile_until(lambda: all(pod.is_final for pod in job.pods.all()))
     assert [pod.exit_code for pod in job.pods.order_by("attempt")] == [7, 7]
     assert Job.objects.get(pk=job.pk).retry_count == 2
     assert rows.findings() == []
 
 
-def test_a_job_that_finds_no_room_says_why_in_volcanos_words_and_can_be_aborted(led, client) -> None:
-    first = submit(led, "first", seconds=1000, cpu="3")
-    until(led, first, JobPhase.RUNNING)
-    job = submit(led, "second", cpu="3")
-    led.turn_until(lambda: "Insufficient cpu" in reason_of(job))
-    client.force_login(led.alice, backend="django.contrib.auth.backends.ModelBackend")
+def test_pending_reason_is_volcanos_and_the_job_can_be_aborted(delegated, client) -> None:
+    first = submit(delegated, "first", seconds=1000, cpu="3")
+    reconcile_until_phase(delegated, first, JobPhase.RUNNING)
+    job = submit(delegated, "second", cpu="3")
+    delegated.reconcile_until(lambda: "Insufficient cpu" in reason_of(job))
+    client.force_login(delegated.alice, backend="django.contrib.auth.backends.ModelBackend")
     page = client.get(reverse("jobs:detail", args=[job.uid])).content.decode()
     assert escape(reason_of(job)) in page
-    ask(led, job, LifecycleAction.ABORT_JOB)
-    until(led, job, JobPhase.ABORTED)
+    send(delegated, job, LifecycleAction.ABORT_JOB)
+    reconcile_until_phase(delegated, job, JobPhase.ABORTED)
     assert Job.objects.get(pk=job.pk).waiting == []
     assert phase(first) == JobPhase.RUNNING
     assert rows.findings() == []
 
 
-def test_the_queue_is_made_and_kept_as_it_is_here(led, plane) -> None:
-    name = f"q-{led.cluster.config['namespace']}"
+def test_queue_is_created_and_updated_in_volcano(delegated, plane) -> None:
+    name = f"q-{delegated.cluster.config['namespace']}"
     values = {"weight": 3, "capability": {"cpu": "2"}}
-    queue = queues.create(cluster=led.cluster, name=name, values=values, actor=PLATFORM, now=clock.now())
-    controllers.reconcile(led.cluster)
-    there = plane.request("GET", f"{_QUEUES}/{name}")
-    assert (there["spec"]["weight"], there["spec"]["capability"]) == (3, {"cpu": "2"})
+    queue = queues.create(cluster=delegated.cluster, name=name, values=values, actor=PLATFORM, now=clock.now())
+    controllers.reconcile(delegated.cluster)
+    spec_object = plane.request("GET", f"{_QUEUES}/{name}")
+    assert (spec_object["spec"]["weight"], spec_object["spec"]["capability"]) == (3, {"cpu": "2"})
     values = {"weight": 5, "capability": {"memory": "4Gi"}}
-    queues.change(queue, values, by=led.alice, actor=PLATFORM, now=clock.now())
-    controllers.reconcile(led.cluster)
-    there = plane.request("GET", f"{_QUEUES}/{name}")
-    assert (there["spec"]["weight"], there["spec"]["capability"]) == (5, {"memory": "4Gi"})
+    queues.change(queue, values, by=delegated.alice, actor=PLATFORM, now=clock.now())
+    controllers.reconcile(delegated.cluster)
+    spec_object = plane.request("GET", f"{_QUEUES}/{name}")
+    assert (spec_object["spec"]["weight"], spec_object["spec"]["capability"]) == (5, {"memory": "4Gi"})
     plane.request("DELETE", f"{_QUEUES}/{name}")
 
 
-def test_jobs_and_queues_of_others_are_left_as_they_are(led, plane, volcano_namespace) -> None:
+def test_foreign_jobs_and_queues_are_unchanged(delegated, plane, volcano_namespace) -> None:
     container = {"name": "c", "image": "i", "command": ["x"]}
     pod = {
         "spec": {
@@ -317,35 +316,35 @@ def test_jobs_and_queues_of_others_are_left_as_they_are(led, plane, volcano_name
         }
     }
     task = {"name": "t", "replicas": 1, "template": pod}
-    theirs = {
+    foreign_job = {
         "apiVersion": "batch.volcano.sh/v1alpha1",
         "kind": "Job",
         "metadata": {"name": "theirs"},
         "spec": {"schedulerName": "volcano", "queue": "default", "minAvailable": 1, "tasks": [task]},
     }
-    plane.request("POST", _JOBS.format(volcano_namespace), theirs)
+    plane.request("POST", _JOBS.format(volcano_namespace), foreign_job)
     queue = plane.request("GET", f"{_QUEUES}/default")["spec"]
-    job = submit(led)
-    until(led, job, JobPhase.COMPLETED)
-    plane.wait_until(lambda: runs(plane, volcano_namespace, "theirs"), 60.0)
-    services.delete(Job.objects.get(pk=job.pk), user=led.alice, now=clock.now())
-    led.turn_until(lambda: Job.objects.get(pk=job.pk).cleaned_at is not None)
-    assert [one["metadata"]["name"] for one in at(plane, volcano_namespace)] == ["theirs"]
+    job = submit(delegated)
+    reconcile_until_phase(delegated, job, JobPhase.COMPLETED)
+    plane.wait_until(lambda: is_running(plane, volcano_namespace, "theirs"), 60.0)
+    services.delete(Job.objects.get(pk=job.pk), user=delegated.alice, now=clock.now())
+    delegated.reconcile_until(lambda: Job.objects.get(pk=job.pk).cleaned_at is not None)
+    assert [one["metadata"]["name"] for one in list_jobs(plane, volcano_namespace)] == ["theirs"]
     assert plane.request("GET", f"{_QUEUES}/default")["spec"] == queue
     assert Job.objects.count() == 1
 
 
-def test_a_job_that_somebody_deletes_in_the_cluster_has_failed_here_and_says_so(led, plane, volcano_namespace) -> None:
-    job = submit(led, seconds=1000)
-    until(led, job, JobPhase.RUNNING)
-    (there,) = at(plane, volcano_namespace)
-    plane.request("DELETE", f"{_JOBS.format(volcano_namespace)}/{there['metadata']['name']}")
-    until(led, job, JobPhase.FAILED)
+def test_job_deleted_in_the_cluster_fails_with_a_reason(delegated, plane, volcano_namespace) -> None:
+    job = submit(delegated, seconds=1000)
+    reconcile_until_phase(delegated, job, JobPhase.RUNNING)
+    (volcano_job,) = list_jobs(plane, volcano_namespace)
+    plane.request("DELETE", f"{_JOBS.format(volcano_namespace)}/{volcano_job['metadata']['name']}")
+    reconcile_until_phase(delegated, job, JobPhase.FAILED)
     assert Job.objects.get(pk=job.pk).reason == "Deleted"
     assert rows.findings() == []
 
 
-def test_what_this_volcano_does_not_know_fails_the_job_with_its_sentence(led, monkeypatch) -> None:
+def test_job_refused_by_volcano_fails_with_the_message(delegated, monkeypatch) -> None:
     write = VolcanoManifests.job
 
     def newer(manifests: VolcanoManifests, uid: str, spec: JobSpec) -> tuple[Any, Any]:
@@ -354,27 +353,27 @@ def test_what_this_volcano_does_not_know_fails_the_job_with_its_sentence(led, mo
         return job, files
 
     monkeypatch.setattr(VolcanoManifests, "job", newer)
-    job = submit(led)
-    until(led, job, JobPhase.FAILED)
+    job = submit(delegated)
+    reconcile_until_phase(delegated, job, JobPhase.FAILED)
     row = Job.objects.get(pk=job.pk)
     assert row.reason == "StartRefused"
     assert "ofALaterVersion" in row.message
     assert rows.findings() == []
 
 
-def test_what_volcano_cannot_be_asked_for_is_refused(led) -> None:
-    job = submit(led, seconds=1000)
-    until(led, job, JobPhase.RUNNING)
+def test_commands_that_volcano_lacks_are_refused(delegated) -> None:
+    job = submit(delegated, seconds=1000)
+    reconcile_until_phase(delegated, job, JobPhase.RUNNING)
     with pytest.raises(Refused, match="only the whole job"):
-        services.command(job, LifecycleAction.RESTART_TASK, task="main", user=led.alice, now=clock.now())
+        services.command(job, LifecycleAction.RESTART_TASK, task="main", user=delegated.alice, now=clock.now())
     with pytest.raises(Refused, match="PriorityClass"):
-        services.set_priority(job, 5, user=led.alice, now=clock.now())
+        services.set_priority(job, 5, user=delegated.alice, now=clock.now())
 
 
-def test_the_page_says_what_cannot_be_asked_of_volcano_and_shows_no_way_to_it(led, client) -> None:
-    job = submit(led, seconds=1000, max_retry=1)
-    until(led, job, JobPhase.RUNNING)
-    client.force_login(led.alice, backend="django.contrib.auth.backends.ModelBackend")
+def test_page_explains_and_hides_what_volcano_lacks(delegated, client) -> None:
+    job = submit(delegated, seconds=1000, max_retry=1)
+    reconcile_until_phase(delegated, job, JobPhase.RUNNING)
+    client.force_login(delegated.alice, backend="django.contrib.auth.backends.ModelBackend")
     page = client.get(reverse("jobs:detail", args=[job.uid])).content.decode()
     assert "uses its PriorityClass" in page
     assert reverse("jobs:priority", args=[job.uid]) not in page
@@ -384,130 +383,133 @@ def test_the_page_says_what_cannot_be_asked_of_volcano_and_shows_no_way_to_it(le
     assert reverse("jobs:scale", args=[job.uid]) in page
 
 
-def test_a_job_gets_another_size_there_and_keeps_it(led, plane, volcano_namespace) -> None:
-    job = submit(led, seconds=1000, replicas=2)
-    until(led, job, JobPhase.RUNNING)
-    resize(led, job, TaskScale(replicas=3, min_available=1))
-    led.turn_until(lambda: job.pods.filter(phase=PodPhase.RUNNING).count() == 3)
-    (there,) = at(plane, volcano_namespace)
-    task = there["spec"]["tasks"][0]
-    assert (task["replicas"], task["minAvailable"], there["spec"]["minAvailable"]) == (3, 1, 1)
+def test_job_is_scaled_in_volcano_and_keeps_its_size(delegated, plane, volcano_namespace) -> None:
+    job = submit(delegated, seconds=1000, replicas=2)
+    reconcile_until_phase(delegated, job, JobPhase.RUNNING)
+    resize(delegated, job, TaskScale(replicas=3, min_available=1))
+    delegated.reconcile_until(lambda: job.pods.filter(phase=PodPhase.RUNNING).count() == 3)
+    (volcano_job,) = list_jobs(plane, volcano_namespace)
+    task = volcano_job["spec"]["tasks"][0]
+    assert (task["replicas"], task["minAvailable"], volcano_job["spec"]["minAvailable"]) == (3, 1, 1)
     controllers.reset()
-    controllers.reconcile(led.cluster)
-    assert at(plane, volcano_namespace)[0]["metadata"]["generation"] == there["metadata"]["generation"]
-    resize(led, job, TaskScale(replicas=1))
-    led.turn_until(lambda: sorted(pod.phase for pod in job.pods.all()) == ["failed", "failed", "running"])
+    controllers.reconcile(delegated.cluster)
+    assert list_jobs(plane, volcano_namespace)[0]["metadata"]["generation"] == volcano_job["metadata"]["generation"]
+    resize(delegated, job, TaskScale(replicas=1))
+    delegated.reconcile_until(lambda: sorted(pod.phase for pod in job.pods.all()) == ["failed", "failed", "running"])
     assert {pod.index for pod in job.pods.filter(phase=PodPhase.RUNNING)} == {0}
-    kept = [backend_of(led.cluster).logs(PodKey(job.uid.hex, "main", at, 1), offset=0, limit=1000) for at in range(3)]
-    assert [chunk.data for chunk in kept] == [SAID, SAID, SAID]
-    assert [chunk.complete for chunk in kept] == [False, True, True], "who stays goes on to write"
+    logs = [
+        backend_of(delegated.cluster).logs(PodKey(job.uid.hex, "main", list_jobs, 1), offset=0, limit=1000)
+        for list_jobs in range(3)
+    ]
+    assert [chunk.data for chunk in logs] == [LOG, LOG, LOG]
+    assert [chunk.complete for chunk in logs] == [False, True, True], "the log of a running pod is not complete"
     assert Job.objects.get(pk=job.pk).retry_count == 0
     assert audit.findings() == []
 
 
-def test_how_many_partitions_a_task_has_is_not_changed_there(led) -> None:
+def test_number_of_partitions_cannot_change(delegated) -> None:
     task = {"name": "main", "command": ["x"], "replicas": 2, "partition_size": 1, "resources": {"cpu": "1"}}
     spec = JobSpec.parse({"name": "one", "tasks": [task]})
-    job = services.submit(spec=spec, tenant=led.tenant, user=led.alice, now=clock.now())
+    job = services.submit(spec=spec, tenant=delegated.tenant, user=delegated.alice, now=clock.now())
     with pytest.raises(Refused, match="cannot change the partitions"):
-        resize(led, job, TaskScale(replicas=3))
+        resize(delegated, job, TaskScale(replicas=3))
 
 
-def test_a_controller_that_begins_anew_counts_no_pod_twice(led) -> None:
-    job = submit(led, seconds=1000, replicas=2)
-    until(led, job, JobPhase.RUNNING)
-    led.turn_until(lambda: job.pods.filter(phase=PodPhase.RUNNING).count() == 2)
+def test_restarted_controller_counts_each_pod_once(delegated) -> None:
+    job = submit(delegated, seconds=1000, replicas=2)
+    reconcile_until_phase(delegated, job, JobPhase.RUNNING)
+    delegated.reconcile_until(lambda: job.pods.filter(phase=PodPhase.RUNNING).count() == 2)
     controllers.reset()
-    controllers.reconcile(led.cluster)
-    controllers.reconcile(led.cluster)
+    controllers.reconcile(delegated.cluster)
+    controllers.reconcile(delegated.cluster)
     assert job.pods.count() == 2
     assert {pod.phase for pod in job.pods.all()} == {PodPhase.RUNNING}
 
 
-def test_a_cluster_that_is_given_another_configuration_loses_no_pod(led) -> None:
-    job = submit(led, seconds=1000)
-    until(led, job, JobPhase.RUNNING)
-    led.turn_until(lambda: job.pods.filter(phase=PodPhase.RUNNING).exists())
-    led.cluster.config = {**led.cluster.config, "image": "another"}
-    led.cluster.save()
-    controllers.reconcile(led.cluster)
+def test_changed_configuration_loses_no_pod(delegated) -> None:
+    job = submit(delegated, seconds=1000)
+    reconcile_until_phase(delegated, job, JobPhase.RUNNING)
+    delegated.reconcile_until(lambda: job.pods.filter(phase=PodPhase.RUNNING).exists())
+    delegated.cluster.config = {**delegated.cluster.config, "image": "another"}
+    delegated.cluster.save()
+    controllers.reconcile(delegated.cluster)
     assert [pod.phase for pod in job.pods.all()] == [PodPhase.RUNNING]
 
 
-def test_a_pod_that_somebody_deletes_comes_back_as_another_attempt(led, plane, volcano_namespace) -> None:
-    job = submit(led, seconds=1000)
-    until(led, job, JobPhase.RUNNING)
-    led.turn_until(lambda: job.pods.filter(phase=PodPhase.RUNNING).exists())
-    (there,) = at(plane, volcano_namespace)
-    plane.request("DELETE", f"/api/v1/namespaces/{volcano_namespace}/pods/{there['metadata']['name']}-main-0")
-    led.turn_until(lambda: job.pods.filter(attempt=2, phase=PodPhase.RUNNING).exists())
+def test_deleted_pod_returns_as_a_new_attempt(delegated, plane, volcano_namespace) -> None:
+    job = submit(delegated, seconds=1000)
+    reconcile_until_phase(delegated, job, JobPhase.RUNNING)
+    delegated.reconcile_until(lambda: job.pods.filter(phase=PodPhase.RUNNING).exists())
+    (volcano_job,) = list_jobs(plane, volcano_namespace)
+    plane.request("DELETE", f"/api/v1/namespaces/{volcano_namespace}/pods/{volcano_job['metadata']['name']}-main-0")
+    delegated.reconcile_until(lambda: job.pods.filter(attempt=2, phase=PodPhase.RUNNING).exists())
     first = job.pods.get(attempt=1)
     assert (first.phase, first.stopping) == (PodPhase.FAILED, True)
     assert rows.findings() == []
 
 
-def test_the_time_of_a_job_that_volcano_leads_is_over_when_it_is(led) -> None:
-    job = submit(led, seconds=1000, active_deadline_seconds=2)
-    until(led, job, JobPhase.FAILED)
+def test_deadline_of_a_volcano_job_fails_it(delegated) -> None:
+    job = submit(delegated, seconds=1000, active_deadline_seconds=2)
+    reconcile_until_phase(delegated, job, JobPhase.FAILED)
     assert Job.objects.get(pk=job.pk).reason == "DeadlineExceeded"
-    led.turn_until(lambda: all(pod.is_final for pod in job.pods.all()))
+    delegated.reconcile_until(lambda: all(pod.is_final for pod in job.pods.all()))
     assert phase(job) == JobPhase.FAILED
     assert rows.findings() == []
 
 
-def test_a_job_whose_queue_has_no_share_left_says_so_in_volcanos_words(led, plane) -> None:
-    name = f"q-{led.cluster.config['namespace']}"
+def test_pending_reason_of_a_full_queue_is_volcanos(delegated, plane) -> None:
+    name = f"q-{delegated.cluster.config['namespace']}"
     values = {"capability": {"cpu": "1"}}
-    queues.create(cluster=led.cluster, name=name, values=values, actor=PLATFORM, now=clock.now())
-    first = submit(led, "first", seconds=1000, queue=name)
-    until(led, first, JobPhase.RUNNING)
-    job = submit(led, "second", seconds=1000, queue=name)
-    led.turn_until(lambda: "insufficient cpu" in reason_of(job))
+    queues.create(cluster=delegated.cluster, name=name, values=values, actor=PLATFORM, now=clock.now())
+    first = submit(delegated, "first", seconds=1000, queue=name)
+    reconcile_until_phase(delegated, first, JobPhase.RUNNING)
+    job = submit(delegated, "second", seconds=1000, queue=name)
+    delegated.reconcile_until(lambda: "insufficient cpu" in reason_of(job))
     assert reason_of(job).startswith("Volcano says: queue resource quota")
     assert job.pods.count() == 0
     for one in (first, job):
-        ask(led, one, LifecycleAction.TERMINATE_JOB)
-        until(led, one, JobPhase.TERMINATED)
+        send(delegated, one, LifecycleAction.TERMINATE_JOB)
+        reconcile_until_phase(delegated, one, JobPhase.TERMINATED)
     plane.request("DELETE", f"{_QUEUES}/{name}")
 
 
-def test_files_of_a_job_are_there_before_its_pods_and_go_with_it(led, plane, volcano_namespace) -> None:
-    job = submit(led, files={"train.py": "print(1)"})
-    until(led, job, JobPhase.COMPLETED)
+def test_files_of_a_job_exist_before_its_pods_and_are_deleted_with_it(delegated, plane, volcano_namespace) -> None:
+    job = submit(delegated, files={"train.py": "print(1)"})
+    reconcile_until_phase(delegated, job, JobPhase.COMPLETED)
     maps = f"/api/v1/namespaces/{volcano_namespace}/configmaps?labelSelector=hekla.dev/job={job.uid.hex}"
     assert [one["data"] for one in plane.request("GET", maps)["items"]] == [{"train.py": "print(1)"}]
-    services.delete(Job.objects.get(pk=job.pk), user=led.alice, now=clock.now())
-    led.turn_until(lambda: Job.objects.get(pk=job.pk).cleaned_at is not None)
+    services.delete(Job.objects.get(pk=job.pk), user=delegated.alice, now=clock.now())
+    delegated.reconcile_until(lambda: Job.objects.get(pk=job.pk).cleaned_at is not None)
     assert plane.request("GET", maps)["items"] == []
     assert audit.findings() == []
 
 
-def test_a_job_with_memory_for_its_pods_runs_there(led, plane, volcano_namespace) -> None:
+def test_job_with_shared_memory_completes(delegated, plane, volcano_namespace) -> None:
     shm = [{"name": "shm", "empty_dir": {"medium": "Memory", "size_limit": "1Gi"}}]
-    job = submit(led, volumes=shm, mounts=[{"name": "shm", "mount_path": "/dev/shm"}])
-    until(led, job, JobPhase.COMPLETED)
+    job = submit(delegated, volumes=shm, mounts=[{"name": "shm", "mount_path": "/dev/shm"}])
+    reconcile_until_phase(delegated, job, JobPhase.COMPLETED)
 
 
-def test_a_claim_of_a_job_is_made_before_it_and_goes_with_it(led, plane, volcano_namespace) -> None:
-    """Nobody provisions claims here, so its pod waits."""
+def test_claim_of_a_job_exists_before_it_and_is_deleted_with_it(delegated, plane, volcano_namespace) -> None:
+    """Nothing provisions claims here, so the pod stays pending."""
     claim = [{"name": "out", "volume_claim": {"storage": "1Gi"}}]
-    job = submit(led, volumes=claim, mounts=[{"name": "out", "mount_path": "/out"}])
+    job = submit(delegated, volumes=claim, mounts=[{"name": "out", "mount_path": "/out"}])
     labelled = f"labelSelector=hekla.dev/job={job.uid.hex}"
     place = f"/api/v1/namespaces/{volcano_namespace}/persistentvolumeclaims?{labelled}"
-    led.turn_until(lambda: len(at(plane, volcano_namespace)) > 0)
+    delegated.reconcile_until(lambda: len(list_jobs(plane, volcano_namespace)) > 0)
     assert len(plane.request("GET", place)["items"]) == 1
-    ask(led, job, LifecycleAction.TERMINATE_JOB)
-    until(led, job, JobPhase.TERMINATED)
-    services.delete(Job.objects.get(pk=job.pk), user=led.alice, now=clock.now())
-    led.turn_until(lambda: plane.request("GET", place)["items"] == [])
+    send(delegated, job, LifecycleAction.TERMINATE_JOB)
+    reconcile_until_phase(delegated, job, JobPhase.TERMINATED)
+    services.delete(Job.objects.get(pk=job.pk), user=delegated.alice, now=clock.now())
+    delegated.reconcile_until(lambda: plane.request("GET", place)["items"] == [])
 
 
-def test_job_plugins_are_volcanos_own(led, plane, volcano_namespace) -> None:
-    job = submit(led, seconds=1000, replicas=2, plugins={"env": [], "svc": []})
-    led.turn_until(lambda: job.pods.filter(phase=PodPhase.RUNNING).count() == 2)
+def test_job_plugins_are_those_of_volcano(delegated, plane, volcano_namespace) -> None:
+    job = submit(delegated, seconds=1000, replicas=2, plugins={"env": [], "svc": []})
+    delegated.reconcile_until(lambda: job.pods.filter(phase=PodPhase.RUNNING).count() == 2)
     pods = plane.request("GET", f"/api/v1/namespaces/{volcano_namespace}/pods")["items"]
-    told = [{one["name"]: one for one in pod["spec"]["containers"][0]["env"]} for pod in pods]
-    assert sorted(env["VC_TASK_INDEX"]["value"] for env in told) == ["0", "1"]
-    assert all("VC_MAIN_HOSTS" in env for env in told)
-    ask(led, job, LifecycleAction.TERMINATE_JOB)
-    until(led, job, JobPhase.TERMINATED)
+    variables = [{one["name"]: one for one in pod["spec"]["containers"][0]["env"]} for pod in pods]
+    assert sorted(env["VC_TASK_INDEX"]["value"] for env in variables) == ["0", "1"]
+    assert all("VC_MAIN_HOSTS" in env for env in variables)
+    send(delegated, job, LifecycleAction.TERMINATE_JOB)
+    reconcile_until_phase(delegated, job, JobPhase.TERMINATED)

@@ -1,4 +1,4 @@
-"""The threads that wait for clusters to stir."""
+"""The threads that wait for news from clusters."""
 
 from datetime import timedelta
 
@@ -16,54 +16,54 @@ from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
 
 
-def test_a_cluster_is_watched_as_it_is_reached_now(simulated: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[Cluster] = []
+def test_watcher_uses_the_current_configuration(simulated: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[Cluster] = []
     own = watcher.ClusterWatcher()
 
     class Quiet:
         def wait(self, _timeout_seconds: float) -> bool:
-            """Nothing stirs, but somebody changes the configuration."""
+            """No news; meanwhile the configuration changes."""
             Cluster.objects.update(config={"nodes": []})
-            if len(seen) == 2:
+            if len(opened) == 2:
                 own.stop()
             return False
 
-    def opened(cluster: Cluster) -> Quiet:
-        seen.append(cluster)
+    def open_backend(cluster: Cluster) -> Quiet:
+        opened.append(cluster)
         return Quiet()
 
-    monkeypatch.setattr(watcher, "backend_of", opened)
+    monkeypatch.setattr(watcher, "backend_of", open_backend)
     own.watch(simulated.cluster.pk)
-    assert [cluster.config for cluster in seen] == [simulated.cluster.config, {"nodes": []}]
+    assert [cluster.config for cluster in opened] == [simulated.cluster.config, {"nodes": []}]
 
 
-@pytest.mark.parametrize("is_turning", [False, True])
-def test_what_stirs_while_the_cluster_is_turned_here_is_looked_at_afterwards_without_a_message(
-    simulated: World, monkeypatch: pytest.MonkeyPatch, is_turning: bool
+@pytest.mark.parametrize("is_reconciling", [False, True])
+def test_news_during_a_reconciliation_in_this_process_start_another_without_a_message(
+    simulated: World, monkeypatch: pytest.MonkeyPatch, is_reconciling: bool
 ) -> None:
-    asked: list[int] = []
+    requested: list[int] = []
     own = watcher.ClusterWatcher()
 
-    class Stirring:
+    class Busy:
         def wait(self, _timeout_seconds: float) -> bool:
             own.stop()
             return True
 
-    monkeypatch.setattr(watcher, "backend_of", lambda _cluster: Stirring())
-    monkeypatch.setattr(watcher, "request_reconcile", asked.append)
-    turned: list[Cluster] = []
+    monkeypatch.setattr(watcher, "backend_of", lambda _cluster: Busy())
+    monkeypatch.setattr(watcher, "request_reconcile", requested.append)
+    reconciled: list[Cluster] = []
 
     def reconcile(_self: ClusterController, cluster: Cluster) -> None:
-        turned.append(cluster)
-        if len(turned) == 1:
+        reconciled.append(cluster)
+        if len(reconciled) == 1:
             own.watch(cluster.pk)
 
     monkeypatch.setattr(ClusterController, "_reconcile", reconcile)
-    if is_turning:
+    if is_reconciling:
         controllers.reconcile(simulated.cluster)
     else:
         own.watch(simulated.cluster.pk)
-    assert (len(turned), asked) == ((2, []) if is_turning else (0, [simulated.cluster.pk]))
+    assert (len(reconciled), requested) == ((2, []) if is_reconciling else (0, [simulated.cluster.pk]))
 
 
 def submit(world: World) -> None:
@@ -71,13 +71,13 @@ def submit(world: World) -> None:
     services.submit(spec=spec, tenant=world.tenant, user=world.alice, now=clock.now())
 
 
-def test_a_cluster_that_nobody_turns_is_due(simulated: World) -> None:
+def test_cluster_without_a_lease_holder_is_due(simulated: World) -> None:
     assert watcher.is_due(simulated.cluster)
     leases.take(simulated.cluster, "another", now=clock.now() - 2 * leases.LIFETIME)
     assert watcher.is_due(simulated.cluster)
 
 
-def test_a_cluster_that_another_turns_or_that_is_paused_is_not_due(simulated: World) -> None:
+def test_cluster_with_another_holder_or_paused_is_not_due(simulated: World) -> None:
     leases.take(simulated.cluster, "another", now=clock.now() + timedelta(hours=1))
     submit(simulated)
     assert not watcher.is_due(simulated.cluster)
@@ -86,20 +86,20 @@ def test_a_cluster_that_another_turns_or_that_is_paused_is_not_due(simulated: Wo
     assert not watcher.is_due(simulated.cluster)
 
 
-def test_a_cluster_with_work_is_due_and_one_without_keeps_its_lease(simulated: World) -> None:
+def test_cluster_with_work_is_due_and_an_idle_one_keeps_its_lease(simulated: World) -> None:
     leases.take(simulated.cluster, identity(), now=clock.now() - timedelta(seconds=3))
-    taken = Lease.objects.get()
+    before = Lease.objects.get()
     assert not watcher.is_due(simulated.cluster)
     renewed = Lease.objects.get()
-    assert (renewed.epoch, renewed.holder) == (taken.epoch, taken.holder)
-    assert renewed.expires_at > taken.expires_at
+    assert (renewed.epoch, renewed.holder) == (before.epoch, before.holder)
+    assert renewed.expires_at > before.expires_at
     submit(simulated)
     assert watcher.is_due(simulated.cluster)
 
 
-def test_a_turn_that_stands_still_loses_its_lease(simulated: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stalled_reconciliation_loses_its_lease(simulated: World, monkeypatch: pytest.MonkeyPatch) -> None:
     leases.take(simulated.cluster, identity(), now=clock.now() - timedelta(seconds=3))
-    taken = Lease.objects.get()
+    before = Lease.objects.get()
     monkeypatch.setattr(ClusterController, "_reconcile", lambda _self, cluster: watcher.is_due(cluster))
     controllers.reconcile(simulated.cluster)
-    assert Lease.objects.get().expires_at == taken.expires_at
+    assert Lease.objects.get().expires_at == before.expires_at

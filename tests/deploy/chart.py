@@ -1,4 +1,4 @@
-"""The chart of `deploy/helm`, rendered by Helm itself."""
+"""Helpers that render the chart of `deploy/helm` with Helm."""
 
 import json
 import os
@@ -28,11 +28,11 @@ Object = dict[str, Any]
 
 
 class Refused(Exception):
-    """Helm renders nothing, and why."""
+    """Helm failed; the message is its output."""
 
 
-def full() -> Object:
-    """A value for whatever has one, each but those of files."""
+def full_values() -> Object:
+    """Values that set every option, except the contents of files."""
     values: Object = yaml.safe_load(FULL.read_text())
     return values
 
@@ -40,30 +40,30 @@ def full() -> Object:
 def render(
     helm: Path, values: Mapping[str, Any], *more: str, release: str = "hekla", namespace: str = "console"
 ) -> list[Object]:
-    """The objects of a release, hooks among them. Raises Refused."""
-    told = _rendered(helm, json.dumps(dict(values)), "template", release, str(CHART), "--namespace", namespace, *more)
-    return [document for document in yaml.load_all(told, yaml.CSafeLoader) if document]
+    """The objects of a release, including hooks. Raises Refused."""
+    output = _rendered(helm, json.dumps(dict(values)), "template", release, str(CHART), "--namespace", namespace, *more)
+    return [document for document in yaml.load_all(output, yaml.CSafeLoader) if document]
 
 
 @cache
 def _rendered(helm: Path, values: str, *arguments: str) -> str:
-    """The same values make the same objects: Helm takes half a second for them."""
+    """Cached: Helm takes half a second, and equal values give equal objects."""
     return run(helm, json.loads(values), *arguments)
 
 
 def lint(helm: Path, values: Mapping[str, Any]) -> str:
-    """What Helm says of the chart with these values. Raises Refused where that is a warning or worse."""
+    """The output of `helm lint` with these values. Raises Refused on warnings and errors."""
     return run(helm, values, "lint", "--strict", str(CHART))
 
 
 def run(helm: Path, values: Mapping[str, Any], *arguments: str) -> str:
-    """What a command of Helm says, with these values where there are any. Raises Refused."""
+    """The output of a Helm command, with these values if there are any. Raises Refused."""
     with tempfile.TemporaryDirectory() as home:
         file = Path(home, "values.yaml")
         file.write_text(yaml.safe_dump(dict(values)))
         done = subprocess.run(
             [helm, *arguments, *([f"--values={file}"] if values else [])],
-            env={"HOME": home, "PATH": os.environ["PATH"]},  # nothing of the caller's own clusters
+            env={"HOME": home, "PATH": os.environ["PATH"]},  # hides the caller's own kubeconfig
             capture_output=True,
             text=True,
             check=False,
@@ -74,22 +74,22 @@ def run(helm: Path, values: Mapping[str, Any], *arguments: str) -> str:
 
 
 def of_kind(objects: Sequence[Object], kind: str) -> list[Object]:
-    """Those of one kind, in their order."""
+    """The objects of one kind, in order."""
     return [one for one in objects if one["kind"] == kind]
 
 
-def the(objects: Sequence[Object], kind: str, name: str) -> Object:
-    """The only object of that kind and name."""
+def object_named(objects: Sequence[Object], kind: str, name: str) -> Object:
+    """The only object with this kind and name."""
     (found,) = [one for one in of_kind(objects, kind) if one["metadata"]["name"] == name]
     return found
 
 
 def pods(objects: Sequence[Object]) -> dict[str, Object]:
-    """What the pods of each process are made from, and those of the Job, by the name of their container."""
+    """The pod templates of all Deployments and Jobs, by the name of the container."""
     made = [one["spec"]["template"] for one in [*of_kind(objects, "Deployment"), *of_kind(objects, "Job")]]
     return {pod["spec"]["containers"][0]["name"]: pod for pod in made}
 
 
 def environment(pod: Object) -> dict[str, Object]:
-    """The variables of the only container, by name."""
+    """The environment variables of the only container, by name."""
     return {variable["name"]: variable for variable in pod["spec"]["containers"][0]["env"]}

@@ -1,4 +1,4 @@
-"""A real API server takes what the chart makes, lets its pods into a guarded namespace, and gives the rights needed."""
+"""The chart on a real API server: accepted objects, pods under Pod Security, exact permissions."""
 
 import base64
 import json
@@ -9,7 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from tests.deploy.chart import CHART, MINIMAL, OF_FILES, Object, full, of_kind, render, run
+from tests.deploy.chart import CHART, MINIMAL, OF_FILES, Object, full_values, of_kind, render, run
 from tests.kubernetes.control_plane import ControlPlane, RequestRefused
 from tests.kubernetes.volcano.processes import Volcano
 
@@ -35,7 +35,7 @@ _POD: Object = {
 
 @dataclass
 class Installed:
-    """A release: its own namespace, that of its jobs, and what was made."""
+    """A release: its namespace, the namespace of its jobs, and its objects."""
 
     plane: ControlPlane
     namespace: str
@@ -43,11 +43,11 @@ class Installed:
 
     @property
     def jobs(self) -> str:
-        """Where the pods of people are."""
+        """The namespace of the jobs' pods."""
         return f"{self.namespace}-jobs"
 
     def path(self, one: Object) -> str:
-        """Where the API server keeps this object."""
+        """The path of this object on the API server."""
         group = "api" if one["apiVersion"] == "v1" else "apis"
         known = self.plane.request("GET", f"/{group}/{one['apiVersion']}")["resources"]
         (found,) = [kind for kind in known if kind["kind"] == one["kind"] and "/" not in kind["name"]]
@@ -56,37 +56,37 @@ class Installed:
         return f"/{group}/{one['apiVersion']}/{inside}{found['name']}/{one['metadata']['name']}"
 
     def apply(self) -> None:
-        """Make everything, as `kubectl apply --server-side --validate=strict` does."""
+        """Apply all objects, as `kubectl apply --server-side --validate=strict` does."""
         for one in self.objects:
             path = f"{self.path(one)}?{_STRICT}"
             self.plane.request("PATCH", path, one, content_type="application/apply-patch+yaml")
 
     def remove(self) -> None:
-        """What the namespaces do not take along when they go."""
+        """Delete the objects that are not deleted with their namespace."""
         for one in self.objects:
             if "ClusterRole" in one["kind"] or one["kind"] == "Namespace":
                 self.plane.request("DELETE", self.path(one))
 
     def pods(self) -> list[Object]:
-        """Those that the API server let into the namespace of the console."""
+        """The pods in the namespace of the console."""
         items: list[Object] = self.plane.request("GET", f"/api/v1/namespaces/{self.namespace}/pods")["items"]
         return items
 
     def token(self) -> str:
-        """What proves to be the account of the chart."""
+        """A token of the chart's service account."""
         path = f"/api/v1/namespaces/{self.namespace}/serviceaccounts/hekla/token"
         body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
         token: str = self.plane.request("POST", path, body)["status"]["token"]
         return token
 
     def may(self, verb: str, resource: str, namespace: str = "", group: str = "") -> bool:
-        """Whether the account of the chart may do this, as the API server answers it."""
+        """Whether the chart's service account has this permission, by a SelfSubjectAccessReview."""
         name, _, below = resource.partition("/")
-        asked = {"verb": verb, "resource": name, "subresource": below, "namespace": namespace, "group": group}
+        attributes = {"verb": verb, "resource": name, "subresource": below, "namespace": namespace, "group": group}
         body = {
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SelfSubjectAccessReview",
-            "spec": {"resourceAttributes": asked},
+            "spec": {"resourceAttributes": attributes},
         }
         path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
         allowed: bool = self.plane.request("POST", path, body, token=self.token())["status"]["allowed"]
@@ -94,8 +94,8 @@ class Installed:
 
 
 @pytest.fixture
-def guarded(control_plane: ControlPlane, namespace: str) -> str:
-    """A namespace in which only pods without any power are made."""
+def restricted_namespace(control_plane: ControlPlane, namespace: str) -> str:
+    """A namespace with the Pod Security level `restricted`."""
     labels = {"pod-security.kubernetes.io/enforce": "restricted"}
     control_plane.request(
         "PATCH",
@@ -108,34 +108,36 @@ def guarded(control_plane: ControlPlane, namespace: str) -> str:
 
 @pytest.fixture(params=["minimal", "full"])
 def installed(
-    request: pytest.FixtureRequest, helm: Path, control_plane: ControlPlane, guarded: str
+    request: pytest.FixtureRequest, helm: Path, control_plane: ControlPlane, restricted_namespace: str
 ) -> Iterator[Installed]:
-    yield from release(helm, control_plane, guarded, MINIMAL if request.param == "minimal" else full())
+    yield from release(
+        helm, control_plane, restricted_namespace, MINIMAL if request.param == "minimal" else full_values()
+    )
 
 
 @pytest.fixture
-def with_volcano(helm: Path, volcano: Volcano, guarded: str) -> Iterator[Installed]:
-    """Where Volcano is installed, which is to schedule the jobs."""
-    yield from release(helm, volcano.plane, guarded, {**MINIMAL, "jobs": {"scheduledByVolcano": True}})
+def with_volcano(helm: Path, volcano: Volcano, restricted_namespace: str) -> Iterator[Installed]:
+    """A release whose jobs Volcano schedules."""
+    yield from release(helm, volcano.plane, restricted_namespace, {**MINIMAL, "jobs": {"scheduledByVolcano": True}})
 
 
 @pytest.fixture
-def with_ports(helm: Path, control_plane: ControlPlane, guarded: str) -> Iterator[Installed]:
-    """Where people outside reach ports that jobs name."""
-    yield from release(helm, control_plane, guarded, {**MINIMAL, "jobs": {"portsOutside": True}})
+def with_ports(helm: Path, control_plane: ControlPlane, restricted_namespace: str) -> Iterator[Installed]:
+    """A release that exposes the ports of jobs."""
+    yield from release(helm, control_plane, restricted_namespace, {**MINIMAL, "jobs": {"portsOutside": True}})
 
 
 def release(helm: Path, plane: ControlPlane, namespace: str, values: Mapping[str, Any]) -> Iterator[Installed]:
     jobs = {**values.get("jobs", {}), "namespace": f"{namespace}-jobs"}
     objects = render(helm, {**values, "jobs": jobs}, *OF_FILES, namespace=namespace)
-    of_prometheus = ("PodMonitor", "PrometheusRule")  # kinds of an operator that is not here
-    made = Installed(plane, namespace, [one for one in objects if one["kind"] not in of_prometheus])
+    prometheus_kinds = ("PodMonitor", "PrometheusRule")  # their operator is not installed
+    made = Installed(plane, namespace, [one for one in objects if one["kind"] not in prometheus_kinds])
     made.apply()
     yield made
     made.remove()
 
 
-def test_the_api_server_takes_every_object_and_lets_pods_in_that_have_no_power(installed: Installed) -> None:
+def test_api_server_accepts_every_object_and_admits_restricted_pods(installed: Installed) -> None:
     deployments = of_kind(installed.objects, "Deployment")
     expected = sum(one["spec"]["replicas"] for one in deployments) + len(of_kind(installed.objects, "Job"))
     installed.plane.wait_until(lambda: len(installed.pods()) == expected, 120)
@@ -143,20 +145,20 @@ def test_the_api_server_takes_every_object_and_lets_pods_in_that_have_no_power(i
     assert {one["spec"]["containers"][0]["name"] for one in trusted} == {"web", "control"}
 
 
-def test_a_second_look_changes_nothing(installed: Installed) -> None:
+def test_applying_again_changes_nothing(installed: Installed) -> None:
     path = installed.path(of_kind(installed.objects, "Service")[0])
     before = installed.plane.request("GET", path)["metadata"]["resourceVersion"]
     installed.apply()
     assert installed.plane.request("GET", path)["metadata"]["resourceVersion"] == before
 
 
-def test_the_account_may_do_what_pods_of_jobs_need(installed: Installed) -> None:
+def test_account_has_the_required_permissions(installed: Installed) -> None:
     for right in REQUIRED:
-        place = "" if right.everywhere else installed.jobs
-        assert installed.may(right.verb, right.resource, place, right.group), right
+        namespace = "" if right.everywhere else installed.jobs
+        assert installed.may(right.verb, right.resource, namespace, right.group), right
 
 
-def test_the_account_may_do_nothing_else(installed: Installed) -> None:
+def test_account_has_no_other_permissions(installed: Installed) -> None:
     for namespace in (installed.namespace, "default", "kube-system", ""):
         for verb in ("get", "list", "create"):
             assert not installed.may(verb, "secrets", namespace)
@@ -170,7 +172,7 @@ def test_the_account_may_do_nothing_else(installed: Installed) -> None:
     assert not installed.may("create", "clusterrolebindings")
 
 
-def test_the_account_may_lead_ports_outside_where_jobs_are_and_only_there(with_ports: Installed) -> None:
+def test_account_may_expose_ports_in_the_job_namespace_only(with_ports: Installed) -> None:
     ingress = {"domain": "jobs.example.org", "class_name": "nginx", "namespace": "ingress-nginx"}
     more = set(required_permissions(KubernetesConfig.model_validate({"ingress": ingress}))) - set(REQUIRED)
     assert more
@@ -179,13 +181,13 @@ def test_the_account_may_lead_ports_outside_where_jobs_are_and_only_there(with_p
         assert not with_ports.may(right.verb, right.resource, with_ports.namespace, right.group), right
 
 
-def test_the_account_may_do_what_jobs_of_volcano_need(with_volcano: Installed) -> None:
+def test_account_has_the_permissions_for_volcano(with_volcano: Installed) -> None:
     for right in REQUIRED_WITH_VOLCANO:
-        place = "" if right.everywhere else with_volcano.jobs
-        assert with_volcano.may(right.verb, right.resource, place, right.group), right
+        namespace = "" if right.everywhere else with_volcano.jobs
+        assert with_volcano.may(right.verb, right.resource, namespace, right.group), right
 
 
-def test_the_account_may_do_nothing_else_with_what_is_volcanos(with_volcano: Installed) -> None:
+def test_account_has_no_other_permissions_for_volcano(with_volcano: Installed) -> None:
     for verb in ("create", "list", "patch", "delete"):
         assert not with_volcano.may(verb, "jobs", "default", "batch.volcano.sh")
         assert not with_volcano.may(verb, "jobs", with_volcano.jobs, "batch")
@@ -198,23 +200,23 @@ def test_the_account_may_do_nothing_else_with_what_is_volcanos(with_volcano: Ins
     assert not with_volcano.may("delete", "queues", "", "scheduling.volcano.sh")
 
 
-def test_without_volcano_the_account_may_do_nothing_with_what_is_its(installed: Installed) -> None:
-    """But with queues, which it shows to others where that is asked for."""
+def test_without_volcano_the_account_has_no_permissions_for_it(installed: Installed) -> None:
+    """Except for queues, if the release shows Hekla's queues on the cluster."""
     shows_queues = any(
         "adopted-queues" in role["metadata"]["name"] for role in of_kind(installed.objects, "ClusterRole")
     )
     for right in set(REQUIRED_WITH_VOLCANO) - set(REQUIRED):
         if right.resource == "queues" and shows_queues:
             continue
-        place = "" if right.everywhere else installed.jobs
-        assert not installed.may(right.verb, right.resource, place, right.group), right
+        namespace = "" if right.everywhere else installed.jobs
+        assert not installed.may(right.verb, right.resource, namespace, right.group), right
 
 
-def test_with_its_token_a_job_is_led_from_its_queue_to_its_end(with_volcano: Installed, tmp_path: Path) -> None:
-    plane, place = with_volcano.plane, with_volcano.jobs
+def test_account_token_runs_a_delegated_job(with_volcano: Installed, tmp_path: Path) -> None:
+    plane, namespace = with_volcano.plane, with_volcano.jobs
     (tmp_path / "kubeconfigs").mkdir()
     (tmp_path / "kubeconfigs" / "test").write_text(json.dumps(plane.kubeconfig(with_volcano.token())))
-    config = KubernetesConfig(kubeconfig="test", namespace=place, scheduler="volcano")
+    config = KubernetesConfig(kubeconfig="test", namespace=namespace, scheduler="volcano")
     backend = VolcanoBackend(config, BackendContext(with_volcano.namespace, tmp_path, clock.now))
     delegated = backend.delegated
     job, queue = uuid4().hex, QueueOrder(with_volcano.namespace, weight=1, priority=0, reclaimable=True)
@@ -240,22 +242,22 @@ def test_with_its_token_a_job_is_led_from_its_queue_to_its_end(with_volcano: Ins
         plane.request("DELETE", f"/apis/scheduling.volcano.sh/v1beta1/queues/{queue.name}")
 
 
-def test_with_its_token_a_pod_is_made_where_jobs_are_and_no_secret_is_read_elsewhere(installed: Installed) -> None:
+def test_account_token_creates_pods_but_reads_no_secrets_elsewhere(installed: Installed) -> None:
     token, plane = installed.token(), installed.plane
     accounts = f"/api/v1/namespaces/{installed.jobs}/serviceaccounts"
-    plane.wait_until(lambda: bool(plane.request("GET", accounts)["items"]))  # no pod without one
+    plane.wait_until(lambda: bool(plane.request("GET", accounts)["items"]))  # pods need a service account
     made = plane.request("POST", f"/api/v1/namespaces/{installed.jobs}/pods", _POD, token=token)
     assert made["metadata"]["name"] == "of-a-job"
-    key = {"metadata": {"name": "hekla"}, "data": {"HEKLA_SECRET_KEY": base64.b64encode(b"no example").decode()}}
+    secret = {"metadata": {"name": "hekla"}, "data": {"HEKLA_SECRET_KEY": base64.b64encode(b"no example").decode()}}
     secrets = f"/api/v1/namespaces/{installed.namespace}/secrets"
-    plane.request("POST", secrets, key)
+    plane.request("POST", secrets, secret)
     for path in (secrets, f"{secrets}/hekla"):
         with pytest.raises(RequestRefused) as refused:
             plane.request("GET", path, token=token)
         assert refused.value.status == 403
 
 
-def test_what_the_schema_of_kubernetes_does_not_know_is_refused(installed: Installed) -> None:
+def test_unknown_field_is_refused(installed: Installed) -> None:
     (service,) = of_kind(installed.objects, "Service")
     odd = {**service, "spec": {**service["spec"], "selektor": {}}}
     path = f"{installed.path(service)}?{_STRICT}"
@@ -263,27 +265,27 @@ def test_what_the_schema_of_kubernetes_does_not_know_is_refused(installed: Insta
         installed.plane.request("PATCH", path, odd, content_type="application/apply-patch+yaml")
 
 
-def test_helm_installs_changes_goes_back_removes_and_leaves_what_people_made(
-    helm: Path, control_plane: ControlPlane, guarded: str, tmp_path: Path
+def test_helm_install_upgrade_rollback_and_uninstall_keep_the_data(
+    helm: Path, control_plane: ControlPlane, restricted_namespace: str, tmp_path: Path
 ) -> None:
-    key = tmp_path / "kubeconfig"
-    key.write_text(json.dumps(control_plane.kubeconfig()))
-    jobs = f"{guarded}-jobs"
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text(json.dumps(control_plane.kubeconfig()))
+    jobs = f"{restricted_namespace}-jobs"
     values = {**MINIMAL, "jobs": {"namespace": jobs}}
-    # Without hooks: no machine here does what they wait for.
-    where = [f"--kubeconfig={key}", f"--namespace={guarded}", "--no-hooks"]
-    notes = run(helm, values, "install", "hekla", str(CHART), *where)
+    # Without hooks: no kubelet runs the pods that they wait for.
+    flags = [f"--kubeconfig={kubeconfig}", f"--namespace={restricted_namespace}", "--no-hooks"]
+    notes = run(helm, values, "install", "hekla", str(CHART), *flags)
     assert "exec deployment/hekla-web -- python -m django setup_first_data" in notes
-    web = f"/apis/apps/v1/namespaces/{guarded}/deployments/hekla-web"
+    web = f"/apis/apps/v1/namespaces/{restricted_namespace}/deployments/hekla-web"
     assert control_plane.request("GET", web)["spec"]["replicas"] == 2
-    run(helm, {**values, "web": {"replicas": 4}}, "upgrade", "hekla", str(CHART), *where)
+    run(helm, {**values, "web": {"replicas": 4}}, "upgrade", "hekla", str(CHART), *flags)
     assert control_plane.request("GET", web)["spec"]["replicas"] == 4
-    run(helm, {}, "rollback", "hekla", "1", *where)
+    run(helm, {}, "rollback", "hekla", "1", *flags)
     assert control_plane.request("GET", web)["spec"]["replicas"] == 2
 
-    run(helm, {}, "uninstall", "hekla", *where)
+    run(helm, {}, "uninstall", "hekla", *flags)
     with pytest.raises(RequestRefused, match="not found"):
         control_plane.request("GET", web)
-    folder = f"/api/v1/namespaces/{guarded}/persistentvolumeclaims/hekla-data"
+    folder = f"/api/v1/namespaces/{restricted_namespace}/persistentvolumeclaims/hekla-data"
     assert control_plane.request("GET", folder)["metadata"]["name"] == "hekla-data"
     control_plane.request("DELETE", f"/api/v1/namespaces/{jobs}")

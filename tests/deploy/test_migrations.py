@@ -1,4 +1,4 @@
-"""The version before goes on while tables are changed: each migration since the last release lets it."""
+"""Migrations since the last release are compatible with the version before them (decision 0029)."""
 
 from pathlib import Path
 
@@ -21,25 +21,25 @@ def loader() -> MigrationLoader:
     return MigrationLoader(None)
 
 
-def ours(loader: MigrationLoader) -> set[tuple[str, str]]:
+def hekla_migrations(loader: MigrationLoader) -> set[tuple[str, str]]:
     return {name for name, found in loader.disk_migrations.items() if found.__module__.startswith("hekla.")}
 
 
-def test_the_version_before_goes_on_while_tables_are_changed(loader: MigrationLoader) -> None:
+def test_migrations_since_the_last_release_are_compatible(loader: MigrationLoader) -> None:
     known = {name for version in released(RELEASED).values() for name in version}
     before = Before(frozenset(known), loader.project_state(sorted(known)))
     found = {
         ".".join(name): objections(loader.disk_migrations[name], before, loader.project_state(name, at_end=False))
-        for name in sorted(ours(loader) - known)
+        for name in sorted(hekla_migrations(loader) - known)
     }
-    assert {name: told for name, told in found.items() if told} == {}
+    assert {name: problems for name, problems in found.items() if problems} == {}
 
 
-def test_what_was_released_is_there(loader: MigrationLoader) -> None:
-    assert set().union(*released(RELEASED).values()) <= ours(loader)
+def test_released_migrations_exist(loader: MigrationLoader) -> None:
+    assert set().union(*released(RELEASED).values()) <= hekla_migrations(loader)
 
 
-def test_large_tables_are_tables(loader: MigrationLoader) -> None:
+def test_large_tables_exist(loader: MigrationLoader) -> None:
     assert set(loader.project_state().models) >= LARGE
 
 
@@ -61,13 +61,13 @@ def known_state() -> ProjectState:
     return state
 
 
-def told(app: str, *operations: Operation, **attributes: object) -> list[str]:
-    """What is said of a migration that does this to tables of the version before."""
+def objections_to(app: str, *operations: Operation, **attributes: object) -> list[str]:
+    """The objections to a migration with these operations on tables of the version before."""
     migration = type("Migration", (Migration,), {"operations": list(operations), **attributes})("0009_next", app)
     return objections(migration, Before(frozenset({("jobs", "0008_before")}), known_state()), known_state())
 
 
-FINE: dict[str, tuple[str, list[Operation]]] = {
+ACCEPTED: dict[str, tuple[str, list[Operation]]] = {
     "a new table": ("jobs", [on.CreateModel("New", [KEY])]),
     "a column that may be empty": ("jobs", [on.AddField("job", "new", models.TextField(null=True))]),
     "a column that the database fills": ("jobs", [on.AddField("job", "new", models.TextField(db_default=""))]),
@@ -99,13 +99,13 @@ FINE: dict[str, tuple[str, list[Operation]]] = {
 }
 
 
-@pytest.mark.parametrize(("app", "operations"), FINE.values(), ids=FINE)
-def test_the_version_before_does_not_mind(app: str, operations: list[Operation]) -> None:
-    assert told(app, *operations) == []
+@pytest.mark.parametrize(("app", "operations"), ACCEPTED.values(), ids=ACCEPTED)
+def test_compatible_operations_are_accepted(app: str, operations: list[Operation]) -> None:
+    assert objections_to(app, *operations) == []
 
 
 CHECK = models.CheckConstraint(condition=~models.Q(name=""), name="has_name")
-MINDED: dict[str, tuple[str, list[Operation], str]] = {
+REFUSED: dict[str, tuple[str, list[Operation], str]] = {
     "a column that it does not fill": (
         "jobs",
         [on.AddField("job", "new", models.TextField(default=""))],
@@ -169,9 +169,9 @@ MINDED: dict[str, tuple[str, list[Operation], str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("app", "operations", "why"), MINDED.values(), ids=MINDED)
-def test_the_version_before_does_mind(app: str, operations: list[Operation], why: str) -> None:
-    (sentence,) = told(app, *operations)
+@pytest.mark.parametrize(("app", "operations", "why"), REFUSED.values(), ids=REFUSED)
+def test_incompatible_operations_are_refused(app: str, operations: list[Operation], why: str) -> None:
+    (sentence,) = objections_to(app, *operations)
     assert why in sentence
 
 
@@ -184,25 +184,28 @@ CONTRACTS: dict[str, Operation] = {
 
 
 @pytest.mark.parametrize("operation", CONTRACTS.values(), ids=CONTRACTS)
-def test_what_a_release_gave_up_goes_with_the_next_one_and_no_earlier(operation: Operation) -> None:
-    assert told("queues", operation, contracts=("jobs", "0008_before")) == []
-    (sentence,) = told("queues", operation, contracts=("jobs", "0009_next"))
+def test_contraction_needs_a_released_expansion(operation: Operation) -> None:
+    assert objections_to("queues", operation, contracts=("jobs", "0008_before")) == []
+    (sentence,) = objections_to("queues", operation, contracts=("jobs", "0009_next"))
     assert "in no release yet" in sentence
 
 
-def test_sql_that_says_why_nobody_minds_is_taken() -> None:
-    assert told("queues", RunSQL("CREATE FUNCTION f()", "DROP FUNCTION f()"), harmless="No version calls it.") == []
+def test_sql_marked_harmless_is_accepted() -> None:
+    assert (
+        objections_to("queues", RunSQL("CREATE FUNCTION f()", "DROP FUNCTION f()"), harmless="No version calls it.")
+        == []
+    )
 
 
-def test_a_large_table_is_asked_in_two_steps() -> None:
-    (sentence,) = told("jobs", on.AddConstraint("job", CHECK), contracts=("jobs", "0008_before"))
+def test_constraint_on_a_large_table_needs_two_steps() -> None:
+    (sentence,) = objections_to("jobs", on.AddConstraint("job", CHECK), contracts=("jobs", "0008_before"))
     assert "AddConstraintNotValid, then ValidateConstraint" in sentence
     steps = [AddConstraintNotValid("job", CHECK), ValidateConstraint("job", "has_name")]
-    assert told("jobs", *steps, contracts=("jobs", "0008_before")) == []
+    assert objections_to("jobs", *steps, contracts=("jobs", "0008_before")) == []
 
 
-def made_of(*operations: Operation) -> None:
-    """Does this to a table of the version before, as `migrate` does."""
+def apply_to_table(*operations: Operation) -> None:
+    """Apply these operations to a table of the version before, as `migrate` does."""
     state = ProjectState()
     with connection.schema_editor() as editor:
         for operation in [on.CreateModel("Remark", FIELDS), *operations]:
@@ -233,22 +236,22 @@ NEW_COLUMNS = [
     "field",
     [models.TextField(null=True), models.TextField(db_default=""), models.IntegerField(db_default=0, default=0)],
 )
-def test_the_version_before_writes_rows_while_there_is_a_new_column(field: models.Field) -> None:
-    made_of(on.AddField("remark", "new", field))
+def test_old_version_writes_rows_with_a_new_column(field: models.Field) -> None:
+    apply_to_table(on.AddField("remark", "new", field))
     write(OLD_ROW)
 
 
 @pytest.mark.django_db
-def test_a_default_of_the_code_alone_keeps_the_version_before_from_writing() -> None:
-    """Why the rule wants `db_default`: Django takes its own default back once old rows have it."""
-    made_of(on.AddField("remark", "new", models.TextField(default="")))
+def test_default_without_db_default_breaks_the_old_version() -> None:
+    """The reason for `db_default`: Django drops its own default after it has filled the old rows."""
+    apply_to_table(on.AddField("remark", "new", models.TextField(default="")))
     with pytest.raises(IntegrityError):
         write(OLD_ROW)
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("given_up", ["note", "kind"])
-def test_old_and_new_version_write_rows_while_a_column_is_given_up(given_up: str) -> None:
-    made_of(SeparateDatabaseAndState(state_operations=[on.RemoveField("remark", given_up)]))
+@pytest.mark.parametrize("column", ["note", "kind"])
+def test_both_versions_write_rows_while_a_column_is_removed(column: str) -> None:
+    apply_to_table(SeparateDatabaseAndState(state_operations=[on.RemoveField("remark", column)]))
     write(OLD_ROW)
     write(NEW_ROW)

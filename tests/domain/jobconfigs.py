@@ -1,4 +1,4 @@
-"""Any well-formed JobConfig, for properties."""
+"""Random valid JobConfigs, for property tests."""
 
 import json
 
@@ -18,7 +18,7 @@ def _roles(role):
     return st.dictionaries(ROLES, role, min_size=1, max_size=3)
 
 
-def _ends(replicas):
+def _completion(replicas):
     return st.fixed_dictionaries(
         {},
         optional={
@@ -32,7 +32,7 @@ ROLE_2 = COUNTS.flatmap(
     lambda replicas: st.fixed_dictionaries(
         {
             "instances": st.just(replicas),
-            "completion": _ends(replicas),
+            "completion": _completion(replicas),
             "dockerImage": st.just("image"),
             "resourcePerInstance": st.fixed_dictionaries(
                 {"cpu": st.integers(0, 8), "memoryMB": st.integers(0, 4096), "gpu": st.integers(0, 2)},
@@ -95,5 +95,5 @@ VERSION_1 = st.fixed_dictionaries(
 
 
 def spec_of(document):
-    """The job that a JobConfig asks for."""
+    """The job of a JobConfig."""
     return formats.load(json.dumps(document, ensure_ascii=False)).spec

@@ -1,4 +1,4 @@
-"""Any well-formed job, for properties."""
+"""Random valid jobs, for property tests."""
 
 from hypothesis import strategies as st
 
@@ -15,7 +15,7 @@ PATHS = st.sampled_from(["train.py", "conf/model.yaml", "a b.txt", "data.csv", "
 
 
 def _unique_keys(policies):
-    """At most one policy by events and one by exit code never contradict one another."""
+    """At most one policy by events and one by exit code, so that none conflict."""
     return list({"exit_code" in policy: policy for policy in policies}.values())
 
 
@@ -69,32 +69,32 @@ TASK = st.integers(1, 5).flatmap(
 )
 
 
-def _named(tasks):
-    """Tasks with their names; those that wait at all wait for all before them."""
+def _with_names_and_dependencies(tasks):
+    """Tasks with their names. A task with dependencies depends on all earlier ones."""
     return [
-        {"name": name, **task, **({"depends_on": _on(tasks[:place], waits)} if waits and place else {})}
-        for place, (name, task, waits) in enumerate(tasks)
+        {"name": name, **task, **({"depends_on": _depends_on(tasks[:position], waits)} if waits and position else {})}
+        for position, (name, task, waits) in enumerate(tasks)
     ]
 
 
 def with_own_ports(tasks):
-    """The tasks, without the ports that one before them has already."""
-    taken = set()
+    """The tasks, without ports whose names an earlier task uses."""
+    used_names = set()
     for task in tasks:
-        ports = {name: port for name, port in task.get("ports", {}).items() if name not in taken}
-        taken |= set(ports)
+        ports = {name: port for name, port in task.get("ports", {}).items() if name not in used_names}
+        used_names |= set(ports)
         yield {**task, "ports": ports}
 
 
 def with_volumes(document):
-    """The document, with the volumes that its tasks mount and no others."""
+    """The document with exactly the volumes that its tasks mount."""
     used = {mount["name"] for task in document["tasks"] for mount in task.get("volume_mounts", ())}
     volumes = [{"name": name, **SOURCES[name]} for name in SOURCES if name in used]
     return document | ({"volumes": volumes} if volumes else {})
 
 
-def _on(others, iteration):
-    return {"tasks": [name for name, _, _ in others], "iteration": iteration}
+def _depends_on(earlier, iteration):
+    return {"tasks": [name for name, _, _ in earlier], "iteration": iteration}
 
 
 WAITS = st.sampled_from([None, "all", "any"])
@@ -118,5 +118,9 @@ DOCUMENTS = st.fixed_dictionaries(
         "plugins": st.sampled_from([{}, {"env": []}, {"env": [], "svc": ["--inject-hosts-env=false"]}]),
         "files": st.dictionaries(PATHS, LINES, max_size=3),
     },
-).map(lambda fields: with_volumes({**fields, "tasks": list(with_own_ports(_named(fields["tasks"])))}))
+).map(
+    lambda fields: with_volumes(
+        {**fields, "tasks": list(with_own_ports(_with_names_and_dependencies(fields["tasks"])))}
+    )
+)
 SPECS = DOCUMENTS.map(JobSpec.parse)

@@ -1,4 +1,4 @@
-"""A job is changed by a few words, and words that cannot be done are refused."""
+"""Assignments such as `tasks.main.replicas=4` change one field of a job; invalid ones are refused."""
 
 import pytest
 
@@ -23,7 +23,7 @@ JOB = {"name": "one", "priority": 3, "tasks": [{"name": "main", "command": ["tru
         ("policies=[{exit_code: 3, action: AbortJob}]", {"policies": [{"exit_code": 3, "action": "AbortJob"}]}),
     ],
 )  # fmt: skip
-def test_a_word_changes_one_thing(word, want):
+def test_assignment_changes_one_field(word, want):
     changed = apply_assignments(JOB, [word])
     task = {**JOB["tasks"][0], **want.pop("main", {})}
     assert changed == {name: value for name, value in {**JOB, "tasks": [task], **want}.items() if value is not None}
@@ -31,7 +31,7 @@ def test_a_word_changes_one_thing(word, want):
 
 
 @pytest.mark.parametrize(
-    ("word", "said"),
+    ("word", "message"),
     [
         ("priority", "path=value"),
         (".a=1", "path=value"),
@@ -42,13 +42,13 @@ def test_a_word_changes_one_thing(word, want):
         ("priority=[", "YAML"),
     ],
 )
-def test_what_cannot_be_done_is_said(word, said):
+def test_invalid_assignment_is_refused_with_a_reason(word, message):
     with pytest.raises(Invalid) as caught:
         apply_assignments(JOB, [word])
-    assert said in caught.value.problems[0].message
+    assert message in caught.value.problems[0].message
 
 
-def test_a_task_may_be_called_as_a_field_is():
+def test_task_may_have_the_name_of_a_field():
     job = {"tasks": [{"name": "env", "command": ["true"]}]}
     changed = apply_assignments(job, ["tasks.env.replicas=2", "tasks.env.env.A=1"])
     assert changed["tasks"] == [{"name": "env", "command": ["true"], "replicas": 2, "env": {"A": "1"}}]

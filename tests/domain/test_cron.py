@@ -1,4 +1,4 @@
-"""When an expression counts, held against a walker that looks at the clock on the wall minute by minute."""
+"""Cron expressions, compared with a search that checks the local time minute by minute."""
 
 from datetime import UTC, datetime, timedelta
 from itertools import islice, pairwise
@@ -28,10 +28,10 @@ def local(moments: list[datetime], zone: str) -> list[str]:
     return [moment.astimezone(cron.zone(zone)).strftime("%m-%d %H:%M %Z") for moment in moments]
 
 
-# The walker. It knows the rules of the module and nothing of how they are kept.
+# The search: it implements the rules of the module independently.
 
 
-def fits(word: str, value: int, low: int, high: int) -> bool:
+def field_matches(word: str, value: int, low: int, high: int) -> bool:
     for part in word.split(","):
         body, _, step = part.partition("/")
         begin, dash, end = body.partition("-")
@@ -41,27 +41,32 @@ def fits(word: str, value: int, low: int, high: int) -> bool:
     return False
 
 
-def shows(expression: str, wall: datetime) -> bool:
+def matches(expression: str, local_time: datetime) -> bool:
     minute, hour, day, month, weekday = expression.split()
-    by_day, by_weekday = fits(day, wall.day, 1, 31), fits(weekday, wall.isoweekday() % 7, 0, 6)
+    by_day, by_weekday = (
+        field_matches(day, local_time.day, 1, 31),
+        field_matches(weekday, local_time.isoweekday() % 7, 0, 6),
+    )
     free = day in ("*", "*/1") or weekday in ("*", "*/1")
-    by_date = fits(month, wall.month, 1, 12) and (by_day and by_weekday if free else by_day or by_weekday)
-    return by_date and fits(minute, wall.minute, 0, 59) and fits(hour, wall.hour, 0, 23)
+    by_date = field_matches(month, local_time.month, 1, 12) and (
+        by_day and by_weekday if free else by_day or by_weekday
+    )
+    return by_date and field_matches(minute, local_time.minute, 0, 59) and field_matches(hour, local_time.hour, 0, 23)
 
 
 def walk(expression: str, begin: datetime, minutes: int, zone: str) -> list[datetime]:
     elapsed = expression.split()[1] in ("*", "*/1")
-    found, seen, last = [], set(), None
+    found, passed, last = [], set(), None
     for number in range(-1500, minutes + 1):
         moment = begin + number * MINUTE
-        wall = moment.astimezone(cron.zone(zone)).replace(tzinfo=None)
-        walls = [wall]
+        local_time = moment.astimezone(cron.zone(zone)).replace(tzinfo=None)
+        local_times = [local_time]
         if last is not None and not elapsed:
-            walls += [last + n * MINUTE for n in range(1, round((wall - last) / MINUTE))]
-            walls = [one for one in walls if one not in seen]
-        seen.update(walls)
-        last = wall
-        if number > 0 and any(shows(expression, one) for one in walls):
+            local_times += [last + n * MINUTE for n in range(1, round((local_time - last) / MINUTE))]
+            local_times = [one for one in local_times if one not in passed]
+        passed.update(local_times)
+        last = local_time
+        if number > 0 and any(matches(expression, one) for one in local_times):
             found.append(moment)
     return found
 
@@ -82,7 +87,7 @@ EXPRESSIONS = st.tuples(
 ).map(" ".join)
 INSTANTS = st.one_of(
     st.datetimes(datetime(2024, 1, 1), datetime(2026, 1, 1)),
-    # Nights in which some of these zones change their clocks.
+    # Nights with clock changes in some of these zones.
     st.sampled_from([datetime(2025, 3, 30), datetime(2025, 10, 25, 20), datetime(2025, 3, 9), datetime(2025, 11, 2),
                      datetime(2025, 4, 5, 10), datetime(2025, 10, 4, 12), datetime(2025, 4, 24, 20),
                      datetime(2025, 10, 30, 18), datetime(2025, 9, 6, 22)]),
@@ -91,28 +96,28 @@ INSTANTS = st.one_of(
 
 @settings(max_examples=examples(40), deadline=None)
 @given(EXPRESSIONS, INSTANTS, st.sampled_from(ZONES))
-def test_it_counts_when_the_walker_says(expression: str, begin: datetime, zone: str) -> None:
+def test_times_equal_a_minute_by_minute_search(expression: str, begin: datetime, zone: str) -> None:
     minutes = 2 * 24 * 60
-    seen = walk(expression, begin, minutes, zone)
+    expected = walk(expression, begin, minutes, zone)
     until = begin + minutes * MINUTE
     found = []
     for moment in cron.parse(expression).after(begin, cron.zone(zone)):
         if moment > until:
             break
         found.append(moment)
-    assert found == seen
-    if seen:
-        assert cron.parse(expression).latest(until, cron.zone(zone)) == seen[-1]
+    assert found == expected
+    if expected:
+        assert cron.parse(expression).latest(until, cron.zone(zone)) == expected[-1]
 
 
 @settings(max_examples=examples(100), deadline=None)
 @given(EXPRESSIONS, INSTANTS, st.sampled_from(ZONES))
-def test_it_goes_on_upwards_and_the_way_back_meets_it(expression: str, begin: datetime, zone: str) -> None:
-    parsed, where = cron.parse(expression), cron.zone(zone)
-    moments = list(islice(parsed.after(begin, where), 40))
+def test_times_ascend_and_latest_finds_them(expression: str, begin: datetime, zone: str) -> None:
+    parsed, time_zone = cron.parse(expression), cron.zone(zone)
+    moments = list(islice(parsed.after(begin, time_zone), 40))
     assert all(one < next_ for one, next_ in pairwise([begin, *moments]))
-    assert all(parsed.latest(moment, where) == moment for moment in moments[:5])
-    assert all(parsed.latest(next_ - MINUTE, where) == one for one, next_ in list(pairwise(moments))[:5])
+    assert all(parsed.latest(moment, time_zone) == moment for moment in moments[:5])
+    assert all(parsed.latest(next_ - MINUTE, time_zone) == one for one, next_ in list(pairwise(moments))[:5])
 
 
 @pytest.mark.parametrize(
@@ -135,16 +140,16 @@ def test_it_goes_on_upwards_and_the_way_back_meets_it(expression: str, begin: da
         ("30/10 9-17/4 * * *", "2026-01-01T09:30"),
     ],
 )
-def test_it_reads_what_people_write(expression: str, want: str) -> None:
+def test_accepted_expressions(expression: str, want: str) -> None:
     assert first(expression, at("2026-01-01T00:00")) == [at(want)]
 
 
-def test_a_century_without_a_leap_day_is_stepped_over() -> None:
+def test_century_without_a_leap_day() -> None:
     assert first("0 0 29 2 *", at("2096-03-01T00:00")) == [at("2104-02-29T00:00")]
 
 
 @pytest.mark.parametrize(
-    ("expression", "says"),
+    ("expression", "message"),
     [
         ("", "five fields"),
         ("* * * *", "This one has 4"),
@@ -168,13 +173,13 @@ def test_a_century_without_a_leap_day_is_stepped_over() -> None:
         ("* " * 200, "five fields"),
     ],
 )
-def test_what_is_no_expression_is_refused_in_words(expression: str, says: str) -> None:
-    with pytest.raises(InvalidCron, match=says):
+def test_invalid_expression_is_refused_with_a_reason(expression: str, message: str) -> None:
+    with pytest.raises(InvalidCron, match=message):
         cron.parse(expression)
 
 
 @given(st.text(max_size=30))
-def test_any_text_is_an_expression_or_refused(text: str) -> None:
+def test_any_text_is_parsed_or_refused(text: str) -> None:
     try:
         parsed = cron.parse(text)
     except InvalidCron:
@@ -182,34 +187,34 @@ def test_any_text_is_an_expression_or_refused(text: str) -> None:
     assert next(parsed.after(at("2026-01-01T00:00"), cron.zone("UTC"))).year >= 2026
 
 
-def test_an_unknown_zone_is_refused_with_the_one_that_is_like_it() -> None:
+def test_unknown_time_zone_is_refused_with_a_suggestion() -> None:
     with pytest.raises(InvalidCron, match="Did you mean “Europe/Berlin”"):
         cron.zone("Europe/Berlim")
     with pytest.raises(InvalidCron):
         cron.zone("../../etc/passwd")
 
 
-# Nights in which clocks change.
+# Clock changes.
 
 
-def test_a_time_that_does_not_exist_counts_when_the_clock_is_put_forward() -> None:
+def test_skipped_time_runs_when_the_clock_moves_forward() -> None:
     found = first("30 2 * * *", at("2025-03-29T12:00"), "Europe/Berlin", 2)
     assert local(found, "Europe/Berlin") == ["03-30 03:00 CEST", "03-31 02:30 CEST"]
 
 
-def test_several_times_that_do_not_exist_count_once() -> None:
+def test_several_skipped_times_run_once() -> None:
     found = first("0,20,40 2,3 * * *", at("2025-03-30T00:00"), "Europe/Berlin", 4)
     assert local(found, "Europe/Berlin") == [
         "03-30 03:00 CEST", "03-30 03:20 CEST", "03-30 03:40 CEST", "03-31 02:00 CEST",
     ]  # fmt: skip
 
 
-def test_a_time_that_comes_twice_counts_the_first_time() -> None:
+def test_repeated_time_runs_once() -> None:
     found = first("30 2 * * *", at("2025-10-25T12:00"), "Europe/Berlin", 2)
     assert local(found, "Europe/Berlin") == ["10-26 02:30 CEST", "10-27 02:30 CET"]
 
 
-def test_every_half_hour_goes_on_in_both_nights() -> None:
+def test_intervals_continue_through_clock_changes() -> None:
     back = first("*/30 * * * *", at("2025-10-25T23:45"), "Europe/Berlin", 6)
     assert [next_ - one for one, next_ in pairwise(back)] == [30 * MINUTE] * 5
     assert local(back, "Europe/Berlin")[:5] == [
@@ -219,11 +224,11 @@ def test_every_half_hour_goes_on_in_both_nights() -> None:
     assert [next_ - one for one, next_ in pairwise(forward)] == [30 * MINUTE] * 4
 
 
-def test_a_midnight_that_does_not_exist_still_comes() -> None:
+def test_skipped_midnight_still_runs() -> None:
     found = first("0 0 * * *", at("2025-04-24T20:00"), "Africa/Cairo", 2)
     assert local(found, "Africa/Cairo") == ["04-25 01:00 EEST", "04-26 00:00 EEST"]
 
 
-def test_a_change_of_half_an_hour_is_one() -> None:
+def test_clock_change_of_half_an_hour() -> None:
     found = first("15 2 * * *", at("2025-10-05T00:00", "Australia/Lord_Howe"), "Australia/Lord_Howe")
     assert local(found, "Australia/Lord_Howe") == ["10-05 02:30 +11"]

@@ -1,4 +1,4 @@
-"""The event log's vocabulary: what is written can be read, and nothing else."""
+"""The kinds of events in the event log, and their serialization."""
 
 import json
 
@@ -12,11 +12,11 @@ from hekla.domain.errors import Invalid
 from hekla.domain.phases import JobPhase, PodPhase
 
 
-def test_the_kinds_are_the_names_that_old_logs_hold():
+def test_event_kinds_have_the_names_in_old_logs():
     assert set(events.kinds()) == set(EXAMPLES)
 
 
-def test_every_event_survives_the_log():
+def test_events_survive_serialization():
     for kind, payload in EXAMPLES.items():
         event = events.parse(kind, payload)
         assert event.kind == kind
@@ -25,7 +25,7 @@ def test_every_event_survives_the_log():
 
 
 @given(st.text(), st.one_of(st.none(), st.integers()))
-def test_whatever_a_program_said_can_be_stored_as_json_text(message, code):
+def test_any_message_is_stored_as_json(message, code):
     event = events.PodPhaseChanged(
         task="ps", index=0, attempt=1, old=PodPhase.RUNNING, new=PodPhase.FAILED, message=message, exit_code=code
     )
@@ -41,23 +41,23 @@ def test_unknown_fields_are_refused(kind):
     assert [problem.path for problem in raised.value.problems] == ["colour"]
 
 
-def test_an_unknown_kind_is_named():
+def test_unknown_kind_is_named():
     with pytest.raises(events.UnknownEventKind, match="JobPainted"):
         events.parse("JobPainted", {})
 
 
-def test_a_long_message_is_cut_and_the_fact_recorded():
+def test_long_message_is_truncated():
     event = events.JobPhaseChanged(old=JobPhase.RUNNING, new=JobPhase.FAILED, message="x" * 100_000)
     assert len(event.message) == events.MAX_MESSAGE
     assert event.message.endswith("…")
 
 
-def test_documents_do_not_fit():
+def test_too_large_payload_is_refused():
     with pytest.raises(ValidationError, match="exceeds 32 KiB"):
         events.JobUnschedulable(reasons=({"text": "x" * 40_000},))
 
 
-def test_an_event_cannot_be_changed():
+def test_events_are_immutable():
     event = events.PodPhaseChanged(task="ps", index=0, attempt=1, old=PodPhase.BOUND, new=PodPhase.RUNNING)
     with pytest.raises(ValidationError):
         event.index = 3

@@ -1,4 +1,4 @@
-"""Which job pods of others form, and how it stands by them."""
+"""External pods: the job that they form, and its phase."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -27,8 +27,8 @@ POD = ExternalPod("u", "team-a", "train-0", GROUP, AT, PodPhase.PENDING, AT, req
 
 
 @pytest.mark.parametrize("name", ["train", "a/b", "/", "a//", ""])
-def test_a_group_is_found_again_by_its_key_whatever_it_is_called(name: str) -> None:
-    """Names of groups come from annotations, which may hold anything."""
+def test_group_key_round_trip(name: str) -> None:
+    """Group names come from annotations, which can contain anything."""
     for owner in ("", "5d1b"):
         ref = GroupRef("team-a", GroupKind.POD_GROUP, name, owner)
         assert GroupRef.of(ref.key) == ref
@@ -45,34 +45,34 @@ def facts(phase: PodPhase, index: int = 0, attempt: int = 1, *, stopping: bool =
     return PodFacts("pod", index, attempt, 1, phase, stopping)
 
 
-def test_names_are_those_of_others_as_far_as_ours_can_be_so() -> None:
+def test_names_are_converted() -> None:
     assert job_name(replace(GROUP, name="My.Train_1")) == "my-train-1"
     assert len(job_name(replace(GROUP, name="x" * 200), distinct="abcdef12")) <= 36
     assert job_name(replace(GROUP, name="…")) == "pods"
     assert (role_name("Worker"), role_name("--")) == ("worker", "pod")
 
 
-def test_pods_of_one_role_that_ask_for_the_same_are_one_task() -> None:
+def test_equal_pods_of_one_role_are_one_task() -> None:
     roles = ExternalTasks(None)
     pods = [POD, POD, replace(POD, request={"cpu": "2"}), replace(POD, role="master")]
     assert [roles.task_of(pod) for pod in pods] == ["pod", "pod", "pod-v2", "master"]
     assert roles.task_of(replace(POD, request={"cpu": "2"})) == "pod-v2"
 
 
-def test_a_job_of_fifty_tasks_takes_no_further_one() -> None:
+def test_external_job_has_at_most_fifty_tasks() -> None:
     roles = ExternalTasks(None)
     assert all(roles.task_of(replace(POD, role=f"r{number}")) for number in range(50))
     assert roles.task_of(replace(POD, role="more")) is None
 
 
-def test_pods_to_come_are_replicas_without_a_pod() -> None:
+def test_missing_pods_are_replicas_without_a_pod() -> None:
     found = spec(minimum=5)
     assert (found.replicas, found.gang_minimum) == (5, 5)
     assert found.task("pod").minimum == 0
 
 
 @pytest.mark.parametrize(
-    ("held", "expected"),
+    ("recorded", "expected"),
     [
         ([], PodRef("pod", 0, 1)),
         ([RecordedPod(PodRef("pod", 0, 1), "other", PodPhase.RUNNING)], PodRef("pod", 1, 1)),
@@ -88,13 +88,13 @@ def test_pods_to_come_are_replicas_without_a_pod() -> None:
         ),
     ],
 )
-def test_a_new_pod_takes_the_place_of_its_name_or_of_one_that_failed(held: list[RecordedPod], expected: PodRef) -> None:
-    assert assign_refs([(POD, "pod")], held) == [(POD, expected)]
+def test_new_pod_replaces_a_failed_one_by_name_first(recorded: list[RecordedPod], expected: PodRef) -> None:
+    assert assign_refs([(POD, "pod")], recorded) == [(POD, expected)]
 
 
-def test_new_pods_do_not_take_one_place() -> None:
-    held = [RecordedPod(PodRef("pod", 0, 1), "old", PodPhase.FAILED)]
-    found = assign_refs([(POD, "pod"), (replace(POD, uid="v", name="train-1"), "pod")], held)
+def test_new_pods_get_different_replicas() -> None:
+    recorded = [RecordedPod(PodRef("pod", 0, 1), "old", PodPhase.FAILED)]
+    found = assign_refs([(POD, "pod"), (replace(POD, uid="v", name="train-1"), "pod")], recorded)
     assert [ref for _pod, ref in found] == [PodRef("pod", 0, 2), PodRef("pod", 1, 1)]
 
 
@@ -108,24 +108,24 @@ ENDS = [
 
 
 @pytest.mark.parametrize(("phases", "expected"), ENDS)
-def test_a_job_stands_as_its_pods_do(phases: list[PodPhase], expected: JobPhase) -> None:
+def test_job_phase_follows_its_pods(phases: list[PodPhase], expected: JobPhase) -> None:
     pods = [facts(phase, index) for index, phase in enumerate(phases)]
     steps = phase_changes(JobFacts(spec()), pods, has_started=False)
     assert steps[-1].phase is expected
 
 
-def test_a_pod_that_was_evicted_has_not_failed() -> None:
+def test_evicted_pod_has_not_failed() -> None:
     steps = phase_changes(JobFacts(spec(), JobPhase.RUNNING), [facts(PodPhase.FAILED, stopping=True)], has_started=True)
     assert [step.phase for step in steps] == [JobPhase.TERMINATED]
 
 
-def test_a_job_that_was_over_goes_on_with_new_pods() -> None:
+def test_finished_job_restarts_with_new_pods() -> None:
     pods = [facts(PodPhase.FAILED), facts(PodPhase.RUNNING, attempt=2)]
     steps = phase_changes(JobFacts(spec(), JobPhase.FAILED), pods, has_started=True)
     assert [step.phase for step in steps] == [JobPhase.RESTARTING, JobPhase.PENDING, JobPhase.RUNNING]
 
 
-def test_a_gang_runs_when_enough_of_it_do() -> None:
+def test_job_runs_when_its_minimum_runs() -> None:
     pods = [facts(PodPhase.RUNNING), facts(PodPhase.PENDING, 1)]
     assert phase_changes(JobFacts(spec(minimum=2)), pods, has_started=False) == ()
     assert phase_changes(JobFacts(spec(minimum=1)), pods, has_started=False)[-1].phase is JobPhase.RUNNING

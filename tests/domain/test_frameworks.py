@@ -1,4 +1,4 @@
-"""What the pods of a job are told about one another."""
+"""Job plugins: the settings of pods with information about each other."""
 
 import json
 
@@ -19,41 +19,41 @@ def addresses(spec):
     return {slot: f"127.0.0.{number}" for number, slot in enumerate(slots, start=2)}
 
 
-def told(spec, task, index):
+def pod_settings(spec, task, index):
     return settings_for(spec, task, index, addresses(spec))
 
 
-def test_without_plugins_nothing_is_set():
-    assert told(job({}, ps=1), "ps", 0) == PodSettings()
+def test_without_plugins_there_are_no_settings():
+    assert pod_settings(job({}, ps=1), "ps", 0) == PodSettings()
 
 
-def test_env_tells_the_index_in_both_spellings():
-    assert told(job({"env": []}, worker=3), "worker", 2).env == {"VC_TASK_INDEX": "2", "VK_TASK_INDEX": "2"}
+def test_env_sets_both_index_variables():
+    assert pod_settings(job({"env": []}, worker=3), "worker", 2).env == {"VC_TASK_INDEX": "2", "VK_TASK_INDEX": "2"}
 
 
-def test_indexed_tells_the_index_as_jobs_of_kubernetes_do():
-    assert told(job({"indexed": []}, main=3), "main", 2).env == {"JOB_COMPLETION_INDEX": "2"}
+def test_indexed_sets_the_index_like_kubernetes_jobs():
+    assert pod_settings(job({"indexed": []}, main=3), "main", 2).env == {"JOB_COMPLETION_INDEX": "2"}
 
 
 @pytest.mark.parametrize(
-    ("plugins", "told"),
+    ("plugins", "expected"),
     [({}, False), ({"env": []}, False), ({"env": [], "indexed": []}, False), ({"svc": []}, True), ({"mpi": []}, True)],
 )
-def test_pods_that_are_told_no_address_need_none(plugins, told):
-    assert shares_addresses(job(plugins, master=1, worker=2)) is told
+def test_which_plugins_share_addresses(plugins, expected):
+    assert shares_addresses(job(plugins, master=1, worker=2)) is expected
 
 
 @pytest.mark.parametrize(
     "name", [name for name, framework in load_frameworks().items() if not framework.tells_addresses]
 )
-def test_a_plugin_that_says_so_tells_no_address(name):
-    settings = told(job({name: []}, main=2), "main", 0)
+def test_plugins_that_do_not_share_addresses_have_none(name):
+    settings = pod_settings(job({name: []}, main=2), "main", 0)
     assert not settings.hosts
     assert not any("127.0.0." in text for text in (*settings.env.values(), *settings.files.values()))
 
 
-def test_svc_gives_addresses_as_variables_files_and_names():
-    settings = told(job({"svc": []}, ps=1, gpu_worker=2), "ps", 0)
+def test_svc_sets_variables_files_and_host_names():
+    settings = pod_settings(job({"svc": []}, ps=1, gpu_worker=2), "ps", 0)
     assert settings.env == {
         "VC_PS_HOSTS": "127.0.0.2",
         "VC_PS_NUM": "1",
@@ -64,18 +64,18 @@ def test_svc_gives_addresses_as_variables_files_and_names():
     assert settings.hosts["digits-gpu-worker-1"] == settings.hosts["digits-gpu-worker-1.digits"] == "127.0.0.4"
 
 
-def test_svc_leaves_names_of_a_cluster_to_its_dns():
+def test_svc_leaves_cluster_names_to_dns():
     settings = settings_for(job({"svc": []}, ps=1), "ps", 0, {("ps", 0): "digits-ps-0.digits"})
     assert (settings.hosts, settings.env["VC_PS_HOSTS"]) == ({}, "digits-ps-0.digits")
 
 
 @pytest.mark.parametrize(("arguments", "closed"), [([], True), (["--disable-network-policy=true"], False)])
-def test_svc_keeps_others_out_unless_it_is_told_not_to(arguments, closed):
-    assert told(job({"svc": arguments}, ps=1), "ps", 0).is_closed is closed
+def test_svc_network_policy_can_be_disabled(arguments, closed):
+    assert pod_settings(job({"svc": arguments}, ps=1), "ps", 0).is_closed is closed
 
 
-def test_svc_can_leave_the_variables_out():
-    settings = told(job({"svc": ["--inject-hosts-env=false"]}, ps=1), "ps", 0)
+def test_svc_variables_can_be_disabled():
+    settings = pod_settings(job({"svc": ["--inject-hosts-env=false"]}, ps=1), "ps", 0)
     assert (settings.env, list(settings.files)) == ({}, ["etc/volcano/ps.host"])
 
 
@@ -84,7 +84,7 @@ def test_svc_can_leave_the_variables_out():
 )
 def test_tensorflow_describes_cluster_and_role(arguments, port):
     spec = job({"tensorflow": arguments}, ps=1, worker=2)
-    hosts = {place: address.replace("127", "10") for place, address in addresses(spec).items()}
+    hosts = {replica: address.replace("127", "10") for replica, address in addresses(spec).items()}
     settings = settings_for(spec, "worker", 1, hosts)
     assert json.loads(settings.env["TF_CONFIG"]) == {
         "cluster": {"ps": [f"10.0.0.2:{port}"], "worker": [f"10.0.0.3:{port}", f"10.0.0.4:{port}"]},
@@ -93,8 +93,8 @@ def test_tensorflow_describes_cluster_and_role(arguments, port):
     assert settings.env["VC_WORKER_NUM"] == "2"
 
 
-def test_servers_on_one_machine_have_ports_of_their_own():
-    settings = told(job({"tensorflow": []}, worker=3), "worker", 0)
+def test_servers_on_one_machine_have_different_ports():
+    settings = pod_settings(job({"tensorflow": []}, worker=3), "worker", 0)
     servers = json.loads(settings.env["TF_CONFIG"])["cluster"]["worker"]
     assert [server.partition(":")[0] for server in servers] == ["127.0.0.2", "127.0.0.3", "127.0.0.4"]
     ports = {int(server.partition(":")[2]) for server in servers}
@@ -102,8 +102,8 @@ def test_servers_on_one_machine_have_ports_of_their_own():
     assert all(10_000 <= port < 32_000 for port in ports)
 
 
-def test_tensorflow_takes_the_roles_names_from_its_arguments():
-    settings = told(job({"tensorflow": ["--worker=trainer"]}, trainer=2, logger=1), "trainer", 0)
+def test_tensorflow_arguments_name_the_roles():
+    settings = pod_settings(job({"tensorflow": ["--worker=trainer"]}, trainer=2, logger=1), "trainer", 0)
     assert json.loads(settings.env["TF_CONFIG"])["task"] == {"type": "worker", "index": 0}
 
 
@@ -111,15 +111,15 @@ def test_tensorflow_takes_the_roles_names_from_its_arguments():
     ("spec", "task"),
     [(job({"tensorflow": []}, worker=1), "worker"), (job({"tensorflow": []}, worker=2, logger=1), "logger")],
 )
-def test_tensorflow_says_nothing_to_who_trains_alone_or_has_no_role(spec, task):
-    assert "TF_CONFIG" not in told(spec, task, 0).env
+def test_tensorflow_needs_several_pods_and_a_role(spec, task):
+    assert "TF_CONFIG" not in pod_settings(spec, task, 0).env
 
 
 @pytest.mark.parametrize(
     ("task", "index", "rank"), [("master", 0, "0"), ("worker", 0, "1"), ("worker", 1, "2"), ("logger", 0, None)]
 )
 def test_pytorch_ranks(task, index, rank):
-    env = told(job({"pytorch": []}, master=1, worker=2, logger=1), task, index).env
+    env = pod_settings(job({"pytorch": []}, master=1, worker=2, logger=1), task, index).env
     assert env.get("RANK") == rank
     if rank is not None:
         assert (env["MASTER_ADDR"], env["MASTER_PORT"], env["WORLD_SIZE"]) == ("127.0.0.2", "23456", "3")
@@ -127,15 +127,17 @@ def test_pytorch_ranks(task, index, rank):
 
 def test_pytorch_with_one_task_only():
     spec = job({"pytorch": ["--master=worker", "--port=4000"]}, worker=3)
-    ranks = [told(spec, "worker", index).env["RANK"] for index in range(3)]
-    env = told(spec, "worker", 2).env
+    ranks = [pod_settings(spec, "worker", index).env["RANK"] for index in range(3)]
+    env = pod_settings(spec, "worker", 2).env
     assert ranks == ["0", "1", "2"]
     assert (env["MASTER_ADDR"], env["MASTER_PORT"], env["WORLD_SIZE"]) == ("127.0.0.2", "4000", "3")
 
 
-def test_xgboost_ranks_and_the_workers_addresses():
+def test_xgboost_ranks_and_worker_addresses():
     spec = job({"xgboost": []}, master=1, worker=2)
-    assert {name: value for name, value in told(spec, "worker", 1).env.items() if not name.startswith("VC_")} == {
+    assert {
+        name: value for name, value in pod_settings(spec, "worker", 1).env.items() if not name.startswith("VC_")
+    } == {
         "MASTER_ADDR": "127.0.0.2",
         "MASTER_PORT": "9999",
         "WORLD_SIZE": "3",
@@ -145,16 +147,16 @@ def test_xgboost_ranks_and_the_workers_addresses():
     }
 
 
-def test_xgboost_of_a_master_alone():
-    env = told(job({"xgboost": []}, master=1), "master", 0).env
+def test_xgboost_with_only_a_master():
+    env = pod_settings(job({"xgboost": []}, master=1), "master", 0).env
     assert (env["WORLD_SIZE"], "WORKER_ADDRS" in env) == ("1", False)
 
 
-def test_jax_processes_meet_at_the_first():
-    env = told(job({"jax": []}, worker=2, logger=1), "worker", 1).env
-    told_jax = {name: env[name] for name in ("COORDINATOR_ADDRESS", "COORDINATOR_PORT", "NUM_PROCESSES", "PROCESS_ID")}
-    assert list(told_jax.values()) == ["127.0.0.2", "6666", "2", "1"]
-    assert "PROCESS_ID" not in told(job({"jax": []}, worker=2, logger=1), "logger", 0).env
+def test_jax_coordinator_is_the_first_process():
+    env = pod_settings(job({"jax": []}, worker=2, logger=1), "worker", 1).env
+    jax_env = {name: env[name] for name in ("COORDINATOR_ADDRESS", "COORDINATOR_PORT", "NUM_PROCESSES", "PROCESS_ID")}
+    assert list(jax_env.values()) == ["127.0.0.2", "6666", "2", "1"]
+    assert "PROCESS_ID" not in pod_settings(job({"jax": []}, worker=2, logger=1), "logger", 0).env
 
 
 @pytest.mark.parametrize(
@@ -179,15 +181,15 @@ def test_jax_processes_meet_at_the_first():
         (["--nnodes=1:2", "--master=worker"], ("worker", 1), {"PET_RDZV_CONF": "is_host=0"}),
     ],
 )
-def test_torchrun_learns_where_its_nodes_meet_and_gives_ranks_itself(arguments, pod, expected):
-    env = told(job({"pytorch": arguments}, master=1, worker=2), *pod).env
+def test_torchrun_gets_a_rendezvous_and_no_ranks(arguments, pod, expected):
+    env = pod_settings(job({"pytorch": arguments}, master=1, worker=2), *pod).env
     assert {name: env.get(name) for name in expected} == expected
     assert env.keys().isdisjoint({"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"})
 
 
-def test_without_nnodes_nothing_is_said_of_torchrun():
+def test_without_nnodes_there_are_no_torchrun_settings():
     spec = job({"pytorch": ["--nproc-per-node=2"]}, master=1, worker=2)
-    assert not [name for name in told(spec, "master", 0).env if name.startswith("PET_")]
+    assert not [name for name in pod_settings(spec, "master", 0).env if name.startswith("PET_")]
     assert spec.remarks == (
         "plugins.pytorch: --nproc-per-node has no effect without --nnodes. Only torchrun starts several processes.",
     )
@@ -206,7 +208,7 @@ def test_without_nnodes_nothing_is_said_of_torchrun():
         ),
     ],
 )
-def test_a_number_of_nodes_that_cannot_be_is_told(arguments, sentences):
+def test_invalid_nnodes_are_refused(arguments, sentences):
     with pytest.raises(Invalid) as raised:
         job({"pytorch": arguments}, master=1, worker=2)
     messages = [problem.message for problem in raised.value.problems]
@@ -214,9 +216,9 @@ def test_a_number_of_nodes_that_cannot_be_is_told(arguments, sentences):
     assert all(message.startswith(start) for message, start in zip(messages, sentences, strict=True)), messages
 
 
-def test_every_rank_is_given_once():
+def test_ranks_are_unique():
     spec = job({"pytorch": []}, master=2, worker=3)
-    ranks = [told(spec, *slot).env["RANK"] for slot in addresses(spec)]
+    ranks = [pod_settings(spec, *slot).env["RANK"] for slot in addresses(spec)]
     assert sorted(ranks) == ["0", "1", "2", "3", "4"]
 
 
@@ -238,7 +240,7 @@ def test_every_rank_is_given_once():
         ({"pytorch": "--port=1"}, "plugins.pytorch", "Must be a list"),
     ],
 )
-def test_wrong_arguments_are_told_with_their_place(plugins, path, words):
+def test_invalid_arguments_are_refused_with_their_path(plugins, path, words):
     with pytest.raises(Invalid) as raised:
         job(plugins, task=1)
     assert {problem.path: problem.message for problem in raised.value.problems}[path].count(words) == 1
@@ -261,16 +263,16 @@ def test_wrong_arguments_are_told_with_their_place(plugins, path, words):
     ],
     ids=range(7),
 )
-def test_what_is_in_vain_or_overrules_a_plugin_is_told(plugins, more, remarks):
+def test_ignored_or_overridden_settings_have_remarks(plugins, more, remarks):
     task = {"name": "master", "command": ["run"], "env": more.get("env", {})}
     files = {more["file"]: "mine"} if "file" in more else {}
     spec = JobSpec.parse({"name": "digits", "plugins": plugins, "tasks": [task], "files": files})
     assert len(spec.remarks) == len(remarks)
-    assert all(told.startswith(start) for told, start in zip(spec.remarks, remarks, strict=True)), spec.remarks
+    assert all(remark.startswith(start) for remark, start in zip(spec.remarks, remarks, strict=True)), spec.remarks
 
 
 @pytest.mark.parametrize("path", ["etc", "etc/volcano", "etc/volcano/task.host/x"])
-def test_a_file_does_not_take_the_place_of_a_plugins_folder(path):
+def test_file_cannot_replace_a_folder_of_a_plugin(path):
     document = {"name": "digits", "plugins": {"svc": []}, "tasks": [{"name": "task", "command": ["run"]}]}
     with pytest.raises(Invalid) as raised:
         JobSpec.parse({**document, "files": {path: ""}})
@@ -287,7 +289,7 @@ RING = Framework("ring", "A ring.", settings, options=(Option("size", "3"),))
 """
 
 
-def test_a_framework_of_ones_own_is_found_by_its_entry_point(tmp_path, monkeypatch):
+def test_custom_framework_is_found_by_its_entry_point(tmp_path, monkeypatch):
     (tmp_path / "ring_framework.py").write_text(RING)
     package = tmp_path / "ring_framework-1.dist-info"
     package.mkdir()
@@ -296,7 +298,7 @@ def test_a_framework_of_ones_own_is_found_by_its_entry_point(tmp_path, monkeypat
     monkeypatch.syspath_prepend(tmp_path)
     load_frameworks.cache_clear()
     try:
-        assert told(job({"ring": ["--size=9"]}, ps=1), "ps", 0).env == {"RING": "9 ps"}
+        assert pod_settings(job({"ring": ["--size=9"]}, ps=1), "ps", 0).env == {"RING": "9 ps"}
     finally:
         load_frameworks.cache_clear()
 
@@ -304,7 +306,7 @@ def test_a_framework_of_ones_own_is_found_by_its_entry_point(tmp_path, monkeypat
 OPENPAI = ["--name=Digits_1", "--roles=worker:Worker", "--ports=worker/board:2", "--completion=ps:1/-1", "--shm=ps:64"]
 
 
-def test_openpai_tells_the_job_its_roles_and_the_pod_itself():
+def test_openpai_variables():
     spec = job({"openpai": OPENPAI}, worker=2, ps=1)
     env = settings_for(spec, "worker", 1, addresses(spec), owner="ali").env
     assert {name: env[name] for name in env if "PORT" not in name and "CONTAINER" not in name} == {
@@ -341,9 +343,9 @@ def test_openpai_tells_the_job_its_roles_and_the_pod_itself():
     }
 
 
-def test_openpai_gives_every_pod_ports_of_its_own():
+def test_openpai_ports():
     spec = job({"openpai": OPENPAI}, worker=2, ps=1)
-    env, other = told(spec, "worker", 0).env, told(spec, "ps", 0).env
+    env, other = pod_settings(spec, "worker", 0).env, pod_settings(spec, "ps", 0).env
     ports = [
         env[f"PAI_PORT_LIST_{pod}_{label}"] for pod in ("Worker_0", "Worker_1") for label in ("ssh", "http", "board")
     ]
@@ -358,12 +360,12 @@ def test_openpai_gives_every_pod_ports_of_its_own():
     assert "PAI_PORT_LIST_ps_0_board" not in env
 
 
-def test_openpai_tells_nobody_else_where_very_many_pods_are():
+def test_openpai_omits_addresses_of_very_large_jobs():
     spec = job({"openpai": []}, worker=1001)
     assert spec.remarks == (
         "plugins.openpai: The job has more than 1,000 pods, so each pod gets only its own address and ports.",
     )
-    env = told(spec, "worker", 7).env
+    env = pod_settings(spec, "worker", 7).env
     assert env["PAI_CONTAINER_HOST_IP"] == "127.0.0.9"
     assert "PAI_HOST_IP_worker_7" not in env
 
@@ -378,7 +380,7 @@ def test_openpai_tells_nobody_else_where_very_many_pods_are():
         ("--completion=worker:0", "--completion must have the form"),
     ],
 )
-def test_openpai_with_arguments_that_are_wrong(argument, sentence):
+def test_invalid_openpai_arguments(argument, sentence):
     with pytest.raises(Invalid) as raised:
         job({"openpai": [argument]}, worker=1, ps=1)
     assert [

@@ -1,4 +1,4 @@
-"""What a job may be, and what people are told about one that is not."""
+"""Validation of job specs: accepted jobs, and the problems of invalid ones."""
 
 import json
 
@@ -22,24 +22,24 @@ def with_task(**fields):
     return job(tasks=[{**TASK, **fields}])
 
 
-def waiting(name, *others):
-    return {**TASK, "name": name} | ({"depends_on": {"tasks": list(others)}} if others else {})
+def waiting(name, *dependencies):
+    return {**TASK, "name": name} | ({"depends_on": {"tasks": list(dependencies)}} if dependencies else {})
 
 
-def told(document):
+def problems_of(document):
     with pytest.raises(Invalid) as raised:
         JobSpec.parse(document)
     return {problem.path: problem.message for problem in raised.value.problems}
 
 
-def test_the_smallest_job_has_defaults():
+def test_minimal_job_has_defaults():
     spec = JobSpec.parse(job())
     assert (spec.queue, spec.kind, spec.max_retry, spec.gang_minimum) == ("default", "training", 3, 1)
     assert spec.document() == job()
 
 
 @given(SPECS)
-def test_a_job_survives_being_stored(spec):
+def test_job_survives_serialization(spec):
     assert JobSpec.parse(json.loads(json.dumps(spec.document()))) == spec
 
 
@@ -131,13 +131,13 @@ def test_a_job_survives_being_stored(spec):
         ),
     ],
 )
-def test_what_is_wrong_is_told_with_its_path_in_a_sentence(document, path, sentence):
-    problems = told(document)
+def test_problem_has_its_path_and_a_message(document, path, sentence):
+    problems = problems_of(document)
     assert list(problems) == [path]
     assert sentence in problems[path]
 
 
-def test_every_problem_is_told_at_once():
+def test_all_problems_are_reported_at_once():
     document = {
         "name": "Digits",
         "min_available": 9,
@@ -147,7 +147,7 @@ def test_every_problem_is_told_at_once():
             {"name": "worker", "replicas": 2},
         ],
     }
-    assert sorted(told(document)) == [
+    assert sorted(problems_of(document)) == [
         "min_available",
         "name",
         "plugins.tensorflow.0",
@@ -159,8 +159,8 @@ def test_every_problem_is_told_at_once():
 
 
 @pytest.mark.parametrize("nonsense", [None, 3, "job", [], [{"name": "x"}], {}, {"name": None, "tasks": None}])
-def test_nonsense_is_refused(nonsense):
-    assert told(nonsense)
+def test_other_documents_are_refused(nonsense):
+    assert problems_of(nonsense)
 
 
 JSON = st.recursive(
@@ -172,7 +172,7 @@ FIELDS = sorted(JobSpec.model_fields)
 
 
 @given(SPECS, st.sampled_from(FIELDS), JSON)
-def test_whatever_stands_in_a_field_the_answer_is_a_job_or_problems_there(spec, field, value):
+def test_any_value_of_a_field_is_accepted_or_a_problem_there(spec, field, value):
     try:
         JobSpec.parse({**spec.document(), field: value})
         problems = ()
@@ -194,13 +194,13 @@ def test_whatever_stands_in_a_field_the_answer_is_a_job_or_problems_there(spec, 
         ([(2, None, "1"), (3, None, "2")], 4, "6"),
     ],
 )
-def test_what_the_smallest_gang_asks_for(tasks, minimum, want):
-    """Each task's least number first, then earlier tasks; and only earlier tasks where less than that is asked."""
+def test_minimum_resources(tasks, minimum, want):
+    """The minimum of each task, then more of earlier tasks; only earlier tasks if the job's minimum is lower."""
     document = job(
         tasks=[
-            {"name": f"t{place}", "command": ["x"], "replicas": replicas, "resources": {"cpu": cpu}}
+            {"name": f"t{number}", "command": ["x"], "replicas": replicas, "resources": {"cpu": cpu}}
             | ({"min_available": least} if least is not None else {})
-            for place, (replicas, least, cpu) in enumerate(tasks)
+            for number, (replicas, least, cpu) in enumerate(tasks)
         ]
     )
     spec = JobSpec.parse(document | ({"min_available": minimum} if minimum else {}))
@@ -208,19 +208,19 @@ def test_what_the_smallest_gang_asks_for(tasks, minimum, want):
 
 
 @given(SPECS)
-def test_the_smallest_gang_is_part_of_the_job(spec):
+def test_minimum_resources_fit_in_the_job(spec):
     everything = sum((task.request * task.replicas for task in spec.tasks), Resources())
     assert spec.minimum_resources().fits_in(everything)
     assert spec.gang_minimum <= spec.replicas
 
 
-def test_a_job_cannot_be_changed():
+def test_jobs_are_immutable():
     spec = JobSpec.parse(job())
     with pytest.raises(ValueError, match="frozen"):
         spec.queue = "other"
 
 
-def test_a_task_is_found_by_its_name():
+def test_task_is_found_by_its_name():
     spec = JobSpec.parse(job())
     assert spec.task("worker").command == ("python", "train.py")
     with pytest.raises(KeyError):
@@ -228,28 +228,28 @@ def test_a_task_is_found_by_its_name():
 
 
 def with_ports(*tasks: dict[str, int]) -> JobSpec:
-    made = [{"name": f"task-{place}", "command": ["x"], "ports": ports} for place, ports in enumerate(tasks)]
+    made = [{"name": f"task-{number}", "command": ["x"], "ports": ports} for number, ports in enumerate(tasks)]
     return JobSpec.parse({"name": "one", "tasks": made})
 
 
-def test_a_task_may_name_ports() -> None:
+def test_task_may_have_named_ports() -> None:
     assert with_ports({"board": 6006, "x": 1}, {"api-2": 65535}).tasks[1].ports == {"api-2": 65535}
 
 
 @pytest.mark.parametrize("name", ["", "Board", "-board", "board-", "a.b", "a" * 16])
-def test_a_ports_name_is_part_of_a_hosts_name(name: str) -> None:
+def test_invalid_port_name_is_refused(name: str) -> None:
     with pytest.raises(Invalid) as refused:
         with_ports({name: 6006})
     assert [problem.path for problem in refused.value.problems] == [f"tasks.0.ports.{name}".rstrip(".")]
 
 
 @pytest.mark.parametrize("number", [0, 65536, "80"])
-def test_a_port_is_a_number_that_ports_have(number: object) -> None:
+def test_invalid_port_number_is_refused(number: object) -> None:
     with pytest.raises(Invalid):
         with_ports({"board": number})
 
 
-def test_two_tasks_cannot_have_a_port_of_one_name() -> None:
+def test_port_names_are_unique_in_a_job() -> None:
     with pytest.raises(Invalid) as refused:
         with_ports({"board": 1}, {"board": 2})
     assert [problem.path for problem in refused.value.problems] == ["tasks.1.ports.board"]

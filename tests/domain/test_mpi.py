@@ -1,4 +1,4 @@
-"""mpirun in the master starts ranks in the workers: what it is told, and the agent that it calls instead of ssh."""
+"""The `mpi` plugin: settings of mpirun in the master, and the agent that starts ranks in workers instead of ssh."""
 
 import os
 import random
@@ -7,7 +7,7 @@ import sys
 import time
 
 import pytest
-from tests.domain.test_frameworks import job, told
+from tests.domain.test_frameworks import job, pod_settings
 
 from hekla.domain import formats
 from hekla.domain.errors import Invalid
@@ -17,8 +17,8 @@ from hekla.domain.jobspec import JobSpec
 AGENT = "etc/mpi/mpi_agent.py"
 
 
-def test_the_master_finds_the_workers_in_the_words_of_each_mpirun():
-    settings = told(job({"mpi": ["--slots=4"]}, master=1, worker=2), "master", 0)
+def test_hosts_are_in_the_settings_of_each_mpirun():
+    settings = pod_settings(job({"mpi": ["--slots=4"]}, master=1, worker=2), "master", 0)
     assert settings.env["MPI_HOST"] == "127.0.0.3,127.0.0.4"
     assert settings.files[settings.env["HYDRA_HOST_FILE"]] == "127.0.0.3:4\n127.0.0.4:4\n"
     for variable in ("OMPI_MCA_orte_default_hostfile", "PRTE_MCA_prte_default_hostfile"):
@@ -36,20 +36,20 @@ def test_the_master_finds_the_workers_in_the_words_of_each_mpirun():
     ("task", "mpi_files"),
     [("worker", [AGENT]), ("logger", []), ("master", [AGENT, "etc/mpi/hostfile", "etc/mpi/machinefile"])],
 )
-def test_who_gets_which_files(task, mpi_files):
-    settings = told(job({"mpi": []}, master=1, worker=2, logger=1), task, 0)
+def test_files_by_task(task, mpi_files):
+    settings = pod_settings(job({"mpi": []}, master=1, worker=2, logger=1), task, 0)
     assert sorted(path for path in settings.files if path.startswith("etc/mpi/")) == sorted(mpi_files)
     assert ("MPI_HOST" in settings.env) == (task == "master")
 
 
 @pytest.mark.parametrize(
-    ("folder", "seen"), [("", "etc/mpi/machinefile"), ("src/deep", "../../etc/mpi/machinefile"), ("/home", None)]
+    ("folder", "expected"), [("", "etc/mpi/machinefile"), ("src/deep", "../../etc/mpi/machinefile"), ("/home", None)]
 )
-def test_files_are_named_as_seen_from_where_the_master_starts(folder, seen):
+def test_host_file_path_is_relative_to_the_working_folder(folder, expected):
     spec = JobSpec.parse(document(master={"working_dir": folder}))
-    assert told(spec, "master", 0).env.get("HYDRA_HOST_FILE") == seen
+    assert pod_settings(spec, "master", 0).env.get("HYDRA_HOST_FILE") == expected
     assert [remark for remark in spec.remarks if "mpirun needs the path" in remark] == list(spec.remarks)
-    assert len(spec.remarks) == (seen is None)
+    assert len(spec.remarks) == (expected is None)
 
 
 def document(plugin=(), master=None, worker=None):
@@ -57,7 +57,7 @@ def document(plugin=(), master=None, worker=None):
     return {"name": "digits", "plugins": {"mpi": list(plugin)}, "tasks": tasks}
 
 
-def test_workers_without_a_command_serve():
+def test_workers_without_a_command_run_the_agent():
     spec = JobSpec.parse(document())
     assert spec.task("worker").command == ("python", AGENT)
     assert JobSpec.parse(document(worker={"command": ["mine"]})).task("worker").command == ("mine",)
@@ -72,10 +72,10 @@ def test_workers_without_a_command_serve():
         ([], {"command": ["/usr/sbin/sshd", "-D"]}, ["plugins.mpi: on clusters of the kind local mpirun does not use"]),
     ],
 )
-def test_what_is_in_vain_is_told(arguments, worker, remarks):
+def test_unused_worker_command_has_a_remark(arguments, worker, remarks):
     found = JobSpec.parse(document(arguments, worker=worker)).remarks
     assert len(found) == len(remarks)
-    assert all(told.startswith(start) for told, start in zip(found, remarks, strict=True))
+    assert all(remark.startswith(start) for remark, start in zip(found, remarks, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_what_is_in_vain_is_told(arguments, worker, remarks):
         (["--slot=2"], "plugins.mpi.0", "Did you mean “slots”?"),
     ],
 )
-def test_what_is_wrong_is_told(arguments, path, sentence):
+def test_invalid_arguments_are_refused_with_their_path(arguments, path, sentence):
     with pytest.raises(Invalid) as raised:
         JobSpec.parse(document(arguments, worker={"command": ["run"]}))
     assert [problem.path for problem in raised.value.problems] == [path]
@@ -106,7 +106,7 @@ spec:
 """
 
 
-def test_a_manifest_may_leave_the_workers_command_out():
+def test_manifest_may_omit_the_worker_command():
     loaded = formats.load(VOLCANO)
     assert loaded.spec.task("ranks").command == ("python", AGENT)
     assert not loaded.warnings
@@ -115,15 +115,17 @@ def test_a_manifest_may_leave_the_workers_command_out():
 SECRET = bytes(range(32))
 
 
-def on_machines(plugins, task):
-    """What a pod is told whose peers have names and not addresses of this machine."""
+def settings_on_a_cluster(plugins, task):
+    """The settings of a pod whose peers have host names instead of local addresses."""
     spec = job(plugins, master=1, worker=2)
     hosts = {(one.name, index): f"digits-{one.name}-{index}.x" for one in spec.tasks for index in range(one.replicas)}
     return settings_for(spec, task, 0, hosts, SECRET)
 
 
-def test_on_machines_of_their_own_workers_are_reached_by_ssh():
-    master, worker = (on_machines({"mpi": ["--port=2222", "--slots=4"]}, task) for task in ("master", "worker"))
+def test_workers_on_a_cluster_are_reached_by_ssh():
+    master, worker = (
+        settings_on_a_cluster({"mpi": ["--port=2222", "--slots=4"]}, task) for task in ("master", "worker")
+    )
     assert master.secrets == worker.secrets != {}
     assert (
         "Host digits-worker-1 digits-worker-1.digits\n  HostName digits-worker-1.x\n  Port 2222\n"
@@ -135,16 +137,16 @@ def test_on_machines_of_their_own_workers_are_reached_by_ssh():
     assert worker.env[mpi_agent.PORT] == "2222"
 
 
-def test_a_job_that_asks_for_ssh_itself_says_how():
+def test_ssh_plugin_of_the_job_sets_the_key_path():
     path = "--ssh-key-file-path=/home/mpi/.ssh"
     for plugins in ({"mpi": [], "ssh": [path]}, {"ssh": [path], "mpi": []}):
-        assert on_machines(plugins, "worker").mounts["/home/mpi/.ssh"] == ".ssh"
-        assert "/root/.ssh" not in on_machines(plugins, "worker").mounts
+        assert settings_on_a_cluster(plugins, "worker").mounts["/home/mpi/.ssh"] == ".ssh"
+        assert "/root/.ssh" not in settings_on_a_cluster(plugins, "worker").mounts
 
 
 @pytest.mark.parametrize("has_key", [True, False])
-def test_a_worker_on_a_machine_of_its_own_becomes_an_sshd(monkeypatch, tmp_path, has_key):
-    became, made, key = [], [], tmp_path / ".ssh" / "id_ed25519"
+def test_worker_on_a_cluster_runs_sshd(monkeypatch, tmp_path, has_key):
+    exec_calls, folders, key = [], [], tmp_path / ".ssh" / "id_ed25519"
     if has_key:
         key.parent.mkdir()
         key.write_text("")
@@ -153,15 +155,15 @@ def test_a_worker_on_a_machine_of_its_own_becomes_an_sshd(monkeypatch, tmp_path,
     monkeypatch.setenv(mpi_agent.PORT, "2222")
     monkeypatch.setattr(mpi_agent.shutil, "which", lambda *_, **__: "/usr/sbin/sshd")
     monkeypatch.setattr(mpi_agent.os, "getuid", lambda: 0)
-    monkeypatch.setattr(mpi_agent.os, "makedirs", lambda path, **_: made.append(path))
-    monkeypatch.setattr(mpi_agent.os, "execv", lambda program, words: became.append(words))
+    monkeypatch.setattr(mpi_agent.os, "makedirs", lambda path, **_: folders.append(path))
+    monkeypatch.setattr(mpi_agent.os, "execv", lambda program, words: exec_calls.append(words))
     mpi_agent.main([])
-    assert made == ["/run/sshd"]
-    assert became[0][:7] == ["/usr/sbin/sshd", "-D", "-e", "-f", "/dev/null", "-p", "2222"]
-    assert ("-h" in became[0]) == (str(key) in became[0]) == has_key
+    assert folders == ["/run/sshd"]
+    assert exec_calls[0][:7] == ["/usr/sbin/sshd", "-D", "-e", "-f", "/dev/null", "-p", "2222"]
+    assert ("-h" in exec_calls[0]) == (str(key) in exec_calls[0]) == has_key
 
 
-def test_a_worker_says_that_its_image_has_no_sshd(monkeypatch):
+def test_missing_sshd_is_reported(monkeypatch):
     monkeypatch.delenv("HEKLA_POD_ADDRESS", raising=False)
     monkeypatch.setattr(mpi_agent.shutil, "which", lambda *_, **__: None)
     with pytest.raises(SystemExit, match="no sshd"):
@@ -170,7 +172,7 @@ def test_a_worker_says_that_its_image_has_no_sshd(monkeypatch):
 
 @pytest.fixture
 def worker():
-    """A worker that serves; its host, and itself."""
+    """A running worker agent: its host, and its process."""
     host = f"127.65.{random.randint(1, 254)}.{random.randint(1, 254)}"
     process = subprocess.Popen([sys.executable, mpi_agent.__file__], env={**os.environ, "HEKLA_POD_ADDRESS": host})
     yield host, process
@@ -178,14 +180,14 @@ def worker():
     process.wait()
 
 
-def called(host, *command):
+def agent_call(host, *command):
     return [sys.executable, mpi_agent.__file__, host, *command]
 
 
-def test_a_command_runs_in_the_worker_with_the_callers_input_and_outputs(worker):
+def test_agent_runs_a_command_with_the_streams_of_the_caller(worker):
     host, process = worker
     ran = subprocess.run(
-        called(
+        agent_call(
             host, "read", "word;", "echo", "$HEKLA_POD_ADDRESS", "$word", "$PPID;", "echo", "bad", ">&2;", "exit", "7"
         ),
         input="hello\n",
@@ -198,10 +200,10 @@ def test_a_command_runs_in_the_worker_with_the_callers_input_and_outputs(worker)
     assert (ran.stderr, ran.returncode) == ("bad\n", 7)
 
 
-def test_what_a_caller_started_ends_with_it(worker, tmp_path):
+def test_command_ends_with_its_caller(worker, tmp_path):
     host, _ = worker
     caller = subprocess.Popen(
-        called(host, f"echo $$ > {tmp_path}/pid; mv {tmp_path}/pid {tmp_path}/ready; exec sleep 60")
+        agent_call(host, f"echo $$ > {tmp_path}/pid; mv {tmp_path}/pid {tmp_path}/ready; exec sleep 60")
     )
     wait_for((tmp_path / "ready").exists)
     pid = int((tmp_path / "ready").read_text())
@@ -210,32 +212,32 @@ def test_what_a_caller_started_ends_with_it(worker, tmp_path):
     wait_for(lambda: not os.path.exists(f"/proc/{pid}"))
 
 
-def test_a_caller_learns_that_its_worker_is_gone(worker):
+def test_caller_fails_when_its_worker_ends(worker):
     host, process = worker
-    caller = subprocess.Popen(called(host, "echo up; sleep 5"), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    caller = subprocess.Popen(agent_call(host, "echo up; sleep 5"), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert caller.stdout.readline() == b"up\n"
     process.kill()
     assert b"has ended" in caller.communicate(timeout=30)[1]
     assert caller.returncode == 1
 
 
-def wait_for(is_so):
+def wait_for(condition):
     deadline = time.monotonic() + 30
-    while not is_so():
+    while not condition():
         assert time.monotonic() < deadline, "it did not come"
         time.sleep(0.05)
 
 
-def test_horovod_speaks_over_mpi_and_reaches_workers_as_mpi_does():
+def test_horovod_uses_mpi():
     over_mpi = {"HOROVOD_CONTROLLER": "mpi", "HOROVOD_CPU_OPERATIONS": "mpi"}
     plain, spec = job({"mpi": []}, master=1, worker=2, logger=1), job({"horovod": []}, master=1, worker=2, logger=1)
     for task, more in (("master", over_mpi), ("worker", over_mpi), ("logger", {})):
-        without, settings = told(plain, task, 0), told(spec, task, 0)
+        without, settings = pod_settings(plain, task, 0), pod_settings(spec, task, 0)
         assert (settings.env, settings.files) == ({**without.env, **more}, without.files)
 
 
-def test_horovodrun_is_answered_with_what_works():
-    asked = {**document(master={"command": ["horovodrun", "-np", "2"]}), "plugins": {"horovod": []}}
-    spec = JobSpec.parse(asked)
+def test_horovodrun_has_a_remark_about_mpirun():
+    horovod = {**document(master={"command": ["horovodrun", "-np", "2"]}), "plugins": {"horovod": []}}
+    spec = JobSpec.parse(horovod)
     assert spec.task("worker").command == ("python", AGENT)
     assert [remark for remark in spec.remarks if "Start ranks with mpirun" in remark] == list(spec.remarks) != []

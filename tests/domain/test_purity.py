@@ -1,4 +1,4 @@
-"""The domain can be used without the web framework, the task queue or a cluster's client."""
+"""The domain does not import the web framework, the task queue or a Kubernetes client."""
 
 import subprocess
 import sys
@@ -14,6 +14,6 @@ print(sorted({name.split(".")[0] for name in sys.modules} & {"django", "celery",
 """
 
 
-def test_the_whole_domain_loads_without_django_celery_or_kubernetes():
+def test_domain_loads_without_django_celery_or_kubernetes():
     answer = subprocess.run([sys.executable, "-c", SCRIPT], cwd=SOURCE, capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == "[]"

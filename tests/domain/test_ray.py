@@ -1,7 +1,7 @@
-"""A head of Ray, and workers that join it."""
+"""The `ray` plugin: a head, and workers that join it."""
 
 import pytest
-from tests.domain.test_frameworks import told
+from tests.domain.test_frameworks import pod_settings
 
 from hekla.domain.errors import Invalid
 from hekla.domain.jobspec import JobSpec
@@ -23,33 +23,33 @@ def spec(*arguments, heads=1, **commands):
     [([], 6379, 8265), (["--port=7000"], 7000, 8265), (["--dashboardPort=8000"], 6379, 8000)],
 )
 @pytest.mark.parametrize("task", ["head", "worker", "driver"])
-def test_every_task_learns_where_the_head_is(arguments, port, dashboard, task):
-    env = told(spec(*arguments), task, 0).env
+def test_every_task_gets_the_address_of_the_head(arguments, port, dashboard, task):
+    env = pod_settings(spec(*arguments), task, 0).env
     assert env["RAY_ADDRESS"] == f"127.0.0.2:{port}"
     assert env["RAY_API_SERVER_ADDRESS"] == f"http://127.0.0.2:{dashboard}"
     assert env["RAY_TMPDIR"] == "/tmp"
 
 
-def test_head_and_workers_without_a_command_start_ray():
-    asked = spec("--port=7000", "--dashboardPort=8000", "--clientPort=9000")
-    shell, _, head = asked.task("head").command
+def test_head_and_workers_without_a_command_run_ray_start():
+    ray_job = spec("--port=7000", "--dashboardPort=8000", "--clientPort=9000")
+    shell, _, head = ray_job.task("head").command
     assert shell == "sh"
     assert {"--head", "--block", "--port=7000", "--dashboard-port=8000", "--ray-client-server-port=9000"} <= {
         *head.split()
     }
-    assert "--address=$RAY_ADDRESS" in asked.task("worker").command[2].split()
-    assert asked.remarks == ()
-    assert JobSpec.parse(asked.document()) == asked
+    assert "--address=$RAY_ADDRESS" in ray_job.task("worker").command[2].split()
+    assert ray_job.remarks == ()
+    assert JobSpec.parse(ray_job.document()) == ray_job
 
 
-def test_a_command_of_ones_own_runs_and_that_is_told():
-    asked = spec(head=["mine"])
-    assert asked.task("head").command == ("mine",)
-    assert asked.remarks == ("plugins.ray: “head” has its own command, which runs instead of ray start.",)
+def test_own_command_runs_with_a_remark():
+    ray_job = spec(head=["mine"])
+    assert ray_job.task("head").command == ("mine",)
+    assert ray_job.remarks == ("plugins.ray: “head” has its own command, which runs instead of ray start.",)
 
 
 @pytest.mark.parametrize("argument", ["--headContainer=ray", "--workerContainer=ray"])
-def test_a_container_cannot_be_chosen_and_that_is_told(argument):
+def test_container_arguments_are_ignored_with_a_remark(argument):
     assert spec(argument).remarks == ("plugins.ray.0: Ignored: only the first container of a pod runs.",)
 
 
@@ -64,7 +64,7 @@ def test_a_container_cannot_be_chosen_and_that_is_told(argument):
         ([], 0, "plugins.ray", "has no replica"),
     ],
 )
-def test_what_is_wrong_is_told(arguments, heads, path, sentence):
+def test_invalid_arguments_are_refused_with_their_path(arguments, heads, path, sentence):
     with pytest.raises(Invalid) as raised:
         spec(*arguments, heads=heads, head=["run"], worker=["run"])
     assert [problem.path for problem in raised.value.problems] == [path]

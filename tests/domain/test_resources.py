@@ -1,4 +1,4 @@
-"""Amounts: what is written is what is meant."""
+"""Resource quantities: parsing, formatting and arithmetic."""
 
 import pytest
 from hypothesis import given
@@ -24,13 +24,13 @@ def test_quantities_are_read_in_internal_units(name, text, amount):
 
 
 @pytest.mark.parametrize("text", ["", "lots", "-1", "1 Gi Gi", "1e3", "9" * 30, "1KB", "٣"])
-def test_what_is_no_amount_is_refused(text):
+def test_invalid_quantity_is_refused(text):
     with pytest.raises(InvalidQuantity):
         parse_quantity("cpu", text)
 
 
 @given(st.sampled_from(["cpu", "memory", "pods"]), st.integers(1, 2**50))
-def test_an_amount_is_written_so_that_it_reads_back(name, amount):
+def test_quantity_round_trip(name, amount):
     assert parse_quantity(name, format_quantity(name, amount)) == amount
 
 
@@ -38,13 +38,13 @@ AMOUNTS = st.dictionaries(st.sampled_from(["cpu", "memory", "gpu"]), st.integers
 
 
 @given(AMOUNTS, AMOUNTS)
-def test_sums_and_differences_belong_together(one, other):
+def test_subtraction_is_the_inverse_of_addition(one, other):
     assert one + other - other == one
     assert one.fits_in(one + other)
     assert hash(one + other) == hash(other + one)
 
 
-def test_an_absent_name_counts_as_zero():
+def test_missing_name_counts_as_zero():
     assert Resources({"cpu": 0}) == Resources()
     assert (Resources.parse({"cpu": "1"}) * 3).quantities() == {"cpu": "3"}
     assert not Resources.parse({"cpu": "1"}).fits_in(Resources())

@@ -1,4 +1,4 @@
-"""A job goes to the cluster that can start it first."""
+"""Routing: a job is placed on the cluster that can start it first."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -34,13 +34,13 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_best_comes_first(case: str) -> None:
+def test_best_candidate_is_first(case: str) -> None:
     prospects, first = CASES[case]
     assert rank_candidates(prospects)[0].cluster == first
     assert rank_candidates(reversed(prospects))[0].cluster == first
 
 
-def test_what_is_told_of_it_is_plain_data() -> None:
-    told = at("a", Feasibility.WAITS, 5, reasons=({"code": "x"}, {"code": "y"}), load=1 / 3).as_data()
-    assert told["earliest_at"] == (NOON + timedelta(minutes=5)).isoformat()
-    assert (told["chance"], told["load"], told["reasons"]) == ("waits", 0.333, [{"code": "x"}])
+def test_candidate_as_plain_data() -> None:
+    data = at("a", Feasibility.WAITS, 5, reasons=({"code": "x"}, {"code": "y"}), load=1 / 3).as_data()
+    assert data["earliest_at"] == (NOON + timedelta(minutes=5)).isoformat()
+    assert (data["chance"], data["load"], data["reasons"]) == ("waits", 0.333, [{"code": "x"}])

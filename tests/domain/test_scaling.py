@@ -1,7 +1,7 @@
-"""What the size of a job may become, and what follows from it for its pods."""
+"""Resizing a submitted job, and the consequences for its pods."""
 
 import pytest
-from tests.domain.lifecycle.worlds import World, spec
+from tests.domain.lifecycle.harness import JobHarness, spec
 
 from hekla.domain.errors import Invalid
 from hekla.domain.frameworks import settings_for
@@ -15,7 +15,7 @@ def size(**tasks) -> JobScale:
     return JobScale.parse({"tasks": {name: {"replicas": replicas} for name, replicas in tasks.items()}})
 
 
-def test_a_job_that_grows_can_do_with_as_few_as_before():
+def test_growing_job_keeps_its_minimum():
     old = spec({"replicas": 2}, {"replicas": 1})
     new = resize(old, size(task0=5))
     assert (new.replicas, new.gang_minimum, new.task("task0").minimum) == (6, 3, 2)
@@ -25,7 +25,7 @@ def test_a_job_that_grows_can_do_with_as_few_as_before():
 
 
 @pytest.mark.parametrize(
-    ("wish", "path", "words"),
+    ("size_document", "path", "words"),
     [
         ({"tasks": {"task0": {"replicas": 1}}}, "tasks.task0.min_available", "so 2 cannot be available"),
         ({"tasks": {"task0": {"min_available": 3}}}, "tasks.task0.min_available", "The task has 2 replicas"),
@@ -37,53 +37,53 @@ def test_a_job_that_grows_can_do_with_as_few_as_before():
         ({"priority": 3}, "priority", "Unknown field"),
     ],
 )
-def test_a_size_that_cannot_be_is_refused_where_it_is_wrong(wish, path, words):
+def test_invalid_size_is_refused_with_its_path(size_document, path, words):
     with pytest.raises(Invalid) as caught:
-        resize(spec({"replicas": 2}, {"replicas": 1}), JobScale.parse(wish))
-    told = {problem.path: problem.message for problem in caught.value.problems}
-    assert words in told[path]
+        resize(spec({"replicas": 2}, {"replicas": 1}), JobScale.parse(size_document))
+    found = {problem.path: problem.message for problem in caught.value.problems}
+    assert words in found[path]
 
 
-def test_what_is_not_size_is_the_same_in_every_size():
+def test_resize_keeps_immutable_fields():
     job = spec({"replicas": 2, "env": {"A": "1"}}, min_available=1)
     assert immutable_fields(resize(job, size(task0=7))) == immutable_fields(job)
     assert immutable_fields(spec({"replicas": 2, "env": {"A": "2"}})) != immutable_fields(job)
 
 
-def test_the_last_replicas_go_and_no_policy_calls_it_a_failure():
+def test_shrinking_stops_the_last_replicas_without_policies():
     rules = [{"events": ["*"], "action": "RestartJob"}]
-    world = World(spec({"replicas": 4, "min_available": 1}, policies=rules)).start()
-    world.scale(tasks={"task0": {"replicas": 2}})
+    harness = JobHarness(spec({"replicas": 4, "min_available": 1}, policies=rules)).start()
+    harness.scale(tasks={"task0": {"replicas": 2}})
     leaving = [PodRef("task0", 2, 1), PodRef("task0", 3, 1)]
-    assert (world.last.stop, world.last.surplus) == (tuple(leaving), frozenset(leaving))
-    world.stopped_pods_end()
-    assert (world.phase, world.job.retry_count, world.job.version) == ("running", 0, 1)
+    assert (harness.last.stop, harness.last.surplus) == (tuple(leaving), frozenset(leaving))
+    harness.stopped_pods_end()
+    assert (harness.phase, harness.job.retry_count, harness.job.version) == ("running", 0, 1)
 
 
-def test_a_replica_that_comes_back_begins_anew_also_where_it_had_succeeded():
-    world = World(spec({"replicas": 3, "min_available": 1})).start()
-    world.report(PodPhase.SUCCEEDED, [PodRef("task0", 2, 1)])
-    world.scale(tasks={"task0": {"replicas": 2}})
-    world.scale(tasks={"task0": {"replicas": 4}})
-    assert world.last.create == (PodRef("task0", 2, 2), PodRef("task0", 3, 1))
+def test_replica_that_comes_back_gets_a_new_attempt():
+    harness = JobHarness(spec({"replicas": 3, "min_available": 1})).start()
+    harness.report(PodPhase.SUCCEEDED, [PodRef("task0", 2, 1)])
+    harness.scale(tasks={"task0": {"replicas": 2}})
+    harness.scale(tasks={"task0": {"replicas": 4}})
+    assert harness.last.create == (PodRef("task0", 2, 2), PodRef("task0", 3, 1))
 
 
-def test_news_of_a_replica_that_is_wanted_no_more_come_to_nothing():
+def test_events_of_removed_replicas_are_ignored():
     rules = [{"events": ["PodEvicted"], "action": "RestartJob"}]
-    world = World(spec({"replicas": 2, "min_available": 1}, policies=rules)).start()
-    world.evict(PodRef("task0", 1, 1))
-    world.scale(tasks={"task0": {"replicas": 1}})
-    world.report(PodPhase.FAILED, [PodRef("task0", 1, 1)], exit_code=143)
-    assert (world.phase, world.job.retry_count) == ("running", 0)
+    harness = JobHarness(spec({"replicas": 2, "min_available": 1}, policies=rules)).start()
+    harness.evict(PodRef("task0", 1, 1))
+    harness.scale(tasks={"task0": {"replicas": 1}})
+    harness.report(PodPhase.FAILED, [PodRef("task0", 1, 1)], exit_code=143)
+    assert (harness.phase, harness.job.retry_count) == ("running", 0)
 
 
-def test_a_job_that_needs_more_than_run_waits_for_them():
-    world = World(spec({"replicas": 4, "min_available": 1})).start()
-    world.scale(tasks={"task0": {"replicas": 6, "min_available": 6}})
-    assert (world.phase, world.last.create) == ("pending", (PodRef("task0", 4, 1), PodRef("task0", 5, 1)))
+def test_job_with_a_higher_minimum_waits_for_its_pods():
+    harness = JobHarness(spec({"replicas": 4, "min_available": 1})).start()
+    harness.scale(tasks={"task0": {"replicas": 6, "min_available": 6}})
+    assert (harness.phase, harness.last.create) == ("pending", (PodRef("task0", 4, 1), PodRef("task0", 5, 1)))
 
 
-def test_new_pods_are_told_all_and_old_ones_are_said_to_know_less():
+def test_new_pods_get_all_addresses_and_a_remark_covers_old_ones():
     job = JobSpec.parse(
         {"name": "job", "plugins": {"tensorflow": []}, "tasks": [{"name": "worker", "command": ["x"], "replicas": 2}]}
     )
@@ -102,12 +102,12 @@ def test_new_pods_are_told_all_and_old_ones_are_said_to_know_less():
         ({"svc": []}, [{"events": ["JobUpdated"], "action": "RestartJob"}], []),
     ],
 )
-def test_what_running_pods_do_not_learn_depends_on_their_framework(plugins, rules, words):
-    told = remarks(spec({"replicas": 2}, plugins=plugins, policies=rules))
-    assert [word in sentence for word, sentence in zip(words, told, strict=True)] == [True] * len(words)
+def test_remarks_on_running_pods_depend_on_the_framework(plugins, rules, words):
+    found = remarks(spec({"replicas": 2}, plugins=plugins, policies=rules))
+    assert [word in sentence for word, sentence in zip(words, found, strict=True)] == [True] * len(words)
 
 
-def test_a_torchrun_that_can_take_more_pods_than_there_are_is_right():
+def test_nnodes_may_exceed_the_pods_with_a_remark():
     job = spec({"replicas": 4, "min_available": 2}, plugins={"pytorch": ["--master=task0", "--nnodes=2:4"]})
     less = resize(job, size(task0=3))
     assert less.task("task0").replicas == 3

@@ -1,4 +1,4 @@
-"""Keys for the pods of a job: real ones, the same for all pods, and another pair for each job."""
+"""SSH keys for the pods of a job: one valid pair per job, the same for all its pods."""
 
 import base64
 import hashlib
@@ -7,7 +7,7 @@ import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_ssh_private_key
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.domain.lifecycle.worlds import spec
+from tests.domain.lifecycle.harness import spec
 
 from hekla.domain import frameworks
 from hekla.domain.errors import Invalid
@@ -36,15 +36,15 @@ SECRET = hashlib.sha256(b"of this job").digest()
         ),
     ],
 )
-def test_public_keys_are_those_of_the_standard(private, public):
-    """The first three of RFC 8032 §7.1."""
+def test_public_keys_equal_the_rfc(private, public):
+    """The first three test vectors of RFC 8032 §7.1."""
     pair = key_pair(bytes.fromhex(private), "")
     assert base64.b64decode(pair.public.split()[1])[-32:].hex() == public
 
 
 @settings(max_examples=20, deadline=None)
 @given(st.binary(min_size=32, max_size=32), st.text(alphabet="abc-", max_size=60))
-def test_a_private_key_is_written_as_openssh_reads_it(seed, comment):
+def test_private_key_is_in_openssh_format(seed, comment):
     pair = key_pair(seed, comment)
     private = load_ssh_private_key(pair.private.encode(), password=None)
     assert private.private_bytes_raw() == seed
@@ -52,7 +52,7 @@ def test_a_private_key_is_written_as_openssh_reads_it(seed, comment):
     assert pair.public.split()[:2] == public.decode().split()
 
 
-def test_every_pod_has_the_same_keys_and_finds_the_others():
+def test_pods_have_the_same_keys_and_host_entries():
     first, second = (settings_for(JOB, "task0", index, HOSTS, SECRET) for index in range(2))
     assert first.secrets == second.secrets
     assert first.secrets[".ssh/authorized_keys"] == first.secrets[".ssh/id_ed25519.pub"]
@@ -60,22 +60,22 @@ def test_every_pod_has_the_same_keys_and_finds_the_others():
     assert first.secrets != settings_for(JOB, "task0", 0, HOSTS, hashlib.sha256(b"other").digest()).secrets
 
 
-def test_keys_are_to_be_where_the_job_says():
-    told = settings_for(JOB, "task0", 0, HOSTS, SECRET)
+def test_key_path_is_an_argument():
+    pod_settings = settings_for(JOB, "task0", 0, HOSTS, SECRET)
     elsewhere = JOB.model_copy(update={"plugins": {"ssh": ["--ssh-key-file-path=/home/mpi/.ssh"]}})
-    moved = settings_for(elsewhere, "task0", 0, HOSTS, SECRET)
-    assert (told.mounts, moved.mounts) == ({"/root/.ssh": ".ssh"}, {"/home/mpi/.ssh": ".ssh"})
-    assert "  IdentityFile /home/mpi/.ssh/id_ed25519\n" in moved.secrets[".ssh/config"]
+    custom_settings = settings_for(elsewhere, "task0", 0, HOSTS, SECRET)
+    assert (pod_settings.mounts, custom_settings.mounts) == ({"/root/.ssh": ".ssh"}, {"/home/mpi/.ssh": ".ssh"})
+    assert "  IdentityFile /home/mpi/.ssh/id_ed25519\n" in custom_settings.secrets[".ssh/config"]
 
 
 @pytest.mark.parametrize("path", ["", "keys", "/", "/a/../b", "/a b", "/a\n  ProxyCommand x"])
-def test_a_place_for_keys_that_is_none_is_refused(path):
+def test_invalid_key_path_is_refused(path):
     with pytest.raises(Invalid):
         spec({"replicas": 2}, plugins={"ssh": [f"--ssh-key-file-path={path}"]})
 
 
-def test_keys_stand_nowhere_but_among_what_is_secret():
-    told = settings_for(JOB, "task0", 0, HOSTS, SECRET)
-    assert not told.files
-    assert "PRIVATE" not in repr(told)
+def test_keys_are_only_in_the_secrets():
+    pod_settings = settings_for(JOB, "task0", 0, HOSTS, SECRET)
+    assert not pod_settings.files
+    assert "PRIVATE" not in repr(pod_settings)
     assert frameworks.files(JOB) == {".ssh/id_ed25519", ".ssh/id_ed25519.pub", ".ssh/authorized_keys", ".ssh/config"}

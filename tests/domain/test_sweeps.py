@@ -1,4 +1,4 @@
-"""Sweeps: which jobs there are, and what stands in them."""
+"""Sweeps: the jobs of a sweep, and their parameters."""
 
 import math
 import shlex
@@ -27,7 +27,7 @@ def problems(**changes: object) -> dict[str, str]:
     return {problem.path: problem.message for problem in raised.value.problems}
 
 
-def test_a_grid_is_all_combinations_in_order() -> None:
+def test_grid_has_all_combinations_in_order() -> None:
     points = sweep().points()
     assert [(p.number, p.parameters["lr"], p.parameters["width"]) for p in points] == [
         (1, "0.1", "64"), (2, "0.1", "128"), (3, "0.1", "256"),
@@ -41,7 +41,7 @@ def test_a_grid_is_all_combinations_in_order() -> None:
     assert sweep().points(most=2) == points[:2]
 
 
-def test_a_list_takes_the_values_together() -> None:
+def test_list_combines_values_by_position() -> None:
     spec = sweep(how="list", parameters={"lr": [1, 2], "width": [3, 4]})
     assert [p.parameters for p in spec.points()] == [{"lr": "1", "width": "3"}, {"lr": "2", "width": "4"}]
     assert spec.size() == 2
@@ -50,7 +50,7 @@ def test_a_list_takes_the_values_together() -> None:
 RANDOM = {"lr": {"low": 1e-4, "high": 0.1, "log": True}, "width": [64, 128]}
 
 
-def test_a_random_sweep_is_the_same_for_the_same_seed() -> None:
+def test_random_sweep_depends_only_on_its_seed() -> None:
     first, again, other = (sweep(how="random", parameters=RANDOM, count=5, seed=seed) for seed in (7, 7, 8))
     assert first.points() == again.points()
     assert [p.parameters for p in first.points()] != [p.parameters for p in other.points()]
@@ -58,7 +58,7 @@ def test_a_random_sweep_is_the_same_for_the_same_seed() -> None:
     assert first.size() == 5
 
 
-def test_a_sweep_survives_being_written_down() -> None:
+def test_sweep_survives_serialization() -> None:
     for spec in (sweep(), sweep(how="random", parameters=RANDOM, count=5, seed=3)):
         assert SweepSpec.parse(spec.document()) == spec
         assert "name" not in spec.document()["job"]
@@ -68,7 +68,7 @@ def test_a_sweep_survives_being_written_down() -> None:
     st.floats(-1e100, 1e100), st.floats(-1e100, 1e100), st.booleans(), st.booleans(),
     st.floats(0, 1, exclude_max=True),
 )  # fmt: skip
-def test_what_is_drawn_lies_in_the_range(one: float, two: float, log: bool, whole: bool, part: float) -> None:
+def test_drawn_values_are_in_the_range(one: float, two: float, log: bool, whole: bool, part: float) -> None:
     low, high = min(one, two), max(one, two)
     try:
         drawn = Range(low=low, high=high, log=log, whole=whole).draw(part)
@@ -80,11 +80,11 @@ def test_what_is_drawn_lies_in_the_range(one: float, two: float, log: bool, whol
     assert not whole or drawn.lstrip("-").isdigit()
 
 
-# What is put in stays where it is put.
+# Placeholders.
 
 
 @given(TEXTS, TEXTS)
-def test_a_value_stays_in_its_word_and_is_not_looked_at_again(lr: str, width: str) -> None:
+def test_value_stays_in_its_word_and_is_not_expanded(lr: str, width: str) -> None:
     [point] = sweep(parameters={"lr": [lr], "width": [width]}).points()
     task = point.spec.tasks[0]
     assert task.command == ("python", "train.py", f"--lr={lr}")
@@ -92,30 +92,30 @@ def test_a_value_stays_in_its_word_and_is_not_looked_at_again(lr: str, width: st
 
 
 @pytest.mark.parametrize("evil", ["; rm -rf /", "$(id)", "`id`", "a b", "'", '"', "{{ width }}", "\n", "--flag"])
-def test_no_value_makes_a_second_word_or_a_second_placeholder(evil: str) -> None:
+def test_values_cannot_inject_words_or_placeholders(evil: str) -> None:
     [point] = sweep(parameters={"lr": [evil], "width": ["safe"]}).points()
     command = point.spec.tasks[0].command
     assert (len(command), command[2]) == (3, f"--lr={evil}")
     assert shlex.split(shlex.join(command)) == list(command)
 
 
-def test_only_commands_and_variables_are_filled_in() -> None:
+def test_only_commands_and_variables_have_placeholders() -> None:
     job = {**JOB, "description": "{{ lr }}", "files": {"a.txt": "{{ lr }} {{ other }}"}}
     [point] = sweep(job=job, parameters={"lr": [1], "width": [2]}).points()
     assert (point.spec.description, point.spec.files) == ("{{ lr }}", {"a.txt": "{{ lr }} {{ other }}"})
 
 
 @given(st.dictionaries(st.sampled_from(["a", "b", "c"]), TEXTS, min_size=1), TEXTS)
-def test_filling_in_is_one_pass(values: dict[str, str], text: str) -> None:
+def test_placeholders_are_filled_in_one_pass(values: dict[str, str], text: str) -> None:
     whole = "".join(f"{text.replace('{', '')}{{{{ {name} }}}}" for name in values)
     assert sweeps.fill(whole, values) == "".join(f"{text.replace('{', '')}{value}" for value in values.values())
 
 
-# What is wrong is said where it is.
+# Problems.
 
 
 @pytest.mark.parametrize(
-    ("changes", "path", "says"),
+    ("changes", "path", "message"),
     [
         ({"name": "x" * 41}, "name", "41 characters. The limit is 40."),
         ({"parameters": {}}, "parameters", "At least one"),
@@ -143,24 +143,24 @@ def test_filling_in_is_one_pass(values: dict[str, str], text: str) -> None:
           "parameters": {"lr": ["a", " "], "width": [1]}}, "jobs.2.tasks.0.command.0", "must not be empty"),
     ],
 )  # fmt: skip
-def test_the_place_is_named(changes: dict[str, object], path: str, says: str) -> None:
+def test_problem_has_its_path(changes: dict[str, object], path: str, message: str) -> None:
     found = problems(**changes)
     assert list(found) == [path], found
-    assert says in found[path]
+    assert message in found[path]
 
 
-def test_of_very_many_problems_the_first_are_told() -> None:
+def test_number_of_problems_is_limited() -> None:
     job = {"tasks": [{"name": "m", "command": ["{{ lr }}"]}]}
     assert len(problems(job=job, parameters={"lr": [" "] * 100})) == sweeps.MAX_PROBLEMS
 
 
-def test_the_longest_name_still_gives_names_of_jobs() -> None:
+def test_longest_sweep_name_gives_valid_job_names() -> None:
     spec = sweep(name="x" * sweeps.MAX_NAME)
     assert JobSpec.parse({**spec.job.document(), "name": f"{spec.name}-{sweeps.MAX_JOBS}-r{sweeps.MAX_ATTEMPTS}"})
     assert len(spec.job.name) <= MAX_JOB_NAME
 
 
-# As people type it.
+# Parameters as text.
 
 
 @pytest.mark.parametrize(
@@ -176,11 +176,11 @@ def test_the_longest_name_still_gives_names_of_jobs() -> None:
         ("file=../data", ("file", ["../data"])),
     ],
 )
-def test_a_parameter_is_read(text: str, want: object) -> None:
+def test_parameter_text_is_parsed(text: str, want: object) -> None:
     assert sweeps.parse_parameter(text) == want
 
 
 @pytest.mark.parametrize("text", ["lr", "=1", "1x=2", "a b=1", 'a="b'])
-def test_what_is_no_parameter_is_refused_in_words(text: str) -> None:
+def test_invalid_parameter_text_is_refused_with_a_reason(text: str) -> None:
     with pytest.raises(ValueError, match=r"is not in the form|is not closed"):
         sweeps.parse_parameter(text)

@@ -1,4 +1,4 @@
-"""A template's open fields are filled in within their bounds, and nothing else of the job changes."""
+"""Templates: open fields accept values within their bounds, and all other fields are locked."""
 
 import pytest
 from hypothesis import given, settings
@@ -13,16 +13,16 @@ TASK = {"name": "main", "command": ["sh", "-c", "echo a b"], "env": {"LR": "0.1"
 JOB = JobSpec.parse({"name": "one", "tasks": [TASK], "files": {"conf/a.py": "1"}})
 
 
-def one(place, **bounds):
+def open_field(place, **bounds):
     return parse_open_fields(JOB, [{"place": place, **bounds}])
 
 
 @settings(deadline=None)
 @given(SPECS, st.data())
-def test_what_stands_in_a_job_may_be_filled_in_again_and_changes_nothing(spec, data):
-    there = data.draw(st.lists(st.sampled_from(list(openable_fields(spec))), unique=True, max_size=6))
-    fields = parse_open_fields(spec, [{"place": place} for place, _value in there])
-    assert instantiate(spec, fields, dict(there), name=spec.name) == spec
+def test_filling_in_the_same_values_changes_nothing(spec, data):
+    chosen = data.draw(st.lists(st.sampled_from(list(openable_fields(spec))), unique=True, max_size=6))
+    fields = parse_open_fields(spec, [{"place": place} for place, _value in chosen])
+    assert instantiate(spec, fields, dict(chosen), name=spec.name) == spec
 
 
 @pytest.mark.parametrize(
@@ -38,14 +38,14 @@ def test_what_stands_in_a_job_may_be_filled_in_again_and_changes_nothing(spec, d
         ("priority", {"least": "-5"}, "-5", lambda job: job.priority == -5),
     ],
 )
-def test_an_open_field_takes_what_is_within_its_bounds(place, bounds, text, want):
-    job = instantiate(JOB, one(place, **bounds), {place: text}, name="other")
+def test_open_field_accepts_values_within_its_bounds(place, bounds, text, want):
+    job = instantiate(JOB, open_field(place, **bounds), {place: text}, name="other")
     assert want(job)
     assert job.name == "other"
 
 
 @pytest.mark.parametrize(
-    ("place", "bounds", "given", "said"),
+    ("place", "bounds", "values", "message"),
     [
         ("priority", {"most": "5"}, {"priority": "6"}, "at most 5"),
         ("priority", {"most": "5"}, {"priority": ""}, "not an amount"),
@@ -60,16 +60,16 @@ def test_an_open_field_takes_what_is_within_its_bounds(place, bounds, text, want
         ("tasks.main.replicas", {}, {"tasks.main.replicas": "many"}, "integer"),
     ],
 )
-def test_what_is_locked_or_beyond_its_bounds_is_refused(place, bounds, given, said):
+def test_locked_fields_and_values_out_of_bounds_are_refused(place, bounds, values, message):
     with pytest.raises(Invalid) as caught:
-        instantiate(JOB, one(place, **bounds), given, name="other")
+        instantiate(JOB, open_field(place, **bounds), values, name="other")
     [problem] = caught.value.problems
-    assert problem.path == next(iter(given))
-    assert said in problem.message
+    assert problem.path == next(iter(values))
+    assert message in problem.message
 
 
 @pytest.mark.parametrize(
-    ("field", "said"),
+    ("field", "message"),
     [
         ({"place": "policies"}, "has no field"),
         ({"place": "tasks.other.replicas"}, "has no field"),
@@ -78,17 +78,17 @@ def test_what_is_locked_or_beyond_its_bounds_is_refused(place, bounds, given, sa
         ({"place": "priority", "colour": "red"}, "colour"),
     ],
 )
-def test_a_field_that_cannot_be_open_is_refused(field, said):
+def test_invalid_open_field_is_refused(field, message):
     with pytest.raises(Invalid) as caught:
         parse_open_fields(JOB, [field])
-    assert said in f"{caught.value.problems[0].path} {caught.value.problems[0].message}"
+    assert message in f"{caught.value.problems[0].path} {caught.value.problems[0].message}"
 
 
-def test_an_open_field_knows_its_bounds():
+def test_open_field_checks_a_value():
     assert OpenField(place="priority", least="1").problem("2") == ""
 
 
-def test_a_field_is_opened_once():
+def test_duplicate_open_field_is_refused():
     with pytest.raises(Invalid) as caught:
         parse_open_fields(JOB, [{"place": "priority"}] * 2)
     assert "Duplicate" in caught.value.problems[0].message

@@ -1,4 +1,4 @@
-"""Whoever serves readers says how sentences are looked up; what people typed is never looked up, nor read as one."""
+"""Translation: the caller sets the lookup of sentences; user input is never looked up or used as a format."""
 
 from collections.abc import Iterator
 from unittest.mock import patch
@@ -18,8 +18,8 @@ CHINESE = {
 
 
 @pytest.fixture
-def asked() -> Iterator[list[str]]:
-    """What is looked up, while sentences are looked up in a few words of Chinese."""
+def lookups() -> Iterator[list[str]]:
+    """The looked-up sentences, with a lookup of some Chinese translations."""
     looked_up: list[str] = []
 
     def look_up(text: str) -> str:
@@ -30,23 +30,23 @@ def asked() -> Iterator[list[str]]:
         yield looked_up
 
 
-def test_a_sentence_is_english_until_somebody_says_how_it_is_looked_up() -> None:
+def test_without_a_lookup_sentences_are_english() -> None:
     assert translate("Unknown task {name}. Available: {names}.", name="a", names="b") == (
         "Unknown task a. Available: b."
     )
 
 
-def test_a_sentence_is_looked_up_and_its_values_stand_in_their_places(asked: list[str]) -> None:
+def test_sentence_is_looked_up_before_its_values_are_filled_in(lookups: list[str]) -> None:
     assert translate("Unknown task {name}. Available: {names}.", names="b", name="a") == "没有 a；现有 b。"
 
 
-def test_a_sentence_without_values_may_hold_braces(asked: list[str]) -> None:
+def test_sentence_without_values_may_contain_braces(lookups: list[str]) -> None:
     assert translate("Write {{ lr }} or {}.") == "Write {{ lr }} or {}."
 
 
 @pytest.mark.parametrize("name", ["{text}", "{0}", "{text.__class__}", "%(text)s", "a{{b}}"])
-def test_what_people_typed_is_neither_looked_up_nor_filled_in(asked: list[str], name: str) -> None:
+def test_user_input_is_neither_looked_up_nor_formatted(lookups: list[str], name: str) -> None:
     with pytest.raises(Invalid) as caught:
         JobSpec.parse({"name": name, "tasks": [{"name": "main", "command": ["true"]}]})
     assert [problem.message for problem in caught.value.problems] == [f"“{name}”？"]
-    assert not [text for text in asked if name in text and text not in CHINESE]
+    assert not [text for text in lookups if name in text and text not in CHINESE]

@@ -1,4 +1,4 @@
-"""Volumes of a job: which there can be, and what people are told about those that cannot be."""
+"""Validation of a job's volumes: accepted volumes, and the problems of invalid ones."""
 
 import pytest
 
@@ -31,17 +31,17 @@ def claim(**fields):
         claim(access_modes=["ReadWriteMany"], storage_class="nfs"),
     ],
 )
-def test_each_kind_of_volume_is_taken_and_kept_as_it_was_said(volume):
+def test_each_kind_of_volume_is_accepted_unchanged(volume):
     document = job(volume)
     assert JobSpec.parse(document).document()["volumes"] == [volume]
 
 
 @pytest.mark.parametrize("path", ["/dev/shm", "/dev/shm/x", "/work/out", "/root/.cache", "/etc/team"])
-def test_volumes_are_mounted_at_folders_like_these(path):
+def test_accepted_mount_paths(path):
     assert JobSpec.parse(at(path)).tasks[0].volume_mounts[0].mount_path == path
 
 
-def test_a_path_is_kept_in_its_plain_form():
+def test_mount_path_is_normalized():
     assert JobSpec.parse(at("//data//sets/./x/")).tasks[0].volume_mounts[0].mount_path == "/data/sets/x"
 
 
@@ -86,24 +86,24 @@ PATH = "tasks.0.volume_mounts.0.mount_path"
         (job(*[{**SHM, "name": f"v{n}"} for n in range(33)]), "volumes", "The limit is 32"),
     ],
 )
-def test_what_is_wrong_with_volumes_is_told_with_its_path_in_a_sentence(document, path, sentence):
+def test_problem_has_its_path_and_a_message(document, path, sentence):
     with pytest.raises(Invalid) as raised:
         JobSpec.parse(document)
-    told = {problem.path: problem.message for problem in raised.value.problems}
-    assert path is None or path in told
-    assert sentence in (" ".join(told.values()) if path is None else told[path])
+    problems = {problem.path: problem.message for problem in raised.value.problems}
+    assert path is None or path in problems
+    assert sentence in (" ".join(problems.values()) if path is None else problems[path])
 
 
 @pytest.mark.parametrize(
     ("path", "file"), [("/work/conf", "conf/a.yaml"), ("/work/a.txt/deep", "a.txt"), ("/work/a.txt", "a.txt")]
 )
-def test_a_volume_hides_no_file_of_the_job(path, file):
+def test_volume_cannot_hide_a_file_of_the_job(path, file):
     with pytest.raises(Invalid, match="is there"):
         JobSpec.parse({**at(path), "files": {file: ""}})
 
 
-def test_that_a_claim_is_for_one_machine_is_told_where_several_pods_mount_it():
-    (told,) = JobSpec.parse(job(claim(), replicas=2)).remarks
-    assert told.startswith("volumes.v: A claim with ReadWriteOnce")
+def test_read_write_once_claim_of_several_pods_has_a_remark():
+    (problems,) = JobSpec.parse(job(claim(), replicas=2)).remarks
+    assert problems.startswith("volumes.v: A claim with ReadWriteOnce")
     assert not JobSpec.parse(job(claim(), replicas=1)).remarks
     assert not JobSpec.parse(job(claim(access_modes=["ReadWriteMany"]), replicas=2)).remarks

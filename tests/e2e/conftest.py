@@ -1,4 +1,4 @@
-"""A whole Hekla, started as a newcomer starts it, and a real browser."""
+"""A complete Hekla, started with `manage.py up` as a new user does, and a real browser."""
 
 import json
 import os
@@ -27,13 +27,13 @@ def free_port() -> int:
 
 
 def environment() -> dict[str, str]:
-    """A newcomer's, who has this run's packages already."""
-    ours = ("HEKLA_", "DATABASE_", "VALKEY_", "DJANGO_")
-    return {k: v for k, v in os.environ.items() if not k.startswith(ours)} | {"HEKLA_VENV": sys.prefix}
+    """The environment of a new user, with the packages of this test run."""
+    own = ("HEKLA_", "DATABASE_", "VALKEY_", "DJANGO_")
+    return {k: v for k, v in os.environ.items() if not k.startswith(own)} | {"HEKLA_VENV": sys.prefix}
 
 
-class Running:
-    """`manage.py up` in a folder of its own."""
+class HeklaServer:
+    """A process of `manage.py up` with its own data folder."""
 
     def __init__(self, home: Path, *options: str) -> None:
         self.home, self.port = home, free_port()
@@ -69,15 +69,15 @@ class Running:
 
     def wait_until_ready(self) -> None:
         deadline = time.monotonic() + READY_SECONDS
-        while not (self.answers() and "/accounts/link/" in self.said()):
-            assert self.process.poll() is None, self.said()
-            assert time.monotonic() < deadline, self.said()
+        while not (self.is_healthy() and "/accounts/link/" in self.read_log()):
+            assert self.process.poll() is None, self.read_log()
+            assert time.monotonic() < deadline, self.read_log()
             time.sleep(0.1)
 
-    def said(self) -> str:
+    def read_log(self) -> str:
         return self.log.read_text(errors="replace") if self.log.exists() else ""
 
-    def answers(self) -> bool:
+    def is_healthy(self) -> bool:
         try:
             return httpx2.get(f"{self.url}/healthz", timeout=2).status_code == 200
         except httpx2.HTTPError:
@@ -85,13 +85,13 @@ class Running:
 
     @property
     def sign_in_link(self) -> str:
-        return re.findall(r"http://\S+/accounts/link/\S+/", self.said())[-1]
+        return re.findall(r"http://\S+/accounts/link/\S+/", self.read_log())[-1]
 
     def children(self) -> dict[str, int]:
-        """The process id of each role that lives."""
+        """The process ID of each role that runs."""
         listed = json.loads((self.home / "processes.json").read_text())
-        living = {child.pid for child in psutil.Process(self.process.pid).children(recursive=True)}
-        return {role: pid for role, (pid, _started) in listed.items() if pid in living}
+        alive = {child.pid for child in psutil.Process(self.process.pid).children(recursive=True)}
+        return {role: pid for role, (pid, _started) in listed.items() if pid in alive}
 
     def stop(self) -> None:
         if self.process.poll() is None:
@@ -103,28 +103,28 @@ class Running:
                 self.process.wait(10)
 
     def end_pods(self) -> None:
-        """End every pod that this run left."""
+        """Kill every pod that this server left."""
         for process in psutil.process_iter(["cmdline", "environ"]):
-            line = " ".join(process.info["cmdline"] or ())
-            if str(self.home) in line and "shim" in line:
+            command = " ".join(process.info["cmdline"] or ())
+            if str(self.home) in command and "shim" in command:
                 for child in process.children(recursive=True):
                     child.kill()
                 process.kill()
 
 
 @pytest.fixture(scope="session")
-def hekla(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """One Hekla for all browser tests of a run."""
+def hekla(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HeklaServer]:
+    """One server for all browser tests of a run."""
     home = tmp_path_factory.mktemp("e2e") / "home"
-    running = Running(home, "--demo")
-    yield running
-    running.stop()
-    running.end_pods()
+    server = HeklaServer(home, "--demo")
+    yield server
+    server.stop()
+    server.end_pods()
 
 
 @pytest.fixture(scope="session")
-def signed_in(hekla: Running, browser: Browser) -> dict[str, object]:
-    """The cookies of the first admin, signed in by the one-time link."""
+def admin_session(hekla: HeklaServer, browser: Browser) -> dict[str, object]:
+    """The storage state of the first admin, who signed in with the one-time link."""
     context = browser.new_context()
     page = context.new_page()
     page.goto(hekla.sign_in_link)
@@ -136,9 +136,9 @@ def signed_in(hekla: Running, browser: Browser) -> dict[str, object]:
 
 
 @pytest.fixture
-def page(hekla: Running, browser: Browser, signed_in: dict[str, object]) -> Iterator[Page]:
-    """A page of somebody who is signed in; an error in its scripts fails the test."""
-    context = browser.new_context(storage_state=signed_in, base_url=hekla.url)
+def page(hekla: HeklaServer, browser: Browser, admin_session: dict[str, object]) -> Iterator[Page]:
+    """A page of the first admin. An error in its scripts fails the test."""
+    context = browser.new_context(storage_state=admin_session, base_url=hekla.url)
     page = context.new_page()
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))

@@ -1,14 +1,14 @@
-"""Persons in browsers of their own, who came by an invitation."""
+"""People who signed up with an invitation, each in their own browser."""
 
 from playwright.sync_api import Browser, Page
-from tests.e2e.conftest import Running
+from tests.e2e.conftest import HeklaServer
 
 PASSWORD = "a-long-walk-home"
 PHONE = {"width": 360, "height": 800}
 
 
 def invitation_link(admin: Page, tenant: str = "first", role: str = "member") -> str:
-    """What an admin of the tenant hands over."""
+    """Create an invitation as an admin of the tenant. Return its link."""
     admin.goto(f"/tenants/{tenant}/")
     admin.get_by_role("link", name="Invite").click()
     admin.get_by_label("Role", exact=True).select_option(role)
@@ -16,8 +16,8 @@ def invitation_link(admin: Page, tenant: str = "first", role: str = "member") ->
     return admin.locator(".code code").inner_text()
 
 
-def joined(hekla: Running, browser: Browser, link: str, name: str, size: dict[str, int] = PHONE) -> Page:
-    """A browser of somebody who has just made an account."""
+def sign_up(hekla: HeklaServer, browser: Browser, link: str, name: str, size: dict[str, int] = PHONE) -> Page:
+    """Create an account with an invitation. Return the page of the new person."""
     visitor = browser.new_context(base_url=hekla.url, viewport=size).new_page()
     visitor.goto(link)
     visitor.get_by_label("User name").fill(name)
@@ -28,8 +28,8 @@ def joined(hekla: Running, browser: Browser, link: str, name: str, size: dict[st
 
 
 def send(page: Page, method: str, path: str, document: object = None) -> dict[str, object]:
-    """What REST answers to the person of this page, who must succeed."""
+    """Send a REST request as the person of this page. Return the response, which must be a success."""
     token = next(cookie["value"] for cookie in page.context.cookies() if cookie["name"] == "csrftoken")
-    answer = page.request.fetch(path, method=method, data=document, headers={"X-CSRFToken": token})
-    assert answer.ok, (method, path, answer.text())
-    return dict(answer.json()) if answer.status != 204 else {}
+    response = page.request.fetch(path, method=method, data=document, headers={"X-CSRFToken": token})
+    assert response.ok, (method, path, response.text())
+    return dict(response.json()) if response.status != 204 else {}

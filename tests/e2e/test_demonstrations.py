@@ -1,19 +1,19 @@
-"""A demonstration in the browser: one button, two gangs side by side, and what one saw."""
+"""The demonstration of gangs in the browser: one button starts two gangs, and the page shows the result."""
 
 import pytest
 from playwright.sync_api import Page, expect
-from tests.e2e.conftest import Running
+from tests.e2e.conftest import HeklaServer
 
 pytestmark = pytest.mark.browser
 
 
-def test_one_button_shows_two_gangs_run_one_after_the_other(hekla: Running, page: Page) -> None:
+def test_one_button_runs_two_gangs_in_sequence(hekla: HeklaServer, page: Page) -> None:
     page.goto("/")
     page.get_by_role("link", name="Demonstrations").click()
     page.locator("#demonstration-gangs").get_by_role("button", name="Start on the simulated cluster").press("Enter")
     page.wait_for_url("**/demonstrations/gangs/")
     expect(page.get_by_text("Simulation")).to_be_visible()
-    first, second = (page.locator("[id^=demonstration-job-].card").nth(place) for place in (0, 1))
+    first, second = (page.locator("[id^=demonstration-job-].card").nth(index) for index in (0, 1))
     expect(first).to_contain_text("4 / 4", timeout=20_000)
     expect(first.locator(".phase-running.pod")).to_have_count(4, timeout=20_000)
     expect(second.locator(".phase-pending.pod")).to_have_count(4)

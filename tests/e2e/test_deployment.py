@@ -1,4 +1,7 @@
-"""Units and pods, run as they are written but for places: a console comes up, works and ends in time."""
+"""The processes of the systemd units and of the Helm chart start, run a job and stop in time.
+
+The commands are those of the files. Only paths, the address and the port are of this machine.
+"""
 
 import os
 import re
@@ -27,20 +30,20 @@ UNITS = CHECKOUT / "deploy" / "systemd"
 JOB = {"name": "deployed", "tasks": [{"name": "main", "command": ["echo", "well"], "resources": {"cpu": "100m"}}]}
 
 
-class Written(Protocol):
-    """How a deployment says what is run, and with which settings, on a machine laid out as it wants."""
+class DeploymentFiles(Protocol):
+    """The settings and the commands in the files of a deployment."""
 
     def settings(self) -> dict[str, str]:
-        """What the processes are told, but for what a test has in its own place."""
+        """The environment of the processes, without the settings that a test replaces."""
         ...
 
     def commands(self, name: str) -> list[list[str]]:
-        """What is run for a process, or for the tables, one after the other."""
+        """The commands of a process, or of the migration (`tables`), in order."""
         ...
 
 
-class Units:
-    """As systemd does it."""
+class SystemdUnits:
+    """The systemd units."""
 
     def settings(self) -> dict[str, str]:
         return dict(re.findall(r"^([A-Z_]+)=(.*)$", (UNITS / "hekla.env").read_text(), re.MULTILINE))
@@ -50,31 +53,31 @@ class Units:
         return [shlex.split(line) for line in re.findall(r"^ExecStart=(.+)$", text, re.MULTILINE)]
 
 
-class Pods:
-    """As Kubernetes does it: what the image sets, and what the chart makes of the fewest values."""
+class ChartPods:
+    """The image, and the pods of the chart with its minimal values."""
 
     def __init__(self, helm: Path) -> None:
         self._pods = chart.pods(chart.render(helm, chart.MINIMAL))
 
     def settings(self) -> dict[str, str]:
-        of_image = re.findall(r"\b([A-Z_]+)=(\S+)", (CHECKOUT / "deploy" / "compose" / "Dockerfile").read_text())
-        told = chart.environment(self._pods["web"]).items()
-        return dict(of_image) | {name: variable["value"] for name, variable in told if "value" in variable}
+        image_settings = re.findall(r"\b([A-Z_]+)=(\S+)", (CHECKOUT / "deploy" / "compose" / "Dockerfile").read_text())
+        variables = chart.environment(self._pods["web"]).items()
+        return dict(image_settings) | {name: variable["value"] for name, variable in variables if "value" in variable}
 
     def commands(self, name: str) -> list[list[str]]:
         return [container["command"] for container in self._pods[name]["spec"]["containers"]]
 
     def waits(self) -> list[list[str]]:
-        """What must have ended before the processes start."""
+        """The commands of the init containers, which end before the processes start."""
         return [self._pods[name]["spec"]["initContainers"][0]["command"] for name in PROCESSES]
 
 
 class Deployment:
-    """What a machine would have: settings, servers beside, and the processes as they are written."""
+    """A deployment on this machine: settings, a database, Valkey, and the processes of the files."""
 
     def __init__(self, home: Path, database: str, valkey: str) -> None:
         self.home, self.port = home, free_port()
-        self.written: Written = Units()
+        self.files: DeploymentFiles = SystemdUnits()
         self._settings = {
             "HEKLA_SECRET_KEY": "GxT3vPq0-7bZkLmR5wYcJ9sNf2HdAeUo8iVhXyQtB1rKpM4",
             "DATABASE_URL": database,
@@ -87,28 +90,28 @@ class Deployment:
     @property
     def environment(self) -> dict[str, str]:
         path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-        return {"PATH": path} | self.written.settings() | self._settings
+        return {"PATH": path} | self.files.settings() | self._settings
 
     def commands(self, name: str) -> list[list[str]]:
-        return [[self._here(word) for word in argv] for argv in self.written.commands(name)]
+        return [[self._localize(word) for word in argv] for argv in self.files.commands(name)]
 
-    def _here(self, word: str) -> str:
-        places = {
+    def _localize(self, word: str) -> str:
+        replacements = {
             "/opt/hekla/.venv/bin/python": sys.executable,
             "/var/lib/hekla": str(self.home),
             "0.0.0.0": "127.0.0.1",
             "8000": str(self.port),
         }
-        for place, here in places.items():
-            word = word.replace(place, here)
+        for original, replacement in replacements.items():
+            word = word.replace(original, replacement)
         return word
 
     def run(self, argv: list[str]) -> str:
-        done = self.ended(argv)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
+        result = self.run_unchecked(argv)
+        assert result.returncode == 0, result.stdout + result.stderr
+        return result.stdout
 
-    def ended(self, argv: list[str]) -> subprocess.CompletedProcess[str]:
+    def run_unchecked(self, argv: list[str]) -> subprocess.CompletedProcess[str]:
         return subprocess.run(argv, env=self.environment, cwd=CHECKOUT, capture_output=True, text=True, check=False)
 
     def start(self) -> None:
@@ -118,15 +121,15 @@ class Deployment:
                 self.processes[name] = spawn(argv, output=log.fileno(), env=self.environment, folder=CHECKOUT)
 
     def stop(self) -> dict[str, float]:
-        """How long each took to end when it was asked."""
-        took = {}
+        """Stop the processes with SIGTERM. Return how many seconds each took."""
+        durations = {}
         for name, process in self.processes.items():
-            began = time.monotonic()
+            started_at = time.monotonic()
             process.send_signal(signal.SIGTERM)
             process.wait(120)
-            took[name] = time.monotonic() - began
+            durations[name] = time.monotonic() - started_at
         self.processes = {}
-        return took
+        return durations
 
     def client(self) -> httpx2.Client:
         token = (self.home / "cli-token").read_text().strip()
@@ -143,32 +146,32 @@ def deployment(tmp_path: Path) -> Iterator[Deployment]:
     with ExitStack() as stack, (tmp_path / "servers.log").open("ab") as log:
         for server in (postgres, valkey):
             stack.enter_context(running(server, log.fileno()))
-        made = Deployment(home, postgres.url, valkey.url)
-        yield made
-        for process in made.processes.values():
+        created = Deployment(home, postgres.url, valkey.url)
+        yield created
+        for process in created.processes.values():
             process.kill()
             process.wait(10)
 
 
-def until(holds: Callable[[], bool], seconds: float = 180) -> None:
-    give_up_at = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < give_up_at
+def until(condition: Callable[[], bool], seconds: float = 180) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
         time.sleep(0.1)
 
 
-def answers(client: httpx2.Client) -> bool:
+def is_ready(client: httpx2.Client) -> bool:
     try:
         return client.get("/readyz").is_success
     except httpx2.HTTPError:
         return False
 
 
-def comes_up_and_works(deployment: Deployment) -> None:
+def assert_starts_and_runs_a_job(deployment: Deployment) -> None:
     assert "sign_in" in deployment.run([sys.executable, "-m", "django", "setup_first_data"])
     deployment.start()
     with deployment.client() as client:
-        until(lambda: answers(client))
+        until(lambda: is_ready(client))
         assert client.get("/readyz").text == "database: ok\ntables: ok\nmessages: ok\n"
         uid = client.post("/api/v1/jobs", json=JOB).json()["job"]["uid"]
         until(lambda: client.get(f"/api/v1/jobs/{uid}").json()["phase"] == "completed")
@@ -176,20 +179,18 @@ def comes_up_and_works(deployment: Deployment) -> None:
 
 
 @pytest.mark.slow
-def test_the_units_bring_up_a_console_that_works_and_ends_in_time(deployment: Deployment) -> None:
+def test_systemd_units_start_run_a_job_and_stop_in_time(deployment: Deployment) -> None:
     for argv in deployment.commands("tables"):
         deployment.run(argv)
-    comes_up_and_works(deployment)
+    assert_starts_and_runs_a_job(deployment)
     assert max(deployment.stop().values()) < 15
 
 
-def test_the_pods_of_the_chart_wait_for_their_tables_and_are_a_console_that_works(
-    deployment: Deployment, helm: Path
-) -> None:
-    pods = deployment.written = Pods(helm)
+def test_chart_pods_wait_for_the_tables_and_run_a_job(deployment: Deployment, helm: Path) -> None:
+    pods = deployment.files = ChartPods(helm)
     (check,) = {re.sub(r"^until (.*); do .*$", r"\1", argv[-1]) for argv in pods.waits()}
-    assert deployment.ended(["sh", "-c", check]).returncode != 0
+    assert deployment.run_unchecked(["sh", "-c", check]).returncode != 0
     for argv in [*deployment.commands("tables"), *pods.waits()[:1]]:
         deployment.run(argv)
-    comes_up_and_works(deployment)
+    assert_starts_and_runs_a_job(deployment)
     deployment.stop()

@@ -1,7 +1,6 @@
-"""Every page that one can come to by following links: without a fault, for everybody's eyes, on every width.
+"""Every linked page is accessible and fits a phone.
 
-The pages are found, not listed: from the first page on, one of each route. So a page that nothing leads to is found
-missing, and one that comes new is looked at from its first day.
+A crawl from the home page finds the pages, one of each route. So it covers new pages, and shows pages without a link.
 """
 
 import re
@@ -11,9 +10,9 @@ from typing import Any
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
-from tests.e2e.conftest import Running
+from tests.e2e.conftest import HeklaServer
+from tests.e2e.crawler import FILES, NON_PAGE_NAMESPACES, CrawledPage, crawl
 from tests.e2e.people import send
-from tests.e2e.walking import FILES, NO_PAGES, Found, walk
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -26,10 +25,10 @@ LOOKS: list[dict[str, Any]] = [
         "rules": ["color-contrast", "target-size", "html-has-lang", "html-lang-valid", "scrollable-region-focusable"],
     },
 ]  # fmt: skip
-"""The same elements twice: the second time, what depends on size, colours and language is looked at."""
+"""The second look has only the rules that depend on size, colours and language."""
 MAIN = {"command": ["echo", "{{ n }}"], "name": "main", "resources": {"cpu": "10m"}}
 JOB = {"name": "kept", "tasks": [MAIN | {"command": ["echo", "here"]}]}
-THINGS = {
+OBJECTS = {
     "templates": JOB,
     "flows": {"name": "chain", "steps": [{"name": "first", "job": JOB}]},
     "batches": {"name": "swept", "parameters": {"n": ["1", "2"]}, "job": {"tasks": [MAIN]}},
@@ -42,28 +41,28 @@ THINGS = {
     "queues": {"name": "beyond", "cluster": "beyond"},
     "spans": {"name": "over", "members": ["beyond", "demo-vision"]},
 }
-"""One of each that a page is about, made through REST."""
+"""One object of each kind that has a page. They are created through REST."""
 
 
 @pytest.fixture(scope="module")
-def eyes(hekla: Running, browser: Browser, signed_in: dict[str, object]) -> Iterator[Page]:
-    """A page of the first admin."""
-    context = browser.new_context(storage_state=signed_in, base_url=hekla.url, reduced_motion="reduce")
+def admin_page(hekla: HeklaServer, browser: Browser, admin_session: dict[str, object]) -> Iterator[Page]:
+    """A page of the first admin, with reduced motion."""
+    context = browser.new_context(storage_state=admin_session, base_url=hekla.url, reduced_motion="reduce")
     yield context.new_page()
     context.close()
 
 
 @pytest.fixture(scope="module")
-def pages(eyes: Page) -> list[Found]:
-    """One of every route that links lead to."""
-    eyes.goto("/")
-    for kind, document in THINGS.items():
-        send(eyes, "POST", f"/api/v1/{kind}", document)
-    eyes.goto("/accounts/new/")
-    eyes.locator("#id_username").fill("vera")
-    with eyes.expect_navigation():
-        eyes.get_by_role("button", name="Add").click()
-    return list(walk(eyes))
+def pages(admin_page: Page) -> list[CrawledPage]:
+    """One page of every linked route."""
+    admin_page.goto("/")
+    for kind, document in OBJECTS.items():
+        send(admin_page, "POST", f"/api/v1/{kind}", document)
+    admin_page.goto("/accounts/new/")
+    admin_page.locator("#id_username").fill("vera")
+    with admin_page.expect_navigation():
+        admin_page.get_by_role("button", name="Add").click()
+    return list(crawl(admin_page))
 
 
 def _show(page: Page, path: str, look: dict[str, Any]) -> None:
@@ -76,43 +75,43 @@ def _show(page: Page, path: str, look: dict[str, Any]) -> None:
 
 
 def _violations(page: Page, rules: list[str]) -> list[str]:
-    """What axe finds; but the squares of a gang are small, and the same links stand in the list of pods."""
+    """The violations that axe reports, without the small squares of a gang: the list of pods has the same links."""
     found = Axe().run(page, options={"runOnly": rules, "resultTypes": ["violations"]}).response["violations"]
-    told = [f"{one['id']}: {node['target']} {node['html'][:120]}" for one in found for node in one["nodes"][:3]]
-    return [problem for problem in told if not (problem.startswith("target-size") and ".gang-pods" in problem)]
+    problems = [f"{one['id']}: {node['target']} {node['html'][:120]}" for one in found for node in one["nodes"][:3]]
+    return [problem for problem in problems if not (problem.startswith("target-size") and ".gang-pods" in problem)]
 
 
 @pytest.mark.parametrize("look", LOOKS, ids=lambda look: look["language"])
-def test_no_page_keeps_anybody_out_or_is_wider_than_a_phone(
-    eyes: Page, pages: list[Found], look: dict[str, Any]
-) -> None:
-    wrong, rules = [], look["rules"]
+def test_pages_are_accessible_and_fit_a_phone(admin_page: Page, pages: list[CrawledPage], look: dict[str, Any]) -> None:
+    problems, rules = [], look["rules"]
     for found in pages:
-        _show(eyes, found.path, look)
-        wrong += [f"{found.route}: {problem}" for problem in _violations(eyes, rules)]
-        eyes.set_viewport_size(NARROWEST)
-        if (width := eyes.evaluate("document.documentElement.scrollWidth")) > NARROWEST["width"]:
-            wrong.append(f"{found.route}: {width} px wide")
-    assert not wrong, "\n".join(wrong)
+        _show(admin_page, found.path, look)
+        problems += [f"{found.route}: {problem}" for problem in _violations(admin_page, rules)]
+        admin_page.set_viewport_size(NARROWEST)
+        if (width := admin_page.evaluate("document.documentElement.scrollWidth")) > NARROWEST["width"]:
+            problems.append(f"{found.route}: {width} px wide")
+    assert not problems, "\n".join(problems)
 
 
-def test_links_lead_to_every_page(pages: list[Found]) -> None:
+def test_every_page_is_linked(pages: list[CrawledPage]) -> None:
     from hekla.pages.access_matrix import declared
 
-    no_pages = {
+    exempt = {
         "health", "live", "ready",  # for programs
-        "favicon", "set_language", "accounts:sign_in", "accounts:use_link",  # before one is in
+        "favicon", "set_language", "accounts:sign_in", "accounts:use_link",  # before signing in
         "home_needs", "jobs:timeline", "job_unblock", "exposure",  # parts of pages
         "usage:job", "usage:pod", "notifications:bell",
-        "invitations:sign_up", "accounts:second_step", "accounts:prove",  # on the way in
-        "accounts:identities",  # where there is a directory of people
+        "invitations:sign_up", "accounts:second_step", "accounts:prove",  # while signing in
+        "accounts:identities",  # only with an identity provider
         "notifications:job",  # a form within the page of a job
-        "demonstrations:detail",  # once it was played
+        "demonstrations:detail",  # only after it ran
     }  # fmt: skip
-    opened_by_admins = {
+    admin_routes = {
         name
         for name, route in declared().items()
-        if route.get and route.get["platform_admin"] == "ok" and not name.startswith(tuple(f"{ns}:" for ns in NO_PAGES))
+        if route.get
+        and route.get["platform_admin"] == "ok"
+        and not name.startswith(tuple(f"{ns}:" for ns in NON_PAGE_NAMESPACES))
     }
-    missing = sorted(opened_by_admins - no_pages - FILES - {found.route for found in pages})
+    missing = sorted(admin_routes - exempt - FILES - {found.route for found in pages})
     assert not missing, missing

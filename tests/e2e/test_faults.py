@@ -1,6 +1,6 @@
-"""SIGKILL to any server process while jobs run: everything comes back by itself, no job is lost, no pod runs twice.
+"""SIGKILL to any server process while jobs run: every process restarts, no job is lost, no pod runs twice.
 
-The pods tell it themselves: each writes a line when it begins and one when it ends, into a file of its own.
+Each pod writes a line to its own file when it begins, and one when it ends.
 """
 
 import json
@@ -15,17 +15,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.e2e.conftest import CHECKOUT, Running
+from tests.e2e.conftest import CHECKOUT, HeklaServer
 
 pytestmark = pytest.mark.slow
 ROUNDS = int(os.environ.get("HEKLA_FAULT_ROUNDS", "20"))
 ROLES = ["web", "control", "default", "beat", "valkey", "postgres"]
-COME_BACK_SECONDS = 30
+RESTART_SECONDS = 30
 PODS = 2
 
 
 class Operator:
-    """See `tests.support.operator`."""
+    """A client of `tests.support.operator`."""
 
     def __init__(self, home: Path) -> None:
         path = os.pathsep.join([str(CHECKOUT / "platform"), str(CHECKOUT)])
@@ -45,47 +45,47 @@ class Operator:
         self._process.stdin.flush()
         return json.loads(self._process.stdout.readline())
 
-    def leave(self) -> None:
+    def close(self) -> None:
         self._process.communicate(timeout=30)
 
 
 @pytest.fixture
-def running(tmp_path: Path) -> Iterator[Running]:
-    hekla = Running(tmp_path / "home")
-    yield hekla
-    hekla.stop()
-    hekla.end_pods()
+def server(tmp_path: Path) -> Iterator[HeklaServer]:
+    server = HeklaServer(tmp_path / "home")
+    yield server
+    server.stop()
+    server.end_pods()
 
 
-def test_whatever_is_killed_comes_back_and_no_work_is_lost(running: Running, tmp_path: Path) -> None:
-    dice = random.Random(7)
-    diary = tmp_path / "diary"
-    diary.mkdir()
-    script = f'f={diary}/$HEKLA_POD; echo begin >> "$f"; sleep "$1"; echo end >> "$f"'
-    operator = Operator(running.home)
+def test_killed_processes_restart_and_no_work_is_lost(server: HeklaServer, tmp_path: Path) -> None:
+    rng = random.Random(7)
+    pod_logs = tmp_path / "diary"
+    pod_logs.mkdir()
+    script = f'f={pod_logs}/$HEKLA_POD; echo begin >> "$f"; sleep "$1"; echo end >> "$f"'
+    operator = Operator(server.home)
     for number in range(ROUNDS):
-        seconds = str(round(dice.uniform(0.5, 4), 1))
+        seconds = str(round(rng.uniform(0.5, 4), 1))
         operator(do="submit", name=f"round-{number}", replicas=PODS, command=["sh", "-c", script, "pod", seconds])
-        time.sleep(dice.uniform(0, 0.8))
+        time.sleep(rng.uniform(0, 0.8))
         role = ROLES[number % len(ROLES)]
-        victim = running.children()[role]
+        victim = server.children()[role]
         os.kill(victim, signal.SIGKILL)
-        _wait_for_return(running, role, victim)
+        _wait_for_restart(server, role, victim)
     names = {f"round-{number}" for number in range(ROUNDS)}
-    _wait_for_the_end(operator, names)
+    _wait_for_completion(operator, names)
     assert operator(do="audit") == "sound"
-    operator.leave()
-    _read(diary)
+    operator.close()
+    _check_pod_logs(pod_logs)
 
 
-def _wait_for_return(running: Running, role: str, victim: int) -> None:
-    deadline = time.monotonic() + COME_BACK_SECONDS
-    while running.children().get(role) in (None, victim) or not running.answers():
-        assert time.monotonic() < deadline, f"{role} did not come back\n{running.said()[-4000:]}"
+def _wait_for_restart(server: HeklaServer, role: str, victim: int) -> None:
+    deadline = time.monotonic() + RESTART_SECONDS
+    while server.children().get(role) in (None, victim) or not server.is_healthy():
+        assert time.monotonic() < deadline, f"{role} did not come back\n{server.read_log()[-4000:]}"
         time.sleep(0.2)
 
 
-def _wait_for_the_end(operator: Operator, names: set[str]) -> None:
+def _wait_for_completion(operator: Operator, names: set[str]) -> None:
     deadline = time.monotonic() + 90
     while True:
         phases = operator(do="phases")
@@ -96,9 +96,9 @@ def _wait_for_the_end(operator: Operator, names: set[str]) -> None:
         time.sleep(0.5)
 
 
-def _read(diary: Path) -> None:
+def _check_pod_logs(pod_logs: Path) -> None:
     """Every pod began once and ended once."""
-    pages = list(diary.iterdir())
-    assert len(pages) == ROUNDS * PODS
-    for page in pages:
-        assert page.read_text().split() == ["begin", "end"], page.name
+    files = list(pod_logs.iterdir())
+    assert len(files) == ROUNDS * PODS
+    for file in files:
+        assert file.read_text().split() == ["begin", "end"], file.name

@@ -1,15 +1,15 @@
-"""From the first visit to a finished distributed training, as a newcomer does it."""
+"""The first visit of a new user: the example, logs, languages and search."""
 
 import re
 
 import pytest
 from playwright.sync_api import Page, expect
-from tests.e2e.conftest import Running
+from tests.e2e.conftest import HeklaServer
 
 pytestmark = pytest.mark.browser
 
 
-def test_one_button_trains_digits_and_one_watches_it(hekla: Running, page: Page) -> None:
+def test_example_job_runs_with_live_logs_and_results(hekla: HeklaServer, page: Page) -> None:
     page.goto("/")
     page.get_by_role("button", name="Run the example").click()
     page.wait_for_url(re.compile("/jobs/[0-9a-f-]{36}/"))
@@ -23,7 +23,7 @@ def test_one_button_trains_digits_and_one_watches_it(hekla: Running, page: Page)
     expect(page.locator("#job-timeline")).to_contain_text("Completed")
 
 
-def test_log_lines_come_while_the_job_runs(hekla: Running, page: Page) -> None:
+def test_log_lines_appear_while_the_job_runs(hekla: HeklaServer, page: Page) -> None:
     page.goto("/jobs/submit/")
     page.get_by_label("Name", exact=True).fill("talker")
     script = "import time\nfor n in range(40): print('line', n, flush=True); time.sleep(0.25)"
@@ -41,7 +41,7 @@ def test_log_lines_come_while_the_job_runs(hekla: Running, page: Page) -> None:
     expect(page.locator("#job-head")).to_contain_text("Aborted", timeout=30_000)
 
 
-def test_the_console_speaks_chinese(page: Page) -> None:
+def test_console_in_chinese(page: Page) -> None:
     page.context.add_cookies(
         [{"name": "django_language", "value": "zh-hans", "url": page.url if "http" in page.url else "http://127.0.0.1"}]
     )
@@ -50,12 +50,12 @@ def test_the_console_speaks_chinese(page: Page) -> None:
     expect(page.locator("h1")).to_have_text("首页")
 
 
-def test_anything_is_found_from_one_key(page: Page) -> None:
+def test_search_finds_jobs_and_help(page: Page) -> None:
     page.goto("/queues/")
     page.keyboard.press("Control+k")
     page.get_by_role("combobox", name="Go to").fill("talker")
-    hit = page.get_by_role("option").filter(has_text="Jobs ·")
-    expect(hit.first).to_contain_text("talker")
+    option = page.get_by_role("option").filter(has_text="Jobs ·")
+    expect(option.first).to_contain_text("talker")
     page.keyboard.press("Control+a")
     page.keyboard.type("five minutes")
     help_page = page.get_by_role("option").filter(has_text="Help").first

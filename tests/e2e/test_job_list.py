@@ -1,10 +1,10 @@
-"""From the list of jobs to what became of many of them, as somebody does it who tidies up."""
+"""The list of jobs: bulk actions, saved views, columns and groups."""
 
 import re
 
 import pytest
 from playwright.sync_api import Page, expect
-from tests.e2e.conftest import Running
+from tests.e2e.conftest import HeklaServer
 
 pytestmark = pytest.mark.browser
 
@@ -18,7 +18,7 @@ def submit(page: Page, name: str) -> None:
     page.wait_for_url(re.compile("/jobs/[0-9a-f-]{36}/"))
 
 
-def test_jobs_are_found_chosen_and_aborted_with_an_outcome_each(hekla: Running, page: Page) -> None:
+def test_selected_jobs_are_aborted_with_a_result_each(hekla: HeklaServer, page: Page) -> None:
     for name in ("tidy-one", "tidy-two", "stays"):
         submit(page, name)
     page.goto("/jobs/")
@@ -27,15 +27,15 @@ def test_jobs_are_found_chosen_and_aborted_with_an_outcome_each(hekla: Running, 
     page.wait_for_url(re.compile("q=tidy"))
     rows = page.locator("tbody tr")
     expect(rows).to_have_count(2)
-    act = page.locator("#jobs-act")
-    expect(act).to_be_hidden()
+    actions = page.locator("#jobs-act")
+    expect(actions).to_be_hidden()
     page.locator("body").press("j")
     page.keyboard.press("x")
-    expect(act).to_be_visible()
-    expect(act).to_contain_text("1 selected")
+    expect(actions).to_be_visible()
+    expect(actions).to_contain_text("1 selected")
     page.get_by_label("Select all on this page").check()
-    expect(act).to_contain_text("2 selected")
-    act.get_by_role("button", name="Abort").click()
+    expect(actions).to_contain_text("2 selected")
+    actions.get_by_role("button", name="Abort").click()
     page.locator("dialog[open]").get_by_role("button", name="Abort").click()
     expect(page.locator("h1")).to_have_text("Results")
     expect(page.locator("tbody tr", has_text="done")).to_have_count(2)
@@ -50,7 +50,7 @@ def test_jobs_are_found_chosen_and_aborted_with_an_outcome_each(hekla: Running, 
     page.wait_for_url(re.compile("/jobs/[0-9a-f-]{36}/"))
 
 
-def test_a_view_and_columns_are_kept_and_groups_lead_to_their_jobs(hekla: Running, page: Page) -> None:
+def test_views_and_columns_are_saved_and_groups_link_to_jobs(hekla: HeklaServer, page: Page) -> None:
     submit(page, "viewed")
     page.goto("/jobs/?q=viewed")
     page.locator("summary[aria-label=Views]").click()
@@ -75,7 +75,7 @@ def test_a_view_and_columns_are_kept_and_groups_lead_to_their_jobs(hekla: Runnin
 
 
 @pytest.mark.parametrize("path", ["/jobs/?submitted_after=7d", "/jobs/?group=phase"])
-def test_the_list_is_no_wider_than_a_phone(page: Page, path: str) -> None:
+def test_list_fits_a_phone(page: Page, path: str) -> None:
     page.set_viewport_size({"width": 360, "height": 800})
     page.goto(path)
     assert page.evaluate("document.documentElement.scrollWidth") <= 360

@@ -1,6 +1,6 @@
-"""A day without a mouse: whatever is done here is done with keys, and one always sees where one is.
+"""Everyday tasks with the keyboard alone, with a visible focus at every step.
 
-Only `page.keyboard` acts. Each stop of Tab is looked at: it must be seen, and have a ring round it.
+Only `page.keyboard` acts. After each Tab, the focused element must be in view and have a focus ring.
 """
 
 import re
@@ -8,15 +8,15 @@ from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from tests.e2e.conftest import Running
-from tests.e2e.people import PASSWORD, invitation_link, joined, send
+from tests.e2e.conftest import HeklaServer
+from tests.e2e.people import PASSWORD, invitation_link, send, sign_up
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 WIDE = {"width": 1440, "height": 900}
-MOST_STOPS = 150
-# What is transparent is drawn by what stands beside it.
-IS_SHOWN = """() => {
+MAX_STOPS = 150
+# A transparent element is drawn by its next sibling.
+IS_FOCUS_VISIBLE = """() => {
     const focused = document.activeElement;
     const drawn = getComputedStyle(focused).opacity === "0" ? focused.nextElementSibling : focused;
     const rect = drawn.closest("svg") ? drawn.querySelector("rect") : null;
@@ -26,18 +26,20 @@ IS_SHOWN = """() => {
     const isInView = bottom > 0 && right > 0 && top < innerHeight && left < innerWidth;
     return width > 1 && height > 1 && isInView && (ringed || (drawn.closest("svg") && stroke !== "none"));
 }"""
-WHERE = "() => document.activeElement.outerHTML.slice(0, 160)"
-NEXT_LIVE = "() => { window.told = new Promise(done => document.addEventListener('hekla:live', done, { once: true })) }"
+FOCUSED = "() => document.activeElement.outerHTML.slice(0, 160)"
+NEXT_LIVE = (
+    "() => { window.nextLive = new Promise(done => document.addEventListener('hekla:live', done, { once: true })) }"
+)
 
 
 class Keys:
-    """Somebody's hands. Raises AssertionError where they come to a place that one cannot see."""
+    """Key presses on a page. Raises AssertionError if the focus is not visible."""
 
     def __init__(self, page: Page) -> None:
         self.page, self.type = page, page.keyboard.type
 
     def press(self, key: str) -> None:
-        """A key, once the page is there with its scripts: what is drawn before them does not listen yet."""
+        """Press a key once the page and its scripts are loaded. Before that, elements do not listen."""
         self.page.wait_for_load_state()
         self.page.keyboard.press(key)
 
@@ -45,50 +47,50 @@ class Keys:
         return bool(self.page.evaluate("selector => document.activeElement.matches(selector)", selector))
 
     def to(self, selector: str, key: str = "Tab") -> None:
-        """On to the next such thing."""
+        """Press the key until such an element has the focus."""
         passed = []
-        for _stop in range(MOST_STOPS):
+        for _stop in range(MAX_STOPS):
             self.press(key)
-            passed.append(self.page.evaluate(WHERE))
+            passed.append(self.page.evaluate(FOCUSED))
             if passed[-1].startswith("<body"):
-                continue  # from the last to the first, by way of the browser's own
-            assert self.page.evaluate(IS_SHOWN), f"one does not see where one is: {passed[-1]}"
+                continue  # between the last and the first element, the browser itself has the focus
+            assert self.page.evaluate(IS_FOCUS_VISIBLE), f"the focus is not visible: {passed[-1]}"
             if self.is_at(selector):
                 return
         raise AssertionError(f"no key leads to {selector}; passed: {passed}")
 
     def write(self, selector: str, text: str) -> None:
-        """Go to a field, and write this in the place of what stands there."""
+        """Go to a field, and replace its content with this text."""
         self.to(selector)
         self.press("Control+a")
         self.type(text)
 
     def go(self, words: str) -> None:
-        """By the key for anything."""
+        """Open a page with the search palette."""
         self.press("Control+k")
         self.type(words)
-        chosen = self.page.locator('#palette [aria-selected="true"]')
-        expect(chosen).to_contain_text(words)
+        selected = self.page.locator('#palette [aria-selected="true"]')
+        expect(selected).to_contain_text(words)
         self.press("Enter")
 
 
 @pytest.fixture
-def nina(hekla: Running, browser: Browser, page: Page) -> Iterator[Page]:
-    """Somebody who has an account and is not signed in."""
-    visitor = joined(hekla, browser, invitation_link(page), "nina", WIDE)
+def nina(hekla: HeklaServer, browser: Browser, page: Page) -> Iterator[Page]:
+    """A page of a person who has an account and is not signed in."""
+    visitor = sign_up(hekla, browser, invitation_link(page), "nina", WIDE)
     visitor.context.clear_cookies()
     yield visitor
     visitor.context.close()
 
 
-def test_a_day_without_a_mouse(nina: Page) -> None:
+def test_everyday_tasks_with_the_keyboard(nina: Page) -> None:
     keys = Keys(nina)
     sign_in(keys)
-    skip_to_the_content(keys)
+    skip_to_content(keys)
     submit(keys)
     abort(keys)
-    tidy_up(keys)
-    choose_looks(keys)
+    delete_from_the_list(keys)
+    choose_theme_and_language(keys)
     sign_out(keys)
 
 
@@ -100,7 +102,7 @@ def sign_in(keys: Keys) -> None:
     expect(keys.page.locator("h1")).to_have_text("Home")
 
 
-def skip_to_the_content(keys: Keys) -> None:
+def skip_to_content(keys: Keys) -> None:
     keys.to(".skip-link")
     keys.press("Enter")
     assert keys.is_at("main")
@@ -123,12 +125,12 @@ def submit(keys: Keys) -> None:
 def abort(keys: Keys) -> None:
     dialog, button = keys.page.locator("#confirm-dialog[open]"), "#job-head .button-danger"
     keys.to(button)
-    stays_while_the_page_changes(keys, button)
+    check_focus_survives_live_changes(keys, button)
     keys.press("Enter")
     expect(dialog).to_be_visible()
     keys.press("Escape")
     expect(dialog).to_be_hidden()
-    assert keys.is_at(button), keys.page.evaluate(WHERE)
+    assert keys.is_at(button), keys.page.evaluate(FOCUSED)
     keys.press("Space")
     expect(dialog).to_be_visible()
     keys.to("[data-confirm-go]")
@@ -136,16 +138,16 @@ def abort(keys: Keys) -> None:
     expect(keys.page.locator("#job-head")).to_contain_text("Aborted", timeout=30_000)
 
 
-def stays_while_the_page_changes(keys: Keys, selector: str) -> None:
-    """Somebody else changes the job meanwhile."""
+def check_focus_survives_live_changes(keys: Keys, selector: str) -> None:
+    """Change the job through REST, and check that the live update keeps the focus."""
     uid = keys.page.url.split("/")[4]
     keys.page.evaluate(NEXT_LIVE)
     send(keys.page, "PATCH", f"/api/v1/jobs/{uid}/priority", {"priority": 3})
-    keys.page.evaluate("() => window.told")
-    assert keys.is_at(selector), keys.page.evaluate(WHERE)
+    keys.page.evaluate("() => window.nextLive")
+    assert keys.is_at(selector), keys.page.evaluate(FOCUSED)
 
 
-def tidy_up(keys: Keys) -> None:
+def delete_from_the_list(keys: Keys) -> None:
     keys.go("Jobs")
     keys.page.wait_for_url("**/jobs/")
     keys.press("/")
@@ -166,7 +168,7 @@ def tidy_up(keys: Keys) -> None:
     expect(keys.page.locator("tbody tr", has_text="done")).to_have_count(1)
 
 
-def choose_looks(keys: Keys) -> None:
+def choose_theme_and_language(keys: Keys) -> None:
     keys.press("?")
     expect(keys.page.locator("#keys-dialog")).to_be_visible()
     keys.press("Escape")
@@ -178,7 +180,7 @@ def choose_looks(keys: Keys) -> None:
     keys.press("ArrowRight")
     expect(keys.page.locator("html")).to_have_attribute("data-theme", "dark")
     keys.press("Escape")
-    assert keys.is_at(".person > summary"), keys.page.evaluate(WHERE)
+    assert keys.is_at(".person > summary"), keys.page.evaluate(FOCUSED)
     keys.press("Space")
     keys.to(".person button[name=language][value=zh-hans]")
     keys.press("Enter")
@@ -194,7 +196,7 @@ def sign_out(keys: Keys) -> None:
     keys.page.wait_for_url(re.compile("/accounts/sign-in/"))
 
 
-PLACES = [
+PATHS = [
     "/",
     "/jobs/",
     "/jobs/submit/?preset=distributed",
@@ -205,8 +207,8 @@ PLACES = [
 ]
 
 
-@pytest.mark.parametrize("path", PLACES)
-def test_tab_leads_through_a_page_and_out_of_it(page: Page, path: str) -> None:
+@pytest.mark.parametrize("path", PATHS)
+def test_tab_moves_through_a_page_and_out_of_it(page: Page, path: str) -> None:
     page.set_viewport_size(WIDE)
     page.goto(path, wait_until="networkidle")
     keys = Keys(page)

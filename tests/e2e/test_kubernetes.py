@@ -1,4 +1,4 @@
-"""An admin adds a Kubernetes cluster; jobs run on it, are watched, stopped and deleted, and nothing of them is left."""
+"""An admin adds a Kubernetes cluster. Jobs run there, are stopped and deleted, and leave nothing behind."""
 
 import json
 import re
@@ -6,7 +6,7 @@ import time
 
 import pytest
 from playwright.sync_api import Page, expect
-from tests.e2e.conftest import Running
+from tests.e2e.conftest import HeklaServer
 from tests.e2e.people import send
 from tests.kubernetes.control_plane import ControlPlane
 
@@ -21,13 +21,13 @@ def job(name: str, replicas: int, seconds: str) -> dict[str, object]:
     return {"name": name, "queue": "fleet", "tasks": [task]}
 
 
-def submitted(page: Page, spec: object) -> str:
-    answer: dict[str, dict[str, str]] = send(page, "POST", "/api/v1/jobs", spec)  # type: ignore[assignment]
-    return answer["job"]["uid"]
+def submit(page: Page, spec: object) -> str:
+    response: dict[str, dict[str, str]] = send(page, "POST", "/api/v1/jobs", spec)  # type: ignore[assignment]
+    return response["job"]["uid"]
 
 
-def left(plane: ControlPlane, namespace: str) -> list[str]:
-    """What there is in the namespace that bears our labels."""
+def leftovers(plane: ControlPlane, namespace: str) -> list[str]:
+    """The objects in the namespace with the labels of Hekla."""
     found = []
     for kind in ("pods", "services", "configmaps", "secrets"):
         objects = plane.request("GET", f"/api/v1/namespaces/{namespace}/{kind}")["items"]
@@ -35,11 +35,11 @@ def left(plane: ControlPlane, namespace: str) -> list[str]:
     return found
 
 
-def test_a_cluster_is_added_and_used(
-    hekla: Running, page: Page, small_cluster: ControlPlane, given_namespace: str
+def test_cluster_with_a_kubeconfig_file_is_added_and_used(
+    hekla: HeklaServer, page: Page, small_cluster: ControlPlane, given_namespace: str
 ) -> None:
-    keys = hekla.home / "kubeconfigs"
-    keys.mkdir(exist_ok=True)
+    kubeconfigs = hekla.home / "kubeconfigs"
+    kubeconfigs.mkdir(exist_ok=True)
     page.goto("/clusters/new/")
     page.get_by_label("Name").fill("fleet")
     page.get_by_label("Kind").select_option("kubernetes")
@@ -47,19 +47,21 @@ def test_a_cluster_is_added_and_used(
     page.get_by_label("Configuration").fill(json.dumps({"kubeconfig": "fleet", "namespace": given_namespace}))
     page.get_by_role("button", name="Add", exact=True).click()
     expect(page.get_by_text("Cannot read the kubeconfig fleet").first).to_be_visible(timeout=60_000)
-    expect(page.get_by_role("alert")).to_be_focused(timeout=60_000)  # which scrolls to it: what is clicked would move
-    (keys / "fleet").write_text(json.dumps(small_cluster.kubeconfig(small_cluster.user_token)))
+    expect(page.get_by_role("alert")).to_be_focused(
+        timeout=60_000
+    )  # focusing scrolls, which would move the click target
+    (kubeconfigs / "fleet").write_text(json.dumps(small_cluster.kubeconfig(small_cluster.user_token)))
     page.get_by_role("button", name="Add", exact=True).click()
     page.wait_for_url("**/clusters/", timeout=60_000)
     send(page, "POST", "/api/v1/queues", {"name": "fleet", "cluster": "fleet"})
 
-    page.goto(f"/jobs/{submitted(page, job('whole', 4, '6'))}/")
+    page.goto(f"/jobs/{submit(page, job('whole', 4, '6'))}/")
     head = page.locator("#job-head")
     expect(head).to_contain_text("Running", timeout=30_000)
     expect(page.get_by_role("cell", name=re.compile("node-0")).first).to_be_visible()
     expect(head).to_contain_text("Completed", timeout=30_000)
 
-    page.goto(f"/jobs/{submitted(page, job('stopped', 2, '1000'))}/")
+    page.goto(f"/jobs/{submit(page, job('stopped', 2, '1000'))}/")
     expect(head).to_contain_text("Running", timeout=30_000)
     page.get_by_role("button", name="Abort").click()
     page.locator("dialog[open]").get_by_role("button", name="Abort").click()
@@ -69,15 +71,15 @@ def test_a_cluster_is_added_and_used(
 
     for one in page.request.get("/api/v1/jobs?queue=fleet").json()["results"]:
         send(page, "DELETE", f"/api/v1/jobs/{one['uid']}")
-    give_up_at = time.monotonic() + 30
-    while found := left(small_cluster, given_namespace):
-        assert time.monotonic() < give_up_at, found
+    deadline = time.monotonic() + 30
+    while found := leftovers(small_cluster, given_namespace):
+        assert time.monotonic() < deadline, found
         time.sleep(0.2)
     send(page, "PATCH", "/api/v1/queues/fleet", {"state": "closed"})
 
 
-def test_a_cluster_is_added_by_a_kubeconfig_that_is_pasted(
-    hekla: Running, page: Page, small_cluster: ControlPlane, given_namespace: str
+def test_cluster_with_a_pasted_kubeconfig_is_added_and_used(
+    hekla: HeklaServer, page: Page, small_cluster: ControlPlane, given_namespace: str
 ) -> None:
     text = json.dumps(small_cluster.kubeconfig(small_cluster.user_token))
     page.goto("/clusters/new/")
@@ -90,13 +92,13 @@ def test_a_cluster_is_added_by_a_kubeconfig_that_is_pasted(
     expect(page.get_by_text("Hekla has all permissions that it needs.")).to_be_visible(timeout=60_000)
     page.wait_for_load_state()
     expect(page.get_by_label("Kubeconfig")).to_have_value("")
-    kept = page.evaluate("JSON.stringify({...window.sessionStorage, ...window.localStorage})")
-    assert small_cluster.user_token not in kept + page.content()
-    page.get_by_role("button", name="Add", exact=True).press("Enter")  # a click might miss it while the page scrolls
+    stored = page.evaluate("JSON.stringify({...window.sessionStorage, ...window.localStorage})")
+    assert small_cluster.user_token not in stored + page.content()
+    page.get_by_role("button", name="Add", exact=True).press("Enter")  # a click might miss while the page scrolls
     page.wait_for_url("**/clusters/", timeout=60_000)
     send(page, "POST", "/api/v1/queues", {"name": "pasted", "cluster": "pasted"})
     spec = job("whole", 2, "1") | {"queue": "pasted"}
-    page.goto(f"/jobs/{submitted(page, spec)}/")
+    page.goto(f"/jobs/{submit(page, spec)}/")
     expect(page.locator("#job-head")).to_contain_text("Completed", timeout=60_000)
     page.goto("/clusters/pasted/")
     expect(page.locator("#cluster-health")).to_contain_text("Reachable", timeout=30_000)

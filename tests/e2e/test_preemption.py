@@ -1,23 +1,23 @@
-"""A preemption seen by both sides in the browser, why the second job waited, and the bell that rings for it."""
+"""The pages of the two jobs of a preemption, notifications, and the logs of all pods."""
 
 import re
 
 import pytest
 from playwright.sync_api import Page, expect
-from tests.e2e.conftest import Running
+from tests.e2e.conftest import HeklaServer
 
 pytestmark = pytest.mark.browser
 
 
-def test_both_sides_of_a_preemption_hold_a_receipt(hekla: Running, page: Page) -> None:
+def test_both_jobs_of_a_preemption_show_a_receipt(hekla: HeklaServer, page: Page) -> None:
     page.goto("/demonstrations/elastic-same-queue/")
     page.get_by_role("button", name="Start on the simulated cluster").press("Enter")
-    first, second = (page.locator("[id^=demonstration-job-].card").nth(place) for place in (0, 1))
+    first, second = (page.locator("[id^=demonstration-job-].card").nth(index) for index in (0, 1))
     expect(second.locator(".phase-running.pod").first).to_be_visible(timeout=60_000)
     addresses = [card.locator("a[href^='/jobs/']").first.get_attribute("href") for card in (first, second)]
-    giver, taker = [re.match("/jobs/[^/]+/", str(address)).group() for address in addresses]
+    victim, preemptor = [re.match("/jobs/[^/]+/", str(address)).group() for address in addresses]
 
-    page.goto(giver)
+    page.goto(victim)
     receipts = page.locator("#job-receipts")
     expect(receipts).to_contain_text("5 pods")
     receipts.get_by_text("Eviction record", exact=True).first.click()
@@ -25,7 +25,7 @@ def test_both_sides_of_a_preemption_hold_a_receipt(hekla: Running, page: Page) -
     expect(receipts).to_contain_text("of work since the start")
 
     receipts.get_by_role("link", name=re.compile("evicted for")).first.click()
-    page.wait_for_url(f"**{taker}")
+    page.wait_for_url(f"**{preemptor}")
     expect(page.locator("#job-receipts")).to_contain_text("evicted for this job")
     expect(page.locator("#job-timeline")).to_contain_text("evicted for this job")
 
@@ -41,13 +41,13 @@ def test_both_sides_of_a_preemption_hold_a_receipt(hekla: Running, page: Page) -
 
 
 @pytest.mark.parametrize("path", ["/notifications/", "/notifications/settings/"])
-def test_the_pages_of_notifications_fit_a_phone(page: Page, path: str) -> None:
+def test_notification_pages_fit_a_phone(page: Page, path: str) -> None:
     page.set_viewport_size({"width": 320, "height": 800})
     assert page.goto(path).status == 200
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
 
 
-def test_all_pods_are_followed_as_one_log(hekla: Running, page: Page) -> None:
+def test_logs_of_all_pods_are_followed_together(hekla: HeklaServer, page: Page) -> None:
     page.goto("/jobs/submit/?preset=distributed")
     page.get_by_label("Name", exact=True).fill("chorus")
     page.locator("#id_tasks-0-command").fill("sh -c 'for n in 1 2 3; do echo verse $n; sleep 1; done'")

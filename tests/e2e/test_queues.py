@@ -1,4 +1,4 @@
-"""A queue is changed by somebody who first sees what that does to everybody."""
+"""The preview of a queue change."""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -6,17 +6,17 @@ from playwright.sync_api import Page, expect
 pytestmark = pytest.mark.browser
 
 
-def test_a_change_shows_what_it_does_before_it_is_saved(page: Page) -> None:
+def test_change_is_previewed_before_it_is_saved(page: Page) -> None:
     page.goto("/queues/default/edit/")
     preview = page.locator("#queue-preview")
     expect(preview.get_by_role("rowheader", name="default", exact=True)).to_be_visible(timeout=15_000)
     page.get_by_label("Limit").fill("cpu=1")
     expect(preview).to_contain_text("1 CPU", timeout=15_000)
     page.get_by_label("Guaranteed").fill("cpu=2")
-    wrong = page.locator("#id_guarantee_error")
-    expect(wrong).to_contain_text("more than limit", timeout=15_000)
+    error = page.locator("#id_guarantee_error")
+    expect(error).to_contain_text("more than limit", timeout=15_000)
     page.get_by_label("Guaranteed").fill("")
-    expect(wrong).to_be_empty(timeout=15_000)
+    expect(error).to_be_empty(timeout=15_000)
     page.get_by_label("Limit").fill("")
     page.get_by_label("Weight").fill("7")
     expect(preview).to_contain_text("No pods would be evicted immediately.", timeout=15_000)
@@ -28,7 +28,7 @@ def test_a_change_shows_what_it_does_before_it_is_saved(page: Page) -> None:
 
 
 @pytest.mark.parametrize("path", ["/queues/", "/queues/default/", "/queues/default/edit/", "/queues/new/"])
-def test_no_page_of_queues_is_wider_than_a_phone(page: Page, path: str) -> None:
+def test_queue_pages_fit_a_phone(page: Page, path: str) -> None:
     page.set_viewport_size({"width": 320, "height": 800})
     assert page.goto(path).status == 200
     page.wait_for_load_state("networkidle")

@@ -1,12 +1,12 @@
-"""A security key in a real browser, whose hand is Chromium's virtual authenticator."""
+"""Security keys in a real browser, with Chromium's virtual authenticator."""
 
 import re
 from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from tests.e2e.conftest import Running
-from tests.e2e.people import PASSWORD, invitation_link, joined
+from tests.e2e.conftest import HeklaServer
+from tests.e2e.people import PASSWORD, invitation_link, sign_up
 from tests.e2e.test_keyboard import WIDE, Keys
 
 pytestmark = pytest.mark.browser
@@ -23,9 +23,9 @@ CANCELLED = "() => { navigator.credentials.get = () => Promise.reject(new DOMExc
 
 
 @pytest.fixture
-def kim(hekla: Running, browser: Browser, page: Page) -> Iterator[Page]:
-    """Somebody with a key in their hand, not signed in, at the address where browsers offer keys."""
-    joined(hekla, browser, invitation_link(page), "kim").context.close()
+def kim(hekla: HeklaServer, browser: Browser, page: Page) -> Iterator[Page]:
+    """A page of a person with a security key, not signed in, at the host name where browsers allow keys."""
+    sign_up(hekla, browser, invitation_link(page), "kim").context.close()
     context = browser.new_context(base_url=f"http://localhost:{hekla.port}", viewport=WIDE)
     visitor = context.new_page()
     devtools = context.new_cdp_session(visitor)
@@ -35,15 +35,15 @@ def kim(hekla: Running, browser: Browser, page: Page) -> Iterator[Page]:
     context.close()
 
 
-def test_a_key_is_added_and_signs_in_without_a_mouse(kim: Page) -> None:
+def test_key_is_added_and_signs_in_with_the_keyboard(kim: Page) -> None:
     keys = Keys(kim)
-    give_password(keys)
+    sign_in(keys)
     expect(kim.locator("h1")).to_have_text("Home")
     add_key(keys)
     kim.context.clear_cookies()
-    give_password(keys)
+    sign_in(keys)
     expect(kim.locator("h1")).to_have_text("Two-factor authentication required")
-    nothing_is_lost_without_a_key(keys)
+    check_sign_in_without_a_key(keys)
     keys.to("[data-key] button")
     keys.press("Enter")
     expect(kim.locator("h1")).to_have_text("Home")
@@ -51,7 +51,7 @@ def test_a_key_is_added_and_signs_in_without_a_mouse(kim: Page) -> None:
     expect(kim.locator("#keys tbody tr")).not_to_contain_text("never used")
 
 
-def give_password(keys: Keys) -> None:
+def sign_in(keys: Keys) -> None:
     keys.page.goto("/accounts/sign-in/")
     keys.write("[name=username]", "kim")
     keys.write("[name=password]", PASSWORD)
@@ -70,8 +70,8 @@ def add_key(keys: Keys) -> None:
     expect(keys.page.locator("[data-key-problem]")).to_contain_text("already registered")
 
 
-def nothing_is_lost_without_a_key(keys: Keys) -> None:
-    """Who cancels, or whose browser knows no keys, is told so, and a code does as well."""
+def check_sign_in_without_a_key(keys: Keys) -> None:
+    """Cancelling, or a browser without security keys, shows the reason. A recovery code works as well."""
     button, problem = "[data-key] button", keys.page.locator("[data-key-problem]")
     assert keys.is_at(button)
     keys.page.evaluate(CANCELLED)
@@ -86,8 +86,8 @@ def nothing_is_lost_without_a_key(keys: Keys) -> None:
     expect(keys.page.get_by_text("Unknown or used recovery code")).to_be_visible()
 
 
-def test_by_the_number_of_this_machine_one_is_sent_to_its_name(hekla: Running, page: Page) -> None:
+def test_page_at_an_ip_address_links_to_the_host_name(hekla: HeklaServer, page: Page) -> None:
     page.goto("/accounts/me/second-factor/")
-    there = f"http://localhost:{hekla.port}/accounts/me/second-factor/"
-    expect(page.locator(f'#keys a[href="{there}"]')).to_be_visible()
+    link = f"http://localhost:{hekla.port}/accounts/me/second-factor/"
+    expect(page.locator(f'#keys a[href="{link}"]')).to_be_visible()
     expect(page.get_by_role("button", name="Add key")).to_have_count(0)

@@ -1,4 +1,4 @@
-"""A job goes from the form to YAML and back in a real browser, and runs."""
+"""The submission form in a real browser: YAML, presets, the gallery, frameworks, uploads and sweeps."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
-def test_what_was_typed_goes_from_the_form_to_yaml_and_back_and_runs(page: Page) -> None:
+def test_job_survives_the_switch_to_yaml_and_back_and_runs(page: Page) -> None:
     page.goto("/jobs/submit/")
     page.get_by_label("Name", exact=True).fill("there-and-back")
     page.get_by_label("Command").fill("sh -c 'echo one\necho two'")
@@ -29,7 +29,7 @@ FORMS = [*(f"/jobs/submit/?preset={kind}" for kind in ("single", "distributed", 
 
 
 @pytest.mark.parametrize("path", FORMS)
-def test_controls_beside_one_another_stand_on_one_line(page: Page, path: str) -> None:
+def test_controls_of_a_row_are_aligned(page: Page, path: str) -> None:
     page.goto(path)
     for width in (320, 1440):
         page.set_viewport_size({"width": width, "height": 900})
@@ -41,21 +41,21 @@ def test_controls_beside_one_another_stand_on_one_line(page: Page, path: str) ->
             assert len(lines) * len(columns) < len(boxes) + len(columns), (width, boxes)
 
 
-def keep_as_preset(page: Page, name: str) -> None:
+def save_as_preset(page: Page, name: str) -> None:
     page.get_by_text("Save as preset").click()
     page.locator("#id_preset-name").fill(name)
     page.get_by_role("button", name="Save", exact=True).click()
 
 
-def test_a_job_is_kept_as_a_preset_and_begun_with(page: Page) -> None:
+def test_preset_is_saved_and_becomes_the_default(page: Page) -> None:
     page.goto("/jobs/submit/?preset=single")
     page.get_by_label("Command").fill("echo kept")
-    keep_as_preset(page, "my echo")
+    save_as_preset(page, "my echo")
     page.wait_for_url(re.compile("saved="))
     expect(page.get_by_label("Command")).to_have_value("echo kept")
     page.get_by_role("link", name="Manage").click()
-    kept = page.locator("tr, li").filter(has_text="my echo")
-    kept.get_by_role("button", name="Make default").click()
+    preset = page.locator("tr, li").filter(has_text="my echo")
+    preset.get_by_role("button", name="Make default").click()
     page.goto("/jobs/submit/")
     expect(page.get_by_label("Command")).to_have_value("echo kept")
     page.goto("/jobs/presets/")
@@ -64,9 +64,9 @@ def test_a_job_is_kept_as_a_preset_and_begun_with(page: Page) -> None:
     expect(page.get_by_text("Deleted preset")).to_be_visible()
 
 
-def test_a_job_is_published_filled_in_and_begun(page: Page) -> None:
+def test_preset_is_published_and_submitted_from_the_gallery(page: Page) -> None:
     page.goto("/jobs/submit/?preset=single")
-    keep_as_preset(page, "to publish")
+    save_as_preset(page, "to publish")
     page.goto("/jobs/presets/")
     page.get_by_role("link", name="Publish in the gallery").first.click()
     page.get_by_label("Title").fill("One command")
@@ -81,7 +81,7 @@ def test_a_job_is_published_filled_in_and_begun(page: Page) -> None:
     expect(page.locator("#job-head")).to_contain_text("Completed", timeout=60_000)
 
 
-def test_a_framework_is_taken_into_the_draft_and_undone_by_the_keyboard(page: Page) -> None:
+def test_framework_is_applied_and_undone_with_the_keyboard(page: Page) -> None:
     page.goto("/jobs/submit/?preset=distributed")
     page.get_by_label("Name", exact=True).fill("by-keyboard")
     page.get_by_label("Command").fill("echo mine")
@@ -95,10 +95,10 @@ def test_a_framework_is_taken_into_the_draft_and_undone_by_the_keyboard(page: Pa
     expect(page.get_by_label("Command")).to_have_value("echo mine")
 
 
-def test_a_preset_is_taken_into_the_draft_which_waits_while_one_looks_at_the_gallery(page: Page) -> None:
+def test_preset_is_applied_and_the_draft_is_restored_after_a_visit_to_the_gallery(page: Page) -> None:
     page.goto("/jobs/submit/?preset=distributed")
     page.get_by_label("Command").fill("echo several")
-    keep_as_preset(page, "of several")
+    save_as_preset(page, "of several")
     page.wait_for_url(re.compile("saved="))
     page.goto("/jobs/submit/?preset=single")
     page.get_by_label("Name", exact=True).fill("by-hand")
@@ -113,13 +113,13 @@ def test_a_preset_is_taken_into_the_draft_which_waits_while_one_looks_at_the_gal
     expect(page.get_by_label("Replicas")).to_have_value("2")
 
 
-def test_a_manifest_is_uploaded_into_the_form_and_a_refused_one_changes_nothing(page: Page, tmp_path: Path) -> None:
-    good, bad = tmp_path / "job.yaml", tmp_path / "bad.yaml"
-    good.write_text("name: uploaded\ntasks: [{name: main, command: [echo, up]}]")
-    bad.write_text("a: [")
+def test_uploaded_manifest_fills_the_form_and_an_invalid_one_does_not(page: Page, tmp_path: Path) -> None:
+    valid, invalid = tmp_path / "job.yaml", tmp_path / "bad.yaml"
+    valid.write_text("name: uploaded\ntasks: [{name: main, command: [echo, up]}]")
+    invalid.write_text("a: [")
     page.goto("/jobs/submit/?preset=single")
     page.get_by_label("Command").fill("echo mine")
-    for file, command in ((bad, "echo mine"), (good, "echo up")):
+    for file, command in ((invalid, "echo mine"), (valid, "echo up")):
         if not page.get_by_label("Manifest file").is_visible():
             page.get_by_text("Upload a manifest").press("Enter")
         page.get_by_label("Manifest file").set_input_files(file)
@@ -129,14 +129,14 @@ def test_a_manifest_is_uploaded_into_the_form_and_a_refused_one_changes_nothing(
     expect(page.get_by_label("Command")).to_have_value("echo mine")
 
 
-def test_a_job_becomes_a_sweep_by_the_keyboard_and_nothing_typed_is_lost(page: Page) -> None:
+def test_job_becomes_a_sweep_with_the_keyboard_and_keeps_its_fields(page: Page) -> None:
     page.goto("/jobs/submit/?preset=single")
     page.get_by_label("Name", exact=True).fill("by-keyboard")
     page.get_by_label("Command").fill("echo rate {{ lr }}")
     page.get_by_role("button", name="Parameter sweep").press("Enter")
-    chosen = page.get_by_role("button", name="Parameter sweep")
-    expect(chosen).to_be_focused()
-    expect(chosen).to_have_attribute("aria-pressed", "true")
+    mode = page.get_by_role("button", name="Parameter sweep")
+    expect(mode).to_be_focused()
+    expect(mode).to_have_attribute("aria-pressed", "true")
     expect(page.get_by_label("Command")).to_have_value("echo rate {{ lr }}")
     page.get_by_role("textbox", name="Parameters").fill("lr = 0.1, 0.01, 0.001")
     expect(page.locator("#what-if")).to_contain_text("3 jobs", timeout=10_000)

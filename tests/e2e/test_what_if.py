@@ -1,15 +1,15 @@
-"""A job that waits says why, and is unblocked by one of the changes that are offered; a draft says what would be."""
+"""A pending job shows its reason and suggestions that unblock it. A draft shows a preview."""
 
 import re
 
 import pytest
 from playwright.sync_api import Page, expect
-from tests.e2e.conftest import Running
+from tests.e2e.conftest import HeklaServer
 
 pytestmark = pytest.mark.browser
 
-# The console learns how long jobs run from those that ran before, and other tests may have run some.
-WHEN = re.compile(r"Start time unknown|Starts in about")
+# The console estimates run times from earlier jobs, and other tests may have run some.
+ESTIMATE = re.compile(r"Start time unknown|Starts in about")
 
 
 def fill(page: Page, *, name: str, replicas: int, cpu: str) -> None:
@@ -25,15 +25,15 @@ def submit(page: Page) -> None:
     page.wait_for_url(re.compile("/jobs/[0-9a-f-]{36}/"))
 
 
-def cores(page: Page) -> int:
-    """How many this machine gives out."""
+def count_cpus(page: Page) -> int:
+    """The number of CPUs that this machine can allocate."""
     page.goto("/clusters/nodes/")
     return int(re.search(r"of (\d+) CPU", page.locator("main").inner_text())[1])
 
 
 @pytest.fixture(autouse=True)
-def _room(page: Page) -> None:
-    """Nothing that other tests left holds a place."""
+def _free_cluster(page: Page) -> None:
+    """Abort the jobs of other tests, and wait until no CPU is in use."""
     page.goto("/")
     token = next(cookie["value"] for cookie in page.context.cookies() if cookie["name"] == "csrftoken")
     alive = "phase=running&phase=pending&phase=restarting"
@@ -44,32 +44,32 @@ def _room(page: Page) -> None:
     expect(page.locator("main")).to_contain_text(re.compile(r"\b0 of \d+ CPU"), timeout=60_000)
 
 
-def test_a_draft_says_what_would_be_and_takes_a_change(hekla: Running, page: Page) -> None:
-    most = cores(page)
-    fill(page, name="too-many", replicas=most + 3, cpu="1")
+def test_draft_shows_a_preview_and_applies_a_suggestion(hekla: HeklaServer, page: Page) -> None:
+    cpus = count_cpus(page)
+    fill(page, name="too-many", replicas=cpus + 3, cpu="1")
     box = page.locator("#what-if")
     expect(box).to_contain_text("Cannot start now", timeout=10_000)
     box.get_by_role("listitem").filter(has_text="pods instead of").get_by_role("button", name="Fill in form").click()
     expect(box).to_contain_text("Would start now", timeout=10_000)
-    assert int(page.locator("#id_tasks-0-replicas").input_value()) <= most
+    assert int(page.locator("#id_tasks-0-replicas").input_value()) <= cpus
 
 
-def test_a_waiting_job_is_explained_and_unblocked(hekla: Running, page: Page) -> None:
-    most = cores(page)
-    fill(page, name="holds-most", replicas=most - 1, cpu="1")
+def test_pending_job_shows_its_reason_and_is_unblocked(hekla: HeklaServer, page: Page) -> None:
+    cpus = count_cpus(page)
+    fill(page, name="holds-most", replicas=cpus - 1, cpu="1")
     submit(page)
     expect(page.locator("#job-head")).to_contain_text("Running", timeout=30_000)
-    holder = page.url
+    running_url = page.url
     fill(page, name="waits-for-room", replicas=2, cpu="1")
     expect(page.locator("#what-if")).to_contain_text("Would be pending", timeout=10_000)
-    expect(page.locator("#what-if")).to_contain_text(WHEN, timeout=10_000)
+    expect(page.locator("#what-if")).to_contain_text(ESTIMATE, timeout=10_000)
     submit(page)
     expect(page.locator("#job-waiting")).to_contain_text("Pending reason", timeout=20_000)
     box = page.locator("#job-unblock")
     expect(box).to_contain_text("Position in its queue: 1 of 1.", timeout=20_000)
     box.get_by_role("listitem").filter(has_text="pods instead of").get_by_role("button", name="Apply change").click()
     expect(page.locator("#job-head")).to_contain_text("Running", timeout=30_000)
-    for address in (page.url, holder):
+    for address in (page.url, running_url):
         page.goto(address)
         page.get_by_role("button", name="Abort").click()
         page.locator("dialog[open]").get_by_role("button", name="Abort").click()

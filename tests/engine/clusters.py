@@ -1,4 +1,4 @@
-"""Random small clusters for tests that must hold in any: idle or full, fair or not, with all kinds of conditions."""
+"""Random small clusters for property tests: idle or full, fair or not, with all kinds of constraints."""
 
 from dataclasses import dataclass, replace
 
@@ -18,7 +18,7 @@ STATUSES = (PodStatus.RUNNING,) * 4 + (PodStatus.BOUND, PodStatus.RELEASING)
 
 @dataclass(frozen=True)
 class Kind:
-    """What clusters are drawn. `free_riders`: some tasks ask for nothing."""
+    """Parameters of the random clusters. `has_best_effort`: some tasks have no requests."""
 
     nodes: int = 5
     cores: int = 8
@@ -26,13 +26,13 @@ class Kind:
     has_barriers: bool = True
     least_jobs: int = 1
     is_full: bool = False
-    free_riders: bool = False
+    has_best_effort: bool = False
 
 
 ANY = Kind()
-FREE_RIDERS = Kind(free_riders=True)
+WITH_BEST_EFFORT = Kind(has_best_effort=True)
 FULL = Kind(nodes=3, cores=4, pods=(6, 110), has_barriers=False, least_jobs=4, is_full=True)
-"""The first half of the jobs runs wherever there is room, the others wait."""
+"""The first half of the jobs runs wherever there is room; the others are pending."""
 
 
 def amounts(cpu: float, memory: float, pods: float = 0) -> Resources:
@@ -94,7 +94,7 @@ def _jobs(
     roles = {role: draw(st.integers(2 if grows else 1, 4)) for role in draw(st.sampled_from(["w", "w", "pw"]))}
     tasks = [task for role, pods in roles.items() for task in draw(_tasks(kind, name, role, pods, priority))]
     if runs:
-        tasks = [draw(_seated(kind, task, room)) for task in tasks]
+        tasks = [draw(_on_a_node(kind, task, room)) for task in tasks]
     minimums = {role: draw(st.integers(0, 1 if grows else pods)) for role, pods in roles.items()}
     least = max(draw(st.sampled_from([sum(minimums.values()), 1, 1 if grows else len(tasks)])), 1)
     has_started = any(task.node for task in tasks)
@@ -115,9 +115,9 @@ def _jobs(
 
 @st.composite
 def _tasks(draw: st.DrawFn, kind: Kind, job: str, role: str, pods: int, priority: int) -> list[PodSpec]:
-    """Equal tasks but for their priority."""
+    """Tasks that are equal except for their priority."""
     request = draw(st.builds(amounts, st.sampled_from([0.5, 1, 2, 3]), st.sampled_from([0.5, 1, 2, 4])))
-    if kind.free_riders and draw(st.integers(0, 3)) == 0:
+    if kind.has_best_effort and draw(st.integers(0, 3)) == 0:
         request = Resources()
     more = {
         "preemptable": draw(st.integers(0, 4)) > 0,
@@ -134,19 +134,19 @@ def _tasks(draw: st.DrawFn, kind: Kind, job: str, role: str, pods: int, priority
 
 
 @st.composite
-def _seated(draw: st.DrawFn, kind: Kind, task: PodSpec, room: dict[str, dict[str, float]]) -> PodSpec:
-    """The task on a node that has room (in a full cluster any will do), or the task as it is."""
+def _on_a_node(draw: st.DrawFn, kind: Kind, task: PodSpec, room: dict[str, dict[str, float]]) -> PodSpec:
+    """The task on a drawn node if it has room there (in a full cluster, on any node with room), else unchanged."""
     first = draw(st.sampled_from([*room] if kind.is_full else ["", *room]))
     for node in [first, *room] if kind.is_full else [first]:
-        if _take(task.request, room.get(node, {})):
+        if _reserve(task.request, room.get(node, {})):
             return replace(task, status=draw(st.sampled_from(STATUSES)), node=node)
     return task
 
 
-def _take(request: Resources, room: dict[str, float]) -> bool:
-    wanted = {"pods": 1.0} | dict(request)
-    if any(room.get(name, 0.0) < much for name, much in wanted.items()):
+def _reserve(request: Resources, room: dict[str, float]) -> bool:
+    requested = {"pods": 1.0} | dict(request)
+    if any(room.get(name, 0.0) < much for name, much in requested.items()):
         return False
-    for name, much in wanted.items():
+    for name, much in requested.items():
         room[name] -= much
     return True

@@ -1,4 +1,4 @@
-"""A cluster that lives: jobs come, pods end, machines come and go, and what each cycle decides is done."""
+"""A random history of a cluster: jobs arrive, pods end, nodes come and go, and each cycle's decisions are applied."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,7 +17,7 @@ MAX_NODES, MAX_JOBS = 6, 14
 
 
 class History:
-    """`state` is what the next cycle is asked about. Evicted pods go at once or a cycle later, and come again."""
+    """`state` is the input of the next cycle. Evicted pods end at once or a cycle later, and are created again."""
 
     def __init__(self, seed: int, policy: SchedulerPolicy) -> None:
         self.dice, self.policy = Random(seed), policy
@@ -26,34 +26,34 @@ class History:
             tuple(self._node() for _ in range(self.dice.randint(2, MAX_NODES))), self._queues(), ()
         )
 
-    def live(self, cycles: int) -> Iterator[tuple[ClusterState, Decisions]]:
-        """So many cycles while things happen."""
+    def run_with_changes(self, cycles: int) -> Iterator[tuple[ClusterState, Decisions]]:
+        """Run this many cycles, each after random changes of the cluster."""
         for _ in range(cycles):
-            self._happen()
-            yield self.turn()
+            self._change_cluster()
+            yield self.run_cycle()
 
-    def rest(self, cycles: int) -> Iterator[tuple[ClusterState, Decisions]]:
-        """So many cycles in which nothing happens but what the engine decides."""
+    def run_without_changes(self, cycles: int) -> Iterator[tuple[ClusterState, Decisions]]:
+        """Run this many cycles in which only the engine's decisions change the cluster."""
         for _ in range(cycles):
-            yield self.turn()
+            yield self.run_cycle()
 
-    def turn(self) -> tuple[ClusterState, Decisions]:
-        """One cycle: what it was asked, and what it said."""
+    def run_cycle(self) -> tuple[ClusterState, Decisions]:
+        """Run one cycle and apply its decisions; its input and its decisions."""
         decisions = self.decide(self.state)
         assert not decisions.faults
-        asked = self.state
-        self.state = replace(asked, jobs=tuple(self._after(job, decisions) for job in asked.jobs))
-        return asked, decisions
+        state = self.state
+        self.state = replace(state, jobs=tuple(self._after_decisions(job, decisions) for job in state.jobs))
+        return state, decisions
 
-    def decide(self, asked: ClusterState) -> Decisions:
-        """What the engine says."""
-        return cycle(asked, self.policy, 0.0, is_detailed=True)
+    def decide(self, state: ClusterState) -> Decisions:
+        """The engine's decisions."""
+        return cycle(state, self.policy, 0.0, is_detailed=True)
 
-    # What happens.
+    # Changes of the cluster.
 
-    def _happen(self) -> None:
+    def _change_cluster(self) -> None:
         jobs = [job for job in self.state.jobs if job.pods]
-        jobs = [self._with_ends(job) for job in jobs]
+        jobs = [self._with_ended_pods(job) for job in jobs]
         jobs = [job for job in jobs if not all(task.status is PodStatus.SUCCEEDED for task in job.pods)]
         if len(jobs) < MAX_JOBS:
             jobs += [self._job() for _ in range(self.dice.choice([0, 0, 1, 1, 2]))]
@@ -62,29 +62,29 @@ class History:
             nodes.append(self._node())
         if self.dice.random() < 0.07 and len(nodes) > 1:
             gone = nodes.pop(self.dice.randrange(len(nodes)))
-            jobs = [self._without(job, gone) for job in jobs]
+            jobs = [self._without_node(job, gone) for job in jobs]
         self.state = replace(self.state, nodes=tuple(nodes), jobs=tuple(jobs))
 
-    def _with_ends(self, job: PodGroupSpec) -> PodGroupSpec:
-        """Pods that run succeed or fail now and then; one that failed comes again."""
+    def _with_ended_pods(self, job: PodGroupSpec) -> PodGroupSpec:
+        """The job after some running pods succeeded or failed; a failed pod is created again."""
         tasks = []
         for task in job.pods:
             if task.status is PodStatus.RUNNING and self.dice.random() < 0.12:
                 failed = self.dice.random() < 0.2
-                tasks.append(self._again(task) if failed else replace(task, status=PodStatus.SUCCEEDED, node=""))
+                tasks.append(self._restarted(task) if failed else replace(task, status=PodStatus.SUCCEEDED, node=""))
             else:
                 tasks.append(task)
         return replace(job, pods=tuple(tasks))
 
-    def _without(self, job: PodGroupSpec, node: NodeSpec) -> PodGroupSpec:
-        tasks = tuple(self._again(task) if task.node == node.name else task for task in job.pods)
+    def _without_node(self, job: PodGroupSpec, node: NodeSpec) -> PodGroupSpec:
+        tasks = tuple(self._restarted(task) if task.node == node.name else task for task in job.pods)
         return replace(job, pods=tasks)
 
-    def _again(self, task: PodSpec) -> PodSpec:
+    def _restarted(self, task: PodSpec) -> PodSpec:
         uid = f"{task.name}#{next(self.numbers)}"
         return replace(task, uid=uid, status=PodStatus.PENDING, node="", nominated_node="")
 
-    def _after(self, job: PodGroupSpec, decisions: Decisions) -> PodGroupSpec:
+    def _after_decisions(self, job: PodGroupSpec, decisions: Decisions) -> PodGroupSpec:
         bound = {bind.pod: bind.node for bind in decisions.binds}
         evicted = {eviction.pod for eviction in decisions.evictions}
         tasks = []
@@ -92,16 +92,16 @@ class History:
             if task.uid in bound:
                 tasks.append(replace(task, status=PodStatus.RUNNING, node=bound[task.uid], nominated_node=""))
             elif task.status is PodStatus.RELEASING:
-                tasks.append(self._again(task))
+                tasks.append(self._restarted(task))
             elif task.uid in evicted:
                 is_slow = self.dice.random() < 0.5
-                tasks.append(replace(task, status=PodStatus.RELEASING) if is_slow else self._again(task))
+                tasks.append(replace(task, status=PodStatus.RELEASING) if is_slow else self._restarted(task))
             else:
                 nominated = decisions.nominated.get(task.uid, task.nominated_node)
                 tasks.append(replace(task, nominated_node=nominated))
         return replace(job, pods=tuple(tasks), phase=decisions.phases[job.uid])
 
-    # What there is.
+    # Random objects.
 
     def _node(self) -> NodeSpec:
         dice = self.dice

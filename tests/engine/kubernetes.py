@@ -1,4 +1,4 @@
-"""Clusters in Kubernetes' own objects, for tests of conditions: what the engine says of one pod that waits."""
+"""Clusters as Kubernetes objects, for tests of constraints on one pending pod."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ def node(name: str, zone: str = "", cpu: str = "8", **more: Any) -> Object:
 
 
 def pod(name: str, on: str = "", labels: Object | None = None, namespace: str = "ns", **spec: Any) -> Object:
-    """A pod of 1 cpu; one that is on a node runs there."""
+    """A pod with a request of 1 CPU. With `on` it runs on that node."""
     metadata = {"name": name, "namespace": namespace, "labels": labels or {}}
     metadata["annotations"] = {"scheduling.k8s.io/group-name": "waits"} if not on else {}
     container = {"name": "c", "resources": {"requests": {"cpu": "1"}}, "ports": spec.pop("ports", [])}
@@ -27,7 +27,7 @@ def pod(name: str, on: str = "", labels: Object | None = None, namespace: str = 
 
 
 def document(nodes: list[Object], pods: list[Object], *, plugins: list[Object], **cluster: Any) -> Object:
-    """A scenario in which the pods without a node wait as one gang of which each may start alone."""
+    """A scenario in which the pods without a node are pending, as one gang with a minimum of 1."""
     group = {"metadata": {"name": "waits", "namespace": "ns"}, "spec": {"minMember": 1, "queue": "q"}}
     group["status"] = {"phase": "Inqueue"}
     queues = [{"metadata": {"name": "q"}, "spec": {"weight": 1}}]
@@ -35,8 +35,8 @@ def document(nodes: list[Object], pods: list[Object], *, plugins: list[Object], 
     return {"cluster": cluster, "actions": ["allocate"], "conf": {"tiers": [{"plugins": [{"name": "gang"}, *plugins]}]}}
 
 
-def places(document: Object) -> tuple[Session, NodeFit]:
-    """The session, opened, and the places of the pod that waits."""
+def node_fit(document: Object) -> tuple[Session, NodeFit]:
+    """An open session, and the node fit of the pending pod."""
     read = scenario.read(document)
     session = Session(SchedulerCache.of(read.state), read.policy, 0.0)
     for option in read.policy.tiers[0]:

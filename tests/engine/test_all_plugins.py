@@ -1,9 +1,9 @@
-"""All plugins at once, in any cluster: none fails, no machine is given out twice, no gang starts in part."""
+"""All plugins at once, in random clusters: no faults, no overcommitted node, no partial gang."""
 
 import pytest
 from hypothesis import given, settings
+from tests.engine.builders import bound
 from tests.engine.test_properties import clusters
-from tests.engine.worlds import bound
 from tests.support.examples import examples
 
 from hekla.engine import cycle, registry
@@ -20,7 +20,7 @@ _TEXT = (
 @pytest.mark.parametrize("compatibility", ["hekla", "volcano"])
 @given(cluster=clusters())
 @settings(max_examples=examples(60), deadline=None)
-def test_together_they_decide_soundly(compatibility: str, cluster: ClusterState) -> None:
+def test_all_plugins_together_make_valid_decisions(compatibility: str, cluster: ClusterState) -> None:
     actions = "enqueue, allocate, preempt, reclaim, backfill"
     policy = parse(_TEXT.format(actions=actions, all=_ALL, compatibility=compatibility))
     decisions = cycle(cluster, policy, 10_000.0)
@@ -29,5 +29,5 @@ def test_together_they_decide_soundly(compatibility: str, cluster: ClusterState)
     assert all(count >= least[uid] for uid, count in bound(decisions).items())
     requests = {task.uid: task.request.amount("cpu") for one in cluster.jobs for task in one.pods}
     for node in cluster.nodes:
-        given_out = sum(requests[bind.pod] for bind in decisions.binds if bind.node == node.name)
-        assert given_out <= node.allocatable.amount("cpu")
+        requested = sum(requests[bind.pod] for bind in decisions.binds if bind.node == node.name)
+        assert requested <= node.allocatable.amount("cpu")

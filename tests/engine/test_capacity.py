@@ -1,7 +1,7 @@
-"""What queues may rely on under `capacity`: what they own, what they may borrow, what they must give back."""
+"""The `capacity` plugin: deserved, borrowed and reclaimed shares of queues."""
 
 import pytest
-from tests.engine.worlds import bound, decide, job, node, running
+from tests.engine.builders import bound, decide, job, node, running
 
 from hekla.domain.phases import GangPhase
 from hekla.domain.resources import Resources
@@ -45,17 +45,17 @@ def reason(decisions: Decisions, name: str) -> PendingReason:
     return decisions.reasons[name][0]
 
 
-def test_a_queue_borrows_beyond_what_it_deserves() -> None:
+def test_queue_borrows_beyond_its_deserved_share() -> None:
     queues = [QueueSpec("q", deserved=cpu(2)), QueueSpec("idle", deserved=cpu(6))]
     assert len(bound(decide([node("a", "8")], [job(str(n)) for n in range(8)], queues, FLAT))) == 8
 
 
-def test_what_is_guaranteed_to_another_is_not_lent() -> None:
+def test_guarantee_of_another_queue_is_not_lent() -> None:
     queues = [QueueSpec("q"), QueueSpec("idle", guarantee=cpu(3))]
     assert len(bound(decide([node("a", "8")], [job(str(n)) for n in range(8)], queues, FLAT))) == 5
 
 
-def test_who_holds_less_of_what_it_deserves_goes_first() -> None:
+def test_queue_with_the_smaller_share_of_deserved_is_first() -> None:
     queues = [QueueSpec("small", deserved=cpu(2)), QueueSpec("large", deserved=cpu(6)), QueueSpec("nothing")]
     jobs = [job(f"{queue.name}-{n}", queue=queue.name) for queue in queues for n in range(8)]
     counts = bound(decide([node("a", "8")], jobs, queues, FLAT))
@@ -63,7 +63,7 @@ def test_who_holds_less_of_what_it_deserves_goes_first() -> None:
     assert by_queue == [2, 6, 0]
 
 
-def test_queues_of_higher_priority_go_first() -> None:
+def test_queue_with_higher_priority_is_first() -> None:
     queues = [QueueSpec("low", deserved=cpu(8)), QueueSpec("high", priority=1)]
     jobs = [job("low", 4, queue="low"), job("high", 4, queue="high")]
     assert bound(decide([node("a", "4")], jobs, queues, FLAT)) == {"high": 4}
@@ -80,7 +80,7 @@ def test_queues_of_higher_priority_go_first() -> None:
     ids=["now", "ever", "cluster", "closed"],
 )
 @pytest.mark.parametrize("phase", [GangPhase.PENDING, GangPhase.INQUEUE])
-def test_a_gang_that_its_queue_has_no_room_for_learns_what_it_needs_and_what_is_left(
+def test_reason_has_needed_and_remaining_amounts(
     phase: GangPhase, queues: list[QueueSpec], code: str, cause: Cause, ever: bool
 ) -> None:
     jobs = [running("old", 2, "a"), job("new", 4, phase=phase)]
@@ -91,7 +91,7 @@ def test_a_gang_that_its_queue_has_no_room_for_learns_what_it_needs_and_what_is_
     assert found.have.amount("cpu") == room - 2000
 
 
-def test_more_tasks_of_a_job_that_runs_ask_for_one_more() -> None:
+def test_reason_of_a_running_elastic_job_is_for_one_more_pod() -> None:
     queues = [QueueSpec("q", capability=cpu(3))]
     decisions = decide([node("a", "8")], [job("elastic", 6, minimum=2)], queues, FLAT)
     assert bound(decisions) == {"elastic": 3}
@@ -99,7 +99,7 @@ def test_more_tasks_of_a_job_that_runs_ask_for_one_more() -> None:
     assert (found.need.amount("cpu"), found.have.amount("cpu"), found.pods, found.ever) == (1000, 0, 3, True)
 
 
-def test_a_queue_takes_back_what_it_deserves_and_no_more() -> None:
+def test_reclaim_stops_at_the_deserved_share() -> None:
     queues = [QueueSpec("mine", deserved=cpu(3)), QueueSpec("theirs", deserved=cpu(1))]
     jobs = [running(str(n), 1, "a", queue="theirs") for n in range(4)]
     jobs += [job(f"new-{n}", queue="mine") for n in range(4)]
@@ -110,14 +110,14 @@ def test_a_queue_takes_back_what_it_deserves_and_no_more() -> None:
     assert (len(decisions.evictions), len(decisions.pipelined)) == (3, 3)
 
 
-def test_what_is_guaranteed_is_never_taken() -> None:
+def test_guarantee_is_never_reclaimed() -> None:
     queues = [QueueSpec("mine", deserved=cpu(4)), QueueSpec("theirs", guarantee=cpu(2))]
     jobs = [running("borrower", 4, "a", queue="theirs", minimum=1)]
     jobs += [job(f"new-{n}", queue="mine") for n in range(4)]
     assert len(decide([node("a", "4")], jobs, queues, policy("reclaim")).evictions) == 2
 
 
-def test_devices_claimed_by_class_stay_within_what_the_queue_may_claim() -> None:
+def test_claimed_devices_stay_within_the_queue_capability() -> None:
     queues = [QueueSpec("q", capability=Resources.parse({"deviceclass/gpu": 2}))]
     claims = {"claimed_devices": Resources.parse({"deviceclass/gpu": 1, "deviceclass/nic": 9})}
     decisions = decide([node("a", "8")], [job(str(n), task=claims) for n in range(3)], queues, FLAT)
@@ -143,7 +143,7 @@ def tree(**bounds: Resources) -> list[QueueSpec]:
 
 
 @pytest.mark.parametrize("phase", [GangPhase.PENDING, GangPhase.INQUEUE])
-def test_a_bound_above_a_queue_holds_for_all_below_it(phase: GangPhase) -> None:
+def test_capability_of_a_parent_limits_its_children(phase: GangPhase) -> None:
     jobs = [running("one", 2, "x", queue="a0"), job("two", 2, queue="a1", phase=phase), job("far", 2, queue="b0")]
     decisions = decide([node("x", "8")], jobs, tree(a=cpu(3)), TREE)
     assert bound(decisions) == {"far": 2}
@@ -152,14 +152,14 @@ def test_a_bound_above_a_queue_holds_for_all_below_it(phase: GangPhase) -> None:
     assert found.ever
 
 
-def test_branches_take_turns_by_what_they_deserve() -> None:
+def test_branches_are_ordered_by_their_present_share() -> None:
     queues = tree(a_deserved=cpu(2), b_deserved=cpu(6), a0_deserved=cpu(9), b0_deserved=cpu(1))
     jobs = [job(f"{name}-{n}", queue=name) for name in ("a0", "b0") for n in range(8)]
     counts = bound(decide([node("x", "8")], jobs, queues, TREE))
     assert sum(name.startswith("b0") for name in counts) == 6
 
 
-def test_volcano_compares_branches_by_what_they_held_at_the_start() -> None:
+def test_volcano_orders_branches_by_their_share_at_the_start() -> None:
     queues = tree(a_deserved=cpu(2), b_deserved=cpu(6), a0_deserved=cpu(9), b0_deserved=cpu(1))
     jobs = [job(f"{name}-{n}", queue=name) for name in ("a0", "b0") for n in range(8)]
     counts = bound(decide([node("x", "8")], jobs, queues, VOLCANOS_TREE))
@@ -175,7 +175,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("code", BROKEN)
 @pytest.mark.parametrize("phase", [GangPhase.PENDING, GangPhase.INQUEUE])
-def test_only_jobs_of_a_queue_that_hangs_wrong_wait(code: str, phase: GangPhase) -> None:
+def test_only_jobs_of_a_misplaced_queue_wait(code: str, phase: GangPhase) -> None:
     jobs = [job("well", queue="a0"), job("ill", queue="c", phase=phase)]
     decisions = decide([node("x")], jobs, [*tree(), *BROKEN[code]], TREE)
     assert bound(decisions) == {"well": 1}
@@ -183,20 +183,20 @@ def test_only_jobs_of_a_queue_that_hangs_wrong_wait(code: str, phase: GangPhase)
 
 
 @pytest.mark.parametrize("code", BROKEN)
-def test_volcano_stops_for_all_and_says_so(code: str) -> None:
+def test_volcano_stops_every_queue_with_a_reason(code: str) -> None:
     jobs = [job("well", queue="a0"), job("ill", queue="c")]
     decisions = decide([node("x")], jobs, [*tree(), *BROKEN[code]], VOLCANOS_TREE)
     assert bound(decisions) == {}
     assert (reason(decisions, "ill").code, reason(decisions, "well").code) == (code, "queue_tree_not_ready")
 
 
-def test_a_tree_needs_no_root_by_name() -> None:
+def test_tree_needs_no_queue_named_root() -> None:
     queues = [queue for queue in tree() if queue is not ROOT]
     assert bound(decide([node("x")], [job("j", queue="a0")], queues, TREE)) == {"j": 1}
     assert bound(decide([node("x")], [job("j", queue="a0")], queues, VOLCANOS_TREE)) == {}
 
 
-def test_relatives_give_first() -> None:
+def test_reclaim_prefers_queues_of_the_same_parent() -> None:
     queues = tree(a0_deserved=cpu(1), a1_deserved=cpu(1), b0_deserved=cpu(1))
     jobs = [running(name, 3, "x", queue=name, minimum=1, created_at=at) for at, name in enumerate(("a1", "b0"))]
     jobs.append(job("new", queue="a0"))
@@ -205,14 +205,14 @@ def test_relatives_give_first() -> None:
 
 
 @pytest.mark.parametrize(("level", "evicted"), [(0, 0), (1, 1)])
-def test_with_a_level_a_queue_takes_back_what_its_parent_deserves(level: int, evicted: int) -> None:
+def test_ancestor_level_reclaims_the_share_of_the_parent(level: int, evicted: int) -> None:
     queues = tree(a_deserved=cpu(4), b_deserved=cpu(2), b0_deserved=cpu(2))
     jobs = [running("borrower", 4, "x", queue="b0", minimum=1), job("new", queue="a0")]
     decisions = decide([node("x")], jobs, queues, policy("reclaim", tree=True, level=level))
     assert len(decisions.evictions) == evicted
 
 
-def test_a_line_leads_up_to_the_root_and_says_where_it_is_broken() -> None:
+def test_queue_tree_has_paths_to_the_root_and_problems() -> None:
     queues = {queue.name: queue for queue in [*tree(), QueueSpec("c", parent="d"), QueueSpec("d", parent="c")]}
     grown = queue_tree.build(queues)
     assert grown.paths["a0"] == ("a0", "a", "root")

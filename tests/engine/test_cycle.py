@@ -1,7 +1,7 @@
-"""What one may rely on in a cycle: gangs whole or not at all, shares by weight, order by priority, conditions kept."""
+"""One cycle: gangs start whole or not at all, queues share by weight, jobs go by priority, constraints hold."""
 
 import pytest
-from tests.engine.worlds import bound, decide, job, node, running
+from tests.engine.builders import bound, decide, job, node, running
 
 from hekla.domain.phases import GangPhase
 from hekla.domain.resources import Resources
@@ -12,28 +12,28 @@ from hekla.engine.policy import DEFAULT_POLICY_TEXT, parse
 GIB = Resources.parse({"cpu": "1", "memory": "1Gi"})
 
 
-def test_a_gang_that_does_not_fit_whole_gets_nothing() -> None:
+def test_gang_that_does_not_fit_as_a_whole_gets_nothing() -> None:
     assert bound(decide([node("a", "3")], [job("gang", 4)])) == {}
 
 
-def test_two_gangs_of_four_on_four_places_never_mix() -> None:
+def test_two_gangs_never_start_partially_side_by_side() -> None:
     nodes = [node("a", "2"), node("b", "2")]
     first, second = job("first", 4, created_at=1.0), job("second", 4, created_at=2.0)
     assert bound(decide(nodes, [first, second])) == {"first": 4}
     assert bound(decide(nodes, [second])) == {"second": 4}
 
 
-def test_a_gang_waits_whole_beside_one_that_runs() -> None:
+def test_gang_waits_as_a_whole_while_another_runs() -> None:
     decisions = decide([node("a", "4")], [running("old", 2, "a"), job("new", 4)])
     assert bound(decisions) == {}
     assert decisions.reasons["new"]
 
 
-def test_beyond_the_minimum_pods_come_as_there_is_room() -> None:
+def test_pods_beyond_the_minimum_start_as_room_allows() -> None:
     assert bound(decide([node("a", "5")], [job("elastic", 8, minimum=3)])) == {"elastic": 5}
 
 
-def test_what_is_over_the_minimum_is_shared_between_jobs() -> None:
+def test_room_beyond_the_minimums_is_shared_between_jobs() -> None:
     jobs = [job("one", 8, minimum=2), job("two", 8, minimum=2)]
     assert bound(decide([node("a", "8")], jobs)) == {"one": 4, "two": 4}
 
@@ -46,23 +46,23 @@ def test_queues_share_by_weight() -> None:
     assert sum(n for name, n in counts.items() if name.startswith("light")) == 2
 
 
-def test_an_idle_queue_lends() -> None:
+def test_idle_queue_lends_its_share() -> None:
     queues = [QueueSpec("idle", weight=9), QueueSpec("busy")]
     jobs = [job(f"busy-{n}", queue="busy") for n in range(8)]
     assert len(bound(decide([node("a", "8")], jobs, queues))) == 8
 
 
-def test_a_capability_bounds_a_queue() -> None:
+def test_capability_limits_a_queue() -> None:
     queues = [QueueSpec("q", capability=Resources.parse({"cpu": "2"}))]
     assert len(bound(decide([node("a", "8")], [job(str(n)) for n in range(5)], queues))) == 2
 
 
-def test_higher_priority_goes_first() -> None:
+def test_higher_priority_is_first() -> None:
     jobs = [job("low", 4, priority=1, created_at=1.0), job("high", 4, priority=9, created_at=2.0)]
     assert bound(decide([node("a", "4")], jobs)) == {"high": 4}
 
 
-def test_the_older_job_goes_first_among_equals() -> None:
+def test_older_of_equal_jobs_is_first() -> None:
     jobs = [job("a-young", 4, created_at=2.0), job("z-old", 4, created_at=1.0)]
     assert bound(decide([node("a", "4")], jobs)) == {"z-old": 4}
 
@@ -80,12 +80,12 @@ def test_the_older_job_goes_first_among_equals() -> None:
         ([node("a", "1"), node("b", "2")], {}),
     ],
 )
-def test_conditions_of_nodes_are_kept(nodes: list, task: dict) -> None:
+def test_node_constraints_are_respected(nodes: list, task: dict) -> None:
     decisions = decide(nodes, [job("picky", cpu="2", task=task)])
     assert [bind.node for bind in decisions.binds] == ["b"]
 
 
-def test_binpack_fills_the_fuller_node_and_least_requested_the_emptier() -> None:
+def test_binpack_prefers_the_fuller_node_and_nodeorder_the_emptier() -> None:
     nodes, old = [node("a", "8"), node("b", "8")], running("old", 3, "b")
     tiers = "actions: allocate\ntiers: [{plugins: [{name: gang}, {name: predicates}, {name: %s}]}]"
     placed = {
@@ -95,12 +95,12 @@ def test_binpack_fills_the_fuller_node_and_least_requested_the_emptier() -> None
     assert placed == {"binpack": "b", "nodeorder": "a"}
 
 
-def test_pods_that_ask_for_nothing_are_filled_in() -> None:
+def test_pods_without_requests_are_backfilled() -> None:
     jobs = [running("full", 4, "a"), job("tiny", cpu="")]
     assert bound(decide([node("a", "4")], jobs)) == {"tiny": 1}
 
 
-def test_a_job_is_let_in_only_when_its_least_fits() -> None:
+def test_job_is_admitted_only_if_its_minimum_fits() -> None:
     pending = {"phase": GangPhase.PENDING}
     decisions = decide([node("a", "4")], [job("fits", 4, **pending), job("giant", 400, **pending)])
     assert decisions.phases["fits"] is GangPhase.INQUEUE
@@ -110,14 +110,14 @@ def test_a_job_is_let_in_only_when_its_least_fits() -> None:
     assert reason.ever is False
 
 
-def test_a_closed_queue_lets_nobody_in() -> None:
+def test_closed_queue_admits_no_job() -> None:
     decisions = decide([node("a")], [job("late", phase=GangPhase.PENDING)], [QueueSpec("q", is_open=False)])
     assert decisions.phases["late"] is GangPhase.PENDING
     assert decisions.reasons["late"][0].code == "queue_closed"
 
 
 @pytest.mark.parametrize("actions", ["enqueue, allocate, backfill", "allocate"])
-def test_a_queue_that_is_drained_lets_nobody_in_and_serves_who_is_in(actions: str) -> None:
+def test_draining_queue_admits_no_job_and_runs_admitted_ones(actions: str) -> None:
     text = DEFAULT_POLICY_TEXT.replace("enqueue, allocate, backfill", actions)
     jobs = [job("late", phase=GangPhase.PENDING), job("later", phase=GangPhase.PENDING), job("inside")]
     decisions = decide([node("a")], jobs, [QueueSpec("q", is_draining=True)], parse(text))
@@ -126,20 +126,20 @@ def test_a_queue_that_is_drained_lets_nobody_in_and_serves_who_is_in(actions: st
     assert [decisions.reasons[name][0].code for name in ("late", "later")] == ["queue_draining"] * 2
 
 
-def test_what_ends_is_promised_but_not_given_yet() -> None:
+def test_releasing_resources_are_pipelined() -> None:
     leaving = job("old", 4, phase=GangPhase.RUNNING, task={"status": PodStatus.RELEASING, "node": "a"})
     decisions = decide([node("a", "4")], [leaving, job("new", 4)])
     assert bound(decisions) == {}
     assert set(decisions.pipelined.values()) == {"a"}
 
 
-def test_a_constraint_that_no_node_meets_is_named() -> None:
+def test_reason_names_a_constraint_that_no_node_meets() -> None:
     decisions = decide([node("a"), node("b")], [job("lost", task={"node_selector": {"moon": "yes"}})])
     reason = decisions.reasons["lost"][0]
     assert (reason.cause, reason.nodes, reason.ever) == (Cause.CONSTRAINT, {"label does not match": 2}, False)
 
 
-def test_a_pod_larger_than_any_node_can_never_start() -> None:
+def test_pod_larger_than_any_node_can_never_start() -> None:
     reason = decide([node("a", "4"), node("b", "4")], [job("wide", cpu="6")]).reasons["wide"][0]
     assert reason.ever is False
     assert reason.nodes == {"insufficient cpu": 2}

@@ -1,4 +1,4 @@
-"""Devices that pods claim one by one, asked in Kubernetes' own words."""
+"""Dynamic resource allocation, tested with Kubernetes objects."""
 
 from typing import Any
 
@@ -17,12 +17,12 @@ def device(name: str, **more: Any) -> Object:
     return {"name": name, **more}
 
 
-def on(where: str, *devices: Object, **more: Any) -> Object:
-    """A slice with all devices of a node."""
-    pool = {"name": where, "generation": 1, "resourceSliceCount": 1} | more.pop("pool", {})
+def slice_of(node_name: str, *devices: Object, **more: Any) -> Object:
+    """A ResourceSlice with all devices of a node."""
+    pool = {"name": node_name, "generation": 1, "resourceSliceCount": 1} | more.pop("pool", {})
     return {
-        "metadata": {"name": where},
-        "spec": {"driver": GPU, "nodeName": where, "pool": pool, "devices": devices} | more,
+        "metadata": {"name": node_name},
+        "spec": {"driver": GPU, "nodeName": node_name, "pool": pool, "devices": devices} | more,
     }
 
 
@@ -35,11 +35,13 @@ def claim(name: str, *requests: Object, constraints: Any = (), **status: Any) ->
     return {"metadata": {"name": name, "namespace": "ns"}, "spec": {"devices": devices}, "status": status}
 
 
-def claiming(name: str, *claims: str, **more: Any) -> Object:
+def pod_with_claims(name: str, *claims: str, **more: Any) -> Object:
     return pod(name, resourceClaims=[{"name": one, "resourceClaimName": one} for one in claims], **more)
 
 
-def world(slices: list[Object], claims: list[Object], pods: list[Object], *expressions: str, **more: Any) -> Object:
+def device_scenario(
+    slices: list[Object], claims: list[Object], pods: list[Object], *expressions: str, **more: Any
+) -> Object:
     selectors = [{"cel": {"expression": one}} for one in expressions]
     objects = {
         "resourceSlices": slices,
@@ -52,10 +54,10 @@ def world(slices: list[Object], claims: list[Object], pods: list[Object], *expre
 
 def binds(played: Object) -> dict[str, str]:
     (outcome,) = scenario.play(scenario.read(played))
-    return {name.removeprefix("ns/"): where for name, where in outcome["binds"].items()}
+    return {name.removeprefix("ns/"): node_name for name, node_name in outcome["binds"].items()}
 
 
-# Which devices there are.
+# Resource slices.
 
 ONLY_B = {"nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["b"]}]}]}
 
@@ -63,69 +65,88 @@ ONLY_B = {"nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "opera
 @pytest.mark.parametrize(
     ("slices", "expected"),
     [
-        ([on("b", device("g0"))], {"p": "b"}),
-        ([on("b")], {}),
-        ([on("", device("g0"), nodeName="", allNodes=True)], {"p": "a"}),
-        ([on("", device("g0"), nodeName="", nodeSelector=ONLY_B)], {"p": "b"}),
-        ([on("", device("g0", nodeName="b"), nodeName="", perDeviceNodeSelection=True)], {"p": "b"}),
-        ([on("b", device("g0"), pool={"resourceSliceCount": 2})], {}),
-        ([on("b", device("g0")), on("b", pool={"generation": 2})], {}),
+        ([slice_of("b", device("g0"))], {"p": "b"}),
+        ([slice_of("b")], {}),
+        ([slice_of("", device("g0"), nodeName="", allNodes=True)], {"p": "a"}),
+        ([slice_of("", device("g0"), nodeName="", nodeSelector=ONLY_B)], {"p": "b"}),
+        ([slice_of("", device("g0", nodeName="b"), nodeName="", perDeviceNodeSelection=True)], {"p": "b"}),
+        ([slice_of("b", device("g0"), pool={"resourceSliceCount": 2})], {}),
+        ([slice_of("b", device("g0")), slice_of("b", pool={"generation": 2})], {}),
     ],
 )
-def test_a_pod_lands_where_there_is_a_device(slices: list[Object], expected: dict[str, str]) -> None:
-    assert binds(world(slices, [claim("c")], [claiming("p", "c")])) == expected
+def test_pod_starts_on_a_node_with_a_device(slices: list[Object], expected: dict[str, str]) -> None:
+    assert binds(device_scenario(slices, [claim("c")], [pod_with_claims("p", "c")])) == expected
 
 
-def test_unless_it_is_switched_on_nobody_asks() -> None:
-    assert binds(world([], [claim("c")], [claiming("p", "c")], plugin={"name": "predicates"})) == {"p": "a"}
+def test_claims_are_ignored_unless_dra_is_enabled() -> None:
+    assert binds(device_scenario([], [claim("c")], [pod_with_claims("p", "c")], plugin={"name": "predicates"})) == {
+        "p": "a"
+    }
 
 
-# Who gets them.
+# Allocation.
 
 
-def test_a_device_is_given_once() -> None:
-    found = binds(world([on("b", device("g0"))], [claim("c"), claim("d")], [claiming("p", "c"), claiming("q", "d")]))
+def test_device_is_allocated_once() -> None:
+    found = binds(
+        device_scenario(
+            [slice_of("b", device("g0"))],
+            [claim("c"), claim("d")],
+            [pod_with_claims("p", "c"), pod_with_claims("q", "d")],
+        )
+    )
     assert found == {"p": "b"}
 
 
-def test_who_shares_a_claim_shares_its_device() -> None:
-    slices = [on("a", device("g0")), on("b", device("g0"))]
-    found = binds(world(slices, [claim("c")], [claiming("p", "c"), claiming("q", "c", nodeSelector={"zone": "x"})]))
+def test_pods_with_a_shared_claim_share_its_device() -> None:
+    slices = [slice_of("a", device("g0")), slice_of("b", device("g0"))]
+    found = binds(
+        device_scenario(
+            slices, [claim("c")], [pod_with_claims("p", "c"), pod_with_claims("q", "c", nodeSelector={"zone": "x"})]
+        )
+    )
     assert found == {"p": "a"}
-    assert binds(world(slices, [claim("c")], [claiming("p", "c"), claiming("q", "c")])) == {"p": "a", "q": "a"}
+    assert binds(device_scenario(slices, [claim("c")], [pod_with_claims("p", "c"), pod_with_claims("q", "c")])) == {
+        "p": "a",
+        "q": "a",
+    }
 
 
-def test_what_runs_holds_devices_though_it_does_not_say_which() -> None:
-    running = claiming("runs", "old", on="b")
-    found = binds(world([on("b", device("g0"))], [claim("old"), claim("c")], [running, claiming("p", "c")]))
+def test_running_pod_without_recorded_devices_holds_devices() -> None:
+    running = pod_with_claims("runs", "old", on="b")
+    found = binds(
+        device_scenario([slice_of("b", device("g0"))], [claim("old"), claim("c")], [running, pod_with_claims("p", "c")])
+    )
     assert found == {}
 
 
-def test_a_claim_that_has_its_devices_is_used_where_they_are() -> None:
+def test_allocated_claim_is_used_on_its_node() -> None:
     has = {"devices": {"results": [{"request": "r", "driver": GPU, "pool": "b", "device": "g0"}]}}
     has["nodeSelector"] = ONLY_B
     claims = [claim("c", allocation=has), claim("d")]
-    found = binds(world([on("b", device("g0"))], claims, [claiming("p", "c"), claiming("q", "d")]))
+    found = binds(
+        device_scenario([slice_of("b", device("g0"))], claims, [pod_with_claims("p", "c"), pod_with_claims("q", "d")])
+    )
     assert found == {"p": "b"}
 
 
 @pytest.mark.parametrize("missing", ["other", ""])
-def test_without_its_claim_a_pod_waits(missing: str) -> None:
-    assert binds(world([on("b", device("g0"))], [claim("c")], [claiming("p", missing)])) == {}
+def test_pod_waits_for_a_missing_claim(missing: str) -> None:
+    assert binds(device_scenario([slice_of("b", device("g0"))], [claim("c")], [pod_with_claims("p", missing)])) == {}
 
 
-def test_a_claim_made_from_a_template_is_found_by_its_name() -> None:
+def test_claim_from_a_template_is_found_by_the_name_in_the_status() -> None:
     waits = pod("p", resourceClaims=[{"name": "gpu", "resourceClaimTemplateName": "t"}])
-    assert binds(world([on("b", device("g0"))], [claim("p-gpu-x")], [waits])) == {}
+    assert binds(device_scenario([slice_of("b", device("g0"))], [claim("p-gpu-x")], [waits])) == {}
     waits["status"]["resourceClaimStatuses"] = [{"name": "gpu", "resourceClaimName": "p-gpu-x"}]
-    assert binds(world([on("b", device("g0"))], [claim("p-gpu-x")], [waits])) == {"p": "b"}
+    assert binds(device_scenario([slice_of("b", device("g0"))], [claim("p-gpu-x")], [waits])) == {"p": "b"}
 
 
-# How many, and which together.
+# Counts and constraints.
 
 
 @pytest.mark.parametrize(
-    ("asked", "expected"),
+    ("request_spec", "expected"),
     [
         (request(count=2), {"p": "b"}),
         (request(count=3), {}),
@@ -134,24 +155,24 @@ def test_a_claim_made_from_a_template_is_found_by_its_name() -> None:
         (request(deviceClassName="unknown"), {}),
     ],
 )
-def test_requests_are_met_on_one_node(asked: Object, expected: dict[str, str]) -> None:
-    slices = [on("a", device("g0")), on("b", device("g0"), device("g1"))]
-    assert binds(world(slices, [claim("c", asked)], [claiming("p", "c")])) == expected
+def test_all_devices_of_a_request_are_on_one_node(request_spec: Object, expected: dict[str, str]) -> None:
+    slices = [slice_of("a", device("g0")), slice_of("b", device("g0"), device("g1"))]
+    assert binds(device_scenario(slices, [claim("c", request_spec)], [pod_with_claims("p", "c")])) == expected
 
 
-def test_all_devices_means_that_none_is_taken() -> None:
+def test_allocation_mode_all_needs_every_device_free() -> None:
     claims = [claim("c"), claim("d", request(allocationMode="All"))]
-    slices = [on("a", device("g0"), device("g1"))]
-    assert binds(world(slices, claims, [claiming("p", "c"), claiming("q", "d")])) == {"p": "a"}
+    slices = [slice_of("a", device("g0"), device("g1"))]
+    assert binds(device_scenario(slices, claims, [pod_with_claims("p", "c"), pod_with_claims("q", "d")])) == {"p": "a"}
 
 
 @pytest.mark.parametrize(("requests", "expected"), [([], {}), (["r", "s"], {}), (["r"], {"p": "a"})])
-def test_devices_that_must_be_alike(requests: list[str], expected: dict[str, str]) -> None:
+def test_match_attribute_constraint(requests: list[str], expected: dict[str, str]) -> None:
     model = [{f"{GPU}/model": {"string": word}, "board": {"int": at}} for at, word in enumerate("xyx")]
-    slices = [on("a", *(device(f"g{at}", attributes=one) for at, one in enumerate(model)))]
+    slices = [slice_of("a", *(device(f"g{at}", attributes=one) for at, one in enumerate(model)))]
     alike = {"matchAttribute": f"{GPU}/model", "requests": requests}
     three = claim("c", request(count=2), request("s"), constraints=[alike])
-    assert binds(world(slices, [three], [claiming("p", "c")])) == expected
+    assert binds(device_scenario(slices, [three], [pod_with_claims("p", "c")])) == expected
 
 
 # Expressions.
@@ -180,7 +201,7 @@ CARD = Device(
         ("cel.bind(own, device.attributes['gpu.example.com'], has(own.model) && !has(own.nothing))", True),
     ],
 )
-def test_an_expression_speaks_of_one_device(expression: str, answer: bool) -> None:
+def test_cel_expressions_on_a_device(expression: str, answer: bool) -> None:
     assert selects(expression, CARD) is answer
 
 
@@ -198,36 +219,38 @@ def test_an_expression_speaks_of_one_device(expression: str, answer: bool) -> No
         "{0}.all(a, {0}.all(b, {0}.all(c, {0}.all(d, {0}.all(e, true)))))".format(list(range(20))),
     ],
 )
-def test_one_that_says_nothing_or_too_much_is_an_error(expression: str) -> None:
+def test_invalid_or_expensive_expression_is_an_error(expression: str) -> None:
     with pytest.raises(SelectorError):
         selects(expression, CARD)
 
 
-def test_classes_and_requests_choose_by_expressions() -> None:
+def test_classes_and_requests_select_by_expressions() -> None:
     cards = [device("g0", attributes={"model": {"string": "x"}}), device("g1", attributes={"model": {"string": "y"}})]
     own = request(selectors=[{"cel": {"expression": f"device.attributes['{GPU}'].model == 'y'"}}])
     claims = [claim("c", own), claim("d", own)]
-    pods = [claiming("p", "c"), claiming("q", "d")]
-    assert binds(world([on("b", *cards)], claims, pods, f"device.driver == '{GPU}'")) == {"p": "b"}
-    assert binds(world([on("b", *cards)], claims, pods, "device.driver == 'other'")) == {}
+    pods = [pod_with_claims("p", "c"), pod_with_claims("q", "d")]
+    assert binds(device_scenario([slice_of("b", *cards)], claims, pods, f"device.driver == '{GPU}'")) == {"p": "b"}
+    assert binds(device_scenario([slice_of("b", *cards)], claims, pods, "device.driver == 'other'")) == {}
 
 
-def test_an_expression_that_fails_for_a_device_refuses_its_node() -> None:
-    slices = [on("a", device("g0")), on("b", device("g0", attributes={"healthy": {"bool": True}}))]
-    found = binds(world(slices, [claim("c")], [claiming("p", "c")], f"device.attributes['{GPU}'].healthy"))
+def test_expression_that_fails_for_a_device_refuses_its_node() -> None:
+    slices = [slice_of("a", device("g0")), slice_of("b", device("g0", attributes={"healthy": {"bool": True}}))]
+    found = binds(
+        device_scenario(slices, [claim("c")], [pod_with_claims("p", "c")], f"device.attributes['{GPU}'].healthy")
+    )
     assert found == {"p": "b"}
 
 
 @pytest.mark.parametrize(
-    ("slices", "claims", "named"),
+    ("slices", "claims", "unsupported"),
     [
-        ([on("a", device("g0", taints=[{"key": "k", "effect": "NoSchedule"}]))], [], "taints of devices"),
-        ([on("a", device("g0", consumesCounters=[{}]))], [], "consumesCounters of devices"),
+        ([slice_of("a", device("g0", taints=[{"key": "k", "effect": "NoSchedule"}]))], [], "taints of devices"),
+        ([slice_of("a", device("g0", consumesCounters=[{}]))], [], "consumesCounters of devices"),
         ([], [claim("c", request(adminAccess=True))], "adminAccess of claims"),
         ([], [claim("c", {"name": "r", "firstAvailable": [{}]})], "firstAvailable of claims"),
         ([], [claim("c", constraints=[{"distinctAttribute": "x/y"}])], "constraints of claims"),
     ],
 )
-def test_what_is_not_there_is_named(slices: list[Object], claims: list[Object], named: str) -> None:
-    with pytest.raises(scenario.Unsupported, match=named):
-        scenario.read(world(slices, claims, [pod("p")]))
+def test_unsupported_fields_are_named(slices: list[Object], claims: list[Object], unsupported: str) -> None:
+    with pytest.raises(scenario.Unsupported, match=unsupported):
+        scenario.read(device_scenario(slices, claims, [pod("p")]))

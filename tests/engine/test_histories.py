@@ -1,4 +1,4 @@
-"""What holds through the life of a cluster, whatever happens in it."""
+"""Invariants that hold in every cycle of random cluster histories."""
 
 from collections import Counter
 
@@ -38,32 +38,32 @@ def tasks_of(state: ClusterState) -> dict[str, PodSpec]:
     return {task.uid: task for job in state.jobs for task in job.pods}
 
 
-def asks(task: PodSpec) -> Resources:
+def request_of(task: PodSpec) -> Resources:
     return task.request + {"pods": 1.0}
 
 
 def on_nodes(state: ClusterState, *, leaving: bool) -> dict[str, Resources]:
-    """What is used of each node; without what is on its way out where `leaving` is false."""
+    """The used resources of each node; releasing pods count only if `leaving`."""
     used = {node.name: Resources() for node in state.nodes}
     for task in tasks_of(state).values():
         if task.status in HOLDING and (leaving or task.status is not PodStatus.RELEASING):
-            used[task.node] += asks(task)
+            used[task.node] += request_of(task)
     return used
 
 
 def held(state: ClusterState, decisions: Decisions) -> dict[str, Resources]:
-    """What each queue holds afterwards."""
+    """What each queue holds after the decisions."""
     bound = {bind.pod for bind in decisions.binds}
     found = {queue.name: Resources() for queue in state.queues}
     for job in state.jobs:
         for task in job.pods:
             if task.status in (PodStatus.RUNNING, PodStatus.BOUND) or task.uid in bound:
-                found[job.queue] += asks(task)
+                found[job.queue] += request_of(task)
     return found
 
 
-def check_places(state: ClusterState, decisions: Decisions) -> None:
-    """Only tasks that wait are bound, each once, where they may be, and no node holds more than it has."""
+def check_binds(state: ClusterState, decisions: Decisions) -> None:
+    """Each bind is for a pending task, once, on an allowed node; no node exceeds its allocatable resources."""
     tasks, nodes = tasks_of(state), {node.name: node for node in state.nodes}
     used = on_nodes(state, leaving=True)
     assert len({bind.pod for bind in decisions.binds}) == len(decisions.binds)
@@ -71,7 +71,7 @@ def check_places(state: ClusterState, decisions: Decisions) -> None:
         task = tasks[bind.pod]
         assert task.status is PodStatus.PENDING
         assert all(nodes[bind.node].labels.get(name) == value for name, value in task.node_selector.items())
-        used[bind.node] += asks(task)
+        used[bind.node] += request_of(task)
     for name, amount in used.items():
         assert not over(amount, nodes[name].allocatable), name
 
@@ -81,7 +81,7 @@ def over(amount: Resources, bound: Resources) -> bool:
 
 
 def check_gangs(state: ClusterState, decisions: Decisions) -> None:
-    """Whoever was given a place has its minimum."""
+    """Each job with a bind has its minimum."""
     bound = Counter(bind.job for bind in decisions.binds)
     for job in state.jobs:
         if bound[job.uid]:
@@ -91,7 +91,7 @@ def check_gangs(state: ClusterState, decisions: Decisions) -> None:
 
 
 def check_queues(state: ClusterState, decisions: Decisions) -> None:
-    """No queue is given more than its bound, or what is guaranteed to others."""
+    """No queue grows beyond its capability or into the guarantees of others."""
     grown = {job.queue for job in state.jobs for bind in decisions.binds if bind.job == job.uid}
     total = sum((node.allocatable for node in state.nodes), Resources())
     promised = sum((queue.guarantee or Resources() for queue in state.queues), Resources())
@@ -100,12 +100,12 @@ def check_queues(state: ClusterState, decisions: Decisions) -> None:
         own = queue.guarantee or Resources()
         for name in ("cpu", "memory") if queue.name in grown else ():
             bound = (queue.capability or total).amount(name)
-            others = max(total.amount(name) - promised.amount(name), 0.0) + own.amount(name)
-            assert have.amount(name) <= max(min(bound, others), own.amount(name)) + SLACK, (queue.name, name)
+            unguaranteed = max(total.amount(name) - promised.amount(name), 0.0) + own.amount(name)
+            assert have.amount(name) <= max(min(bound, unguaranteed), own.amount(name)) + SLACK, (queue.name, name)
 
 
 def check_evictions(state: ClusterState, decisions: Decisions, policy: SchedulerPolicy) -> None:
-    """Each eviction is for a job that is promised a place there, and frees what was short: the node, or a share."""
+    """Each eviction is for a job that is pipelined onto that node, and frees what was short: room or a share."""
     tasks, queues = tasks_of(state), {job.uid: job.queue for job in state.jobs}
     crowded = _crowded(state, decisions, pods_leaving_count=policy.follows_volcano)
     winners = {(uid_of_job(state, uid), node) for uid, node in decisions.pipelined.items()}
@@ -119,14 +119,14 @@ def check_evictions(state: ClusterState, decisions: Decisions, policy: Scheduler
 
 
 def _crowded(state: ClusterState, decisions: Decisions, *, pods_leaving_count: bool) -> set[str]:
-    """The nodes on which not all would have room without evictions; all, where a job kept places it could not use."""
+    """The nodes without room for everything if nothing were evicted; all nodes if a job kept unused placements."""
     nodes = {node.name: node for node in state.nodes}
     if any(counts.get(PodStatus.ALLOCATED) for counts in decisions.counts.values()):
         return set(nodes)
-    tasks, wanted = tasks_of(state), on_nodes(state, leaving=pods_leaving_count)
+    tasks, used = tasks_of(state), on_nodes(state, leaving=pods_leaving_count)
     for uid, node in [*((bind.pod, bind.node) for bind in decisions.binds), *decisions.pipelined.items()]:
-        wanted[node] += asks(tasks[uid])
-    return {name for name, amount in wanted.items() if over(amount, nodes[name].allocatable)}
+        used[node] += request_of(tasks[uid])
+    return {name for name, amount in used.items() if over(amount, nodes[name].allocatable)}
 
 
 def _is_short_of_share(decisions: Decisions, job: str) -> bool:
@@ -140,11 +140,11 @@ def uid_of_job(state: ClusterState, task: str) -> str:
 @pytest.mark.parametrize("name", POLICIES)
 @given(seed=SEEDS)
 @settings(max_examples=examples(12), deadline=None, derandomize=True)
-def test_nothing_is_broken_on_the_way(name: str, seed: int) -> None:
+def test_invariants_hold_in_every_cycle(name: str, seed: int) -> None:
     policy = POLICIES[name]
     has_queues = any(option.name == "proportion" for tier in policy.tiers for option in tier)
-    for state, decisions in History(seed, policy).live(60):
-        check_places(state, decisions)
+    for state, decisions in History(seed, policy).run_with_changes(60):
+        check_binds(state, decisions)
         check_gangs(state, decisions)
         check_evictions(state, decisions, policy)
         if has_queues:
@@ -154,12 +154,12 @@ def test_nothing_is_broken_on_the_way(name: str, seed: int) -> None:
 @pytest.mark.parametrize("name", ["default", "priority", "drf"])
 @given(seed=SEEDS)
 @settings(max_examples=examples(12), deadline=None, derandomize=True)
-def test_evicting_comes_to_an_end(name: str, seed: int) -> None:
-    """Evicted pods come again; once nothing else happens they do not push others out for ever."""
+def test_evictions_end(name: str, seed: int) -> None:
+    """Evicted pods are created again. Without other changes, evictions do not go on endlessly."""
     history = History(seed, POLICIES[name])
-    assert any(True for _ in history.live(25))
-    list(history.rest(TIME_TO_SETTLE))
-    late = [decisions.evictions for _, decisions in history.rest(QUIET)]
+    assert any(True for _ in history.run_with_changes(25))
+    list(history.run_without_changes(TIME_TO_SETTLE))
+    late = [decisions.evictions for _, decisions in history.run_without_changes(QUIET)]
     assert not any(late)
 
 
@@ -169,18 +169,18 @@ def test_evicting_comes_to_an_end(name: str, seed: int) -> None:
     least=st.integers(1, 3),
 )
 @settings(max_examples=examples(100), deadline=None, derandomize=True)
-def test_who_all_want_everything_share_by_weight(weights: list[int], nodes: int, least: int) -> None:
-    """Within one task, where tasks are all of one size."""
-    places = nodes * 8
+def test_saturated_queues_share_by_weight(weights: list[int], nodes: int, least: int) -> None:
+    """Shares deviate by less than one task, with tasks of one size."""
+    cores = nodes * 8
     queues = tuple(QueueSpec(f"q{at}", weight=weight) for at, weight in enumerate(weights))
-    jobs = tuple(_hungry(queue, places) for queue in queues)
+    jobs = tuple(_job_larger_than_the_cluster(queue, cores) for queue in queues)
     state = ClusterState(tuple(NodeSpec(f"n{at}", amounts(8, 64, 110)) for at in range(nodes)), queues, jobs)
     binds = Counter(bind.job for bind in cycle(state, DEFAULT, 0.0).binds)
     for queue in queues:
-        assert abs(binds[queue.name] - places * queue.weight / sum(weights)) < 1
+        assert abs(binds[queue.name] - cores * queue.weight / sum(weights)) < 1
 
 
-def _hungry(queue: QueueSpec, pods: int) -> PodGroupSpec:
+def _job_larger_than_the_cluster(queue: QueueSpec, pods: int) -> PodGroupSpec:
     name = queue.name
     tasks = tuple(PodSpec(f"{name}-w-{at}", f"{name}-w-{at}", "w", amounts(1, 1)) for at in range(pods))
     return PodGroupSpec(name, name, name, phase=GangPhase.INQUEUE, pods=tasks)

@@ -1,7 +1,7 @@
-"""How much a place is liked: Kubernetes' scorers, asked in Kubernetes' own words."""
+"""The `nodeorder` plugin: Kubernetes' scorers, tested with Kubernetes objects."""
 
 import pytest
-from tests.engine.kubernetes import Object, document, node, places, pod
+from tests.engine.kubernetes import Object, document, node, node_fit, pod
 
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 ALL = (
@@ -13,12 +13,12 @@ APP = {"matchLabels": {"app": "x"}}
 
 
 def scores(
-    scorer: str, waiting: Object, others: list[Object] | None = None, nodes: list[Object] = NODES
+    scorer: str, waiting: Object, running: list[Object] | None = None, nodes: list[Object] = NODES
 ) -> list[float]:
-    """What one scorer alone gives each node, of those the pod may land on."""
+    """The scores of one scorer alone, for each feasible node."""
     weights = {f"{name}.weight": int(name == scorer) for name in ALL}
     plugins = [{"name": "predicates"}, {"name": "nodeorder", "arguments": weights}]
-    _, found = places(document(nodes, [waiting, *(others or [])], plugins=plugins))
+    _, found = node_fit(document(nodes, [waiting, *(running or [])], plugins=plugins))
     return list(found.scores(found.feasible))
 
 
@@ -34,13 +34,13 @@ def prefer_pods(kind: str, weight: int, topology: str = "zone") -> Object:
     return {kind: {PREFERRED: [{"weight": weight, "podAffinityTerm": {"labelSelector": APP, "topologyKey": topology}}]}}
 
 
-def test_free_nodes_are_liked_and_full_ones_where_that_is_asked_for() -> None:
-    nodes, there = [node("a", cpu="4"), node("b", cpu="4")], [pod("t", "a"), pod("u", "a")]
-    assert scores("leastrequested", pod("p"), there, nodes) == [60, 86]
-    assert scores("mostrequested", pod("p"), there, nodes) == [39, 13]
+def test_least_requested_and_most_requested() -> None:
+    nodes, running = [node("a", cpu="4"), node("b", cpu="4")], [pod("t", "a"), pod("u", "a")]
+    assert scores("leastrequested", pod("p"), running, nodes) == [60, 86]
+    assert scores("mostrequested", pod("p"), running, nodes) == [39, 13]
 
 
-def test_a_container_that_asks_for_nothing_counts_a_little() -> None:
+def test_container_without_requests_counts_with_defaults() -> None:
     nothing = pod("t", "a", containers=[{"name": "c"}])
     nodes = [node("a", cpu="1"), node("b", cpu="1")]
     waiting = pod("p", containers=[{"name": "c", "resources": {"requests": {"memory": "1Gi"}}}])
@@ -56,7 +56,7 @@ def test_a_container_that_asks_for_nothing_counts_a_little() -> None:
         (prefer_nodes((20, "zone", "za"), (10, "kubernetes.io/hostname", "a1")), [100, 66, 0, 0]),
     ],
 )
-def test_preferred_nodes(affinity: Object, expected: list[float]) -> None:
+def test_preferred_node_affinity(affinity: Object, expected: list[float]) -> None:
     assert scores("nodeaffinity", pod("p", affinity=affinity)) == expected
 
 
@@ -69,15 +69,15 @@ def test_preferred_nodes(affinity: Object, expected: list[float]) -> None:
         (prefer_pods("podAffinity", 1, "kubernetes.io/hostname"), [100, 100, 100, 0]),
     ],
 )
-def test_preferred_pods(affinity: Object, expected: list[float]) -> None:
-    there = [pod(f"t-{on}", on, {"app": "x"}) for on in ("a1", "a2", "b1")]
-    assert scores("podaffinity", pod("p", affinity=affinity), there) == expected
+def test_preferred_pod_affinity(affinity: Object, expected: list[float]) -> None:
+    running = [pod(f"t-{on}", on, {"app": "x"}) for on in ("a1", "a2", "b1")]
+    assert scores("podaffinity", pod("p", affinity=affinity), running) == expected
 
 
-def test_pods_that_are_there_have_wishes_too() -> None:
-    there = [pod("t", "b1", affinity=prefer_pods("podAntiAffinity", 10))]
-    assert scores("podaffinity", pod("p", labels={"app": "x"}), there) == [100, 100, 0, 100]
-    assert scores("podaffinity", pod("p", labels={"app": "y"}), there) == [0, 0, 0, 0]
+def test_preferences_of_running_pods_count() -> None:
+    running = [pod("t", "b1", affinity=prefer_pods("podAntiAffinity", 10))]
+    assert scores("podaffinity", pod("p", labels={"app": "x"}), running) == [100, 100, 0, 100]
+    assert scores("podaffinity", pod("p", labels={"app": "y"}), running) == [0, 0, 0, 0]
 
 
 def test_soft_taints_are_avoided() -> None:
@@ -88,7 +88,7 @@ def test_soft_taints_are_avoided() -> None:
     assert scores("tainttoleration", tolerant, nodes=nodes) == [100, 100, 100]
 
 
-def test_nodes_that_have_the_image_are_liked() -> None:
+def test_nodes_with_the_image_are_preferred() -> None:
     def with_image(name: str, size: int) -> Object:
         images = [{"names": ["registry/tool:latest"], "sizeBytes": size}] if size else []
         found = node(name)
@@ -103,7 +103,7 @@ def test_nodes_that_have_the_image_are_liked() -> None:
     ("topology", "expected"),
     [("zone", [33, 33, 100, 0]), ("kubernetes.io/hostname", [0, 100, 50, 100])],
 )
-def test_pods_spread_as_evenly_as_there_is_room_for(topology: str, expected: list[float]) -> None:
+def test_soft_topology_spread(topology: str, expected: list[float]) -> None:
     constraint = {"maxSkew": 1, "topologyKey": topology, "labelSelector": APP, "whenUnsatisfiable": "ScheduleAnyway"}
-    there = [pod(f"t{i}", on, {"app": "x"}) for i, on in enumerate(("a1", "a1", "b1"))]
-    assert scores("podtopologyspread", pod("p", topologySpreadConstraints=[constraint]), there) == expected
+    running = [pod(f"t{i}", on, {"app": "x"}) for i, on in enumerate(("a1", "a1", "b1"))]
+    assert scores("podtopologyspread", pod("p", topologySpreadConstraints=[constraint]), running) == expected

@@ -1,4 +1,4 @@
-"""Policies are checked before they are taken: each mistake is named with its place."""
+"""Policies are validated: each problem has a path and a message."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from hekla.engine.policy import DEFAULT_POLICY_TEXT, parse
 from hekla.engine.priority_queue import HeapQueue
 
 
-def test_the_default_is_a_policy() -> None:
+def test_default_policy_is_valid() -> None:
     policy = parse(DEFAULT_POLICY_TEXT)
     assert policy.actions == ("enqueue", "allocate", "backfill")
     assert [len(tier) for tier in policy.tiers] == [3, 6]
@@ -36,19 +36,19 @@ def test_the_default_is_a_policy() -> None:
         ("actions: allocate\nconfigurations: [{}]", "configurations[0]", "name of an action"),
     ],
 )
-def test_a_mistake_is_named_with_its_place(text: str, path: str, word: str) -> None:
+def test_problem_has_its_path(text: str, path: str, word: str) -> None:
     with pytest.raises(Invalid) as caught:
         parse(text)
     assert [p for p in caught.value.problems if p.path == path and word in p.message], caught.value.problems
 
 
-def test_all_mistakes_are_told_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     with pytest.raises(Invalid) as caught:
         parse("actions: fly\ntiers: [{plugins: [{name: a}, {name: b}]}]")
     assert len(caught.value.problems) == 3
 
 
-def test_the_heap_gives_the_least_first_and_follows_changed_order() -> None:
-    rank = {name: place for place, name in enumerate("dbcae")}
+def test_heap_pops_the_least_first() -> None:
+    rank = {name: position for position, name in enumerate("dbcae")}
     heap = HeapQueue(lambda left, right: rank[left] < rank[right], "abcde")
     assert [heap.pop() for _ in range(len(heap))] == list("dbcae")

@@ -1,9 +1,9 @@
-"""Which nodes a pod may land on: Kubernetes' filters, asked in Kubernetes' own words."""
+"""The `predicates` plugin: Kubernetes' filters, tested with Kubernetes objects."""
 
 from typing import Any
 
 import pytest
-from tests.engine.kubernetes import Object, document, node, places, pod
+from tests.engine.kubernetes import Object, document, node, node_fit, pod
 
 from hekla.engine import scenario
 
@@ -12,10 +12,10 @@ NODES = [node("a1", "za", labels={"gen": "3"}), node("a2", "za", labels={"gen": 
 APP = {"matchLabels": {"app": "x"}}
 
 
-def allowed(waiting: Object, others: list[Object] | None = None, nodes: list[Object] = NODES, **more: Any) -> str:
-    """The names of the nodes that the pod may land on, with blanks between them."""
+def allowed(waiting: Object, running: list[Object] | None = None, nodes: list[Object] = NODES, **more: Any) -> str:
+    """The names of the feasible nodes, separated by spaces."""
     plugin = {"name": "predicates", "arguments": more.pop("arguments", {})}
-    session, found = places(document(nodes, [waiting, *(others or [])], plugins=[plugin], **more))
+    session, found = node_fit(document(nodes, [waiting, *(running or [])], plugins=[plugin], **more))
     return " ".join(node.name for node, is_open in zip(session.table.nodes, found.feasible, strict=True) if is_open)
 
 
@@ -50,7 +50,7 @@ def test_required_node_affinity(terms: list[Object], expected: str) -> None:
     assert allowed(pod("p", affinity=node_affinity(*terms))) == expected
 
 
-def test_a_node_selector_and_node_affinity_both_hold() -> None:
+def test_node_selector_and_node_affinity_both_apply() -> None:
     waiting = pod("p", nodeSelector={"zone": "za"}, affinity=node_affinity(label("gen", "Gt", "4")))
     assert allowed(waiting) == "a2"
 
@@ -75,12 +75,12 @@ TAINTED = [
         ([{"key": "node.kubernetes.io/unschedulable", "operator": "Exists"}], "free shut soft"),
     ],
 )
-def test_taints_keep_away_whom_does_not_tolerate_them(tolerations: list[Object], expected: str) -> None:
+def test_taints_refuse_pods_without_toleration(tolerations: list[Object], expected: str) -> None:
     assert allowed(pod("p", tolerations=tolerations), nodes=TAINTED) == expected
 
 
 @pytest.mark.parametrize(
-    ("wanted", "expected"),
+    ("port", "expected"),
     [
         ({"hostPort": 80}, "a2 b1 c1"),
         ({"hostPort": 80, "protocol": "UDP"}, "a1 a2 b1 c1"),
@@ -90,9 +90,9 @@ def test_taints_keep_away_whom_does_not_tolerate_them(tolerations: list[Object],
         ({"hostPort": 90, "hostIP": "10.0.0.1"}, "a1 b1 c1"),
     ],
 )
-def test_a_port_of_the_machine_is_given_once(wanted: Object, expected: str) -> None:
-    taken = [pod("t", "a1", ports=[{"hostPort": 80}]), pod("u", "a2", ports=[{"hostPort": 90, "hostIP": "10.0.0.1"}])]
-    assert allowed(pod("p", ports=[wanted]), taken) == expected
+def test_host_port_is_used_once(port: Object, expected: str) -> None:
+    running = [pod("t", "a1", ports=[{"hostPort": 80}]), pod("u", "a2", ports=[{"hostPort": 90, "hostIP": "10.0.0.1"}])]
+    assert allowed(pod("p", ports=[port]), running) == expected
 
 
 THERE = [pod("t", "a1", {"app": "x"}), pod("far", "b1", {"app": "x"}, namespace="other")]
@@ -112,18 +112,18 @@ THERE = [pod("t", "a1", {"app": "x"}), pod("far", "b1", {"app": "x"}, namespace=
         (near("podAntiAffinity", "zone", mismatchLabelKeys=["rev"]), "b1 c1"),
     ],
 )
-def test_near_to_pods_and_apart_from_pods(affinity: Object, expected: str) -> None:
+def test_required_pod_affinity_and_anti_affinity(affinity: Object, expected: str) -> None:
     assert allowed(pod("p", labels={"rev": "2"}, affinity=affinity), THERE) == expected
 
 
-def test_the_first_pod_of_a_group_that_needs_itself_may_go_where_the_label_is() -> None:
+def test_first_pod_with_affinity_to_itself_needs_only_the_label() -> None:
     assert allowed(pod("p", labels={"app": "x"}, affinity=near("podAffinity", "zone"))) == "a1 a2 b1"
 
 
-def test_pods_that_are_there_keep_away_whom_they_avoid() -> None:
-    there = [pod("t", "a1", affinity=near("podAntiAffinity", "zone"))]
-    assert allowed(pod("p", labels={"app": "x"}), there) == "b1 c1"
-    assert allowed(pod("p", labels={"app": "y"}), there) == "a1 a2 b1 c1"
+def test_anti_affinity_of_running_pods_applies() -> None:
+    running = [pod("t", "a1", affinity=near("podAntiAffinity", "zone"))]
+    assert allowed(pod("p", labels={"app": "x"}), running) == "b1 c1"
+    assert allowed(pod("p", labels={"app": "y"}), running) == "a1 a2 b1 c1"
 
 
 def spread(**more: Any) -> list[Object]:
@@ -142,20 +142,20 @@ def spread(**more: Any) -> list[Object]:
         ({"whenUnsatisfiable": "ScheduleAnyway"}, {"app": "x"}, "a1 a2 b1 c1"),
     ],
 )
-def test_pods_spread_evenly(constraint: Object, labels: Object, expected: str) -> None:
+def test_topology_spread(constraint: Object, labels: Object, expected: str) -> None:
     waiting = pod("p", labels=labels, topologySpreadConstraints=spread(**constraint))
     assert allowed(waiting, THERE) == expected
 
 
 @pytest.mark.parametrize(("policy", "expected"), [("Honor", "a1 a2"), ("Ignore", "")])
-def test_a_spread_may_count_only_nodes_that_the_pod_could_go_to(policy: str, expected: str) -> None:
+def test_topology_spread_node_affinity_policy(policy: str, expected: str) -> None:
     constraint = spread(nodeAffinityPolicy=policy)
     waiting = pod("p", labels={"app": "x"}, nodeSelector={"zone": "za"}, topologySpreadConstraints=constraint)
     assert allowed(waiting, THERE) == expected
 
 
 @pytest.mark.parametrize(("policy", "expected"), [("Honor", "a1 a2"), ("Ignore", "")])
-def test_a_spread_may_leave_out_nodes_with_taints(policy: str, expected: str) -> None:
+def test_topology_spread_node_taints_policy(policy: str, expected: str) -> None:
     nodes = [*NODES[:2], node("b1", "zb", taints=[{"key": "k", "effect": "NoSchedule"}])]
     waiting = pod("p", labels={"app": "x"}, topologySpreadConstraints=spread(nodeTaintsPolicy=policy))
     assert allowed(waiting, THERE, nodes) == expected
@@ -199,20 +199,20 @@ ZONED = {"topology.kubernetes.io/zone": "east__west"}
         ([claim("c", storage_class="made-in-zb")], [], "b1"),
     ],
 )
-def test_volumes_decide_about_nodes(claims: list[Object], volumes: list[Object], expected: str) -> None:
+def test_volumes_restrict_nodes(claims: list[Object], volumes: list[Object], expected: str) -> None:
     waiting = pod("p", volumes=[{"name": "d", "persistentVolumeClaim": {"claimName": "c"}}])
     found = {"persistentVolumeClaims": claims, "persistentVolumes": volumes, "storageClasses": CLASSES}
     assert allowed(waiting, **found) == expected
 
 
-def test_a_volume_is_reached_from_its_zones() -> None:
+def test_volume_restricts_nodes_to_its_zones() -> None:
     zones = [node(name, labels={"topology.kubernetes.io/zone": name}) for name in ("east", "north", "west")]
     waiting = pod("p", volumes=[{"name": "d", "persistentVolumeClaim": {"claimName": "c"}}])
     found = {"persistentVolumeClaims": [claim("c", "v")], "persistentVolumes": [volume("v", **ZONED)]}
     assert allowed(waiting, nodes=[*zones, node("unzoned")], **found) == "east unzoned west"
 
 
-def test_two_pods_do_not_count_on_the_same_volume() -> None:
+def test_volume_is_assumed_by_one_pod() -> None:
     claims, names = [claim("c0"), claim("c1")], ("c0", "c1")
     pods = [pod(c, volumes=[{"name": "d", "persistentVolumeClaim": {"claimName": c}}]) for c in names]
     found = {"persistentVolumeClaims": claims, "persistentVolumes": [volume("v")], "storageClasses": CLASSES}
@@ -231,24 +231,24 @@ def test_two_pods_do_not_count_on_the_same_volume() -> None:
         ("PodTopologySpread", pod("p", labels={"app": "x"}, topologySpreadConstraints=spread(minDomains=2))),
     ],
 )
-def test_a_filter_can_be_switched_off(name: str, waiting: Object, off: object) -> None:
+def test_filter_can_be_disabled(name: str, waiting: Object, off: object) -> None:
     nodes = [node("n", "z", taints=[{"key": "k", "effect": "NoSchedule"}] if name == "TaintToleration" else [])]
-    there = [pod("t", "n", {"app": "x"}, ports=[{"hostPort": 80}])]
-    assert allowed(waiting, there, nodes) == ""
-    assert allowed(waiting, there, nodes, arguments={f"predicate.{name}Enable": off}) == "n"
+    running = [pod("t", "n", {"app": "x"}, ports=[{"hostPort": 80}])]
+    assert allowed(waiting, running, nodes) == ""
+    assert allowed(waiting, running, nodes, arguments={f"predicate.{name}Enable": off}) == "n"
 
 
-def test_pods_apart_are_placed_apart_in_one_cycle() -> None:
+def test_anti_affinity_applies_within_one_cycle() -> None:
     affinity = near("podAntiAffinity", "zone")
     pods = [pod(f"p{i}", labels={"app": "x"}, affinity=affinity) for i in range(4)]
     (outcome,) = scenario.play(scenario.read(document(NODES[:3], pods, plugins=[{"name": "predicates"}])))
     assert sorted(outcome["binds"].values()) == ["a1", "b1"]
 
 
-def test_only_pods_that_a_condition_tells_apart_are_of_different_classes() -> None:
+def test_pods_have_different_classes_only_if_a_constraint_distinguishes_them() -> None:
     pods = [pod(f"p{i}", labels={"index": str(i)}) for i in range(3)]
-    plain, _ = places(document(NODES, pods, plugins=[{"name": "predicates"}]))
+    plain, _ = node_fit(document(NODES, pods, plugins=[{"name": "predicates"}]))
     assert len({one.class_number for job in plain.jobs.values() for one in job.pods}) == 1
     pods.append(pod("q", affinity=near("podAntiAffinity", "zone", {"matchLabels": {"index": "1"}})))
-    mixed, _ = places(document(NODES, pods, plugins=[{"name": "predicates"}]))
+    mixed, _ = node_fit(document(NODES, pods, plugins=[{"name": "predicates"}]))
     assert len({one.class_number for job in mixed.jobs.values() for one in job.pods}) == 3

@@ -1,8 +1,8 @@
-"""What holds in any cluster: no node over its size, no gang half started, a reason for all that waits, one answer."""
+"""Properties of one cycle in random clusters: no overcommitted node, no partial gang, reasons, determinism."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.engine.worlds import POLICY, bound, job, node, state
+from tests.engine.builders import POLICY, bound, job, node, state
 from tests.support.examples import examples
 
 from hekla.domain.phases import GangPhase
@@ -36,7 +36,7 @@ def clusters(draw: st.DrawFn) -> ClusterState:
 
 @given(clusters())
 @settings(max_examples=examples(200), deadline=None)
-def test_no_node_holds_more_than_it_has(cluster: ClusterState) -> None:
+def test_no_node_exceeds_its_allocatable(cluster: ClusterState) -> None:
     requests = {task.uid: task.request for one in cluster.jobs for task in one.pods}
     used: dict[str, float] = {}
     for bind in cycle(cluster, POLICY, 0.0).binds:
@@ -56,19 +56,19 @@ def test_no_gang_starts_below_its_minimum_and_no_pod_twice(cluster: ClusterState
 
 @given(clusters())
 @settings(max_examples=examples(200), deadline=None)
-def test_whoever_waits_is_told_why(cluster: ClusterState) -> None:
+def test_each_waiting_job_has_a_reason(cluster: ClusterState) -> None:
     decisions = cycle(cluster, POLICY, 0.0)
     placed = bound(decisions)
     for one in cluster.jobs:
-        was_let_in_now = one.phase is GangPhase.PENDING and decisions.phases[one.uid] is GangPhase.INQUEUE
+        was_just_admitted = one.phase is GangPhase.PENDING and decisions.phases[one.uid] is GangPhase.INQUEUE
         is_promised = any(task.uid in decisions.pipelined for task in one.pods)
-        if not placed.get(one.uid) and not was_let_in_now and not is_promised:
+        if not placed.get(one.uid) and not was_just_admitted and not is_promised:
             assert decisions.reasons.get(one.uid), one.uid
 
 
 @given(clusters(), st.randoms(use_true_random=False))
 @settings(max_examples=examples(100), deadline=None)
-def test_the_answer_does_not_depend_on_the_order_of_nodes_and_jobs(cluster: ClusterState, dice: object) -> None:
+def test_binds_do_not_depend_on_the_order_of_nodes_and_jobs(cluster: ClusterState, dice: object) -> None:
     shuffled = [list(cluster.nodes), list(cluster.jobs)]
     for part in shuffled:
         dice.shuffle(part)

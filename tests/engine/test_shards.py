@@ -1,15 +1,15 @@
-"""Nodes shared out among several schedulers: one's own only, or one's own first."""
+"""Shards: nodes divided among several schedulers, as a restriction or a preference."""
 
 from dataclasses import replace
 
 import pytest
-from tests.engine.worlds import POLICY, job, node, running, state
+from tests.engine.builders import POLICY, job, node, running, state
 
 from hekla.engine import cycle
 from hekla.engine.model import NodeSpec, PodStatus, Shard
 
 
-def reached(nodes: list[NodeSpec], shard: Shard, *jobs: object) -> str:
+def node_reached(nodes: list[NodeSpec], shard: Shard, *jobs: object) -> str:
     decisions = cycle(replace(state(nodes, [*jobs, job("new", 1, cpu="2")]), shard=shard), POLICY, 0.0)
     return next((f"{bind.node} now" for bind in decisions.binds), "") or " ".join(decisions.pipelined.values())
 
@@ -29,6 +29,6 @@ ENDS = job("ends", 1, cpu="4", task={"status": PodStatus.RELEASING, "node": "b"}
         (False, [ENDS, running("full", 16, "a")], "b"),
     ],
 )
-def test_a_shard_is_kept_to_or_comes_first(is_hard: bool, jobs: list, expected: str) -> None:
+def test_hard_shard_restricts_and_soft_shard_is_preferred(is_hard: bool, jobs: list, expected: str) -> None:
     nodes = [node("a", "16"), node("b", "4")]
-    assert reached(nodes, Shard(frozenset({"b"}), is_hard=is_hard), *jobs) == expected
+    assert node_reached(nodes, Shard(frozenset({"b"}), is_hard=is_hard), *jobs) == expected

@@ -1,4 +1,4 @@
-"""Which pods of a gang form a gang within it, by a policy in Volcano's words."""
+"""Sub-groups of a gang, formed by Volcano's `subGroupPolicy`."""
 
 import pytest
 from tests.engine.kubernetes import Object, document, node, pod
@@ -17,11 +17,11 @@ PODS = {
 }
 
 
-def formed(**policy: object) -> list[str]:
-    """The names in each sub-group that the policy forms, with blanks between them."""
-    world = document([node("n")], [pod(name, labels=labels) for name, labels in PODS.items()], plugins=[])
-    world["cluster"]["podGroups"][0]["spec"]["subGroupPolicy"] = [{"name": "p", **policy}]
-    read = scenario.read(world)
+def sub_groups(**policy: object) -> list[str]:
+    """The pod names of each sub-group that the policy forms, separated by spaces."""
+    scenario_document = document([node("n")], [pod(name, labels=labels) for name, labels in PODS.items()], plugins=[])
+    scenario_document["cluster"]["podGroups"][0]["spec"]["subGroupPolicy"] = [{"name": "p", **policy}]
+    read = scenario.read(scenario_document)
     (info,) = SchedulerCache.of(read.state).jobs.values()
     return [" ".join(sorted(m.spec.name for m in group.pods)) for group in subjobs_of(info) if group.policy]
 
@@ -45,10 +45,8 @@ def expression(key: str, operator: str, *values: str) -> Object:
         ({"matchLabels": {"role": "worker"}, "matchExpressions": [expression("role", "In", "ps")]}, []),
     ],
 )
-def test_pods_that_the_selector_matches_are_grouped_by_the_values_of_the_keys(
-    selector: Object | None, expected: list[str]
-) -> None:
-    assert formed(labelSelector=selector, matchLabelKeys=["part"]) == expected
+def test_selected_pods_are_grouped_by_the_label_keys(selector: Object | None, expected: list[str]) -> None:
+    assert sub_groups(labelSelector=selector, matchLabelKeys=["part"]) == expected
 
 
 @pytest.mark.parametrize(
@@ -60,13 +58,13 @@ def test_pods_that_the_selector_matches_are_grouped_by_the_values_of_the_keys(
         expression("part", "Exists", "1"),
     ],
 )
-def test_a_selector_that_makes_no_sense_matches_nothing(wrong: Object) -> None:
-    assert formed(labelSelector={"matchExpressions": [wrong]}, matchLabelKeys=["part"]) == []
+def test_invalid_selector_matches_nothing(wrong: Object) -> None:
+    assert sub_groups(labelSelector={"matchExpressions": [wrong]}, matchLabelKeys=["part"]) == []
 
 
-def test_a_policy_without_keys_forms_nothing() -> None:
-    assert formed(labelSelector={"matchLabels": {"role": "worker"}}) == []
+def test_policy_without_keys_forms_no_groups() -> None:
+    assert sub_groups(labelSelector={"matchLabels": {"role": "worker"}}) == []
 
 
-def test_pods_must_have_all_the_keys() -> None:
-    assert formed(matchLabelKeys=["role", "spot"]) == ["w1"]
+def test_pods_must_have_all_label_keys() -> None:
+    assert sub_groups(matchLabelKeys=["role", "spot"]) == ["w1"]

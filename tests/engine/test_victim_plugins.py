@@ -1,10 +1,10 @@
-"""Who has to go and who may not: budgets, cooldown, work online and offline, machines that are evened out."""
+"""Victim plugins: disruption budgets, cooldown, colocation, rescheduling."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
-from tests.engine.worlds import bound, job, node, running, state
+from tests.engine.builders import bound, job, node, running, state
 
 from hekla.engine import cycle, registry
 from hekla.engine.constraints import Requirement
@@ -21,16 +21,16 @@ POLICY = (
 )
 
 
-def preempt(world: ClusterState, plugin: str, compatibility: str = "hekla", now: float = 1000.0) -> set[str]:
-    decisions = cycle(world, parse(POLICY % (compatibility, plugin)), now)
+def preempt(cluster: ClusterState, plugin: str, compatibility: str = "hekla", now: float = 1000.0) -> set[str]:
+    decisions = cycle(cluster, parse(POLICY % (compatibility, plugin)), now)
     assert not decisions.faults
     return {eviction.job for eviction in decisions.evictions}
 
 
-def leaving(world: ClusterState, plugin: str, now: float = 1000.0) -> list[str]:
-    """The tasks that the plugin names when it is asked for victims."""
+def victims_of(cluster: ClusterState, plugin: str, now: float = 1000.0) -> list[str]:
+    """The sorted uids of the pods that the plugin names as victims."""
     policy = parse(f"actions: allocate\ntiers: [{{plugins: [{{name: gang}}, {{name: predicates}}, {plugin}]}}]")
-    session = Session(SchedulerCache.of(world), policy, now)
+    session = Session(SchedulerCache.of(cluster), policy, now)
     for option in policy.tiers[0]:
         registry.plugins()[option.name].open_session(session, option)
     running = [pod for job in session.jobs.values() for pod in job.pods if pod.status is PodStatus.RUNNING]
@@ -49,52 +49,52 @@ def labelled(name: str, labels: Mapping[str, str], **more: object) -> PodGroupSp
 APP = (Requirement("app", "In", ("web",)),)
 
 
-def crowd(budgets: list[DisruptionBudget], wanted: int = 1) -> ClusterState:
-    """Four small tasks of one pod each fill a node; an urgent job wants some of their places."""
+def cluster_with_budgets(budgets: list[DisruptionBudget], pods: int = 1) -> ClusterState:
+    """Four jobs of one pod each fill a node; an urgent job needs some of their cores."""
     web = [labelled(f"web-{n}", {"app": "web"}) for n in range(2)]
-    others = [labelled("batch", {"app": "batch"}), labelled("plain", {})]
-    urgent = job("urgent", wanted, priority=9, namespace="team")
-    return replace(state([node("a", "4")], [*web, *others, urgent]), budgets=tuple(budgets))
+    unlabelled = [labelled("batch", {"app": "batch"}), labelled("plain", {})]
+    urgent = job("urgent", pods, priority=9, namespace="team")
+    return replace(state([node("a", "4")], [*web, *unlabelled, urgent]), budgets=tuple(budgets))
 
 
-@pytest.mark.parametrize(("allowed", "wanted", "count"), [(0, 2, 2), (0, 3, 0), (1, 3, 3), (1, 4, 0), (2, 4, 4)])
-def test_no_more_go_than_a_budget_allows(allowed: int, wanted: int, count: int) -> None:
-    gone = preempt(crowd([DisruptionBudget("team", APP, allowed)], wanted), "pdb")
+@pytest.mark.parametrize(("allowed", "pods", "count"), [(0, 2, 2), (0, 3, 0), (1, 3, 3), (1, 4, 0), (2, 4, 4)])
+def test_evictions_stay_within_the_disruption_budget(allowed: int, pods: int, count: int) -> None:
+    gone = preempt(cluster_with_budgets([DisruptionBudget("team", APP, allowed)], pods), "pdb")
     assert len(gone) == count
     assert sum(name.startswith("web") for name in gone) <= allowed
 
 
-def test_budgets_of_other_namespaces_do_not_count() -> None:
-    assert len(preempt(crowd([DisruptionBudget("elsewhere", (), 0)], 4), "pdb")) == 4
+def test_budgets_of_other_namespaces_do_not_apply() -> None:
+    assert len(preempt(cluster_with_budgets([DisruptionBudget("elsewhere", (), 0)], 4), "pdb")) == 4
 
 
-def test_in_volcano_pods_without_labels_never_go() -> None:
+def test_volcano_never_evicts_pods_without_labels() -> None:
     plain_first = [labelled("plain", {}, priority=-1), labelled("batch", {"app": "batch"})]
-    world = state([node("a", "2")], [*plain_first, job("urgent", priority=9, namespace="team")])
-    assert preempt(world, "pdb", "volcano") == {"batch"}
-    assert preempt(world, "pdb") == {"plain"}
+    cluster = state([node("a", "2")], [*plain_first, job("urgent", priority=9, namespace="team")])
+    assert preempt(cluster, "pdb", "volcano") == {"batch"}
+    assert preempt(cluster, "pdb") == {"plain"}
 
 
-def test_nobody_is_evicted_because_of_having_no_budget() -> None:
-    assert leaving(crowd([]), "{name: pdb}") == []
+def test_pods_without_a_budget_are_not_shuffled() -> None:
+    assert victims_of(cluster_with_budgets([]), "{name: pdb}") == []
 
 
 # Cooldown.
 
 
 @pytest.mark.parametrize(
-    ("cooldown", "now", "goes"),
+    ("cooldown", "now", "is_evicted"),
     [("10m", 1000.0, False), ("10m", 1600.0, True), ("soon", 1000.0, True), ("", 1000.0, True)],
 )
-@pytest.mark.parametrize("where", ["labels", "annotations"])
-def test_who_was_just_placed_stays_a_while(cooldown: str, now: float, goes: bool, where: str) -> None:
+@pytest.mark.parametrize("field", ["labels", "annotations"])
+def test_pod_is_protected_in_its_cooldown_time(cooldown: str, now: float, is_evicted: bool, field: str) -> None:
     fresh = running("fresh", 1, "a", minimum=0)
-    task = replace(fresh.pods[0], scheduled_at=900.0, **{where: {"volcano.sh/cooldown-time": cooldown}})
-    world = state([node("a", "1")], [replace(fresh, pods=(task,)), job("urgent", priority=9)])
-    assert preempt(world, "cdp", now=now) == ({"fresh"} if goes else set())
+    task = replace(fresh.pods[0], scheduled_at=900.0, **{field: {"volcano.sh/cooldown-time": cooldown}})
+    cluster = state([node("a", "1")], [replace(fresh, pods=(task,)), job("urgent", priority=9)])
+    assert preempt(cluster, "cdp", now=now) == ({"fresh"} if is_evicted else set())
 
 
-# Online and offline.
+# Colocation of online and offline pods.
 
 OFFLINE = {"annotations": {"volcano.sh/qos-level": "BE"}}
 WIDE = node("a", "4", annotations={"volcano.sh/oversubscription-cpu": "2"})
@@ -121,17 +121,17 @@ def colocated(nodes: list[NodeSpec], jobs: list[PodGroupSpec]) -> Decisions:
         ([offline("a-off", 6, minimum=1, priority=1), job("on", 4)], {"on": 4, "a-off": 2}),
     ],
 )
-def test_only_offline_work_uses_what_is_given_out_twice(jobs: list[PodGroupSpec], counts: dict[str, int]) -> None:
+def test_only_offline_pods_use_oversubscription(jobs: list[PodGroupSpec], counts: dict[str, int]) -> None:
     assert bound(colocated([WIDE], jobs)) == counts
 
 
-def test_without_the_annotation_all_share_the_machine_as_it_is() -> None:
+def test_without_the_annotation_there_is_no_oversubscription() -> None:
     assert bound(colocated([node("a", "4")], [offline("off", 8, minimum=1)])) == {"off": 4}
     broken = node("a", "4", annotations={"volcano.sh/oversubscription-cpu": "lots"})
     assert bound(colocated([broken], [offline("off", 8, minimum=1)])) == {"off": 4}
 
 
-def test_offline_work_goes_first_and_online_work_not_for_it() -> None:
+def test_offline_pods_are_evicted_first_and_never_evict_online_ones() -> None:
     jobs = [running("on", 2, "a", minimum=0), offline("off", 2, on="a", minimum=0, priority=5)]
     urgent = job("urgent", 1, priority=9)
     assert preempt(state([node("a", "4")], [*jobs, urgent]), "colocation") == {"off"}
@@ -139,20 +139,22 @@ def test_offline_work_goes_first_and_online_work_not_for_it() -> None:
     assert preempt(state([node("a", "4")], [*jobs, late]), "colocation") == set()
 
 
-def test_offline_work_leaves_when_there_is_less_to_give_out() -> None:
+def test_offline_pods_are_evicted_if_oversubscription_shrinks() -> None:
     jobs = [running("on", 4, "a"), offline("off", 4, on="a", minimum=0)]
-    assert len(leaving(state([WIDE], jobs), "{name: colocation}")) == 2
-    assert leaving(state([WIDE], [*jobs[:1], offline("off", 2, on="a")]), "{name: colocation}") == []
+    assert len(victims_of(state([WIDE], jobs), "{name: colocation}")) == 2
+    assert victims_of(state([WIDE], [*jobs[:1], offline("off", 2, on="a")]), "{name: colocation}") == []
 
 
-def test_offline_work_that_is_not_preemptable_stays_and_other_leaves_in_its_stead() -> None:
+def test_non_preemptable_offline_pods_stay_and_others_are_evicted() -> None:
     off = offline("off", 4, on="a", minimum=0)
-    kept = replace(off, pods=tuple(replace(task, preemptable=number > 1) for number, task in enumerate(off.pods)))
-    left = leaving(state([WIDE], [running("on", 4, "a"), kept]), "{name: colocation}")
-    assert left == sorted(task.uid for task in kept.pods[2:])
+    partly_preemptable = replace(
+        off, pods=tuple(replace(task, preemptable=number > 1) for number, task in enumerate(off.pods))
+    )
+    victims = victims_of(state([WIDE], [running("on", 4, "a"), partly_preemptable]), "{name: colocation}")
+    assert victims == sorted(task.uid for task in partly_preemptable.pods[2:])
 
 
-# Machines that are evened out.
+# Rescheduling.
 
 EVEN = (
     "{name: rescheduling, arguments: {interval: 5m, strategies: [{name: lowNodeUtilization,"
@@ -165,29 +167,29 @@ def uneven(**more: object) -> ClusterState:
     return replace(state([node("a", "8"), node("b", "8")], jobs), **more)
 
 
-def test_the_least_important_leave_the_busy_machine() -> None:
-    assert leaving(uneven(), EVEN) == ["j0/0", "j1/0", "j2/0", "j3/0"]
+def test_lowest_priority_pods_leave_the_busy_node() -> None:
+    assert victims_of(uneven(), EVEN) == ["j0/0", "j1/0", "j2/0", "j3/0"]
 
 
 @pytest.mark.parametrize(("last", "count"), [(None, 4), (900.0, 0), (600.0, 4)])
-def test_not_more_often_than_the_interval(last: float | None, count: int) -> None:
-    assert len(leaving(uneven(last_shuffle_at=last), EVEN)) == count
+def test_rescheduling_waits_for_its_interval(last: float | None, count: int) -> None:
+    assert len(victims_of(uneven(last_shuffle_at=last), EVEN)) == count
 
 
-def test_nobody_leaves_without_an_idle_machine() -> None:
-    world = uneven()
-    crowded = [*world.jobs, *(running(f"b{n}", 1, "b") for n in range(3))]
-    assert leaving(replace(world, jobs=tuple(crowded)), EVEN) == []
-    closed = replace(world, nodes=(world.nodes[0], replace(world.nodes[1], unschedulable=True)))
-    assert leaving(closed, EVEN) == []
+def test_nothing_is_rescheduled_without_an_idle_node() -> None:
+    cluster = uneven()
+    crowded = [*cluster.jobs, *(running(f"b{n}", 1, "b") for n in range(3))]
+    assert victims_of(replace(cluster, jobs=tuple(crowded)), EVEN) == []
+    closed = replace(cluster, nodes=(cluster.nodes[0], replace(cluster.nodes[1], unschedulable=True)))
+    assert victims_of(closed, EVEN) == []
 
 
-def test_what_was_measured_counts_more_than_what_was_asked_for() -> None:
+def test_measured_usage_takes_precedence_over_requests() -> None:
     usage = (NodeUsage(10, 10, 900.0), NodeUsage(10, 10, 900.0))
     nodes = tuple(replace(one, usage=u) for one, u in zip(uneven().nodes, usage, strict=True))
-    assert leaving(uneven(nodes=nodes), EVEN) == []
+    assert victims_of(uneven(nodes=nodes), EVEN) == []
 
 
-def test_gangs_are_not_cut_below_their_minimum() -> None:
-    world = state([node("a", "8"), node("b", "8")], [running("gang", 8, "a", minimum=6)])
-    assert len(leaving(world, EVEN)) == 2
+def test_rescheduling_keeps_the_minimum_of_gangs() -> None:
+    cluster = state([node("a", "8"), node("b", "8")], [running("gang", 8, "a", minimum=6)])
+    assert len(victims_of(cluster, EVEN)) == 2

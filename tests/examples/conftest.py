@@ -2,22 +2,22 @@ import time
 from functools import partial
 
 import pytest
-from tests.examples.training import PATIENCE_SECONDS, training
+from tests.examples.training import TIMEOUT_SECONDS, training
 
 
 @pytest.fixture
 def run_example(tmp_path):
-    """Starts the processes of an example; whatever is left of them ends with the test."""
+    """A function that runs the processes of an example; they are killed at the end of the test."""
     return partial(training, folder=tmp_path)
 
 
 @pytest.fixture
 def until():
-    """Waits for something to become true."""
+    """A function that waits until a condition holds."""
 
-    def wait(is_so):
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while not is_so():
+    def wait(condition):
+        deadline = time.monotonic() + TIMEOUT_SECONDS
+        while not condition():
             assert time.monotonic() < deadline, "it did not come"
             time.sleep(0.05)
 

@@ -1,15 +1,15 @@
-"""The TensorFlow example: real workers that find one another by TF_CONFIG and take the same steps."""
+"""The TensorFlow example: real workers find each other by TF_CONFIG and take the same steps."""
 
 from tests.examples.training import spec_of
 
 
-def test_the_manifest_asks_for_two_workers():
+def test_manifest_has_two_workers():
     spec = spec_of("tensorflow")
     assert {task.name: task.replicas for task in spec.tasks} == {"worker": 2}
     assert "tensorflow" in spec.plugins
 
 
-def test_both_workers_find_the_weights(run_example):
+def test_both_workers_learn_the_same_weights(run_example):
     with run_example("tensorflow") as run:
         assert set(run.exit_codes().values()) == {0}, run.log("worker", 0) + run.log("worker", 1)
         logs = [run.log("worker", index) for index in range(2)]

@@ -1,4 +1,4 @@
-"""An example run for real without a console: its processes, on loopback addresses, in the environment it names."""
+"""Run an example for real, without a console: its processes, on loopback addresses, in the environment it names."""
 
 import hashlib
 import os
@@ -16,18 +16,18 @@ from hekla.domain.jobspec import JobSpec
 from hekla.lib.checkout import CHECKOUT
 
 EXAMPLES = CHECKOUT / "platform" / "examples"
-PATIENCE_SECONDS = 240  # two TensorFlows that are read from a slow disk for the first time
+TIMEOUT_SECONDS = 240  # a first import of two TensorFlows from a slow disk
 
 
 def spec_of(example: str) -> JobSpec:
-    """The job that the manifest describes; it has nothing in it that is not honoured."""
+    """The job of the example's manifest, which loads without warnings."""
     loaded = formats.load((EXAMPLES / example / "job.yaml").read_text(encoding="utf-8"))
     assert loaded.warnings == ()
     return loaded.spec
 
 
 def python_with(requirements: Path) -> Path:
-    """The interpreter of an environment with these packages; built the first time, kept in the person's cache."""
+    """The interpreter of an environment with these packages; built once, in the user's cache."""
     digest = hashlib.sha256(requirements.read_bytes() + sys.version.encode()).hexdigest()[:12]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     home = cache / "hekla-tests" / f"{requirements.parent.name}-{digest}"
@@ -42,57 +42,57 @@ def python_with(requirements: Path) -> Path:
 
 
 class Training:
-    """The processes of one job, by their task and number."""
+    """The processes of one job, by task and index."""
 
     def __init__(self, spec: JobSpec, program: Path, python: Path, folder: Path) -> None:
         self.folder = folder
         self._processes: dict[tuple[str, int], subprocess.Popen[bytes]] = {}
-        places = [(task.name, index) for task in spec.tasks for index in range(task.replicas)]
+        replicas = [(task.name, index) for task in spec.tasks for index in range(task.replicas)]
         net = f"127.64.{random.randint(1, 254)}"
-        addresses = {place: f"{net}.{number}" for number, place in enumerate(places, start=1)}
-        for task, index in places:
+        addresses = {replica: f"{net}.{number}" for number, replica in enumerate(replicas, start=1)}
+        for task, index in replicas:
             settings = frameworks.settings_for(spec, task, index, addresses)
             own = next(one for one in spec.tasks if one.name == task)
             self._start(task, index, [python, program, *own.command[2:]], {**own.env, **settings.env})
 
     def _start(self, task: str, index: int, command: list[str | Path], env: dict[str, str]) -> None:
-        place = self.place(task, index)
-        place.mkdir()
-        with (place / "log").open("wb") as log:
+        folder = self.folder_of(task, index)
+        folder.mkdir()
+        with (folder / "log").open("wb") as log:
             self._processes[task, index] = subprocess.Popen(
-                command, cwd=place, env={**os.environ, **env}, stdout=log, stderr=subprocess.STDOUT
+                command, cwd=folder, env={**os.environ, **env}, stdout=log, stderr=subprocess.STDOUT
             )
 
-    def place(self, task: str, index: int = 0) -> Path:
-        """Its working folder."""
+    def folder_of(self, task: str, index: int = 0) -> Path:
+        """The working folder of a process."""
         return self.folder / f"{task}-{index}"
 
     def log(self, task: str, index: int = 0) -> str:
-        """What it printed so far."""
-        return (self.place(task, index) / "log").read_text()
+        """The output of a process so far."""
+        return (self.folder_of(task, index) / "log").read_text()
 
     def process(self, task: str, index: int = 0) -> subprocess.Popen[bytes]:
         """The process itself."""
         return self._processes[task, index]
 
     def exit_codes(self) -> dict[tuple[str, int], int]:
-        """How each ended, once all have."""
+        """The exit codes of all processes; waits for their end."""
         try:
-            return {place: process.wait(PATIENCE_SECONDS) for place, process in self._processes.items()}
+            return {replica: process.wait(TIMEOUT_SECONDS) for replica, process in self._processes.items()}
         except subprocess.TimeoutExpired:
             raise AssertionError(self.logs()) from None
 
     def logs(self) -> str:
-        """What all of them printed so far."""
+        """The output of all processes so far."""
         return "\n".join(f"{task}-{index}:\n{self.log(task, index)}" for task, index in self._processes)
 
-    def figures(self, name: str, task: str, index: int = 0) -> list[float]:
-        """The values of a figure in the order in which they were printed for the console."""
+    def metric(self, name: str, task: str, index: int = 0) -> list[float]:
+        """The values of a metric, in the order in which the process printed them."""
         lines = [line.split()[1:] for line in self.log(task, index).splitlines() if line.startswith("::metric ")]
         return [float(dict(pair.split("=") for pair in line)[name]) for line in lines]
 
     def end(self) -> None:
-        """Whatever is left of it."""
+        """Kill the processes that are left."""
         for process in self._processes.values():
             process.kill()
             process.wait()
@@ -100,7 +100,7 @@ class Training:
 
 @contextmanager
 def training(example: str, folder: Path) -> Iterator[Training]:
-    """A run of an example, in the environment that its manifest names."""
+    """Run an example in the environment that its manifest names."""
     spec = spec_of(example)
     python = python_with(EXAMPLES / spec.tasks[0].environment / "environment.txt")
     running = Training(spec, EXAMPLES / example / spec.tasks[0].command[1], python, folder)

@@ -1,4 +1,4 @@
-"""What static files and templates promise one another, read from the files themselves."""
+"""Consistency of static files and templates, read from the files."""
 
 import hashlib
 import re
@@ -25,8 +25,8 @@ STATES = ("waiting", "admitted", "running", "done", "failed", "stopped", "borrow
 
 def luminance(colour: str) -> float:
     """Relative luminance as WCAG 2 defines it."""
-    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    channels = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in channels)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
@@ -35,9 +35,9 @@ def contrast(one: str, other: str) -> float:
     return (lighter + 0.05) / (darker + 0.05)
 
 
-def mixed(colour: str, share: float, ground: str) -> str:
-    """color-mix(in srgb, colour share, ground)."""
-    pairs = [(int(colour[at : at + 2], 16), int(ground[at : at + 2], 16)) for at in (1, 3, 5)]
+def mix_colours(colour: str, share: float, background: str) -> str:
+    """The CSS function color-mix(in srgb, colour share, background)."""
+    pairs = [(int(colour[at : at + 2], 16), int(background[at : at + 2], 16)) for at in (1, 3, 5)]
     return "#" + "".join(f"{round(one * share + other * (1 - share)):02x}" for one, other in pairs)
 
 
@@ -51,13 +51,13 @@ def test_text_is_readable_on_every_surface(name, theme):
 
 @pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
 @pytest.mark.parametrize("state", STATES)
-def test_a_badge_is_readable_on_its_own_tint(state, theme):
+def test_badge_is_readable_on_its_own_tint(state, theme):
     colour = COLOURS[state][theme]
-    assert contrast(colour, mixed(colour, 0.06, COLOURS["surface"][theme])) >= 4.5
+    assert contrast(colour, mix_colours(colour, 0.06, COLOURS["surface"][theme])) >= 4.5
 
 
 @pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
-def test_controls_stand_out(theme):
+def test_controls_have_enough_contrast(theme):
     assert contrast(COLOURS["on-accent"][theme], COLOURS["accent"][theme]) >= 4.5
     assert contrast(COLOURS["line-strong"][theme], COLOURS["surface"][theme]) >= 3
 
@@ -68,13 +68,13 @@ def test_styles_use_tokens_that_exist(name):
     assert set(re.findall(r"var\((--[\w-]+)", CSS[name])) <= known
 
 
-def test_every_style_is_loaded_by_some_page():
+def test_every_style_sheet_is_loaded():
     loaded = set(re.findall(r"css/(\w+\.css)", "".join(PAGES.values())))
     assert loaded == set(CSS)
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_pages_need_nothing_that_the_security_policy_forbids(name):
+def test_templates_comply_with_the_content_security_policy(name):
     page = re.sub(r"{% comment %}.*?{% endcomment %}", "", PAGES[name], flags=re.S)
     assert not re.search(r"\sstyle\s*=", page)
     assert not re.search(r"<style\b", page)
@@ -85,46 +85,46 @@ def test_pages_need_nothing_that_the_security_policy_forbids(name):
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_comments_of_templates_do_not_end_up_on_pages(name):
+def test_template_comments_are_not_rendered(name):
     assert not re.search(r"{#(?:(?!#}).)*\n", PAGES[name]), "a comment of several lines needs {% comment %}"
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_icons_exist(name):
-    named = set(re.findall(r'(?:<c-icon name|\bicon)="([\w-]+)"', PAGES[name]))
-    assert named <= ICONS
+    used = set(re.findall(r'(?:<c-icon name|\bicon)="([\w-]+)"', PAGES[name]))
+    assert used <= ICONS
 
 
-def test_every_phase_has_a_shape_and_a_word():
-    from hekla.apps.event_log.phases import _PHASES as words
+def test_every_phase_has_an_icon_a_colour_and_a_label():
+    from hekla.apps.event_log.phases import _PHASES as labels
     from hekla.domain.phases import GangPhase, JobPhase, PodPhase
 
     coloured = set(re.findall(r"\.phase-(\w+)", CSS["badge.css"]))
     phases = {str(phase) for kind in (JobPhase, GangPhase, PodPhase) for phase in kind}
-    assert phases <= words.keys()
-    assert words.keys() <= coloured
-    assert {f"phase-{word}" for word in words} <= ICONS
+    assert phases <= labels.keys()
+    assert labels.keys() <= coloured
+    assert {f"phase-{word}" for word in labels} <= ICONS
 
 
-def declared(component: str) -> set[str]:
+def declared_attributes(component: str) -> set[str]:
     """The attributes that a component lists in its c-vars."""
     found = re.search(r"<c-vars ([^>]*?)/>", (COMPONENTS / f"{component}.html").read_text())
     return set(re.findall(r"([\w-]+)(?:=\"[^\"]*\")?", found[1])) if found else set()
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_components_exist_and_raw_values_go_only_where_they_are_escaped(name):
+def test_components_exist_and_raw_values_are_declared(name):
     for tag, attributes in re.findall(r"<c-([\w-]+)((?:\s+[:\w-]+(?:=\"[^\"]*\")?)*)", PAGES[name]):
         if tag in ("vars", "slot"):
             continue
         component = tag.replace("-", "_")
         assert (COMPONENTS / f"{component}.html").exists(), tag
         for attribute in re.findall(r"\s:([\w-]+)=", attributes):
-            assert attribute in declared(component), f"c-{tag} would print :{attribute} unescaped"
+            assert attribute in declared_attributes(component), f"c-{tag} would print :{attribute} unescaped"
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_scripts_are_small_and_import_what_exists(name):
+def test_scripts_are_small_and_imports_exist(name):
     script = SCRIPTS[name]
     assert len(script.splitlines()) < 200
     for other, names in (
@@ -135,21 +135,21 @@ def test_scripts_are_small_and_import_what_exists(name):
             assert re.search(rf"export (?:async )?(?:function|class|const) {wanted.strip()}\b", SCRIPTS[other]), wanted
 
 
-def test_scripts_never_make_markup_of_text():
+def test_scripts_do_not_create_markup_from_text():
     writers = {
         name for name, script in SCRIPTS.items() if re.search(r"innerHTML|insertAdjacentHTML|outerHTML\s*=", script)
     }
     assert writers == {"morph.js", "rows.js"}, "the server's own renderings only"
 
 
-def test_scripts_speak_only_sentences_that_pages_give_them():
-    given = set(re.findall(r'^ +"(\w+)":', PAGES["_messages.html"], flags=re.M))
-    spoken = set(re.findall(r"say\((?:\w+ \? )?\"(\w+)\"", "".join(SCRIPTS.values())))
-    chosen = set(re.findall(r'"(log_\w+|following)"', SCRIPTS["log_view.js"]))
-    assert spoken | chosen == given
+def test_scripts_use_exactly_the_messages_of_the_page():
+    declared = set(re.findall(r'^ +"(\w+)":', PAGES["_messages.html"], flags=re.M))
+    used = set(re.findall(r"say\((?:\w+ \? )?\"(\w+)\"", "".join(SCRIPTS.values())))
+    selected = set(re.findall(r'"(log_\w+|following)"', SCRIPTS["log_view.js"]))
+    assert used | selected == declared
 
 
-def test_what_others_wrote_is_listed_as_it_is():
+def test_vendored_scripts_are_listed_with_their_hashes():
     licences = (STATIC / "vendor" / "LICENSES.md").read_text()
     listed = dict(re.findall(r"\| `([\w.-]+)` \|.*`(\w{64})`", licences))
     files = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in (STATIC / "vendor").glob("*.js")}

@@ -1,4 +1,4 @@
-"""Components rendered alone: what text of users becomes, and what numbers become."""
+"""Components rendered alone: text of users is escaped, numbers and times are formatted."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,10 +29,10 @@ def render(settings):
         }
     ]
 
-    def rendered(source: str, request=None, **context):
+    def render_source(source: str, request=None, **context):
         return engines["django"].from_string(CottonCompiler().process(source)).render(context, request)
 
-    return rendered
+    return render_source
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def render(settings):
         '<c-toast kind="info">{{ text }}</c-toast>',
     ],
 )
-def test_text_of_users_stays_text(render, source):
+def test_user_text_is_escaped(render, source):
     pod = SimpleNamespace(name=EVIL, title=EVIL, phase=EVIL, url=EVIL)
     html = render(
         source,
@@ -72,14 +72,14 @@ def test_text_of_users_stays_text(render, source):
 
 
 @pytest.mark.parametrize("phase", ["pending", "running", "lost"])
-def test_a_phase_is_colour_shape_and_word(render, phase):
+def test_phase_has_a_colour_an_icon_and_a_label(render, phase):
     html = render('<c-phase phase="{{ phase }}" />', phase=phase)
     assert f"phase-{phase}" in html
     assert f"#phase-{phase}" in html
     assert phase.capitalize() in html
 
 
-def test_a_queue_bar_is_drawn_in_thousandths_of_its_capability(render):
+def test_queue_bar_is_drawn_in_thousandths_of_the_capability(render):
     html = render(
         '<c-queue-bar :capability="q.all" :used="q.used" :borrowed="q.borrowed" :deserved="q.deserved" />',
         q={"all": 64, "used": 40, "borrowed": 8, "deserved": 32},
@@ -90,22 +90,22 @@ def test_a_queue_bar_is_drawn_in_thousandths_of_its_capability(render):
     assert "queue-bar-lent" not in html
 
 
-def test_a_queue_without_capability_draws_an_empty_bar(render):
+def test_queue_bar_without_capability_is_empty(render):
     assert 'width="0"' in render('<c-queue-bar :capability="0" :used="0" />')
 
 
-def test_a_head_that_sorts_turns_round_and_forgets_the_page(render):
+def test_sort_header_reverses_the_order_and_resets_the_page(render):
     request = RequestFactory().get("/?phase=running&sort=name&cursor=abc")
     html = render('<c-th label="Name" field="name" sort="name" />', request=request)
     assert 'aria-sort="ascending"' in html
     assert 'href="?phase=running&amp;sort=-name"' in html
 
 
-def test_a_head_rendered_for_nobody_in_particular_has_no_link(render):
+def test_sort_header_without_a_request_has_no_link(render):
     assert "<a" not in render('<c-th label="Name" field="name" sort="name" />')
 
 
-def test_instants_carry_their_exact_time(render):
+def test_times_have_their_exact_value(render):
     at = datetime(2026, 11, 21, 8, 30, tzinfo=UTC)
     assert 'datetime="2026-11-21T08:30:00+00:00"' in render('<c-time :at="at" />', at=at)
     assert "datetime" not in render('<c-time :at="at" />', at=None)

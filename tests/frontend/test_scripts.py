@@ -1,4 +1,4 @@
-"""The scripts in a real Chromium, with neither server nor network: the test answers the browser's requests itself."""
+"""The scripts in a real Chromium without a server or a network: the tests answer the requests."""
 
 import gzip
 import json
@@ -44,14 +44,14 @@ def page(browser: Browser):
 
 
 def show(page, body, *, attributes="", sockets=None, path="/", extra=None):
-    """Shows a page with that body; `sockets` is called with each websocket that it opens.
+    """Show a page with this body.
 
-    `extra`: files beside those of static/, by their address.
+    `sockets` is called with each websocket that the page opens. `extra` has files by path, in addition to static/.
     """
     extra = extra or {}
     html = FRAME.format(head=HEAD, attributes=attributes, body=body, messages=json.dumps(MESSAGES))
 
-    def answer(route):
+    def respond(route):
         name = route.request.url.removeprefix(ORIGIN).split("?")[0].lstrip("/")
         if (file := extra.get(name, STATIC / name)).is_file():
             kind = mimetypes.guess_type(name)[0]
@@ -59,14 +59,14 @@ def show(page, body, *, attributes="", sockets=None, path="/", extra=None):
         else:
             route.fulfill(body=html, content_type="text/html", headers={"content-security-policy": POLICY})
 
-    page.route("**/*", answer)
+    page.route("**/*", respond)
     if sockets is not None:
         page.route_web_socket("**/ws/**", sockets)
     page.goto(ORIGIN + path)
 
 
 class Sockets(list):
-    """The websockets that a page opened, in order."""
+    """The websockets of a page, in the order in which it opened them."""
 
     def __call__(self, socket):
         self.append(socket)
@@ -80,7 +80,7 @@ class Sockets(list):
 
 
 def until(page, expression):
-    """Waits until the expression is true (the browser's own waiting would need eval, which the policy forbids)."""
+    """Wait until the expression is true. Playwright's own waiting needs eval, which the policy forbids."""
     for _ in range(200):
         if page.evaluate(expression):
             return
@@ -89,7 +89,7 @@ def until(page, expression):
 
 
 def scroll_up_until(page, selector):
-    """Turns the wheel as somebody does: once more where the browser had not drawn yet what is under the mouse."""
+    """Turn the mouse wheel until the selector is visible. At first, the browser may not have drawn the page yet."""
     for _ in range(100):
         page.mouse.wheel(0, -2000)
         page.wait_for_timeout(100)
@@ -105,7 +105,7 @@ def send(socket, **message):
 LIVE = 'data-live-query="view=job&amp;uid=1" data-live-since="7"'
 
 
-def test_a_fragment_changes_its_element_and_disturbs_nobody(page):
+def test_fragment_replaces_its_element_and_keeps_focus_and_input(page):
     sockets = Sockets()
     body = """<section id="job" data-live><b>Pending</b><input id="typed" value="">
     <details id="more"><summary>m</summary>x</details>    </section><p id="other">other</p>"""
@@ -124,7 +124,7 @@ def test_a_fragment_changes_its_element_and_disturbs_nobody(page):
     assert page.inner_text("#connection") == "Live"
 
 
-def test_an_older_rendering_never_replaces_a_newer_one(page):
+def test_older_rendering_does_not_replace_a_newer_one(page):
     sockets = Sockets()
     show(page, '<b id="n">none</b>', attributes=LIVE, sockets=sockets)
     socket = sockets.wait_for(page, 1)
@@ -137,7 +137,7 @@ def test_an_older_rendering_never_replaces_a_newer_one(page):
     page.wait_for_selector("text=ten")
 
 
-def test_the_parts_of_a_page_grow_old_each_by_itself(page):
+def test_parts_of_a_page_have_their_own_sequence_numbers(page):
     sockets = Sockets()
     show(page, '<b id="a">none</b><b id="b">none</b>', attributes=LIVE, sockets=sockets)
     first = sockets.wait_for(page, 1)
@@ -149,7 +149,7 @@ def test_the_parts_of_a_page_grow_old_each_by_itself(page):
     assert sockets.wait_for(page, 2).url.endswith("since=9")
 
 
-def test_compressed_messages_are_read_in_their_order(page):
+def test_compressed_messages_are_read_in_order(page):
     sockets = Sockets()
     show(page, '<b id="n">none</b>', attributes=LIVE, sockets=sockets)
     socket = sockets.wait_for(page, 1)
@@ -159,7 +159,7 @@ def test_compressed_messages_are_read_in_their_order(page):
     page.wait_for_selector("#n:text('29')")
 
 
-def test_a_lost_connection_goes_on_where_it_was(page):
+def test_lost_connection_resumes_at_its_last_event(page):
     sockets = Sockets()
     show(page, '<b id="n">none</b>', attributes=LIVE, sockets=sockets)
     first = sockets.wait_for(page, 1)
@@ -169,7 +169,7 @@ def test_a_lost_connection_goes_on_where_it_was(page):
     assert sockets.wait_for(page, 2).url.endswith("since=12")
 
 
-def test_a_page_whose_rights_are_gone_is_asked_for_again(page):
+def test_page_reloads_after_the_loss_of_permissions(page):
     sockets = Sockets()
     show(page, "<p>x</p>", attributes=LIVE, sockets=sockets)
     with page.expect_navigation():
@@ -180,7 +180,7 @@ def lines_of(page):
     return page.eval_on_selector_all(".log-line > span", "spans => spans.map(span => span.textContent)")
 
 
-def test_a_log_comes_once_and_whole_over_a_broken_connection(page):
+def test_log_is_complete_without_repetition_after_a_reconnect(page):
     sockets = Sockets()
     show(page, LOG, sockets=sockets)
     first = sockets.wait_for(page, 1)
@@ -190,13 +190,13 @@ def test_a_log_comes_once_and_whole_over_a_broken_connection(page):
     first.close()
     second = sockets.wait_for(page, 2)
     assert second.url.endswith("offset=8")
-    send(second, type="log", offset=6, next=11, text="cd\ne\n", complete=False)  # two bytes are known already
+    send(second, type="log", offset=6, next=11, text="cd\ne\n", complete=False)  # the first two bytes are a repetition
     send(second, type="log", offset=11, next=13, text="f\n", complete=True)
     page.wait_for_selector("text=f")
     assert lines_of(page) == ["a", "bé", "cd", "e", "f"]
 
 
-def test_a_gap_in_a_log_is_asked_for_again(page):
+def test_gap_in_a_log_is_requested_again(page):
     sockets = Sockets()
     show(page, LOG, sockets=sockets)
     first = sockets.wait_for(page, 1)
@@ -221,7 +221,7 @@ def test_a_gap_in_a_log_is_asked_for_again(page):
         (" 10%\r 50%\r100%", "100%", []),
     ],
 )
-def test_terminal_output_is_made_safe(page, raw, text, classes):
+def test_terminal_output_is_sanitized(page, raw, text, classes):
     sockets = Sockets()
     show(page, LOG, sockets=sockets)
     send(sockets.wait_for(page, 1), type="log", offset=0, next=len(raw) + 1, text=raw + "\n", complete=True)
@@ -232,7 +232,7 @@ def test_terminal_output_is_made_safe(page, raw, text, classes):
     assert page.locator(".log-line img").count() == 0
 
 
-def test_a_log_stops_following_when_one_scrolls_up_and_finds_what_one_looks_for(page):
+def test_log_stops_following_after_scrolling_up_and_can_be_searched(page):
     sockets = Sockets()
     show(page, LOG, sockets=sockets)
     socket = sockets.wait_for(page, 1)
@@ -254,7 +254,7 @@ def test_a_log_stops_following_when_one_scrolls_up_and_finds_what_one_looks_for(
     until(page, at_end)
 
 
-def test_a_log_of_more_lines_than_are_kept_shows_the_newest_and_says_so(page):
+def test_too_long_log_shows_its_newest_lines_and_the_number_of_older_ones(page):
     sockets = Sockets()
     show(page, LOG, sockets=sockets)
     text = "".join(f"{number}\n" for number in range(1, 100_301))
@@ -264,7 +264,7 @@ def test_a_log_of_more_lines_than_are_kept_shows_the_newest_and_says_so(page):
     assert page.text_content(".log-line span") == "301"
 
 
-def test_a_link_to_a_line_shows_that_line(page):
+def test_link_to_a_log_line_shows_the_line(page):
     sockets = Sockets()
     show(page, LOG, sockets=sockets, path="/#L120")
     text = "".join(f"step {number}\n" for number in range(1, 501))
@@ -281,7 +281,7 @@ FORM = """<form data-draft="submit" action="/taken"><input name="name"><input ty
 <button type="button" data-row-add>+</button></div></form>"""
 
 
-def test_what_was_typed_survives_a_reload_but_no_password_is_kept(page):
+def test_draft_survives_a_reload_without_passwords(page):
     show(page, FORM)
     page.fill("[name=name]", "digits")
     page.fill("[name=password]", "secret")
@@ -296,51 +296,51 @@ def test_what_was_typed_survives_a_reload_but_no_password_is_kept(page):
     assert page.input_value("[name=password]") == ""
 
 
-LEFT = """<form data-draft-back="sub" action="/back" hidden><input type="hidden" name="before">
+RESTORE_FORM = """<form data-draft-back="sub" action="/back" hidden><input type="hidden" name="before">
 <button name="do" value="back">back</button><button type="button" data-draft-drop>drop</button></form>"""
 SINGLE, SEVERAL = (f"<input type='hidden' name='shape' value='{shape}'>" for shape in ("single", "several"))
 
 
-def left(page, kind):
-    """A draft of that kind was begun, and the page left."""
+def begin_draft(page, kind):
+    """Begin a draft of this kind, and wait until it is stored."""
     show(page, FORM.replace("<input", f"{kind}<input type='checkbox' name='on' checked><input", 1))
     page.fill("[name=name]", "digits")
     until(page, "sessionStorage.getItem('hekla.draft.submit')?.includes('digits')")
 
 
-def test_another_page_offers_the_way_back_to_a_draft_and_carries_it(page):
-    left(page, SEVERAL)
-    show(page, LEFT, path="/gallery")
+def test_another_page_offers_to_restore_a_draft(page):
+    begin_draft(page, SEVERAL)
+    show(page, RESTORE_FORM, path="/gallery")
     page.wait_for_selector("text=back")
-    carried = json.loads(page.input_value("[name=before]"))
+    draft = json.loads(page.input_value("[name=before]"))
     wanted = {"shape": ["several"], "on": ["on"], "name": ["digits"], "tasks-TOTAL_FORMS": ["1"], "tasks-0-role": [""]}
-    assert carried == wanted
+    assert draft == wanted
     page.click("text=drop")
     assert page.evaluate("sessionStorage.getItem('hekla.draft.submit')") is None
     assert page.is_hidden("text=back")
 
 
-def test_a_form_of_another_kind_leaves_a_draft_aside_and_offers_it(page):
-    left(page, SEVERAL)
-    show(page, LEFT + FORM.replace("<input", f"{SINGLE}<input", 1))
+def test_form_of_another_kind_offers_to_restore_a_draft(page):
+    begin_draft(page, SEVERAL)
+    show(page, RESTORE_FORM + FORM.replace("<input", f"{SINGLE}<input", 1))
     page.wait_for_selector("text=back")
     assert page.input_value("[name=name]") == ""
-    show(page, LEFT + FORM.replace("<input", f"{SEVERAL}<input", 1))
+    show(page, RESTORE_FORM + FORM.replace("<input", f"{SEVERAL}<input", 1))
     until(page, "document.querySelector('[data-draft] [name=name]').value === 'digits'")
     assert page.is_hidden("text=back")
 
 
-def test_a_draft_that_the_server_handed_back_is_kept_on(page):
-    left(page, SINGLE)
+def test_draft_returned_by_the_server_stays_stored(page):
+    begin_draft(page, SINGLE)
     page.evaluate("document.querySelector('form').requestSubmit()")
     page.wait_for_url("**/taken?**")
     show(page, FORM.replace("data-draft", "data-answered data-draft").replace("<input", f"{SEVERAL}<input", 1))
-    show(page, LEFT, path="/gallery")
+    show(page, RESTORE_FORM, path="/gallery")
     page.wait_for_selector("text=back")
     assert json.loads(page.input_value("[name=before]"))["shape"] == ["several"]
 
 
-def test_rows_are_numbered_without_gaps(page):
+def test_form_rows_are_numbered_without_gaps(page):
     show(page, FORM)
     page.click("[data-row-add]")
     page.click("[data-row-add]")
@@ -357,7 +357,7 @@ CONFIRM = """<form data-confirm="It ends." data-confirm-name="vision" action="/d
 <button value="cancel">no</button><button value="confirm" data-confirm-go>yes</button></form></dialog>"""
 
 
-def test_what_cannot_be_undone_needs_the_name(page):
+def test_irreversible_action_requires_the_name(page):
     show(page, CONFIRM)
     page.click("text=Delete")
     assert page.inner_text("[data-confirm-text]") == "It ends."
@@ -367,7 +367,7 @@ def test_what_cannot_be_undone_needs_the_name(page):
     page.wait_for_url(ORIGIN + "/done?")
 
 
-def test_times_are_told_for_people(page):
+def test_times_are_relative_with_the_exact_one_as_title(page):
     page.clock.install(time="2026-11-21T08:30:00Z")
     times = (
         '<time id="a" datetime="2026-11-21T08:27:00Z" data-relative>x</time>'
@@ -387,22 +387,24 @@ PART = """<div id="part" data-refresh="/part/" data-refresh-seconds="1" {more}><
 <details id="more"><summary>m</summary>x</details><input id="typed"></div>"""
 
 
-def parts(page, answers):
-    """Answers the part's requests in turn, the last one for ever; the list of what was asked."""
-    asked = []
+def serve_part(page, responses):
+    """Answer the requests of the part in order, and repeat the last answer. Return the list of requests."""
+    requests = []
 
-    def answer(route):
-        status, body = answers[min(len(asked), len(answers) - 1)]
-        asked.append(route.request.headers.get("hx-request"))
+    def respond(route):
+        status, body = responses[min(len(requests), len(responses) - 1)]
+        requests.append(route.request.headers.get("hx-request"))
         route.fulfill(status=status, body=body, content_type="text/html")
 
-    page.route("**/part/", answer)
-    return asked
+    page.route("**/part/", respond)
+    return requests
 
 
-def test_a_part_asks_for_itself_again_disturbs_nobody_and_stops_when_it_is_told_no_more(page):
+def test_part_refreshes_and_keeps_input_until_a_response_has_no_refresh_attribute(page):
     show(page, PART.format(more="", words="first"))
-    asked = parts(page, [(200, PART.format(more="", words="second")), (200, '<div id="part"><b>last</b></div>')])
+    requests = serve_part(
+        page, [(200, PART.format(more="", words="second")), (200, '<div id="part"><b>last</b></div>')]
+    )
     page.click("#more summary")
     page.fill("#typed", "half a wo")
     page.wait_for_selector("text=second")
@@ -410,17 +412,17 @@ def test_a_part_asks_for_itself_again_disturbs_nobody_and_stops_when_it_is_told_
     assert page.input_value("#typed") == "half a wo"
     page.wait_for_selector("text=last")
     page.wait_for_timeout(2500)
-    assert asked == ["true", "true"]
+    assert requests == ["true", "true"]
 
 
-def test_a_part_that_could_not_be_had_stays_as_it_is_and_is_asked_for_again(page):
+def test_part_stays_and_is_requested_again_after_an_error(page):
     show(page, PART.format(more="", words="first"))
-    parts(page, [(503, '<div id="part">trouble</div>'), (200, '<div id="part"><b>there</b></div>')])
+    serve_part(page, [(503, '<div id="part">trouble</div>'), (200, '<div id="part"><b>there</b></div>')])
     page.wait_for_selector("text=there", timeout=6000)
 
 
 def plot(figure) -> str:
-    """What the component c-plot makes of a figure."""
+    """The HTML of the component c-plot for this figure."""
     return f"""<figure class="plot" data-plot="p" data-plot-script="/plotly/plotly.min.js">
     <script type="application/json" id="p">{plots.to_json(figure)}</script>
     <div class="plot-area" data-plot-area></div></figure>"""
@@ -430,7 +432,7 @@ def colour_of_line(page) -> str:
     return page.evaluate("document.querySelector('.scatterlayer .js-line')?.style.stroke ?? ''")
 
 
-def test_a_figure_of_the_server_is_drawn_by_the_script_of_the_wheel_in_the_colours_of_the_theme(page):
+def test_plot_is_drawn_by_plotly_in_the_colours_of_the_theme(page):
     figure = plots.new_figure(xaxis_type="date", showlegend=True)
     figure.add_scatter(x=["2026-11-21T12:00:00Z", "2026-11-21T13:00:00Z"], y=[1, 2], mode="lines", name="main-0")
     radios = "".join(f'<input type="radio" name="t" value="{theme}">' for theme in plots.THEMES)
@@ -448,20 +450,20 @@ def test_a_figure_of_the_server_is_drawn_by_the_script_of_the_wheel_in_the_colou
     assert loaded.count("/plotly/plotly.min.js") == 1
 
 
-def test_a_page_without_a_plot_does_not_load_plotly(page):
+def test_page_without_a_plot_does_not_load_plotly(page):
     show(page, "<p>x</p>")
     assert page.evaluate("window.Plotly === undefined && !document.querySelector('script[src*=plotly]')")
 
 
-def test_a_plot_whose_script_does_not_come_points_to_the_table(page):
+def test_plot_without_its_script_points_to_the_table(page):
     page.add_init_script("window.onunhandledrejection = (event) => { throw event.reason }")
-    show(page, plot(plots.new_figure()))  # the answer is a page, not a script
+    show(page, plot(plots.new_figure()))  # the response is a page, not a script
     until(page, "document.querySelector('[data-plot-area]').textContent === 'plot_failed'")
-    page.problems.clear()  # the browser's own complaint about the script
+    page.problems.clear()  # the error of the browser about the script
 
 
-def test_instants_of_a_plot_are_shown_as_the_clock_here_says(page, tmp_path):
-    """The library draws what it is given: text without a zone."""
+def test_times_of_a_plot_are_in_the_local_time_zone(page, tmp_path):
+    """Plotly draws text without a time zone as it is."""
     figure = plots.new_figure()
     figure.add_scatter(x=["2026-11-21T12:00:00Z", 3], y=[1, 2])
     stub = "window.drawn = []; window.Plotly = { react: (area, data) => window.drawn.push(data) };"
@@ -469,6 +471,6 @@ def test_instants_of_a_plot_are_shown_as_the_clock_here_says(page, tmp_path):
     script.write_text(stub)
     show(page, plot(figure), extra={"plotly/plotly.min.js": script})
     until(page, "window.drawn?.length > 0")
-    shown = page.evaluate("window.drawn[0][0].x")
+    drawn = page.evaluate("window.drawn[0][0].x")
     local = "new Date(Date.parse('2026-11-21T12:00:00Z') - new Date('2026-11-21').getTimezoneOffset() * 60000)"
-    assert shown == [page.evaluate(f"{local}.toISOString().slice(0, -1)"), 3]
+    assert drawn == [page.evaluate(f"{local}.toISOString().slice(0, -1)"), 3]

@@ -1,6 +1,6 @@
-"""`python -m tests.kubernetes --nodes 200`: a control plane with pretended machines to try things on, until Ctrl-C.
+"""`python -m tests.kubernetes --nodes 200`: a control plane with simulated nodes, for experiments, until Ctrl-C.
 
-It prints two lines: the path of a kubeconfig for somebody who may do anything, and that of Kubernetes' own scheduler.
+It prints two lines: the path of an administrator's kubeconfig, and the path of Kubernetes' own scheduler.
 """
 
 import argparse
@@ -11,14 +11,14 @@ from tests.kubernetes.control_plane import ControlPlane
 
 
 def main() -> None:
-    """Start it, say where it is, wait, and take it away."""
+    """Start the control plane, print the paths, wait, and remove it."""
     parser = argparse.ArgumentParser(prog="python -m tests.kubernetes")
     parser.add_argument("--nodes", type=int, default=200)
-    asked, programs = parser.parse_args(), CONTROL_PLANE.built()
+    options, programs = parser.parse_args(), CONTROL_PLANE.built()
     plane = ControlPlane(programs)
     plane.start()
     try:
-        plane.add_nodes(asked.nodes)
+        plane.add_nodes(options.nodes)
         print(plane.home / "kubeconfig", programs / "kube-scheduler", sep="\n", flush=True)
         signal.sigwait({signal.SIGINT, signal.SIGTERM})
     finally:

@@ -1,4 +1,4 @@
-"""The programs that the tests of Kubernetes run: a control plane, Helm, and Volcano."""
+"""The programs for tests with Kubernetes: a control plane, Helm, and Volcano."""
 
 import re
 from pathlib import Path
@@ -8,8 +8,8 @@ from tests.kubernetes.go_programs import GoPrograms
 HERE = Path(__file__).resolve().parent
 
 
-def _flags_of_a_release() -> str:
-    """Without symbols, and with the version that a release of Kubernetes would report."""
+def _release_ldflags() -> str:
+    """Linker flags that omit symbols and set the version that a release of Kubernetes reports."""
     (found,) = re.finditer(r"k8s\.io/kubernetes (v(\d+)\.(\d+)\S*)", (HERE / "go.mod").read_text())
     values = {"gitVersion": found[1], "gitMajor": found[2], "gitMinor": found[3]}
     return "-s -w " + " ".join(f"-X k8s.io/component-base/version.{name}={value}" for name, value in values.items())
@@ -27,7 +27,7 @@ CONTROL_PLANE = GoPrograms(
         "kwok": "sigs.k8s.io/kwok/cmd/kwok",
         "etcd": "go.etcd.io/etcd/server/v3",
     },
-    _flags_of_a_release(),
+    _release_ldflags(),
 )
 HELM = GoPrograms("Helm", HERE / "helm", "hekla-helm", {"helm": "helm.sh/helm/v4/cmd/helm"})
 VOLCANO = GoPrograms(
@@ -38,5 +38,5 @@ VOLCANO = GoPrograms(
         "controller-manager": "volcano.sh/volcano/cmd/controller-manager",
         "scheduler": "volcano.sh/volcano/cmd/scheduler",
     },
-    copied=("volcano.sh/volcano", "config/crd/volcano/bases"),
+    extra_files=("volcano.sh/volcano", "config/crd/volcano/bases"),
 )

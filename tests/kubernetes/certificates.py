@@ -1,4 +1,4 @@
-"""The keys of one control plane: who signs, who serves, and who vouches for service accounts."""
+"""Keys and certificates of one control plane: for the authority, the servers, and service account tokens."""
 
 import datetime
 import ipaddress
@@ -13,7 +13,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 _NAMES = ("localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc",
           "kubernetes.default.svc.cluster.local")  # fmt: skip
-_ADDRESSES = ("127.0.0.1", "10.96.0.1")  # what is listened on, and the first address of the services
+_ADDRESSES = ("127.0.0.1", "10.96.0.1")  # the listening address, and the first service address
 _VALID_DAYS = 2
 _AUTHORITY = "hekla-test-ca"
 _USES = ("digital_signature", "content_commitment", "key_encipherment", "data_encipherment", "key_agreement",
@@ -28,12 +28,12 @@ class Certificates:
 
     @property
     def ca(self) -> Path:
-        """What a client must trust."""
+        """The certificate of the authority, which clients must trust."""
         return self.folder / "ca.pem"
 
     @property
     def certificate(self) -> Path:
-        """What every server shows."""
+        """The certificate of all servers."""
         return self.folder / "serving.pem"
 
     @property
@@ -43,7 +43,7 @@ class Certificates:
 
     @property
     def service_account_key(self) -> Path:
-        """With what tokens of service accounts are signed, and checked."""
+        """The key that signs and verifies service account tokens."""
         return self.folder / "service-accounts.key"
 
     @property
@@ -51,13 +51,13 @@ class Certificates:
         return self.folder / "ca.key"
 
     def client(self, user: str, group: str) -> tuple[str, str]:
-        """A certificate and its key, by which a server knows this user as a member of the group."""
+        """A client certificate and its key, for this user and group."""
         key, ca_key = ec.generate_private_key(ec.SECP256R1()), _private_key(self._ca_key)
         signed = _with_key_identifiers(_client(user, group, key), key, ca_key).sign(ca_key, hashes.SHA256())
         return _pem(signed).decode(), _private_pem(key).decode()
 
     def make(self) -> None:
-        """Write all of them."""
+        """Create all keys and certificates."""
         self.folder.mkdir(mode=0o700)
         ca_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
         ca = _with_key_identifiers(_authority(ca_key), ca_key, ca_key)
@@ -70,11 +70,11 @@ class Certificates:
 
 
 def _authority(key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
-    may = dict.fromkeys(_USES, False) | {"key_cert_sign": True, "crl_sign": True}
+    usages = dict.fromkeys(_USES, False) | {"key_cert_sign": True, "crl_sign": True}
     return (
         _builder(_AUTHORITY, key)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(x509.KeyUsage(**may), critical=True)
+        .add_extension(x509.KeyUsage(**usages), critical=True)
     )
 
 
@@ -109,7 +109,7 @@ def _builder(subject: str, key: ec.EllipticCurvePrivateKey, group: str = "") -> 
 def _with_key_identifiers(
     builder: x509.CertificateBuilder, key: ec.EllipticCurvePrivateKey, issuer: ec.EllipticCurvePrivateKey
 ) -> x509.CertificateBuilder:
-    """Newer versions of OpenSSL refuse a certificate without them."""
+    """Add key identifiers: newer versions of OpenSSL refuse certificates without them."""
     return builder.add_extension(
         x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False
     ).add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer.public_key()), critical=False)

@@ -1,7 +1,7 @@
-"""A real Kubernetes API server on this machine, with pretended nodes, as ordinary processes of the test run.
+"""A real Kubernetes API server on this machine, with simulated nodes, as ordinary processes of the test run.
 
-etcd, the API server, the controllers and kwok listen on 127.0.0.1 only and keep everything in a temporary folder.
-There is no scheduler: whoever tests one binds the pods. What the nodes and pods do is in `stages.yaml`.
+etcd, the API server, the controllers and kwok listen only on 127.0.0.1 and keep everything in a temporary folder.
+There is no scheduler: tests bind the pods. `stages.yaml` defines the behaviour of nodes and pods.
 """
 
 import base64
@@ -29,8 +29,8 @@ from hekla.launcher.embedded.child import spawn
 HERE = Path(__file__).resolve().parent
 READY_WITHIN_SECONDS = 120.0
 STOPPED_WITHIN_SECONDS = 5.0
-LOG_LINES = ("the first line", "the second line", "the last line")  # what every container says
-_PORTS = range(20000, 32000)  # below those that the kernel gives to outgoing connections
+LOG_LINES = ("the first line", "the second line", "the last line")  # the log of every container
+_PORTS = range(20000, 32000)  # below the kernel's range for outgoing connections
 _CONTROLLERS = (
     "namespace", "serviceaccount", "serviceaccount-token", "root-ca-certificate-publisher", "garbage-collector",
     "pod-garbage-collector", "resourcequota", "job", "cronjob", "ttl-after-finished", "endpoints", "endpointslice",
@@ -43,11 +43,11 @@ Object = dict[str, Any]
 
 
 class ControlPlaneFailed(Exception):
-    """A part did not start, or did not become ready in time; with the end of what it said."""
+    """A part did not start or was not ready in time; the message has the end of its log."""
 
 
 class RequestRefused(Exception):
-    """The API server's answer is an error: its `status` (of HTTP), its `reason` and its message."""
+    """The API server answered with an error: its HTTP `status`, `reason` and `message`."""
 
     def __init__(self, status: int, reason: str, message: str) -> None:
         super().__init__(f"{status} {reason}: {message}")
@@ -65,13 +65,13 @@ class Part:
     process: subprocess.Popen[bytes] | None = field(default=None, init=False)
 
     def start(self, home: Path) -> None:
-        """Start it; a second start adds to the same log."""
+        """Start the program; a second start appends to the same log."""
         with self.log.open("ab") as output:
-            env = {"HOME": str(home), "PATH": "/usr/bin:/bin", "TZ": "UTC"}  # nothing of the caller's own clusters
+            env = {"HOME": str(home), "PATH": "/usr/bin:/bin", "TZ": "UTC"}  # hides the caller's own kubeconfig
             self.process = spawn(self.argv, output=output.fileno(), env=env, folder=home)
 
     def stop(self, number: signal.Signals | None = None) -> None:
-        """End it, with its `last_signal` where nothing else is said; killed where it takes its time."""
+        """Stop the program with `number`, by default `last_signal`; kill it after a timeout."""
         process, self.process = self.process, None
         if process is None:
             return
@@ -83,17 +83,17 @@ class Part:
             process.wait()
 
     def check(self) -> None:
-        """Raise ControlPlaneFailed where it has ended."""
+        """Raise ControlPlaneFailed if the program has ended."""
         if self.process is not None and (code := self.process.poll()) is not None:
             raise ControlPlaneFailed(f"{self.name} ended with {code}:\n{self.tail()}")
 
     def tail(self) -> str:
-        """The end of what it said."""
+        """The last 20 lines of its log."""
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-20:])
 
 
 class ControlPlane:
-    """The processes, and a client of them; `binaries` is the folder with their programs."""
+    """The processes, and a client for them. `binaries`: the folder with the programs."""
 
     token = "token-of-the-admin"
     user_token = "token-of-the-user-hekla"
@@ -109,7 +109,7 @@ class ControlPlane:
 
     @property
     def url(self) -> str:
-        """The address of the API server; it stays the same when it is started again."""
+        """The address of the API server, which a restart does not change."""
         return f"https://127.0.0.1:{self._ports['api']}"
 
     @property
@@ -118,16 +118,16 @@ class ControlPlane:
 
     @property
     def port_inside(self) -> int:
-        """The port of this machine to which every port of every pod leads; nobody listens there but a test."""
+        """The local port that all port-forwards of all pods connect to. Only tests listen there."""
         return self._ports["inside"]
 
     @property
     def ca(self) -> Path:
-        """The PEM file with what signed the API server's certificate."""
+        """The PEM file of the authority of the API server's certificate."""
         return self._certificates.ca
 
     def kubeconfig(self, token: str | None = None) -> Object:
-        """What a kubeconfig file says of it; for the admin where no other token is given."""
+        """A kubeconfig for this token, by default the administrator's."""
         authority = base64.b64encode(self.ca.read_bytes()).decode()
         return {
             "apiVersion": "v1",
@@ -139,44 +139,44 @@ class ControlPlane:
         }
 
     def start(self) -> None:
-        """Start all and wait until it is of use. Raises ControlPlaneFailed, with nothing left running."""
+        """Start all processes and wait until they are ready. Raises ControlPlaneFailed, after it stopped them."""
         try:
             self._write_files()
             limit = time.monotonic() + READY_WITHIN_SECONDS
-            self._launch(self._etcd(), limit, self._answers(self._store_readyz))
-            self._launch(self._api_server(), limit, self._answers(f"{self.url}/readyz"))
-            self._launch(self._controller_manager(), limit, self._answers(f"{self._local('controllers')}/healthz"))
-            self._launch(self._kwok(), limit, self._answers(f"{self._local('kwok')}/healthz"))
-            self._wait(lambda: self._has("/api/v1/namespaces/default/serviceaccounts/default"), limit)
+            self._launch(self._etcd(), limit, self._is_answering(self._store_readyz))
+            self._launch(self._api_server(), limit, self._is_answering(f"{self.url}/readyz"))
+            self._launch(self._controller_manager(), limit, self._is_answering(f"{self._local('controllers')}/healthz"))
+            self._launch(self._kwok(), limit, self._is_answering(f"{self._local('kwok')}/healthz"))
+            self._wait(lambda: self._exists("/api/v1/namespaces/default/serviceaccounts/default"), limit)
         except BaseException:
             self.stop()
             raise
 
     def stop(self) -> None:
-        """End what was started, what depends on others first, and remove its files."""
+        """Stop the processes in reverse order, and remove their files."""
         for part in reversed(self._parts.values()):
             part.stop()
-        if client := vars(self).pop("_client", None):  # a start that failed may not have come so far
+        if client := vars(self).pop("_client", None):  # missing if an early part failed to start
             client.close()
         shutil.rmtree(self.home, ignore_errors=True)
 
     def kill_api_server(self) -> None:
-        """End the API server at once, as a crash does."""
+        """Kill the API server, as in a crash."""
         self._parts["kube-apiserver"].stop(signal.SIGKILL)
 
     def start_api_server(self) -> None:
-        """Start it again, on the same address and data, and wait until it answers. Raises ControlPlaneFailed."""
+        """Start the API server again with the same address and data, and wait for it. Raises ControlPlaneFailed."""
         limit = time.monotonic() + READY_WITHIN_SECONDS
-        self._launch(self._parts["kube-apiserver"], limit, self._answers(f"{self.url}/readyz"))
+        self._launch(self._parts["kube-apiserver"], limit, self._is_answering(f"{self.url}/readyz"))
 
-    def keep_store(self) -> None:
-        """Copy all that there is, as a backup does; nothing is served meanwhile."""
+    def back_up_store(self) -> None:
+        """Back up all data; the API server is down during the copy."""
         self._stop_store()
         shutil.copytree(self._file("etcd"), self._file("backup"))
         self._start_store()
 
-    def put_back_store(self) -> None:
-        """Serve what was kept, as after a restore: what happened since never was."""
+    def restore_store(self) -> None:
+        """Restore the backup: later changes are lost."""
         self._stop_store()
         shutil.rmtree(self._file("etcd"))
         self._file("backup").rename(self._file("etcd"))
@@ -188,7 +188,7 @@ class ControlPlane:
 
     def _start_store(self) -> None:
         limit = time.monotonic() + READY_WITHIN_SECONDS
-        self._launch(self._parts["etcd"], limit, self._answers(self._store_readyz))
+        self._launch(self._parts["etcd"], limit, self._is_answering(self._store_readyz))
         self.start_api_server()
 
     def request(
@@ -200,23 +200,23 @@ class ControlPlane:
         content_type: str = "application/json",
         token: str | None = None,
     ) -> Object:
-        """The JSON of the answer; as the admin where no other token is given. Raises RequestRefused."""
+        """Send a request, by default as the administrator; the JSON of the answer. Raises RequestRefused."""
         answer: Object = self._ask(method, path, body, content_type, token).json()
         return answer
 
     def read_log(self, namespace: str, pod: str, *, token: str | None = None) -> str:
-        """What the only container of a pod said. Raises RequestRefused."""
+        """The log of the only container of a pod. Raises RequestRefused."""
         path = f"/api/v1/namespaces/{namespace}/pods/{pod}/log"
         return self._ask("GET", path, None, "application/json", token).text
 
     def wait_until(self, holds: Callable[[], bool], seconds: float = 30.0) -> None:
-        """Ask again and again. Raises ControlPlaneFailed where it does not come to hold in that time."""
+        """Poll until the condition holds. Raises ControlPlaneFailed after the timeout."""
         self._wait(holds, time.monotonic() + seconds)
 
     def add_nodes(
         self, count: int, *, allocatable: Mapping[str, str] | None = None, labels: Mapping[str, str] | None = None
     ) -> list[str]:
-        """The names of `count` new nodes that are ready and take pods. Raises ControlPlaneFailed."""
+        """Create `count` nodes and wait until they accept pods; their names. Raises ControlPlaneFailed."""
         names = [f"node-{self._nodes + number:04}" for number in range(1, count + 1)]
         self._nodes += count
         for name in names:
@@ -225,7 +225,7 @@ class ControlPlane:
         return names
 
     def remove_nodes(self, names: Sequence[str]) -> None:
-        """Take nodes away; the controllers remove what was bound to them."""
+        """Delete nodes; the controllers then delete their pods."""
         for name in names:
             self.request("DELETE", f"/api/v1/nodes/{name}")
 
@@ -244,7 +244,7 @@ class ControlPlane:
             raise _refusal(answer)
         return answer
 
-    def _has(self, path: str) -> bool:
+    def _exists(self, path: str) -> bool:
         try:
             self.request("GET", path)
         except RequestRefused:
@@ -254,13 +254,13 @@ class ControlPlane:
     def _local(self, name: str) -> str:
         return f"https://127.0.0.1:{self._ports[name]}"
 
-    def _answers(self, url: str) -> Callable[[], bool]:
-        def asked() -> bool:
+    def _is_answering(self, url: str) -> Callable[[], bool]:
+        def has_answered() -> bool:
             with contextlib.suppress(httpx2.TransportError):
                 return self._client.get(url, headers={"Authorization": f"Bearer {self.token}"}).is_success
             return False
 
-        return asked
+        return has_answered
 
     def _launch(self, part: Part, limit: float, is_ready: Callable[[], bool]) -> None:
         self._parts[part.name] = part
@@ -287,10 +287,10 @@ class ControlPlane:
             f'{self.tenants_token},hekla-tenants,hekla-tenants,"people"\n'
         )
         self._file("kubeconfig").write_text(yaml.safe_dump(self.kubeconfig()))
-        said = self._file("container.log")
-        said.write_text("".join(f"2026-01-01T00:00:00.{n:09}Z stdout F {line}\n" for n, line in enumerate(LOG_LINES)))
-        pretended = [_logs_from(said), _commands_run_in(self.home), _ports_lead_to(self.port_inside)]
-        self._file("pretended.yaml").write_text(yaml.safe_dump_all(pretended))
+        log = self._file("container.log")
+        log.write_text("".join(f"2026-01-01T00:00:00.{n:09}Z stdout F {line}\n" for n, line in enumerate(LOG_LINES)))
+        configuration = [_container_logs(log), _container_exec(self.home), _port_forwards(self.port_inside)]
+        self._file("pretended.yaml").write_text(yaml.safe_dump_all(configuration))
 
     def _file(self, name: str) -> Path:
         return self.home / name
@@ -306,7 +306,7 @@ class ControlPlane:
             *(f"--listen-client-urls={client}", f"--advertise-client-urls={client}"),
             *(f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}"),
             f"--initial-cluster=default={peer}",
-            "--unsafe-no-fsync",  # nothing of it outlives the tests
+            "--unsafe-no-fsync",  # the data need not survive the tests
             *("--auto-compaction-mode=periodic", "--auto-compaction-retention=5m"),
             "--quota-backend-bytes=4294967296",
             "--log-level=warn",
@@ -324,10 +324,10 @@ class ControlPlane:
             "--service-account-issuer=https://kubernetes.default.svc",
             f"--service-account-key-file={self._certificates.service_account_key}",
             f"--service-account-signing-key-file={self._certificates.service_account_key}",
-            "--kubelet-preferred-address-types=InternalIP",  # the names of pretended nodes lead nowhere
+            "--kubelet-preferred-address-types=InternalIP",  # names of simulated nodes do not resolve
             *("--max-requests-inflight=4000", "--max-mutating-requests-inflight=2000"),
             *("--enable-priority-and-fairness=false", "--profiling=false"),
-            last_signal=signal.SIGKILL,  # else it waits up to a minute for watches to end
+            last_signal=signal.SIGKILL,  # SIGTERM waits up to a minute for watches
         )
 
     def _controller_manager(self) -> Part:
@@ -360,27 +360,27 @@ class ControlPlane:
 
 
 def _free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on, and that no outgoing connection takes while a server is away."""
+    """Free ports outside the range of outgoing connections, so that they stay free while a server restarts."""
     found: list[int] = []
     while len(found) < count:
         port = random.choice(_PORTS)
-        with socket.socket() as tried:
-            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             with contextlib.suppress(OSError):
-                tried.bind(("127.0.0.1", port))
+                probe.bind(("127.0.0.1", port))
                 found += [port] if port not in found else []
     return found
 
 
 def _refusal(answer: httpx2.Response) -> RequestRefused:
     try:
-        told = answer.json()
+        status = answer.json()
     except ValueError:
         return RequestRefused(answer.status_code, answer.reason_phrase, answer.text)
-    return RequestRefused(answer.status_code, told.get("reason", ""), told.get("message", ""))
+    return RequestRefused(answer.status_code, status.get("reason", ""), status.get("message", ""))
 
 
-def _logs_from(file: Path) -> Object:
+def _container_logs(file: Path) -> Object:
     return {
         "apiVersion": "kwok.x-k8s.io/v1alpha1",
         "kind": "ClusterLogs",
@@ -389,8 +389,8 @@ def _logs_from(file: Path) -> Object:
     }
 
 
-def _commands_run_in(folder: Path) -> Object:
-    """Commands in pods are run on this machine."""
+def _container_exec(folder: Path) -> Object:
+    """Configuration of kwok: commands in pods run on this machine."""
     return {
         "apiVersion": "kwok.x-k8s.io/v1alpha1",
         "kind": "ClusterExec",
@@ -399,7 +399,7 @@ def _commands_run_in(folder: Path) -> Object:
     }
 
 
-def _ports_lead_to(port: int) -> Object:
+def _port_forwards(port: int) -> Object:
     return {
         "apiVersion": "kwok.x-k8s.io/v1alpha1",
         "kind": "ClusterPortForward",
@@ -418,7 +418,7 @@ def _node(name: str, allocatable: Mapping[str, str], labels: Mapping[str, str]) 
 
 
 def _is_usable(node: Object) -> bool:
-    """A new node is tainted by the API server; the node-lifecycle controller takes that off once it is ready."""
+    """Whether the node is ready and without taints: the node-lifecycle controller removes the initial taint."""
     conditions = node["status"].get("conditions", [])
     is_ready = any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
     return is_ready and not node["spec"].get("taints")

@@ -1,7 +1,7 @@
-"""Programs that are built from a Go module once and kept outside of the checkout.
+"""Programs that are built once from a Go module and cached outside the checkout.
 
-No package index carries them and container images need a container runtime, while Go's module proxy serves their
-source to everybody. What `go.sum` does not vouch for is not built.
+No package index has them, and container images need a container runtime; Go's module proxy serves their source
+to everyone. `go.sum` pins all sources.
 """
 
 import contextlib
@@ -26,16 +26,16 @@ FILES, _LOCK = "files", "lock"
 
 
 class NoBinaries(Exception):
-    """There are no programs to run, and why."""
+    """The programs are not available; the message is the reason."""
 
 
 @dataclass(frozen=True)
 class GoPrograms:
-    """What a `go.mod` builds.
+    """Programs of one `go.mod`.
 
-    `name`: what they are together, for people. `module`: the folder with `go.mod` and `go.sum`. `cache`: the folder
-    where they are kept, within that of the user. `packages`: the Go package of each program. `ldflags`: for the linker.
-    `copied`: a Go module and a folder of it with files that are kept beside the programs, in `files`.
+    `name`: their name in messages. `module`: the folder with `go.mod` and `go.sum`. `cache`: their folder in the
+    user's cache. `packages`: the Go package of each program. `ldflags`: for the linker. `extra_files`: a Go module and
+    a folder of it, whose files are copied into `files` beside the programs.
     """
 
     name: str
@@ -43,10 +43,10 @@ class GoPrograms:
     cache: str
     packages: Mapping[str, str]
     ldflags: str = "-s -w"
-    copied: tuple[str, str] | None = None
+    extra_files: tuple[str, str] | None = None
 
     def built(self) -> Path:
-        """The folder with every program; built where it is not there yet. Raises NoBinaries."""
+        """The folder with the programs, which are built if they are missing. Raises NoBinaries."""
         limit = time.monotonic() + BUILD_SECONDS
         root = _caches() / self.cache
         root.mkdir(parents=True, exist_ok=True)
@@ -54,18 +54,18 @@ class GoPrograms:
             built = root / self._fingerprint(self._go_version())
             if not built.is_dir():
                 self._make(root, built, limit)
-                _remove_others(root, built)
+                _remove_old_builds(root, built)
         return built
 
     def _make(self, root: Path, built: Path, limit: float) -> None:
-        _say(f"building {self.name} for the tests, once; some minutes")
+        _print(f"building {self.name} for the tests, once; some minutes")
         began = time.monotonic()
         self._build(root, built, limit)
-        _say(f"built in {time.monotonic() - began:.0f} s; kept in {built}")
+        _print(f"built in {time.monotonic() - began:.0f} s; kept in {built}")
 
     @contextlib.contextmanager
     def _locked(self, path: Path, limit: float) -> Iterator[None]:
-        """Only one run at a time looks and builds; another waits for what the first one makes."""
+        """A lock, so that parallel test runs wait for the first one's build."""
         with path.open("w") as file:
             while True:
                 try:
@@ -79,12 +79,12 @@ class GoPrograms:
     def _go_version(self) -> str:
         if shutil.which("go") is None:
             raise self._none("no Go on this machine: see https://go.dev/doc/install")
-        told = subprocess.run(
+        version = subprocess.run(
             ["go", "env", "GOVERSION"], cwd=self.module, env=_environment(), capture_output=True, text=True, check=False
         )
-        if told.returncode != 0:  # an older Go that cannot fetch the one that go.mod asks for
-            raise self._none(_too_old(told.stderr))
-        return told.stdout.strip()
+        if version.returncode != 0:  # an older Go that cannot fetch the one in go.mod
+            raise self._none(_too_old(version.stderr))
+        return version.stdout.strip()
 
     def _fingerprint(self, go_version: str) -> str:
         files = [self.module / "go.mod", self.module / "go.sum"]
@@ -92,13 +92,13 @@ class GoPrograms:
         return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
 
     def _build(self, root: Path, built: Path, limit: float) -> None:
-        """Fetch, compile, and put the folder in place by one rename, so that nobody meets a half of it."""
-        making = Path(tempfile.mkdtemp(prefix="making-", dir=root))
+        """Fetch and compile, then rename the folder, so that it is always complete."""
+        partial = Path(tempfile.mkdtemp(prefix="making-", dir=root))
         try:
-            self._compile(making, limit)
-            making.rename(built)
+            self._compile(partial, limit)
+            partial.rename(built)
         finally:
-            shutil.rmtree(making, ignore_errors=True)
+            shutil.rmtree(partial, ignore_errors=True)
 
     def _compile(self, folder: Path, limit: float) -> None:
         log = folder / "build.log"
@@ -108,20 +108,20 @@ class GoPrograms:
             target = ["-o", str(folder / name), package]
             if self._go(["build", "-trimpath", f"-ldflags={self.ldflags}", *target], log, limit) != 0:
                 raise self._none(f"{name} does not build: {_last_line(log.read_text())}")
-        if self.copied:
-            self._copy(*self.copied, folder / FILES)
+        if self.extra_files:
+            self._copy(*self.extra_files, folder / FILES)
 
-    def _copy(self, module: str, inside: str, folder: Path) -> None:
-        asked = ["go", "list", "-m", "-f", "{{.Dir}}", module]
-        told = subprocess.run(
-            asked, cwd=self.module, env=_environment(), capture_output=True, text=True, check=True
+    def _copy(self, module: str, subfolder: str, folder: Path) -> None:
+        command = ["go", "list", "-m", "-f", "{{.Dir}}", module]
+        source = subprocess.run(
+            command, cwd=self.module, env=_environment(), capture_output=True, text=True, check=True
         ).stdout.strip()
         folder.mkdir()
-        for file in (Path(told) / inside).iterdir():
+        for file in (Path(source) / subfolder).iterdir():
             shutil.copyfile(file, folder / file.name)
 
     def _go(self, arguments: Sequence[str], log: Path, limit: float) -> int:
-        """The exit code of one `go` command; what it says is added to `log`."""
+        """The exit code of one `go` command; its output is appended to `log`."""
         self._check_time(limit)
         with log.open("ab") as output:
             process = spawn(["go", *arguments], output=output.fileno(), env=_environment(), folder=self.module)
@@ -131,7 +131,7 @@ class GoPrograms:
             raise self._none(_too_long()) from None
         finally:
             if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)  # with the compilers that it started
+                os.killpg(process.pid, signal.SIGKILL)  # including its compilers
                 process.wait()
 
     def _check_time(self, limit: float) -> None:
@@ -147,13 +147,13 @@ def _caches() -> Path:
     return Path(home) if home else Path.home() / ".cache"
 
 
-def _say(sentence: str) -> None:
+def _print(sentence: str) -> None:
     sys.stderr.write(f"{sentence}\n")
     sys.stderr.flush()
 
 
-def _too_old(told: str) -> str:
-    return f"no Go on this machine that is new enough: {_last_line(told)}"
+def _too_old(error: str) -> str:
+    return f"no Go on this machine that is new enough: {_last_line(error)}"
 
 
 def _too_long() -> str:
@@ -161,16 +161,16 @@ def _too_long() -> str:
 
 
 def _why_not_listed(log: Path) -> str:
-    told = log.read_text()
-    if "requires go >=" in told:
-        return _too_old(told)
-    if re.search(r"go\.sum|updates to go\.mod|SECURITY ERROR", told):
-        return f"go.mod and go.sum do not fit each other: {_last_line(told)}"
-    return f"the Go modules cannot be had: {_last_line(told)}"
+    output = log.read_text()
+    if "requires go >=" in output:
+        return _too_old(output)
+    if re.search(r"go\.sum|updates to go\.mod|SECURITY ERROR", output):
+        return f"go.mod and go.sum do not fit each other: {_last_line(output)}"
+    return f"the Go modules cannot be had: {_last_line(output)}"
 
 
 def _environment() -> Mapping[str, str]:
-    """That of the caller, without what would change the outcome; C would need a compiler and tie them to this libc."""
+    """The caller's environment, with reproducible settings: cgo would need a C compiler and depend on this libc."""
     return os.environ | {"CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly", "GOWORK": "off"}
 
 
@@ -178,8 +178,8 @@ def _last_line(text: str) -> str:
     return (text.strip() or "no reason given").splitlines()[-1]
 
 
-def _remove_others(root: Path, built: Path) -> None:
-    """Other versions, and what builds that were cut off left."""
+def _remove_old_builds(root: Path, built: Path) -> None:
+    """Remove other versions and leftovers of interrupted builds."""
     for path in root.iterdir():
         if path.is_dir() and path != built:
             shutil.rmtree(path, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""A pytest plugin: Helm, one Kubernetes control plane for the run, and a namespace of its own for each test."""
+"""A pytest plugin: Helm, one Kubernetes control plane per run, and one namespace per test."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,15 +17,15 @@ _FIRST_TEST_SECONDS = 3 * BUILD_SECONDS + READY_WITHIN_SECONDS + 300.0
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whichever test comes first waits for the build."""
+    """Mark the tests that need Kubernetes. Their timeout includes the build, which the first of them waits for."""
     for item in items:
-        if _needs_it(item):
+        if _needs_kubernetes(item):
             item.add_marker(pytest.mark.kubernetes)
             item.add_marker(pytest.mark.timeout(_FIRST_TEST_SECONDS))
 
 
-def _needs_it(item: pytest.Item) -> bool:
-    """By its fixtures, or as one of the kinds that it is run with."""
+def _needs_kubernetes(item: pytest.Item) -> bool:
+    """Whether the test needs Kubernetes: by its mark, its fixtures, or a backend kind among its parameters."""
     parameters = getattr(getattr(item, "callspec", None), "params", {}).values()
     is_marked = item.get_closest_marker("kubernetes") is not None
     is_built_for = {"programs", "helm", "volcano"} & set(getattr(item, "fixturenames", ()))
@@ -34,34 +34,34 @@ def _needs_it(item: pytest.Item) -> bool:
 
 @pytest.fixture(scope="session")
 def programs(request: pytest.FixtureRequest) -> Path:
-    """The folder with the programs of a control plane; skips where they cannot be had."""
+    """The folder with the programs of a control plane; skips if they are not available."""
     return _built(CONTROL_PLANE, request)
 
 
 @pytest.fixture(scope="session")
 def helm(request: pytest.FixtureRequest) -> Path:
-    """Helm's command line; skips where it cannot be had."""
+    """Helm's executable; skips if it is not available."""
     return _built(HELM, request) / "helm"
 
 
-def _built(wanted: GoPrograms, request: pytest.FixtureRequest) -> Path:
+def _built(go_programs: GoPrograms, request: pytest.FixtureRequest) -> Path:
     capture = request.config.pluginmanager.getplugin("capturemanager")
     try:
-        with capture.global_and_fixture_disabled():  # a first build takes minutes, and says so
-            return wanted.built()
+        with capture.global_and_fixture_disabled():  # prints a message: a first build takes minutes
+            return go_programs.built()
     except NoBinaries as missing:
         pytest.skip(str(missing))
 
 
 @pytest.fixture(scope="session")
 def control_plane(programs: Path) -> Iterator[ControlPlane]:
-    """The running control plane of this run, without nodes."""
+    """The running control plane of this test run, without nodes."""
     yield from _running(programs)
 
 
 @pytest.fixture
 def mortal_control_plane(programs: Path) -> Iterator[ControlPlane]:
-    """One that a test may kill: what watches an API server comes back to it after pauses, which others would feel."""
+    """A separate control plane that a test may kill: after a crash, watches reconnect with delays."""
     yield from _running(programs)
 
 
@@ -74,18 +74,19 @@ def _running(programs: Path) -> Iterator[ControlPlane]:
 
 @pytest.fixture
 def namespace(control_plane: ControlPlane) -> Iterator[str]:
-    """A fresh namespace in which pods can be made."""
+    """A new namespace in which pods can be created."""
     body = {"metadata": {"generateName": "test-"}}
     name = control_plane.request("POST", "/api/v1/namespaces", body)["metadata"]["name"]
     accounts = f"/api/v1/namespaces/{name}/serviceaccounts"
-    control_plane.wait_until(lambda: bool(control_plane.request("GET", accounts)["items"]))  # no pod without one
+    # Pods need a service account.
+    control_plane.wait_until(lambda: bool(control_plane.request("GET", accounts)["items"]))
     yield name
     control_plane.request("DELETE", f"/api/v1/namespaces/{name}")
 
 
 @pytest.fixture(scope="session")
 def small_cluster(control_plane: ControlPlane) -> ControlPlane:
-    """The control plane with two machines of eight CPUs, in which the user `hekla` may see machines."""
+    """The control plane with two nodes of eight CPUs. The user `hekla` may read nodes."""
     control_plane.add_nodes(2)
     _give(control_plane, "rights.yaml")
     _give(control_plane, "rights-adopted.yaml")
@@ -95,17 +96,17 @@ def small_cluster(control_plane: ControlPlane) -> ControlPlane:
 
 @pytest.fixture
 def given_namespace(small_cluster: ControlPlane, namespace: str) -> str:
-    """A namespace in which the user `hekla` has the rights that a deployment gives, and no others."""
+    """A namespace in which the user `hekla` has exactly the permissions of a deployment."""
     give_inside(small_cluster, "rights.yaml", namespace)
     return namespace
 
 
 @pytest.fixture
 def tenants_namespace(small_cluster: ControlPlane, namespace: str) -> Iterator[str]:
-    """One beside which the user `hekla-tenants` may make those of tenants, as a deployment lets it, and no more."""
+    """A namespace; the user `hekla-tenants` may create namespaces of tenants beside it, as in a deployment."""
     for file in ("rights.yaml", "rights-tenants.yaml"):
-        _give(small_cluster, file, _OF_TENANTS)
-    give_inside(small_cluster, "rights.yaml", namespace, _OF_TENANTS)
+        _give(small_cluster, file, _HEKLA_TENANTS)
+    give_inside(small_cluster, "rights.yaml", namespace, _HEKLA_TENANTS)
     yield namespace
     found = small_cluster.request("GET", "/api/v1/namespaces")["items"]
     for name in (one["metadata"]["name"] for one in found):
@@ -115,7 +116,7 @@ def tenants_namespace(small_cluster: ControlPlane, namespace: str) -> Iterator[s
 
 @pytest.fixture(scope="module")
 def volcano(request: pytest.FixtureRequest, small_cluster: ControlPlane) -> Iterator[Volcano]:
-    """The real Volcano beside the small cluster, for the tests of one module; skips where it cannot be had."""
+    """The real Volcano on the small cluster, for the tests of one module; skips if it is not available."""
     running = Volcano(small_cluster, _built(VOLCANO, request))
     try:
         running.start()
@@ -127,19 +128,19 @@ def volcano(request: pytest.FixtureRequest, small_cluster: ControlPlane) -> Iter
 
 @pytest.fixture
 def volcano_namespace(volcano: Volcano, given_namespace: str) -> str:
-    """A namespace in which the user `hekla` may also do what a cluster led by Volcano needs, and no more."""
+    """A namespace in which the user `hekla` also has exactly the permissions for delegated jobs."""
     give_inside(volcano.plane, "rights-volcano.yaml", given_namespace)
     return given_namespace
 
 
-_HEKLA, _OF_TENANTS = "hekla", "hekla-tenants"
-_OF_THE_CLUSTER = ("ClusterRole", "ClusterRoleBinding")
+_HEKLA, _HEKLA_TENANTS = "hekla", "hekla-tenants"
+_CLUSTER_WIDE = ("ClusterRole", "ClusterRoleBinding")
 
 
 def _give(plane: ControlPlane, file: str, user: str = _HEKLA) -> None:
-    """What the file gives in all of the cluster; another module may have given it before."""
+    """Create the cluster-wide roles and bindings of the file, unless they exist."""
     for document in _rights(file):
-        if document["kind"] in _OF_THE_CLUSTER:
+        if document["kind"] in _CLUSTER_WIDE:
             try:
                 plane.request("POST", _place(document, ""), _for_the_user(document, user))
             except RequestRefused as refusal:
@@ -163,7 +164,7 @@ def _place(document: dict[str, Any], namespace: str) -> str:
 
 
 def _for_the_user(document: dict[str, Any], user: str) -> dict[str, Any]:
-    """Given to a user, since who a token is for makes no difference to what it may. Users share the roles."""
+    """The document for this user instead of a service account, with the same permissions. Users share the roles."""
     if "subjects" not in document:
         return document
     subject = {"kind": "User", "name": user, "apiGroup": "rbac.authorization.k8s.io"}

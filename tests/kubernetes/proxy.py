@@ -1,7 +1,6 @@
-"""What stands between Hekla and an API server and does to requests what networks and busy servers do.
+"""A proxy between Hekla and an API server that injects the faults of networks and busy servers.
 
-Each request is noted, judged by whoever uses it, and then passed on or not. Answers are passed on as they come, so that
-a watch stays one.
+It records each request, lets `judge` decide about it, and forwards it or not. It streams answers, so that watches work.
 """
 
 import contextlib
@@ -18,11 +17,11 @@ import httpx2
 from tests.kubernetes.control_plane import ControlPlane
 
 _HOP_BY_HOP = frozenset({"connection", "content-length", "host", "keep-alive", "transfer-encoding"})
-_NAMED = 2  # parts of a path below a namespace's kind: the object's name, and what of it
+_NAMED = 2  # path parts before a subresource: the resource and the object's name
 
 
 class Fate(Enum):
-    """What becomes of a request."""
+    """What the proxy does with a request."""
 
     PASSED = "passed on"
     BUSY = "429"
@@ -37,7 +36,7 @@ _STATUS = {Fate.BUSY: ("TooManyRequests", 429), Fate.CONFLICT: ("Conflict", 409)
 
 @dataclass
 class Asked:
-    """One request. `status`: what the server answered, whether or not that was passed on; 0: it has not."""
+    """One request. `status`: the server's answer, even if the client did not get it; 0 without an answer."""
 
     method: str
     path: str
@@ -48,40 +47,40 @@ class Asked:
 
     @property
     def kind(self) -> str:
-        """Such as `POST pods`, `POST pods/binding` or `DELETE services`."""
-        parts = self._below()
+        """The method and resource, such as `POST pods`, `POST pods/binding` or `DELETE services`."""
+        parts = self._path_within_namespace()
         return f"{self.method} {'/'.join([parts[0], *parts[_NAMED:]])}"
 
     @property
     def name(self) -> str:
-        """Of the object that it is about; empty: of many."""
-        parts = self._below()
+        """The name of the object; empty for a list."""
+        parts = self._path_within_namespace()
         return parts[1] if len(parts) > 1 else str(self.body.get("metadata", {}).get("name", ""))
 
     @property
     def is_watch(self) -> bool:
-        """Whether its answer has no end."""
+        """Whether this is a watch, whose answer does not end."""
         return "watch=" in self.path
 
     @property
     def is_done(self) -> bool:
-        """Whether the server did it."""
+        """Whether the server carried it out."""
         return 200 <= self.status < 300
 
     @property
     def may_be_done(self) -> bool:
-        """Whether nobody knows what the server did: it had the request, and was gone before it answered."""
+        """Whether the outcome is unknown: the server got the request, but its answer was lost."""
         return self.status == 0 and self.fate in (Fate.PASSED, Fate.CUT_AFTER)
 
-    def _below(self) -> list[str]:
+    def _path_within_namespace(self) -> list[str]:
         parts = self.path.partition("?")[0].strip("/").split("/")
         head = parts.index("namespaces") + 2 if "namespaces" in parts else 2
-        return parts[head:] or parts[-1:]  # of `/version` itself
+        return parts[head:] or parts[-1:]  # for paths such as `/version`
 
 
 @dataclass
 class Held:
-    """A request that was caught, and goes on when it is let go."""
+    """A request that the proxy holds until `let_go` is set."""
 
     asked: Asked | None = None
     caught: threading.Event = field(default_factory=threading.Event)
@@ -89,7 +88,7 @@ class Held:
 
 
 class Proxy:
-    """In front of one control plane, under an address of its own."""
+    """A proxy of one control plane, with its own address."""
 
     def __init__(self, plane: ControlPlane) -> None:
         self._plane = plane
@@ -108,7 +107,7 @@ class Proxy:
 
     @contextlib.contextmanager
     def listening(self) -> Iterator["Proxy"]:
-        """Serve until the end."""
+        """Serve while the context is open."""
         self._server = _Server(("127.0.0.1", 0), _handler_of(self))
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         folder = self._plane.ca.parent
@@ -121,16 +120,16 @@ class Proxy:
         finally:
             self.free()
             self._server.shutdown()
-            self._server.server_close()  # what goes on reads from connections of its own, which nobody else may close
+            self._server.server_close()  # running handlers keep their own connections, which must not be closed here
 
     def kubeconfig(self, token: str) -> dict[str, Any]:
-        """As the control plane's, but it leads here."""
+        """The control plane's kubeconfig with the address of the proxy."""
         document = self._plane.kubeconfig(token)
         document["clusters"][0]["cluster"]["server"] = f"https://127.0.0.1:{self._server.server_port}"
         return document
 
     def catch(self, which: Callable[[Asked], bool], *, answered: bool) -> Held:
-        """Hold the next such request, or where it is `answered` its answer."""
+        """Hold the next matching request before it is sent, or with `answered` after its answer."""
         held = Held()
         with self._lock:
             self._traps.append((which, held, answered))
@@ -138,24 +137,24 @@ class Proxy:
         return held
 
     def free(self) -> None:
-        """Hold nothing any more."""
+        """Release all requests that are held, and remove all traps."""
         with self._lock:
             self._traps.clear()
         for held in self._held:
             held.let_go.set()
 
     def done(self, kind: str) -> list[Asked]:
-        """What of this kind the server did, in the order in which it was asked."""
+        """The requests of this kind that the server carried out, in order."""
         return [one for one in list(self.asked) if one.kind == kind and one.is_done]
 
     def may_be_done(self, kind: str) -> list[Asked]:
-        """Those of this kind whose answer was lost with the server."""
+        """The requests of this kind whose outcome is unknown."""
         return [one for one in list(self.asked) if one.kind == kind and one.may_be_done]
 
-    # For the handler
+    # For the handler.
 
     def note(self, asked: Asked) -> Fate:
-        """It came; what becomes of it."""
+        """Record a request, hold it if it matches a trap, and return its fate."""
         with self._lock:
             asked.fate = self.judge(asked)
             self.asked.append(asked)
@@ -164,7 +163,7 @@ class Proxy:
 
     @contextlib.contextmanager
     def answer_to(self, asked: Asked, content: bytes, headers: dict[str, str]) -> Iterator[httpx2.Response]:
-        """What the server says to it."""
+        """Forward the request; a context with the server's answer."""
         with self._upstream.stream(asked.method, asked.path, content=content, headers=headers) as answer:
             asked.status = answer.status_code
             self._hold(asked, answered=True)
@@ -188,7 +187,7 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 128
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Clients come and go as they like, and connections are cut here on purpose."""
+        """Ignore errors: clients disconnect at any time, and this proxy cuts connections on purpose."""
 
 
 def _handler_of(proxy: Proxy) -> type[BaseHTTPRequestHandler]:
@@ -226,14 +225,20 @@ def _handler_of(proxy: Proxy) -> type[BaseHTTPRequestHandler]:
                     self.send_header(name, value)
             self.send_header("Transfer-Encoding", "chunked")
             self.end_headers()
-            for piece in answer.iter_raw():
-                if piece:
-                    self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+            for chunk in answer.iter_raw():
+                if chunk:
+                    self.wfile.write(b"%x\r\n%s\r\n" % (len(chunk), chunk))
             self.wfile.write(b"0\r\n\r\n")
 
         def _refuse(self, reason: str, status: int) -> None:
-            told = {"kind": "Status", "status": "Failure", "reason": reason, "code": status, "message": "Not now"}
-            content = json.dumps(told).encode()
+            status_object = {
+                "kind": "Status",
+                "status": "Failure",
+                "reason": reason,
+                "code": status,
+                "message": "Not now",
+            }
+            content = json.dumps(status_object).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(content)))
@@ -243,7 +248,7 @@ def _handler_of(proxy: Proxy) -> type[BaseHTTPRequestHandler]:
             self.wfile.write(content)
 
         def log_message(self, *_: Any) -> None:
-            """Whoever uses it reads `asked`."""
+            """Log nothing: tests read `asked`."""
 
     return Handler
 

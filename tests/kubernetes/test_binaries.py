@@ -1,4 +1,4 @@
-"""What is said where the programs of a control plane, or Helm, cannot be had."""
+"""The messages when the programs of a control plane, Helm or Volcano are not available."""
 
 import shutil
 from pathlib import Path
@@ -7,30 +7,30 @@ import pytest
 from tests.kubernetes.binaries import CONTROL_PLANE, HELM, VOLCANO
 from tests.kubernetes.go_programs import GoPrograms, NoBinaries
 
-EACH = pytest.mark.parametrize("wanted", [CONTROL_PLANE, HELM, VOLCANO], ids=lambda wanted: wanted.cache)
+EACH_PROGRAM = pytest.mark.parametrize("binaries", [CONTROL_PLANE, HELM, VOLCANO], ids=lambda binaries: binaries.cache)
 
 
 @pytest.fixture(autouse=True)
-def nothing_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
 
-@EACH
-def test_a_machine_without_go_is_told_so(wanted: GoPrograms, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@EACH_PROGRAM
+def test_missing_go_is_reported(binaries: GoPrograms, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(NoBinaries, match=rf"^no {wanted.name}: no Go on this machine"):
-        wanted.built()
+    with pytest.raises(NoBinaries, match=rf"^no {binaries.name}: no Go on this machine"):
+        binaries.built()
 
 
-@EACH
+@EACH_PROGRAM
 @pytest.mark.kubernetes
-def test_a_machine_that_reaches_no_modules_is_told_so_and_nothing_half_made_stays(
-    wanted: GoPrograms, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_unreachable_modules_are_reported_and_leave_no_partial_build(
+    binaries: GoPrograms, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if shutil.which("go") is None:
-        pytest.skip(f"no {wanted.name}: no Go on this machine")
+        pytest.skip(f"no {binaries.name}: no Go on this machine")
     monkeypatch.setenv("GOPROXY", "off")
     monkeypatch.setenv("GOMODCACHE", str(tmp_path / "modules"))
-    with pytest.raises(NoBinaries, match=rf"^no {wanted.name}: the Go modules cannot be had: "):
-        wanted.built()
-    assert [path.name for path in (tmp_path / wanted.cache).iterdir()] == ["lock"]
+    with pytest.raises(NoBinaries, match=rf"^no {binaries.name}: the Go modules cannot be had: "):
+        binaries.built()
+    assert [path.name for path in (tmp_path / binaries.cache).iterdir()] == ["lock"]

@@ -1,4 +1,4 @@
-"""What the Kubernetes that other tests run on does as a real one does."""
+"""The Kubernetes of the other tests behaves like a real one, where they rely on it."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -58,7 +58,7 @@ def state_of(pod: dict[str, Any]) -> dict[str, Any]:
     return state
 
 
-def test_nodes_are_ready_have_what_they_were_made_with_and_take_pods(control_plane: ControlPlane) -> None:
+def test_nodes_are_ready_and_have_their_resources_and_labels(control_plane: ControlPlane) -> None:
     names = control_plane.add_nodes(3, allocatable={"cpu": "4", "nvidia.com/gpu": "2"}, labels={"rack": "a"})
     assert len(set(names)) == 3
     for name in names:
@@ -69,7 +69,7 @@ def test_nodes_are_ready_have_what_they_were_made_with_and_take_pods(control_pla
     control_plane.remove_nodes(names)
 
 
-def test_a_bound_pod_runs_until_something_ends_it(pods: Pods, node: str) -> None:
+def test_bound_pod_runs_without_end(pods: Pods, node: str) -> None:
     pods.make("endless")
     assert pods.phase("endless") == "Pending"
     pods.bind("endless", node)
@@ -79,7 +79,7 @@ def test_a_bound_pod_runs_until_something_ends_it(pods: Pods, node: str) -> None
 
 
 @pytest.mark.parametrize(("code", "phase", "reason"), [(0, "Succeeded", "Completed"), (3, "Failed", "Error")])
-def test_a_pod_ends_with_the_exit_code_of_its_annotation(
+def test_pod_ends_with_the_exit_code_of_its_annotation(
     pods: Pods, node: str, code: int, phase: str, reason: str
 ) -> None:
     pods.make("ends", annotations={"hekla.dev/test-seconds": "0.5s", "hekla.dev/test-exit": str(code)})
@@ -89,9 +89,7 @@ def test_a_pod_ends_with_the_exit_code_of_its_annotation(
     assert ended["startedAt"] <= ended["finishedAt"]
 
 
-def test_a_change_of_a_running_pod_does_not_make_it_run_longer(
-    control_plane: ControlPlane, pods: Pods, node: str
-) -> None:
+def test_change_of_a_running_pod_does_not_extend_its_run(control_plane: ControlPlane, pods: Pods, node: str) -> None:
     pods.make("changed", annotations={"hekla.dev/test-seconds": "2s"})
     pods.bind("changed", node)
     pods.wait_for("changed", "Running")
@@ -103,7 +101,7 @@ def test_a_change_of_a_running_pod_does_not_make_it_run_longer(
     assert ended["metadata"]["annotations"]["hekla.dev/test-ends-at"] == planned
 
 
-def test_a_deleted_pod_is_gone(control_plane: ControlPlane, pods: Pods, node: str) -> None:
+def test_deleted_pod_is_gone(control_plane: ControlPlane, pods: Pods, node: str) -> None:
     for name in ("running", "unbound"):
         pods.make(name)
     pods.bind("running", node)
@@ -113,7 +111,7 @@ def test_a_deleted_pod_is_gone(control_plane: ControlPlane, pods: Pods, node: st
     control_plane.wait_until(lambda: pods.is_gone("running") and pods.is_gone("unbound"))
 
 
-def test_a_pod_with_a_finalizer_stays_in_its_final_phase_until_the_finalizer_is_taken(
+def test_pod_with_a_finalizer_keeps_its_final_phase_until_it_is_removed(
     control_plane: ControlPlane, pods: Pods, node: str
 ) -> None:
     pods.make("kept", finalizers=[FINALIZER])
@@ -121,16 +119,16 @@ def test_a_pod_with_a_finalizer_stays_in_its_final_phase_until_the_finalizer_is_
     pods.wait_for("kept", "Running")
     pods.delete("kept")
     control_plane.wait_until(lambda: pods.get("kept")["metadata"].get("deletionGracePeriodSeconds") == 0)
-    kept = pods.get("kept")
-    assert kept["status"]["phase"] == "Failed"
-    assert state_of(kept)["terminated"]["exitCode"] == 143
-    assert kept["metadata"]["finalizers"] == [FINALIZER]
+    deleted = pods.get("kept")
+    assert deleted["status"]["phase"] == "Failed"
+    assert state_of(deleted)["terminated"]["exitCode"] == 143
+    assert deleted["metadata"]["finalizers"] == [FINALIZER]
     body = [{"op": "remove", "path": "/metadata/finalizers"}]
     control_plane.request("PATCH", f"{pods.path}/kept", body, content_type="application/json-patch+json")
     control_plane.wait_until(lambda: pods.is_gone("kept"))
 
 
-def test_a_pod_is_bound_only_once(pods: Pods, node: str) -> None:
+def test_pod_is_bound_only_once(pods: Pods, node: str) -> None:
     pods.make("twice")
     pods.bind("twice", node)
     with pytest.raises(RequestRefused) as refused:
@@ -138,20 +136,20 @@ def test_a_pod_is_bound_only_once(pods: Pods, node: str) -> None:
     assert refused.value.status == 409
 
 
-def test_a_container_s_log_can_be_read(control_plane: ControlPlane, pods: Pods, namespace: str, node: str) -> None:
+def test_container_log_is_readable(control_plane: ControlPlane, pods: Pods, namespace: str, node: str) -> None:
     pods.make("speaks")
     pods.bind("speaks", node)
     pods.wait_for("speaks", "Running")
     assert tuple(control_plane.read_log(namespace, "speaks").splitlines()) == LOG_LINES
 
 
-def test_a_user_is_refused_what_no_role_gives(control_plane: ControlPlane) -> None:
+def test_user_without_a_role_is_refused(control_plane: ControlPlane) -> None:
     with pytest.raises(RequestRefused, match='User "hekla" cannot list resource "secrets"') as refused:
         control_plane.request("GET", "/api/v1/namespaces/kube-system/secrets", token=control_plane.user_token)
     assert refused.value.status == 403
 
 
-def test_the_api_server_serves_the_same_objects_after_a_crash(mortal_control_plane: ControlPlane) -> None:
+def test_api_server_serves_the_same_objects_after_a_crash(mortal_control_plane: ControlPlane) -> None:
     pods, (node,) = Pods(mortal_control_plane, "default"), mortal_control_plane.add_nodes(1)
     pods.make("before", annotations={"hekla.dev/test-seconds": "3s"})
     pods.bind("before", node)
@@ -159,7 +157,7 @@ def test_the_api_server_serves_the_same_objects_after_a_crash(mortal_control_pla
     mortal_control_plane.kill_api_server()
     mortal_control_plane.start_api_server()
     assert pods.get("before")["metadata"]["uid"] == before["metadata"]["uid"]
-    pods.wait_for("before", "Succeeded", seconds=240)  # the nodes find the API server again, after pauses
+    pods.wait_for("before", "Succeeded", seconds=240)  # kwok reconnects to the API server with delays
     pods.make("after")
     pods.bind("after", node)
     pods.wait_for("after", "Running")

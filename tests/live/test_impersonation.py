@@ -15,7 +15,7 @@ from tests.support.websocket import Socket
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.event_log.services import PLATFORM
-from hekla.apps.impersonation.models import Acting
+from hekla.apps.impersonation.models import ImpersonationSession
 from hekla.lib import clock
 from hekla.live import registry
 from hekla.live.consumers import UNKNOWN, PageConsumer
@@ -44,7 +44,7 @@ def _end(client: Client) -> None:
 
 
 def _expire(_client: Client) -> None:
-    Acting.objects.update(until=clock.now())
+    ImpersonationSession.objects.update(until=clock.now())
 
 
 def _admin_and_session(client: Client) -> tuple[User, SessionBase]:

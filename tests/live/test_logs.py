@@ -45,7 +45,7 @@ def run_job(world: World, script: str) -> Pod:
     task = {"name": "main", "command": ["sh", "-c", script]}
     spec = JobSpec.parse({"name": "talk", "tasks": [task]})
     job = services.submit(spec=spec, tenant=world.tenant, user=world.alice, now=clock.now())
-    world.turn_until(lambda: Job.objects.get(pk=job.pk).is_final)
+    world.reconcile_until(lambda: Job.objects.get(pk=job.pk).is_final)
     return Pod.objects.get(job=job)
 
 
@@ -131,7 +131,7 @@ def test_logs_of_earlier_attempts_are_kept(world: World) -> None:
     task = {"name": "main", "command": ["sh", "-c", "echo attempt; exit 1"]}
     spec = JobSpec.parse({"name": "again", "tasks": [task], "policies": restart, "max_retry": 1})
     job = services.submit(spec=spec, tenant=world.tenant, user=world.alice, now=clock.now())
-    world.turn_until(lambda: Job.objects.get(pk=job.pk).is_final)
+    world.reconcile_until(lambda: Job.objects.get(pk=job.pk).is_final)
     first, second = Pod.objects.filter(job=job).order_by("attempt")
     for pod in (first, second):
         assert logs.read(pod.pk, world.alice, 0).text == "attempt\n"

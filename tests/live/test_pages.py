@@ -20,7 +20,7 @@ from hekla.apps.event_log import selectors as event_log
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import PLATFORM, record, unit_of_work
 from hekla.apps.login_sessions import services as visits
-from hekla.apps.login_sessions.models import Visit
+from hekla.apps.login_sessions.models import LoginSession
 from hekla.domain import events
 from hekla.domain.errors import NotFound
 from hekla.lib import clock
@@ -195,7 +195,7 @@ def _change_password(user: User, _session: SessionBase) -> None:
 
 
 def _revoke_session(user: User, _session: SessionBase) -> None:
-    visits.end(user, Visit.objects.get(user=user).pk, now=clock.now())
+    visits.end(user, LoginSession.objects.get(user=user).pk, now=clock.now())
 
 
 def _sign_out(_user: User, session: SessionBase) -> None:

@@ -1,4 +1,4 @@
-"""A web process shares a few connections among its requests; other processes keep one for each thread."""
+"""Web processes share a pool of connections. Other processes have one connection per thread."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from hekla.project.database import from_url, share_connections
 
 PLATFORM = Path(__file__).parents[2] / "platform"
 
-# Forty requests at once, each with a query of 20 ms. Then all connections are taken, and somebody asks for the health.
+# Forty concurrent requests, each with a query of 20 ms. Then a health check while all connections are in use.
 REQUESTS = """
 import asyncio, json, threading
 from hekla.project.asgi import application
@@ -45,13 +45,13 @@ async def get(address):
 async def main():
     answers = await asyncio.gather(*(get("/slow") for _ in range(40)))
     pool = connection.pool
-    resting = pool.get_stats()
-    taken = [pool.getconn() for _ in range(pool.max_size)]
+    idle = pool.get_stats()
+    connections = [pool.getconn() for _ in range(pool.max_size)]
     health = await get("/healthz")
-    for one in taken:
+    for one in connections:
         pool.putconn(one)
     return {"statuses": sorted({status for status, _ in answers}), "processes": len({body for _, body in answers}),
-            "in_use": resting["pool_size"] - resting["pool_available"], "health": health}
+            "in_use": idle["pool_size"] - idle["pool_available"], "health": health}
 
 found = asyncio.run(main())
 connection.close_pool()
@@ -67,7 +67,7 @@ def run(code: str, **environment: str) -> str:
     return done.stdout
 
 
-def test_requests_share_a_bounded_number_of_connections_and_health_is_asked_beside_them():
+def test_requests_share_a_bounded_pool_and_health_checks_do_not_need_it():
     found = json.loads(run(REQUESTS, HEKLA_DATABASE_POOL="5").splitlines()[-1])
     assert found["statuses"] == [200]
     assert 1 <= found["processes"] <= 5
@@ -77,8 +77,8 @@ def test_requests_share_a_bounded_number_of_connections_and_health_is_asked_besi
 
 
 @pytest.mark.parametrize(("module", "size"), [("asgi", 7), ("celery", None)])
-def test_only_processes_that_answer_requests_have_a_pool(module, size):
-    """The settings are loaded before, as in a copy of the process that `manage.py up` loads once."""
+def test_only_web_processes_have_a_pool(module, size):
+    """The settings are loaded first, as in a fork of the preloaded process of `manage.py up`."""
     code = (
         f"import django; django.setup()\nimport hekla.project.{module}\nfrom django.db import connection\n"
         "found = connection.settings_dict\n"
@@ -87,12 +87,12 @@ def test_only_processes_that_answer_requests_have_a_pool(module, size):
     assert run(code, HEKLA_DATABASE_POOL="7").split() == [str(size), "0" if size else "None"]
 
 
-def test_a_pool_takes_its_size_from_the_configuration_and_keeps_other_options():
+def test_pool_has_its_configured_size_and_keeps_other_options():
     url = "postgresql://u:p@h:1/n?sslmode=require"
-    pooled, alone = from_url(url), from_url(url)
+    pooled, unpooled = from_url(url), from_url(url)
     share_connections(pooled, 7)
     assert pooled["OPTIONS"]["pool"]["max_size"] == 7
     assert pooled["OPTIONS"]["sslmode"] == "require"
     assert pooled["CONN_MAX_AGE"] == 0
-    assert alone["OPTIONS"] == {"sslmode": "require"}
-    assert alone["CONN_MAX_AGE"] is None
+    assert unpooled["OPTIONS"] == {"sslmode": "require"}
+    assert unpooled["CONN_MAX_AGE"] is None

@@ -1,4 +1,4 @@
-"""What the documents promise is there: links lead somewhere, commands exist, translations are whole."""
+"""Documents are correct: links and commands exist, translations are complete."""
 
 import re
 from itertools import chain
@@ -29,18 +29,18 @@ def name_of(path):
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
-def test_links_lead_somewhere(document):
+def test_links_exist(document):
     targets = LINK.findall(document.read_text(encoding="utf-8"))
     assert [target for target in targets if not (document.parent / target).exists()] == []
 
 
 @pytest.mark.parametrize("page", [*PAGES, *TRANSLATIONS], ids=name_of)
-def test_a_page_begins_with_its_title(page):
+def test_page_begins_with_its_title(page):
     assert re.match(r"# \S", page.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize(("page", "translation"), list(zip(PAGES, TRANSLATIONS, strict=True)), ids=name_of)
-def test_a_translation_has_the_same_parts(page, translation):
+def test_translation_has_the_same_structure(page, translation):
     def parts(path):
         text = path.read_text(encoding="utf-8")
         return [len(re.findall(mark, text, re.MULTILINE)) for mark in (r"^## ", r"^\| ", r"^    \S", r"^(?:- |\d\. )")]
@@ -49,7 +49,7 @@ def test_a_translation_has_the_same_parts(page, translation):
 
 
 @pytest.mark.parametrize("page", [*PAGES, *TRANSLATIONS], ids=name_of)
-def test_commands_in_the_help_are_understood(page):
+def test_commands_in_the_help_exist(page):
     for match in COMMAND.finditer(page.read_text(encoding="utf-8")):
         word, *rest = match["words"].split()
         command = hekla.get_command(click.Context(hekla), word)
@@ -61,7 +61,7 @@ def test_commands_in_the_help_are_understood(page):
 
 
 @pytest.mark.parametrize("page", [HELP / "submitting.md", HELP / "zh-hans" / "submitting.md"], ids=name_of)
-def test_the_manifest_in_the_help_can_be_submitted(page):
+def test_manifest_in_the_help_is_valid(page):
     blocks = re.findall(r"(?:^    .*\n)+", page.read_text(encoding="utf-8"), re.MULTILINE)
     manifest = next(block for block in blocks if "apiVersion" in block)
     assert formats.load("".join(line[4:] for line in manifest.splitlines(keepends=True))).warnings == ()

@@ -1,4 +1,4 @@
-"""Nothing of twelve lines or more stands twice. Blank lines, indentation, imports and migrations do not count."""
+"""No twelve lines are duplicated. Blank lines, indentation, imports and migrations do not count."""
 
 import re
 from collections import defaultdict
@@ -38,21 +38,21 @@ def lines_of(path: Path) -> list[Line]:
 
 
 def repeated(texts: dict[str, list[Line]]) -> list[str]:
-    """The places of each run of so many lines that stands at more than one."""
-    places = defaultdict(list)
+    """The locations of each run of `MIN_LINES` lines that occurs more than once."""
+    locations = defaultdict(list)
     for name, lines in texts.items():
         for start in range(len(lines) - MIN_LINES + 1):
             run = tuple(line for _number, line in lines[start : start + MIN_LINES])
-            places[run].append(f"{name}:{lines[start][0]}")
-    return [" = ".join(found) for found in places.values() if len(found) > 1]
+            locations[run].append(f"{name}:{lines[start][0]}")
+    return [" = ".join(found) for found in locations.values() if len(found) > 1]
 
 
-def test_nothing_stands_twice() -> None:
+def test_no_duplicates() -> None:
     assert repeated({str(path.relative_to(CHECKOUT)): lines_of(path) for path in files()}) == []
 
 
 @pytest.mark.parametrize(("count", "found"), [(MIN_LINES - 1, []), (MIN_LINES, ["a:1 = b:2"])])
-def test_a_duplicate_is_found_from_twelve_lines_on(count: int, found: list[str]) -> None:
+def test_duplicate_is_found_from_twelve_lines_on(count: int, found: list[str]) -> None:
     lines = [(number, f"line {number}") for number in range(1, count + 1)]
     texts = {"a": lines, "b": [(1, "another"), *((number + 1, line) for number, line in lines)]}
     assert repeated(texts) == found

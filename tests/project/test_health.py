@@ -1,4 +1,4 @@
-"""Who asks whether a process lives, or is ready, is told so also where something is away."""
+"""The endpoints for liveness and readiness, also without a database or Valkey."""
 
 import pytest
 from django.db import DatabaseError, InterfaceError, connection
@@ -13,13 +13,13 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def _afresh(monkeypatch) -> None:
+def _forget_checked_tables(monkeypatch) -> None:
     monkeypatch.setattr(views, "_once_complete", set())
 
 
-def asked(path: str) -> tuple[int, str]:
-    answer = Client().get(path)
-    return answer.status_code, answer.content.decode()
+def get(path: str) -> tuple[int, str]:
+    response = Client().get(path)
+    return response.status_code, response.content.decode()
 
 
 def _no_database(*_arguments: object) -> None:
@@ -30,45 +30,45 @@ def _closed(*_arguments: object) -> None:
     raise InterfaceError("the connection is closed")
 
 
-def test_all_is_well() -> None:
-    assert asked("/livez") == asked("/healthz") == (200, "ok")
-    assert asked("/readyz") == (200, "database: ok\ntables: ok\nmessages: ok\n")
+def test_healthy_process() -> None:
+    assert get("/livez") == get("/healthz") == (200, "ok")
+    assert get("/readyz") == (200, "database: ok\ntables: ok\nmessages: ok\n")
 
 
-@pytest.mark.parametrize("away", [_no_database, _closed])
-def test_without_a_database_a_process_lives_and_is_not_ready(away) -> None:
-    with connection.execute_wrapper(away):
-        assert asked("/livez") == (200, "ok")
-        assert asked("/healthz")[0] == 503
-        status, told = asked("/readyz")
+@pytest.mark.parametrize("failure", [_no_database, _closed])
+def test_process_without_a_database_is_alive_but_not_ready(failure) -> None:
+    with connection.execute_wrapper(failure):
+        assert get("/livez") == (200, "ok")
+        assert get("/healthz")[0] == 503
+        status, body = get("/readyz")
     assert status == 503
-    assert told.startswith("database: no database\n")
+    assert body.startswith("database: no database\n")
 
 
-def test_before_the_tables_are_as_wanted_nobody_is_sent_here() -> None:
+def test_process_with_missing_migrations_is_not_ready() -> None:
     MigrationRecorder.Migration.objects.filter(app="jobs").order_by("-id").first().delete()
-    status, told = asked("/readyz")
+    status, body = get("/readyz")
     assert status == 503
-    assert "manage.py migrate" in told
+    assert "manage.py migrate" in body
 
 
-def test_tables_of_the_next_version_do_not_matter() -> None:
+def test_newer_tables_do_not_matter() -> None:
     MigrationRecorder(connection).record_applied("jobs", "9999_of_tomorrow")
-    assert asked("/readyz")[0] == 200
+    assert get("/readyz")[0] == 200
 
 
-def test_once_the_tables_are_there_nobody_looks_again(django_assert_num_queries) -> None:
-    asked("/readyz")
+def test_tables_are_checked_only_until_they_are_complete(django_assert_num_queries) -> None:
+    get("/readyz")
     with django_assert_num_queries(1):
-        asked("/readyz")
+        get("/readyz")
 
 
-def test_without_messages_a_process_is_ready_and_says_so(monkeypatch) -> None:
-    class Away:
+def test_process_without_valkey_is_ready_and_reports_it(monkeypatch) -> None:
+    class UnreachableValkey:
         def ping(self) -> None:
             raise RedisError("away")
 
-    monkeypatch.setattr(wake, "_valkey", Away)
-    status, told = asked("/readyz")
+    monkeypatch.setattr(wake, "_valkey", UnreachableValkey)
+    status, body = get("/readyz")
     assert status == 200
-    assert "messages: no Valkey" in told
+    assert "messages: no Valkey" in body

@@ -1,4 +1,4 @@
-"""One address says where messages go."""
+"""The URL of the mail server."""
 
 import pytest
 
@@ -26,12 +26,12 @@ B = "django.core.mail.backends"
         ("smtps://mail.example.org", Mail(f"{B}.smtp.EmailBackend", "mail.example.org", 465, is_ssl=True)),
     ],
 )
-def test_an_address_is_understood(url: str, want: Mail) -> None:
+def test_mail_url_is_read(url: str, want: Mail) -> None:
     assert from_url(url) == want
     assert want.is_set_up == bool(url)
 
 
 @pytest.mark.parametrize("url", ["smtp:", "http://mail.example.org", "mail.example.org:25"])
-def test_another_is_refused(url: str) -> None:
+def test_invalid_mail_url_is_refused(url: str) -> None:
     with pytest.raises(ValueError, match="HEKLA_MAIL_URL"):
         from_url(url)

@@ -1,4 +1,4 @@
-"""What operators read with Prometheus: figures that are those of the rows, told to nobody else, at a bounded cost."""
+"""Metrics for Prometheus: they equal the rows, require a token, and have a bounded cost."""
 
 import json
 import re
@@ -51,7 +51,7 @@ from hekla.scheduling import occupancy
 
 __all__ = ["found"]
 TOKEN = "for-prometheus"
-MOST_QUERIES = 12
+MAX_QUERIES = 12
 DASHBOARD = CHECKOUT / "deploy" / "grafana" / "hekla.json"
 RULES = CHECKOUT / "deploy" / "prometheus" / "hekla.rules.yml"
 NAME = re.compile(r"\bhekla_[a-z0-9_]+")
@@ -71,58 +71,58 @@ def people(db: None) -> People:
 
 
 class Scrape:
-    """What one scrape told."""
+    """The response to one scrape."""
 
     def __init__(self, text: str) -> None:
         self.families = list(text_string_to_metric_families(text))
         self.samples = [sample for family in self.families for sample in family.samples]
 
     def value(self, name: str, **labels: str) -> float | None:
-        """Of the one sample that has these labels and no others."""
+        """The value of the sample with exactly these labels."""
         return next((one.value for one in self.samples if (one.name, one.labels) == (name, labels)), None)
 
     def by(self, label: str, name: str, **labels: str) -> dict[str, float]:
-        """Values that are not zero, by a label, where the others are as they are given."""
-        told = ((one.labels[label], one) for one in self.samples if one.name == name)
-        return {key: one.value for key, one in told if one.value and labels.items() <= one.labels.items()}
+        """The values other than zero of the samples with these labels, by one more label."""
+        samples = ((one.labels[label], one) for one in self.samples if one.name == name)
+        return {key: one.value for key, one in samples if one.value and labels.items() <= one.labels.items()}
 
 
-def ask(**headers: str) -> Any:
+def get_metrics(**headers: str) -> Any:
     return Client().get(reverse("metrics"), headers=headers)
 
 
 def scrape() -> Scrape:
     rows.forget()
-    answer = ask(authorization=f"Bearer {TOKEN}")
-    assert answer.status_code == 200
-    return Scrape(answer.content.decode())
+    response = get_metrics(authorization=f"Bearer {TOKEN}")
+    assert response.status_code == 200
+    return Scrape(response.content.decode())
 
 
-# Who is told.
+# Access.
 
 
 @pytest.mark.django_db
-def test_there_is_nothing_unless_a_token_is_set(settings: Any) -> None:
+def test_metrics_are_not_found_without_a_configured_token(settings: Any) -> None:
     settings.METRICS_TOKEN = ""
     for header in ("", "Bearer ", "Bearer x"):
-        assert ask(authorization=header).status_code == 404
+        assert get_metrics(authorization=header).status_code == 404
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("header", ["", "Bearer", "Bearer ", "Bearer wrong", f"Basic {TOKEN}", TOKEN, "Bearer törn"])
-def test_who_lacks_the_token_is_asked_for_it_and_told_nothing(header: str) -> None:
-    answer = ask(authorization=header)
-    assert (answer.status_code, answer.headers["WWW-Authenticate"], answer.content) == (401, "Bearer", b"")
+def test_request_without_the_token_is_refused(header: str) -> None:
+    response = get_metrics(authorization=header)
+    assert (response.status_code, response.headers["WWW-Authenticate"], response.content) == (401, "Bearer", b"")
 
 
 @pytest.mark.django_db
-def test_who_has_the_token_is_told_in_the_format_of_prometheus() -> None:
-    answer = ask(authorization=f"bearer {TOKEN}")
-    assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
-    assert Scrape(answer.content.decode()).value("hekla_database_up") == 1
+def test_request_with_the_token_gets_the_prometheus_format() -> None:
+    response = get_metrics(authorization=f"bearer {TOKEN}")
+    assert response.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+    assert Scrape(response.content.decode()).value("hekla_database_up") == 1
 
 
-def test_a_session_opens_it_for_nobody(db: None) -> None:
+def test_login_session_does_not_give_access(db: None) -> None:
     world = make_world()
     for role in ROLES:
         client = Client()
@@ -131,65 +131,65 @@ def test_a_session_opens_it_for_nobody(db: None) -> None:
         assert client.get(reverse("metrics")).status_code == 401, role
 
 
-# What the rows say.
+# Values from rows.
 
 
-def test_jobs_are_told_by_phase_cluster_and_queue(people: People) -> None:
+def test_jobs_by_phase_cluster_and_queue(people: People) -> None:
     queues.create(cluster=people.cluster, name="other", actor=PLATFORM, now=clock.now())
     people.submit("one"), people.submit("two"), people.submit("three", queue="other")
     Job.objects.filter(name="two").update(phase="running")
     Job.objects.filter(pk=people.submit("gone").pk).update(deleted_at=clock.now())
-    told = scrape()
-    assert told.by("phase", "hekla_jobs", cluster="sim") == {"pending": 2, "running": 1}
-    assert told.by("phase", "hekla_queue_jobs", queue="default") == {"pending": 1, "running": 1}
-    assert told.by("queue", "hekla_queue_waiting_jobs") == {"default": 1, "other": 1}
-    assert told.value("hekla_jobs", cluster="sim", phase="failed") == 0
+    scraped = scrape()
+    assert scraped.by("phase", "hekla_jobs", cluster="sim") == {"pending": 2, "running": 1}
+    assert scraped.by("phase", "hekla_queue_jobs", queue="default") == {"pending": 1, "running": 1}
+    assert scraped.by("queue", "hekla_queue_waiting_jobs") == {"default": 1, "other": 1}
+    assert scraped.value("hekla_jobs", cluster="sim", phase="failed") == 0
 
 
-def test_of_very_many_queues_the_first_by_name_are_told_and_all_are_in_the_sums(
+def test_first_queues_by_name_are_reported_and_sums_have_all_queues(
     people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(row_figures, "_MOST_QUEUES", 2)
     for name in ("more", "another"):
         queues.create(cluster=people.cluster, name=name, actor=PLATFORM, now=clock.now())
         people.submit(f"in-{name}", queue=name)
-    told = scrape()
-    assert told.by("queue", "hekla_queue_waiting_jobs") == {"another": 1}
-    assert told.by("queue", "hekla_queue_capability_cpu_cores") == {"another": 4, "default": 4}
-    assert told.by("phase", "hekla_jobs", cluster="sim") == {"pending": 2}
+    scraped = scrape()
+    assert scraped.by("queue", "hekla_queue_waiting_jobs") == {"another": 1}
+    assert scraped.by("queue", "hekla_queue_capability_cpu_cores") == {"another": 4, "default": 4}
+    assert scraped.by("phase", "hekla_jobs", cluster="sim") == {"pending": 2}
 
 
-def test_nodes_are_told_by_what_they_are(people: People) -> None:
+def test_nodes_by_state(people: People) -> None:
     room = {"cpu": "500m", "memory": "1Gi", "nvidia.com/gpu": "2"}
     reported = [NodeFacts(name, room, {}, is_ready=name == "n2") for name in ("n2", "n3", "n4")]
     clusters.observe_nodes(people.cluster, reported, now=clock.now())
     clusters.cordon(people.cluster.nodes.get(name="n4"), cordoned=True, actor=PLATFORM, now=clock.now())
-    told = scrape()
-    assert told.by("state", "hekla_nodes", cluster="sim") == {"ready": 2, "not_ready": 1, "cordoned": 1}
-    assert told.value("hekla_cluster_allocatable_cpu_cores", cluster="sim") == 5.5
-    assert told.value("hekla_cluster_allocatable_memory_bytes", cluster="sim") == 11 * 2**30
-    assert told.by("resource", "hekla_cluster_allocatable_devices") == {"nvidia.com/gpu": 6}
-    assert told.value("hekla_cluster_info", cluster="sim", kind="simulated") == 1
+    scraped = scrape()
+    assert scraped.by("state", "hekla_nodes", cluster="sim") == {"ready": 2, "not_ready": 1, "cordoned": 1}
+    assert scraped.value("hekla_cluster_allocatable_cpu_cores", cluster="sim") == 5.5
+    assert scraped.value("hekla_cluster_allocatable_memory_bytes", cluster="sim") == 11 * 2**30
+    assert scraped.by("resource", "hekla_cluster_allocatable_devices") == {"nvidia.com/gpu": 6}
+    assert scraped.value("hekla_cluster_info", cluster="sim", kind="simulated") == 1
 
 
-def test_what_pods_hold_and_what_queues_deserve_is_told(found: Found) -> None:
+def test_allocation_and_capability_of_clusters_and_queues(found: Found) -> None:
     world = found({"nvidia.com/gpu": "2"}, {})
     Queue.objects.update(capability={"cpu": "6"})
     submit(world, spec("runs", 2, cpu="1500m", resources={"memory": "1Gi", "nvidia.com/gpu": "1"}))
     settle(world)
-    told = scrape()
+    scraped = scrape()
     cluster = {"cluster": "simulated"}
     queue = {**cluster, "queue": "default"}
     for name, labels in (("cluster", cluster), ("queue", queue)):
-        assert told.value(f"hekla_{name}_allocated_cpu_cores", **labels) == 3
-        assert told.value(f"hekla_{name}_allocated_memory_bytes", **labels) == 2 * 2**30
-        assert told.value(f"hekla_{name}_allocated_devices", **labels, resource="nvidia.com/gpu") == 2
-    assert told.value("hekla_queue_capability_cpu_cores", **queue) == 6
-    assert told.value("hekla_queue_capability_memory_bytes", **queue) == 16 * 2**30
-    assert sum(told.by("phase", "hekla_pods", cluster="simulated").values()) == 2
+        assert scraped.value(f"hekla_{name}_allocated_cpu_cores", **labels) == 3
+        assert scraped.value(f"hekla_{name}_allocated_memory_bytes", **labels) == 2 * 2**30
+        assert scraped.value(f"hekla_{name}_allocated_devices", **labels, resource="nvidia.com/gpu") == 2
+    assert scraped.value("hekla_queue_capability_cpu_cores", **queue) == 6
+    assert scraped.value("hekla_queue_capability_memory_bytes", **queue) == 16 * 2**30
+    assert sum(scraped.by("phase", "hekla_pods", cluster="simulated").values()) == 2
 
 
-def test_how_long_the_first_waits_is_told_as_the_page_of_the_job_tells_it(found: Found) -> None:
+def test_oldest_wait_equals_the_one_of_the_job_page(found: Found) -> None:
     world = found({})
     runs, began_late, again = (submit(world, spec(name, 1, cpu="4")) for name in ("runs", "late", "again"))
     settle(world)
@@ -203,21 +203,21 @@ def test_how_long_the_first_waits_is_told_as_the_page_of_the_job_tells_it(found:
     assert {job.phase for job in waiting} == {"pending"}
     [oldest] = jobs.oldest_waits().values()
     assert oldest == min(jobs.waiting_since(waiting).values())
-    told = scrape().by("queue", "hekla_queue_oldest_wait_seconds")
-    assert told == {"default": pytest.approx(3600, abs=60)}
+    scraped = scrape().by("queue", "hekla_queue_oldest_wait_seconds")
+    assert scraped == {"default": pytest.approx(3600, abs=60)}
 
 
-def test_the_log_tells_its_last_number_and_what_it_lost(people: People) -> None:
+def test_event_log_reports_its_last_and_lost_numbers(people: People) -> None:
     people.submit("one")
     last = LoggedEvent.objects.order_by("-id").first()
-    told = scrape()
-    assert told.value("hekla_event_log_last_number") == last.pk
-    assert told.value("hekla_event_log_lost_numbers") == 0
+    scraped = scrape()
+    assert scraped.value("hekla_event_log_last_number") == last.pk
+    assert scraped.value("hekla_event_log_lost_numbers") == 0
     LoggedEvent.objects.order_by("id").first().delete()
     assert scrape().value("hekla_event_log_lost_numbers") == 1
 
 
-def test_the_lease_of_a_cluster_tells_whether_a_controller_turns_it(people: People) -> None:
+def test_lease_of_a_cluster_is_reported(people: People) -> None:
     type(people.cluster).objects.update(created_at=clock.now() - timedelta(hours=1))
     never = scrape()
     assert never.value("hekla_controller_lease_held", cluster="sim") == 0
@@ -232,30 +232,30 @@ def test_the_lease_of_a_cluster_tells_whether_a_controller_turns_it(people: Peop
 
 
 @pytest.mark.django_db
-def test_a_database_that_is_away_is_told_and_the_process_tells_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_database_is_reported_with_the_other_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
     def away() -> None:
         raise OperationalError("gone")
 
     monkeypatch.setattr(occupancy, "now", away)
-    told = scrape()
-    assert told.value("hekla_database_up") == 0
-    assert {one.name for one in told.samples} > {"hekla_live_open_sockets", "process_resident_memory_bytes"}
+    scraped = scrape()
+    assert scraped.value("hekla_database_up") == 0
+    assert {one.name for one in scraped.samples} > {"hekla_live_open_sockets", "process_resident_memory_bytes"}
 
 
-# What it costs.
+# Cost.
 
 
-def test_a_scrape_asks_the_same_however_many_rows_there_are(people: People) -> None:
-    def asked() -> int:
+def test_number_of_queries_does_not_depend_on_rows(people: People) -> None:
+    def count_queries() -> int:
         occupancy.forget()
         rows.forget()
         with CaptureQueriesContext(
             connection,
         ) as queries:
-            ask(authorization=f"Bearer {TOKEN}")
+            get_metrics(authorization=f"Bearer {TOKEN}")
         return len(queries)
 
-    few = asked()
+    few = count_queries()
     for at in range(3):
         cluster = clusters.create(name=f"c{at}", kind="simulated", config={}, actor=PLATFORM, now=clock.now())
         leases.take(cluster, "a", now=clock.now())
@@ -264,42 +264,42 @@ def test_a_scrape_asks_the_same_however_many_rows_there_are(people: People) -> N
             job = people.submit(f"j{at}-{number}", queue=f"q{at}-{number}")
             one = {"job": job, "task": "main", "version": 1, "address": "127.0.0.1", "created_at": clock.now()}
             Pod.objects.bulk_create(Pod(**one, index=i, attempt=1, slot=i, phase="running", node="n") for i in range(9))
-    assert asked() == few <= MOST_QUERIES
+    assert count_queries() == few <= MAX_QUERIES
     people.submit("more")
     rows.forget()
     with CaptureQueriesContext(connection) as queries:
-        ask(authorization=f"Bearer {TOKEN}")
-    assert len(queries) <= MOST_QUERIES
+        get_metrics(authorization=f"Bearer {TOKEN}")
+    assert len(queries) <= MAX_QUERIES
 
 
-def test_who_asks_again_at_once_asks_the_database_nothing(people: People) -> None:
+def test_second_scrape_is_answered_from_the_cache(people: People) -> None:
     scrape()
     with CaptureQueriesContext(connection) as queries:
-        ask(authorization=f"Bearer {TOKEN}")
+        get_metrics(authorization=f"Bearer {TOKEN}")
     assert len(queries) == 0
 
 
-def test_who_asks_while_an_answer_is_looked_for_gets_that_answer() -> None:
-    asked, go_on = [], threading.Event()
+def test_concurrent_reads_of_a_cached_value_share_one_computation() -> None:
+    calls, release = [], threading.Event()
 
     def find() -> int:
-        asked.append(1)
-        go_on.wait(10)
-        return len(asked)
+        calls.append(1)
+        release.wait(10)
+        return len(calls)
 
-    kept, answers = CachedValue(find, 60), []
-    threads = [threading.Thread(target=lambda: answers.append(kept())) for _ in range(5)]
+    cached, answers = CachedValue(find, 60), []
+    threads = [threading.Thread(target=lambda: answers.append(cached())) for _ in range(5)]
     for thread in threads:
         thread.start()
-    go_on.set()
+    release.set()
     for thread in threads:
         thread.join(10)
     assert answers == [1] * 5
-    kept.clear()
-    assert kept() == 2
+    cached.clear()
+    assert cached() == 2
 
 
-# What processes measure.
+# Measurements of processes.
 
 
 def requests_of(**labels: str) -> float:
@@ -307,7 +307,7 @@ def requests_of(**labels: str) -> float:
 
 
 @pytest.mark.django_db
-def test_requests_are_counted_by_the_name_of_their_address() -> None:
+def test_requests_are_counted_by_route() -> None:
     labels = {"route": "health", "method": "GET", "status": "2xx"}
     before = requests_of(**labels)
     Client().get(reverse("health"))
@@ -317,26 +317,24 @@ def test_requests_are_counted_by_the_name_of_their_address() -> None:
 
 
 @pytest.mark.django_db
-def test_nobody_adds_to_the_labels_by_what_they_ask_for() -> None:
-    def told() -> set[str]:
+def test_unknown_paths_and_methods_add_no_labels() -> None:
+    def label_sets() -> set[str]:
         metrics = [one for one in REGISTRY.collect() if one.name.startswith("hekla_http_")]
         return {str(sorted(sample.labels.items())) for metric in metrics for sample in metric.samples}
 
-    def strange(word: str) -> None:
+    def send_unknown(word: str) -> None:
         Client().get(f"/{word}/")
         Client().get(f"/jobs/{word}/")
         Client().generic(word.upper(), reverse("health"))
 
-    strange("first")
-    before = told()
-    strange("second")
-    assert told() == before
+    send_unknown("first")
+    before = label_sets()
+    send_unknown("second")
+    assert label_sets() == before
     assert not any("first" in labels.lower() for labels in before)
 
 
-def test_turns_cycles_binds_and_shares_are_measured_by_who_decides(
-    found: Found, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_reconciles_cycles_binds_and_shares_are_measured(found: Found, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(instruments, "_LOOK_EVERY_SECONDS", 0.0)
 
     def value(name: str, **labels: str) -> float:
@@ -352,28 +350,28 @@ def test_turns_cycles_binds_and_shares_are_measured_by_who_decides(
     assert value("hekla_queue_deserved_cpu_cores", queue="default") == 2
 
 
-async def test_a_socket_is_counted_for_as_long_as_it_is_open() -> None:
-    def opened() -> float:
+async def test_socket_is_counted_while_it_is_open() -> None:
+    def open_sockets() -> float:
         return REGISTRY.get_sample_value("hekla_live_open_sockets") or 0
 
-    before = opened()
+    before = open_sockets()
     socket = Socket(PageConsumer.as_asgi(), "/ws/live/", AnonymousUser())
     await socket.open()
-    assert opened() == before + 1
+    assert open_sockets() == before + 1
     await socket.leave()
-    assert opened() == before
+    assert open_sockets() == before
 
 
-def test_renderings_are_measured_by_what_they_show() -> None:
-    def made() -> float:
+def test_renderings_are_measured_by_view() -> None:
+    def count() -> float:
         return REGISTRY.get_sample_value("hekla_live_rendering_cpu_seconds_count", {"view": "home"}) or 0
 
-    before = made()
+    before = count()
     RenderQueues().record(SubscriptionKey(LiveQuery.parse({"view": "home"}, "en"), 0, None, frozenset()), 0.01)
-    assert made() == before + 1
+    assert count() == before + 1
 
 
-def test_tasks_are_measured_by_their_name() -> None:
+def test_tasks_are_measured_by_name() -> None:
     class Done:
         name = "hekla.test"
 
@@ -389,72 +387,72 @@ def test_tasks_are_measured_by_their_name() -> None:
 
 
 def free_port() -> int:
-    with network.socket() as door:
-        door.bind(("127.0.0.1", 0))
-        return door.getsockname()[1]
+    with network.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
-def test_a_worker_tells_its_figures_where_it_is_asked_to(settings: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_worker_serves_metrics_at_the_configured_port(settings: Any, caplog: pytest.LogCaptureFixture) -> None:
     settings.METRICS_PORT = 0
     tasks.serve()
     settings.METRICS_HOST, settings.METRICS_PORT = "127.0.0.1", free_port()
     tasks.serve()
-    with urllib.request.urlopen(f"http://127.0.0.1:{settings.METRICS_PORT}/metrics", timeout=10) as answer:
-        told = Scrape(answer.read().decode())
-    assert "hekla_tasks" in {family.name for family in told.families}
-    assert "hekla_database_up" not in {family.name for family in told.families}
+    with urllib.request.urlopen(f"http://127.0.0.1:{settings.METRICS_PORT}/metrics", timeout=10) as response:
+        scraped = Scrape(response.read().decode())
+    assert "hekla_tasks" in {family.name for family in scraped.families}
+    assert "hekla_database_up" not in {family.name for family in scraped.families}
     tasks.serve()
     assert "cannot tell figures at 127.0.0.1" in caplog.text
 
 
-def test_without_being_asked_no_worker_listens() -> None:
+def test_worker_does_not_listen_by_default() -> None:
     assert configured.METRICS_PORT == 0
     assert configured.METRICS_HOST == "127.0.0.1"
 
 
-def test_the_workers_of_one_machine_tell_their_figures_by_ports_beside_each_other() -> None:
+def test_workers_of_one_machine_have_consecutive_ports() -> None:
     assert _next_door({"HEKLA_METRICS_PORT": "9100"}) == {"HEKLA_METRICS_PORT": "9101"}
     assert _next_door({"A": "b"}) == {"A": "b"}
 
 
-# What the dashboard and the alerts ask for.
+# The dashboard and the alerts.
 
 
 def expressions() -> dict[str, str]:
-    """All of both files, by where they stand."""
+    """The expressions of both files, by panel or alert."""
     panels = json.loads(DASHBOARD.read_text())["panels"]
-    asked = {
+    queries = {
         f"{panel['title']}: {at}": target["expr"]
         for panel in panels
         for at, target in enumerate(panel.get("targets", ()))
     }
     groups = yaml.safe_load(RULES.read_text())["groups"]
-    return asked | {rule["alert"]: rule["expr"] for group in groups for rule in group["rules"]}
+    return queries | {rule["alert"]: rule["expr"] for group in groups for rule in group["rules"]}
 
 
-def test_what_the_dashboard_and_the_alerts_ask_for_is_told(people: People) -> None:
+def test_metrics_of_the_dashboard_and_alerts_exist(people: People) -> None:
     scraped = {name for family in scrape().families for name in _names(family)}
     measured = {name for metric in REGISTRY.collect() for name in _names(metric)}
-    asked = {where: set(NAME.findall(text)) for where, text in expressions().items()}
-    assert len(asked) > 20
-    assert {where: names - scraped - measured for where, names in asked.items() if names - scraped - measured} == {}
-    assert all(names for names in asked.values())
+    used = {where: set(NAME.findall(text)) for where, text in expressions().items()}
+    assert len(used) > 20
+    assert {where: names - scraped - measured for where, names in used.items() if names - scraped - measured} == {}
+    assert all(names for names in used.values())
 
 
 def _names(family: Any) -> set[str]:
-    """Of the samples that a family has, or would have."""
+    """The names of the samples that a family has or can have."""
     ends = {"counter": ["_total"], "histogram": ["_bucket", "_sum", "_count"]}.get(family.type, [""])
     return {family.name.removesuffix("_total") + end for end in ends}
 
 
-def test_the_dashboard_has_a_row_for_each_part() -> None:
+def test_dashboard_has_a_row_for_each_part() -> None:
     panels = json.loads(DASHBOARD.read_text())["panels"]
     titles = [panel["title"] for panel in panels if panel["type"] == "row"]
     assert titles == ["Capacity and use", "Queues and waiting", "Jobs", "Controller", "Web"]
     assert len({panel["id"] for panel in panels}) == len(panels)
 
 
-def test_each_alert_says_what_is_wrong_and_what_to_do() -> None:
+def test_each_alert_has_a_summary_and_a_description() -> None:
     groups = yaml.safe_load(RULES.read_text())["groups"]
     for rule in (rule for group in groups for rule in group["rules"]):
         assert set(rule["annotations"]) == {"summary", "description"}, rule["alert"]

@@ -33,7 +33,7 @@ PRIVATE_WORDS = terms(
     wish wished wishes
     """
 )
-# Names that say nothing to a reader when they stand alone: of an attribute, an argument or a variable.
+# Names that mean nothing alone: no attribute, argument or variable has one of them.
 PRIVATE_NAMES = frozenset({"way", "ways", "moved", "of_ours", "doubt", "in_vain", "likeness"})
 PRIVATE_MODULES = terms(
     """
@@ -57,7 +57,7 @@ SHARED_NAMES: dict[str, str] = {
 
 @cache
 def modules() -> dict[str, ast.Module]:
-    """Every module of ours by its dotted path within the package, without migrations."""
+    """Every module of the package by its dotted path, without migrations."""
     files = (path for path in sorted(PACKAGE.rglob("*.py")) if "migrations" not in path.parts)
     return {dotted(path): ast.parse(path.read_text(encoding="utf-8")) for path in files}
 
@@ -68,7 +68,7 @@ def dotted(path: Path) -> str:
 
 
 def identifiers(tree: ast.Module) -> Iterator[tuple[str, int]]:
-    """The names that a module gives, each with its line: of classes, functions, arguments, variables and attributes."""
+    """The names of classes, functions, arguments, variables and attributes of a module, with their lines."""
     for node in ast.walk(tree):
         match node:
             case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
@@ -78,7 +78,7 @@ def identifiers(tree: ast.Module) -> Iterator[tuple[str, int]]:
 
 
 def words(name: str) -> set[str]:
-    """`TaskWasTold` and `_was_told` as the words that they are made of."""
+    """The words of an identifier, for example of `TaskWasTold` or `_was_told`."""
     return {word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)}
 
 
@@ -97,7 +97,7 @@ def test_identifiers_use_the_terms_of_the_field() -> None:
     assert [found for module, tree in modules().items() for found in private_names(module, tree)] == []
 
 
-def test_a_public_class_has_its_name_alone() -> None:
+def test_public_class_names_are_unique() -> None:
     packages = defaultdict(set)
     for module, tree in modules().items():
         for node in tree.body:
@@ -107,7 +107,7 @@ def test_a_public_class_has_its_name_alone() -> None:
     assert {name: found for name, found in repeated.items() if name not in SHARED_NAMES} == {}
 
 
-def test_the_lines_of_templates_are_short() -> None:
+def test_template_lines_are_short() -> None:
     too_long = [
         f"{path.relative_to(TEMPLATES)}:{number}"
         for path in sorted(TEMPLATES.rglob("*.*"))
@@ -127,7 +127,7 @@ def test_files_are_short() -> None:
     assert {name for name, size in sizes.items() if size > MAX_FILE_LINES} == set()
 
 
-def test_the_project_only_joins_the_rooms() -> None:
+def test_project_package_is_small() -> None:
     sizes = [len(path.read_text(encoding="utf-8").splitlines()) for path in (PACKAGE / "project").rglob("*.py")]
     assert sum(sizes) <= MAX_PROJECT_LINES
 
@@ -149,5 +149,5 @@ def test_private_names_are_recognised(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["gateway", "lines", "message", "unfolded", "JobSpec", "keep"])
-def test_plain_names_are_not(name: str) -> None:
+def test_plain_names_are_not_private(name: str) -> None:
     assert not is_private(name)

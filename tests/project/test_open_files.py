@@ -1,4 +1,4 @@
-"""A server may have as many sockets open as the system lets it."""
+"""A server may open as many sockets as the system allows."""
 
 import subprocess
 import sys
@@ -13,6 +13,6 @@ print(resource.getrlimit(resource.RLIMIT_NOFILE) == (most, most))
 """
 
 
-def test_the_soft_limit_becomes_the_hard_one() -> None:
+def test_soft_limit_becomes_the_hard_limit() -> None:
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "True"

@@ -1,4 +1,4 @@
-"""PostgreSQL as a child: made once, started again on the same data, and never confused by what an earlier run left."""
+"""PostgreSQL as a child process: initialized once, restarted on the same data, also after an earlier run was killed."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ from hekla.launcher.terminal import LaunchRefused
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One data folder for the tests of this file, in their order: to make one takes most of a second."""
+    """One data folder for all tests of this file, in their order: initdb takes almost a second."""
     home = tmp_path_factory.mktemp("pg")
     Postgres(home / "postgres", run_dir(home), transient=True).prepare()
     return home
@@ -29,7 +29,7 @@ def server(home: Path) -> Postgres:
     return Postgres(home / "postgres", run_dir(home), transient=True)
 
 
-def started(server: Postgres) -> subprocess.Popen[bytes]:
+def start(server: Postgres) -> subprocess.Popen[bytes]:
     server.prepare()
     process = server.start(subprocess.DEVNULL)
     limit = time.monotonic() + 30
@@ -42,62 +42,62 @@ def started(server: Postgres) -> subprocess.Popen[bytes]:
 
 @contextmanager
 def running(server: Postgres) -> Iterator[subprocess.Popen[bytes]]:
-    process = started(server)
+    process = start(server)
     yield process
     process.send_signal(server.stop_signal)
     assert process.wait(30) == 0
 
 
-def test_it_listens_on_its_socket_only_and_speaks_utf8(server: Postgres) -> None:
-    with running(server), psycopg.connect(server.url) as line:
-        assert line.execute("SELECT current_database(), current_user").fetchone() == ("hekla", "hekla")
-        assert line.execute("SHOW listen_addresses").fetchone() == ("",)
-        assert line.execute("SELECT upper('größe'), '队列'").fetchone() == ("GRÖßE", "队列")
+def test_server_listens_only_on_its_socket_and_uses_utf8(server: Postgres) -> None:
+    with running(server), psycopg.connect(server.url) as connection:
+        assert connection.execute("SELECT current_database(), current_user").fetchone() == ("hekla", "hekla")
+        assert connection.execute("SHOW listen_addresses").fetchone() == ("",)
+        assert connection.execute("SELECT upper('größe'), '队列'").fetchone() == ("GRÖßE", "队列")
     assert server.run.stat().st_mode & 0o077 == 0
 
 
 def test_data_survive_a_restart(server: Postgres) -> None:
-    with running(server), psycopg.connect(server.url, autocommit=True) as line:
-        line.execute("CREATE TABLE kept (value int)")
-        line.execute("INSERT INTO kept VALUES (7)")
-    with running(server), psycopg.connect(server.url) as line:
-        assert line.execute("SELECT value FROM kept").fetchone() == (7,)
+    with running(server), psycopg.connect(server.url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE kept (value int)")
+        connection.execute("INSERT INTO kept VALUES (7)")
+    with running(server), psycopg.connect(server.url) as connection:
+        assert connection.execute("SELECT value FROM kept").fetchone() == (7,)
 
 
-def test_a_killed_server_starts_again(server: Postgres) -> None:
-    killed = started(server)
+def test_killed_server_starts_again(server: Postgres) -> None:
+    killed = start(server)
     killed.kill()
     killed.wait()
     assert (server.data / "postmaster.pid").exists()
-    with running(server), psycopg.connect(server.url) as line:
-        assert line.execute("SELECT 1").fetchone() == (1,)
+    with running(server), psycopg.connect(server.url) as connection:
+        assert connection.execute("SELECT 1").fetchone() == (1,)
 
 
-def test_a_pid_that_now_belongs_to_another_is_no_obstacle(server: Postgres) -> None:
-    killed = started(server)
+def test_reused_pid_in_the_pid_file_does_not_matter(server: Postgres) -> None:
+    killed = start(server)
     killed.kill()
     killed.wait()
-    left = server.data / "postmaster.pid"
-    left.write_text("\n".join([str(os.getpid()), *left.read_text().splitlines()[1:]]))
+    pid_file = server.data / "postmaster.pid"
+    pid_file.write_text("\n".join([str(os.getpid()), *pid_file.read_text().splitlines()[1:]]))
     with running(server) as process:
         assert process.pid != os.getpid()
 
 
-def test_a_server_that_an_earlier_run_left_is_ended_first(server: Postgres) -> None:
-    left = started(server)
+def test_server_of_an_earlier_run_is_stopped_first(server: Postgres) -> None:
+    orphan = start(server)
     with running(server) as process:
-        assert left.wait(10) is not None
+        assert orphan.wait(10) is not None
         assert process.poll() is None
 
 
-def test_it_is_ready_only_as_the_process_that_was_started(server: Postgres) -> None:
+def test_server_is_ready_only_with_the_pid_of_its_process(server: Postgres) -> None:
     with running(server) as process:
         assert not server.is_ready(process.pid + 1)
     assert not server.is_ready(process.pid)
 
 
-def test_it_ends_with_the_process_that_started_it(server: Postgres) -> None:
-    """Whoever is killed cannot stop its children; the system does."""
+def test_server_ends_with_its_parent(server: Postgres) -> None:
+    """A killed process cannot stop its children. The operating system does it."""
     server.prepare()
     code = (
         "import os, subprocess, sys, pathlib; from hekla.launcher.embedded import Postgres\n"
@@ -125,7 +125,7 @@ def test_it_ends_with_the_process_that_started_it(server: Postgres) -> None:
         ("something", "else", "is not a database of PostgreSQL"),
     ],
 )
-def test_a_folder_it_cannot_use_gets_a_sentence(tmp_path: Path, name: str, content: str, sentence: str) -> None:
+def test_unusable_data_folder_is_refused(tmp_path: Path, name: str, content: str, sentence: str) -> None:
     data = tmp_path / "postgres"
     data.mkdir()
     (data / name).write_text(content)
@@ -134,16 +134,16 @@ def test_a_folder_it_cannot_use_gets_a_sentence(tmp_path: Path, name: str, conte
     assert (data / name).read_text() == content
 
 
-def test_a_first_start_that_was_cut_off_is_done_again(tmp_path: Path) -> None:
+def test_interrupted_first_start_is_repeated(tmp_path: Path) -> None:
     (tmp_path / "postgres.making" / "base").mkdir(parents=True)
     server = Postgres(tmp_path / "postgres", run_dir(tmp_path), transient=True)
-    with running(server), psycopg.connect(server.url) as line:
-        assert line.execute("SELECT 1").fetchone() == (1,)
+    with running(server), psycopg.connect(server.url) as connection:
+        assert connection.execute("SELECT 1").fetchone() == (1,)
     assert not (tmp_path / "postgres.making").exists()
 
 
-def test_why_it_could_not_be_made_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on a full disk: what initdb said last is in the sentence, and no half made folder is taken for a whole one."""
+def test_failure_of_initdb_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a full disk: the message has the last output of initdb, and no incomplete data folder remains."""
     programs = tmp_path / "bin"
     programs.mkdir()
     for name, text in {
@@ -158,7 +158,7 @@ def test_why_it_could_not_be_made_is_told(tmp_path: Path, monkeypatch: pytest.Mo
     assert not server.data.exists()
 
 
-def test_a_server_that_is_too_old_is_refused(tmp_path: Path) -> None:
+def test_too_old_server_is_refused(tmp_path: Path) -> None:
     program = tmp_path / "postgres"
     program.write_text("#!/bin/sh\necho 'postgres (PostgreSQL) 12.1 (Debian 12.1-1)'\n")
     program.chmod(0o755)

@@ -1,4 +1,4 @@
-"""The recipes of platform/README.md, followed: a copy of the tree gets their files, and then has what they add."""
+"""The recipes of platform/README.md: a copy of the tree with their files has what they add."""
 
 import json
 import os
@@ -20,7 +20,7 @@ from hekla.lib.checkout import CHECKOUT
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A copy of what a console is made of."""
+    """A copy of the source tree of a console."""
     ignored = shutil.ignore_patterns("__pycache__", "*.pyc", "vendor")
     for name in ("platform", "templates", "static"):
         shutil.copytree(CHECKOUT / name, tmp_path / name, ignore=ignored)
@@ -32,13 +32,13 @@ def tree(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Where a package is installed beside the console."""
+    """A folder for a package beside the console."""
     (tmp_path / "platform").symlink_to(CHECKOUT / "platform")
     return tmp_path
 
 
 def run(tree: Path, *arguments: str) -> str:
-    """Run Python there, on the database of this test, and return what it printed."""
+    """Run Python in this tree with the database of the test. Return its output."""
     database = connection.settings_dict
     url = f"postgresql://{database['USER']}:{database['PASSWORD']}@/{database['NAME']}?host={database['HOST']}"
     if database.get("PORT"):
@@ -91,7 +91,7 @@ print(json.dumps({
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_page_joins_by_being_there(tree: Path) -> None:
+def test_page_is_registered_by_its_files(tree: Path) -> None:
     User.objects.create_user("ada", password="a long password")
     follow("page", tree)
     found = json.loads(run(tree, "-c", OPEN_THE_PAGE))
@@ -102,7 +102,7 @@ def test_a_page_joins_by_being_there(tree: Path) -> None:
     }
 
 
-KEEP_A_NOTE = """
+ADD_A_NOTE = """
 import django, json
 django.setup()
 from django.core.management import call_command
@@ -124,7 +124,7 @@ call_command("migrate", "notes", "zero", verbosity=0)
 
 
 @pytest.mark.django_db(transaction=True)
-def test_an_app_joins_by_its_name_in_the_settings(tree: Path) -> None:
+def test_app_is_registered_in_the_settings(tree: Path) -> None:
     ada = User.objects.create_user("ada", password="a long password", platform_role="admin")
     User.objects.create_user("eve", password="a long password")
     Tenant.objects.create(slug="lab", name="Lab", created_at=clock.now())
@@ -135,7 +135,7 @@ def test_an_app_joins_by_its_name_in_the_settings(tree: Path) -> None:
     assert text.count('    "hekla.apps.search",\n') == 1
     file.write_text(text.replace('    "hekla.apps.search",\n', '    "hekla.apps.search",\n    "hekla.apps.notes",\n'))
     run(tree, "-m", "django", "makemigrations", "notes", "--verbosity", "0")
-    assert json.loads(run(tree, "-c", KEEP_A_NOTE)) == {
+    assert json.loads(run(tree, "-c", ADD_A_NOTE)) == {
         "stranger": "kept out",
         "notes": ["The printer is out of paper."],
     }
@@ -146,7 +146,7 @@ def test_an_app_joins_by_its_name_in_the_settings(tree: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
-ASK_THE_PLUGIN = """
+GET_PLUGIN_ENVIRONMENT = """
 import json
 from hekla.domain import frameworks
 from hekla.domain.jobspec import JobSpec
@@ -158,9 +158,9 @@ print(json.dumps(dict(frameworks.settings_for(spec, "main", 0, hosts).env)))
 
 
 @pytest.mark.django_db
-def test_a_job_plugin_joins_by_its_entry_point(folder: Path) -> None:
+def test_job_plugin_is_registered_by_its_entry_point(folder: Path) -> None:
     follow("job plugin", folder)
-    assert json.loads(run(folder, "-c", ASK_THE_PLUGIN))["WORLD_SIZE"] == "3"
+    assert json.loads(run(folder, "-c", GET_PLUGIN_ENVIRONMENT))["WORLD_SIZE"] == "3"
 
 
 RUN_A_JOB = """
@@ -196,7 +196,7 @@ print(json.dumps({"job": Job.objects.get(pk=job.pk).phase, "pod": pod.phase, "no
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_backend_joins_by_its_entry_point(folder: Path) -> None:
+def test_backend_is_registered_by_its_entry_point(folder: Path) -> None:
     ada = User.objects.create_user("ada", password="a long password")
     tenant = Tenant.objects.create(slug="lab", name="Lab", created_at=clock.now())
     Membership.objects.create(tenant=tenant, user=ada, role="member", since=clock.now())
@@ -205,7 +205,7 @@ def test_a_backend_joins_by_its_entry_point(folder: Path) -> None:
     assert found == {"job": "completed", "pod": "succeeded", "node": "instant"}
 
 
-FOLLOW_THE_POLICY = """
+RUN_A_CYCLE = """
 import json
 from pathlib import Path
 from hekla.domain.phases import GangPhase
@@ -225,6 +225,6 @@ print(json.dumps({"nodes": [bind.node for bind in decisions.binds], "faults": le
 
 
 @pytest.mark.django_db
-def test_an_engine_plugin_joins_by_its_entry_point(folder: Path) -> None:
+def test_engine_plugin_is_registered_by_its_entry_point(folder: Path) -> None:
     follow("engine plugin", folder)
-    assert json.loads(run(folder, "-c", FOLLOW_THE_POLICY)) == {"nodes": ["b"], "faults": 0}
+    assert json.loads(run(folder, "-c", RUN_A_CYCLE)) == {"nodes": ["b"], "faults": 0}

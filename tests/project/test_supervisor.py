@@ -1,4 +1,4 @@
-"""What dies is started again, later each time; what must end, ends in its order; nothing outlives us unseen."""
+"""The supervisor restarts its children with backoff, stops them in order, and leaves none behind."""
 
 import io
 import json
@@ -23,8 +23,8 @@ from hekla.launcher.up.supervisor import Stopped, Supervisor
 WAIT_SECONDS = 20.0
 
 
-class House:
-    """A supervisor with somewhere to write."""
+class Harness:
+    """A supervisor with a terminal and a record of its processes."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -36,57 +36,57 @@ class House:
         argv = ["sh", "-c", script]
         return Role(name, lambda output: spawn(argv, output=output), stop_stage=stage, **extra)  # type: ignore[arg-type]
 
-    def until(self, holds: Callable[[], bool]) -> None:
-        assert self.supervisor.run_until(holds, WAIT_SECONDS), self.said()
+    def until(self, condition: Callable[[], bool]) -> None:
+        assert self.supervisor.run_until(condition, WAIT_SECONDS), self.read_output()
 
-    def said(self) -> str:
+    def read_output(self) -> str:
         return self.terminal.getvalue()
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> House:
-    return House(tmp_path)
+def harness(tmp_path: Path) -> Harness:
+    return Harness(tmp_path)
 
 
-def test_lines_reach_the_terminal_and_a_file_of_their_own(house: House) -> None:
-    with house.supervisor:
-        house.supervisor.add(house.role("talker", "echo 'one\n数 two'; exec sleep 100"))
-        house.until(lambda: "two" in house.said())
-    assert "talker   | one\ntalker   | 数 two\n" in house.said()
-    assert "数 two" in (house.folder / "talker.log").read_text()
+def test_output_goes_to_the_terminal_and_a_log_file(harness: Harness) -> None:
+    with harness.supervisor:
+        harness.supervisor.add(harness.role("talker", "echo 'one\n数 two'; exec sleep 100"))
+        harness.until(lambda: "two" in harness.read_output())
+    assert "talker   | one\ntalker   | 数 two\n" in harness.read_output()
+    assert "数 two" in (harness.folder / "talker.log").read_text()
 
 
-def test_a_line_without_an_end_is_not_lost_from_one_that_dies(house: House) -> None:
-    with house.supervisor:
-        house.supervisor.add(house.role("talker", "printf 'whole\nbroken off'; exit 3"))
-        house.until(lambda: "exit code 3" in house.said())
-    assert "talker   | broken off\n" in house.said()
+def test_unfinished_line_of_a_dead_child_is_printed(harness: Harness) -> None:
+    with harness.supervisor:
+        harness.supervisor.add(harness.role("talker", "printf 'whole\nbroken off'; exit 3"))
+        harness.until(lambda: "exit code 3" in harness.read_output())
+    assert "talker   | broken off\n" in harness.read_output()
 
 
-def test_lines_that_are_not_for_the_terminal_stay_in_the_file(house: House) -> None:
-    role = house.role("server", "echo chatter; echo FATAL; exec sleep 100", shows=lambda line: "FATAL" in line)
-    with house.supervisor:
-        house.supervisor.add(role)
-        house.until(lambda: "FATAL" in house.said())
-    assert "chatter" not in house.said()
-    assert "chatter" in (house.folder / "server.log").read_text()
+def test_hidden_lines_are_only_in_the_log_file(harness: Harness) -> None:
+    role = harness.role("server", "echo chatter; echo FATAL; exec sleep 100", shows=lambda line: "FATAL" in line)
+    with harness.supervisor:
+        harness.supervisor.add(role)
+        harness.until(lambda: "FATAL" in harness.read_output())
+    assert "chatter" not in harness.read_output()
+    assert "chatter" in (harness.folder / "server.log").read_text()
 
 
-def test_a_killed_child_comes_back_and_both_are_said(house: House) -> None:
-    with house.supervisor:
-        child = house.supervisor.add(house.role("worker", "exec sleep 100"))
-        house.until(lambda: child.ready)
+def test_killed_child_is_restarted_and_reported(harness: Harness) -> None:
+    with harness.supervisor:
+        child = harness.supervisor.add(harness.role("worker", "exec sleep 100"))
+        harness.until(lambda: child.ready)
         first = child.process
         assert first is not None
         first.kill()
-        house.until(lambda: child.deaths == 1 and child.ready)
+        harness.until(lambda: child.deaths == 1 and child.ready)
         assert child.process is not None
         assert child.process.pid != first.pid
-    assert "worker was killed by SIGKILL; it is started again in 0.2 s" in house.said()
-    assert "worker is back" in house.said()
+    assert "worker was killed by SIGKILL; it is started again in 0.2 s" in harness.read_output()
+    assert "worker is back" in harness.read_output()
 
 
-def test_each_restart_waits_longer_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_restart_delay_grows_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     child, delays = _child_that_dies(), []
     for _ in range(8):
         child.start()
@@ -94,7 +94,7 @@ def test_each_restart_waits_longer_up_to_a_limit(monkeypatch: pytest.MonkeyPatch
     assert delays == [0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 10.0, 10.0]
 
 
-def test_one_that_was_healthy_is_started_again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_healthy_child_is_restarted_with_the_first_delay(monkeypatch: pytest.MonkeyPatch) -> None:
     child = _child_that_dies()
     for _ in range(5):
         child.start()
@@ -117,7 +117,7 @@ def _delay_after_death(child: Child) -> float:
     return round(child.restart_at - time.monotonic(), 1)
 
 
-def test_what_must_be_done_before_each_start_is_done_and_may_fail_for_a_while(house: House) -> None:
+def test_preparation_runs_before_each_start_and_may_fail_temporarily(harness: Harness) -> None:
     calls: list[int] = []
 
     def prepare() -> None:
@@ -125,114 +125,116 @@ def test_what_must_be_done_before_each_start_is_done_and_may_fail_for_a_while(ho
         if len(calls) == 2:
             raise LaunchRefused("The disk is full.")
 
-    with house.supervisor:
-        child = house.supervisor.add(house.role("server", "exec sleep 100", prepare=prepare))
-        house.until(lambda: child.ready)
+    with harness.supervisor:
+        child = harness.supervisor.add(harness.role("server", "exec sleep 100", prepare=prepare))
+        harness.until(lambda: child.ready)
         child.signal(signal.SIGKILL)
-        house.until(lambda: len(calls) == 3 and child.ready)
-    assert "server does not start: The disk is full." in house.said()
+        harness.until(lambda: len(calls) == 3 and child.ready)
+    assert "server does not start: The disk is full." in harness.read_output()
 
 
-def test_it_serves_only_once_it_says_so(house: House) -> None:
-    flag = house.folder / "flag"
-    with house.supervisor:
-        role = house.role("web", f"sleep 0.3; touch {flag}; exec sleep 100", is_ready=lambda _pid: flag.exists())
-        child = house.supervisor.add(role)
+def test_child_is_ready_only_after_its_readiness_check(harness: Harness) -> None:
+    flag = harness.folder / "flag"
+    with harness.supervisor:
+        role = harness.role("web", f"sleep 0.3; touch {flag}; exec sleep 100", is_ready=lambda _pid: flag.exists())
+        child = harness.supervisor.add(role)
         assert not child.ready
-        house.until(lambda: child.ready)
+        harness.until(lambda: child.ready)
         assert flag.exists()
 
 
-ENDING = "trap 'echo $0 >> {log}; exit 0' TERM INT; echo up; while :; do sleep 0.02; done"
+LOG_STOP = "trap 'echo $0 >> {log}; exit 0' TERM INT; echo up; while :; do sleep 0.02; done"
 
 
-def test_they_end_stage_by_stage(house: House) -> None:
-    log = house.folder / "order"
+def test_children_stop_stage_by_stage(harness: Harness) -> None:
+    log = harness.folder / "order"
     names = ["web", "beat", "workers", "valkey", "postgres"]
-    with house.supervisor:
+    with harness.supervisor:
         for stage, name in reversed(list(enumerate(names))):
-            argv = ["sh", "-c", ENDING.format(log=log), name]
-            house.supervisor.add(Role(name, lambda output, argv=argv: spawn(argv, output=output), stop_stage=stage))
-        house.until(lambda: house.said().count("| up") == len(names))
+            argv = ["sh", "-c", LOG_STOP.format(log=log), name]
+            harness.supervisor.add(Role(name, lambda output, argv=argv: spawn(argv, output=output), stop_stage=stage))
+        harness.until(lambda: harness.read_output().count("| up") == len(names))
     assert log.read_text().split() == names
 
 
-def test_one_that_does_not_end_is_killed_with_its_group(house: House) -> None:
+def test_child_that_does_not_stop_is_killed_with_its_process_group(harness: Harness) -> None:
     script = "trap '' TERM; sh -c 'trap \"\" TERM; echo $$; while :; do sleep 0.1; done' & wait; wait"
-    with house.supervisor:
-        house.supervisor.add(house.role("stubborn", script, patience_seconds=0.2))
-        house.until(lambda: "stubborn | " in house.said())
-        grandchild = int(house.said().split("| ")[1])
+    with harness.supervisor:
+        harness.supervisor.add(harness.role("stubborn", script, patience_seconds=0.2))
+        harness.until(lambda: "stubborn | " in harness.read_output())
+        grandchild = int(harness.read_output().split("| ")[1])
     _assert_gone(grandchild)
 
 
-def interrupted(house: House, role: Role, number: signal.Signals = signal.SIGINT) -> Child:
-    """Start it, wait for its word, and send ourselves a signal, as somebody at the terminal does."""
-    with house.supervisor:
-        child = house.supervisor.add(role)
-        house.until(lambda: "up" in house.said())
+def interrupt(harness: Harness, role: Role, number: signal.Signals = signal.SIGINT) -> Child:
+    """Start the role, wait for its output, and send a signal to this process, like Ctrl+C does."""
+    with harness.supervisor:
+        child = harness.supervisor.add(role)
+        harness.until(lambda: "up" in harness.read_output())
         os.kill(os.getpid(), number)
         with pytest.raises(Stopped):
-            house.supervisor.run_forever(lambda: None)
+            harness.supervisor.run_forever(lambda: None)
     return child
 
 
-def test_a_second_signal_ends_the_patience(house: House) -> None:
-    """The patience is an hour: that this test ends says that it was cut short."""
+def test_second_signal_kills_at_once(harness: Harness) -> None:
+    """The patience is an hour. So this test ends only if the second signal cuts it short."""
     script = "trap 'kill -INT $PPID' TERM; echo up; while :; do sleep 0.02; done"
-    child = interrupted(house, house.role("slow", script, patience_seconds=3600))
+    child = interrupt(harness, harness.role("slow", script, patience_seconds=3600))
     assert child.exit_code == -signal.SIGKILL
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_asks_for_the_end_and_handlers_are_put_back(house: House, number: signal.Signals) -> None:
+def test_signal_stops_the_children_and_handlers_are_restored(harness: Harness, number: signal.Signals) -> None:
     before = signal.getsignal(number)
-    child = interrupted(house, house.role("web", "echo up; exec sleep 100"), number)
+    child = interrupt(harness, harness.role("web", "echo up; exec sleep 100"), number)
     assert child.exit_code == -signal.SIGTERM
     assert signal.getsignal(number) is before
 
 
-def test_a_command_is_run_to_its_end_and_what_it_said_is_not_logged(house: House) -> None:
-    with house.supervisor:
-        assert house.supervisor.run_once("secret", lambda output: spawn(["echo", "the key"], output=output)) == [
+def test_output_of_a_command_is_returned_and_not_logged(harness: Harness) -> None:
+    with harness.supervisor:
+        assert harness.supervisor.run_once("secret", lambda output: spawn(["echo", "the key"], output=output)) == [
             "the key"
         ]
-    assert "the key" not in house.said()
-    assert not (house.folder / "secret.log").exists()
+    assert "the key" not in harness.read_output()
+    assert not (harness.folder / "secret.log").exists()
 
 
-def test_a_command_that_fails_is_told_with_what_it_said(house: House) -> None:
+def test_failed_command_is_reported_with_its_output(harness: Harness) -> None:
     failing = ["sh", "-c", "echo no such table; exit 1"]
-    with house.supervisor, pytest.raises(LaunchRefused, match="'migrate' did not succeed"):
-        house.supervisor.run_once("migrate", lambda output: spawn(failing, output=output))
-    assert "migrate  | no such table" in house.said()
+    with harness.supervisor, pytest.raises(LaunchRefused, match="'migrate' did not succeed"):
+        harness.supervisor.run_once("migrate", lambda output: spawn(failing, output=output))
+    assert "migrate  | no such table" in harness.read_output()
 
 
-def test_who_runs_stands_on_disk_and_nobody_in_the_end(house: House) -> None:
-    with house.supervisor:
-        child = house.supervisor.add(house.role("web", "exec sleep 100"))
+def test_record_of_processes_is_on_disk_and_finally_empty(harness: Harness) -> None:
+    with harness.supervisor:
+        child = harness.supervisor.add(harness.role("web", "exec sleep 100"))
         assert child.process is not None
-        assert json.loads(house.record.read_text())["web"][0] == child.process.pid
-    assert json.loads(house.record.read_text()) == {}
+        assert json.loads(harness.record.read_text())["web"][0] == child.process.pid
+    assert json.loads(harness.record.read_text()) == {}
 
 
-def test_what_an_earlier_run_left_is_ended_and_a_stranger_with_its_pid_is_not(house: House) -> None:
-    left = subprocess.Popen(["sleep", "100"], start_new_session=True)
+def test_leftover_process_is_stopped_but_not_another_with_its_pid(harness: Harness) -> None:
+    orphan = subprocess.Popen(["sleep", "100"], start_new_session=True)
     stranger = subprocess.Popen(["sleep", "100"], start_new_session=True)
-    process = read_process(left.pid)
+    process = read_process(orphan.pid)
     assert process is not None
-    house.record.write_text(json.dumps({"web": [left.pid, process.started], "beat": [stranger.pid, "1"], "x": None}))
-    house.supervisor.end_leftovers()
-    assert left.wait(10) == -signal.SIGTERM
+    harness.record.write_text(
+        json.dumps({"web": [orphan.pid, process.started], "beat": [stranger.pid, "1"], "x": None})
+    )
+    harness.supervisor.end_leftovers()
+    assert orphan.wait(10) == -signal.SIGTERM
     assert stranger.poll() is None
     stranger.kill()
     stranger.wait()
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"web": 3}', '{"web": ["x", "y"]}'])
-def test_a_damaged_list_of_processes_is_no_obstacle(house: House, text: str) -> None:
-    house.record.write_text(text)
-    house.supervisor.end_leftovers()
+def test_damaged_record_of_processes_is_ignored(harness: Harness, text: str) -> None:
+    harness.record.write_text(text)
+    harness.supervisor.end_leftovers()
 
 
 def test_children_do_not_outlive_a_killed_supervisor(tmp_path: Path) -> None:
@@ -241,9 +243,9 @@ def test_children_do_not_outlive_a_killed_supervisor(tmp_path: Path) -> None:
         "from hekla.launcher.up.child import Role; from hekla.launcher.up.journal import Journal\n"
         "from hekla.launcher.up.supervisor import Supervisor\n"
         f"folder = pathlib.Path({str(tmp_path)!r})\n"
-        "with Supervisor(Journal(folder, sys.stderr), folder / 'processes.json') as house:\n"
-        "    child = house.add(Role('web', lambda out: spawn(['sleep', '100'], output=out), stop_stage=0))\n"
-        "    print(child.process.pid, flush=True); house.run_forever(lambda: None)\n"
+        "with Supervisor(Journal(folder, sys.stderr), folder / 'processes.json') as harness:\n"
+        "    child = harness.add(Role('web', lambda out: spawn(['sleep', '100'], output=out), stop_stage=0))\n"
+        "    print(child.process.pid, flush=True); harness.run_forever(lambda: None)\n"
     )
     environment = {**os.environ, "PYTHONPATH": "platform"}
     parent = subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, text=True)
@@ -256,6 +258,6 @@ def test_children_do_not_outlive_a_killed_supervisor(tmp_path: Path) -> None:
 
 def _assert_gone(pid: int) -> None:
     limit = time.monotonic() + WAIT_SECONDS
-    while (left := read_process(pid)) is not None and time.monotonic() < limit:
+    while (process := read_process(pid)) is not None and time.monotonic() < limit:
         time.sleep(0.02)
-    assert left is None
+    assert process is None

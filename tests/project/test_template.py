@@ -1,4 +1,4 @@
-"""The database that new data folders are copies of."""
+"""The template database that new data folders are copied from."""
 
 import os
 import sys
@@ -14,7 +14,7 @@ from hekla.launcher.embedded.running import running
 from hekla.launcher.up.template import make_template, template_folder
 
 
-def test_a_new_folder_is_a_copy_with_all_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_folder_is_a_copy_with_all_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     old = template_folder().parent / "of-other-code"
     old.mkdir(parents=True)
@@ -28,7 +28,7 @@ def test_a_new_folder_is_a_copy_with_all_tables(tmp_path: Path, monkeypatch: pyt
     assert applied == set(MigrationLoader(None, ignore_no_migrations=True).disk_migrations)
 
 
-def test_without_a_template_a_new_folder_is_empty(tmp_path: Path) -> None:
+def test_new_folder_without_a_template_is_empty(tmp_path: Path) -> None:
     server = Postgres(tmp_path / "postgres", run_dir(tmp_path), transient=True, template=tmp_path / "missing")
     with running(server, os.open(os.devnull, os.O_WRONLY)), psycopg.connect(server.url) as connection:
         assert connection.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'").fetchone() == (0,)

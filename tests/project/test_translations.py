@@ -1,4 +1,4 @@
-"""The console speaks Simplified Chinese: every message of pages, of the code that serves them, of domain and engine."""
+"""The Simplified Chinese translation has every message of the pages and the code."""
 
 import ast
 import gettext
@@ -25,11 +25,11 @@ SUMMARIES = {framework.summary for framework in load_frameworks().values()}
 
 
 def untranslated(path: Path) -> Iterator[str]:
-    """What looks like a sentence that is told as it stands."""
+    """The sentences in the code that are not looked up in a catalogue."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     parts = {id(part) for node in ast.walk(tree) if is_looked_up(node) for part in ast.walk(node)}
     for node in ast.walk(tree):
-        text = written(node)
+        text = text_of(node)
         if id(node) not in parts and SENTENCE.search(text) and text not in SUMMARIES:
             yield text
 
@@ -41,13 +41,13 @@ def is_looked_up(node: ast.AST) -> bool:
     return False
 
 
-def written(node: ast.AST) -> str:
-    """A text as it is written in the code, without what is filled in."""
+def text_of(node: ast.AST) -> str:
+    """The text of a string in the code, without its placeholders."""
     match node:
         case ast.Constant(value=str(text)):
             return text
         case ast.JoinedStr(values=values):
-            return "".join(map(written, values))
+            return "".join(map(text_of, values))
     return ""
 
 
@@ -59,12 +59,12 @@ def test_catalogues_are_complete(capsys: pytest.CaptureFixture[str]) -> None:
 def test_messages_are_found_in_templates_code_and_domain() -> None:
     found = messages.extract_all()
     assert len(found) > 2000
-    folders = {"/".join(place.split("/")[:3]) for places in found.values() for place in places}
+    folders = {"/".join(location.split("/")[:3]) for locations in found.values() for location in locations}
     assert {"platform/hekla/domain", "platform/hekla/engine", "platform/hekla/backends"} <= folders
     assert any(folder.startswith("templates/") for folder in folders)
 
 
-def test_a_check_names_what_is_wrong(tmp_path: Path) -> None:
+def test_check_reports_every_problem(tmp_path: Path) -> None:
     source = tmp_path / "django.po"
     source.write_text('msgid "Keep %(n)s"\nmsgstr "保留"\n\nmsgid "Old"\nmsgstr "旧"\n\nmsgid "Stop"\nmsgstr ""\n')
     found = {("Keep %(n)s",): ["a.py:1"], ("Stop",): ["a.py:2"], ("New",): ["a.py:3"]}
@@ -77,8 +77,8 @@ def test_a_check_names_what_is_wrong(tmp_path: Path) -> None:
     }
 
 
-def test_the_domain_tells_nobody_a_sentence_that_is_not_looked_up() -> None:
-    """What a job keeps of itself is written in English, and told from facts (`lifecycle.messages`)."""
+def test_domain_has_no_untranslated_sentences() -> None:
+    """The exception is `lifecycle.messages`: a job stores its messages in English, and pages translate its facts."""
     paths = set(DOMAIN.rglob("*.py")) - {DOMAIN / "lifecycle" / "messages.py"}
     assert not {str(path.relative_to(DOMAIN)): found for path in paths if (found := list(untranslated(path)))}
 
@@ -90,8 +90,8 @@ def test_sentences_use_full_width_punctuation() -> None:
     assert not [text for text in texts if slip.search(text)]
 
 
-def test_what_runs_is_what_was_translated() -> None:
-    """Python's own reader finds every message in what was compiled, plural forms too."""
+def test_compiled_catalogue_equals_its_source() -> None:
+    """Python's gettext finds every message and plural form in the compiled catalogue."""
     compiled = gettext.GNUTranslations(BytesIO(CATALOGUE.with_suffix(".mo").read_bytes()))
     for message in messages.read_catalogue(CATALOGUE):
         one, *many = messages.forms_of(message.id)
@@ -99,12 +99,12 @@ def test_what_runs_is_what_was_translated() -> None:
         assert text == messages.forms_of(message.string)[0]
 
 
-def test_a_fuzzy_message_and_one_without_a_translation_are_not_compiled() -> None:
+def test_fuzzy_and_untranslated_messages_are_not_compiled() -> None:
     text = 'msgid "A"\nmsgstr ""\n\n#, fuzzy\nmsgid "B"\nmsgstr "乙"\n\nmsgid ""\n"C \\"quoted\\""\nmsgstr "丙\\n"\n'
     assert catalogues.read(text) == {'C "quoted"': "丙\n"}
 
 
-def test_a_catalogue_is_compiled_when_its_source_is_newer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_catalogue_is_compiled_if_its_source_is_newer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = tmp_path / "xx" / "LC_MESSAGES" / "django.po"
     source.parent.mkdir(parents=True)
     source.write_text('msgid "A"\nmsgstr "B"\n')
@@ -122,13 +122,13 @@ def test_a_catalogue_is_compiled_when_its_source_is_newer(tmp_path: Path, monkey
     ("language", "word"),
     [("zh-hans", "登录"), ("zh-CN,zh;q=0.9,en;q=0.8", "登录"), ("en", "Sign in"), ("xx", "Sign in")],
 )
-def test_the_sign_in_page_speaks_the_language_that_the_browser_asks_for(language: str, word: str) -> None:
+def test_sign_in_page_has_the_language_of_the_browser(language: str, word: str) -> None:
     page = Client(headers={"accept-language": language}).get(reverse("accounts:sign_in"))
     assert word in page.content.decode()
 
 
 @pytest.mark.django_db
-def test_a_chosen_language_stays() -> None:
+def test_language_cookie_selects_the_language() -> None:
     client = Client(headers={"accept-language": "en"})
     client.cookies[settings.LANGUAGE_COOKIE_NAME] = "zh-hans"
     page = client.get(reverse("accounts:sign_in")).content.decode()

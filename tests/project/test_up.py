@@ -1,4 +1,4 @@
-"""`manage.py up`: what it refuses, and in which words, before it starts anything."""
+"""`manage.py up`: the checks before it starts processes, its data folder and its logs."""
 
 import argparse
 import io
@@ -30,12 +30,12 @@ Usage = namedtuple("Usage", "total used free")
 
 
 @pytest.fixture
-def taken() -> Iterator[int]:
-    """A port that somebody listens on."""
-    with socket.socket() as door:
-        door.bind(("127.0.0.1", 0))
-        door.listen()
-        yield door.getsockname()[1]
+def used_port() -> Iterator[int]:
+    """A port on which a socket listens."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        yield listener.getsockname()[1]
 
 
 def refusal(*argv: str) -> str:
@@ -44,15 +44,15 @@ def refusal(*argv: str) -> str:
     return refused.value.message
 
 
-def test_a_port_in_use_is_named_and_a_free_one_proposed(tmp_path: Path, taken: int) -> None:
-    sentence = refusal("--data", str(tmp_path / "home"), "--port", str(taken))
-    assert f"Another program uses port {taken} of 127.0.0.1" in sentence
+def test_used_port_is_refused_and_a_free_one_proposed(tmp_path: Path, used_port: int) -> None:
+    sentence = refusal("--data", str(tmp_path / "home"), "--port", str(used_port))
+    assert f"Another program uses port {used_port} of 127.0.0.1" in sentence
     proposed = int(sentence.rpartition("--port ")[2])
     network.check_free(Address("127.0.0.1", proposed))
     assert not (tmp_path / "home" / "postgres").exists()
 
 
-def test_a_second_start_is_told_where_the_first_one_is(tmp_path: Path) -> None:
+def test_second_start_is_refused_with_the_url_of_the_first(tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
     home.open()
     with home.held("http://127.0.0.1:8123"):
@@ -60,7 +60,7 @@ def test_a_second_start_is_told_where_the_first_one_is(tmp_path: Path) -> None:
     assert sentence.startswith("Hekla is already running at http://127.0.0.1:8123 (process ")
 
 
-def test_a_folder_is_free_again_however_its_holder_ended(tmp_path: Path) -> None:
+def test_folder_is_unlocked_after_its_process_was_killed(tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
     home.open()
     code = (
@@ -82,7 +82,7 @@ def test_a_folder_is_free_again_however_its_holder_ended(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(("free_megabytes", "is_refused"), [(499, True), (500, False)])
-def test_a_full_disk_is_said_before_anything_is_written(
+def test_full_disk_is_refused_before_writing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free_megabytes: int, is_refused: bool
 ) -> None:
     home = Home(tmp_path)
@@ -95,19 +95,19 @@ def test_a_full_disk_is_said_before_anything_is_written(
 
 
 @pytest.mark.parametrize("option", [[], ["--reset", "--yes"]])
-def test_a_folder_of_somebody_else_is_left_alone(tmp_path: Path, option: list[str]) -> None:
+def test_folder_of_another_program_is_not_changed(tmp_path: Path, option: list[str]) -> None:
     (tmp_path / "thesis.tex").write_text("years of work")
     sentence = refusal("--data", str(tmp_path), *option)
     assert "not Hekla's" in sentence or "not made by Hekla" in sentence
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
-def test_a_file_is_no_data_folder(tmp_path: Path) -> None:
+def test_file_is_refused_as_data_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     assert "is not a folder" in refusal("--data", str(tmp_path / "file"))
 
 
-def test_reset_asks_and_without_anybody_to_ask_wants_yes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reset_without_a_terminal_requires_yes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = _home_with_data(tmp_path)
     monkeypatch.setattr(sys, "stdin", io.StringIO("yes\n"))
     with socket.socket() as probe:
@@ -117,7 +117,7 @@ def test_reset_asks_and_without_anybody_to_ask_wants_yes(tmp_path: Path, monkeyp
     assert (home.path / "postgres" / "row").exists()
 
 
-def test_a_wiped_folder_is_new_again_and_still_ours(tmp_path: Path) -> None:
+def test_wiped_folder_is_new_and_still_a_data_folder(tmp_path: Path) -> None:
     home = _home_with_data(tmp_path)
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -138,7 +138,7 @@ def _home_with_data(folder: Path) -> Home:
     return home
 
 
-def test_the_key_is_made_once_and_is_for_the_owner_only(tmp_path: Path) -> None:
+def test_key_is_created_once_and_is_private(tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
     home.open()
     key = home.secret_key()
@@ -148,13 +148,13 @@ def test_the_key_is_made_once_and_is_for_the_owner_only(tmp_path: Path) -> None:
     assert home.path.stat().st_mode & 0o777 == 0o700
 
 
-def test_asking_for_an_environment_makes_no_folder(tmp_path: Path) -> None:
+def test_environment_does_not_create_the_folder(tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
     assert home.environment()["HEKLA_HOME"] == str(home.path)
     assert not home.path.exists()
 
 
-def test_reset_ends_the_pods_of_this_folder_only(tmp_path: Path) -> None:
+def test_reset_ends_only_the_pods_of_this_folder(tmp_path: Path) -> None:
     work, other = tmp_path / "home" / "local" / "here" / "work", tmp_path / "other"
     work.mkdir(parents=True)
     other.mkdir()
@@ -168,7 +168,7 @@ def test_reset_ends_the_pods_of_this_folder_only(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["0", "65536", "-1", "http", "8000.5", ""])
-def test_a_port_is_a_number_that_exists(text: str) -> None:
+def test_invalid_port_is_refused(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError):
         _port(text)
 
@@ -177,27 +177,25 @@ def test_a_port_is_a_number_that_exists(text: str) -> None:
     ("host", "wanted"),
     [("127.0.0.1", {"127.0.0.1", "localhost", "[::1]"}), ("10.1.2.3", {"10.1.2.3"}), ("fd00::1", {"[fd00::1]"})],
 )
-def test_it_answers_to_the_names_it_is_asked_by(host: str, wanted: set[str]) -> None:
+def test_allowed_hosts_of_an_address(host: str, wanted: set[str]) -> None:
     names = network.allowed_hosts(Address(host, 8000)).split(",")
     assert wanted <= set(names)
     assert "*" not in names
     assert "" not in names
 
 
-def test_on_all_interfaces_it_answers_to_the_machine_by_name() -> None:
+def test_allowed_hosts_on_all_interfaces_have_the_host_name() -> None:
     assert socket.gethostname() in network.allowed_hosts(Address("0.0.0.0", 8000)).split(",")
     assert network.url(Address("0.0.0.0", 8000)).startswith("http://")
     assert "0.0.0.0" not in network.url(Address("0.0.0.0", 8000))
 
 
-def test_a_host_that_is_not_this_machine_gets_a_sentence() -> None:
+def test_host_of_another_machine_is_refused() -> None:
     with pytest.raises(LaunchRefused, match=r"cannot listen on port 8000 of 192\.0\.2\.1"):
         network.check_free(Address("192.0.2.1", 8000))
 
 
-def test_tables_are_brought_up_again_when_the_database_or_its_migrations_changed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stamp_of_tables_does_not_match_another_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stamp = TablesStamp(tmp_path / "tables", "postgresql:///one")
     assert not stamp.matches()
     stamp.write()
@@ -205,20 +203,20 @@ def test_tables_are_brought_up_again_when_the_database_or_its_migrations_changed
     assert not TablesStamp(tmp_path / "tables", "postgresql:///other").matches()
 
 
-def run_on(home: Home) -> run.Startup:
+def startup_in(home: Home) -> run.Startup:
     home.open()
     supervisor = Supervisor(Journal(home.logs, io.StringIO()), home.path / "processes.json")
     return run.Startup(home, Address("127.0.0.1", 8000), supervisor)
 
 
-def record(*names: str) -> None:
+def record_migrations(*names: str) -> None:
     for name in names:
         MigrationRecorder.Migration.objects.create(app=name.partition(".")[0], name=name.partition(".")[2])
 
 
 @pytest.mark.django_db
-def test_a_database_from_before_is_not_migrated() -> None:
-    record("jobs.0078_before", "jobs.0079_retired", "of_a_package.0009_theirs")
+def test_database_of_an_earlier_version_is_not_migrated() -> None:
+    record_migrations("jobs.0078_before", "jobs.0079_retired", "of_a_package.0009_theirs")
     MigrationRecorder.Migration.objects.filter(app="external_pods").delete()
     with pytest.raises(CommandError) as refused:
         call_command("migrate", verbosity=0)
@@ -227,45 +225,43 @@ def test_a_database_from_before_is_not_migrated() -> None:
 
 
 @pytest.mark.django_db
-def test_a_newer_database_is_taken_as_it_is() -> None:
-    record("jobs.0002_to_come")
+def test_newer_database_is_accepted() -> None:
+    record_migrations("jobs.0002_to_come")
     call_command("migrate", verbosity=0)
 
 
-def test_migrations_of_packages_may_be_unknown() -> None:
+def test_unknown_migrations_of_packages_are_accepted() -> None:
     assert tables.unknown_changes(["sessions.0001_initial", "of_a_package.0009_theirs", "jobs.0001_initial"]) == []
 
 
-def test_a_folder_of_another_version_is_refused_with_what_to_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    brought_up = run_on(home := Home(tmp_path / "data"))
+def test_folder_of_another_version_is_refused_with_a_solution(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    startup = startup_in(home := Home(tmp_path / "data"))
     lines = ["CommandError: The database was made by an earlier version of Hekla. Nothing was changed."]
 
     def fail(name: str, *_arguments: str) -> list[str]:
         raise CommandFailed(name, tables.OTHER_VERSION_EXIT_CODE, lines)
 
-    monkeypatch.setattr(brought_up, "_django", fail)
+    monkeypatch.setattr(startup, "_django", fail)
     with pytest.raises(OtherVersion) as refused:
-        brought_up._migrate()
+        startup._migrate()
     text = refused.value.message
     assert text.startswith(f"The data in {home.path} cannot be used by this version of Hekla.\nThe database was made")
     assert "Nothing was changed." in text
     assert f"HEKLA_HOME={home.path}-new python3 manage.py up" in text
 
 
-def test_another_failure_of_the_migration_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    brought_up = run_on(Home(tmp_path / "data"))
+def test_other_failure_of_the_migration_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    startup = startup_in(Home(tmp_path / "data"))
 
     def fail(name: str, *_arguments: str) -> list[str]:
         raise CommandFailed(name, 1, ["no such table"])
 
-    monkeypatch.setattr(brought_up, "_django", fail)
+    monkeypatch.setattr(startup, "_django", fail)
     with pytest.raises(CommandFailed, match="'migrate' did not succeed"):
-        brought_up._migrate()
+        startup._migrate()
 
 
-def test_the_disk_filling_up_is_said_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_is_reported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = Home(tmp_path / "home")
     home.open()
     terminal = io.StringIO()
@@ -277,7 +273,7 @@ def test_the_disk_filling_up_is_said_once(tmp_path: Path, monkeypatch: pytest.Mo
         assert terminal.getvalue().count("MB left") == times_said
 
 
-def test_a_log_that_cannot_be_written_is_said_once_and_the_terminal_goes_on(tmp_path: Path) -> None:
+def test_unwritable_log_is_reported_once_and_the_terminal_continues(tmp_path: Path) -> None:
     terminal = io.StringIO()
     journal = Journal(tmp_path / "missing", terminal)
     journal.take("web", "one")
@@ -287,18 +283,18 @@ def test_a_log_that_cannot_be_written_is_said_once_and_the_terminal_goes_on(tmp_
     assert "web      | two\n" in terminal.getvalue()
 
 
-def test_what_was_held_is_shown_only_where_it_explains_a_failure(tmp_path: Path) -> None:
-    for shown in (True, False):
+def test_held_output_is_printed_only_after_a_failure(tmp_path: Path) -> None:
+    for show in (True, False):
         terminal = io.StringIO()
         journal = Journal(tmp_path, terminal)
         journal.holding = True
         journal.take("web", "traceback")
         assert terminal.getvalue() == ""
-        journal.release(show=shown)
-        assert ("traceback" in terminal.getvalue()) is shown
+        journal.release(show=show)
+        assert ("traceback" in terminal.getvalue()) is show
 
 
-def test_logs_do_not_grow_without_end(tmp_path: Path) -> None:
+def test_logs_are_rotated(tmp_path: Path) -> None:
     journal = Journal(tmp_path, io.StringIO())
     for _ in range(9000):
         journal.take("web", "x" * 3000, show=False)

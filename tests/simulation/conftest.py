@@ -1,4 +1,4 @@
-"""A platform whose machines are simulated, with two tenants, and what the engine keeps checked at every turn."""
+"""A platform with simulated nodes and two tenants. The engine's cache is checked after every cycle."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -24,13 +24,13 @@ tiers:
 - plugins: [{name: priority}, {name: gang}, {name: conformance}]
 - plugins: [{name: drf}, {name: predicates}, {name: proportion}, {name: nodeorder}, {name: binpack}]
 """
-"""With evictions, and without a bound on how much is let in."""
+"""A policy with evictions, and without a limit on admission."""
 Found = Callable[..., World]
 
 
 @pytest.fixture
 def found(transactional_db: None, settings, tmp_path) -> Iterator[Found]:
-    """Found a cluster of nodes of these sizes, of simulated time that hardly passes."""
+    """A factory of platforms with one simulated cluster, given the sizes of its nodes. Simulated time hardly passes."""
     settings.HEKLA_HOME = tmp_path
     controllers.reset()
     snapshot_cache.forget_all()
@@ -56,30 +56,30 @@ def found(transactional_db: None, settings, tmp_path) -> Iterator[Found]:
 
 
 def spec(name: str = "draft", replicas: int = 1, **more: Any) -> JobSpec:
-    """A job of equal pods; what is not about the job is about its task."""
+    """A job of equal pods. Arguments that are not fields of the job are fields of its task."""
     own = {key: more.pop(key) for key in [*more] if key in JobSpec.model_fields}
     resources = {"cpu": str(more.pop("cpu", "1"))} | more.pop("resources", {})
     task = {"name": "worker", "replicas": replicas, "command": ["sleep", "600"], "resources": resources}
     return JobSpec.parse({"name": name, "tasks": [task | {"env": {"HEKLA_SIM_SECONDS": "600"}} | more], **own})
 
 
-def submit(world: World, wanted: JobSpec) -> Job:
-    return services.submit(spec=wanted, tenant=world.tenant, user=world.alice, now=clock.now())
+def submit(world: World, job_spec: JobSpec) -> Job:
+    return services.submit(spec=job_spec, tenant=world.tenant, user=world.alice, now=clock.now())
 
 
 def settle(world: World) -> None:
-    """Let the controller turn until all is as it will be: simulated pods end at once when they are asked to."""
+    """Reconcile until nothing changes any more: simulated pods stop at once."""
     for _ in range(4):
         controllers.reconcile(world.cluster)
 
 
-def begun(job: Job) -> bool:
-    """Whether so many of its pods have a place as it needs."""
+def has_started(job: Job) -> bool:
+    """Whether at least the gang's minimum of pods has a node."""
     least = spec_of(Job.objects.get(pk=job.pk)).gang_minimum
     return Pod.objects.filter(job=job, stopping=False).exclude(node="").count() >= least
 
 
-def end(world: World, job: Job) -> None:
-    """It is aborted, and what it held is free again."""
+def abort_and_settle(world: World, job: Job) -> None:
+    """Abort the job and free its resources."""
     services.command(job, LifecycleAction.ABORT_JOB, user=world.alice, now=clock.now())
     settle(world)

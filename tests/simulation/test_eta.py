@@ -1,4 +1,4 @@
-"""When a job will start is said from how long such jobs ran; where too few did, nothing is said."""
+"""The estimated start of a job, from run times of similar jobs; none if there are too few."""
 
 from datetime import timedelta
 
@@ -15,15 +15,15 @@ from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
 from hekla.simulation import forecasting, snapshot_cache, what_if
 from hekla.simulation.runtimes import RuntimeAssumption, RunTimes
-from hekla.simulation.what_if import Answer, StartVerdict
+from hekla.simulation.what_if import StartVerdict, WhatIfResult
 
 
-def ran(world: World, *minutes: float, kind: str = "training") -> list[Job]:
-    """Jobs that completed after so many minutes."""
+def completed_jobs(world: World, *run_minutes: float, kind: str = "training") -> list[Job]:
+    """Completed jobs with these run times."""
     now, rows = clock.now(), []
-    for number, length in enumerate(minutes):
-        wanted = spec(f"{kind}-{number}", kind=kind)
-        row = new_row(wanted, RequestedPriority(0), tenant=world.tenant, queue=world.queue, user=world.alice, at=now)
+    for number, length in enumerate(run_minutes):
+        job_spec = spec(f"{kind}-{number}", kind=kind)
+        row = new_row(job_spec, RequestedPriority(0), tenant=world.tenant, queue=world.queue, user=world.alice, at=now)
         row.phase, row.gang_phase = "completed", "completed"
         row.started_at, row.finished_at = now - timedelta(minutes=length), now
         rows.append(row)
@@ -31,68 +31,68 @@ def ran(world: World, *minutes: float, kind: str = "training") -> list[Job]:
     return Job.objects.bulk_create(rows)
 
 
-def ask(world: World, wanted: JobSpec) -> Answer:
-    answer = what_if.about_draft(wanted, tenant=world.tenant, user=world.alice)
+def preview(world: World, job_spec: JobSpec) -> WhatIfResult:
+    answer = what_if.about_draft(job_spec, tenant=world.tenant, user=world.alice)
     assert answer.verdict is StartVerdict.WAITS
     return answer
 
 
-def minutes(answer: Answer) -> tuple[int, int] | None:
+def eta_in_minutes(answer: WhatIfResult) -> tuple[int, int] | None:
     if answer.eta is None:
         return None
     now = clock.now()
     return tuple(round((at - now).total_seconds() / 60) for at in (answer.eta.earliest, answer.eta.latest))
 
 
-def test_it_waits_as_long_as_such_jobs_ran(found: Found) -> None:
+def test_eta_is_the_run_time_of_similar_jobs(found: Found) -> None:
     world = found({})
-    ran(world, 10, 20, 30, 40, 50)
+    completed_jobs(world, 10, 20, 30, 40, 50)
     submit(world, spec("busy", replicas=4))
     settle(world)
-    answer = ask(world, spec())
-    assert minutes(answer) == (20, 40)
+    answer = preview(world, spec())
+    assert eta_in_minutes(answer) == (20, 40)
     assert [job.name for job in answer.after.known] == ["busy"]
 
 
-def test_whoever_is_before_it_in_the_line_goes_first(found: Found) -> None:
+def test_eta_counts_jobs_ahead_in_the_queue(found: Found) -> None:
     world = found({})
-    ran(world, 10, 20, 30, 40, 50)
+    completed_jobs(world, 10, 20, 30, 40, 50)
     submit(world, spec("busy", replicas=4))
     submit(world, spec("next", replicas=4))
     settle(world)
-    answer = ask(world, spec(replicas=4))
-    assert (minutes(answer), answer.place, answer.line) == ((40, 80), 2, 2)
+    answer = preview(world, spec(replicas=4))
+    assert (eta_in_minutes(answer), answer.place, answer.line) == ((40, 80), 2, 2)
 
 
 @pytest.mark.parametrize(("history", "kind"), [((10, 20, 30, 40), "training"), ((10, 20, 30, 40, 50), "other")])
-def test_with_too_little_history_no_time_is_given(found: Found, history: tuple[float, ...], kind: str) -> None:
+def test_no_eta_without_enough_history(found: Found, history: tuple[float, ...], kind: str) -> None:
     world = found({})
-    ran(world, *history, kind=kind)
+    completed_jobs(world, *history, kind=kind)
     submit(world, spec("busy", replicas=4))
     settle(world)
-    answer = ask(world, spec())
+    answer = preview(world, spec())
     assert (answer.eta, answer.place, answer.line) == (None, 1, 1)
 
 
-def test_a_deadline_is_known_without_history(found: Found) -> None:
+def test_eta_by_deadline_without_history(found: Found) -> None:
     world = found({})
     submit(world, spec("busy", replicas=4, active_deadline_seconds=600))
     settle(world)
-    assert minutes(ask(world, spec())) == (10, 10)
+    assert eta_in_minutes(preview(world, spec())) == (10, 10)
 
 
-def test_a_job_that_runs_longer_than_all_before_it_ends_nobody_knows_when(found: Found) -> None:
+def test_job_running_longer_than_all_before_has_no_expected_end(found: Found) -> None:
     world = found({})
-    job = ran(world, 1)[0]
+    job = completed_jobs(world, 1)[0]
     times = RunTimes({(job.owner_id, job.kind, job.queue_id): [60.0, 120.0, 180.0, 240.0, 300.0]})
     now = clock.now()
     assert times.end(job, now - timedelta(seconds=301), now, RuntimeAssumption.LONG) is None
     assert times.end(job, now - timedelta(seconds=200), now, RuntimeAssumption.SHORT) == now + timedelta(seconds=55)
 
 
-def test_a_waiting_job_is_foretold_once(found: Found) -> None:
+def test_waiting_job_gets_one_forecast(found: Found) -> None:
     world = found({})
-    ran(world, 10, 20, 30, 40, 50)
+    completed_jobs(world, 10, 20, 30, 40, 50)
     submit(world, spec("busy", replicas=4))
     job = submit(world, spec("waits"))
     settle(world)
@@ -103,23 +103,23 @@ def test_a_waiting_job_is_foretold_once(found: Found) -> None:
 
 
 @pytest.mark.parametrize(
-    ("started", "revision", "told"),
+    ("started", "revision", "expected"),
     [
         ([5, 5, 5, 5], 1, None),  # too few
         ([5, 5, 5, 5, 50], 1, (4, 5)),
-        ([5, 5, 5, None, 50], 1, None),  # one still waits, in time
-        ([5, 5, 5, 5, 5], 2, None),  # they were changed meanwhile
+        ([5, 5, 5, None, 50], 1, None),  # one is still waiting, within its forecast
+        ([5, 5, 5, 5, 5], 2, None),  # they were changed since the forecast
     ],
 )
-def test_how_well_times_held_is_counted(
-    found: Found, started: list[int | None], revision: int, told: tuple[int, int] | None
+def test_forecast_accuracy(
+    found: Found, started: list[int | None], revision: int, expected: tuple[int, int] | None
 ) -> None:
     world = found({})
     now = clock.now()
-    for job, minute in zip(ran(world, *[1] * len(started)), started, strict=True):
+    for job, minute in zip(completed_jobs(world, *[1] * len(started)), started, strict=True):
         job.started_at = None if minute is None else now + timedelta(minutes=minute)
         job.finished_at, job.revision = None, revision
         job.save()
         Forecast.objects.create(job=job, made_at=now, earliest_at=now, latest_at=now + timedelta(minutes=9))
     accuracy = forecasts.accuracy(world.queue.pk)
-    assert (accuracy and (accuracy.held, accuracy.cases)) == told
+    assert (accuracy and (accuracy.held, accuracy.cases)) == expected

@@ -1,4 +1,4 @@
-"""The sums that pages show are those of the rows, however they were come by."""
+"""Occupancy sums on pages equal the sums of the rows, whether recomputed or updated incrementally."""
 
 from tests.controller.conftest import World
 from tests.simulation.conftest import Found, settle, spec, submit
@@ -12,14 +12,14 @@ from hekla.scheduling import occupancy
 from hekla.scheduling.occupancy import Occupancy
 
 
-def fresh() -> Occupancy:
-    """As a process that begins now would read it."""
+def recomputed() -> Occupancy:
+    """The occupancy as a new process computes it."""
     occupancy.forget()
     return occupancy.now()
 
 
-def held(one: Occupancy) -> tuple[dict, dict]:
-    machines = {place: amounts for place, amounts in one.machines.items() if amounts}
+def non_empty(one: Occupancy) -> tuple[dict, dict]:
+    machines = {node: amounts for node, amounts in one.machines.items() if amounts}
     queues = {pk: use for pk, use in one.queues.items() if use.used or use.running or use.waiting}
     return machines, queues
 
@@ -28,7 +28,7 @@ def abort(world: World, job: Job) -> None:
     services.command(Job.objects.get(pk=job.pk), LifecycleAction.ABORT_JOB, user=world.alice, now=clock.now())
 
 
-def test_sums_that_the_log_kept_up_are_those_of_the_rows(found: Found) -> None:
+def test_incremental_sums_equal_the_sums_of_the_rows(found: Found) -> None:
     world = found({}, {})
     occupancy.now()
     small, large = submit(world, spec("small", 3)), submit(world, spec("large", 2, cpu="3"))
@@ -41,16 +41,16 @@ def test_sums_that_the_log_kept_up_are_those_of_the_rows(found: Found) -> None:
         lambda: settle(world),
     ):
         step()
-        kept = occupancy.now()
-        assert held(kept) == held(fresh())
-    [use] = held(kept)[1].values()
+        incremental = occupancy.now()
+        assert non_empty(incremental) == non_empty(recomputed())
+    [use] = non_empty(incremental)[1].values()
     assert (use.used, use.running, use.waiting) == (Resources({"cpu": 6000, "pods": 2}), 1, 0)
     abort(world, large)
     settle(world)
-    assert held(occupancy.now()) == ({}, {})
+    assert non_empty(occupancy.now()) == ({}, {})
 
 
-def test_what_waits_is_counted_and_holds_nothing(found: Found) -> None:
+def test_waiting_jobs_count_and_hold_nothing(found: Found) -> None:
     world = found({})
     submit(world, spec("runs", 1))
     submit(world, spec("waits", 1, cpu="4"))
@@ -59,7 +59,7 @@ def test_what_waits_is_counted_and_holds_nothing(found: Found) -> None:
     assert (use.used, use.running, use.waiting) == (Resources({"cpu": 1000, "pods": 1}), 1, 1)
 
 
-def test_nothing_is_made_anew_where_nothing_happened(found: Found) -> None:
+def test_nothing_is_recomputed_without_new_events(found: Found) -> None:
     world = found({})
     submit(world, spec("runs", 1))
     settle(world)

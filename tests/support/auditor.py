@@ -1,14 +1,14 @@
-"""The auditors, as tests use them: whatever is wrong fails the test in words."""
+"""The audits, for tests: any finding fails the test with its message."""
 
 from hekla.apps.jobs import audit as rows
 from hekla.controller import audit as everything
 
 
 def audit() -> None:
-    """The log and the rows agree."""
+    """The event log and the rows agree."""
     assert rows.findings() == []
 
 
 def audit_everything() -> None:
-    """And so does what is at the backends."""
+    """The event log, the rows and the backends agree."""
     assert everything.findings(again_after_seconds=1.0) == []

@@ -1,4 +1,4 @@
-"""What an app shows that makes codes, by RFC 6238 and not by our own code."""
+"""Codes of an authenticator app, computed by RFC 6238 and not with Hekla's code."""
 
 import base64
 import hmac

@@ -1,7 +1,7 @@
-"""One real Chromium for every test that asks for `browser`, after all tests that do not (see `order`).
+"""One real Chromium for every test with the fixture `browser`; these tests run last (see `order`).
 
-Playwright's synchronous interface keeps an event loop running in the thread that it began in: a second instance, an
-asynchronous test and Django's ORM all refuse to run beside it. One instance for a run, and last, is what remains.
+Playwright's synchronous interface leaves an event loop running in its thread: a second instance, an asynchronous test
+and Django's ORM all refuse to run beside it. So there is one instance, in the last tests of the run.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, expect, sync_playwright
 
 from hekla.launcher.browser import find
 
-expect.set_options(timeout=20_000)  # milliseconds; other tests and their consoles run beside this one
+expect.set_options(timeout=20_000)  # milliseconds; other tests and their servers run beside this one
 
 FLAGS = [
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",

@@ -1,4 +1,4 @@
-"""A pytest plugin: what thousands of tests do alike costs each of them little."""
+"""A pytest plugin: makes steps cheap that thousands of tests repeat."""
 
 import gc
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ _MADE_BY_MIGRATIONS = {"django_migrations", "django_content_type", "auth_permiss
 
 
 def pytest_collection_finish() -> None:
-    """Thousands of collected tests are no garbage; to look through them again and again takes a tenth of the time."""
+    """Excludes the collected tests from garbage collection; to scan them repeatedly takes a tenth of the time."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(_ALLOCATIONS, _YOUNG, _OLD)
@@ -24,7 +24,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def economy() -> Iterator[None]:
-    """Static files are found once, passwords are hashed at the least cost, and few rows are deleted as few."""
+    """Finds static files once, hashes passwords at the lowest cost, and deletes rows instead of truncating tables."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ServeStaticMiddleware, "add_files_from_finders", _once(ServeStaticMiddleware))
         for name, value in _LEAST.items():
@@ -34,7 +34,7 @@ def economy() -> Iterator[None]:
 
 
 def _once(kind: type[ServeStaticMiddleware]) -> Any:
-    """Looks for the files only the first time: every client of a test starts a console of its own, which looks."""
+    """Finds the files only the first time: every test client creates a middleware, which searches for them."""
     look, found = kind.add_files_from_finders, dict[str, Any]()
 
     def look_once(middleware: ServeStaticMiddleware) -> None:
@@ -47,7 +47,7 @@ def _once(kind: type[ServeStaticMiddleware]) -> Any:
 
 
 def _delete_rows(_case: TransactionTestCase) -> None:
-    """As Django does it, all tables are truncated and what migrations leave is made again: that takes half a second."""
+    """Deletes rows. Django truncates all tables and recreates the rows of migrations, which takes half a second."""
     tables = set(connection.introspection.django_table_names(only_existing=True, include_views=False))
     deleted = [f"DELETE FROM {connection.ops.quote_name(table)}" for table in sorted(tables - _MADE_BY_MIGRATIONS)]  # noqa: S608
     with transaction.atomic(), connection.cursor() as cursor:

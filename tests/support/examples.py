@@ -1,6 +1,6 @@
-"""How many examples a costly property is tried with: a part of the whole number, which would take its time each run.
+"""The number of examples for a costly property: a part of the whole number, because all of them take too long.
 
-`HEKLA_EXAMPLES=1` tries them all, `HEKLA_EXAMPLES=10` ten times as many.
+`HEKLA_EXAMPLES=1` tries all of them, `HEKLA_EXAMPLES=10` ten times as many.
 """
 
 import os
@@ -9,5 +9,5 @@ _SHARE = float(os.environ.get("HEKLA_EXAMPLES", "0.25"))
 
 
 def examples(whole: int) -> int:
-    """Of `whole` examples, so many as are tried now; a few at least."""
+    """The number of examples to try now, out of `whole`; at least a few."""
     return max(4, round(whole * _SHARE))

@@ -1,4 +1,4 @@
-"""Pages as a browser reads them: where a template breaks its lines says nothing."""
+"""Normalised HTML: the line breaks of a template have no meaning."""
 
 import re
 

@@ -1,11 +1,11 @@
-"""Whether the version before goes on working while a migration is made, and after: expand, contract a release later.
+"""Checks that the previous version keeps working during and after a migration: expand now, contract a release later.
 
-The rules are those of `platform/decisions/0029-migrations-without-downtime.md`. They know what Django's operations do
-on PostgreSQL; of what they cannot see into (SQL), and of what takes away, a migration says why it may:
+The rules are those of `platform/decisions/0029-migrations-without-downtime.md`. They cover Django's operations on
+PostgreSQL. SQL, and operations that remove something, need a reason in the migration:
 
     class Migration(migrations.Migration):
-        contracts = ("jobs", "0009_code_does_without")   # released before: since then nothing needs what goes
-        harmless = "A function that no version calls."   # of SQL only: why the version before does not mind
+        contracts = ("jobs", "0009_code_does_without")   # already released: since then nothing needs this
+        harmless = "A function that no version calls."   # only for SQL: why the previous version is unaffected
 """
 
 import re
@@ -28,7 +28,7 @@ LARGE = {
     ("usage", "sample"),
     ("notifications", "notification"),
 }
-"""Tables of millions of rows: whoever locks one for as long as it is read through stops the platform."""
+"""Tables of millions of rows. An operation that locks one while reading it stops the platform."""
 _OF_LARGE_APPS = {app for app, _ in LARGE}
 _WIDTH = re.compile(r"varchar\((\d+)\)")
 
@@ -49,20 +49,20 @@ def released(file: Path) -> dict[str, set[Name]]:
 
 @dataclass(frozen=True)
 class Before:
-    """What the version before knows: the migrations that it has, and what they made."""
+    """The previous version: its migrations, and the models that they made."""
 
     migrations: frozenset[Name]
     state: ProjectState
 
     def knows(self, model: Name, *fields: str) -> bool:
-        """Whether it reads and writes this table, and all these columns of it."""
+        """Whether it reads and writes this table and all of these columns."""
         known = self.state.models.get(model)
         return known is not None and set(fields) <= set(known.fields)
 
 
 @dataclass(frozen=True)
 class Scene:
-    """Where an operation is: its migration, the version before, and the state in which it begins."""
+    """An operation's context: its migration, the previous version, and the state before it."""
 
     migration: Migration
     before: Before
@@ -70,7 +70,7 @@ class Scene:
 
     @property
     def contracts(self) -> bool:
-        """Whether the migration names the one since which nothing needs what it takes away."""
+        """Whether the migration names the earlier one since which nothing needs what it removes."""
         return hasattr(self.migration, "contracts")
 
     def model(self, name: str) -> Name:
@@ -78,21 +78,21 @@ class Scene:
         return self.migration.app_label, name.lower()
 
     def is_known(self, model: str, *fields: str) -> bool:
-        """Whether the version before works with it."""
+        """Whether the previous version works with it."""
         return self.before.knows(self.model(model), *fields)
 
     def is_large(self, model: str) -> bool:
-        """Whether the version before has filled it with rows that take long to read."""
+        """Whether the previous version has filled it with too many rows to read quickly."""
         return self.model(model) in LARGE and self.is_known(model)
 
     def field(self, model: str, name: str) -> models.Field:
-        """The field as it is before the operation."""
+        """The field before the operation."""
         found: models.Field = self.state.models[self.model(model)].fields[name]
         return found
 
 
 def objections(migration: Migration, before: Before, state: ProjectState) -> list[str]:
-    """A sentence for each thing in it that the version before does not bear. `state`: that in which it begins."""
+    """A sentence for each operation that breaks the previous version. `state` is the state before the migration."""
     found = [*_as_a_whole(migration, before)]
     for operation in migration.operations:
         found += [f"{operation.describe()}: {why}" for why in _look(operation, Scene(migration, before, state))]
@@ -127,11 +127,11 @@ def _look(_operation: Operation, _at: Scene) -> Iterator[str]:
 @_look.register(postgres.RemoveIndexConcurrently)
 @_look.register(postgres.ValidateConstraint)
 @_look.register(postgres.CreateExtension)
-def _nobody_minds(_operation: Operation, _at: Scene) -> Iterator[str]:
+def _is_harmless(_operation: Operation, _at: Scene) -> Iterator[str]:
     yield from ()
 
 
-_TAKEN_AWAY = (
+_REMOVED = (
     "the version before still uses it: give it up by SeparateDatabaseAndState(state_operations=[…]), and drop it by "
     "SQL a release later"
 )
@@ -141,13 +141,13 @@ _RENAMED = "the version before knows the old name: add anew, fill both, and give
 @_look.register
 def _deletes_model(operation: operations.DeleteModel, at: Scene) -> Iterator[str]:
     if at.is_known(operation.name):
-        yield _TAKEN_AWAY
+        yield _REMOVED
 
 
 @_look.register
 def _removes_field(operation: operations.RemoveField, at: Scene) -> Iterator[str]:
     if at.is_known(operation.model_name, operation.name):
-        yield _TAKEN_AWAY
+        yield _REMOVED
 
 
 @_look.register
@@ -190,7 +190,7 @@ def _alters_field(operation: operations.AlterField, at: Scene) -> Iterator[str]:
     old = at.field(operation.model_name, operation.name)
     if old.db_column != new.db_column:
         yield _RENAMED
-    if not _holds_all_of(old, new):
+    if not _accepts_all_values_of(old, new):
         yield "the table is written anew, or old values do not fit: add another column and fill both"
     if not at.contracts:
         yield from _becomes_stricter(old, new)
@@ -198,8 +198,8 @@ def _alters_field(operation: operations.AlterField, at: Scene) -> Iterator[str]:
         yield "its index locks a large table while it is built: AddIndexConcurrently"
 
 
-def _holds_all_of(old: models.Field, new: models.Field) -> bool:
-    """Whether PostgreSQL takes the column for the new type as it lies there."""
+def _accepts_all_values_of(old: models.Field, new: models.Field) -> bool:
+    """Whether PostgreSQL changes the type without rewriting the column."""
     was, becomes = (field.db_parameters(connection)["type"] or "" for field in (old, new))
     narrow, wide = _WIDTH.fullmatch(was), _WIDTH.fullmatch(becomes)
     if narrow and wide:
@@ -218,14 +218,14 @@ def _becomes_stricter(old: models.Field, new: models.Field) -> Iterator[str]:
 
 @_look.register
 def _adds_constraint(operation: operations.AddConstraint, at: Scene) -> Iterator[str]:
-    yield from _asks_more(operation, at)
+    yield from _demands_more(operation, at)
     if at.is_large(operation.model_name):
         yield "a large table is locked while all rows are checked: AddConstraintNotValid, then ValidateConstraint"
 
 
 @_look.register(postgres.AddConstraintNotValid)
-def _asks_more(operation: operations.AddConstraint, at: Scene) -> Iterator[str]:
-    """Of columns that it does not know, the version before breaks nothing: there stands what the database fills in."""
+def _demands_more(operation: operations.AddConstraint, at: Scene) -> Iterator[str]:
+    """Columns that the previous version does not know cannot break it: the database fills them in."""
     if at.is_known(operation.model_name, *_fields_of(operation.constraint)) and not at.contracts:
         yield "the version before may write rows that break it: name in `contracts` the migration since which none does"
 
@@ -270,7 +270,7 @@ def _runs_sql(operation: operations.RunSQL, at: Scene) -> Iterator[str]:
 
 @_look.register
 def _separates(operation: operations.SeparateDatabaseAndState, at: Scene) -> Iterator[str]:
-    """What the database does is looked at as it is; a column that the code alone forgets, the database must fill in."""
+    """Checks the database operations. A column that only the code removes needs a database default."""
     for inner in operation.database_operations:
         yield from _look(inner, at)
     for inner in operation.state_operations:

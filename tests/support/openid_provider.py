@@ -1,6 +1,6 @@
-"""A real OpenID provider of its own, run as a process: Django OAuth Toolkit on SQLite, one client, some people.
+"""A real OpenID provider as a process: Django OAuth Toolkit on SQLite, with one client and a few users.
 
-`python -P openid_provider.py PORT FOLDER REDIRECT_URI`; it says "ready" when it listens.
+`python -P openid_provider.py PORT FOLDER REDIRECT_URI` prints "ready" when it listens.
 """
 
 import sys

@@ -1,10 +1,10 @@
-"""Acts on a running Hekla from a process of its own: one JSON command a line in, one answer a line out.
+"""Controls a running Hekla from a process of its own: one JSON command a line in, one answer a line out.
 
-    {"do": "submit", "name": …, "command": […], "replicas": n}    an answer once the job stands in the rows
+    {"do": "submit", "name": …, "command": […], "replicas": n}    answers once the job is in the rows
     {"do": "phases"}                                              name -> phase
-    {"do": "audit"}                                               the auditor's verdict
+    {"do": "audit"}                                               the result of the audit
 
-PostgreSQL may be away for a moment: a command is tried until it is done, and a submission that was done is found done.
+PostgreSQL may be down for a moment: a command is retried until it succeeds, and a submission is not repeated.
 """
 
 import json
@@ -19,7 +19,7 @@ PATIENCE_SECONDS = 60
 
 
 def prepare() -> None:
-    """Point Django at the running instance."""
+    """Configures Django for the running instance."""
     from hekla.launcher.embedded import Postgres, Valkey
     from hekla.launcher.embedded.rundir import run_dir
 
@@ -36,8 +36,8 @@ def prepare() -> None:
     django.setup()
 
 
-def patiently(work: Any, *arguments: Any) -> Any:
-    """Do it, again and again while the database is away."""
+def retry(work: Any, *arguments: Any) -> Any:
+    """Calls `work` until it succeeds, while the database is down."""
     from django.db import InterfaceError, OperationalError, connection
 
     deadline = time.monotonic() + PATIENCE_SECONDS
@@ -86,10 +86,10 @@ def verdict(_order: dict[str, Any]) -> str:
     return "sound"
 
 
-DEEDS = {"submit": submit, "phases": phases, "audit": verdict}
+COMMANDS = {"submit": submit, "phases": phases, "audit": verdict}
 
 if __name__ == "__main__":
     prepare()
     for line in sys.stdin:
         command = json.loads(line)
-        print(json.dumps(patiently(DEEDS[command["do"]], command)), flush=True)
+        print(json.dumps(retry(COMMANDS[command["do"]], command)), flush=True)

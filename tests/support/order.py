@@ -1,8 +1,8 @@
-"""A pytest plugin: in which order the files are tested.
+"""A pytest plugin: the order of test files.
 
-Those with tests in a browser come last, for the reason that `browser` gives. Before them, where several workers take
-one file after the other, those that take long come first: else one worker is left with the longest while the others
-are done. The order within a file is kept, but for its tests in a browser.
+Tests in a browser come last, for the reason that `browser` gives. If several workers take one file after the other,
+files with slow tests come before the others: otherwise one worker runs the slowest while the others are done. The order
+within a file stays, except for its tests in a browser.
 """
 
 import os
@@ -13,7 +13,7 @@ import pytest
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Sort them; a file with one test in a browser is wholly among the last."""
+    """Sorts the tests; a file with a browser test is as a whole among the last."""
     are_many = "PYTEST_XDIST_WORKER" in os.environ
     is_late: dict[Path, bool] = defaultdict(bool)
     is_long: dict[Path, bool] = defaultdict(bool)

@@ -6,21 +6,21 @@ from hekla.backends.base import Backend, PodKey, PodOrder
 
 
 def start_pod(backend: Backend, order: PodOrder) -> None:
-    """Raises what the backend yields for it."""
+    """Raises the errors that the backend yields."""
     _raise_errors(backend.runner.start_many([order], heartbeat=no_heartbeat))
 
 
 def stop_pod(backend: Backend, key: PodKey, *, reason: str) -> None:
-    """Raises what the backend yields for it."""
+    """Raises the errors that the backend yields."""
     _raise_errors(backend.runner.stop_many([(key, reason)], heartbeat=no_heartbeat))
 
 
 def no_heartbeat() -> None:
-    """Nothing interrupts."""
+    """A heartbeat that never interrupts."""
 
 
 def _raise_errors(results: Iterable[tuple[object, Exception | None]]) -> None:
-    errors = [error for _item, error in results]  # all of them: what is not read to its end stays in use
+    errors = [error for _item, error in results]  # the whole generator: a generator that is not exhausted stays in use
     for error in errors:
         if error is not None:
             raise error

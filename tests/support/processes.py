@@ -1,4 +1,4 @@
-"""What `manage.py up` starts each process with: whatever else starts them is held to that."""
+"""The commands of the processes of `manage.py up`, for comparison with other ways to start them."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,22 +11,22 @@ PROCESSES = ["web", "control", "default", "beat"]
 
 
 class _Recorder(Launcher):
-    """Keeps what it was to start, and starts nothing."""
+    """Records the processes to start, and starts none."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.seen: dict[str, list[str]] = {}
+        self.recorded: dict[str, list[str]] = {}
 
     def start(self, name: str, argv: Sequence[str], env: Mapping[str, str], output: int) -> Process:
-        self.seen[name] = list(argv)
+        self.recorded[name] = list(argv)
         return Copy(0)
 
 
 def commands_of_up() -> dict[str, list[str]]:
-    """The words after `python -m`, by the name of the process."""
+    """The arguments after `python -m`, by process."""
     recorder = _Recorder()
     web = roles.web(roles.Address("127.0.0.1", 8000), {}, recorder)
     beat = roles.beat(Path("/var/lib/hekla/beat"), {}, recorder)
     for role in (web, *roles.workers({}, recorder), beat):
         role.start(0)
-    return recorder.seen
+    return recorder.recorded

@@ -1,4 +1,4 @@
-"""A mail server and a receiver of webhooks that really listen, on loopback, and keep what they are sent."""
+"""A mail server and a receiver of webhooks that really listen, on loopback, and record what they receive."""
 
 import socketserver
 import threading
@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 @dataclass
 class Mailbox:
-    """`refuses`: every message is answered with a temporary failure."""
+    """With `refuses`, every message gets a temporary failure."""
 
     port: int = 0
     refuses: bool = False
@@ -30,7 +30,7 @@ class Received:
 
 @dataclass
 class Hook:
-    """`status` is what it answers; with 302 it points elsewhere on itself."""
+    """`status` is the response; with 302 it redirects to itself."""
 
     port: int = 0
     status: int = 200
@@ -48,28 +48,28 @@ def mail_server() -> Iterator[Mailbox]:
 
     class Session(socketserver.StreamRequestHandler):
         def handle(self) -> None:
-            self.say("220 test")
+            self.send("220 test")
             while line := self.rfile.readline():
                 verb = line[:4].upper()
                 if verb == b"DATA":
-                    self.take()
+                    self.receive()
                 elif verb == b"QUIT":
-                    self.say("221 bye")
+                    self.send("221 bye")
                     return
                 else:
-                    self.say("250 ok")
+                    self.send("250 ok")
 
-        def take(self) -> None:
-            self.say("354 go on")
+        def receive(self) -> None:
+            self.send("354 go on")
             lines = iter(self.rfile.readline, b".\r\n")
             body = b"".join(line.removeprefix(b".") if line.startswith(b"..") else line for line in lines)
             if box.refuses:
-                self.say("451 not now")
+                self.send("451 not now")
                 return
             box.messages.append(message_from_bytes(body, policy=policy.default))  # type: ignore[arg-type]
-            self.say("250 taken")
+            self.send("250 taken")
 
-        def say(self, line: str) -> None:
+        def send(self, line: str) -> None:
             self.wfile.write(f"{line}\r\n".encode())
 
     with _serving(socketserver.ThreadingTCPServer(("127.0.0.1", 0), Session)) as port:
@@ -79,7 +79,7 @@ def mail_server() -> Iterator[Mailbox]:
 
 @contextmanager
 def receiver() -> Iterator[Hook]:
-    """Takes what is posted to it."""
+    """Accepts POST requests."""
     hook = Hook()
 
     class Handler(BaseHTTPRequestHandler):
@@ -93,7 +93,7 @@ def receiver() -> Iterator[Hook]:
             self.end_headers()
 
         def log_message(self, *_: object) -> None:
-            """Nothing to the terminal."""
+            """Logs nothing to the terminal."""
 
     with _serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as port:
         hook.port = port

@@ -1,4 +1,4 @@
-"""The recipes of platform/README.md, as the files that they say to write."""
+"""The recipes of platform/README.md, as files."""
 
 import re
 from pathlib import Path
@@ -13,14 +13,14 @@ BLOCK = re.compile(
 
 
 def files_of(recipe: str) -> dict[str, str]:
-    """What the page says to write, by path."""
+    """The files of the recipe, by path."""
     found = {block["path"]: block["text"] for block in BLOCK.finditer(README.read_text()) if block["recipe"] == recipe}
     assert found, f"the page has no recipe for {recipe}"
     return found
 
 
 def follow(recipe: str, folder: Path) -> None:
-    """Write these files below the folder."""
+    """Writes these files below the folder."""
     for path, text in files_of(recipe).items():
         target = folder / path
         assert not target.exists(), f"{path} is there already"

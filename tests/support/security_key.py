@@ -1,4 +1,4 @@
-"""A security key in software (WebAuthn), and what the browser does around it: by the standard, not by our own code."""
+"""A security key in software (WebAuthn) with its browser, written to the standard and not with Hekla's code."""
 
 import json
 import secrets
@@ -16,7 +16,7 @@ PRESENT, MADE = 0x01, 0x40
 
 @dataclass
 class SoftwareKey:
-    """Answers the options of a page, as a browser at `origin` would have it answered."""
+    """Responds to the options of a page like a browser at `origin`."""
 
     origin: str = "http://localhost"
     count: int = 0
@@ -24,25 +24,25 @@ class SoftwareKey:
     private: EllipticCurvePrivateKey = field(default_factory=lambda: generate_private_key(SECP256R1()))
 
     def create(self, options: str) -> str:
-        asked = json.loads(options)
+        request = json.loads(options)
         made = bytes(16) + pack(">H", len(self.credential_id)) + self.credential_id + self._public_key()
-        data = self._data(asked["rp"]["id"], PRESENT | MADE) + made
+        data = self._data(request["rp"]["id"], PRESENT | MADE) + made
         attestation = cbor2.dumps({"fmt": "none", "attStmt": {}, "authData": data})
-        told = self._told("webauthn.create", asked["challenge"])
-        return self._answer(clientDataJSON=told, attestationObject=attestation)
+        client_data = self._client_data("webauthn.create", request["challenge"])
+        return self._answer(clientDataJSON=client_data, attestationObject=attestation)
 
     def get(self, options: str) -> str:
-        asked = json.loads(options)
+        request = json.loads(options)
         self.count += 1
-        data = self._data(asked["rpId"], PRESENT)
-        told = self._told("webauthn.get", asked["challenge"])
-        signature = self.private.sign(data + sha256(told).digest(), ECDSA(SHA256()))
-        return self._answer(clientDataJSON=told, authenticatorData=data, signature=signature)
+        data = self._data(request["rpId"], PRESENT)
+        client_data = self._client_data("webauthn.get", request["challenge"])
+        signature = self.private.sign(data + sha256(client_data).digest(), ECDSA(SHA256()))
+        return self._answer(clientDataJSON=client_data, authenticatorData=data, signature=signature)
 
     def _data(self, party: str, flags: int) -> bytes:
         return sha256(party.encode()).digest() + bytes([flags]) + pack(">I", self.count)
 
-    def _told(self, kind: str, challenge: str) -> bytes:
+    def _client_data(self, kind: str, challenge: str) -> bytes:
         assert base64url_to_bytes(challenge)
         return json.dumps({"type": kind, "challenge": challenge, "origin": self.origin}).encode()
 

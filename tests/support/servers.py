@@ -1,8 +1,8 @@
-"""A pytest plugin: PostgreSQL and Valkey of this run's own, up before Django's settings are read.
+"""A pytest plugin: starts PostgreSQL and Valkey for this run, before Django reads its settings.
 
-Where DATABASE_URL and VALKEY_URL are given, the tests run on those servers instead. What was started here ends with
-pytest, also with one that is killed. Of a run on several cores (`-n`) each worker has servers of its own: the process
-that hands the tests out connects to none.
+With DATABASE_URL and VALKEY_URL set, the tests run on those servers instead. The servers end with pytest, even if it is
+killed. In a run on several cores (`-n`) each worker has servers of its own; the process that distributes the tests
+connects to none.
 """
 
 import os
@@ -22,7 +22,7 @@ _NOWHERE = {"DATABASE_URL": "postgresql:///none?host=/nonexistent", "VALKEY_URL"
 
 
 class Servers:
-    """What this run started, and where."""
+    """The servers of this run."""
 
     def __init__(self) -> None:
         self.home = Path(tempfile.mkdtemp(prefix="hekla-test-"))
@@ -30,10 +30,10 @@ class Servers:
         self._log = self.home / "servers.log"
 
     def start(self) -> None:
-        """Start what the environment does not name, and name it there."""
+        """Starts the servers that the environment does not name, and sets their addresses there."""
         os.environ.setdefault("HEKLA_HOME", str(self.home))
         os.environ.setdefault("HEKLA_SECRET_KEY", "test")
-        os.environ.setdefault("HEKLA_TRIES_A_MINUTE", "1000000")  # a run of the tests tries more than a person
+        os.environ.setdefault("HEKLA_TRIES_A_MINUTE", "1000000")  # the tests try passwords more often than a person
         run = run_dir(self.home)
         if "DATABASE_URL" not in os.environ:
             postgres = Postgres(self.home / "postgres", run, transient=True)
@@ -47,7 +47,7 @@ class Servers:
             self._wait(server, process)
 
     def stop(self) -> None:
-        """End them and remove their data."""
+        """Ends the servers and removes their data."""
         for server, process in reversed(self._started):
             process.send_signal(server.stop_signal)
             process.wait(timeout=30)
@@ -73,22 +73,22 @@ _servers = Servers()
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     """The first hook of a run, before pytest-django reads the settings."""
     if early_config.known_args_namespace.numprocesses and "PYTEST_XDIST_WORKER" not in os.environ:
-        _name_nothing()
+        _set_no_servers()
         return
     _servers.start()
     early_config.add_cleanup(_servers.stop)
 
 
-def _name_nothing() -> None:
-    """For the process that hands the tests out: it reads the settings too."""
-    if given := sorted(_NOWHERE.keys() & os.environ.keys()):
-        raise pytest.UsageError(f"Workers would share the server of {' and '.join(given)}: run without -n.")
+def _set_no_servers() -> None:
+    """For the process that distributes the tests: it reads the settings too."""
+    if names := sorted(_NOWHERE.keys() & os.environ.keys()):
+        raise pytest.UsageError(f"Workers would share the server of {' and '.join(names)}: run without -n.")
     os.environ.update(_NOWHERE, HEKLA_SECRET_KEY="test")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionstart() -> None:
-    """Workers inherit the environment, and start what it does not name."""
+    """Workers inherit the environment, and start the servers that it does not name."""
     for name, nowhere in _NOWHERE.items():
         if os.environ.get(name) == nowhere:
             del os.environ[name]

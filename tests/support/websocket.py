@@ -1,4 +1,4 @@
-"""A socket to a consumer without a server. (Channels' own needs Daphne, which nothing else here does.)"""
+"""A websocket to a consumer without a server. (Channels' own needs Daphne, which nothing else here needs.)"""
 
 import asyncio
 import gzip
@@ -12,7 +12,7 @@ from hekla.live import threads
 
 
 class Socket(ApplicationCommunicator):
-    """Talks to one ASGI websocket application as a browser would."""
+    """Connects to one ASGI websocket application like a browser."""
 
     def __init__(self, application: Any, path: str, user: Any, **scope: Any) -> None:
         path, _, query = path.partition("?")
@@ -30,7 +30,7 @@ class Socket(ApplicationCommunicator):
         )
 
     async def open(self) -> None:
-        """Connect; the application must accept."""
+        """Connects; the application must accept."""
         await self.send_input({"type": "websocket.connect"})
         assert (await self.receive_output(5))["type"] == "websocket.accept"
 
@@ -47,7 +47,7 @@ class Socket(ApplicationCommunicator):
         return output["code"]
 
     async def leave(self) -> None:
-        """Close as a browser does."""
+        """Closes like a browser."""
         await self.send_input({"type": "websocket.disconnect", "code": 1000})
         await self.wait(3)
         if not threads._threads:
@@ -55,7 +55,7 @@ class Socket(ApplicationCommunicator):
 
 
 def _wait_for_renderings() -> None:
-    """What was being rendered for the last page reads tables that the next test wants to empty."""
+    """Waits for running renderings of earlier pages: they read tables that the next test empties."""
     for thread in threading.enumerate():
         if thread.name.startswith("live"):
             thread.join(10)

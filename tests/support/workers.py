@@ -1,4 +1,4 @@
-"""The processes that turn a Hekla, real ones, on the database of the test that starts them; to be killed at will."""
+"""Hekla's worker processes, real ones, on the database of the test that starts them; tests kill them at will."""
 
 import os
 import signal
@@ -23,7 +23,7 @@ PATIENCE_SECONDS = 30.0
 
 
 class Workers:
-    """Two that may turn the clusters, one for all other work, and the beat. Whoever is killed is started again."""
+    """Two workers that reconcile clusters, one for all other work, and the beat. Tests restart the killed ones."""
 
     def __init__(self, folder: Path) -> None:
         self._log = folder / "workers.log"
@@ -48,48 +48,48 @@ class Workers:
 
     @property
     def roles(self) -> list[str]:
-        """What there is to kill."""
+        """The processes that a test can kill."""
         return list(self._commands)
 
     def start(self, role: str) -> None:
-        """Start it; it is at work some seconds later."""
+        """Starts the process; it is ready some seconds later."""
         with self._log.open("ab") as log:
-            env = {**self._environment, "PGAPPNAME": role}  # so the database can tell who wrote
+            env = {**self._environment, "PGAPPNAME": role}  # shows in the database who wrote
             self._processes[role] = spawn(self._commands[role], output=log.fileno(), env=env)
 
     def kill(self, role: str) -> None:
-        """SIGKILL: it can say and finish nothing."""
+        """SIGKILL: the process can finish nothing."""
         self._processes[role].kill()
         self._processes[role].wait(PATIENCE_SECONDS)
 
     def holders(self) -> dict[str, str]:
-        """Who holds leases under which name."""
+        """The processes by their name as lease holders."""
         host = socket.gethostname()
         return {f"{host}:{process.pid}": role for role, process in self._processes.items()}
 
     def pause(self, role: str) -> None:
-        """SIGSTOP: it stands still wherever it is, and does not know."""
+        """SIGSTOP: the process stands still without noticing."""
         self._processes[role].send_signal(signal.SIGSTOP)
 
     def resume(self, role: str) -> None:
-        """It goes on from there."""
+        """SIGCONT: the process continues."""
         self._processes[role].send_signal(signal.SIGCONT)
 
-    def said(self) -> str:
-        """What they wrote, for a failing test."""
+    def output(self) -> str:
+        """The output of all processes, for a failing test."""
         return self._log.read_text(errors="replace")
 
     def stacks(self) -> str:
-        """What each thread of each worker does now, for a failing test: Celery writes it down when it is asked."""
-        before = len(self.said())
+        """The stack of each thread of each worker, for a failing test: Celery logs it on a signal."""
+        before = len(self.output())
         for role in ("control-1", "control-2"):
             self._processes[role].send_signal(signal.SIGUSR1)
         time.sleep(2)
-        return self.said()[before:]
+        return self.output()[before:]
 
     @contextmanager
     def at_work(self) -> Iterator["Workers"]:
-        """All of them, until the end."""
+        """Runs all of them until the end of the block."""
         try:
             for role in self._commands:
                 self.start(role)
@@ -107,7 +107,7 @@ def _worker(queue: str, name: str) -> tuple[str, ...]:
 
 
 def _test_database() -> str:
-    """The URL that this run was given, but of the database that its tests were given."""
+    """The URL of this run's server with the name of the test database."""
     return urlsplit(os.environ["DATABASE_URL"])._replace(path=f"/{connection.settings_dict['NAME']}").geturl()
 
 

@@ -12,10 +12,10 @@ from hekla.lib import clock
 
 
 class TokenAuthentication(BaseAuthentication):
-    """A person's key. Requests without one are left to the next way of signing in."""
+    """Authenticates by API token. A request without a bearer token is left to the next authentication class."""
 
     def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
-        """The owner of the key in the header, and the key. Raises AuthenticationFailed where it is not in force."""
+        """The owner of the token in the header, and the token. Raises AuthenticationFailed if it is not valid."""
         scheme, _space, secret = get_authorization_header(request).partition(b" ")
         if scheme.lower() != b"bearer":
             return None
@@ -25,12 +25,12 @@ class TokenAuthentication(BaseAuthentication):
         return token.user, token
 
     def authenticate_header(self, request: Request) -> str:  # noqa: ARG002
-        """What an answer 401 asks for."""
+        """The `WWW-Authenticate` header of a 401 response."""
         return "Bearer"
 
 
 class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
-    """How the schema names bearer tokens."""
+    """Describes bearer tokens in the OpenAPI schema."""
 
     target_class = TokenAuthentication
     name = "token"

@@ -1,7 +1,7 @@
-"""What was seen has a mark (`ETag`): it is not sent twice, and a change can be meant for what was seen only.
+"""ETags of API responses: conditional reads and conditional changes.
 
-A mark is made from the text of the answer. `If-None-Match` is answered with 304 where the answer would be the same;
-`If-Match` lets a change through only while the address still answers what its sender has seen.
+An ETag is a hash of the response body. A GET with `If-None-Match` returns 304 if the body is unchanged. A change with
+`If-Match` is refused if the resource has changed since the client read it.
 """
 
 from http import HTTPStatus
@@ -21,7 +21,7 @@ CHANGES = frozenset({"PUT", "PATCH", "DELETE"})
 
 
 class PreconditionFailed(APIException):
-    """The address answers something else by now."""
+    """The resource has changed since the client read it."""
 
     status_code = HTTPStatus.PRECONDITION_FAILED
     default_code = "changed_meanwhile"
@@ -29,17 +29,17 @@ class PreconditionFailed(APIException):
 
 
 class ETagMiddleware(ConditionalGetMiddleware):
-    """Marks for the answers of the API; pages differ each time they are made."""
+    """Adds ETags to API responses only: pages differ in every rendering."""
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-        """Mark it, and send nothing where the same was seen."""
+        """Add the ETag. Return 304 if the client has this version."""
         return super().process_response(request, response) if request.path.startswith("/api/") else response
 
 
-def require_unchanged(wanted: str, data: Any) -> None:  # noqa: ANN401  (whatever an address answers)
-    """Refuse where what the address answers (`data`) is none of what `If-Match` names. Raises PreconditionFailed.
+def require_unchanged(wanted: str, data: Any) -> None:  # noqa: ANN401  (the data of any response)
+    """Raise PreconditionFailed if the ETag of `data`, the present response, is not in `wanted` (`If-Match`).
 
-    An answer that was compressed on its way had its mark made a weak one; it is of the same answer.
+    Weak ETags match too: compression on the way makes an ETag weak, for the same response.
     """
     answer = set_response_etag(HttpResponse(JSONRenderer().render(data)))
     if not {"*", answer["ETag"]} & {mark.removeprefix("W/") for mark in parse_etags(wanted)}:

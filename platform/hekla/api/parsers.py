@@ -1,4 +1,4 @@
-"""Bodies, read up to a bound: JSON documents, and manifests as they are."""
+"""Parsers of request bodies of limited size: JSON documents, and manifests and tables as raw bytes."""
 
 import json
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ MAX_BODY_BYTES = 1024 * 1024
 
 
 class BoundedJSONParser(BaseParser):
-    """One JSON object."""
+    """Parses a body that is one JSON object."""
 
     media_type = "application/json"
 
@@ -27,7 +27,7 @@ class BoundedJSONParser(BaseParser):
         """The object in the body. Raises ParseError, TooLarge."""
         try:
             document = json.loads(read_bounded(stream, parser_context), parse_constant=_refuse_constant)
-            json.dumps(document, ensure_ascii=False).encode()  # halves of characters are no text
+            json.dumps(document, ensure_ascii=False).encode()  # refuses lone surrogates
         except (ValueError, RecursionError) as error:
             raise ParseError(_("The body is not valid JSON: %(error)s.") % {"error": error}) from error
         if not isinstance(document, dict):
@@ -36,11 +36,11 @@ class BoundedJSONParser(BaseParser):
 
 
 class ManifestText(dict[str, bytes]):
-    """What was sent as a manifest: its `text`."""
+    """A body that was sent as a manifest: its bytes under `text`."""
 
 
 class ManifestParser(BaseParser):
-    """YAML, left as it was sent under `text`: whoever knows the format reads it."""
+    """Passes YAML on unparsed, under `text`. The view parses it with the right format."""
 
     media_type = "application/yaml"
 
@@ -50,16 +50,16 @@ class ManifestParser(BaseParser):
         media_type: str | None = None,  # noqa: ARG002
         parser_context: Mapping[str, Any] | None = None,
     ) -> ManifestText:
-        """The body. Raises TooLarge."""
+        """The body as bytes. Raises TooLarge."""
         return ManifestText(text=read_bounded(stream, parser_context))
 
 
 class TableBytes(dict[str, bytes]):
-    """What was sent as a table: its `text`."""
+    """A body that was sent as a table: its bytes under `text`."""
 
 
 class TableParser(BaseParser):
-    """CSV, left as it was sent: in which encoding is for its reader to find."""
+    """Passes CSV on unparsed, under `text`. The reader of the table detects the encoding."""
 
     media_type = "text/csv"
 
@@ -69,12 +69,12 @@ class TableParser(BaseParser):
         media_type: str | None = None,  # noqa: ARG002
         parser_context: Mapping[str, Any] | None = None,
     ) -> TableBytes:
-        """The body. Raises TooLarge."""
+        """The body as bytes. Raises TooLarge."""
         return TableBytes(text=read_bounded(stream, parser_context))
 
 
 def read_bounded(stream: IO[Any], context: Mapping[str, Any] | None) -> bytes:
-    """The body. Raises TooLarge."""
+    """The whole body of a request. Raises TooLarge beyond `MAX_BODY_BYTES`, announced or real."""
     announced = (context or {})["request"].META.get("CONTENT_LENGTH") or 0
     if int(announced) > MAX_BODY_BYTES:
         raise _too_large(int(announced))

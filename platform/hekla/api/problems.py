@@ -1,4 +1,4 @@
-"""Every refusal in one shape (RFC 9457, `application/problem+json`), whoever raised it."""
+"""All errors of the API in one shape (RFC 9457, `application/problem+json`), from Hekla, Django or DRF."""
 
 from collections.abc import Iterable, Iterator
 from http import HTTPStatus
@@ -18,20 +18,20 @@ _STATUS = ((Invalid, 400), (Forbidden, 403), (Refused, 409), (NotFound, 404))
 
 
 class ProblemRenderer(JSONRenderer):
-    """JSON under the media type of problems."""
+    """Renders JSON with the media type of problems."""
 
     media_type = "application/problem+json"
 
 
 class TooLarge(exceptions.APIException):
-    """More was sent than is read."""
+    """The request body exceeds the limit."""
 
     status_code = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
     default_code = "too_large"
 
 
 def handle(error: Exception, context: dict[str, Any]) -> Response | None:
-    """The answer to what a view raised; None for what is a fault of ours."""
+    """The response to an exception of a view; None for an unexpected one, which becomes a 500."""
     if isinstance(error, HeklaError):
         return _problem_response(context, _status(error), error.code, _detail(error), _problems(error))
     answer = exception_handler(error, context)
@@ -84,7 +84,7 @@ def _problems(error: HeklaError) -> Iterable[Problem]:
 
 
 def _describe(error: Exception) -> tuple[str, str, list[Problem]]:
-    """Code, sentence and fields of an error of the framework."""
+    """Code, message and wrong fields of an exception of Django or DRF."""
     if isinstance(error, Http404):
         return "not_found", _("Not found, or no permission."), []
     if isinstance(error, PermissionDenied):
@@ -92,12 +92,12 @@ def _describe(error: Exception) -> tuple[str, str, list[Problem]]:
     if isinstance(error, exceptions.ValidationError):
         problems = flattened(error)
         return Invalid.code, _detail(Invalid(problems)), problems
-    assert isinstance(error, exceptions.APIException)  # noqa: S101  (the handler answers no others)
+    assert isinstance(error, exceptions.APIException)  # noqa: S101  (the handler returns None for others)
     return str(error.get_codes()), str(error.detail), []
 
 
 def flattened(error: exceptions.ValidationError) -> list[Problem]:
-    """What is wrong with each field that was sent."""
+    """The problems of a validation error, one per message, with the path of the field."""
     return list(_flat(error.detail, ""))
 
 

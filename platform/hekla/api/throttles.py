@@ -1,4 +1,4 @@
-"""So many requests a minute for one person, counted in the cache; whoever watches jobs all day stays far below."""
+"""Limits of requests per person and minute, counted in the cache. Watching jobs all day stays far below them."""
 
 from django.conf import settings
 from rest_framework.request import Request
@@ -14,18 +14,18 @@ WHAT_IFS = 240
 
 
 class PerPersonThrottle(BaseThrottle):
-    """Counts in whole minutes: cheap, and exact enough against a loop that went wrong."""
+    """Counts in whole minutes, which is cheap, and exact enough to stop a runaway loop."""
 
     def allow_request(self, request: Request, view: APIView) -> bool:  # noqa: ARG002
-        """Count this request; False when the minute is used up."""
+        """Count this request. False if the limit of this minute is reached."""
         return limits.allows(f"api:{self.asker(request)}", most=self.most(), seconds=WINDOW_SECONDS)
 
     def asker(self, request: Request) -> str:
-        """For whom it is counted."""
+        """The key of the count: the person."""
         return str(request.user.pk)
 
     def most(self) -> int:
-        """How many requests a minute are answered."""
+        """The limit of requests per minute."""
         return int(getattr(settings, "API_REQUESTS_A_MINUTE", REQUESTS))
 
     def wait(self) -> float:
@@ -34,37 +34,37 @@ class PerPersonThrottle(BaseThrottle):
 
 
 class WhatIfThrottle(PerPersonThrottle):
-    """Questions of what would be cost the engine's time; whoever types asks twice where a job would wait."""
+    """Limits what-if requests, which run the engine. A form sends two per edit if the job would have to wait."""
 
     def asker(self, request: Request) -> str:
-        """The person, counted apart."""
+        """The person, with a separate count."""
         return f"what-if:{request.user.pk}"
 
     def most(self) -> int:
-        """How many questions a minute are answered."""
+        """The limit of what-if requests per minute."""
         return WHAT_IFS
 
 
 def may_ask_what_if(user_id: int) -> bool:
-    """The same count for pages: one person has one."""
+    """Count a what-if request of a page. Pages and API share one count per person. False if the limit is reached."""
     return limits.allows(f"api:what-if:{user_id}", most=WHAT_IFS, seconds=WINDOW_SECONDS)
 
 
 class PerAddressThrottle(PerPersonThrottle):
-    """The same for those who are not signed in, by the address that they send from."""
+    """Limits requests without a signed-in person, per client address."""
 
     def asker(self, request: Request) -> str:
-        """The address."""
+        """The client address."""
         return f"address:{request.META.get('REMOTE_ADDR', '')}"
 
 
 class SignInThrottle(PerAddressThrottle):
-    """Enough passwords for everybody behind one address, and few for somebody who guesses."""
+    """Limits password attempts: enough for all people behind one address, too few to guess passwords."""
 
     def asker(self, request: Request) -> str:
-        """The address, counted apart."""
+        """The client address, with a separate count."""
         return f"sign-in:{super().asker(request)}"
 
     def most(self) -> int:
-        """How many passwords a minute are looked at."""
+        """The limit of password attempts per minute."""
         return int(getattr(settings, "API_SIGN_INS_A_MINUTE", SIGN_INS))

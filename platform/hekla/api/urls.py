@@ -1,4 +1,4 @@
-"""`/api/`: one version so far."""
+"""URLs of the API under `/api/`. There is one version so far."""
 
 from django.urls import include, path, re_path
 

@@ -1,4 +1,4 @@
-"""What all addresses have in common: who asks, how much, and in which form."""
+"""Base classes of API views: authentication, throttling, permissions, pagination and validation."""
 
 from typing import Any, ClassVar, TypeVar
 
@@ -28,10 +28,10 @@ M = TypeVar("M", bound=Model)
 
 
 class HasTokenScope(BasePermission):
-    """A token must have the scope `read` to look and the scope `writes` of the view to change something."""
+    """Requires the scope `read` of a token for reads, and the scope `writes` of the view for changes."""
 
     def has_permission(self, request: Request, view: APIView) -> bool:
-        """Raises MissingScope. A person who signed in without a token needs no scope."""
+        """Raises MissingScope. Requests without a token need no scope."""
         needed = Scope.READ if request.method in SAFE_METHODS else getattr(view, "writes", Scope.ADMIN)
         if isinstance(request.auth, ApiToken) and not request.auth.allows(needed):
             raise MissingScope(needed)
@@ -39,7 +39,7 @@ class HasTokenScope(BasePermission):
 
 
 class HasPlatformPermission(BasePermission):
-    """To change something, a person's platform role must give the permission that the view names."""
+    """Requires the platform permission of the view (`permission`) for changes."""
 
     def has_permission(self, request: Request, view: APIView) -> bool:
         """Raises Forbidden."""
@@ -50,10 +50,10 @@ class HasPlatformPermission(BasePermission):
 
 
 class ApiView(APIView):
-    """An address of the API: signed in, counted, JSON.
+    """An endpoint of the API: signed in, throttled, JSON.
 
-    `writes`: the scope that a token must have to change something here; the widest unless a view names another.
-    `permission`: what the person's platform role must allow to change something here, if anything.
+    `writes`: the token scope for changes; by default the widest.
+    `permission`: the platform permission for changes; None: none.
     """
 
     writes: ClassVar[Scope] = Scope.ADMIN
@@ -63,7 +63,7 @@ class ApiView(APIView):
     throttle_classes: tuple[type[BaseThrottle], ...] = (PerPersonThrottle,)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
-        """Who asks, how much, and that what stands in the address is text."""
+        """Check the person, the limits, the query parameters (no NUL characters) and `If-Match`."""
         super().initial(request, *args, **kwargs)
         for name, value in request.query_params.items():
             if "\0" in f"{name}{value}":
@@ -72,7 +72,7 @@ class ApiView(APIView):
             etags.require_unchanged(wanted, self._now(request, *args, **kwargs))
 
     def _now(self, request: Request, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        """What this address answers to whoever looks. Raises NotFound for one that cannot be looked at."""
+        """The data of a GET of this resource. Raises NotFound for views without GET."""
         look = getattr(self, "get", None)
         if look is None:
             raise NotFound(_("This resource has no ETag, so If-Match cannot be used."))
@@ -80,7 +80,7 @@ class ApiView(APIView):
 
 
 class ResourceViewSet(ApiView, ListModelMixin, RetrieveModelMixin, GenericViewSet[M]):
-    """A list of resources and each of them; subclasses say how one is found, and add what can be done with it."""
+    """A list of resources, and each resource. Subclasses define `get_object` and further actions."""
 
     list_serializer_class: ClassVar[type[BaseSerializer[Any]]]
 
@@ -91,28 +91,28 @@ class ResourceViewSet(ApiView, ListModelMixin, RetrieveModelMixin, GenericViewSe
         return found
 
     def respond(self, resource: M, status: int = 200) -> Response:
-        """One resource, as the address of that resource shows it."""
+        """A response with one resource, in its detail form."""
         return Response(self.get_serializer(resource).data, status=status)
 
 
 class DeletableViewSet(ResourceViewSet[M], DestroyModelMixin):
-    """Resources that can be deleted; `perform_destroy` says how."""
+    """Resources that can be deleted, with `perform_destroy`."""
 
 
 class UnknownAddressView(ApiView):
-    """Addresses that do not exist answer as problems too."""
+    """Answers unknown addresses under `/api/` with a problem document."""
 
     schema = None
     writes = Scope.READ
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
-        """Refuse, whatever the verb."""
+        """Raises NotFound for every method."""
         super().initial(request, *args, **kwargs)
         raise NotFound(_("Unknown address. All addresses are listed at /api/v1/schema."))
 
 
 class CursorPages(CursorPagination):
-    """Pages by cursor: `limit`, `cursor`; the answer's `next` is the address of the next page."""
+    """Cursor pagination with `limit` and `cursor`. `next` in the response is the URL of the next page."""
 
     page_size = 50
     page_size_query_param = "limit"
@@ -120,15 +120,15 @@ class CursorPages(CursorPagination):
     ordering: tuple[str, ...] = ("-submitted_at", "-id")
 
     def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
-        """As the rest of the document says that something may be null: in the words of JSON Schema."""
+        """The schema of a page, with nullable fields in JSON Schema's form (`type: [string, null]`), as elsewhere."""
         address = {"type": ["string", "null"], "format": "uri"}
         properties = {"next": address, "previous": address, "results": schema}
         return {"type": "object", "required": ["next", "previous", "results"], "properties": properties}
 
 
 def person(request: Request) -> User:
-    """Who asks."""
-    assert isinstance(request.user, User)  # noqa: S101  (the permission lets nobody else through)
+    """The signed-in person of the request."""
+    assert isinstance(request.user, User)  # noqa: S101  (`IsAuthenticated` refuses others)
     return request.user
 
 
@@ -138,7 +138,7 @@ def respond(serializer: BaseSerializer[Any], status: int = 200) -> Response:
 
 
 def validated(serializer: Serializer[Any]) -> dict[str, Any]:
-    """The values that were sent. Raises ValidationError if they are wrong, also for unknown fields."""
+    """The validated data. Raises ValidationError, also for unknown fields."""
     unknown = set(serializer.initial_data) - set(serializer.fields)
     if unknown:
         raise ValidationError({name: [_("Unknown field.")] for name in sorted(unknown)})

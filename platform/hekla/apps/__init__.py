@@ -1,5 +1,5 @@
-"""The rows and the pages, an app each; every app has files of the same names.
+"""The Django apps: rows, and the code that reads and changes them. Every app uses the same file names.
 
-Views, forms and tasks reach rows only through `services` (verbs; writes; one transaction, which also records events)
-and `selectors` (reads).
+Views, forms and tasks reach rows only through `services` (writes; one transaction, which also records events) and
+`selectors` (reads).
 """

@@ -1,4 +1,4 @@
-"""Encryption with keys derived from the console's own secret, for columns of the database and fields of forms."""
+"""Encryption with keys derived from the console's secret key, for database columns and form fields."""
 
 from django.conf import settings
 
@@ -6,5 +6,5 @@ from hekla.lib.encryption import Cipher
 
 
 def cipher(purpose: str) -> Cipher:
-    """The keys for one purpose. Secrets from before, in `SECRET_KEY_FALLBACKS`, decrypt too."""
+    """The cipher for one purpose. It can also decrypt with the former keys in `SECRET_KEY_FALLBACKS`."""
     return Cipher([str(key) for key in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)], purpose)

@@ -1,4 +1,4 @@
-"""What the forms of all apps share: refusals beside the field they are about, and amounts as people type them."""
+"""Shared code of forms: errors of services shown at their fields, and amounts as people type them."""
 
 import re
 from collections.abc import Mapping
@@ -13,14 +13,14 @@ from django.utils.translation import gettext_lazy
 from hekla.domain.errors import HeklaError, Invalid, Refused
 from hekla.domain.resources import InvalidQuantity, format_quantity, parse_quantity
 
-_MAX_PROBLEMS = 3  # problems of one field: whoever typed nonsense needs no line for each word of it
-# What a name that stands in addresses is refused with, for error_messages.
+_MAX_PROBLEMS = 3  # problems shown per field: nonsense input would give one for each word
+# The error of an invalid name that is used in URLs, for `error_messages`.
 NAME_ERRORS = {"invalid": gettext_lazy("Use only letters, digits, hyphens and underscores.")}
 RESERVED = frozenset({"new", "switch", "nodes", "policy", "environments", "edit"})
 
 
 def attach(form: forms.BaseForm, error: HeklaError) -> None:
-    """Show a service's refusal in the form: each problem at its field, the rest above."""
+    """Show the error of a service in the form: each problem at its field, the rest above."""
     if isinstance(error, Invalid):
         for problem in error.problems:
             _add(form, problem.path, problem.message)
@@ -36,12 +36,12 @@ def _add(form: forms.BaseForm, path: str, message: str) -> None:
 
 
 def form_page(request: HttpRequest, form: forms.BaseForm, *, title: str, submit: str, cancel: str) -> HttpResponse:
-    """A page that is nothing but a form. `submit`: what its button says; `cancel`: where one goes without it."""
+    """A page with only a form. `submit`: the label of its button; `cancel`: the URL of its cancel link."""
     return render(request, "form_page.html", {"form": form, "title": title, "submit": submit, "cancel": cancel})
 
 
 def refuse_reserved(name: str) -> str:
-    """A name that stands in addresses must not be one of our own words there. Raises ValidationError."""
+    """The name, unless our URLs use it as a word of their own. Raises ValidationError."""
     if name in RESERVED:
         raise forms.ValidationError(_("“%s” is reserved in addresses. Choose another name.") % name)
     return name
@@ -55,13 +55,13 @@ class QuantitiesField(forms.CharField):
         super().__init__(required=False, **kwargs)
 
     def prepare_value(self, value: object) -> object:
-        """Stored quantities as they are typed."""
+        """Stored quantities as text for the field."""
         if isinstance(value, Mapping):
             return ", ".join(f"{name}={amount}" for name, amount in value.items())
         return value
 
     def clean(self, value: str | None) -> dict[str, str]:
-        """The amounts, or the first problems with what was typed."""
+        """The amounts by resource. Raises ValidationError with the first problems."""
         text = super().clean(value) or ""
         found, wrong = {}, []
         for part in re.split(r"[,\s]+", text.strip()) if text.strip() else []:

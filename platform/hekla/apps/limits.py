@@ -1,4 +1,4 @@
-"""So many tries in so many seconds, counted in the cache: cheap, and exact enough against a loop or a guesser."""
+"""Rate limits per time window, counted in the cache: cheap, and exact enough against loops and guessing."""
 
 from datetime import timedelta
 
@@ -9,15 +9,15 @@ from hekla.lib import clock
 
 
 def allows(key: str, *, most: int, seconds: int) -> bool:
-    """Count one try in the present window; False when it is used up."""
+    """Count one attempt in the current window. Returns False if there were more than `most`."""
     name = f"limit:{key}:{int(clock.now().timestamp()) // seconds}"
     try:
         cache.add(name, 0, timeout=2 * seconds)
         return bool(cache.incr(name) <= most)
-    except (RedisError, ValueError):  # the count is lost, or the server that keeps it: nobody is locked out for it
+    except (RedisError, ValueError):  # the count or the cache is lost: lock nobody out
         return True
 
 
 def until_next(seconds: int) -> timedelta:
-    """How long the present window lasts."""
+    """The time until the next window starts."""
     return timedelta(seconds=seconds - clock.now().timestamp() % seconds)

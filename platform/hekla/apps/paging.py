@@ -1,7 +1,7 @@
-"""Pages of a long list by cursor: a page costs the same wherever it stands, and rows that come do not shift it.
+"""Cursor pagination of long lists: every page costs the same, and new rows do not shift the pages.
 
-A cursor names the last row of the page before by what the list is sorted by, and the row's id, which decides between
-rows that are alike. It stands in the address, so it is read as anybody's text.
+A cursor holds the sort value and the id of the row before the page; the id orders rows with equal values. It is part of
+the URL, so it is untrusted input.
 """
 
 import base64
@@ -28,20 +28,20 @@ Row = TypeVar("Row", bound=Model)
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """By which field, and whether the greatest come first."""
+    """The sort field, and whether the greatest values come first."""
 
     field: str
     descending: bool
 
     def of(self, rows: QuerySet[Any], *, backwards: bool = False) -> QuerySet[Any]:
-        """The rows in this order, or in the opposite one."""
+        """The rows in this order, or in reverse if `backwards`."""
         sign = "-" if self.descending is not backwards else ""
         return rows.order_by(f"{sign}{self.field}", f"{sign}pk")
 
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """Where a page begins: after the row of this value and id, or ends before it."""
+    """The position of a page: it begins after the row of this value and id, or ends before it if `backwards`."""
 
     backwards: bool
     value: Any
@@ -49,7 +49,7 @@ class Cursor:
 
     @classmethod
     def read(cls, text: str, field: Any) -> Self | None:  # noqa: ANN401  (any field of a model)
-        """The cursor that this text stands for; None for what is no cursor of ours."""
+        """The cursor in this text, or None if the text is not a valid cursor."""
         try:
             backwards, value, pk = json.loads(base64.urlsafe_b64decode(text[:_LONGEST].encode()))
             value = field.clean(value, None)
@@ -63,14 +63,14 @@ class Cursor:
         return base64.urlsafe_b64encode(json.dumps([int(self.backwards), value, self.pk]).encode()).decode()
 
     def cut(self, rows: QuerySet[Any], order: Order) -> QuerySet[Any]:
-        """Those rows that are on its side."""
+        """The rows after the cursor, or before it if `backwards`."""
         compare = TupleLessThan if order.descending is not self.backwards else TupleGreaterThan
         return rows.filter(compare(Tuple(order.field, "pk"), (self.value, self.pk)))
 
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[Row]):
-    """Some rows of a list. `previous`, `next`: the cursors of the pages beside it, empty at an end."""
+    """One page of a list. `previous`, `next`: the cursors of the neighbouring pages, empty at the ends."""
 
     rows: Sequence[Row]
     previous: str
@@ -78,7 +78,7 @@ class Page(Generic[Row]):
 
 
 def page(rows: QuerySet[Row], order: Order, cursor: str, size: int) -> Page[Row]:
-    """The page at this cursor; the first one where there is no such cursor."""
+    """The page at this cursor, or the first page if the cursor is empty or invalid."""
     at = Cursor.read(cursor, rows.model._meta.get_field(order.field)) if cursor else None
     backwards = at is not None and at.backwards
     wanted = order.of(at.cut(rows, order) if at else rows, backwards=backwards)
@@ -97,13 +97,13 @@ def page(rows: QuerySet[Row], order: Order, cursor: str, size: int) -> Page[Row]
 
 
 def counts_up_to(most: int, rows: QuerySet[Any], field: str, values: Sequence[str], **others: QuerySet[Any]) -> Counts:
-    """How many rows have each of these values in a field, and how many each of the others holds, asked at once.
+    """The number of rows with each of these values of a field, and of each other queryset, in one query.
 
-    `most` + 1 stands for more than `most`, however many those are: to count a hundred thousand rows each time would
-    take longer than all the rest of a page.
+    Counting stops at `most` + 1, which means "more than `most`": counting a hundred thousand rows each time would take
+    longer than the rest of the page. Zeros are left out.
     """
     parts, facts = list[str](), list[Any]()
-    with suppress(EmptyResultSet):  # nobody's rows, such as those of a person without tenants
+    with suppress(EmptyResultSet):  # no rows are possible, for example for a person without tenants
         sql, params = _up_to(most, rows.filter(**{field: RawSQL("wanted.value", ())}))
         parts.append(_OF_EACH.format(sql))
         facts += [*params, list(values)]

@@ -1,4 +1,4 @@
-"""Writing many rows at once."""
+"""Writes many rows at once."""
 
 from collections.abc import Sequence
 
@@ -7,10 +7,10 @@ from django.db.models import Model
 
 
 def save_all(rows: Sequence[Model], fields: Sequence[str]) -> None:
-    """Write these fields of rows that exist already.
+    """Update these fields of existing rows.
 
-    One statement for each row, all of them sent together; Django's `bulk_update` writes one statement that is as long
-    as rows times fields, and takes longer to write it than the database to do it.
+    One statement per row, all sent together. Django's `bulk_update` builds one statement as long as rows times fields,
+    and building it takes longer than the database needs to run it.
     """
     if not rows:
         return

@@ -1,4 +1,4 @@
-"""Sentences that stand one after the other."""
+"""Joins sentences."""
 
 from collections.abc import Iterable
 
@@ -8,11 +8,11 @@ FULL_WIDTH = "，。、；：！？）"
 
 
 def together(sentences: Iterable[str]) -> str:
-    """Those that say anything, as one paragraph in the reader's language: Chinese leaves no space between them."""
+    """The non-empty sentences as one paragraph in the reader's language: Chinese has no spaces between them."""
     space = "" if (get_language() or "").startswith("zh") else " "
     return space.join(filter(None, sentences))
 
 
 def space_after(text: str) -> str:
-    """What stands between this text and the next: nothing behind full-width punctuation, which is wide enough."""
+    """The space between this text and the next: none after full-width punctuation, which is wide enough."""
     return "" if text.endswith(tuple(FULL_WIDTH)) else " "

@@ -1,8 +1,8 @@
-"""Waking a task: a message that says "look", and carries no fact.
+"""Wakes a Celery task with a message that only says "look now" and carries no data.
 
-What is to be done stands in rows, so a message may come twice, late or never: the beat sends one anyway, but seldom.
-In between a task is woken when somebody writes what it waits for, and wakes itself for the next instant that it waits
-for. Call from behind the commit: who looks earlier finds nothing.
+The work is in the database, so a message may come twice, late or never: the beat sends one too, but seldom. In between,
+the code that writes new work wakes the task, and the task wakes itself for the next time at which it has work. Call
+after the commit: a task that looks earlier finds nothing.
 """
 
 import logging
@@ -15,31 +15,31 @@ from kombu.exceptions import OperationalError
 
 log = logging.getLogger(__name__)
 HORIZON_SECONDS = 30.0
-"""What is due later than this is left to a look that the beat asks for before it: it asks more often than that."""
+"""Wakeups further ahead than this are left to the beat, which wakes the task more often than that."""
 _EXPIRES_SECONDS = 10.0
 
 
 class Wakeup:
-    """Wakes one task, from this process once in `pause` seconds at most; the last of many calls is heeded too."""
+    """Wakes one task, at most once per `pause` seconds from this process; the last of many calls still has effect."""
 
     def __init__(self, task: str, *, pause: float = 1.0) -> None:
         self.task = task
         self._pause = pause
         self._lock = Lock()
         self._last = self._ahead = float("-inf")
-        """When the last look began, and the one ahead begins, by the monotonic clock."""
+        """When the last run began, and when the requested one begins, by the monotonic clock."""
 
     def soon(self) -> None:
-        """Have it look now, or where it was just woken, after the pause."""
+        """Run the task now, or after the pause if it was just woken."""
         self._ask(0.0)
 
     def after(self, seconds: float) -> None:
-        """Have it look so many seconds from now."""
+        """Run the task after this many seconds; no effect beyond `HORIZON_SECONDS`."""
         if seconds <= HORIZON_SECONDS:
             self._ask(seconds)
 
     def at(self, instant: datetime | None, *, now: datetime) -> None:
-        """Have it look at that instant; None: there is none."""
+        """Run the task at this time; None: no effect."""
         if instant is not None:
             self.after(max(0.0, (instant - now).total_seconds()))
 
@@ -49,13 +49,13 @@ class Wakeup:
             if self._ahead <= now:
                 self._last = self._ahead
             wanted = max(now + delay, self._last + self._pause)
-            if now < self._ahead <= wanted:  # it will ask for what comes after it
+            if now < self._ahead <= wanted:  # that run requests the next one
                 return
             self._ahead = wanted
         self._send(wanted - now)
 
     def _send(self, delay: float) -> None:
-        """Never fails: the beat looks anyway."""
+        """Send the message. Failures are only logged: the beat wakes the task too."""
         countdown = delay or None
         try:
             current_app.send_task(self.task, retry=False, countdown=countdown, expires=delay + _EXPIRES_SECONDS)

@@ -1,1 +1,1 @@
-"""Where pods run. Each backend is a package of its own behind the one contract of `base`."""
+"""Backends run pods. Each is a package that implements the contract in `base`."""

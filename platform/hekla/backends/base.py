@@ -1,8 +1,8 @@
 """The contract between the controller and whatever runs pods.
 
-A `Backend` has a core that every kind implements, and facets: attributes that are None where a cluster cannot do such a
-thing. Everything is named by a `PodKey`, so that to start a pod twice is to find it started. A backend keeps what it
-needs to answer after a restart of everything else; the controller keeps the history.
+A `Backend` has a core that every kind implements, and facets: attributes that are None if the cluster does not support
+them. A `PodKey` names each pod, so a second start of a pod finds it started. A backend stores what it needs to answer
+after everything else has restarted; the controller stores the history.
 """
 
 from abc import ABC, abstractmethod
@@ -31,7 +31,7 @@ Item = TypeVar("Item")
 class PodKey:
     """One attempt of one replica: the same key always means the same pod.
 
-    `tenant`: its short name, for backends that keep tenants apart. It says where the pod is, not which one it is.
+    `tenant`: its short name, for backends that separate tenants. It locates the pod and does not identify it.
     """
 
     job: str
@@ -48,7 +48,7 @@ class PodKey:
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentSpec:
-    """A named set of packages. Without requirements it is the console's own interpreter."""
+    """A named set of packages. Without requirements: the console's own interpreter."""
 
     name: str
     requirements: tuple[str, ...] = ()
@@ -56,7 +56,7 @@ class EnvironmentSpec:
 
 @dataclass(frozen=True, slots=True)
 class PodPriority:
-    """The class that a job names, and its value as it was when the job was submitted."""
+    """The priority class that a job names, and the value of that class when the job was submitted."""
 
     name: str
     value: int
@@ -64,14 +64,14 @@ class PodPriority:
 
 @dataclass(frozen=True, slots=True)
 class PodOrder:
-    """All that a backend needs to start a pod. `address` is what `PodRunner.address` gave for it.
+    """Everything that a backend needs to start a pod. `address`: from `PodRunner.address`.
 
-    `secrets` are files like `files`, for the pod's own eyes: they are in no record that is read by others.
-    `mounts` are folders of files by the absolute paths at which a pod with a root of its own finds them too.
-    `volumes` are those of its job that `volume_mounts` name.
-    `has_peers`: other pods of its job are told its address; `is_closed`: and nobody else is to reach it.
-    `priority`: for machines that choose whom to end; None where the job names no class. `ports`: by name those at which
-    it serves people outside, where the cluster leads them there.
+    `secrets`: files like `files` that only the pod may read; no record that others read contains them.
+    `mounts`: folders of `files`, by the absolute path at which a pod with its own root file system finds them too.
+    `volumes`: the volumes of the job that `volume_mounts` names.
+    `has_peers`: other pods of the job know its address. `is_closed`: only those may connect to it.
+    `priority`: for nodes that choose which pod to end; None if the job names no class. `ports`: by name, the ports for
+    users outside the cluster, if the cluster routes them to pods.
     """
 
     key: PodKey
@@ -98,7 +98,7 @@ class PodOrder:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What the backend knows of one pod now. Repeating it changes nothing."""
+    """The present state of one pod at the backend. Recording it twice changes nothing."""
 
     key: PodKey
     phase: PodPhase
@@ -110,7 +110,7 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Observations:
-    """Present states since a cursor. `complete`: all pods are here, so one that is missing is gone."""
+    """States of pods that changed since a cursor. `complete`: these are all pods, so a missing one is gone."""
 
     pods: Sequence[Observation]
     cursor: str
@@ -119,7 +119,7 @@ class Observations:
 
 @dataclass(frozen=True, slots=True)
 class NodeInfo:
-    """A machine as the backend reports it."""
+    """A node as the backend reports it."""
 
     name: str
     allocatable: Resources
@@ -130,7 +130,7 @@ class NodeInfo:
 
 @dataclass(frozen=True, slots=True)
 class LogChunk:
-    """Bytes `offset .. next_offset` of a pod's log; `complete`: the pod has ended and no more will come."""
+    """Bytes `offset .. next_offset` of a pod's log. `complete`: the pod has ended, and no more bytes follow."""
 
     data: bytes
     offset: int
@@ -140,10 +140,10 @@ class LogChunk:
 
 @dataclass(frozen=True, slots=True)
 class PodMetrics:
-    """What a pod used up to an instant.
+    """What a pod has used up to an instant.
 
-    `cpu_seconds`: of all its processes since it began, also those that have ended; it only grows. `gpus_busy`: how
-    many GPUs it kept busy lately (1.5 of 2). GPU figures are None where none of its processes is known to use one.
+    `cpu_seconds`: of all its processes since its start, ended ones included; it never falls. `gpus_busy`: how many GPUs
+    it kept busy recently (1.5 of 2). GPU figures are None if none of its processes is known to use a GPU.
     """
 
     key: PodKey
@@ -156,9 +156,9 @@ class PodMetrics:
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """All that is at a backend now, for the auditor.
+    """Everything at a backend now, for the audit.
 
-    `alive`: pods that still run; `present`: jobs with more than logs there; `logged`: jobs with anything there.
+    `alive`: running pods. `present`: jobs with more than logs there. `logged`: jobs with anything there.
     """
 
     alive: frozenset[PodKey]
@@ -167,22 +167,22 @@ class Inventory:
 
 
 class HealthProblem(StrEnum):
-    """Why a cluster is out of reach."""
+    """Why a cluster cannot be reached."""
 
-    UNUSABLE = "unusable"  # what is said of it, or the key to it, can never lead there
-    SILENT = "silent"  # nobody answers
-    UNTRUSTED = "untrusted"  # somebody answers who cannot prove to be it
-    NOT_LET_IN = "not_let_in"  # it does not take the key
-    REFUSED = "refused"  # it answers that something is wrong
+    UNUSABLE = "unusable"  # the configuration or the credentials can never work
+    SILENT = "silent"  # no answer
+    UNTRUSTED = "untrusted"  # the server cannot prove its identity
+    NOT_LET_IN = "not_let_in"  # the server rejects the credentials
+    REFUSED = "refused"  # the server answers with an error
 
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """How a cluster is, as it tells itself. Without a problem it is within reach.
+    """The health of a cluster, as it reports it. Without a problem, the cluster can be reached.
 
-    `detail`: the problem in the words of whoever noticed. `missing`: rights that Hekla needs and has not, each as
-    `verb resource`, with ` *` where it is needed in the whole cluster, or the name of a namespace that is not ours.
-    `has_namespace`: None where it cannot be told. `kubelets`: how many machines have which version.
+    `detail`: the message of the server or the client about the problem. `missing`: permissions that Hekla needs and
+    does not have, each as `verb resource`, followed by ` *` if it is needed in the whole cluster, or by the name of a
+    namespace of others. `has_namespace`: None if not known. `kubelets`: the number of nodes by version.
     """
 
     problem: HealthProblem | None = None
@@ -194,43 +194,43 @@ class Health:
 
 
 class BackendError(Exception):
-    """The backend could not do it now; the same call may work later."""
+    """The backend cannot do this now; the same call may succeed later."""
 
 
 class StartRefused(BackendError):
-    """This pod can never start here (no such command, environment cannot be built); its message says why."""
+    """This pod can never start here (for example, its environment cannot be built); the message says why."""
 
 
 class StartDelayed(BackendError):
-    """A bound of the place itself has no room for this pod now; its message says which. It may be started later."""
+    """A limit of the cluster itself has no room for this pod now; the message names it. A later start may succeed."""
 
 
 class UnknownPod(BackendError):
-    """No pod of that key is or was here."""
+    """This backend never had a pod with this key."""
 
 
 class PodRunner(Protocol):
-    """Starts and stops single pods, where the engine put them. Every call may be repeated with the same arguments."""
+    """Starts and stops single pods on the nodes that the engine chose. All calls are idempotent."""
 
     def address(self, replica: Replica) -> str:
-        """Where the other pods of its job reach this replica in all its attempts, known before it starts."""
+        """The address of this replica for other pods of its job, the same in all attempts; known before it starts."""
 
     def start_many(
         self, orders: Iterable[PodOrder], *, heartbeat: Callable[[], None]
     ) -> Iterator[tuple[PodOrder, BackendError | None]]:
-        """Start each pod unless it was started, or stopped, already. Yields each with its error, in any order.
+        """Start each pod unless it was already started or stopped. Yields each order with its error, in any order.
 
-        An order is taken from the iterable when its time comes. `heartbeat` is called about each second; what it raises
-        ends the iteration, and no start begins from then on. StartRefused: this pod can never start here.
+        The iterable is read lazily. `heartbeat` is called about once a second; an exception from it ends the iteration,
+        and no further start begins. StartRefused: this pod can never start here.
         """
 
     def stop_many(
         self, requests: Iterable[tuple[PodKey, str]], *, heartbeat: Callable[[], None]
     ) -> Iterator[tuple[tuple[PodKey, str], BackendError | None]]:
-        """Ask each pod to end, for its reason, and end it when its grace is over. Ended pods are left alone.
+        """Stop each pod, with a reason; kill it after its grace period. Ended pods are left alone.
 
-        A pod that was not started yet never runs: it is observed as failed, with the reason Stopped. Yields, and uses
-        `heartbeat`, as `start_many` does.
+        A pod that was not started yet never runs: it is observed as failed, with the reason Stopped. Yields, and calls
+        `heartbeat`, like `start_many`.
         """
 
 
@@ -240,47 +240,47 @@ class Exec(Protocol):
     def run(
         self, key: PodKey, command: Sequence[str], *, in_terminal: bool = False
     ) -> AbstractAsyncContextManager[PodCommand]:
-        """A command in the pod beside its own. Raises BackendError, UnknownPod."""
+        """Run a command in the pod, beside the pod's own. Raises BackendError, UnknownPod."""
 
 
 class PortForwarding(Protocol):
     """Connections to servers in running pods."""
 
     def connect(self, key: PodKey, port: int) -> AbstractAsyncContextManager[Stream]:
-        """A connection to that port of the pod. Raises BackendError, UnknownPod."""
+        """Connect to this port of the pod. Raises BackendError, UnknownPod."""
 
 
 class Metrics(Protocol):
     """Measures what running pods use."""
 
     def measure(self, keys: Sequence[PodKey]) -> Sequence[PodMetrics]:
-        """What these pods use now. Those that do not run, or cannot be measured, are left out. Raises BackendError."""
+        """What these pods use now, without pods that do not run or cannot be measured. Raises BackendError."""
 
 
 class DisruptionBudgets(Protocol):
     """Limits how many pods may be disrupted at once."""
 
     def protected(self, keys: Sequence[PodKey], *, heartbeat: Callable[[], None]) -> Mapping[PodKey, str]:
-        """Those of these pods that a budget protects now, with the server's message.
+        """The pods among these that a budget protects now, with the server's message.
 
         `heartbeat` as in `PodRunner.start_many`.
         """
 
 
 class Backend(ABC):
-    """One place where pods run. Every method may be called again with the same arguments.
+    """One cluster. All methods are idempotent.
 
-    A facet is None where the cluster does not have it. Exactly one of `runner` and `delegated` is there.
+    A facet is None if the cluster does not support it. Exactly one of `runner` and `delegated` is not None.
     """
 
     @property
     def runner(self) -> PodRunner | None:
-        """Starts and stops the pods that the engine places. None: the cluster's own scheduler does (`delegated`)."""
+        """Starts and stops the pods that the engine places. None: the cluster's own scheduler does it (`delegated`)."""
         return None
 
     @property
     def delegated(self) -> "DelegatedScheduling | None":
-        """Jobs handed over as a whole to the cluster's own scheduler."""
+        """Jobs that the cluster's own scheduler runs."""
         return None
 
     @property
@@ -310,65 +310,65 @@ class Backend(ABC):
 
     @property
     def external_pods(self) -> "ExternalPods | None":
-        """Pods that others created and that the engine places. Another object when their configuration changes."""
+        """Pods that others created and that the engine places. A new object if their configuration changes."""
         return None
 
     @property
     def displayed_queues(self) -> "DisplayedQueues | None":
-        """Queues shown in the cluster to those who create pods there themselves."""
+        """Queues displayed in the cluster for users who create pods there themselves."""
         return None
 
     @abstractmethod
     def nodes(self) -> Sequence[NodeInfo]:
-        """The nodes, with what they can give to pods."""
+        """The nodes, with their allocatable resources."""
 
     @abstractmethod
     def observe(self, since: str | None) -> Observations:
-        """The present state of all pods (`since=None`), or at least of those that changed after that cursor."""
+        """The present state of all pods (`since=None`), or at least of those that changed after the cursor."""
 
     @abstractmethod
     def forget(self, keys: Sequence[PodKey]) -> None:
-        """The ends of these pods are recorded: `observe` need not report them again. Logs stay."""
+        """Stop reporting these pods in `observe`, because their ends are recorded. Their logs stay."""
 
     @abstractmethod
     def wait(self, timeout_seconds: float) -> bool:
-        """Block until something may have changed (True) or the time is over (False). One caller at a time.
+        """Block until something may have changed (True) or the timeout (False). One caller at a time.
 
-        A change wakes once, also where nobody observes it: the caller may not be the one who observes.
+        A change wakes the caller once, observed or not: another process may be the observer.
         """
 
     @abstractmethod
     def logs(self, key: PodKey, *, offset: int, limit: int) -> LogChunk:
         """Up to `limit` bytes of standard output and error together, from `offset`. Raises UnknownPod.
 
-        An offset behind the end counts as the end, and the chunk says where that is.
+        An offset behind the end counts as the end; the offset of the chunk is then the size of the log.
         """
 
     @abstractmethod
     def remove(self, job: str, *, tenant: str = "") -> None:
-        """End what still runs of this job and delete what is attached to it, all but its logs. Idempotent.
+        """Stop the running pods of this job and delete everything that belongs to it except its logs. Idempotent.
 
-        Afterwards no pod of it is observed, and one that was there never runs again. `tenant`: whose job it is, which
-        saves a backend that separates tenants from looking everywhere.
+        Afterwards no pod of the job is observed or runs again. `tenant`: the owner of the job; without it, a backend
+        that separates tenants must search everywhere.
         """
 
     @abstractmethod
     def remove_logs(self, job: str, *, tenant: str = "") -> None:
-        """Delete the logs too: nothing of this job is left. Idempotent."""
+        """Delete the logs too; nothing of the job remains. Idempotent."""
 
     @abstractmethod
     def inventory(self, *, fresh: bool = True) -> Inventory:
-        """All that is here. `fresh`: at this moment; else a recent answer will do, where that costs less."""
+        """Everything at this backend. `fresh`: as of now; otherwise a recent answer is enough if it is cheaper."""
 
     @abstractmethod
     def close(self) -> None:
-        """Release threads and connections; pods go on. The backend is not used afterwards."""
+        """Release threads and connections; pods continue. The backend is not used afterwards."""
 
 
 def one_by_one(
     work: Callable[[Item], None], items: Iterable[Item], heartbeat: Callable[[], None]
 ) -> Iterator[tuple[Item, BackendError | None]]:
-    """`PodRunner.start_many` and `PodRunner.stop_many` where nothing is gained by doing many at once."""
+    """Implement `PodRunner.start_many` and `PodRunner.stop_many` sequentially, if parallel calls gain nothing."""
     for item in items:
         heartbeat()
         try:

@@ -1,4 +1,4 @@
-"""Reading what a person wrote as the configuration of a cluster."""
+"""Parse the configuration of a cluster, as written by a person."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar
@@ -11,7 +11,7 @@ from hekla.domain.validation import explain
 
 
 class BackendConfig(BaseModel):
-    """A configuration: frozen, and without keys that nobody knows."""
+    """Base of configurations: frozen, without unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -1,6 +1,6 @@
-"""The facet of a backend to which jobs are delegated as a whole: the cluster's scheduler creates and places their pods.
+"""The backend facet for delegated jobs: the cluster's own scheduler creates and places their pods.
 
-Jobs are named by the console's own identifiers, as in `PodKey`.
+Jobs are named by Hekla's own identifiers, as in `PodKey`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,12 +14,12 @@ from hekla.domain.policies import LifecycleAction
 
 
 class ActionUnsupported(BackendError):
-    """The scheduler there takes no actions at all; the message says why."""
+    """The cluster's scheduler does not accept actions at all; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueueOrder:
-    """The wanted state of a queue. Amounts are Kubernetes quantities by resource. `parent`: empty at the top."""
+    """The desired state of a queue. Amounts are Kubernetes quantities by resource. `parent`: empty at the top."""
 
     name: str
     weight: int
@@ -40,19 +40,19 @@ class DelegatedJobSize:
 
     @classmethod
     def of(cls, spec: JobSpec) -> "DelegatedJobSize":
-        """The size that this spec wants."""
+        """The size that this spec requests."""
         return cls({task.name: (task.replicas, task.minimum) for task in spec.tasks}, spec.gang_minimum)
 
     def has(self, task: str, index: int) -> bool:
-        """Whether there is such a replica in a job of this size."""
+        """Whether a job of this size has this replica."""
         return index < self.tasks.get(task, (0, 0))[0]
 
 
 @dataclass(frozen=True, slots=True)
 class JobReport:
-    """The state of a job there. `waits`: why it does not start, in the scheduler's words; empty if not known.
+    """The state of a job in the cluster. `waits`: why it does not start, in the scheduler's words; empty if not known.
 
-    `is_stuck`: the scheduler waits for nothing and does nothing; the action `SYNC_JOB` makes it look at the job again.
+    `is_stuck`: the scheduler has nothing to wait for and does nothing; the action `SYNC_JOB` makes it check the job.
     `size`: None if not known.
     """
 
@@ -68,7 +68,7 @@ class JobReport:
 
 @dataclass(frozen=True, slots=True)
 class PodReport:
-    """The state of a pod with an attempt number. `is_stopping`: it was asked to end there."""
+    """The state of a pod with an attempt number. `is_stopping`: its deletion was requested in the cluster."""
 
     observation: Observation
     node: str = ""
@@ -77,7 +77,7 @@ class PodReport:
 
 @dataclass(frozen=True, slots=True)
 class NewPod:
-    """A pod that was created there and has no attempt number yet. `uid`: the server's own."""
+    """A pod that the cluster's scheduler created and that has no attempt number yet. `uid`: from the server."""
 
     job: str
     task: str
@@ -87,38 +87,38 @@ class NewPod:
 
 
 class DelegatedScheduling(Protocol):
-    """Jobs in a cluster whose own scheduler runs them. Every method may be called again with the same arguments."""
+    """Jobs in a cluster whose own scheduler runs them. All methods are idempotent."""
 
     def apply_queue(self, order: QueueOrder) -> None:
-        """Create the queue, or update it. One that belongs to somebody else is left as it is. Raises BackendError."""
+        """Create or update the queue. A queue of another owner is left unchanged. Raises BackendError."""
 
     def submit(self, job: str, spec: JobSpec) -> None:
-        """Create the job unless it is there. Raises StartRefused where it never can be, BackendError."""
+        """Create the job unless it exists. Raises StartRefused if it can never be created, BackendError."""
 
     def request(self, job: str, action: LifecycleAction, *, restarts: int, heartbeat: Callable[[], None]) -> None:
-        """Have the scheduler do this to the job, if it still counts so many restarts.
+        """Request this action from the scheduler, if the job still has `restarts` restarts.
 
-        Raises ActionUnsupported, BackendError. `heartbeat` is called at least each second and right before the request,
-        and stops it by what it raises. To repeat a request before it has begun has no further effect.
+        Raises ActionUnsupported, BackendError. `heartbeat` is called at least once a second and right before the
+        request; an exception from it cancels the request. A second request before the first has begun has no effect.
         """
 
     def resize(self, job: str, size: DelegatedJobSize, *, heartbeat: Callable[[], None]) -> None:
-        """Give the job this size, if it is there; nothing else of its tasks changes. Raises BackendError.
+        """Resize the job, if it exists; its tasks do not change otherwise. Raises BackendError.
 
         `heartbeat` as in `request`.
         """
 
     def list_jobs(self) -> Mapping[str, JobReport]:
-        """All jobs of ours that are there now. Raises BackendError."""
+        """All jobs of Hekla that are in the cluster now. Raises BackendError."""
 
     def list_new_pods(self) -> Sequence[NewPod]:
-        """Pods of our jobs that have no attempt number yet. Raises BackendError."""
+        """Pods of Hekla's jobs that have no attempt number yet. Raises BackendError."""
 
     def assign_attempt(self, pod: NewPod, key: PodKey) -> None:
-        """This pod is that attempt from now on. No effect if it was deleted meanwhile. Raises BackendError."""
+        """Assign the attempt number of `key` to this pod. No effect if the pod was deleted. Raises BackendError."""
 
     def list_pods(self, *, fresh: bool = False) -> Sequence[PodReport]:
-        """All pods with an attempt number; of those that are gone, the ends that `Backend.forget` was not called for.
+        """All pods with an attempt number, and the ends of deleted pods until `Backend.forget` is called for them.
 
         `fresh`: as of this moment, for callers without earlier reports. Raises BackendError.
         """

@@ -1,4 +1,4 @@
-"""What backends keep on disk that cannot be recreated: it belongs into a backup."""
+"""Files of backends that cannot be recreated, so they belong in a backup."""
 
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,7 +8,7 @@ from hekla.backends.registry import kinds
 
 
 def durable_files(home: Path) -> Iterator[Path]:
-    """The files, below the folder in which all backends of this Hekla keep theirs."""
+    """The durable files of all backends below `home`."""
     for pattern in (pattern for kind in kinds().values() for pattern in kind.durable_files):
         for path in _found([home], pattern.split("/")):
             if path.is_file() and not path.is_symlink():
@@ -16,7 +16,7 @@ def durable_files(home: Path) -> Iterator[Path]:
 
 
 def _found(folders: Iterable[Path], parts: Sequence[str]) -> Iterator[Path]:
-    """Folder by folder, since a glob of the whole fails where one of them is deleted meanwhile."""
+    """Match one folder at a time: a glob of the whole path fails if a folder is deleted during it."""
     part, *rest = parts
     for folder in folders:
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):

@@ -1,6 +1,6 @@
-"""The facets of a backend whose engine also places pods that others created, and shows them its queues.
+"""The backend facets for external pods: pods that others created and the engine places, and queues displayed to them.
 
-External pods are named by their objects, since they have no `PodKey`.
+External pods have no `PodKey`; their objects in the cluster identify them.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ class EvictionRefused(BackendError):
 
 @dataclass(frozen=True, slots=True)
 class DisplayedQueue:
-    """A queue as others see it: what its jobs hold, as quantities by name, and its number of gangs by phase."""
+    """A queue as displayed: the resources that its jobs hold, as quantities by name, and its gangs by phase."""
 
     order: QueueOrder
     is_open: bool
@@ -29,57 +29,57 @@ class DisplayedQueue:
 
 
 class ExternalPods(Protocol):
-    """The pods of others in one cluster. Every method may be called again with the same arguments."""
+    """The external pods of one cluster. All methods are idempotent."""
 
     rules: ExternalPodRules
 
     def list_pods(self, *, fresh: AbstractSet[str] = frozenset()) -> Mapping[str, Sequence[ExternalPod]]:
-        """By namespace, all pods that are ours to place, or were; without namespaces that cannot be read now.
+        """By namespace, all pods that Hekla places or has placed; without namespaces that cannot be read now.
 
-        `fresh`: namespaces to be read as of this moment.
+        `fresh`: namespaces to read as of this moment.
         """
 
     def list_groups(self, namespaces: AbstractSet[str]) -> Mapping[str, Mapping[str, PodGroup]] | None:
         """PodGroups by namespace and name; without namespaces that cannot be read now.
 
-        None: this cluster has no such objects.
+        None: the cluster has no PodGroups.
         """
 
     def list_new_groups(self) -> Sequence[PodGroup]:
-        """PodGroups that nobody has admitted yet, as far as they are ours to admit and can be read now."""
+        """PodGroups not admitted yet that Hekla admits, as far as they can be read now."""
 
     def set_recorded(self, uids: AbstractSet[str]) -> None:
-        """These pods have rows: what they take of nodes is not subtracted a second time in `nodes`."""
+        """Tell the backend which pods have rows, so `nodes` does not subtract their resources a second time."""
 
     def bind_many(
         self, binds: Iterable[tuple[ExternalPod, str]], *, heartbeat: Callable[[], None]
     ) -> Iterator[tuple[tuple[ExternalPod, str], BackendError | None]]:
-        """Bind each to its node. Yields, and uses `heartbeat`, as `PodRunner.start_many` does."""
+        """Bind each pod to its node. Yields, and calls `heartbeat`, like `PodRunner.start_many`."""
 
     def protected(self, pods: Sequence[ExternalPod], *, heartbeat: Callable[[], None]) -> Mapping[str, str]:
-        """By uid, those of these pods that a disruption budget protects now, with the server's message."""
+        """By uid, the pods among these that a disruption budget protects now, with the server's message."""
 
     def evict_many(
         self, pods: Iterable[ExternalPod], *, heartbeat: Callable[[], None]
     ) -> Iterator[tuple[ExternalPod, BackendError | None]]:
-        """Evict each, as far as budgets allow: EvictionRefused where they do not."""
+        """Evict each pod. Yields EvictionRefused if a disruption budget forbids it."""
 
     def write_reasons(
         self, reasons: Iterable[tuple[ExternalPod, str]], *, heartbeat: Callable[[], None]
     ) -> Iterator[tuple[tuple[ExternalPod, str], BackendError | None]]:
-        """Write to each pod why it waits, for those who look at it in the cluster."""
+        """Write to each pod why it is pending, for people who inspect it in the cluster."""
 
     def set_group_phase(self, group: PodGroup, phase: str) -> None:
-        """Write the group's phase, for those who wait for it. Raises BackendError where that cannot be done."""
+        """Write the group's phase, for controllers that wait for it. Raises BackendError."""
 
 
 class DisplayedQueues(Protocol):
-    """Queues as objects in the cluster, for others who name them. `enabled`: else what was displayed is removed."""
+    """Queues as objects in the cluster, for pods that name them. Not `enabled`: displayed queues are removed."""
 
     enabled: bool
 
     def display(self, queues: Sequence[DisplayedQueue], *, heartbeat: Callable[[], None]) -> None:
-        """Others see these queues in the cluster, and none of ours that is not among them. Raises BackendError.
+        """Display these queues in the cluster, and delete Hekla's other queues there. Raises BackendError.
 
-        `heartbeat` is called before each write, and stops it by what it raises.
+        `heartbeat` is called before each write; an exception from it cancels the write.
         """

@@ -1,4 +1,4 @@
-"""What a kind of clusters brings: the object that an entry point of the group `hekla.backends` leads to."""
+"""A kind of cluster: the object to which an entry point of the group `hekla.backends` refers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,10 +13,9 @@ from hekla.lib.clock import Clock
 
 @dataclass(frozen=True, slots=True)
 class BackendContext:
-    """What a backend is given beside its configuration.
+    """The arguments of a backend beside its configuration.
 
-    `cluster`: its name. `home`: the folder below which it keeps its files. `key`: what the console keeps to
-    authenticate there; None where it keeps nothing.
+    `cluster`: its name. `home`: the folder for its files. `key`: the stored credentials of the cluster, or None.
     """
 
     cluster: str
@@ -27,11 +26,11 @@ class BackendContext:
 
 @dataclass(frozen=True, slots=True)
 class BackendKind:
-    """A kind of clusters; its name is that of its entry point.
+    """A kind of cluster; its name is the name of its entry point.
 
-    `label`: what people read. `config`: checks what a person wrote as the configuration; the functions get it checked.
-    `open`: the backend of one cluster. `check_health`: how such a cluster is at this moment, within a bounded time;
-    None where it cannot tell. `durable_files`: patterns of files below the home folder that belong into a backup.
+    `label`: the name on pages. `config`: the model that validates the configuration; the functions receive it
+    validated. `open`: returns the backend of one cluster. `check_health`: returns the present health of a cluster in
+    bounded time; None if not supported. `durable_files`: patterns of files below the home folder for backups.
     """
 
     label: str

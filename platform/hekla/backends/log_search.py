@@ -1,8 +1,8 @@
-"""Search in the log of a pod of any length: in chunks of bounded cost, each starting where the last one ended.
+"""Search the log of a pod, of any length, in calls of bounded cost: each continues where the last one ended.
 
 A position is a byte and the number of the line that begins there, so lines are counted once. Lines end at line feeds,
-as pages show them. A line longer than a chunk is searched in overlapping parts, so that nothing is missed between them.
-A match contains only the text around it.
+as pages show them. A line longer than a chunk is searched in overlapping parts, so no match is missed. A match contains
+only the text around it.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from hekla.lib.text import strip_control_codes
 
 MAX_MATCHES = 200
 MAX_BYTES = 16 * 2**20
-"""How much one call searches at most."""
+"""The most that one call searches."""
 MAX_QUERY = 200
 _CHUNK = 2**20
 _EXCERPT = 400
@@ -23,17 +23,17 @@ _BEFORE = 120
 
 @dataclass(frozen=True, slots=True)
 class LogQuery:
-    """What is searched for: plain text of at most MOST_NEEDLE letters, in one line."""
+    """A search query: plain text of at most MAX_QUERY characters, within one line."""
 
     text: str
     ignore_case: bool = False
 
     def find(self, line: str) -> int:
-        """Where it begins in this line; -1 if it is not in it."""
+        """The index of the first match in this line, or -1."""
         return line.lower().find(self.text.lower()) if self.ignore_case else line.find(self.text)
 
     def is_in(self, data: bytes) -> bool:
-        """Whether it may be in this data; checked first, since most of a log does not contain it."""
+        """Whether the data may contain a match. A quick first check, because most of a log has none."""
         if not self.ignore_case:
             return self.text.encode() in data
         return self.text.lower() in data.decode(errors="replace").lower()
@@ -79,13 +79,16 @@ def search_log(
 
 
 def _whole_lines(chunk: bytes, query: LogQuery) -> tuple[bytes, int]:
-    """The data up to the last line feed, else all of it, and how far to advance: the end is searched again."""
+    """The data up to the last line feed and its length. Without a line feed: all of it, and a shorter step.
+
+    The shorter step searches the end of the chunk again.
+    """
     end = chunk.rfind(b"\n") + 1
     return (chunk[:end], end) if end else (chunk, len(chunk) - 4 * len(query.text))
 
 
 def _matches(data: bytes, query: LogQuery, offset: int, line: int) -> Iterator[tuple[LogMatch, int, int]]:
-    """Each match, and where to continue after it."""
+    """Each match, with the offset and the line after it."""
     if not query.is_in(data):
         return
     for raw in _lines(data):
@@ -97,7 +100,7 @@ def _matches(data: bytes, query: LogQuery, offset: int, line: int) -> Iterator[t
 
 
 def _lines(data: bytes) -> Iterator[bytes]:
-    """By line feeds alone: a carriage return begins no line, programs write over one with it."""
+    """Split at line feeds only: a carriage return does not start a line, because programs use it to overwrite one."""
     parts = data.split(b"\n")
     yield from (part + b"\n" for part in parts[:-1])
     if parts[-1]:

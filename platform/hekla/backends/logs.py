@@ -1,4 +1,4 @@
-"""Logs of pods as text, read the same way for whoever shows them."""
+"""Logs of pods as text."""
 
 import codecs
 from dataclasses import dataclass
@@ -7,12 +7,12 @@ from hekla.backends.base import Backend, BackendError, LogChunk, PodKey, Unknown
 
 _Utf8 = codecs.getincrementaldecoder("utf-8")
 _BEHIND = 2**62
-"""Behind the end of any log: whoever asks for it is told where the end is."""
+"""An offset behind the end of any log; a read from it returns the offset of the end."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogText:
-    """Bytes `offset .. next_offset` of a log, as text. `is_full`: there may be more at once."""
+    """Bytes `offset .. next_offset` of a log, as text. `is_full`: more may already be available."""
 
     text: str
     offset: int
@@ -22,7 +22,7 @@ class LogText:
 
 
 def read_text(backend: Backend, key: PodKey, *, offset: int, limit: int, ended: bool) -> LogText:
-    """The next piece of a log, cut between characters; `ended` tells whether the pod is known to be over."""
+    """The next part of a log, cut between characters. `ended`: the pod is known to have ended."""
     chunk = read_bytes(backend, key, offset=offset, limit=limit, ended=ended)
     data = chunk.data if chunk.complete and len(chunk.data) < limit else whole_characters(chunk.data)
     return LogText(
@@ -35,7 +35,7 @@ def read_text(backend: Backend, key: PodKey, *, offset: int, limit: int, ended: 
 
 
 def read_bytes(backend: Backend, key: PodKey, *, offset: int, limit: int, ended: bool) -> LogChunk:
-    """Up to `limit` bytes; none for a pod that has not begun, or whose backend cannot answer now."""
+    """Up to `limit` bytes; none if the pod has not started, or the backend cannot answer now."""
     try:
         return backend.logs(key, offset=offset, limit=limit)
     except UnknownPod:
@@ -45,7 +45,7 @@ def read_bytes(backend: Backend, key: PodKey, *, offset: int, limit: int, ended:
 
 
 def tail(backend: Backend, key: PodKey, *, limit: int, ended: bool) -> str:
-    """The last `limit` bytes of a log as text, from the first whole line on where something was left out."""
+    """The last `limit` bytes of a log as text. If the log is longer, the text begins with a whole line."""
     size = read_bytes(backend, key, offset=_BEHIND, limit=1, ended=ended).offset
     begin = max(0, size - limit) if size < _BEHIND else 0
     text = read_bytes(backend, key, offset=begin, limit=limit, ended=ended).data.decode(errors="replace")
@@ -53,7 +53,7 @@ def tail(backend: Backend, key: PodKey, *, limit: int, ended: bool) -> str:
 
 
 def whole_characters(data: bytes) -> bytes:
-    """These bytes without the beginning of a character at the end, whose rest was not written yet."""
+    """The data without an incomplete UTF-8 character at its end, whose rest is not written yet."""
     decoder = _Utf8(errors="replace")
     decoder.decode(data)
     unfinished, _ = decoder.getstate()

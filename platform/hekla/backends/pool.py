@@ -1,4 +1,4 @@
-"""Open backends, one per cluster and process; opened anew when the cluster's configuration or its key changes."""
+"""The pool of open backends: one per cluster and process, reopened if the configuration or credentials change."""
 
 import hashlib
 import json
@@ -19,7 +19,7 @@ _lock = Lock()
 def get_backend(
     *, cluster_id: int, kind: str, name: str, config: Mapping[str, Any], home: Path, key: str | None = None
 ) -> Backend:
-    """The backend of this cluster, kept open. Raises Invalid where its configuration is wrong."""
+    """The open backend of this cluster, from the pool. Raises Invalid if its configuration is wrong."""
     stamp = _digest([kind, name, config, str(home), key])
     with _lock:
         former = _backends.get(cluster_id)
@@ -28,10 +28,10 @@ def get_backend(
         backend = open_backend(kind, config, BackendContext(name, home, clock.now, key))
         _backends[cluster_id] = (stamp, backend)
     if former is not None:
-        former[1].close()  # takes seconds where its watches are slow to end, which others need not wait for
+        former[1].close()  # outside the lock: watches may take seconds to end
     return backend
 
 
 def _digest(facts: list[Any]) -> str:
-    """The same for the same facts, which cannot be read from it."""
+    """A hash of the facts, which contain credentials."""
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()

@@ -1,6 +1,6 @@
-"""The kinds of backends that are installed, and how one is opened.
+"""The installed kinds of backends.
 
-Kinds join by entry points of the group `hekla.backends`; ours are loaded in the same way.
+Kinds are entry points of the group `hekla.backends`; the built-in ones are loaded in the same way.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ _BUILT_IN = tuple(
 
 @cache
 def kinds() -> Mapping[str, BackendKind]:
-    """Every kind by its name, ours first. Raises what a broken package raises, so that it is noticed early."""
+    """All kinds by name, built-in ones first. Exceptions of a broken package propagate, to be noticed early."""
     found: dict[str, BackendKind] = {}
     for entry in (*_BUILT_IN, *entry_points(group=ENTRY_POINTS)):
         if entry.name not in found:
@@ -35,18 +35,18 @@ def choices() -> list[tuple[str, str]]:
 
 
 def open_backend(kind: str, config: Mapping[str, Any], context: BackendContext) -> Backend:
-    """The backend of one cluster. Raises Invalid for a wrong configuration."""
+    """Open the backend of one cluster. Raises Invalid if the configuration is wrong."""
     if kind not in kinds():
         raise Invalid([Problem("kind", f"“{kind[:40]}” is not one of {', '.join(kinds())}")])
     return kinds()[kind].open(parse_config(kinds()[kind].config, config), context)
 
 
 def reports_health(kind: str) -> bool:
-    """Whether clusters of this kind can be asked how they are."""
+    """Whether clusters of this kind support health checks."""
     return kind in kinds() and kinds()[kind].check_health is not None
 
 
 def check_health(kind: str, config: Mapping[str, Any], context: BackendContext) -> Health | None:
-    """How such a cluster is now; None where its kind cannot tell. Raises Invalid for a wrong configuration."""
+    """The present health of such a cluster; None if its kind has no health check. Raises Invalid."""
     check = kinds()[kind].check_health if kind in kinds() else None
     return check(parse_config(kinds()[kind].config, config), context) if check else None

@@ -1,4 +1,4 @@
-"""The facet of a backend that separates tenants by more than their queues."""
+"""The backend facet that isolates tenants in the cluster: namespaces, network policies, quotas."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from hekla.backends.base import BackendError, PodKey
 
 @dataclass(frozen=True, slots=True)
 class TenantOrder:
-    """What a tenant has in the cluster. `resources`: a limit on what its pods request together, as quantities."""
+    """The desired state of a tenant. `resources`: the limit on the total requests of its pods, as quantities."""
 
     tenant: str
     resources: Mapping[str, str] = field(default_factory=dict)
@@ -21,13 +21,13 @@ class Tenancy(Protocol):
     def apply_many(
         self, orders: Iterable[TenantOrder], *, heartbeat: Callable[[], None]
     ) -> Iterator[tuple[TenantOrder, BackendError | None]]:
-        """Create or update what surrounds each tenant's pods. Yields, and uses `heartbeat`, as `start_many` does."""
+        """Create or update the objects of each tenant. Yields, and calls `heartbeat`, like `PodRunner.start_many`."""
 
     def remove_others(self, tenants: Collection[str]) -> None:
-        """Delete what surrounds the pods of all tenants but these, which alone have jobs here. Raises BackendError."""
+        """Delete the objects of all other tenants. `tenants`: those with jobs in this cluster. Raises BackendError."""
 
     def owns(self, tenant: str, key: PodKey) -> bool:
-        """Whether a pod observed under this key is where this tenant's pods are.
+        """Whether the pod observed with this key is in the tenant's own namespace.
 
-        Elsewhere people of another tenant may create pods, and name them as they like.
+        In other namespaces, people of other tenants may create pods with any name.
         """

@@ -1,4 +1,4 @@
-"""PostgreSQL and Valkey for one measurement, set as for a console that people use: what it answers is kept."""
+"""PostgreSQL and Valkey for one measurement, with production settings: acknowledged data are durable."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ from hekla.launcher.up.template import template_folder
 
 @contextmanager
 def servers() -> Iterator[Path]:
-    """Both servers, named in this process's environment, and the folder that holds their data."""
+    """Run both servers, set their URLs in the environment, and yield the data folder."""
     home = Path(tempfile.mkdtemp(prefix="hekla-bench-"))
     run = run_dir(home)
     postgres, valkey = Postgres(home / "postgres", run, template=template_folder()), Valkey(run)

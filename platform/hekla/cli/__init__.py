@@ -1,1 +1,1 @@
-"""`hekla`: a client of the console over REST, and a few measurements that need no console."""
+"""`hekla`: a client of the REST API, and a few commands that need no server."""

@@ -1,4 +1,4 @@
-"""What can be done with a job that was submitted."""
+"""Actions on a submitted job."""
 
 import click
 

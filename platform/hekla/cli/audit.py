@@ -1,4 +1,4 @@
-"""Who did what."""
+"""The audit log."""
 
 import json
 from typing import Any

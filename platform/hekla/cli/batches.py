@@ -134,7 +134,7 @@ def _print(found: dict[str, Any], *, as_json: bool) -> None:
 def _document(
     file: Path, parameters: tuple[str, ...], how: SweepMethod, name: str | None, queue: str | None
 ) -> dict[str, Any]:
-    """The sweep that is sent, judged here as far as this machine can. Raises Failure."""
+    """The sweep to send, validated as far as this machine can. Raises Failure."""
     job = manifest.read(file, name=None, queue=queue).document
     try:
         values = dict(sweeps.parse_parameter(text) for text in parameters)
@@ -157,7 +157,7 @@ def _preview(answer: dict[str, Any]) -> None:
 
 
 def _command(spec: dict[str, Any]) -> str:
-    """That of the first task."""
+    """The command of the first task."""
     return strip_control_codes(shlex.join(spec["tasks"][0]["command"]))[:80]
 
 

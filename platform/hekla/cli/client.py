@@ -1,4 +1,4 @@
-"""The client of a command: for the console that its options mean."""
+"""The client of a command, for the server that its options select."""
 
 import click
 
@@ -10,9 +10,9 @@ __all__ = ["Client", "Failure", "client_of"]
 
 
 def client_of(choice: Choice) -> Client:
-    """The client for what the command's options say, closed when the command ends. Raises ClientError.
+    """The client for the command's options, closed when the command ends. Raises ClientError.
 
-    It asks once: whoever sits before a terminal is told at once, and `hekla job watch` has a patience of its own.
+    It does not retry: a person at a terminal gets errors at once, and `hekla job watch` retries by itself.
     """
     server = choice.server()
     client = Client(server.url, server.token, retries=0)

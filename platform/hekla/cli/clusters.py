@@ -1,7 +1,6 @@
-"""Clusters, for those who run them.
+"""Commands for clusters.
 
-What opens one is read from a file or from standard input, never from an argument, which everybody on the machine could
-read.
+Credentials come from a file or standard input, never from an argument, which all users of the machine can read.
 """
 
 import json
@@ -41,7 +40,7 @@ def _state(one: dict[str, Any]) -> str:
     health = one["health"]
     if health is None:
         return "–"
-    return "within reach" if health["is_reachable"] else click.style(f"out of reach ({health['problem']})", fg="red")
+    return "reachable" if health["is_reachable"] else click.style(f"unreachable ({health['problem']})", fg="red")
 
 
 @click.command()
@@ -58,10 +57,11 @@ def show(choice: Choice, name: str, as_json: bool) -> None:
     health, key = found["health"], found["key"]
     if health:
         _tell_health(health)
-        click.echo(f"Asked: {output.moment(health['checked_at'])}")
+        click.echo(f"Last check: {output.moment(health['checked_at'])}")
     if key:
-        click.echo(f"Key: {key['fingerprint']}, of {strip_control_codes(key['holder'] or '–')}, for {key['server']}")
-        click.echo(f"  given {output.moment(key['added_at'])} by {key['added_by'] or '–'}; "
+        holder = strip_control_codes(key["holder"] or "–")
+        click.echo(f"Credentials: {key['fingerprint']}, of {holder}, for {key['server']}")
+        click.echo(f"  added {output.moment(key['added_at'])} by {key['added_by'] or '–'}; "
                    f"valid until {output.moment(key['valid_until'])}")  # fmt: skip
     click.echo("Configuration:")
     output.as_json(found["config"])
@@ -137,11 +137,11 @@ def check(choice: Choice, /, name: str) -> None:
 def delete(choice: Choice, name: str, only_key: bool) -> None:
     """Delete the cluster NAME. It must have no queues."""
     client_of(choice).delete(f"clusters/{name}/key" if only_key else f"clusters/{name}")
-    click.echo(f"The key to {name} was removed." if only_key else f"{name} was removed.")
+    click.echo(f"The credentials of {name} were deleted." if only_key else f"{name} was deleted.")
 
 
 def _tell_found(found: dict[str, Any]) -> None:
-    """Fails where anything is missing, for scripts."""
+    """Print the result. Exits with 1 if anything is missing, for scripts."""
     _tell_health(found)
     if not found["is_whole"]:
         click.get_current_context().exit(1)
@@ -155,6 +155,6 @@ def _tell_health(found: dict[str, Any]) -> None:
     if found["version"]:
         click.echo(f"Version: {strip_control_codes(found['version'])}")
     if found["has_namespace"] is False:
-        click.secho("Its namespace is not there.", fg="red")
+        click.secho("The namespace does not exist.", fg="red")
     for right in found["missing"]:
-        click.secho(f"Missing right: {strip_control_codes(right)}", fg="red")
+        click.secho(f"Missing permission: {strip_control_codes(right)}", fg="red")

@@ -1,4 +1,4 @@
-"""Completion by the shell: of the command's words, and of the names of what is there."""
+"""Shell completion of commands, and of names from the server."""
 
 import click
 from click.shell_completion import CompletionItem, get_completion_class
@@ -13,14 +13,14 @@ _WHERE = {"bash": "~/.bashrc", "zsh": "~/.zshrc", "fish": "~/.config/fish/comple
 _MOST = 100
 
 
-class Named(click.ParamType[str]):
-    """The name or uid of something that the console lists; `path`: its list over REST."""
+class NameParameter(click.ParamType[str]):
+    """The name or uid of a resource; `path`: its list in REST."""
 
     def __init__(self, path: str) -> None:
         self.path, self.name = path, path
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002
-        """Names that begin so, the newest first; none where the console cannot be asked."""
+        """The names with this beginning, newest first; none if the server cannot be used."""
         root = ctx.find_root().params
         try:
             with ctx:
@@ -32,7 +32,7 @@ class Named(click.ParamType[str]):
         return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
-JOB = Named("jobs")
+JOB = NameParameter("jobs")
 
 
 @click.command()

@@ -1,4 +1,4 @@
-"""From one kind of manifest to another, on this machine alone."""
+"""Conversion between kinds of manifests, without a server."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Departments: several tenants under one head."""
+"""Departments: groups of tenants."""
 
 import click
 
@@ -33,7 +33,7 @@ def show(choice: Choice, name: str, as_json: bool) -> None:
     if as_json:
         output.as_json(found)
         return
-    click.echo(f"{strip_control_codes(found['name'])}, headed by {', '.join(found['heads']) or 'nobody'}\n")
+    click.echo(f"{strip_control_codes(found['name'])}, heads: {', '.join(found['heads']) or 'none'}\n")
     uses = [*found["tenants"], {**found["together"], "slug": "together"}]
     rows = [(use["slug"], use["running"], use["waiting"], output.amounts(use["held"])) for use in uses]
     output.table(("TENANT", "RUNNING", "PENDING", "ALLOCATED"), rows, "")

@@ -1,4 +1,4 @@
-"""How a command fails: with a sentence, and no traceback."""
+"""Errors of commands: a message without a traceback."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ from hekla.client.errors import AuthenticationError, ClientError, UnreachableErr
 
 
 class Failure(click.ClickException):
-    """What happened, and where there are any, the fields that are wrong."""
+    """An error message and, if there are any, the wrong fields."""
 
     def __init__(self, message: str, errors: list[tuple[str, str]] | None = None) -> None:
         lines = [f"  {path}: {text}" if path else f"  {text}" for path, text in errors or []]
@@ -18,7 +18,7 @@ class Failure(click.ClickException):
 
 @contextmanager
 def client_errors_as_failures() -> Iterator[None]:
-    """What the client raises ends the command, and is told with what to do about it here."""
+    """Turn errors of the client into failures, with advice."""
     try:
         yield
     except ClientError as error:

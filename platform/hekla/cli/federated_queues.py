@@ -1,4 +1,4 @@
-"""Names for queues of several clusters: a job that is submitted to one goes where it starts first."""
+"""Federated queues, of several clusters: a submitted job goes to the queue in which it starts first."""
 
 from typing import Any
 

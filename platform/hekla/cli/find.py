@@ -1,4 +1,4 @@
-"""Finding anything by its name."""
+"""Search by name."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""Templates and flows: started from a manifest, looked at, stopped."""
+"""Flows and their templates."""
 
 import sys
 import time
@@ -15,8 +15,10 @@ from hekla.lib.text import strip_control_codes
 LOOK_EVERY_SECONDS = 1.0
 
 
-def submit_flow(client: Client, read: manifest.ReadFlow, *, tenant: str | None, dry_run: bool, watch: bool) -> None:
-    """Keep the templates and start the flow of a manifest."""
+def submit_flow(
+    client: Client, read: manifest.LoadedFlowManifest, *, tenant: str | None, dry_run: bool, watch: bool
+) -> None:
+    """Save the templates of a manifest and start its flow."""
     address = "flows" if read.starts else "templates"
     if dry_run and not read.starts:
         raise Failure("The templates are valid. A dry run needs a flow that uses them.")
@@ -27,7 +29,7 @@ def submit_flow(client: Client, read: manifest.ReadFlow, *, tenant: str | None, 
         click.echo(f"The console would start this flow of {len(answer['jobs'])} jobs.")
         return
     for template in answer.get("templates", []):
-        click.echo(f"Kept {template['name']}: {client.server.url}/flows/templates/{template['uid']}/")
+        click.echo(f"Saved {template['name']}: {client.server.url}/flows/templates/{template['uid']}/")
     if read.starts:
         flow = answer["flow"]
         click.echo(f"Started {flow['name']} of {flow['tenant']}: {client.server.url}/flows/{flow['uid']}/")
@@ -51,7 +53,7 @@ def list_flows(choice: Choice, phase: tuple[str, ...], tenant: str | None, limit
         (f["name"], output.phase(f["phase"]), f["tenant"], f["owner"], output.moment(f["started_at"])) for f in found
     ]
     heads = ("NAME", "PHASE", "TENANT", "OWNER", "STARTED")
-    output.table(heads, rows, "There are no such flows. `hekla job submit FILE` starts one from a JobFlow manifest.")
+    output.table(heads, rows, "No matching flows. `hekla job submit FILE` starts one from a JobFlow manifest.")
 
 
 @click.command()
@@ -128,7 +130,7 @@ def _flow(client: Client, name: str) -> dict[str, Any]:
 
 
 def _follow(client: Client, flow: dict[str, Any]) -> int:
-    """Print every change of a step until the flow is over; 0 where it succeeded."""
+    """Print every change of a step until the flow has ended. Returns 0 if it succeeded, else 1."""
     known: dict[str, str] = {}
     while True:
         for step in flow["steps"]:

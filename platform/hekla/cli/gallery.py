@@ -1,4 +1,4 @@
-"""The gallery: what admins have prepared, and jobs that begin with it."""
+"""The gallery: job templates prepared by admins, and jobs from them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -59,7 +59,7 @@ def submit(choice: Choice, template: str, name: str, tenant: str | None, values:
     )
 
 
-def _card(client: Client, template: str) -> Any:  # noqa: ANN401  (the JSON that came)
+def _card(client: Client, template: str) -> Any:  # noqa: ANN401  (JSON-like data)
     found = [each for each in client.pages("gallery", 10_000) if template in (each["title"], each["uid"])]
     if len(found) != 1:
         how = "No template" if not found else "Several templates"

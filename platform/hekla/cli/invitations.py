@@ -1,4 +1,4 @@
-"""Inviting people to a tenant."""
+"""Invitations to a tenant."""
 
 import click
 
@@ -68,7 +68,7 @@ def revoke(choice: Choice, number: int, tenant: str | None) -> None:
 
 
 def _at(client: Client, tenant: str | None) -> str:
-    """The address of a tenant's invitations. Raises Failure."""
+    """The path of a tenant's invitations. Raises Failure."""
     if tenant is None:
         mine = client.me()["tenants"]
         if not mine:

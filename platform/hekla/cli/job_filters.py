@@ -1,4 +1,4 @@
-"""What narrows a list of jobs: the options of the commands that are about many of them, called as REST calls them."""
+"""The filter options of commands for many jobs, with the names of the REST parameters."""
 
 from collections.abc import Callable
 
@@ -32,14 +32,14 @@ _LISTING = (
 
 
 def narrowing(command: Callable[..., None]) -> Callable[..., None]:
-    """The options that say which jobs."""
+    """Add the options that select jobs."""
     for option in reversed(_FILTERS):
         command = option(command)
     return command
 
 
 def listing(command: Callable[..., None]) -> Callable[..., None]:
-    """Those, whether deleted ones are meant, and in which order."""
+    """Add the options that select jobs, and those for deleted jobs and sort order."""
     for option in reversed(_LISTING):
         command = option(command)
     return narrowing(command)

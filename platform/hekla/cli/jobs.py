@@ -1,4 +1,4 @@
-"""Looking at jobs."""
+"""Commands that show jobs."""
 
 import sys
 from collections.abc import Mapping
@@ -116,7 +116,7 @@ def _facts(found: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _placement(found: Mapping[str, Any] | None) -> list[tuple[str, str]]:
-    """Why it is in this one of several clusters."""
+    """Why it is on this cluster of a federated queue."""
     if found is None:
         return []
     how = "Moved" if found["moves"] else "Sent"
@@ -128,7 +128,7 @@ def _placement(found: Mapping[str, Any] | None) -> list[tuple[str, str]]:
 
 
 def _deletion(found: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """When it was deleted, or will be; and until when what it left is kept."""
+    """When it was or will be deleted, and how long its logs and history are kept."""
     if not found["deleted_at"]:
         return [("Deleted", f"by itself {output.moment(found['expires_at'])}")] if found["expires_at"] else []
     logs = f"until {output.moment(found['logs_until'])}" if found["logs_until"] else "gone"

@@ -1,8 +1,9 @@
-"""Whether an answer to a recorded scenario is one that the recording allows.
+"""Whether the recording of a scenario allows an answer.
 
-A recording with one outcome must be met exactly. One with several allows each of them; where more were possible than
-were seen, it allows what agrees with all of them in the counts that they have in common. Judged are the bound, evicted
-and promised pods and the phases, cycle by cycle. Recorded unit tests are judged by `judging_units`.
+A recording with one outcome must be matched exactly. One with several outcomes allows each of them. If more outcomes
+were possible than were recorded, it also allows answers that agree with the counts that all recorded outcomes share.
+Compared are the bound, evicted and pipelined pods and the phases, cycle by cycle. `judging_units` judges recorded unit
+tests.
 """
 
 from collections import Counter
@@ -16,12 +17,14 @@ Document = Mapping[str, Any]
 Cycle = Mapping[str, Any]
 Outcome = list[dict[str, Any]]
 Fact = tuple[int, str, str]
-"""Cycle, kind and job ("*": all)."""
+"""Cycle, kind and job (`*`: all jobs)."""
 
 
 @dataclass(frozen=True, slots=True)
 class CaseVerdict:
-    """`met`: by the rules. `exact`: None where chance had a part. `canonical`: None where no such outcome is known."""
+    """`met`: by these rules. `exact`: None if chance decides the outcome. `canonical`: None if no such outcome is
+    known.
+    """
 
     met: bool
     exact: bool | None = None
@@ -29,7 +32,7 @@ class CaseVerdict:
 
 
 def judge(document: Document, answer: Outcome) -> CaseVerdict | None:
-    """The verdict (no answer is a wrong one); None where the recording cannot be judged."""
+    """The verdict (a missing answer is wrong); None if the recording cannot be judged."""
     if "family" not in document and judging_units.is_portable(document):
         return CaseVerdict(bool(answer) and judging_units.is_met(document, answer))
     if not document.get("expect", {}).get("cycles"):
@@ -67,7 +70,7 @@ def _facts(outcome: Outcome) -> list[tuple[Any, ...]]:
     ]
 
 
-# What all outcomes have in common.
+# The facts that all recorded outcomes share.
 
 
 def _is_possible(document: Document, answer: Outcome) -> bool:

@@ -1,4 +1,6 @@
-"""What must hold whatever chance did: no node beyond what it has, no gang below its minimum, nobody bound twice."""
+"""Invariants of every outcome: no node over its capacity, no gang below its minimum, no pod bound twice, and only
+preemptable pods evicted.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
@@ -15,7 +17,7 @@ _HOLDING = (PodStatus.BOUND, PodStatus.RUNNING, PodStatus.RELEASING)
 
 
 def job_of(document: Document) -> dict[str, str]:
-    """Pod to pod group, both as `namespace/name`."""
+    """The pod group of each pod, both as `namespace/name`."""
     found = {}
     for pod in document["cluster"].get("pods", ()):
         metadata = pod["metadata"]
@@ -25,7 +27,7 @@ def job_of(document: Document) -> dict[str, str]:
 
 
 def hold(document: Document, answer: list[dict[str, Any]]) -> bool:
-    """Whether the answer keeps to them, over all its cycles."""
+    """Whether the answer keeps the invariants over all its cycles."""
     state = scenario.read(document).state
     tasks = {f"{job.namespace}/{task.name}": (job, task) for job in state.jobs for task in job.pods}
     bound = [pod for cycle in answer for pod in cycle.get("binds") or ()]
@@ -41,7 +43,7 @@ def hold(document: Document, answer: list[dict[str, Any]]) -> bool:
 def _are_whole(
     document: Document, tasks: Mapping[str, tuple[PodGroupSpec, PodSpec]], answer: list[dict[str, Any]]
 ) -> Iterator[bool]:
-    """Per cycle and gang that something was bound of: whether its minimum had a place."""
+    """For each cycle and gang with newly bound pods: whether its minimum is placed."""
     if not any(p["name"] == "gang" for tier in document["conf"].get("tiers", ()) for p in tier.get("plugins", ())):
         return
     placed = Counter(

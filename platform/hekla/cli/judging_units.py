@@ -1,4 +1,4 @@
-"""Whether an answer keeps what a recorded unit test of Volcano asserts: only what it names is asked."""
+"""Whether an answer meets the assertions of a recorded unit test of Volcano. Nothing else is compared."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -11,12 +11,12 @@ Cycle = Mapping[str, Any]
 
 
 def is_portable(document: Document) -> bool:
-    """Whether the test asserts something of a cycle's outcome, or its outcomes are known."""
+    """Whether the test asserts facts about a cycle's outcome, or its outcomes are recorded."""
     return document.get("portable") is not False and bool(document.get("expect") or document.get("oracle"))
 
 
 def is_met(document: Document, answer: list[dict[str, Any]]) -> bool:
-    """Whether the first cycle does all that is asserted; without assertions, whether it is an outcome that was seen."""
+    """Whether the first cycle meets all assertions; without assertions, whether it is a recorded outcome."""
     expected, first = document.get("expect") or {}, answer[0]
     if not expected:
         return any(_moves(first) == _moves(outcome) for outcome in document["oracle"]["outcomes"])
@@ -61,7 +61,7 @@ def _statuses(expected: Mapping[str, Mapping[str, int]], cycle: Cycle, _: Docume
 
 
 def _binds_by_domain(expected: list[int], cycle: Cycle, document: Document) -> bool:
-    """How many went into each of the smallest domains that anything went into."""
+    """Compare the numbers of bound pods in each of the smallest domains with any."""
     cluster = document["cluster"]
     lowest = cluster["hyperNodesByTier"][min(cluster["hyperNodesByTier"], key=int)]
     domain = {node: name for name in lowest for node in cluster["hyperNodeRealNodes"].get(name, ())}

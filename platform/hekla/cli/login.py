@@ -1,4 +1,4 @@
-"""Keeping a token, and saying whose it is."""
+"""Saving a token, and showing its owner."""
 
 import click
 
@@ -17,7 +17,7 @@ def login(choice: Choice, url: str) -> None:
     server = ServerCredentials(normalize_url(url), token.strip())
     me = client_of(Choice(server.url, server.token)).me()
     path = save_credentials(server)
-    click.echo(f"Signed in to {server.url} as {me['username']}; kept in {path}.")
+    click.echo(f"Signed in to {server.url} as {me['username']}. Saved in {path}.")
 
 
 @click.command()

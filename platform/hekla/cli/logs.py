@@ -1,4 +1,4 @@
-"""Printing what pods wrote."""
+"""The logs of pods."""
 
 from collections.abc import Iterable
 

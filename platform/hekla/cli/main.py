@@ -1,4 +1,4 @@
-"""The command itself: a noun, then a verb. The module of a command is imported on use, so `hekla` starts at once."""
+"""The root command: a noun, then a verb. The module of a command is imported on use, so `hekla` starts at once."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -40,7 +40,7 @@ class LazyGroup(click.Group):
 
 
 class Root(LazyGroup):
-    """Nouns with their verbs, and the few commands that stand alone."""
+    """The nouns with their verbs, and a few commands without a noun."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*_NOUNS, *super().list_commands(ctx)]
@@ -258,5 +258,5 @@ def bench() -> None:
 
 
 def main() -> None:
-    """What the installed script calls."""
+    """The entry point of the installed script."""
     hekla(prog_name="hekla")

@@ -1,7 +1,7 @@
 """From a file on this machine to the document that is sent.
 
-Files that lie beside the manifest go along where a task's command names them (`python train.py`) or the annotation
-`hekla.io/files` does; nothing outside the manifest's folder ever does.
+Files next to the manifest are included if a task's command names them (`python train.py`) or the annotation
+`hekla.io/files` does. Files outside the manifest's folder never are.
 """
 
 import sys
@@ -22,16 +22,16 @@ _FILES = "hekla.io/files"
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
-    """The job, what in the manifest has no effect, and the files that go along. Its secrets stand in its document."""
+class LoadedManifest:
+    """The job, warnings about fields without effect, and the included files. `document` also has the secrets."""
 
     document: dict[str, Any] = field(repr=False)
     warnings: tuple[str, ...]
     files: tuple[str, ...]
 
 
-def read(path: Path, *, name: str | None, queue: str | None) -> Read:
-    """The job in a manifest of any kind, or in a JobSpec document. Raises Failure."""
+def read(path: Path, *, name: str | None, queue: str | None) -> LoadedManifest:
+    """The job in a manifest of any kind, or in a JobSpec document, with files next to it. Raises Failure."""
     text, folder = bytes_of(path), path.resolve().parent
     try:
         spec, warnings, file_names, secrets = _load(text)
@@ -39,14 +39,14 @@ def read(path: Path, *, name: str | None, queue: str | None) -> Read:
         changes = {"name": name, "queue": queue, "files": {**files, **spec.files} or None}
         document = spec.document() | {key: value for key, value in changes.items() if value is not None}
         sent = JobSpec.parse(document).document() | ({"secrets": dict(secrets)} if secrets else {})
-        return Read(sent, warnings, tuple(files))
+        return LoadedManifest(sent, warnings, tuple(files))
     except Invalid as error:
         raise unfit(path, error) from error
 
 
 @dataclass(frozen=True, slots=True)
-class ReadFlow:
-    """Templates and perhaps a flow (`starts`), as a manifest with the files that go along."""
+class LoadedFlowManifest:
+    """Templates and perhaps a flow (`starts`), as a manifest with the included files."""
 
     text: str
     starts: bool
@@ -54,8 +54,8 @@ class ReadFlow:
     files: tuple[str, ...]
 
 
-def read_flow(path: Path, *, name: str | None) -> ReadFlow | None:
-    """The flow and the templates in a manifest; None where it speaks of neither. Raises Failure."""
+def read_flow(path: Path, *, name: str | None) -> LoadedFlowManifest | None:
+    """The flow and the templates in a manifest; None if it has neither. Raises Failure."""
     folder = path.resolve().parent
     try:
         documents = yaml_text.read(bytes_of(path))
@@ -69,13 +69,13 @@ def read_flow(path: Path, *, name: str | None) -> ReadFlow | None:
     except Invalid as error:
         raise unfit(path, error) from error
     text = formats.dump_flow(flow, specs) if flow else "---\n".join(map(formats.dump_template, specs))
-    return ReadFlow(
+    return LoadedFlowManifest(
         text, flow is not None, loaded.warnings, tuple(sorted({each for some in files.values() for each in some}))
     )
 
 
 def read_queue(path: Path) -> bytes | None:
-    """The text of a manifest that speaks of queues alone; None where it does not. Raises Failure."""
+    """The text of a manifest with queues and nothing else, or None. Raises Failure."""
     text = bytes_of(path)
     try:
         return text if formats.holds_queues(yaml_text.read(text)) else None
@@ -97,7 +97,7 @@ def _with_files(spec: JobSpec, files: dict[str, str]) -> JobSpec:
 
 
 def described(path: Path) -> tuple[JobSpec, tuple[str, ...]]:
-    """The job in a manifest alone (`-` is standard input), and what in it has no effect. Raises Failure."""
+    """The job in a manifest (`-`: standard input) without other files, and the warnings. Raises Failure."""
     try:
         spec, warnings, file_names, secrets = _load(
             sys.stdin.buffer.read(MAX_BYTES + 1) if str(path) == "-" else bytes_of(path)
@@ -110,7 +110,7 @@ def described(path: Path) -> tuple[JobSpec, tuple[str, ...]]:
 
 
 def bytes_of(path: Path) -> bytes:
-    """What the file holds. Raises Failure."""
+    """The content of the file. Raises Failure."""
     try:
         return path.read_bytes()
     except OSError as error:
@@ -118,7 +118,7 @@ def bytes_of(path: Path) -> bytes:
 
 
 def unfit(path: Path, error: Invalid, what: str = "cannot be submitted") -> Failure:
-    """That the file is not what it should be, with every problem."""
+    """The error that the file is invalid, with every problem."""
     problems = [(problem.path, problem.message) for problem in error.problems]
     return Failure(f"{path} {what}:", problems)
 
@@ -134,7 +134,7 @@ def _load(text: bytes) -> tuple[JobSpec, tuple[str, ...], list[str], Mapping[str
 
 
 def _pop_file_names(document: Any) -> list[str]:  # noqa: ANN401  (whatever the YAML holds)
-    """The file names in the annotation, which is taken out: it speaks to us and not to the console."""
+    """The file names in the annotation, which is removed: it is for this command and not for the server."""
     metadata = document.get("metadata") if isinstance(document, dict) else None
     annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
     annotation = annotations.pop(_FILES, "") if isinstance(annotations, dict) else ""
@@ -170,6 +170,6 @@ def _text(folder: Path, name: str, file_names: list[str]) -> str:
             raise Invalid([Problem(where, f"“{name}” has more than {MAX_FILE_BYTES // 1024} KiB.")])
         return data.decode()
     except UnicodeDecodeError:
-        raise Invalid([Problem(where, f"“{name}” is not UTF-8 text; only text goes along with a job.")]) from None
+        raise Invalid([Problem(where, f"“{name}” is not UTF-8 text. A job can have text files only.")]) from None
     except OSError as error:
         raise Invalid([Problem(where, f"“{name}” cannot be read: {error.strerror}.")]) from error

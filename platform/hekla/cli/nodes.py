@@ -1,4 +1,4 @@
-"""Machines."""
+"""Nodes."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""What you were told of jobs, and what you want to be told."""
+"""Notifications, and their settings for a job."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +15,7 @@ _WAYS = ("page", "mail", "webhook")
 
 
 def telling(command: Callable[..., None]) -> Callable[..., None]:
-    """The options that say of what one is told of a job that is submitted, called as REST calls them."""
+    """Add the notification options for a submitted job, with the names of the REST parameters."""
     moments, channels = click.Choice((*_MOMENTS, "nothing")), click.Choice(_WAYS)
     for option in (
         click.option(

@@ -1,4 +1,4 @@
-"""How things look in a terminal. What jobs wrote is text and nothing else: it cannot steer the terminal."""
+"""Output in a terminal. Callers strip control codes from users' text, so it cannot control the terminal."""
 
 import json
 from collections.abc import Sequence
@@ -25,12 +25,12 @@ def phase(name: str) -> str:
 
 
 def moment(at: str | None) -> str:
-    """An instant in this machine's time; a dash for none."""
+    """A time in this machine's time zone; a dash for None."""
     return datetime.fromisoformat(at).astimezone().strftime("%Y-%m-%d %H:%M:%S") if at else "–"
 
 
 def seconds(number: float) -> str:
-    """How long: `2 h 5 min`, `12 s`."""
+    """A duration: `2 h 5 min`, `12 s`."""
     whole = max(0, round(number))
     hours, minutes = whole // 3600, whole // 60 % 60
     if hours:
@@ -39,12 +39,12 @@ def seconds(number: float) -> str:
 
 
 def as_json(document: object) -> None:
-    """For programs."""
+    """Print JSON, for programs."""
     click.echo(json.dumps(document, indent=2, ensure_ascii=False))
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[Any]], empty: str) -> None:
-    """Columns as wide as they need to be; a sentence where there are no rows."""
+    """Print aligned columns, or the sentence `empty` if there are no rows."""
     if not rows:
         click.echo(empty)
         return

@@ -1,4 +1,4 @@
-"""What admins do for people."""
+"""Admin commands for people."""
 
 from collections import Counter
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Showing what became of one pod."""
+"""Details of one pod."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Queues: make them, list them, and how one stands."""
+"""Queues."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from hekla.cli.servers import Choice
 
 
 def make_queue(client: Client, text: bytes, *, as_json: bool) -> None:
-    """Make the queue of a manifest."""
+    """Create the queue of a manifest."""
     made = client.post_yaml("queues", text)
     for warning in made["warnings"]:
         click.secho(f"Note: {warning}", fg="yellow", err=True)
@@ -47,7 +47,7 @@ def list_queues(choice: Choice, as_json: bool) -> None:
 
 
 def _as_tree(queues: list[dict[str, Any]]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Each queue behind the one that it is a part of, with how deep it is."""
+    """Each queue after its parent, with its depth."""
     below: dict[str, list[dict[str, Any]]] = defaultdict(list)
     known = {queue["name"] for queue in queues}
     for queue in queues:

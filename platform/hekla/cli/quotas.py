@@ -1,4 +1,4 @@
-"""What a tenant and its members may have, and have."""
+"""Quotas of tenants and members, and their usage."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ _NONE = "none"
 
 
 class _Bound(click.ParamType[int | None]):
-    """A whole number, or `none` for no bound."""
+    """A whole number, or `none` for no limit."""
 
     name = "number|none"
 
@@ -21,7 +21,7 @@ class _Bound(click.ParamType[int | None]):
 
 
 class _Amounts(click.ParamType[dict[str, str]]):
-    """Amounts by resource, or `none` for no bound."""
+    """Amounts by resource, or `none` for no limit."""
 
     name = "name=amount,…|none"
 
@@ -61,7 +61,7 @@ def set_quota(choice: Choice, /, tenant: str, each: bool, member: str | None, as
         raise click.UsageError("Either --each or --member.")
     chosen = {name: value for name, value in bounds.items() if _is_set(name)}
     if not chosen:
-        raise click.UsageError("Name a bound, such as --jobs 10.")
+        raise click.UsageError("Set at least one limit, for example --jobs 10.")
     whose = {"of": "one", "username": member} if member else {"of": "each" if each else "tenant"}
     _tell(client_of(choice).put(f"tenants/{tenant}/quotas", {**whose, **chosen}), tenant, as_json=as_json)
 
@@ -97,7 +97,7 @@ def _part(used: str, most: int | None) -> str:
 
 
 def _at_once(row: dict[str, Any]) -> str:
-    """What is bounded, and what is used of it in each cluster where something is."""
+    """The limits, and what is allocated of them in each cluster."""
     parts = [f"at most {output.amounts(row['most_resources'])}"] if row["most_resources"] else []
     for cluster, held in row["resources"].items() if parts else ():
         used = {name: amount for name, amount in held.items() if name in row["most_resources"]}

@@ -1,4 +1,4 @@
-"""`hekla replay`: answer recorded scenarios, one JSON object a line, and compare the answers with the recording."""
+"""`hekla replay`: run recorded scenarios, one JSON object per line, and compare the answers with the recording."""
 
 import gzip
 import json
@@ -55,7 +55,7 @@ def _open(file: Path) -> IO[bytes]:
 
 
 def _answer(number: int, line: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The scenario and what the engine says to it; what went wrong stands in the answer."""
+    """The scenario and the engine's answer, which contains the error if there was one."""
     document: dict[str, Any] = {}
     answer: dict[str, Any] = {"id": f"line {number}"}
     try:
@@ -83,7 +83,7 @@ def _word(answer: dict[str, Any], verdict: judging.CaseVerdict | None) -> str:
 
 
 def _count(row: Counter[str], word: str, verdict: judging.CaseVerdict | None) -> None:
-    """A rate is of all that its rule can judge; what has no answer counts as missed."""
+    """Count a verdict. A rate is of all that its rule can judge; a missing answer counts as missed."""
     row[word] += 1
     if verdict is None:
         return

@@ -1,4 +1,4 @@
-"""What each role may do."""
+"""Roles and their permissions."""
 
 from typing import Any
 

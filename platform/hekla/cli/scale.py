@@ -1,4 +1,4 @@
-"""Giving a job another size."""
+"""Scaling of jobs."""
 
 from collections.abc import Sequence
 
@@ -11,12 +11,12 @@ from hekla.cli.servers import Choice
 
 
 def _numbers(_ctx: click.Context, _option: click.Parameter, words: Sequence[str]) -> dict[str, int]:
-    """`worker=4` for each task."""
+    """The number of each task from `worker=4`."""
     found = {}
     for word in words:
         task, _, number = word.partition("=")
         if not task or not number.isascii() or not number.isdigit():
-            raise click.BadParameter(f"“{word}” is not of the form TASK=NUMBER, such as worker=4.")
+            raise click.BadParameter(f"“{word}” is not TASK=NUMBER, for example worker=4.")
         found[task] = int(number[:9])
     return found
 
@@ -36,7 +36,7 @@ def scale(
     A task without a minimum needs all its pods. To scale it below that number, set --min too.
     """
     if not replicas and not least and min_all is None:
-        raise click.UsageError("Say what is to change, such as worker=4.")
+        raise click.UsageError("Enter the new size, for example worker=4.")
     answer = client_of(choice).scale(job, replicas, least=least, least_of_all=min_all)
     for warning in answer["warnings"]:
         click.secho(f"Note: {warning}", fg="yellow", err=True)

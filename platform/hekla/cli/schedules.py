@@ -1,4 +1,4 @@
-"""Jobs that recur."""
+"""Schedules."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Which console a command speaks to: what its options say, else what is known on this machine."""
+"""The server that a command uses: from its options, else from this machine's settings."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,12 +8,12 @@ from hekla.client.credentials import ServerCredentials, find_credentials
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What the command's options and the environment say; all of it may be left out."""
+    """The command's options or their environment variables; each of them is optional."""
 
     url: str | None = None
     token: str | None = None
     home: Path | None = None
 
     def server(self) -> ServerCredentials:
-        """The console to speak to. Raises NotConfiguredError where there is none, or no token for it."""
+        """The server and its token. Raises NotConfiguredError without a token for it."""
         return find_credentials(self.url, self.token, self.home)

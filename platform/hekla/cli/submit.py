@@ -1,4 +1,4 @@
-"""Submitting: from a manifest, from a job that was, or from a preset."""
+"""Submitting jobs: from a manifest, from an earlier job, or from a preset."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -63,7 +63,7 @@ def submit(
     _notes(read.warnings, () if as_json else read.files)
     answer: Any = (client.check if dry_run else client.submit)(read.document, tenant=tenant, **notifying)
     if dry_run and not as_json:
-        click.echo("The console would take this job.")
+        click.echo("The job is valid. Nothing was submitted.")
     elif as_json:
         output.as_json(answer)
     if not dry_run:
@@ -71,7 +71,7 @@ def submit(
 
 
 def _changing(command: Callable[..., None]) -> Callable[..., None]:
-    """The options of commands that submit what is there already."""
+    """Add the options of commands that submit a copy."""
     for option in (
         click.option("--watch", is_flag=True, help="Follow the job until it ends."),
         click.option("--dry-run", is_flag=True, help="Validate the job and print it. Submit nothing."),

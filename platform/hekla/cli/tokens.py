@@ -1,4 +1,4 @@
-"""Keys for programs: which there are, what each is good for, making and revoking them."""
+"""Access tokens."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""Following a job in a terminal: its phases, its pods, and what they write, until it ends."""
+"""Following a job in a terminal: its phases, its pods and their logs, until it ends."""
 
 import time
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ Pod = tuple[str, int, int]
 
 
 def follow(client: Client, job: Mapping[str, Any]) -> int:
-    """Watch until the job is over; the exit status: 0 where it completed."""
+    """Watch a job until it ends. Returns the exit status: 0 if it completed."""
     try:
         phase = _Watch(client, job).run()
     except KeyboardInterrupt:
@@ -38,7 +38,7 @@ def follow(client: Client, job: Mapping[str, Any]) -> int:
 
 @dataclass
 class Tail:
-    """How far a pod's log was read; `rest` is a line that has no end yet."""
+    """The read position in a pod's log; `rest` is the beginning of an incomplete line."""
 
     prefix: str
     offset: int = 0
@@ -62,7 +62,7 @@ class _Watch:
         )
 
     def run(self) -> str:
-        """The last phase."""
+        """Watch until the job ends. Returns its last phase."""
         while not self._is_over():
             self._patiently(self._hear, _BUSY_SECONDS if self._reads() else _QUIET_SECONDS)
         deadline = time.monotonic() + _LAST_WORDS_SECONDS
@@ -79,7 +79,7 @@ class _Watch:
         return any(not tail.complete for tail in self.tails.values())
 
     def _patiently(self, step: Any, seconds: float) -> None:  # noqa: ANN401  (a method of ours)
-        """A console that restarts is waited for; the job goes on meanwhile."""
+        """Retry while the server is unreachable, for example restarts; the job keeps running."""
         deadline, has_warned = time.monotonic() + _PATIENCE_SECONDS, False
         while True:
             try:
@@ -95,7 +95,7 @@ class _Watch:
     def _hear(self, seconds: float) -> None:
         answer = self.client.get(f"jobs/{self.job['uid']}/events", after=self.after, wait=seconds)
         for place, event in enumerate(answer["events"], start=1):
-            if event["kind"] != "JobUnschedulable" or place == len(answer["events"]):  # else the wait is over already
+            if event["kind"] != "JobUnschedulable" or place == len(answer["events"]):  # earlier reasons are out of date
                 self._tell(event)
         self.after = answer["next_after"]
         self._read_all()
@@ -103,7 +103,7 @@ class _Watch:
     def _tell(self, event: dict[str, Any]) -> None:
         facts = event["payload"]
         if facts.get("new") in _ENDS:
-            self._read_all()  # last words come before the end is told
+            self._read_all()  # the last log lines come before the end
         if event["kind"] == "JobPhaseChanged":
             self.phase = facts["new"]
         if event["kind"] == "PodPhaseChanged" and facts["new"] == "running":

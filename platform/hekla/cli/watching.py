@@ -1,4 +1,4 @@
-"""Why a job waited, and what was given up for whom."""
+"""Pending reasons, evictions and preemption risk of a job."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -13,7 +13,7 @@ from hekla.cli.servers import Choice
 
 
 def _about_job(address: str) -> Callable[[Callable[[Any], None]], click.Command]:
-    """Make a command of a function that prints what the console answers at `address` below a job."""
+    """Make a command from a function that prints the document at `address` below a job."""
 
     def command_of(show: Callable[[Any], None]) -> click.Command:
         @wraps(show)
@@ -32,7 +32,7 @@ def _about_job(address: str) -> Callable[[Callable[[Any], None]], click.Command]
 
 
 @_about_job("waits")
-def explain(found: Any) -> None:  # noqa: ANN401  (the console\'s answer)
+def explain(found: Any) -> None:  # noqa: ANN401  (the console's answer)
     """Explain why JOB (a name or uid) was pending, period by period, and its present state."""
     rows = [
         (output.moment(cell["begin"]), output.seconds(cell["seconds"]), cell["kind"], cell["sentence"])
@@ -43,7 +43,7 @@ def explain(found: Any) -> None:  # noqa: ANN401  (the console\'s answer)
 
 
 @_about_job("receipts")
-def show_evictions(found: Any) -> None:  # noqa: ANN401  (the console\'s answer)
+def show_evictions(found: Any) -> None:  # noqa: ANN401  (the console's answer)
     """Show which pods were evicted for JOB (a name or uid), and for whom its own pods were evicted."""
     both = sorted([*found["yielded"], *found["gained"]], key=lambda receipt: -receipt["number"])
     for receipt in both:
@@ -62,7 +62,7 @@ _SAFE = {
 
 
 @_about_job("exposure")
-def show_risk(found: Any) -> None:  # noqa: ANN401  (the console\'s answer)
+def show_risk(found: Any) -> None:  # noqa: ANN401  (the console's answer)
     """Show how much of JOB (a name or uid) runs on borrowed resources, and which queues may reclaim them."""
     if found["is_safe"]:
         click.echo(_SAFE.get(found["is_safe"], found["is_safe"]))

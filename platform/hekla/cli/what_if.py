@@ -1,4 +1,4 @@
-"""What would be if a job were submitted."""
+"""Preview of a job before its submission."""
 
 from pathlib import Path
 from typing import Any

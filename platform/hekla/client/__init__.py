@@ -1,4 +1,4 @@
-"""For scripts and notebooks: `from hekla.client import Client`. It needs no other part of Hekla."""
+"""The client for scripts and notebooks: `from hekla.client import Client`. It imports no other part of Hekla."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -45,7 +45,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """The client itself is imported when it is wanted: the command `hekla` starts faster without httpx2."""
+    """Import `Client` on first use: without httpx2, the command `hekla` starts faster."""
     if name == "Client":
         return import_module("hekla.client.client").Client
     raise AttributeError(name)

@@ -1,4 +1,4 @@
-"""What programs do with a console: submit jobs, wait for them, read what they wrote, change them."""
+"""The Python client: submit jobs, wait for them, read their logs, change them."""
 
 import time
 from collections.abc import Collection, Iterator, Mapping
@@ -21,15 +21,15 @@ _LONGEST_PAUSE_SECONDS = 5.0
 JobSource = Mapping[str, Any] | str | bytes
 """A JobSpec document, or a manifest of Volcano, Kubeflow, Kubernetes or OpenPAI in YAML."""
 JobRef = str | Mapping[str, Any]
-"""A job: its uid, its name (the newest of that name is meant), or what a method here said of it."""
+"""A job: its uid, its name (the newest job of that name), or a document that a method here returned."""
 
 
 class Client(Transport):
-    """A console as its owner of a token sees it.
+    """A client of the REST API, with the permissions of one token.
 
-    Without an address and a token it speaks to the console that the command `hekla` would: what `HEKLA_SERVER` and
-    `HEKLA_TOKEN` say, what `hekla login` kept, or the one of this checkout. Every method raises a `ClientError` where
-    there is no answer or the answer is no.
+    Without an address or a token, it uses those of the command `hekla`: `HEKLA_SERVER` and `HEKLA_TOKEN`, the login
+    that `hekla login` saved, or the server of this checkout. Every method raises a `ClientError` if the server does not
+    respond or refuses the request.
     """
 
     def __init__(
@@ -49,38 +49,38 @@ class Client(Transport):
         super().__init__(server, timeout=timeout, retries=retries, transport=transport)
 
     def me(self) -> dict[str, Any]:
-        """Whose token this is, and their tenants."""
+        """The owner of the token, and their tenants."""
         return cast("dict[str, Any]", self.get("me"))
 
     def submit(
         self, spec: JobSource, *, tenant: str | None = None, key: str | None = None, **notifications: Json
     ) -> SubmitResult:
-        """Submit a job. Sent again with the same key it is the job of the first time; without one a key is made.
+        """Submit a job. A second request with the same key returns the first job; by default each call has a new key.
 
-        `told`: of what one wants to hear, as REST knows it: `notify=["failed"]`, `notify_by=["mail"]`, …
+        `notifications`: the notification settings, as in REST: `notify=["failed"]`, `notify_by=["mail"]`, …
         """
         return cast(
             "SubmitResult", self._describe("jobs", spec, tenant=tenant, key=key or uuid4().hex, **notifications)
         )
 
     def check(self, spec: JobSource, *, tenant: str | None = None, **notifications: Json) -> DryRunResult:
-        """The job as it would be taken in; nothing is."""
+        """Validate a job without submitting it (a dry run)."""
         return cast("DryRunResult", self._describe("jobs", spec, tenant=tenant, dry_run="1", **notifications))
 
     def what_if(self, spec: JobSource, *, tenant: str | None = None) -> dict[str, Any]:
-        """Whether a job would start now; else for what it would wait, until when, and what would help."""
+        """A preview: whether the job would start now; else why it would wait, until when, and what would help."""
         return cast("dict[str, Any]", self._describe("what-if", spec, tenant=tenant))
 
     def jobs(self, **filters: Json) -> Iterator[JobDocument]:
-        """The jobs that one may see, newest first; narrowed by what REST knows: `phase="running"`, `mine=True`, …"""
+        """The jobs that you can see, newest first, filtered as in REST: `phase="running"`, `mine=True`, …"""
         return self.each("jobs", **filters)
 
     def job(self, job: JobRef) -> JobDetail:
-        """One job as it is now."""
+        """The present state of one job."""
         return cast("JobDetail", self.get(self._path(job)))
 
     def wait(self, job: JobRef, *, until: Collection[str] = FINAL_PHASES, timeout: float | None = None) -> JobDetail:
-        """The job once it is in one of these phases, or over. Raises WaitTimeoutError after so many seconds."""
+        """Wait until the job enters one of these phases or ends. Raises WaitTimeoutError after `timeout` seconds."""
         path, began = self._path(job), time.monotonic()
         for pause in chain(_PAUSES, repeat(_LONGEST_PAUSE_SECONDS)):
             found = cast("JobDetail", self.get(path))
@@ -90,26 +90,26 @@ class Client(Transport):
             if left <= 0:
                 raise WaitTimeoutError(f"{found['name']} is {found['phase']} after {timeout:g} seconds.")
             time.sleep(min(pause, left))
-        raise AssertionError  # the pauses do not end
+        raise AssertionError  # the pauses are endless
 
     def start(self, job: JobRef) -> dict[str, Any]:
-        """When a job that waits will start, its place in line, and how well such times held."""
+        """The estimated start of a pending job, its position in the queue, and the accuracy of such estimates."""
         return cast("dict[str, Any]", self.get(f"{self._path(job)}/start"))
 
     def waits(self, job: JobRef) -> dict[str, Any]:
-        """Why it waited, stretch by stretch."""
+        """Why the job was pending, period by period."""
         return cast("dict[str, Any]", self.get(f"{self._path(job)}/waits"))
 
     def abort(self, job: JobRef) -> JobDetail:
-        """Stop it; it can be resumed."""
+        """Abort the job. It can be resumed."""
         return self._act(job, "AbortJob")
 
     def resume(self, job: JobRef) -> JobDetail:
-        """Let a job that was aborted go on."""
+        """Resume an aborted job."""
         return self._act(job, "ResumeJob")
 
     def restart(self, job: JobRef, task: str | None = None, index: int | None = None) -> JobDetail:
-        """Start it again from the beginning; or the pods of one task, or one replica of it, while the rest goes on."""
+        """Restart the job, all pods of one task, or one replica of it; the rest keeps running."""
         if task is None:
             return self._act(job, "RestartJob")
         if index is None:
@@ -117,7 +117,7 @@ class Client(Transport):
         return self._act(job, "RestartPod", task=task, index=index)
 
     def forget(self, job: JobRef) -> None:
-        """Delete a job that is over, with its files; its logs and its history are kept for a time."""
+        """Delete a finished job and its files. Its logs and history are kept for the retention period."""
         self.delete(self._path(job))
 
     def scale(
@@ -129,9 +129,9 @@ class Client(Transport):
         least_of_all: int | None = None,
         revision: int | None = None,
     ) -> SubmitResult:
-        """Give tasks other numbers of pods; `least`: how few of a task will do, `least_of_all`: of all together.
+        """Change the replicas of tasks, the minimum of a task (`least`), or the minimum of the job (`least_of_all`).
 
-        With a revision it is refused where the job changed since then. The warnings: what pods that run do not learn.
+        With a revision, the server refuses if the job has changed since. Warnings: what running pods do not notice.
         """
         tasks: dict[str, dict[str, int]] = {task: {"replicas": number} for task, number in (replicas or {}).items()}
         for task, number in (least or {}).items():
@@ -140,7 +140,7 @@ class Client(Transport):
         return cast("SubmitResult", self.patch(f"{self._path(job)}/scale", size, revision=revision))
 
     def set_priority(self, job: JobRef, priority: int) -> JobDetail:
-        """The higher one goes first in its queue."""
+        """Change the priority. Higher priorities come first in the queue."""
         return cast("JobDetail", self.patch(f"{self._path(job)}/priority", {"priority": priority}))
 
     def logs(
@@ -152,9 +152,9 @@ class Client(Transport):
         attempt: int | None = None,
         follow: bool = False,
     ) -> Iterator[str]:
-        """The lines that a pod wrote; with `follow` those to come too, until it ends.
+        """The lines of a pod's log; with `follow` also the later ones, until the pod ends.
 
-        Which pod need not be said where there is only one. Raises LookupError where it is not clear.
+        `task` and `index` are optional if the job has one pod. Raises LookupError if they do not select one pod.
         """
         found = self.wait(job, until={"running"}) if follow else self.job(job)
         pod = _the_pod(found, task, index)
@@ -162,31 +162,31 @@ class Client(Transport):
         return logs.lines(self.log_pieces(found, pod, attempt=chosen, follow=follow))
 
     def log_pieces(self, job: JobRef, pod: PodDocument, *, attempt: int, follow: bool = False) -> Iterator[str]:
-        """The same as it comes, in pieces that end anywhere."""
+        """The log of a pod in pieces, which can end in the middle of a line."""
         return logs.pieces(self, f"{self._path(job)}/pods/{pod['task']}/{pod['index']}/log", attempt, follow=follow)
 
     def queues(self) -> list[dict[str, Any]]:
-        """The queues that one may see."""
+        """The queues that you can see."""
         return cast("list[dict[str, Any]]", self.get("queues"))
 
     def quotas(self, tenant: str) -> list[dict[str, Any]]:
-        """What a tenant and its members may have, and have."""
+        """The quotas of a tenant and its members, and their usage."""
         return cast("list[dict[str, Any]]", self.get(f"tenants/{tenant}/quotas"))
 
     def spans(self) -> list[dict[str, Any]]:
-        """The names for queues of several clusters that one may submit to."""
+        """The federated queues that you can submit to."""
         return cast("list[dict[str, Any]]", self.get("spans"))
 
     def clusters(self) -> list[dict[str, Any]]:
-        """The places where pods run, and how they are."""
+        """The clusters and their health."""
         return cast("list[dict[str, Any]]", self.get("clusters"))
 
     def nodes(self) -> list[dict[str, Any]]:
-        """The machines, and what of them is in use."""
+        """The nodes and their allocated resources."""
         return cast("list[dict[str, Any]]", self.get("nodes"))
 
     def uid(self, job: JobRef) -> str:
-        """The uid of a job. Raises NotFound where there is none of that name."""
+        """The uid of a job. Raises NotFoundError if no job has that name."""
         name = job if isinstance(job, str) else str(job["uid"])
         try:
             return str(UUID(name))

@@ -82,7 +82,7 @@ def _saved() -> ServerCredentials | None:
         config = tomllib.loads(path.read_text(encoding="utf-8"))
         return ServerCredentials(normalize_url(str(config["server"])), str(config["token"]))
     except (OSError, KeyError, ValueError) as error:
-        raise NotConfiguredError(f"{path} cannot be read ({error}). Write it anew: hekla login URL") from error
+        raise NotConfiguredError(f"{path} cannot be read ({error}). Sign in again: hekla login URL") from error
 
 
 def _local_server(home: Path) -> ServerCredentials | None:

@@ -1,4 +1,4 @@
-"""What REST tells of a job, as far as programs usually look; the OpenAPI document at /api/v1/schema has all of it."""
+"""Types of the REST documents of jobs, with the common fields. The OpenAPI document at /api/v1/schema has them all."""
 
 from typing import Any, TypedDict
 
@@ -19,7 +19,7 @@ class PodDocument(TypedDict):
 
 
 class JobDocument(TypedDict):
-    """A job in a list. Instants are as in ISO 8601."""
+    """A job in a list. Times are in ISO 8601."""
 
     uid: str
     name: str
@@ -40,9 +40,9 @@ class JobDocument(TypedDict):
 
 
 class JobDetail(JobDocument):
-    """One job. `spec`: what was asked for; `waiting`: why it waits, each with a sentence.
+    """One job. `spec`: the requested spec; `waiting`: why it is pending, each reason with a sentence.
 
-    `placement`: why it is in this one of several clusters; None where it named its queue itself.
+    `placement`: why it is on this cluster of a federated queue; None if it was submitted to a queue directly.
     """
 
     spec: dict[str, Any]
@@ -52,14 +52,14 @@ class JobDetail(JobDocument):
 
 
 class SubmitResult(TypedDict):
-    """A job that was taken in, and what of its manifest has no effect."""
+    """A submitted or scaled job, and warnings, for example about fields without effect."""
 
     job: JobDetail
     warnings: list[str]
 
 
 class DryRunResult(TypedDict):
-    """A job as it would be taken in."""
+    """A job as it would be submitted."""
 
     spec: dict[str, Any]
     warnings: list[str]

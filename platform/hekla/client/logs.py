@@ -1,4 +1,4 @@
-"""Reading what a pod wrote, a piece after the other."""
+"""Reading the log of a pod in pieces."""
 
 import time
 from collections.abc import Iterable, Iterator
@@ -10,7 +10,7 @@ _LOOK_EVERY_SECONDS = 0.5
 
 
 def pieces(transport: Transport, path: str, attempt: int, *, follow: bool) -> Iterator[str]:
-    """From the first byte to the last that is there; with `follow` to the last that comes."""
+    """The log from its first byte to its present end; with `follow`, until the log is complete."""
     offset, complete = 0, False
     while not complete:
         piece = transport.get(path, offset=offset, limit=_PIECE, attempt=attempt)
@@ -24,7 +24,7 @@ def pieces(transport: Transport, path: str, attempt: int, *, follow: bool) -> It
 
 
 def lines(texts: Iterable[str]) -> Iterator[str]:
-    """Whole lines without their ends; the last one may have none."""
+    """The lines of these texts, without line ends. The last line may be incomplete."""
     rest = ""
     for text in texts:
         *whole, rest = (rest + text).split("\n")

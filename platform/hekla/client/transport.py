@@ -1,4 +1,4 @@
-"""Requests to a console: documents out, documents in, and every failure as an exception that says what it is."""
+"""HTTP requests to the server: JSON documents in and out; each failure has its own exception."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -16,16 +16,16 @@ RETRIES = 3
 _CONNECT_SECONDS = 5.0
 _FIRST_PAUSE_SECONDS = 0.5
 _PASSING = {502, 503, 504}
-"""What a proxy says while the console behind it restarts."""
+"""Status codes of a proxy while the server behind it restarts."""
 _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 _PAGE = 200
 
 Json = Any
-"""A document as JSON knows it."""
+"""A JSON value."""
 
 
 class Transport:
-    """One console. What changes nothing, or carries a key by which it counts once, is tried again after a pause."""
+    """A connection to one server. GET requests, and requests with an idempotency key, are retried after a pause."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Transport:
                 base_url=f"{server.url}/api/v1/",
                 headers=headers,
                 timeout=httpx2.Timeout(timeout, connect=min(timeout, _CONNECT_SECONDS)),
-                trust_env=urlsplit(server.url).hostname not in _LOOPBACK,  # a proxy is never asked for this machine
+                trust_env=urlsplit(server.url).hostname not in _LOOPBACK,  # no proxy for this machine itself
                 transport=transport,
             )
         except (httpx2.InvalidURL, UnicodeEncodeError, ValueError) as error:
@@ -55,39 +55,39 @@ class Transport:
         self.close()
 
     def close(self) -> None:
-        """Let go of the line to the console."""
+        """Close the connection."""
         self._http.close()
 
     def get(self, path: str, **query: Json) -> Json:
-        """The document at an address."""
+        """The document at a path."""
         return self._send("GET", path, params=_without_none(query))
 
     def post(self, path: str, document: Json, *, key: str = "", **query: Json) -> Json:
-        """Send a document; the answer. With a key it counts once, however often it is sent."""
+        """Send a document and return the response. Requests with the same key have an effect only once."""
         return self._send("POST", path, key=key, json=document, params=_without_none(query))
 
     def post_yaml(self, path: str, text: str | bytes, *, key: str = "", **query: Json) -> Json:
-        """Send manifests; the answer."""
+        """Send manifests and return the response."""
         return self._post_as("application/yaml", path, text, query, key=key)
 
     def post_csv(self, path: str, table: str | bytes, **query: Json) -> Json:
-        """Send a table; the answer."""
+        """Send a table and return the response."""
         return self._post_as("text/csv", path, table, query)
 
     def patch(self, path: str, document: Json, **query: Json) -> Json:
-        """Send what is to change; the answer."""
+        """Send changes and return the response."""
         return self._send("PATCH", path, json=document, params=_without_none(query))
 
     def put(self, path: str, document: Json) -> Json:
-        """Send what is to be there from now on; the answer."""
+        """Replace the resource and return the response."""
         return self._send("PUT", path, json=document)
 
     def delete(self, path: str) -> None:
-        """Let what is there go."""
+        """Delete the resource."""
         self._send("DELETE", path)
 
     def each(self, path: str, *, limit: int = _PAGE, **query: Json) -> Iterator[Json]:
-        """The entries of a list that comes in pages; each page is asked for when it is come to."""
+        """The entries of a paginated list. Each page is requested when it is reached."""
         page = self.get(path, limit=limit, **query)
         yield from page["results"]
         while page["next"]:
@@ -95,7 +95,7 @@ class Transport:
             yield from page["results"]
 
     def pages(self, path: str, most: int, **query: Json) -> list[Json]:
-        """The first `most` entries of such a list."""
+        """The first `most` entries of a paginated list."""
         return list(islice(self.each(path, limit=min(most, _PAGE), **query), most))
 
     def _post_as(self, kind: str, path: str, text: str | bytes, query: Mapping[str, Json], *, key: str = "") -> Json:
@@ -122,15 +122,15 @@ class Transport:
             return self._http.request(method, path, **more)
         except httpx2.ConnectError as error:
             raise UnreachableError(
-                f"Nobody answers at {url}. Is the console running there? On its own machine `python3 manage.py up` "
+                f"Cannot connect to {url}. Is the console running? On its own machine, `python3 manage.py up` "
                 "starts it."
             ) from error
         except httpx2.TimeoutException as error:
             raise UnreachableError(f"{url} did not answer in time. Try again.") from error
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, UnicodeError) as error:
-            raise NotConfiguredError(f"{url} cannot be spoken to: {error}.") from error
+            raise NotConfiguredError(f"Requests to {url} fail: {error}.") from error
         except httpx2.HTTPError as error:
-            raise UnreachableError(f"The line to {url} broke: {error}.") from error
+            raise UnreachableError(f"The connection to {url} failed: {error}.") from error
 
     def _read(self, answer: httpx2.Response) -> Json:
         if answer.status_code == httpx2.codes.NO_CONTENT:
@@ -147,7 +147,7 @@ class Transport:
 
 
 def _json(answer: httpx2.Response) -> Json:
-    """None where it is none."""
+    """The JSON document of a response; None if it is not JSON."""
     try:
         return answer.json()
     except ValueError:

@@ -1,4 +1,4 @@
-"""How clusters are reached: keys as people give them, tried before they are saved, and how a cluster is.
+"""Access to clusters: parse credentials, check a cluster before it is saved, describe its health.
 
-Pages and REST both ask here, so that both check the same.
+Pages and REST share this code, so both do the same checks.
 """

@@ -1,4 +1,4 @@
-"""How a cluster is, as it answered: as rows keep it, and in words that whoever runs it can act on."""
+"""The health of a cluster: converted for its row, and as messages that tell an operator what to do."""
 
 from django.utils.translation import gettext as _
 
@@ -7,7 +7,7 @@ from hekla.backends.base import Health, HealthProblem
 
 
 def as_facts(found: Health) -> HealthFacts:
-    """As the rows have it."""
+    """The health as fields of a row."""
     return {
         "problem": found.problem or "",
         "detail": found.detail,
@@ -19,12 +19,12 @@ def as_facts(found: Health) -> HealthFacts:
 
 
 def is_healthy(found: Health) -> bool:
-    """Whether nothing is missing there."""
+    """Whether the cluster can be reached, has its namespace, and grants all permissions."""
     return not found.problem and not found.missing and found.has_namespace is not False
 
 
 def describe_trouble(problem: str) -> str:
-    """Why a cluster is out of reach, and what can be done; empty: it is not."""
+    """Why a cluster cannot be reached, and what to do; empty without a problem."""
     sentences: dict[str, str] = {
         "": "",
         HealthProblem.UNUSABLE: _("The cluster cannot be reached with this configuration."),

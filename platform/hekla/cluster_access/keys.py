@@ -1,4 +1,4 @@
-"""Keys to clusters as people give them, read by those who know such keys: problems are told at their fields."""
+"""Parse credentials of clusters from forms and REST. Problems are reported at their fields."""
 
 from collections.abc import Callable
 
@@ -11,17 +11,17 @@ PARTS = ("server", "authority", "token")
 
 
 def from_kubeconfig(text: str, *, field: str) -> keys.ClusterKey:
-    """The key in its current context. Raises Invalid at `field`."""
+    """The credentials of the current context. Raises Invalid at `field`."""
     return _as_invalid(lambda: keys.from_kubeconfig(text), field=field, parts=())
 
 
 def from_token(server: str, authority: str, token: str) -> keys.ClusterKey:
-    """The key that such a token is. Raises Invalid at `PARTS`."""
+    """Credentials from a token. Raises Invalid at one of `PARTS`."""
     return _as_invalid(lambda: keys.from_token(server, authority, token), field="token", parts=PARTS)
 
 
 def as_stored(found: keys.ClusterKey) -> Key:
-    """As it is kept, with what may be shown of it."""
+    """The credentials in their stored form, with the parts that may be displayed."""
     return Key(found.encode(), found.server, holders.holder(found), holders.valid_until(found))
 
 

@@ -1,7 +1,7 @@
-"""Another place for the pods of a cluster: in other namespaces than before.
+"""Move the pods of a cluster to other namespaces, by a change of its configuration.
 
-What the present configuration made would not be found by another one. So a change waits until no pod is alive, and,
-where what pods left would not be found either, until that is gone too.
+The new configuration does not find what the present one created. So a change is allowed only without live pods and, if
+the objects that ended pods leave behind would not be found either, only without such objects.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,7 +24,7 @@ Config = Mapping[str, Any]
 
 
 def require_nothing_left(cluster: Cluster, config: Config) -> None:
-    """Raises Invalid where something would be left behind, or where that cannot be asked."""
+    """Raise Invalid if objects would be left behind, or if the backend cannot be queried for them."""
     if not _says(layout.leaves_objects_behind, cluster, config):
         return
     try:
@@ -40,9 +40,9 @@ def require_nothing_left(cluster: Cluster, config: Config) -> None:
 
 
 def require_nobody_there(cluster: Cluster, config: Config, *, now: datetime) -> None:
-    """Inside the transaction that changes it. Raises Invalid while pods are alive.
+    """Raise Invalid while pods are alive. Call it inside the transaction that changes the configuration.
 
-    The lease is taken from whoever has it: what they were about to start they do not start in the former place.
+    Revokes the lease of the cluster, so its holder starts no more pods in the former namespaces.
     """
     if not _says(layout.moves_pods, cluster, config):
         return
@@ -52,7 +52,7 @@ def require_nobody_there(cluster: Cluster, config: Config, *, now: datetime) -> 
 
 
 def _says(question: Callable[[Config, Config], bool], cluster: Cluster, config: Config) -> bool:
-    """By a configuration that nobody can read no pod was ever made."""
+    """Whether the check applies to this change; False for an invalid configuration, which never created a pod."""
     if cluster.kind != Cluster.Kind.KUBERNETES:
         return False
     try:

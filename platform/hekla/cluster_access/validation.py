@@ -1,7 +1,7 @@
-"""A cluster as somebody wants it: tried, and saved.
+"""Check and save a new or changed cluster.
 
-What its backend makes of it is told at the field. A cluster that does not answer now, or where rights are missing, is
-saved when that is asked for once more.
+Problems that the backend finds are reported at their fields. A cluster that does not answer, or lacks permissions, can
+still be saved: the caller skips `require_healthy`.
 """
 
 from collections.abc import Mapping
@@ -30,10 +30,10 @@ from hekla.lib import clock
 
 @dataclass(frozen=True, slots=True)
 class ClusterDraft:
-    """See the module. `row`: the cluster's own fields as they would be; `cluster`: the one that there is.
+    """A cluster before it is saved. `row`: its new fields. `cluster`: the existing cluster, if any.
 
-    `key`: one that was given now; `drops_key`: none is to be kept; else all stays. `field`: where it is told that the
-    cluster cannot be reached in this way.
+    `key`: new credentials. `drops_key`: remove the stored ones. With neither, they stay. `field`: the field at which
+    connection problems are reported.
     """
 
     row: Mapping[str, Any]
@@ -62,8 +62,9 @@ class ClusterDraft:
 
 
 def probe(draft: ClusterDraft, *, always: bool = False) -> Health | None:
-    """What the cluster answers at this moment; None where it is not asked: its kind tells nothing of its health, or it
-    is reached as before and need not be asked `always`. Raises Invalid for what can never lead anywhere.
+    """Check the health of the cluster. Raises Invalid if the configuration or the credentials can never work.
+
+    None without a check: its kind has no health check, or access did not change and `always` is not set.
     """
     if draft.is_reached_as_before and not always:
         return None
@@ -80,7 +81,7 @@ def probe(draft: ClusterDraft, *, always: bool = False) -> Health | None:
 
 
 def require_healthy(draft: ClusterDraft, found: Health | None) -> None:
-    """Nothing is missing there, as far as it was asked. Raises Invalid."""
+    """Raise Invalid if the health check, where there was one, found a problem."""
     if found is None or is_healthy(found):
         return
     if found.problem:
@@ -89,9 +90,9 @@ def require_healthy(draft: ClusterDraft, found: Health | None) -> None:
 
 
 def save(draft: ClusterDraft, found: Health | None, *, by: User, now: datetime) -> Cluster:
-    """Save it, and take down what it answered.
+    """Save the cluster, and record its health.
 
-    Raises Refused where the name of a new one is taken, Invalid where pods would not be found any more.
+    Raises Refused if the name of a new cluster is taken, Invalid if existing pods or objects would no longer be found.
     """
     if draft.cluster:
         namespace_change.require_nothing_left(draft.cluster, draft.config)
@@ -121,7 +122,7 @@ def _key_text(draft: ClusterDraft) -> str | None:
 
 
 def _require_answer(draft: ClusterDraft) -> None:
-    """Its machines can be told. Raises Invalid, at the field of the configuration."""
+    """Raise Invalid, at the field of the configuration, if the backend cannot list its nodes."""
     try:
         backend = registry.open_backend(draft.kind, draft.config, _context(draft))
     except Invalid as error:

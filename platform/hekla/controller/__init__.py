@@ -1,5 +1,5 @@
-"""The controller: reads what people want and what backends report, asks the engine, carries its decisions out.
+"""The controller: reads the rows and the reports of backends, calls the engine, and applies its decisions.
 
-One turn of one cluster, under a lease: observe -> snapshot -> engine.cycle -> commit -> carry out. A turn is
-level-triggered: it looks at what is so now, so a wake-up that is lost costs a second and never a fact.
+It reconciles one cluster at a time, under a lease: observe -> snapshot -> engine.cycle -> commit -> apply. It is
+level-triggered: it acts on the present state, so a lost wake-up costs a second and no information.
 """

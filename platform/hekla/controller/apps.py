@@ -6,5 +6,5 @@ class ControllerConfig(AppConfig):
     label = "controller"
 
     def ready(self) -> None:
-        """Wake the controller after every commit that it did not make itself."""
+        """Wake the controller after every commit by others."""
         from hekla.controller import wakeups, watcher  # noqa: PLC0415, F401  (both connect signals)

@@ -1,7 +1,7 @@
-"""The auditor of everything: the log against the rows, and the rows against what is really at the backends.
+"""The audit: compares the event log with the rows, and the rows with the backends.
 
-While Hekla works, rows and backends are never read at one instant. So what differs is looked at again a little later,
-and only what is wrong both times is a finding.
+Rows and backends change while they are read. So differences are checked again a little later, and only those found both
+times are reported.
 """
 
 import time
@@ -26,7 +26,7 @@ _CLEANED_WITHIN = timedelta(minutes=10)
 
 
 def findings(*, again_after_seconds: float = AGAIN_AFTER_SECONDS) -> list[str]:
-    """What is wrong, each as a sentence; empty where log, rows and backends tell one story."""
+    """The differences, one sentence each; empty if log, rows and backends agree."""
     found = _at_backends()
     if found:
         time.sleep(again_after_seconds)
@@ -58,7 +58,7 @@ def _missing(cluster: Cluster, reported: set[PodKey]) -> Iterator[str]:
 
 
 def _unexpected(cluster: Cluster, there: Inventory) -> Iterator[str]:
-    """What is at work and should not be, or is so twice."""
+    """Pods that run without a row, after their end, or in several attempts of one replica."""
     known = {key_of(pod): pod for pod in _pods_of(cluster, there)}
     for key in sorted(there.alive, key=lambda key: key.name):
         pod = known.get(key)
@@ -80,7 +80,7 @@ def _pods_of(cluster: Cluster, there: Inventory) -> list[Pod]:
 
 
 def _left_over(cluster: Cluster, there: Inventory) -> Iterator[str]:
-    """What stays of jobs that are deleted, or that nobody knows."""
+    """What remains of deleted jobs, or of jobs without a row."""
     known: dict[str, Job] = {job.uid.hex: job for job in jobs.by_uids(cluster.pk, there.logged | there.present)}
     for uid in sorted(there.logged | there.present):
         job = known.get(uid)

@@ -1,4 +1,4 @@
-"""The backend of a cluster, as the controller needs it."""
+"""The backend of a cluster, for the controller."""
 
 from django.conf import settings
 
@@ -9,5 +9,5 @@ from hekla.backends.pool import get_backend
 
 
 def backend_of(cluster: Cluster) -> Backend:
-    """The backend of this cluster, kept open. Raises Invalid where its configuration is wrong."""
+    """The open backend of this cluster. Raises Invalid if its configuration is wrong."""
     return get_backend(**clusters.backend_facts(cluster), home=settings.HEKLA_HOME)

@@ -1,8 +1,8 @@
-"""The controller of one cluster: brings backend and rows together, under the cluster's lease.
+"""The controller of one cluster: reconciles its backend with the rows, under the cluster's lease.
 
-`ClusterController.reconcile` is level-triggered: it looks at what is so now. What it remembers only saves work, so a
-new process starts without it and comes to the same. Reconciliations of a cluster never overlap: in a process a lock
-keeps them apart, between processes the lease does.
+`ClusterController.reconcile` is level-triggered: it acts on the present state. Its caches only save work, so a new
+process starts without them and gets the same result. Reconciliations of a cluster never overlap: a lock separates them
+within a process, the lease between processes.
 """
 
 import logging
@@ -55,21 +55,21 @@ _MAX_ROUNDS = 8
 
 @dataclass
 class Timer:
-    """Something that is done every so often, as far as the clock that is passed in says."""
+    """The interval of a periodic action, and when it was last done; the caller passes the time."""
 
     every: timedelta
     done_at: datetime | None = None
 
     def is_due(self, now: datetime) -> bool:
-        """Whether it was never done, or long enough ago."""
+        """Whether the action was never done, or at least `every` ago."""
         return self.done_at is None or now - self.done_at >= self.every
 
 
 class ClusterController:
-    """Reconciles one cluster. `epoch`: of the lease under which it last did.
+    """Reconciles one cluster. `epoch`: of the lease of its last reconciliation.
 
-    `full_look` and `sweeping` say how often all is looked at although nothing happened, and how often the backend is
-    searched for what arrived after its job was cleaned.
+    `full_look`: how often it checks everything although nothing happened. `sweeping`: how often it searches the backend
+    for objects that arrived after their job was cleaned.
     """
 
     def __init__(self, cluster_id: int) -> None:
@@ -90,7 +90,7 @@ class ClusterController:
         self.sweeping = Timer(timedelta(minutes=5))
 
     def reconcile(self, cluster: Cluster) -> None:
-        """Reconcile once, and once more for each request that came meanwhile."""
+        """Reconcile; and again if a request arrived during it."""
         self._again = True
         while self._again and self._lock.acquire(blocking=False):
             try:
@@ -109,26 +109,26 @@ class ClusterController:
                 self._lock.release()
 
     def request_another(self) -> bool:
-        """Have one more after the reconciliation that is under way here. Returns whether one is."""
-        self._again = True  # before the question: who reconciles looks at it after letting go
+        """Request another reconciliation after the one running here. Returns whether one is running."""
+        self._again = True  # before reading the lock: `reconcile` reads it after releasing the lock
         return self._lock.locked()
 
     def wait_until_idle(self, seconds: float) -> None:
-        """Until the reconciliation that is under way here is over; for so long at most."""
+        """Wait until the reconciliation running here ends, at most `seconds`."""
         self._idle.wait(seconds)
 
     def is_idle(self) -> bool:
-        """Whether none is under way here."""
+        """Whether no reconciliation is running here."""
         return not self._lock.locked()
 
     def close(self) -> None:
-        """Drop what is remembered. Nothing is asked of it afterwards."""
+        """Drop the caches. The controller is not used afterwards."""
         with self._lock:
             self.state, self.cache, self.engine_cache = ReconcilerState(), ClusterCache(), SchedulerCache()
 
     def _reconcile(self, cluster: Cluster) -> None:
         now = clock.now()
-        # 1. Lead. From here on the cluster's row is as it is: whoever moves its pods takes the lease.
+        # 1. Lead. From here on the cluster's row stays valid: a change that moves its pods revokes the lease.
         epoch = leases.take(cluster, identity(), now=now)
         if epoch is None:
             return
@@ -136,21 +136,21 @@ class ClusterController:
         if epoch != self.epoch:
             self._start_over(epoch)
         lease = LeaseContext(cluster.pk, epoch, backend_of(cluster), self.state)
-        # 2. Observe nodes, and pods that others made.
+        # 2. Observe external pods and nodes.
         external_pods.observe_external_pods(cluster, lease, now=now)
         if self._nodes.is_due(now):
             nodes.refresh(cluster, epoch, lease.backend, now=now)
             self._nodes.done_at = now
-        # 3. Where the cluster has a scheduler of its own, follow its jobs: there is nothing to decide.
+        # 3. If the cluster has its own scheduler, follow its jobs: there is nothing to decide.
         if lease.backend.delegated is not None:
             delegated.reconcile_delegated(cluster, lease, lease.backend.delegated)
             self._collect_garbage(lease, now)
             return
-        # 4. Read the rows. A new leader places what waits before it has observed a hundred thousand pods.
+        # 4. Read the rows. A new leader places pending pods before it observes a hundred thousand pods.
         self.cache.refresh(cluster, self.state.nominated, now=now)
         if self.state.cursor is None:
             self._schedule(cluster, lease, has_observed=False)
-        # 5. Observe our pods, and what they use.
+        # 5. Observe our pods, and measure their usage.
         observations.record_observations(lease, self.cache, now=now)
         self._measure(lease, now)
         # 6. Stop here if nothing happened.
@@ -159,10 +159,10 @@ class ClusterController:
         last = event_log.last_number()
         # 7. Sync jobs, ask the engine, record its decisions, apply them.
         self._schedule(cluster, lease)
-        # 8. Show in the cluster why pods wait, and its queues.
+        # 8. Display queues, and the reasons of pending external pods, in the cluster.
         external_pods.report_reasons(lease, self.cache)
         displayed_queues.display_queues(cluster, lease, self.cache)
-        # 9. Remove what deleted jobs leave behind.
+        # 9. Collect garbage of deleted jobs.
         self._collect_garbage(lease, now)
         self._acted_on, self.full_look.done_at = last, now
 
@@ -171,7 +171,7 @@ class ClusterController:
         self.state, self.cache, self.engine_cache = ReconcilerState(), ClusterCache(), SchedulerCache()
 
     def _measure(self, lease: LeaseContext, now: datetime) -> None:
-        """Record what pods use, where the backend can tell, and thin out old records."""
+        """Record what pods use, if the backend can measure it, and thin out old records."""
         if lease.backend.metrics is None:
             return
         if self._measuring.is_due(now):
@@ -182,14 +182,14 @@ class ClusterController:
             self._thinning.done_at = now
 
     def _is_quiet(self, now: datetime) -> bool:
-        """Nothing happened since the last full look, and that is not long ago (time itself can make a difference)."""
+        """Whether nothing was recorded since the last full check, which is recent: time alone can change decisions."""
         return not self.full_look.is_due(now) and self._acted_on == event_log.last_number()
 
     def _schedule(self, cluster: Cluster, lease: LeaseContext, *, has_observed: bool = True) -> None:
-        """Rounds until one changes nothing.
+        """Run rounds until one changes nothing.
 
-        Before a new leader has observed its pods, those that ended meanwhile still take their room: what is placed
-        then fits. Nothing else is done on such grounds.
+        Until a new leader has observed its pods, ended pods may still count as running. Placing pods is safe then,
+        because they fit anyway; nothing else is done.
         """
         for _ in range(_MAX_ROUNDS):
             if not self._round(cluster, lease, has_observed=has_observed):
@@ -198,11 +198,11 @@ class ClusterController:
     def _round(self, cluster: Cluster, lease: LeaseContext, *, has_observed: bool) -> bool:
         """Sync jobs, decide, record, apply. Returns whether there may be more to do."""
         now, cache, state = clock.now(), self.cache, self.state
-        # a. Jobs that were admitted get their pods; jobs on their way somewhere move on.
+        # a. Create the pods of admitted jobs; advance the phases of jobs.
         cache.refresh(cluster, state.nominated, now=now)
         if changed := self._sync_jobs(lease, cache.dirty(now) if has_observed else cache.unplaced(), now):
             cache.refresh(cluster, state.nominated, now=now)
-        # b. The engine decides on a snapshot. Evictions that a budget forbids are dropped; it is asked again.
+        # b. The engine decides on a snapshot. If a budget forbids an eviction, all are dropped, and it decides again.
         snapshot = cache.snapshot(cluster)
         decided = self._decide(cluster, snapshot, now)
         is_protected = has_observed and disruption_budgets.protects_victims(lease, snapshot, decided, now=now)
@@ -211,13 +211,13 @@ class ClusterController:
             found = [one for one in found if not one.evictions]
         if not has_observed:
             found = [one for one in found if decisions.only_places(one)]
-        # c. All that was decided is recorded before the first of it is applied.
+        # c. Record all decisions before the first is applied.
         cache.invalidate(decision.job_id for decision in found)
         recorded = services.commit(cluster.pk, lease.epoch, found, now=now)
         if has_observed and not is_protected:
             state.nominated = decisions.still_nominated(snapshot, decided, state.nominated)
         cache.refresh(cluster, state.nominated, now=now)
-        # d. Pods are started and stopped as the rows now say.
+        # d. Start and stop pods to match the rows.
         tenancy.apply_tenancy(lease, cache)
         placed = {pod for one in found for pod in one.binds}
         apply_decisions(lease, [pod for pod in cache.with_orders() if has_observed or pod.pk in placed], now=now)
@@ -232,7 +232,7 @@ class ClusterController:
         return any(changes)
 
     def _decide(self, cluster: Cluster, snapshot: Snapshot, now: datetime) -> Decisions:
-        """What the engine decides. A plugin's fault is logged when it begins, not at every decision."""
+        """The engine's decisions. A plugin's fault is logged when it begins, not at each decision."""
         engine_state = disruption_budgets.mark_protected(snapshot.state, self.state)
         policy = policies.in_force(cluster)
         decided = metrics.cycle(cluster.name, engine_state, policy, now, cache=self.engine_cache)
@@ -246,16 +246,16 @@ class ClusterController:
         return decided
 
     def _collect_garbage(self, lease: LeaseContext, now: datetime) -> None:
-        """What deleted jobs leave behind goes: all but logs and history, and those when their time is over."""
+        """Clean up deleted jobs, purge expired logs and history, and sweep leftovers."""
         garbage_collection.collect_garbage(lease, now=now)
         if self._purging.is_due(now):
             self._purging.done_at = None if garbage_collection.purge_expired(lease, now=now) else now
         if self.sweeping.is_due(now):
-            self.sweeping.done_at = now  # also where it fails: it is expensive
+            self.sweeping.done_at = now  # before the sweep, because it is expensive even if it fails
             garbage_collection.sweep_leftovers(lease)
 
 
 def _waits_for_admission(job: Job, now: datetime) -> bool:
-    """It waits to be admitted, and may; or it is over."""
+    """Whether the job waits for admission and may still wait, or has ended."""
     waits = job.gang_phase == GangPhase.PENDING and job.phase == JobPhase.PENDING
     return job.is_final or (waits and not job_facts(job).is_out_of_time(now))

@@ -7,14 +7,14 @@ from hekla.controller.cluster_controller import ClusterController
 
 
 class ControllerPool:
-    """Makes a cluster's controller when it is first asked for."""
+    """Creates the controller of a cluster at its first use."""
 
     def __init__(self) -> None:
         self._controllers: dict[int, ClusterController] = {}
         self._lock = Lock()
 
     def get(self, cluster_id: int) -> ClusterController:
-        """The controller of this cluster here."""
+        """This process's controller of the cluster."""
         with self._lock:
             if cluster_id not in self._controllers:
                 self._controllers[cluster_id] = ClusterController(cluster_id)
@@ -25,14 +25,14 @@ class ControllerPool:
         self.get(cluster.pk).reconcile(cluster)
 
     def close(self, cluster_id: int) -> None:
-        """The cluster was removed: forget it."""
+        """Drop the controller of a removed cluster."""
         with self._lock:
             controller = self._controllers.pop(cluster_id, None)
         if controller is not None:
             controller.close()
 
     def reset(self) -> None:
-        """Forget all of them, as a new process would."""
+        """Drop all controllers, as if the process were new."""
         with self._lock:
             self._controllers.clear()
 

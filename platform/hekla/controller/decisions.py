@@ -1,9 +1,9 @@
-"""From the engine's decisions to what the jobs app records."""
+"""Convert the engine's decisions to the decisions that the jobs app records."""
 
 from collections import defaultdict
 from collections.abc import Mapping
 
-from hekla.apps.jobs.services.decisions import JobDecision, Waiting, Yield
+from hekla.apps.jobs.services.decisions import EvictionReason, JobDecision, Waiting
 from hekla.domain import events
 from hekla.domain.phases import GangPhase, PodPhase
 from hekla.engine.decisions import Decisions, Eviction, PendingReason, ShareImpact, ShareShift
@@ -11,13 +11,13 @@ from hekla.scheduling.reasons import as_data, distinct
 from hekla.scheduling.snapshot import Snapshot
 
 _DIGITS = 4
-"""Of shares, in the event log."""
+"""Decimal places of shares in the event log."""
 
 
 def by_job(snapshot: Snapshot, decisions: Decisions) -> list[JobDecision]:
-    """One decision for each job about which there is something to record."""
+    """One decision for each job with something to record."""
     binds: dict[str, dict[int, str]] = defaultdict(dict)
-    evictions: dict[str, dict[int, Yield]] = defaultdict(dict)
+    evictions: dict[str, dict[int, EvictionReason]] = defaultdict(dict)
     for bind in decisions.binds:
         binds[bind.job][int(bind.pod)] = bind.node
     for eviction in decisions.evictions:
@@ -38,9 +38,9 @@ def by_job(snapshot: Snapshot, decisions: Decisions) -> list[JobDecision]:
     return [decision for decision in found if _says_something(decision, snapshot)]
 
 
-def _yield(eviction: Eviction) -> Yield:
+def _yield(eviction: Eviction) -> EvictionReason:
     gainer = int(eviction.for_job) if eviction.for_job else None
-    return Yield(eviction.action, gainer, eviction.plugins, tuple(map(_shares, eviction.shares)))
+    return EvictionReason(eviction.action, gainer, eviction.plugins, tuple(map(_shares, eviction.shares)))
 
 
 def _shares(shares: ShareImpact) -> events.EvictionShares:
@@ -53,13 +53,13 @@ def _shift(shift: ShareShift) -> events.ShareChange:
 
 
 def only_places(decision: JobDecision) -> bool:
-    """It lets a job in, or binds pods of it, and takes nothing from anybody."""
+    """Whether the decision admits the job or binds its pods, and evicts none."""
     is_let_in = decision.gang_phase is GangPhase.INQUEUE
     return bool(decision.binds or is_let_in) and not decision.evictions
 
 
 def still_nominated(snapshot: Snapshot, decisions: Decisions, before: Mapping[str, str]) -> dict[str, str]:
-    """Who waits for which evicted pods' room, those of earlier turns among them until they are placed or gone."""
+    """Node by pod that waits for evicted pods there: new nominations, and earlier ones (`before`) still pending."""
     nominated = {**before, **decisions.nominated}
     if not nominated:
         return {}
@@ -69,7 +69,7 @@ def still_nominated(snapshot: Snapshot, decisions: Decisions, before: Mapping[st
 
 
 def _starting(snapshot: Snapshot, decisions: Decisions) -> set[int]:
-    """Jobs that were let in just now: their pods are made before the next look, so they wait for nothing."""
+    """Jobs that were just admitted. They have no pending reason: their pods are created before the next round."""
     have_pods = {pods[0].job_id for pods in snapshot.pods_by_job if pods}
     inside = (job.pk for uid, job in snapshot.jobs.items() if decisions.phases.get(uid) is not GangPhase.PENDING)
     return set(inside) - have_pods

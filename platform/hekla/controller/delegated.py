@@ -1,7 +1,6 @@
-"""A turn of a cluster that leads its jobs itself: submit what is new, pass wishes on, take down what it tells.
+"""Reconcile a cluster whose own scheduler runs the jobs: submit new jobs, request actions, record states.
 
-Level-triggered like all turns: what is to be asked follows from the rows and from what is there, so a process that
-dies in between leaves nothing behind that the next one would not find.
+Level-triggered: requests follow from the rows and the objects in the cluster, so a new process continues after a crash.
 """
 
 import logging
@@ -44,7 +43,7 @@ _ENDS = {
 
 
 def reconcile_delegated(cluster: Cluster, lease: LeaseContext, delegated: DelegatedScheduling) -> None:
-    """Rounds, until there are no new pods: one that takes another's name is counted when that one's end is down."""
+    """Run rounds until there are no new pods. A pod gets its attempt number after its predecessor's end is recorded."""
     _keep_queues(cluster, delegated)
     for _ in range(_ROUNDS):
         _round(lease, delegated)
@@ -69,14 +68,14 @@ def _round(lease: LeaseContext, delegated: DelegatedScheduling) -> None:
 
 
 def _concerned(cluster_id: int, reports: Mapping[str, JobReport]) -> list[Job]:
-    """Jobs that go on here or there: somebody may have resumed one without us."""
+    """Jobs that are unfinished in the rows or in the cluster, where people may resume a job without Hekla."""
     found = {job.uid.hex: job for job in [*jobs.unfinished(cluster_id), *jobs.ending(cluster_id)]}
     there = {uid for uid, report in reports.items() if not report.phase.is_final} - found.keys()
     return [*found.values(), *(jobs.by_uids(cluster_id, there) if there else ())]
 
 
 def _ends_before_its_pods(job: Job, report: JobReport | None, pods: Sequence[PodReport]) -> bool:
-    """Whether its end is new while pods of it seem to run: the watch of pods may be behind, and the end counts them."""
+    """Whether the job has newly ended while pods seem to run: the watch may be behind, and the end counts pods."""
     is_new_end = report is not None and report.phase.is_final and not JobPhase(job.phase).is_final
     return is_new_end and not all(pod.observation.phase.is_final for pod in pods)
 
@@ -99,7 +98,7 @@ def _lead(
 def _request_action(
     lease: LeaseContext, delegated: DelegatedScheduling, job: Job, report: JobReport
 ) -> DelegatedJobState:
-    """How it stands, after it was asked for what is due."""
+    """Request the action that is due, if any. Returns the state of the job."""
     status, restarted = _standing(report), report.retry_count > job.retry_count
     action = pending_request(JobPhase(job.phase), job.reason, report.phase, restarted=restarted)
     if action is None and report.is_stuck:
@@ -113,7 +112,7 @@ def _request_action(
 
 
 def _resize(lease: LeaseContext, delegated: DelegatedScheduling, job: Job, report: JobReport) -> None:
-    """Only jobs whose size a person changed here: that of others is what it is there. A refusal stops nothing else."""
+    """Resize a job whose size was changed in Hekla; the size of others is that in the cluster. Errors are logged."""
     may_change = services.is_scalable(job) and (not report.phase.is_final or report.phase is JobPhase.ABORTED)
     if may_change and job.revision > 1 and report.size != (size := DelegatedJobSize.of(spec_of(job))):
         try:
@@ -123,7 +122,7 @@ def _resize(lease: LeaseContext, delegated: DelegatedScheduling, job: Job, repor
 
 
 def _record(lease: LeaseContext, job: Job, status: DelegatedJobState | None, pods: Sequence[PodReport]) -> None:
-    """Unless it is what was taken down before, and nothing came between."""
+    """Record the state, unless it equals the last recorded one and no time limit of the job has passed."""
     now = clock.now()
     here = (job.phase, job.reason, status, tuple(pods))
     if lease.state.delegated.get(job.pk) == here and not job_facts(job).is_out_of_time(now):
@@ -133,7 +132,7 @@ def _record(lease: LeaseContext, job: Job, status: DelegatedJobState | None, pod
 
 
 def _is_to_be_submitted(job: Job, pods: Sequence[PodReport]) -> bool:
-    """It has not been there, or it was aborted before it ever was; a job that waits may be submitted once more."""
+    """Whether to submit the job: it is new, or was aborted before that and is resumed. Repeating it is harmless."""
     is_new = job.phase == JobPhase.PENDING and job.gang_phase == GangPhase.PENDING and not pods
     begins = job.phase == JobPhase.RESTARTING and is_restart(job.reason)
     return (is_new or begins) and job.deleted_at is None
@@ -148,7 +147,7 @@ def _submitted(delegated: DelegatedScheduling, job: Job) -> DelegatedJobState | 
 
 
 def _gone(phase: JobPhase) -> DelegatedJobState | None:
-    """There is no such job there: one that was to end has, another was deleted by somebody."""
+    """The state of a job missing in the cluster: ended if it was ending, else deleted by others."""
     if phase.is_final:
         return None
     if phase in _ENDS:
@@ -175,7 +174,7 @@ def _by_job(pods: Iterable[PodReport]) -> dict[str, list[PodReport]]:
 
 
 def _count(cluster_id: int, delegated: DelegatedScheduling) -> bool:
-    """Give new pods the numbers of their attempts. Returns whether there were any."""
+    """Assign attempt numbers to new pods. Returns whether there were any."""
     found = delegated.list_new_pods()
     known = {job.uid.hex: job.pk for job in jobs.by_uids(cluster_id, {pod.job for pod in found})} if found else {}
     last: dict[tuple[int, str, int], int] = {}
@@ -189,7 +188,7 @@ def _count(cluster_id: int, delegated: DelegatedScheduling) -> bool:
 
 
 def _forget_ended(lease: LeaseContext, pods: Mapping[str, Sequence[PodReport]]) -> None:
-    """Ends that are in the rows need not be told again; their logs are kept then."""
+    """Let the backend forget pods whose ends are in the rows; it saves their logs first."""
     ended = [pod.observation.key for own in pods.values() for pod in own if pod.observation.phase.is_final]
     owners = (
         {job.pk: job.uid.hex for job in jobs.by_uids(lease.cluster_id, {key.job for key in ended})} if ended else {}
@@ -203,7 +202,7 @@ def _forget_ended(lease: LeaseContext, pods: Mapping[str, Sequence[PodReport]]) 
 
 
 def _keep_queues(cluster: Cluster, delegated: DelegatedScheduling) -> None:
-    """Those above others first, since these name them."""
+    """Apply all queues, parents first, because children name them."""
     known = queues.of_cluster(cluster)
     for queue in sorted(known, key=lambda queue: _depth(queue, known)):
         try:
@@ -213,7 +212,7 @@ def _keep_queues(cluster: Cluster, delegated: DelegatedScheduling) -> None:
 
 
 def _depth(queue: Queue, known: Sequence[Queue]) -> int:
-    """How many are above it; rows that form a circle have an end here too."""
+    """The number of ancestors. The bound ends the loop if rows form a cycle."""
     above = {one.pk: one.parent_id for one in known}
     depth, parent = 0, queue.parent_id
     while parent is not None and depth < len(known):
@@ -222,7 +221,7 @@ def _depth(queue: Queue, known: Sequence[Queue]) -> int:
 
 
 def queue_order(queue: Queue) -> QueueOrder:
-    """The queue as it is to be somewhere else."""
+    """The desired state of the queue in the cluster."""
     return QueueOrder(
         name=queue.name,
         weight=queue.weight,

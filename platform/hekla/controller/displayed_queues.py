@@ -1,6 +1,6 @@
-"""The queues of a cluster, shown in it to those who make pods there themselves and name queues.
+"""Display the queues of a cluster in it, for users who create pods there themselves and name queues.
 
-What is to be seen follows from the rows. That a queue is another one is shown at once, how it stands from time to time.
+The displayed state follows from the rows. Changes of a queue are displayed at once, its usage every ten seconds.
 """
 
 import logging
@@ -27,7 +27,7 @@ EVERY_SECONDS = 10.0
 
 
 def display_queues(cluster: Cluster, lease: LeaseContext, cache: ClusterCache) -> None:
-    """As the configuration wants it; where it does not any more, what was shown before is taken away."""
+    """Display the queues if the configuration says so; otherwise delete those displayed before."""
     facet = lease.backend.displayed_queues
     state = lease.state.displayed_queues
     if state.by is not facet:
@@ -45,7 +45,10 @@ def display_queues(cluster: Cluster, lease: LeaseContext, cache: ClusterCache) -
 
 
 def _has_left(lease: LeaseContext, before: DisplayedQueues | None, now: DisplayedQueues | None) -> bool:
-    """Who shows them no more takes them away. A process that begins does not know who did, and asks who might have."""
+    """Delete the displayed queues if they are no longer wanted. Returns whether that is done.
+
+    A new process does not know the facet that displayed them, so it uses the present one.
+    """
     if now is not None and now.enabled:
         return True
     last = before or now
@@ -53,7 +56,7 @@ def _has_left(lease: LeaseContext, before: DisplayedQueues | None, now: Displaye
 
 
 def _tell(lease: LeaseContext, facet: DisplayedQueues, standings: Sequence[DisplayedQueue]) -> bool:
-    """Whether it was done. What went wrong is told when it begins to; nothing else waits for it."""
+    """Display these queues. Returns whether that succeeded; a failure is logged when it begins, and blocks nothing."""
     state, problem = lease.state.displayed_queues, ""
     try:
         facet.display(standings, heartbeat=lease.ensure_leader)
@@ -83,7 +86,7 @@ def _standings(known: Iterable[Queue], cache: ClusterCache) -> list[DisplayedQue
 
 
 def _held(job: Job, pods: Iterable[Pod]) -> Resources:
-    """What its pods take of machines."""
+    """The resources that the job's pods hold on nodes."""
     placed, total = Counter(pod.task for pod in pods if pod.phase in PLACED_POD_PHASES), Resources()
     for task, count in placed.items():
         total += (spec_of(job).task(task).request + {"pods": 1.0}) * count

@@ -1,7 +1,7 @@
-"""Pods that a budget of disruptions keeps: they stay, and for a while the scheduler looks for others in their stead.
+"""Disruption budgets: protected pods are not evicted, and for a while the scheduler chooses other victims.
 
-Budgets are asked before an eviction is recorded, so that nobody is told of one that does not happen, and once more when
-it is carried out.
+Budgets are checked before an eviction is recorded, so no eviction is reported that does not happen, and again when it
+is applied.
 """
 
 import time
@@ -21,11 +21,11 @@ from hekla.scheduling.snapshot import Snapshot
 
 SPARED_SECONDS = 60.0
 _REPORTED_FOR_SECONDS = 3600.0
-"""After which the log is told once more that a pod is kept."""
+"""After this time, the event log reports a protected pod again."""
 
 
 def protects_victims(lease: LeaseContext, snapshot: Snapshot, decisions: Decisions, *, now: datetime) -> bool:
-    """Whether a budget keeps some that are to go by these decisions: others are to be looked for then."""
+    """Whether a budget protects a victim of these decisions; then the engine must choose other victims."""
     pods = [snapshot.pods[eviction.pod] for eviction in decisions.evictions]
     whys = _protected(lease, pods) | external_pods.protected_pods(lease, pods) if pods else {}
     protect(lease, whys, now=now)
@@ -33,14 +33,14 @@ def protects_victims(lease: LeaseContext, snapshot: Snapshot, decisions: Decisio
 
 
 def without_protected(lease: LeaseContext, pods: Sequence[Pod], *, now: datetime) -> list[Pod]:
-    """Those of these pods, all to end, that are to end all the same: what people wish is not asked of any budget."""
+    """These stopping pods without evicted ones that a budget protects. Stops by people ignore budgets."""
     whys = _protected(lease, [pod for pod in pods if pod.evicted])
     protect(lease, whys, now=now)
     return [pod for pod in pods if pod.pk not in whys]
 
 
 def _protected(lease: LeaseContext, pods: Sequence[Pod]) -> dict[int, str]:
-    """Of our own pods those that are kept, by their rows, and why."""
+    """The protected pods among our own: the reason by row."""
     rows = {key_of(pod): pod.pk for pod in pods if not pod.job.is_external}
     budgets = lease.backend.budgets if rows else None
     if budgets is None:
@@ -50,9 +50,9 @@ def _protected(lease: LeaseContext, pods: Sequence[Pod]) -> dict[int, str]:
 
 
 def protect(lease: LeaseContext, whys: Mapping[int, str], *, now: datetime) -> None:
-    """These stay, by their rows, and are not wished away again for a minute. The log is told when that is new.
+    """Cancel the evictions of these rows, and try none again for a minute. New reasons go to the event log.
 
-    The room that was kept for others where they are is not kept any more.
+    All nominations are dropped, because they count on the resources of evicted pods.
     """
     if not whys:
         return
@@ -64,7 +64,7 @@ def protect(lease: LeaseContext, whys: Mapping[int, str], *, now: datetime) -> N
 
 
 def mark_protected(state: model.ClusterState, own: ReconcilerState) -> model.ClusterState:
-    """The same, with those that are spared now as pods that may not be evicted."""
+    """The cluster state with the presently protected pods marked as not preemptable."""
     moment = time.monotonic()
     own.protected = {pk: one for pk, one in own.protected.items() if one.until > moment - _REPORTED_FOR_SECONDS}
     protected = {str(pk) for pk, one in own.protected.items() if one.until > moment}

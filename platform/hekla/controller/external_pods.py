@@ -1,6 +1,7 @@
-"""Pods that others made and that are placed from here: taken in as jobs, bound, evicted, told why they wait.
+"""External pods: pods that others created and Hekla schedules. Records them as jobs, binds and evicts them, and writes
+to them why they are pending.
 
-Level-triggered like all of a turn: what is to be done follows from the rows and from what is in the cluster.
+Level-triggered: all actions follow from the rows and the objects in the cluster.
 """
 
 import logging
@@ -17,7 +18,7 @@ from django.utils import translation
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.external_pods import selectors, services
 from hekla.apps.external_pods.models import ExternalPodRow
-from hekla.apps.external_pods.services import Gathered
+from hekla.apps.external_pods.services import ObservedGroup
 from hekla.apps.job_history import labels
 from hekla.apps.jobs.models import Job, Pod
 from hekla.backends.base import BackendError
@@ -31,12 +32,12 @@ from hekla.scheduling.cache import ClusterCache
 
 log = logging.getLogger(__name__)
 _BIND_AGAIN_SECONDS = 10.0
-"""As long as the news of a bind may take to come back."""
+"""The time until the watch reports a bind; before that, the bind is not repeated."""
 Groups = Mapping[str, Mapping[str, PodGroup]] | None
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ExternalObservation:
     """One observation: pods by group, groups by namespace, groups waiting for admission, unreadable namespaces."""
 
     rules: ExternalPodRules
@@ -46,7 +47,7 @@ class Look:
     hidden: AbstractSet[str]
 
     def can_tell(self, ref: GroupRef) -> bool:
-        """Whether this group could be read at all."""
+        """Whether the state of this group is known: everything about it could be read."""
         if ref.namespace not in self.rules.tenants:
             return True
         needs_group = ref.kind is GroupKind.POD_GROUP and self.groups is not None and ref not in self.pods
@@ -54,13 +55,13 @@ class Look:
 
 
 def observe_external_pods(cluster: Cluster, lease: LeaseContext, *, now: datetime) -> None:
-    """Record new pods that others made, and what became of known ones."""
+    """Record new external pods, and the states of known ones."""
     external, state = lease.backend.external_pods, _state_of(lease)
     if external is None and state.has_started:
         return
     known = [GroupRef.of(key) for key in selectors.open_groups(cluster.pk)]
-    nothing = Look(ExternalPodRules({}, "", ""), {}, None, {}, frozenset())
-    look = _look(cluster, external, known, state) if external else nothing
+    nothing = ExternalObservation(ExternalPodRules({}, "", ""), {}, None, {}, frozenset())
+    look = _observe(cluster, external, known, state) if external else nothing
     refs = {ref.key: ref for ref in (*known, *look.new, *look.pods) if look.can_tell(ref)}
     state.refused = {}
     changed = [_take(cluster, lease, look.rules, _gathered(ref, look), now) for ref in refs.values()]
@@ -71,25 +72,27 @@ def observe_external_pods(cluster: Cluster, lease: LeaseContext, *, now: datetim
 
 
 def _state_of(lease: LeaseContext) -> ExternalPodState:
-    """What is remembered of external pods; it starts empty when the facet that lists them is another."""
+    """The state of external pods from earlier reconciliations; empty if the facet that lists them has changed."""
     external = lease.backend.external_pods
     if lease.state.external_pods.of is not external:
         lease.state.external_pods = ExternalPodState(of=external)
     return lease.state.external_pods
 
 
-def _look(cluster: Cluster, external: ExternalPods, known: Sequence[GroupRef], state: ExternalPodState) -> Look:
+def _observe(
+    cluster: Cluster, external: ExternalPods, known: Sequence[GroupRef], state: ExternalPodState
+) -> ExternalObservation:
     namespaces = external.rules.tenants.keys()
     by_namespace = external.list_pods(fresh=namespaces - state.looked)
     state.looked = set(by_namespace)
     pods = _by_group(_at_home(cluster, state, [pod for found in by_namespace.values() for pod in found]))
     new = {GroupRef(one.namespace, GroupKind.POD_GROUP, one.name): one for one in external.list_new_groups()}
     groups = external.list_groups({ref.namespace for ref in (*known, *new, *pods) if ref.kind is GroupKind.POD_GROUP})
-    return Look(external.rules, pods, groups, new, namespaces - by_namespace.keys())
+    return ExternalObservation(external.rules, pods, groups, new, namespaces - by_namespace.keys())
 
 
 def _at_home(cluster: Cluster, state: ExternalPodState, pods: Sequence[ExternalPod]) -> Iterator[ExternalPod]:
-    """Each pod in the group in which it was first recorded, whatever its labels and owner say by now.
+    """Each pod in the group in which it was first recorded, even if its labels or owner have changed.
 
     Pods of deleted jobs are left out.
     """
@@ -116,21 +119,24 @@ def _take(
     cluster: Cluster,
     lease: LeaseContext,
     rules: ExternalPodRules,
-    gathered: Gathered,
+    gathered: ObservedGroup,
     now: datetime,
 ) -> bool:
-    """Unless it is what was taken down before. What is refused is tried again at the next look."""
+    """Record the group, unless nothing changed since it was last recorded. Returns whether rows changed.
+
+    A refused group is tried again at the next reconciliation.
+    """
     state, key = lease.state.external_pods, gathered.ref.key
     if state.recorded.get(key) == gathered:
         return False
     lease.ensure_leader()
     try:
-        with translation.override("en"):  # what is refused is told to who looks into the cluster
+        with translation.override("en"):  # the refusal is written to pods in the cluster
             changed = services.follow(cluster, lease.epoch, gathered, rules, now=now)
     except HeklaError as refusal:
         state.refused[key] = str(refusal)
         return False
-    except (IntegrityError, DataError) as error:  # one group that nobody understands is not to stop all others
+    except (IntegrityError, DataError) as error:  # one invalid group must not block all others
         log.exception("the group %s cannot be taken in", key)
         state.refused[key] = str(error)
         return False
@@ -138,25 +144,25 @@ def _take(
     return changed
 
 
-def _gathered(ref: GroupRef, look: Look) -> Gathered:
-    """The group as it is there, or as it is to be let in before its pods are made."""
+def _gathered(ref: GroupRef, look: ExternalObservation) -> ObservedGroup:
+    """The group with its pods, or a new PodGroup that is admitted before its pods are created."""
     pods = tuple(look.pods.get(ref, ()))
     queue = next((pod.queue for pod in pods if pod.queue), "")
     if (new := look.new.get(ref)) and not pods:
-        return Gathered(ref, (), minimum=new.minimum, queue=new.queue, expects=new.request)
+        return ObservedGroup(ref, (), minimum=new.minimum, queue=new.queue, expects=new.request)
     if ref.kind is not GroupKind.POD_GROUP or look.groups is None:
-        return Gathered(ref, pods, queue=queue)
+        return ObservedGroup(ref, pods, queue=queue)
     group = look.groups.get(ref.namespace, {}).get(ref.name)
     if group is None:
-        return Gathered(ref, pods, minimum=0, queue=queue)
-    return Gathered(ref, pods, minimum=group.minimum, queue=group.queue or queue)
+        return ObservedGroup(ref, pods, minimum=0, queue=queue)
+    return ObservedGroup(ref, pods, minimum=group.minimum, queue=group.queue or queue)
 
 
-# What the rows say
+# Apply the rows
 
 
 def protected_pods(lease: LeaseContext, pods: Sequence[Pod]) -> dict[int, str]:
-    """Of adopted pods those that a budget keeps from going, by their rows, and why."""
+    """The external pods among these that a budget protects: the reason by row."""
     external = lease.backend.external_pods
     here = _open_to(external, [pod for pod in pods if pod.job.is_external]) if external else []
     if external is None or not here:
@@ -167,7 +173,7 @@ def protected_pods(lease: LeaseContext, pods: Sequence[Pod]) -> dict[int, str]:
 
 
 def carry_out(lease: LeaseContext, pods: Sequence[Pod]) -> dict[int, str]:
-    """Bind what has a node by its row, evict what is to go. Returns whom a budget keeps all the same, and why."""
+    """Bind pods that have a node in their rows, and evict stopping ones. Returns the protected rows with reasons."""
     external = lease.backend.external_pods
     due = [pod for pod in pods if pod.stopping or pod.phase == PodPhase.BOUND]
     if external is None or not due:
@@ -178,7 +184,7 @@ def carry_out(lease: LeaseContext, pods: Sequence[Pod]) -> dict[int, str]:
 
 
 def _open_to(external: ExternalPods, pods: Sequence[Pod]) -> list[tuple[Pod, ExternalPod]]:
-    """With their objects, those that are there and that nobody asked to end."""
+    """Pods that exist in the cluster and are neither ending nor ended, with their objects."""
     objects = selectors.objects_of([pod.pk for pod in pods])
     there = {pod.uid: pod for pod in _all(external)} if objects else {}
     here = [(pod, there[one.uid]) for pod in pods if (one := objects.get(pod.pk)) and one.uid in there]
@@ -208,11 +214,11 @@ def _evict(lease: LeaseContext, external: ExternalPods, evictions: Sequence[tupl
     return refused
 
 
-# What is told in the cluster
+# Report to the cluster
 
 
 def report_reasons(lease: LeaseContext, cache: ClusterCache) -> None:
-    """Write to those that wait why they do, once for each reason; and to gangs how far they are."""
+    """Write the pending reason to each pending pod, once per reason, and the phase to each PodGroup."""
     external = lease.backend.external_pods
     if external is None:
         return
@@ -237,7 +243,7 @@ def _rows(waiting: Sequence[ExternalPod], cache: ClusterCache) -> dict[str, Job]
 def _news(
     lease: LeaseContext, waiting: Iterable[ExternalPod], jobs: Mapping[str, Job]
 ) -> Iterator[tuple[ExternalPod, str, object]]:
-    """What is to be written, with its kind: other numbers alone are no news."""
+    """The messages to write, with their kind. Changed numbers alone are not written again."""
     state = lease.state.external_pods
     for pod in waiting:
         message, kind = _why(pod, state.refused.get(pod.group.key, ""), jobs.get(pod.uid))

@@ -1,14 +1,13 @@
-"""How what a deleted job leaves behind goes, in order; and how logs and history go when their time is over.
+"""Garbage collection: remove deleted jobs step by step, and purge logs and history after their retention time.
 
-Level-triggered: each look does what the rows say is left to do, a bounded batch of it, so it does not matter at which
-step the process before this one died. Every step can be done twice; a job that the backend cannot remove now holds up
-no other.
+Level-triggered: each call does a bounded batch of the work that the rows show, so a new process continues after a
+crash. All steps are idempotent. A job that the backend cannot remove now does not block others.
 
-    deleted  ->  its pods have ended  ->  the backend holds nothing of it but logs  ->  cleaned
-             ->  (the tenant keeps logs no longer)  ->  the backend holds nothing of it
-             ->  (nor history)                      ->  no row and no event tells of it
+    deleted  ->  its pods have ended  ->  the backend has only its logs  ->  cleaned
+             ->  (log retention of the tenant is over)  ->  the backend has nothing of it
+             ->  (history retention is over)            ->  no row and no event of it remains
 
-What arrives at the backend later, since a request was long on its way or its sender slept, is swept up.
+Objects that arrive at the backend later, from a delayed request or a suspended process, are swept.
 """
 
 import logging
@@ -26,7 +25,7 @@ _HISTORY_BATCH = 50
 
 
 def collect_garbage(lease: LeaseContext, *, now: datetime) -> None:
-    """Delete jobs whose time to live is over; take away what is attached to those that are deleted."""
+    """Delete jobs whose time to live is over, and remove from the backend what belongs to deleted jobs."""
     services.delete_expired(lease.cluster_id, lease.epoch, now=now)
     for job in selectors.to_clean(lease.cluster_id, limit=BATCH):
         is_over = services.end_pods(lease.cluster_id, lease.epoch, job.pk, now=now)
@@ -35,7 +34,7 @@ def collect_garbage(lease: LeaseContext, *, now: datetime) -> None:
 
 
 def purge_expired(lease: LeaseContext, *, now: datetime) -> bool:
-    """Let one batch of logs and one of history go. Returns whether there may be more to do at once."""
+    """Purge one batch of logs and one of history. Returns whether more may be due now."""
     overdue = selectors.with_overdue_logs(lease.cluster_id, now=now, limit=BATCH)
     gone = [job for job in overdue if _done(lease, lease.backend.remove_logs, job)]
     if gone:
@@ -47,7 +46,7 @@ def purge_expired(lease: LeaseContext, *, now: datetime) -> bool:
 
 
 def sweep_leftovers(lease: LeaseContext) -> None:
-    """Take away what came to be at the backend after its job was cleaned."""
+    """Remove what arrived at the backend after its job was cleaned."""
     there = lease.backend.inventory(fresh=False)
     for job in selectors.gone_among(lease.cluster_id, present=there.present, logged=there.logged):
         _done(lease, lease.backend.remove_logs if job.logs_purged_at else lease.backend.remove, job)

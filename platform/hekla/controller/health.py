@@ -1,4 +1,4 @@
-"""How clusters are, asked every so often and kept in rows, so that no page waits for a server that is dead."""
+"""The health of clusters, checked periodically and stored in rows, so pages do not wait for dead servers."""
 
 from django.conf import settings
 
@@ -13,7 +13,7 @@ from hekla.lib import clock
 
 
 def look(cluster: Cluster) -> None:
-    """Ask one cluster and take down what it says; nothing is done where its kind tells nothing."""
+    """Check the health of one cluster and record it. No effect if its kind has no health check."""
     requested_at, facts = clock.now(), selectors.backend_facts(cluster)
     context = BackendContext(facts["name"], settings.HEKLA_HOME, clock.now, facts["key"])
     try:

@@ -1,4 +1,4 @@
-"""Leadership of one cluster, and who this process is when it leads."""
+"""The lease of one cluster, and the identity under which this process holds it."""
 
 import os
 import socket
@@ -16,7 +16,7 @@ from hekla.controller.state import ReconcilerState
 from hekla.lib import clock
 
 _LEADER_FOR_SECONDS = 0.5
-"""So lately renewed, the lease is not renewed again: a tenth of the time for which nobody else can take it."""
+"""A lease renewed within this time is not renewed again: a tenth of the time for which no other process can take it."""
 
 
 def identity() -> str:
@@ -26,7 +26,7 @@ def identity() -> str:
 
 @dataclass(frozen=True)
 class LeaseContext:
-    """A cluster under our lease: the epoch that every write names, its backend, and what we remember of it."""
+    """A cluster under our lease: the epoch for every write, its backend, and the state of this process for it."""
 
     cluster_id: int
     epoch: int
@@ -35,7 +35,7 @@ class LeaseContext:
 
     @property
     def runner(self) -> PodRunner:
-        """Starts and stops single pods. Raises BackendError where the cluster's own scheduler does."""
+        """Starts and stops single pods. Raises BackendError if the cluster's own scheduler does it."""
         runner = self.backend.runner
         if runner is None:
             raise BackendError("The cluster's own scheduler starts and stops its pods")
@@ -44,7 +44,7 @@ class LeaseContext:
     def ensure_leader(self) -> None:
         """Renew the lease, right before a request to the backend. Raises LeaseLost.
 
-        A reconciliation that slept may have lost it: what it read is then no longer what the rows say.
+        A suspended process may have lost the lease, and its copy of the rows is then outdated.
         """
         requested_at = time.monotonic()
         if requested_at - self.state.led_at > _LEADER_FOR_SECONDS:
@@ -52,6 +52,6 @@ class LeaseContext:
             self.state.led_at = requested_at
 
     def observe(self, job: UUID, sightings: Sequence[Sighting], now: datetime) -> bool:
-        """Record what was observed of one job's pods."""
+        """Record observations of one job's pods. Returns whether anything changed."""
         self.ensure_leader()
         return services.observe(self.cluster_id, self.epoch, job, sightings, address_of=self.runner.address, now=now)

@@ -1,4 +1,4 @@
-"""What is measured of turns and of the engine's cycles, and how queues stand as the engine counts, in this process."""
+"""Prometheus metrics of this process: reconciliations, the engine's cycles, and the deserved resources of queues."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -21,26 +21,26 @@ from hekla.lib.exposition import resource_gauges
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _LOOK_EVERY_SECONDS = 10.0
 _HOLDS_SECONDS = 60.0
-"""Who did not decide for so long decides no more: the cluster is paused, or another process has taken over."""
+"""Older figures are not exported: the cluster is paused, or another process has taken over."""
 _NO_QUEUE = ""
-"""No queue has this name: the order of waiting jobs, which takes longer than all the rest, is not asked for."""
+"""No queue has this name, so the order of pending jobs, the most expensive part, is not computed."""
 
 RECONCILE_SECONDS = Histogram(
     "hekla_controller_reconcile_duration_seconds", "Reconciliations of clusters.", ["cluster"], buckets=_BUCKETS
 )
 CYCLE_SECONDS = Histogram("hekla_engine_cycle_duration_seconds", "Cycles of the engine.", ["cluster"], buckets=_BUCKETS)
-BINDS = Counter("hekla_engine_binds", "Pods that the engine gave a node.", ["cluster"])
+BINDS = Counter("hekla_engine_binds", "Pods that the engine bound to a node.", ["cluster"])
 EVICTIONS = Counter("hekla_engine_evictions", "Pods that the engine decided to evict.", ["cluster"])
 
 
-class Standings(Collector):
-    """How the queues of the clusters stood when a cycle began, not oftener than every ten seconds."""
+class QueueShareMetrics(Collector):
+    """The shares of queues at the start of a cycle, read at most every ten seconds."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[float, Mapping[str, QueueShares]]] = {}
 
     def look(self, cluster: str) -> Callable[[Session], None] | None:
-        """What is to look at the next cycle's session; None where somebody looked just now."""
+        """A callback that reads the shares from the next cycle's session; None if they were read recently."""
         known = self._known.get(cluster)
         if known is not None and time.monotonic() - known[0] < _LOOK_EVERY_SECONDS:
             return None
@@ -49,12 +49,12 @@ class Standings(Collector):
     def _take(self, cluster: str, session: Session) -> None:
         try:
             found = queue_shares.queue_shares(session, waiting_in=_NO_QUEUE)
-        except ExtensionFailed:  # the cycle finds out by itself, and says so
+        except ExtensionFailed:  # the cycle reports it
             found = {}
         self._known[cluster] = time.monotonic(), found
 
     def collect(self) -> Iterator[Metric]:
-        """What each queue deserves, as the plugin says that divides the cluster; nothing where it is long ago."""
+        """The deserved resources of each queue, if a plugin divides the cluster and the figures are recent."""
         now = time.monotonic()
         found = [
             ((cluster, queue), one.deserved.in_base_units())
@@ -62,17 +62,17 @@ class Standings(Collector):
             for queue, one in sorted(standings.items())
             if one.plugin and now - at < _HOLDS_SECONDS
         ]
-        yield from resource_gauges("hekla_queue_deserved", "What a queue deserves", ["cluster", "queue"], found)
+        yield from resource_gauges("hekla_queue_deserved", "Deserved resources of a queue", ["cluster", "queue"], found)
 
 
-standings = Standings()
+standings = QueueShareMetrics()
 REGISTRY.register(standings)
 
 
 def cycle(
     cluster: str, state: ClusterState, policy: SchedulerPolicy, now: datetime, *, cache: SchedulerCache
 ) -> Decisions:
-    """A cycle of the engine, measured."""
+    """Run a cycle of the engine, and record its metrics."""
     with CYCLE_SECONDS.labels(cluster).time():
         decided = engine.cycle(state, policy, now.timestamp(), cache=cache, on_open=standings.look(cluster))
     BINDS.labels(cluster).inc(len(decided.binds))

@@ -1,4 +1,4 @@
-"""The machines of a cluster, as its backend reports them."""
+"""Record the nodes of a cluster as its backend reports them."""
 
 from datetime import datetime
 
@@ -8,7 +8,7 @@ from hekla.backends.base import Backend, NodeInfo
 
 
 def refresh(cluster: Cluster, epoch: int, backend: Backend, *, now: datetime) -> None:
-    """Take down what machines there are; only differences are written. Raises LeaseLost."""
+    """Record the nodes of the backend; only differences are written. Raises LeaseLost."""
     reported = {info.name: _facts(info) for info in backend.nodes()}
     services.observe_nodes(cluster, reported.values(), now=now, epoch=epoch)
     for node in selectors.nodes(cluster):

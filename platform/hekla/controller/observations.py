@@ -1,4 +1,4 @@
-"""What the backend sees, taken down job by job; and what it does not see any more."""
+"""Record the backend's observations job by job, and pods that have vanished from it."""
 
 import logging
 from collections import defaultdict
@@ -17,13 +17,13 @@ log = logging.getLogger(__name__)
 
 
 def key_of(pod: Pod) -> PodKey:
-    """The backend's name of a pod."""
+    """The key of a pod at the backend."""
     job = pod.job
     return PodKey(job=job.uid.hex, task=pod.task, index=pod.index, attempt=pod.attempt, tenant=job.tenant.slug)
 
 
 def record_observations(lease: LeaseContext, cache: ClusterCache, *, now: datetime) -> bool:
-    """Record what is new about pods, of all that is not over. Returns whether anything was."""
+    """Record changes of unfinished pods. Returns whether there were any."""
     state = lease.state
     found = lease.backend.observe(state.cursor)
     pods = of_their_tenants(lease, found.pods, cache.tenant_of)
@@ -48,7 +48,10 @@ def record_observations(lease: LeaseContext, cache: ClusterCache, *, now: dateti
 def of_their_tenants(
     lease: LeaseContext, found: Sequence[Observation], tenant_of: Callable[[str], str]
 ) -> Sequence[Observation]:
-    """Without pods that others made under the names of a tenant's. `tenant_of`: whose a job is; empty: it is over."""
+    """The observations without pods that other tenants created under a tenant's names.
+
+    `tenant_of`: the tenant of a job; empty if the job has ended.
+    """
     tenancy = lease.backend.tenancy
     if tenancy is None:
         return found
@@ -60,7 +63,7 @@ def _row_of(key: PodKey, cache: ClusterCache) -> Pod | None:
 
 
 def _missing(pods: Iterable[Pod], reported: Container[PodKey], now: datetime) -> list[Observation]:
-    """Pods that were on their way or at work and that the backend knows nothing of any more."""
+    """A LOST observation for each preparing or running pod that the backend no longer reports."""
     lost = "The backend does not know this pod any more."
     return [
         Observation(key=key, phase=PodPhase.LOST, at=now, reason="Vanished", message=lost)
@@ -72,9 +75,10 @@ def _missing(pods: Iterable[Pod], reported: Container[PodKey], now: datetime) ->
 
 
 def _forget_ended(lease: LeaseContext, reported: Sequence[Observation], live: dict[PodKey, Pod]) -> None:
-    """Ends that are in the rows need not be told again; those recorded just now are forgotten next time.
+    """Let the backend forget pods whose ends are in the rows; ends recorded just now are forgotten next time.
 
-    Had another controller the lease since the rows were read, what is not in them might be new instead of over.
+    The lease is checked first: if another controller has written since the rows were read, a pod without a live row
+    might be new instead of ended.
     """
     ended = [o.key for o in reported if o.phase.is_final and o.key not in live]
     if ended:
@@ -84,7 +88,7 @@ def _forget_ended(lease: LeaseContext, reported: Sequence[Observation], live: di
 
 
 def sighting(o: Observation) -> Sighting:
-    """What was observed, as it is recorded."""
+    """The observation in the form in which the jobs app records it."""
     return Sighting(
         task=o.key.task,
         index=o.key.index,

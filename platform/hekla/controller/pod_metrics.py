@@ -1,4 +1,4 @@
-"""What running pods use, measured every ten seconds in one look at the backend, and kept."""
+"""Measure what running pods use, every ten seconds in one call of the backend, and store it."""
 
 import logging
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ THIN_EVERY = timedelta(minutes=1)
 
 
 def measure_pods(lease: LeaseContext, metrics: Metrics, pods: Sequence[Pod]) -> None:
-    """Keep what these pods use, as far as they run. A backend that cannot tell now is asked next time."""
+    """Store the usage of the running pods among these. A failure is logged, and the next call tries again."""
     running = {key_of(pod): pod.pk for pod in pods if pod.phase == PodPhase.RUNNING}
     if not running:
         return

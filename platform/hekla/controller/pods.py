@@ -1,4 +1,4 @@
-"""Carrying out what stands in the rows: start what is bound, stop what is to end. To do it twice changes nothing."""
+"""Apply the rows at the backend: start bound pods, stop stopping ones. Idempotent."""
 
 import hmac
 import logging
@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 
 def apply_decisions(lease: LeaseContext, pods: Sequence[Pod], *, now: datetime) -> None:
-    """Bring the backend to what the rows say of these pods: all that are not over."""
+    """Start and stop these unfinished pods at the backend to match their rows."""
     disruption_budgets.protect(
         lease, external_pods.carry_out(lease, [pod for pod in pods if pod.job.is_external]), now=now
     )
@@ -46,9 +46,9 @@ def apply_decisions(lease: LeaseContext, pods: Sequence[Pod], *, now: datetime) 
 
 
 def _start(lease: LeaseContext, pods: list[Pod], now: datetime) -> dict[int, list[str]]:
-    """Job by job, one order at a time, so that thousands need no more room than one.
+    """Start pods job by job; orders are created one at a time to save memory.
 
-    Returns why pods are not taken yet, by the rows of their jobs.
+    Returns why starts are delayed, by the row of the job.
     """
     ordered: dict[PodKey, Pod] = {}
     late: dict[int, list[str]] = defaultdict(list)
@@ -67,7 +67,7 @@ def _start(lease: LeaseContext, pods: list[Pod], now: datetime) -> dict[int, lis
 
 
 def _orders(lease: LeaseContext, pods: list[Pod], ordered: dict[PodKey, Pod], now: datetime) -> Iterator[PodOrder]:
-    """What is to be started, and by its key the pod that it is for."""
+    """The orders of these pods; each pod is added to `ordered` by its key. Pods without an order are refused."""
     by_job: dict[Job, list[Pod]] = defaultdict(list)
     for pod in pods:
         by_job[pod.job].append(pod)
@@ -91,10 +91,10 @@ def _none(_job: UUID) -> Mapping[str, str]:
 def order_of(
     job: Job, pod: Pod, hosts: dict[tuple[str, int], str], values: Mapping[str, str] | None = None
 ) -> PodOrder:
-    """All that the backend needs to start this pod. Raises NotFound for an environment that is gone.
+    """The order to start this pod. Raises NotFound for a deleted environment.
 
-    `hosts` are the addresses of the job's replicas, if its pods are told of them. `values` are the job's secrets; from
-    here on they stand in what is to run.
+    `hosts`: the addresses of the job's replicas, if its pods know them. `values`: the job's secrets, which the order
+    contains in plain text.
     """
     spec = spec_of(job)
     task = spec.task(pod.task)
@@ -126,12 +126,12 @@ def order_of(
 
 
 def secret_of(job: Job) -> bytes:
-    """What only pods of this job are told: made from the console's own secret, so it is kept nowhere."""
+    """A secret shared by the pods of this job. It is derived from the console's secret key, and not stored."""
     return hmac.digest(settings.SECRET_KEY.encode(), f"job:{job.uid.hex}".encode(), "sha256")
 
 
 def _refused(lease: LeaseContext, pod: Pod, message: str, now: datetime) -> None:
-    """The backend can never start this pod: it has failed, and the job's policies say what follows."""
+    """Record the pod as failed, because the backend can never start it; the job's policies decide what follows."""
     sighting = Sighting(
         task=pod.task,
         index=pod.index,
@@ -145,7 +145,7 @@ def _refused(lease: LeaseContext, pod: Pod, message: str, now: datetime) -> None
 
 
 def _stop(lease: LeaseContext, pods: list[Pod], now: datetime) -> None:
-    """Ask each to end. One that was bound but never begun is over: the backend will not begin it any more."""
+    """Stop each pod. A bound pod that never started is settled: the backend will not start it any more."""
     pods = disruption_budgets.without_protected(lease, pods, now=now)
     by_key = {key_of(pod): pod for pod in pods}
     unstarted: dict[PodKey, int] = {}

@@ -1,7 +1,7 @@
-"""Pods that have a place and are not taken there yet, as a quota of the cluster is full: their job's log says so.
+"""Report bound pods that the cluster does not accept yet, because one of its quotas is full, in their job's event log.
 
-Not at each try: when it has lasted for a moment, and when the reason is another. The engine counts an end earlier than
-the cluster does, so what is refused for a moment only is no news; nor are other numbers in use.
+A delay is logged after five seconds, and again if the reason changes. Shorter delays are normal: the engine counts the
+end of a pod earlier than the cluster does. Changed usage figures are not a new reason.
 """
 
 import re
@@ -18,7 +18,7 @@ _IN_USE = re.compile(r", used: .*?(?=, limited: |$)")
 
 
 def record_delays(lease: LeaseContext, late: Mapping[int, Sequence[str]], *, now: datetime) -> None:
-    """`late`: by the rows of jobs, what was said now of those of their pods that were not taken."""
+    """Log new delays. `late`: by the row of a job, the messages about its pods that could not start now."""
     state, moment = lease.state, time.monotonic()
     state.start_delays = {pk: state.start_delays.get(pk) or StartDelay(moment) for pk in late}
     for pk, delay in state.start_delays.items():

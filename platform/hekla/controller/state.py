@@ -1,4 +1,4 @@
-"""What a controller remembers from one reconciliation to the next. A new process starts without it."""
+"""The state of a controller between reconciliations. A new process starts without it."""
 
 from dataclasses import dataclass, field
 
@@ -9,11 +9,11 @@ from hekla.backends.tenancy import TenantOrder
 
 @dataclass
 class ExternalPodState:
-    """What is remembered of pods that others made.
+    """State of external pods.
 
     - `of`: the backend facet that lists them.
-    - `groups`: by uid, the group in which a pod was first recorded.
-    - `looked`: the namespaces that were listed.
+    - `groups`: by uid, the group in which a pod was first recorded; None if its job was deleted.
+    - `looked`: the namespaces that were listed at the last reconciliation.
     - `recorded`: by group, what was last recorded. `refused`: by group, why it is not recorded.
     - `bound`: by uid, when the pod was bound. `reported`: by uid, the kind of reason last written to the pod.
     """
@@ -56,18 +56,18 @@ class StartDelay:
 
 @dataclass
 class ReconcilerState:
-    """What one process remembers of a cluster from one reconciliation to the next, to save work.
+    """What one process caches about a cluster between reconciliations, to save work.
 
-    - `cursor`, `known_pods`: how far the backend was observed, and the pods that it is known to have.
+    - `cursor`, `known_pods`: the position in the backend's changes, and the pods that the backend has.
     - `nominated`: node by pod, where pods were evicted to make room for it. Without this the engine still finds the
       room, perhaps for another pod.
-    - `led_at`: when the lease was last seen to be ours, on the monotonic clock.
-    - `delegated`: by job, what was last recorded of jobs that the cluster's own scheduler runs.
-    - `external_pods`: the same of pods that others made.
+    - `led_at`: when the lease was last confirmed, on the monotonic clock.
+    - `delegated`: by job, the state last recorded of jobs that the cluster's own scheduler runs.
+    - `external_pods`: the state of external pods.
     - `protected`: by row, pods that a disruption budget protects.
-    - `tenancy`: by tenant, what was last applied and until when it need not be applied again, on the monotonic clock;
-      `has_removed_others`: objects of tenants without jobs were looked for.
-    - `start_delays`: by row, jobs some of whose pods the cluster did not take when they were last started.
+    - `tenancy`: by tenant, the order last applied and until when it is valid, on the monotonic clock;
+      `has_removed_others`: objects of tenants without jobs were removed.
+    - `start_delays`: by row, jobs with pods that the cluster refused at their last start.
     """
 
     cursor: str | None = None

@@ -1,4 +1,4 @@
-"""Celery turns the controller; every task is one call that may be repeated or lost."""
+"""The Celery tasks that run the controller. Each is one call that may be repeated or lost."""
 
 from celery import shared_task
 
@@ -17,7 +17,7 @@ _MOVE_SECONDS = 5.0
 
 @shared_task(name="hekla.controller.turn")
 def turn(cluster_id: int) -> None:
-    """One turn of one cluster."""
+    """Reconcile one cluster."""
     try:
         controllers.reconcile(clusters.by_id(cluster_id))
     except NotFound:
@@ -26,14 +26,14 @@ def turn(cluster_id: int) -> None:
 
 @shared_task(name="hekla.controller.tick")
 def tick() -> None:
-    """The beat: a turn of every cluster, whether somebody asked or not. One that does not answer holds up no other."""
+    """Reconcile every active cluster (Celery beat). Each gets its own task, so a slow cluster delays no other."""
     for cluster in clusters.active():
         turn.apply_async(args=(cluster.pk,), expires=2)
 
 
 @shared_task(name="hekla.health.look")
 def look(cluster_id: int) -> None:
-    """Ask one cluster how it is."""
+    """Check the health of one cluster."""
     try:
         health.look(clusters.by_id(cluster_id))
     except NotFound:
@@ -42,7 +42,7 @@ def look(cluster_id: int) -> None:
 
 @shared_task(name="hekla.health.look_around")
 def look_around() -> None:
-    """The beat: ask every cluster, also those that are paused. One that does not answer holds up no other."""
+    """Check the health of every cluster, paused ones included (Celery beat). Each gets its own task."""
     for cluster in clusters.all_clusters():
         if registry.reports_health(cluster.kind):
             look.apply_async(args=(cluster.pk,), expires=25)
@@ -50,14 +50,14 @@ def look_around() -> None:
 
 @shared_task(name="hekla.controller.foretell")
 def foretell() -> None:
-    """Keep what can be said of jobs that began to wait, so that it can be told how well such times held."""
+    """Record forecasts for newly pending jobs, so their accuracy can be measured later."""
     for cluster in clusters.active():
         forecasting.record(cluster)
 
 
 @shared_task(name="hekla.spans.move")
 def move() -> None:
-    """Jobs that wait in one of several clusters go where they would start now."""
+    """Move pending jobs of federated queues to clusters where they would start now. Repeats while there are any."""
     federation.move_waiting()
     if jobs.movable().exists():
         moving.after(_MOVE_SECONDS)

@@ -1,7 +1,7 @@
-"""What tenants are to have in a cluster beside their pods, kept there as the rows say.
+"""Apply the objects of tenants in a cluster (namespaces, network policies, quotas) to match the rows.
 
-Level-triggered: what is ordered follows from the rows each time, and is ordered again from time to time, since somebody
-may have changed it in the cluster.
+Level-triggered: the orders follow from the rows each time. They are repeated periodically, because others may have
+changed the objects in the cluster.
 """
 
 import logging
@@ -17,11 +17,11 @@ from hekla.scheduling.cache import ClusterCache
 log = logging.getLogger(__name__)
 HOLDS_SECONDS = 300.0
 _AGAIN_SECONDS = 30.0
-"""After which what could not be done is tried again."""
+"""The time until a failed order is tried again."""
 
 
 def apply_tenancy(lease: LeaseContext, cache: ClusterCache) -> None:
-    """Before pods are made: what is around those of each tenant. One that cannot be kept now keeps no pod back."""
+    """Apply the objects of each tenant before its pods are created. A failure does not delay any pod."""
     tenancy = lease.backend.tenancy
     if tenancy is None:
         return
@@ -38,7 +38,7 @@ def apply_tenancy(lease: LeaseContext, cache: ClusterCache) -> None:
 
 
 def _leave(lease: LeaseContext, tenancy: Tenancy, here: set[str]) -> None:
-    """Tenants whose last job is over need nothing any more; whom an earlier controller kept is asked once."""
+    """Remove the objects of tenants without unfinished jobs. Runs once in a new process, then after such a change."""
     state = lease.state
     if state.has_removed_others and state.tenancy.keys() <= here:
         return

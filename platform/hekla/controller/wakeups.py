@@ -1,4 +1,4 @@
-"""Waking the controller: a message that says "look again" and carries no fact. Without it the watch looks anyway."""
+"""Wake-ups of the controller: messages without data that request a reconciliation. The watcher covers lost ones."""
 
 import logging
 from typing import Any
@@ -15,7 +15,7 @@ _OF_INTEREST = ("job:", "queue:", "cluster:")
 
 @receiver(recorded)
 def wake_after_commit(*, actor: str, topics: set[str], **_kwargs: Any) -> None:  # noqa: ANN401
-    """Somebody changed something: the clusters concerned get a turn."""
+    """Request a reconciliation of the clusters that a commit concerns, unless the controller made it."""
     if actor == CONTROLLER.name:
         return
     clusters = {int(topic.removeprefix("cluster:")) for topic in topics if topic.startswith("cluster:")}
@@ -24,7 +24,7 @@ def wake_after_commit(*, actor: str, topics: set[str], **_kwargs: Any) -> None: 
 
 
 def request_reconcile(cluster_id: int) -> None:
-    """Ask for a reconciliation of this cluster soon. Never fails: the watcher looks anyway."""
+    """Request a reconciliation of this cluster. Never fails: the watcher checks anyway."""
     from hekla.controller.tasks import turn  # noqa: PLC0415  (tasks import the whole controller)
 
     try:

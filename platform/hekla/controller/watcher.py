@@ -2,7 +2,7 @@
 
 The thread also reads the rows: every second while there is work, every two seconds otherwise. A lost message therefore
 costs a second or two. A cluster without work is not reconciled. Its thread still renews the lease, so that the pages
-show the cluster as managed, and takes the lease when another process let it go.
+show the cluster as managed, and takes the lease after another process has released it.
 """
 
 import logging
@@ -28,9 +28,9 @@ log = logging.getLogger(__name__)
 _BREATH_SECONDS = 0.02
 """Between two requests for one cluster: a backend that changes all the time must not flood the queue."""
 _BUSY_SECONDS, _QUIET_SECONDS = 1.0, 2.0
-"""Between two looks at the rows, with work and without: well within the lifetime of a lease."""
+"""Between two reads of the rows, with and without work: well within the lifetime of a lease."""
 _RECONCILES_FOR_SECONDS = 1.0
-"""After which the cluster is read again although a reconciliation still runs."""
+"""After this time the rows are read again although a reconciliation still runs."""
 
 
 class ClusterWatcher:
@@ -65,8 +65,8 @@ class ClusterWatcher:
     def watch(self, cluster_id: int) -> None:
         """Wait for changes at the backend of one cluster until it is removed or the process stops.
 
-        The cluster's row is read each time, since its configuration may have changed. A second, older copy of it would
-        make both close the backend that the other opened.
+        The cluster's row is read each time, because its configuration may have changed. With an older copy, this thread
+        and the controller would close each other's backend.
         """
         pause = 0.0
         while not self._stop.is_set():
@@ -99,7 +99,7 @@ def is_due(cluster: Cluster) -> bool:
         return False
     if jobs.has_work(cluster.pk):
         return True
-    if controllers.get(cluster.pk).is_idle():  # a reconciliation that hangs is to lose the lease
+    if controllers.get(cluster.pk).is_idle():  # a reconciliation that hangs must lose the lease
         leases.renew(cluster.pk, lease.epoch, now=now)
     return False
 

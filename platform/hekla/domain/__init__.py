@@ -1,1 +1,1 @@
-"""What Hekla speaks about: frozen, typed, pure. No Django, no I/O."""
+"""The domain model: frozen, typed values and pure functions. No Django, no I/O."""

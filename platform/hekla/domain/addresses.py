@@ -1,14 +1,14 @@
-"""Addresses: what the address of a replica is made from, and the host name of a published port."""
+"""The facts that determine the address of a replica, and the host name of a published port."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Replica:
-    """Which replica of which job it is.
+    """One replica of a job.
 
-    `job`: the job's uid in hexadecimal digits; `name`: what people call the job. `slot`: a number that this replica
-    has for all its attempts, and no other that lives.
+    `job`: the job's uid in hexadecimal digits; `name`: the job's name. `slot`: a number that all attempts of this
+    replica share, and no other live replica has.
     """
 
     job: str

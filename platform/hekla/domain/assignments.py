@@ -1,8 +1,7 @@
-"""Changing a JobSpec document by a few words, as in `tasks.worker.replicas=4` or `tasks.main.env.LR=0.1`.
+"""Changes to a JobSpec document as short texts: `tasks.worker.replicas=4`, `tasks.main.env.LR=0.1`.
 
-A place is the names on the way to it, with dots between; a task goes by its own name. What follows the first `=` is
-read as YAML where a number, a list or nothing is meant, and is text where only text may stand. A command may be typed
-as a line.
+A path is names separated by dots, with tasks by name. The text after the first `=` is parsed as YAML, but taken as it
+is for fields that hold only text. A command can be one shell line.
 """
 
 import shlex
@@ -20,7 +19,7 @@ _WORDS = frozenset({"name", "description", "kind", "queue", "environment", "imag
 
 
 def apply_assignments(document: Mapping[str, Any], words: Iterable[str]) -> dict[str, Any]:
-    """The document with what each of the words says. Raises Invalid where a word says nothing that can be done."""
+    """The document with all of these assignments (`path=value`). Raises Invalid if one is not possible."""
     changed = deepcopy(dict(document))
     for word in words:
         place, equals, text = word.partition("=")
@@ -53,7 +52,7 @@ def _assign(document: dict[str, Any], place: str, text: str) -> None:
 
 
 def _names(place: str) -> list[str]:
-    """The names on the way; the last may hold dots where names are free, as in `files.train.py`."""
+    """The names of a path. The last one may contain dots if users choose the names, for example `files.train.py`."""
     names = place.split(".")
     free = _depth(names)
     is_free = len(names) > free + 1 and names[free] in _TEXTS
@@ -61,7 +60,7 @@ def _names(place: str) -> list[str]:
 
 
 def _depth(names: list[str]) -> int:
-    """Where in a place the field of the job or of the task stands; a task may be called as a field is."""
+    """The index in a path of the field of the job or the task. A task can have the name of a field."""
     return 2 if names[0] == "tasks" else 0
 
 

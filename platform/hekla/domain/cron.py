@@ -1,16 +1,16 @@
-"""Cron expressions: when something recurs, by the clock of a time zone.
+"""Cron expressions: recurring times by the clock of a time zone.
 
 Five fields: minute, hour, day of the month, month, day of the week (0 or 7 is Sunday). Each is `*` (or `?`), a number,
-a name (`jan`, `mon`), a range `a-b`, a step `*/n`, `a-b/n` or `a/n` (from a to the end), or a list of these. Where both
-days are restricted, either is enough; else both must fit. `@yearly`, `@monthly`, `@weekly`, `@daily` (or `@midnight`)
-and `@hourly` stand for the obvious. Seconds, `L`, `W`, `#`, `@every` and `@reboot` are refused.
+a name (`jan`, `mon`), a range `a-b`, a step `*/n`, `a-b/n` or `a/n` (from a to the end), or a list of these. If both
+days are restricted, one match is enough; else both must match. `@yearly`, `@monthly`, `@weekly`, `@daily` (or
+`@midnight`) and `@hourly` are short forms. Seconds, `L`, `W`, `#`, `@every` and `@reboot` are refused.
 
-When clocks are put forward or back, a wall time may not exist, or be shown twice:
+When clocks are put forward or back, a wall time can be missing, or occur twice:
 
-* An expression whose hour is `*` follows the time that passes: each minute that the clock really shows counts, in the
-  repeated hour both times, in the missing hour none.
-* Any other means a time of the day, and that comes once a day: a time that is shown twice counts the first time; one
-  that the clock leaves out counts at the instant of the change, in place of which several times count as one.
+* If the hour is `*`, each minute that the clock really shows counts: in the repeated hour both times, in the missing
+  hour none.
+* Any other expression means a time of day, once a day. A time that occurs twice counts the first time. A missing time
+  counts at the instant of the change; several missing times count once.
 """
 
 from collections.abc import Iterator, Sequence
@@ -44,12 +44,12 @@ _SHORT = {
 
 
 class InvalidCron(ValueError):
-    """This is no cron expression, or one that never comes; the message says why in a sentence."""
+    """Not a cron expression or time zone, or an expression that never matches; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """What may stand at one place of an expression."""
+    """The allowed values of one field of an expression."""
 
     name: str
     low: int
@@ -68,7 +68,7 @@ _FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class Cron:
-    """A parsed expression. A day that is None is not restricted; weekdays count from Sunday, which is 0."""
+    """A parsed expression. None means no restriction; weekdays count from Sunday, which is 0."""
 
     minutes: tuple[int, ...]
     hours: tuple[int, ...] | None
@@ -77,7 +77,7 @@ class Cron:
     weekdays: frozenset[int] | None
 
     def matches(self, day: date) -> bool:
-        """Whether the expression counts on this day at all."""
+        """Whether the expression matches this day."""
         if day.month not in self.months:
             return False
         by_day = self.days is None or day.day in self.days
@@ -87,21 +87,21 @@ class Cron:
         return by_day and by_weekday
 
     def after(self, instant: datetime, zone: ZoneInfo) -> Iterator[datetime]:
-        """Every instant (in UTC) at which it counts, later than this one, in order."""
+        """Every matching instant (in UTC) after this one, in order."""
         for moment in self._moments(_local_day(instant, zone) - _DAY, 1, zone):
             if moment > instant:
                 yield moment
 
     def latest(self, instant: datetime, zone: ZoneInfo) -> datetime | None:
-        """The last instant (in UTC) at which it counted, this one included; None in the years before."""
+        """The last matching instant (in UTC), up to and including this one; None if nine years have none."""
         return next(
             (moment for moment in self._moments(_local_day(instant, zone) + _DAY, -1, zone) if moment <= instant), None
         )
 
     def _moments(self, day: date, step: int, zone: ZoneInfo) -> Iterator[datetime]:
-        """All instants from a day on, or (step -1) back from it, each once and in that order.
+        """All matching instants from a day on, or (step -1) back from it, each once and in that order.
 
-        What a change of the clock moves goes at most into the next day, so two days are sorted together.
+        A clock change moves a time into the next day at most, so two days are sorted together.
         """
         held: set[datetime] = set()
         barren = 0
@@ -116,7 +116,7 @@ class Cron:
         yield from sorted(held, reverse=step < 0)
 
     def _of_day(self, day: date, zone: ZoneInfo) -> list[datetime]:
-        """The instants that the wall times of a day stand for."""
+        """The instants of the matching wall times of a day."""
         midnight = datetime.combine(day, datetime.min.time())
         times = product(range(24) if self.hours is None else self.hours, self.minutes)
         wall_times = [midnight + timedelta(hours=hour, minutes=minute) for hour, minute in times]
@@ -137,7 +137,7 @@ def _local_day(instant: datetime, zone: ZoneInfo) -> date:
 
 
 def _change_between(before: datetime, after: datetime, zone: ZoneInfo) -> datetime:
-    """The first minute of the new time, where the clock is changed in between."""
+    """The first minute of the new time, if the clock changes between these instants."""
     old = before.astimezone(zone).utcoffset()
     low, high = 0, round((after - before) / _MINUTE)
     while low < high:
@@ -158,7 +158,7 @@ def zone(name: str) -> ZoneInfo:
 
 
 def parse(text: str) -> Cron:
-    """The expression in a text. Raises InvalidCron."""
+    """Parse an expression. Raises InvalidCron."""
     words = _SHORT.get(text.strip().lower(), text).split()
     if words and words[0].startswith("@"):
         raise InvalidCron(translate("{word} is not one of {words}.", word=quote(words[0]), words=", ".join(_SHORT)))
@@ -185,7 +185,7 @@ def parse(text: str) -> Cron:
 
 
 def _values(word: str, field: _Field) -> list[int] | None:
-    """The values of one field in order; None where it is not restricted."""
+    """The values of one field in order; None if it is not restricted."""
     if word in ("*", "?", "*/1"):
         return None
     return sorted({value for part in word.split(",") for value in _part(part, field)})

@@ -1,12 +1,12 @@
-"""The root of every error that a person can be told about.
+"""The root of all errors with a message for users.
 
     HeklaError
-    ├── Invalid        what was asked is not well formed; carries every problem with its path
-    ├── Refused        well formed, but not possible now (queue closed, name taken)
-    │   └── Forbidden  this person's role does not allow it
-    └── NotFound       does not exist, or not for this person
+    ├── Invalid        the request is not well formed; carries every problem with its path
+    ├── Refused        well formed, but not possible now (queue closed, name in use)
+    │   └── Forbidden  the person's role does not allow it
+    └── NotFound       does not exist, or is not visible to this person
 
-Concrete errors live in the module that raises them and inherit from one of the three.
+Concrete errors live in the module that raises them and inherit from one of these.
 """
 
 from collections.abc import Sequence
@@ -15,14 +15,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong with what was sent: where (`tasks.0.replicas`) and what, in a sentence."""
+    """One problem of a request: its path (`tasks.0.replicas`) and a sentence."""
 
     path: str
     message: str
 
 
 class HeklaError(Exception):
-    """Something a person can be told: a stable code and a sentence."""
+    """An error with a message for users and a stable code."""
 
     code = "error"
 
@@ -32,7 +32,7 @@ class HeklaError(Exception):
 
 
 class Invalid(HeklaError):
-    """What was sent is not well formed. Holds every problem at once."""
+    """The request is not well formed. Holds all problems at once."""
 
     code = "invalid"
 
@@ -42,7 +42,7 @@ class Invalid(HeklaError):
 
 
 class Refused(HeklaError):
-    """Well formed, but cannot be done now. `path` names the field at fault where there is one."""
+    """Well formed, but not possible now. `path`: the field that is the cause, if there is one."""
 
     code = "refused"
 
@@ -52,12 +52,12 @@ class Refused(HeklaError):
 
 
 class Forbidden(Refused):
-    """The person may see the thing, but their role does not allow this."""
+    """The person can see the object, but their role does not allow this."""
 
     code = "forbidden"
 
 
 class NotFound(HeklaError):
-    """There is no such thing, or not for this person: the two are not told apart."""
+    """The object does not exist or is not visible to this person. The response is the same for both."""
 
     code = "not_found"

@@ -29,7 +29,7 @@ class GroupKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GroupRef:
-    """A group of pods. `owner`: the uid of its owner object, where names are not unique."""
+    """A group of pods. `owner`: the uid of its owner object, if names are not unique."""
 
     namespace: str
     kind: GroupKind
@@ -51,10 +51,10 @@ class GroupRef:
 
 @dataclass(frozen=True, slots=True)
 class ExternalPod:
-    """A pod as the cluster has it. `uid`: its own; `maker`: the uid of its owner object, if it has one.
+    """A pod as the cluster reports it. `uid`: its own; `maker`: the uid of its owner object, if it has one.
 
-    `phase`: pending until it has a node. `obstacle`: why we can never place it. `reported_reason`: why it waits, as its
-    condition says. `is_ending`: it is being deleted.
+    `phase`: pending until it has a node. `obstacle`: why we can never place it. `reported_reason`: why it is pending,
+    from its condition. `is_ending`: it is being deleted.
     """
 
     uid: str
@@ -168,7 +168,7 @@ _AGAIN = "-v"
 
 
 def _base(name: str) -> str:
-    """The role in a task's name: of `worker-v2` it is `worker`."""
+    """The role in a task's name: `worker` for `worker-v2`."""
     role, mark, number = name.rpartition(_AGAIN)
     return role if mark and number.isdigit() else name
 
@@ -176,8 +176,8 @@ def _base(name: str) -> str:
 def assign_refs(
     pods: Iterable[tuple[ExternalPod, str]], held: Sequence[RecordedPod]
 ) -> list[tuple[ExternalPod, PodRef]]:
-    """The reference of each new pod: the next attempt of a finished replica of its name, or of a failed one, else a new
-    replica.
+    """The reference of each new pod: the next attempt of a finished replica with its pod's name, or of an unsuccessful
+    replica, else a new replica.
     """
     last: dict[tuple[str, int], RecordedPod] = {}
     for one in sorted(held, key=lambda one: one.ref):

@@ -1,4 +1,4 @@
-"""Kinds of text and number of which documents that people send are made."""
+"""Types of the texts and numbers in documents from users."""
 
 import re
 from typing import Annotated
@@ -12,7 +12,7 @@ _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 
 
 def is_label(text: str) -> str:
-    """The text, if it can be a label of DNS but for its length. Raises ValueError."""
+    """The text, if it has the form of a DNS label (the length is not checked). Raises ValueError."""
     if not _LABEL.fullmatch(text):
         raise ValueError(
             translate(
@@ -29,7 +29,7 @@ def _label_or_nothing(text: str) -> str:
 
 
 def _number_as_text(value: object) -> object:
-    """YAML and JSON write `cpu: 2` without quotes; what is meant is clear."""
+    """YAML and JSON write `cpu: 2` without quotes, so a number is accepted as text."""
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 

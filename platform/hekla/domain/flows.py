@@ -111,7 +111,7 @@ class StepSpec(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _job_takes_its_name(cls, document: Any) -> Any:  # noqa: ANN401  (whatever was sent)
-        """A job that is part of a step needs no name of its own."""
+        """A job inside a step takes the step's name if it has none."""
         if not isinstance(document, Mapping) or not isinstance(job := document.get("job"), Mapping):
             return document
         return {**document, "job": {"name": document.get("name"), **job}}
@@ -145,7 +145,7 @@ class StepSpec(BaseModel):
 
     @property
     def template_name(self) -> str:
-        """The template that the step's job is made from; empty where it stands in the step."""
+        """The template of the step's job; empty if the job is inline."""
         return "" if self.job else self.template or self.name
 
 
@@ -173,16 +173,16 @@ class FlowSpec(BaseModel):
         return spec
 
     def document(self) -> dict[str, Any]:
-        """As JSON-like data without what is left at its default; `parse` reads it back."""
+        """As JSON-like data without default values; `parse` reads it back."""
         return self.model_dump(mode="json", exclude_defaults=True)
 
     def job_name(self, step: str) -> str:
-        """What the job of that step is called."""
+        """The name of the job of that step."""
         return f"{self.name}-{step}"
 
     @property
     def waits(self) -> dict[str, tuple[str, ...]]:
-        """For each step those that it waits for, each once."""
+        """The dependencies of each step, without duplicates."""
         return {step.name: tuple(dict.fromkeys(step.depends_on)) for step in self.steps}
 
     @field_validator("steps")
@@ -193,7 +193,10 @@ class FlowSpec(BaseModel):
 
 
 def _behind(document: Mapping[str, Any], error: ValidationError) -> list[Problem]:
-    """What is wrong between steps, at which pydantic does not look while a step is wrong in itself."""
+    """Problems between steps, which pydantic skips while a step is invalid.
+
+    They are only reported if names and dependencies of the steps are valid.
+    """
     steps = document.get("steps") if isinstance(document, Mapping) else None
     wrong = [details["loc"] for details in findings(error)]
     if not isinstance(steps, list) or not any(loc[:1] == ("steps",) and len(loc) > 1 for loc in wrong):
@@ -206,7 +209,7 @@ def _behind(document: Mapping[str, Any], error: ValidationError) -> list[Problem
 
 
 def _disagreements(flow: str, steps: Sequence[tuple[Any, Sequence[Any]]]) -> Iterable[Problem]:
-    """What is wrong between steps, each a name and the names that it waits for."""
+    """Problems between steps, each a name and the names of its dependencies."""
     names = [name for name, _ in steps]
     yield from _bad_names(flow, names)
     unknown = list(_unknown(names, steps))
@@ -242,7 +245,7 @@ def _unknown(names: Sequence[str], steps: Sequence[tuple[Any, Sequence[Any]]]) -
 
 
 def _parts(value: JsonValue, levels: int) -> list[JsonValue]:
-    """Every key and value in it, from the outside in. Raises ValueError where it is more levels deep."""
+    """Every key and value in it, from the outside in. Raises ValueError if it has more levels."""
     found: list[JsonValue] = []
     here = [value]
     while here:

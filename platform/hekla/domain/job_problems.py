@@ -18,7 +18,7 @@ RESOURCE_NAME = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Z
 
 
 def parent_folders(path: str) -> list[str]:
-    """The folders that a file lies in."""
+    """All parent folders of a path."""
     return [str(folder) for folder in PurePosixPath(path).parents]
 
 
@@ -54,7 +54,7 @@ def duplicate_ports(tasks: Sequence["TaskSpec"]) -> list[Problem]:
 
 
 def long_host_names(job: str, tasks: Sequence["TaskSpec"]) -> list[Problem]:
-    """Replicas find one another by `job-task-index`, which must be a host name."""
+    """Tasks with host names that are too long. Replicas find one another by the host name `job-task-index`."""
     problems = []
     for place, task in enumerate(tasks):
         excess = len(f"{job}-{task.name}-{max(task.replicas - 1, 0)}") - MAX_HOST_NAME
@@ -80,7 +80,7 @@ def unknown_dependencies(tasks: Sequence["TaskSpec"]) -> list[Problem]:
 
 
 def dependency_cycles(tasks: Sequence["TaskSpec"]) -> list[Problem]:
-    """The first circle of tasks that wait for one another, told at one of them."""
+    """The first dependency cycle of tasks, reported at one of them."""
     circle = find_cycle({task.name: task.depends_on.tasks if task.depends_on else () for task in tasks})
     return [
         Problem(

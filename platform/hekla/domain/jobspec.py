@@ -286,7 +286,7 @@ class JobSpec(BaseModel):
         return [*frameworks.remarks(self), *of_volumes]
 
     def document(self) -> dict[str, Any]:
-        """As JSON-like data without what is left at its default; `parse` reads it back."""
+        """As JSON-like data without default values; `parse` reads it back."""
         return self.model_dump(mode="json", exclude_defaults=True)
 
     @cached_property

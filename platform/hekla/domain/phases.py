@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class JobPhase(StrEnum):
-    """Where a job stands. Volcano's phases (`volcano-spec` §1.1)."""
+    """The phase of a job. Volcano's phases (`volcano-spec` §1.1)."""
 
     PENDING = "pending"
     ABORTING = "aborting"
@@ -19,7 +19,7 @@ class JobPhase(StrEnum):
 
     @property
     def is_final(self) -> bool:
-        """Nothing more happens by itself (an aborted job may still be resumed by a person)."""
+        """Nothing more happens by itself. (A person may still resume an aborted job.)"""
         return self in FINAL_JOB_PHASES
 
 
@@ -27,10 +27,10 @@ FINAL_JOB_PHASES = frozenset({JobPhase.ABORTED, JobPhase.COMPLETED, JobPhase.TER
 
 
 class FlowPhase(StrEnum):
-    """Where a flow of jobs stands.
+    """The phase of a flow of jobs.
 
-    pending: no job of it has begun. running: some have, and none went wrong. succeeded: all jobs completed. failed: one
-    did not, so nothing more is begun. terminated: a person stopped it.
+    pending: no job has started. running: some have started, and none has failed. succeeded: all jobs completed. failed:
+    a job failed or was terminated, so no further job starts. terminated: a person stopped the flow.
     """
 
     PENDING = "pending"
@@ -41,7 +41,7 @@ class FlowPhase(StrEnum):
 
 
 class GangPhase(StrEnum):
-    """Where a job's gang (its PodGroup) stands with the scheduler."""
+    """The phase of a job's gang (its PodGroup) in the scheduler."""
 
     PENDING = "pending"
     INQUEUE = "inqueue"
@@ -51,11 +51,11 @@ class GangPhase(StrEnum):
 
 
 class PodPhase(StrEnum):
-    """Where one attempt of one replica stands.
+    """The phase of one attempt of one replica.
 
-    pending: waits for a place. bound: has a node, and the decision is recorded. preparing: the node gets it
-    ready (environment, image). running, succeeded, failed: as its process says. lost: its node or its record
-    is gone and nobody can tell how it ended.
+    pending: waits for a node. bound: has a node, and the decision is recorded. preparing: the node prepares it
+    (environment, image). running, succeeded, failed: the state of its process. lost: its node or its record is gone, so
+    its result is unknown.
     """
 
     PENDING = "pending"
@@ -68,7 +68,7 @@ class PodPhase(StrEnum):
 
     @property
     def is_final(self) -> bool:
-        """The attempt is over and holds nothing."""
+        """The attempt has ended and holds no resources."""
         return self in FINAL_POD_PHASES
 
     @property

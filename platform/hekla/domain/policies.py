@@ -1,7 +1,7 @@
-"""What may happen to a job, what may be done about it, and the rules by which a person ties the one to the other.
+"""Lifecycle events, lifecycle actions, and the policies that connect them.
 
-The names are Volcano's, as manifests spell them. A rule (`Policy`) names events or an exit code, never both; the rules
-of a pod's task are read before those of its job, and the first that matches decides.
+The names are Volcano's, as in manifests. A policy has either events or an exit code. The policies of a pod's task come
+before those of its job, and the first match decides.
 """
 
 from collections.abc import Iterable, Sequence
@@ -53,7 +53,7 @@ POLICY_ACTIONS = tuple(action for action in LifecycleAction if action is not Lif
 
 
 def _among(choices: Sequence[str]) -> BeforeValidator:
-    """Refuse what is not among the choices, in words that name only what a person may choose."""
+    """Accept only the choices; the message names no internal values."""
 
     def check(value: object) -> object:
         if value not in choices:
@@ -84,9 +84,9 @@ class LifecyclePolicy(BaseModel):
         return self
 
     def matches(self, event: LifecycleEvent, exit_code: int | None) -> bool:
-        """Whether this rule speaks about such an event.
+        """Whether this policy applies to the event.
 
-        Waiting for a place counts only with a timeout, and a change of size, which nobody calls a mishap, by its name.
+        PodPending counts only with a timeout. `*` excludes JobUpdated, a change of size, which is not a failure.
         """
         if self.exit_code is not None:
             return exit_code == self.exit_code
@@ -98,11 +98,11 @@ class LifecyclePolicy(BaseModel):
 RESTART_ON_LOSS = (
     LifecyclePolicy(events=(LifecycleEvent.POD_FAILED, LifecycleEvent.POD_EVICTED), action=LifecycleAction.RESTART_JOB),
 )
-"""What distributed training wants: when one replica is gone the others wait for it for ever, so all begin again."""
+"""For distributed training: if one replica is gone, the others wait for it forever, so all restart."""
 
 
 def contradictions(policies: Iterable[LifecyclePolicy]) -> list[tuple[int, str]]:
-    """The places in one list of policies where a rule can never be reached, each with a sentence."""
+    """The indexes of policies that conflict with the rest of the list, each with a sentence."""
     found: list[tuple[int, str]] = []
     events: set[LifecycleEvent] = set()
     codes: set[int] = set()

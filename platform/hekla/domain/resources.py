@@ -1,7 +1,7 @@
-"""Amounts of cpu, memory and devices, as exact numbers.
+"""Amounts of CPU, memory and devices, as exact numbers.
 
 Units are Volcano's internal ones: `cpu` and every device in thousandths (one core or one GPU is 1000), `memory` in
-bytes, `pods` as a count. Text comes in as Kubernetes quantities (`250m`, `4Gi`, `2`).
+bytes, `pods` as a count. Texts are Kubernetes quantities (`250m`, `4Gi`, `2`).
 """
 
 import re
@@ -25,7 +25,7 @@ MAX_LENGTH = 64
 
 
 class InvalidQuantity(ValueError):
-    """The text is not an amount such as `250m`, `4Gi` or `2`."""
+    """The text is not an amount like `250m`, `4Gi` or `2`."""
 
 
 def parse_quantity(name: str, text: str | int | float) -> float:
@@ -35,7 +35,7 @@ def parse_quantity(name: str, text: str | int | float) -> float:
 
 @lru_cache(maxsize=4096)
 def _parsed(name: str, text: str) -> float:
-    """Machines and tasks say the same few amounts over and over."""
+    """Cached, since nodes and tasks repeat the same few amounts."""
     match = _QUANTITY.match(text.strip())
     if not match or len(text) > MAX_LENGTH:
         raise InvalidQuantity(translate("“{text}” is not an amount. Examples: 2, 250m, 4Gi", text=text[:40]))
@@ -75,7 +75,7 @@ class Resources(Mapping[str, float]):
         return {name: format_quantity(name, amount) for name, amount in self.items()}
 
     def in_base_units(self) -> dict[str, float]:
-        """As monitoring counts: cores, bytes, pods, and devices as a number of them."""
+        """In the units of monitoring: cores, bytes, pods, and the number of each device."""
         return {name: amount if name in _WHOLE else amount / 1000 for name, amount in self.items()}
 
     def __getitem__(self, name: str) -> float:
@@ -88,19 +88,19 @@ class Resources(Mapping[str, float]):
         return len(self._amounts)
 
     def get(self, name: str, default: float = 0.0) -> float:  # type: ignore[override]
-        """The amount of `name`, or the default; a reader of thousands of nodes asks this way."""
+        """The amount of `name`, or the default. Faster than `Mapping.get`, for readers of thousands of nodes."""
         return self._amounts.get(name, default)
 
     def values(self) -> ValuesView[float]:
-        """Without the detour over names that a Mapping takes."""
+        """The amounts. Faster than `Mapping.values`, which looks up each name."""
         return self._amounts.values()
 
     def items(self) -> ItemsView[str, float]:
-        """Likewise."""
+        """The names and amounts. Faster than `Mapping.items`, which looks up each name."""
         return self._amounts.items()
 
     def amount(self, name: str) -> float:
-        """The amount of `name`, zero where it is absent."""
+        """The amount of `name`; zero if it is absent."""
         return self._amounts.get(name, 0.0)
 
     def __add__(self, other: Mapping[str, float]) -> "Resources":
@@ -113,7 +113,7 @@ class Resources(Mapping[str, float]):
         return Resources({n: amount * factor for n, amount in self.items()})
 
     def fits_in(self, room: Mapping[str, float]) -> bool:
-        """Whether every amount asked for is there."""
+        """Whether `room` has every requested amount."""
         return all(amount <= room.get(name, 0.0) for name, amount in self.items())
 
     def __hash__(self) -> int:

@@ -93,12 +93,12 @@ class ScheduleSpec(BaseModel):
             return JobSpec.parse(value)
         except Invalid as error:
             about_the_job = [problem for problem in error.problems if problem.path != "name"]
-            if not about_the_job:  # the schedule's own name is wrong, and that is said there
+            if not about_the_job:  # the schedule's own name is wrong, which is reported there
                 return JobSpec.parse({**value, "name": "x"})
             raise InconsistentFields(about_the_job) from error
 
     def document(self) -> dict[str, Any]:
-        """As JSON-like data without what is left at its default; `parse` reads it back."""
+        """As JSON-like data without default values; `parse` reads it back."""
         job = {name: value for name, value in self.job.document().items() if name != "name"}
         return {**self.model_dump(mode="json", exclude_defaults=True, exclude={"job"}), "job": job}
 
@@ -108,11 +108,11 @@ class ScheduleSpec(BaseModel):
 
     @property
     def times(self) -> Cron:
-        """The expression, parsed."""
+        """The parsed cron expression."""
         return cron.parse(self.cron)
 
     def next_times(self, after: datetime, count: int) -> list[datetime]:
-        """The next instants at which it is due, in UTC."""
+        """The next instants at which a run is due, in UTC."""
         return list(islice(self.times.after(after, cron.zone(self.time_zone)), count))
 
 

@@ -1,10 +1,10 @@
-"""Changes to a job spec, such as fewer replicas or another queue, with a text form for URLs and links.
+"""Changes to a job spec, for example fewer replicas or another queue, with a text form for URLs and links.
 
 queue=batch                            another queue
 worker.replicas=2                      fewer pods of a task
-worker.min_available=2                 as many pods, and fewer of them will do
+worker.min_available=2                 a lower minimum, with the same number of pods
 worker.resources.nvidia.com/gpu=1      smaller pods
-worker.node_selector=                  any node will do
+worker.node_selector=                  any node
 """
 
 import re
@@ -47,7 +47,7 @@ class SpecChange:
 
     @classmethod
     def parse(cls, text: str) -> "SpecChange":
-        """The change that this text means. Raises Invalid."""
+        """Parse the text form. Raises Invalid."""
         found = _TEXT.fullmatch(text)
         if found is None or (found["field"] == SpecField.QUEUE) == bool(found["task"]):
             raise Invalid(
@@ -62,7 +62,7 @@ class SpecChange:
 
     @property
     def number(self) -> int:
-        """How many pods. Raises Invalid."""
+        """The new number of pods. Raises Invalid."""
         if not self.value.isdecimal():
             raise Invalid([Problem("change", translate("The number of pods must be an integer."))])
         return int(self.value)
@@ -105,7 +105,7 @@ class SpecChange:
 
 
 def apply_changes(spec: JobSpec, changes: Iterable[SpecChange]) -> JobSpec:
-    """The job with all of them. Raises Invalid."""
+    """The job with all of these changes. Raises Invalid."""
     for change in changes:
         spec = change.applied(spec)
     return spec
@@ -118,7 +118,7 @@ def size_of(spec: JobSpec) -> JobScale:
 
 
 def parse(text: str) -> tuple[SpecChange, ...]:
-    """The changes that a text means, with commas between. Raises Invalid."""
+    """Parse changes separated by commas; only the first 8 count. Raises Invalid."""
     return tuple(SpecChange.parse(one) for one in text.split(",")[:_MOST]) if text else ()
 
 

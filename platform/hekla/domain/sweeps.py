@@ -1,10 +1,10 @@
-"""A sweep: one job many times, with other parameters each time.
+"""Sweeps: one job many times, each time with other parameters.
 
-`{{ lr }}` stands for the value of the parameter `lr` in the words of commands and in the values of variables, nowhere
-else. Values are text from people: each replaces its placeholder inside one word, once, and what comes out is not looked
-at again, neither for placeholders nor by a shell. A word stays one word whatever the value holds. Where the person's
-own command gives a word to a shell (`sh -c "train {{ lr }}"`), that shell reads the value as it reads the rest: who
-writes so decides so, and `sh -c 'train "$0"' "{{ lr }}"`, or a variable, keeps it a value.
+`{{ lr }}` stands for the value of the parameter `lr` in the words of commands and the values of variables, and nowhere
+else. Values are text from users: each replaces its placeholder inside one word, once. The result is not parsed again,
+neither for placeholders nor by a shell. So a word stays one word whatever the value contains. If the user's own command
+passes a word to a shell (`sh -c "train {{ lr }}"`), that shell interprets the value like the rest of the word. To
+prevent this, write `sh -c 'train "$0"' "{{ lr }}"`, or use a variable.
 """
 
 import csv
@@ -64,7 +64,7 @@ def _is_name(name: str) -> str:
 
 
 def _as_text(value: object) -> object:
-    """YAML and JSON write numbers and truths without quotes; what a program is told is text."""
+    """YAML and JSON write numbers and booleans without quotes; programs get them as text."""
     if isinstance(value, bool):
         return str(value).lower()
     return str(value) if isinstance(value, int | float) else value
@@ -97,7 +97,7 @@ class Range(BaseModel):
         return self
 
     def draw(self, part: float) -> str:
-        """The value at a part of the way, from 0 to less than 1."""
+        """The value at a fraction of the range, from 0 to less than 1."""
         if self.whole:
             low, high = math.ceil(self.low), math.floor(self.high)
             return str(min(max(math.floor(self._at(part, low, high + 1)), low), high))
@@ -153,19 +153,19 @@ class SweepSpec(BaseModel):
         return self
 
     def document(self) -> dict[str, Any]:
-        """As JSON-like data without what is left at its default; `parse` reads it back."""
+        """As JSON-like data without default values; `parse` reads it back."""
         job = {name: value for name, value in self.job.document().items() if name != "name"}
         return {**self.model_dump(mode="json", exclude_defaults=True, exclude={"job"}), "job": job}
 
     def size(self) -> int:
-        """How many jobs there are."""
+        """The number of jobs."""
         if self.how is SweepMethod.RANDOM:
             return self.count or 0
         lengths = [len(values) for values in self.parameters.values() if isinstance(values, tuple)]
         return math.prod(lengths) if self.how is SweepMethod.GRID else lengths[0]
 
     def points(self, most: int = MAX_JOBS) -> list[SweepTrial]:
-        """The first `most` jobs. Raises Invalid, with a path such as `jobs.3.tasks.0.command.0`, where one is none."""
+        """The first `most` jobs. Raises Invalid if one is invalid, with paths like `jobs.3.tasks.0.command.0`."""
         found, problems = [], []
         for number, parameters in enumerate(islice(self._parameters(), most), start=1):
             try:
@@ -187,8 +187,8 @@ class SweepSpec(BaseModel):
             yield dict(zip(names, row, strict=True))
 
     def _drawn(self) -> Iterator[dict[str, str]]:
-        """The same for the same seed, by every Python: only `random()` itself is used."""
-        dice = random.Random(self.seed)  # noqa: S311  (nothing secret is drawn)
+        """Random parameters, the same for the same seed in every Python version: only `random()` is used."""
+        dice = random.Random(self.seed)  # noqa: S311  (not for secrets)
         for _ in range(self.count or 0):
             yield {
                 name: values.draw(dice.random())
@@ -244,7 +244,7 @@ class SweepSpec(BaseModel):
 
 
 def parse_parameter(text: str) -> tuple[str, list[str] | dict[str, Any]]:
-    """A name and what it is, as people type it: `lr=0.1,0.01`, `lr=0.001..0.1 log`. Raises ValueError."""
+    """Parse a parameter as users type it: `lr=0.1,0.01`, `lr=0.001..0.1 log`. Raises ValueError."""
     name, equals, values = (part.strip() for part in text.partition("="))
     if not equals or not _NAME.fullmatch(name):
         raise ValueError(translate("{text} is not in the form name=value,value or name=low..high.", text=quote(text)))
@@ -260,12 +260,12 @@ def parse_parameter(text: str) -> tuple[str, list[str] | dict[str, Any]]:
 
 
 def fill(text: str, parameters: Mapping[str, str]) -> str:
-    """The text with the values in their places; placeholders of other names stay."""
+    """The text with the placeholders replaced by their values; unknown placeholders stay."""
     return _PLACEHOLDER.sub(lambda match: parameters.get(match[1], match[0]), text)
 
 
 def compact_placeholders(text: str) -> str:
-    """The text with no room inside its placeholders, so that each is a part of one word of a command line."""
+    """The text without spaces inside its placeholders, so each is part of one word of a command line."""
     return _PLACEHOLDER.sub(r"{{\1}}", text)
 
 
@@ -285,7 +285,7 @@ def _places(tasks: tuple[TaskSpec, ...]) -> Iterator[tuple[str, str]]:
 
 
 def _with_job_named(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The job is judged under the longest name that one of the sweep can have."""
+    """Name the job with the longest name that a job of the sweep can have, so that this name is validated."""
     if not isinstance(document, Mapping) or not isinstance(document.get("job"), Mapping):
         return document
     name = str(document.get("name", ""))[:MAX_NAME]
@@ -293,7 +293,7 @@ def _with_job_named(document: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _without_echoes(problems: list[Problem]) -> list[Problem]:
-    """A wrong name of the sweep is not told again as one of its job; paths have no names of kinds in them."""
+    """Drop the problem of the job's name, which repeats one of the sweep's name, and the union's tags in paths."""
     found = [problem for problem in problems if problem.path != "job.name"] or problems
     return [Problem(_KIND.sub(r"\1", problem.path), problem.message) for problem in found]
 

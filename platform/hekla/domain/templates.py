@@ -1,7 +1,7 @@
-"""A template: a job of which some fields are open to whoever begins one with it, and all others are locked.
+"""Templates: jobs with some open fields, which users may set; all other fields are locked.
 
-A field goes by its place in the JobSpec document, as in `tasks.worker.replicas` (`assigning` has the rule). An open one
-may be bounded, by the least and the most or by the values that there are to choose from.
+A field has its path in the JobSpec document, for example `tasks.worker.replicas` (see `assignments`). An open field may
+be limited by a minimum and a maximum, or by a list of choices.
 """
 
 import shlex
@@ -27,7 +27,7 @@ Bound = Annotated[str, Field(max_length=64)]
 
 
 class OpenField(BaseModel):
-    """A field that one may fill in. Amounts are written as for the field itself: `8`, `500m`, `16Gi`."""
+    """A field that users may set. Limits are written like the field's value: `8`, `500m`, `16Gi`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -46,7 +46,7 @@ class OpenField(BaseModel):
         return self
 
     def problem(self, text: str) -> str:
-        """Why this may not be filled in here; nothing if it may."""
+        """Why this value is not allowed; empty if it is."""
         if self.choices and text not in self.choices:
             return translate("{text} is not one of: {choices}.", text=quote(text), choices=", ".join(self.choices))
         if not self.least and not self.most:
@@ -70,7 +70,7 @@ class OpenField(BaseModel):
 
 
 def openable_fields(spec: JobSpec) -> Iterator[tuple[str, str]]:
-    """The fields of a job that a template may open, each with what stands there as one would type it."""
+    """The fields of a job that a template may open, each with its value in the form in which users type it."""
     document = spec.model_dump(mode="json")
     yield from ((name, _typed(document[name])) for name in _JOB)
     for task in document["tasks"]:
@@ -82,7 +82,7 @@ def openable_fields(spec: JobSpec) -> Iterator[tuple[str, str]]:
 
 
 def parse_open_fields(spec: JobSpec, fields: Sequence[Mapping[str, Any]]) -> tuple[OpenField, ...]:
-    """The open fields of a template of this job. Raises Invalid where one is no field of it, or is bounded wrongly."""
+    """The open fields of a template of this job. Raises Invalid for unknown fields and invalid limits."""
     there, found, problems = dict(openable_fields(spec)), [], []
     for number, document in enumerate(fields[: MAX_FIELDS + 1]):
         try:
@@ -105,7 +105,7 @@ def parse_open_fields(spec: JobSpec, fields: Sequence[Mapping[str, Any]]) -> tup
 
 
 def instantiate(spec: JobSpec, fields: Sequence[OpenField], values: Mapping[str, str], *, name: str) -> JobSpec:
-    """The job of a template with these values in its open fields. Raises Invalid, each problem with its place."""
+    """The job of a template with these values in its open fields. Raises Invalid, each problem with its field."""
     known = {field.place: field for field in fields}
     problems = [
         Problem(
@@ -124,7 +124,7 @@ def instantiate(spec: JobSpec, fields: Sequence[OpenField], values: Mapping[str,
 
 
 def _by_name(path: str, spec: JobSpec) -> str:
-    """A task goes by its name where a JobSpec has its number."""
+    """The path with the name of a task in place of its index."""
     head, _, rest = path.partition(".")
     number, _, rest = rest.partition(".")
     if head != "tasks" or not number.isdigit():

@@ -14,7 +14,7 @@ _look_up: Translator = str
 
 def set_translator(look_up: Translator) -> None:
     """Install the lookup of this process."""
-    global _look_up  # noqa: PLW0603  (of this process: the lookup itself knows who reads now)
+    global _look_up  # noqa: PLW0603  (one per process; it finds the reader's language itself)
     _look_up = look_up
 
 

@@ -54,7 +54,7 @@ def quote(value: object) -> str:
 
 
 def suggest(word: str, choices: Iterable[str], *, cutoff: float = 0.6) -> str:
-    """“; did you mean x?” where a choice is close, else nothing."""
+    """“. Did you mean “x”?” with the closest choice; empty if no choice is close."""
     close = difflib.get_close_matches(word[:80], list(choices), n=1, cutoff=cutoff)
     return translate(". Did you mean “{word}”?", word=close[0]) if close else ""
 
@@ -75,7 +75,7 @@ def no_task(name: str, names: Sequence[str]) -> str:
 
 
 def find_cycle(dependencies: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """Names that depend on one another in a cycle, the first repeated at the end; empty where there is none."""
+    """A cycle of names that depend on one another, the first repeated at the end; empty if there is none."""
     try:
         TopologicalSorter(dependencies).prepare()
     except CycleError as error:
@@ -84,7 +84,7 @@ def find_cycle(dependencies: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
 
 
 def is_text(text: str) -> bool:
-    """Whether programs, files and databases can all take it: no NUL, and no half of a surrogate pair."""
+    """Whether programs, files and databases accept the text: no NUL, no half of a surrogate pair."""
     return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
@@ -123,7 +123,7 @@ def _unknown_field(location: Sequence[int | str], model: type[BaseModel]) -> str
 
 
 def _model_at(location: Sequence[int | str], model: type[BaseModel]) -> type[BaseModel]:
-    """The model that stands at this place of the document."""
+    """The model at this place of the document."""
     for part in location:
         field = model.model_fields.get(str(part))
         model = (field and _model_in(field.annotation)) or model
@@ -160,7 +160,7 @@ def _choice(details: ErrorDetails) -> str:
 
 
 def _too_long(details: ErrorDetails) -> str:
-    """Counts by the value: Pydantic calls a string with its own validator `too_long` too."""
+    """The type of the value decides, since Pydantic also reports `too_long` for strings with their own validator."""
     value, most = details["input"], details["ctx"]["max_length"]
     if isinstance(value, str):
         return translate("{size:,} characters. The limit is {most:,}.", size=len(value), most=most)

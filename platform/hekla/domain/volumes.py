@@ -1,7 +1,7 @@
-"""Volumes of a job, and where its tasks mount them. The words are those of Volcano and of Kubernetes.
+"""Volumes of a job, and where its tasks mount them. The terms are those of Volcano and Kubernetes.
 
-A volume is one of three: a claim that is there already, by its name; a claim that is made for the job, shared by its
-pods and deleted with the job; an empty directory that each pod has for itself, on disk or in memory.
+A volume is one of three: an existing claim, by its name; a claim created for the job, shared by its pods and deleted
+with the job; an empty directory of each pod, on disk or in memory.
 """
 
 import re
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 MAX_VOLUMES = 32
 WORKING_DIR = PurePosixPath("/work")
-"""The working folder of a pod that has a root of its own."""
-SHARED_MEMORY = PurePosixPath("/dev/shm")  # noqa: S108  (a place in pods, nothing is written here)
+"""The working folder of a pod that has its own root file system."""
+SHARED_MEMORY = PurePosixPath("/dev/shm")  # noqa: S108  (a path in pods, nothing is written here)
 _OBJECT = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 _OF_THE_SYSTEM = (PurePosixPath("/proc"), PurePosixPath("/sys"), PurePosixPath("/dev"))
 
 
 def _size(text: str) -> str:
-    """An amount of bytes, above zero."""
+    """The text, if it is an amount of bytes above zero. Raises ValueError."""
     try:
         size = parse_quantity("memory", text)
     except ValueError as error:
@@ -61,7 +61,7 @@ def _mount_path(text: str) -> str:
 
 
 def mount_path_problem(place: PurePosixPath, called: str = "") -> str:
-    """Why no volume can be at an absolute path; nothing where one can. `called`: the path as the reader knows it."""
+    """Why no volume can be mounted at an absolute path; empty if one can. `called`: the path in the user's words."""
     path = called or place
     if place == PurePosixPath("/"):
         return translate("A volume cannot replace the root folder. Mount it at a folder, for example /data.")
@@ -140,13 +140,13 @@ class VolumeSpec(BaseModel):
 
     @property
     def can_be_shared(self) -> bool:
-        """Whether pods on several machines can have it at once, as far as it says so itself."""
+        """Whether pods on several nodes can mount it at once. True for existing claims and empty directories."""
         modes = self.volume_claim.access_modes if self.volume_claim else (AccessMode.READ_WRITE_MANY,)
         return bool({AccessMode.READ_ONLY_MANY, AccessMode.READ_WRITE_MANY} & set(modes))
 
     @property
     def is_for_one_pod(self) -> bool:
-        """Whether one pod alone can have it."""
+        """Whether only one pod can mount it."""
         return self.volume_claim is not None and set(self.volume_claim.access_modes) == {AccessMode.READ_WRITE_ONCE_POD}
 
 
@@ -162,7 +162,7 @@ class VolumeMount(BaseModel):
 
 
 def duplicate_names(volumes: Sequence[VolumeSpec]) -> list[Problem]:
-    """Volumes that are called like others before them, by their paths in the list."""
+    """Volumes with the name of an earlier one, by their paths in the list."""
     names = [volume.name for volume in volumes]
     return [
         Problem(join(place, "name"), translate("Another volume has the name {name}.", name=quote(name)))
@@ -172,7 +172,7 @@ def duplicate_names(volumes: Sequence[VolumeSpec]) -> list[Problem]:
 
 
 def mount_problems(volumes: Sequence[VolumeSpec], tasks: Sequence["TaskSpec"]) -> list[Problem]:
-    """Mounts that cannot be, by their paths in the list of tasks."""
+    """Invalid mounts, by their paths in the list of tasks."""
     names = [volume.name for volume in volumes]
     alone = {volume.name for volume in volumes if volume.is_for_one_pod}
     pods = {name: sum(task.replicas for task in tasks if is_mounted(task, name)) for name in alone}
@@ -194,7 +194,7 @@ def mount_problems(volumes: Sequence[VolumeSpec], tasks: Sequence["TaskSpec"]) -
 
 
 def unmounted_volumes(volumes: Sequence[VolumeSpec], tasks: Sequence["TaskSpec"]) -> list[Problem]:
-    """Volumes that nobody mounts, by their names."""
+    """Volumes that no task mounts, by their names."""
     return [
         Problem(volume.name, translate("No task mounts the volume {name}.", name=quote(volume.name)))
         for volume in volumes
@@ -218,12 +218,12 @@ def mounts_over_files(tasks: Sequence["TaskSpec"], files: Iterable[str]) -> list
 
 
 def is_over(place: PurePosixPath, file: PurePosixPath) -> bool:
-    """Whether what is mounted there would hide the file or lie within it."""
+    """Whether a volume mounted at `place` would hide the file or lie within it."""
     return file.is_relative_to(place) or place.is_relative_to(file)
 
 
 def remarks(volumes: Sequence[VolumeSpec], tasks: Sequence["TaskSpec"]) -> Iterator[Problem]:
-    """What may keep pods from having their volumes, by the names of those."""
+    """Warnings about volumes that can keep pods pending, by the names of the volumes."""
     for volume in volumes:
         pods = sum(task.replicas for task in tasks if is_mounted(task, volume.name))
         if pods > 1 and not volume.can_be_shared:

@@ -33,40 +33,40 @@ class _Comparison:
             if getattr(cached, name) != getattr(fresh, name):
                 yield name
         if [*cached.jobs] != [*fresh.jobs] or [*cached.unsettled_jobs] != [*fresh.unsettled_jobs]:
-            yield "which jobs there are"
+            yield "the set of jobs"
         yield from self._nodes()
         for uid in cached.jobs.keys() & fresh.jobs.keys():
             yield from (f"job {uid}: {what}" for what in self._job(cached.jobs[uid], fresh.jobs[uid]))
         yield from self._classes()
         if _class_members(cached) != _class_members(fresh):
-            yield "who stands in which line"
+            yield "the members of the equivalence classes"
         yield from self._sums()
 
     def _nodes(self) -> Iterator[str]:
         cached, fresh = self._cached.table, self._fresh.table
         if cached.nodes != fresh.nodes or (cached.state_order != fresh.state_order).any():
-            yield "which nodes there are"
+            yield "the set of nodes"
             return
         for name in _COLUMNS:
             mine = getattr(cached, name)
             mine = mine if name == "nonzero_surplus" else mine[:, self._same]
             if not np.allclose(mine, getattr(fresh, name), atol=EPSILON / 2):
-                yield f"what is {name} on the nodes"
+                yield f"the column {name} of the nodes"
         for node, mine, other in zip(cached.nodes, self._cached.node_pods, self._fresh.node_pods, strict=True):
             if {m.spec.uid: m.status for m in mine.values()} != {m.spec.uid: m.status for m in other.values()}:
-                yield f"who is on node {node.name}"
+                yield f"the pods on node {node.name}"
         if [hypernode.rows.tolist() for hypernode in self._cached.hypernodes.all] != [
             hypernode.rows.tolist() for hypernode in self._fresh.hypernodes.all
         ]:
-            yield "the network's domains"
+            yield "the network topology"
 
     def _job(self, cached: JobInfo, fresh: JobInfo) -> Iterator[str]:
         yield from (name for name in _FACTS if getattr(cached, name) != getattr(fresh, name))
         yield from (name for name in _AMOUNTS if not self._are_equal(getattr(cached, name), getattr(fresh, name)))
         if _counted(cached) != _counted(fresh):
-            yield "how many tasks are in which status"
+            yield "the number of pods by status"
         if any(m.status is not m.spec.status or m.node != m.spec.node for m in cached.built_pods):
-            yield "where its tasks are"
+            yield "status or node of its pods"
 
     def _are_equal(self, mine: Vector | None, other: Vector | None) -> bool:
         if mine is None or other is None:
@@ -81,12 +81,12 @@ class _Comparison:
             for mine, other in zip(_shapes(self._cached.jobs[uid]), _shapes(self._fresh.jobs[uid]), strict=False)
         }
         if len({mine for mine, _ in pairs}) != len(pairs) or len({other for _, other in pairs}) != len(pairs):
-            yield "which tasks are of one class"
+            yield "the equivalence class of its pods"
 
     def _sums(self) -> Iterator[str]:
         mine, other = self._cached.queue_totals.by_queue, self._fresh.queue_totals.by_queue
         if mine.keys() != other.keys():
-            yield "which queues have jobs"
+            yield "the queues with jobs"
         for name in mine.keys() & other.keys():
             pairs = ((getattr(mine[name], one), getattr(other[name], one)) for one in _SUMS)
             if mine[name].jobs != other[name].jobs or not all(self._are_equal(*pair) for pair in pairs):

@@ -1,7 +1,7 @@
-"""Victims of gang evictions in units that make sense to evict (`volcano-spec` §4, gangpreempt).
+"""Bundles: groups of pods that gang evictions evict together (`volcano-spec` §4, gangpreempt).
 
-A *safe* bundle is one pod above its job's minimum. A *whole* bundle is all the rest of a job, inside the hypernode and
-outside: a job that falls below its minimum has lost all.
+A *safe* bundle is one pod above its job's minimum. A *whole* bundle is all the rest of a job, inside and outside the
+hypernode, because a job below its minimum loses everything anyway.
 """
 
 from collections import Counter
@@ -35,7 +35,7 @@ class Bundle:
 
 
 def bundles(job: JobInfo, candidates: Iterable[PodInfo], inside: Callable[[PodInfo], bool]) -> list[Bundle]:
-    """The bundles of one job; its whole bundle only if all that it still holds may be evicted."""
+    """The bundles of one job; the whole bundle only if all pods that it still has placed may be evicted."""
     may_go = sorted(candidates, key=lambda pod: (pod.spec.priority, pod.spec.uid))
     local = [pod for pod in may_go if inside(pod)]
     safe = local if not job.is_ready else _surplus(job, local)

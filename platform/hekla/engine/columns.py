@@ -1,4 +1,4 @@
-"""Nodes as columns: one row a node (sorted by name), one column a resource, in float64.
+"""Nodes as columns: one row per node (sorted by name), one column per resource, in float64.
 
 `future_idle = idle + releasing - pipelined`, as in Volcano's NodeInfo. A placement changes one row.
 """
@@ -22,7 +22,7 @@ Rows = npt.NDArray[np.intp] | slice
 EPSILON = 0.1
 """Amounts that differ by less count as equal (`volcano-spec` §3.5)."""
 _MANY = 256
-"""From so many rows on it is faster to compare column by column."""
+"""From this number of rows on, it is faster to compare column by column."""
 CARD_RESOURCES = frozenset({"volcano.sh/vgpu-memory", "volcano.sh/vgpu-memory-percentage", "volcano.sh/vgpu-cores"})
 """Resources of single cards, which nodes do not publish (`volcano-spec` §5.7)."""
 Request = tuple[Vector, Vector, bool]
@@ -100,7 +100,7 @@ class Dimensions:
 
 @dataclass(frozen=True, slots=True)
 class NodeResources:
-    """Resources of some nodes, one row each. `used`: of pods that hold a place; `expected`: as scorers count.
+    """Resources of some nodes, one row each. `used`: by pods on the node; `expected`: as scorers count.
 
     `nonzero_surplus`: cpu and memory that some scorers count on top, for containers without requests.
     """
@@ -123,7 +123,7 @@ def fits(request: Vector, room: Vector) -> Mask:
 
 def fractions(amounts: Vector, whole: Vector, *, otherwise: float) -> Vector:
     """`amounts / whole`; `otherwise` where `whole` is 0."""
-    if whole.all():  # the rule, and much quicker for a few rows
+    if whole.all():  # the usual case, and much faster for a few rows
         return amounts / whole
     found: Vector = np.divide(amounts, whole, out=np.full_like(whole, otherwise), where=whole > 0)
     return found
@@ -136,7 +136,7 @@ def share(part: Vector, whole: Vector) -> float:
 
 
 class PlacedPod(Protocol):
-    """A pod that holds a place on a node."""
+    """A pod that holds resources on a node."""
 
     request: Vector
     nonzero_surplus: Vector
@@ -154,7 +154,7 @@ class NodeTable:
         self.allocatable = dimensions.matrix([node.allocatable for node in self.nodes])
         self.used, self.releasing = np.zeros_like(self.allocatable), np.zeros_like(self.allocatable)
         self.nonzero_surplus = np.zeros((len(self.nodes), len(NONZERO_DEFAULTS)))
-        """See `NodeResources`. Within a session the plugin that needs it keeps it up to date."""
+        """See `NodeResources`. Within a session the plugin that needs it updates it."""
         self._start_session()
 
     def _start_session(self) -> None:
@@ -177,7 +177,7 @@ class NodeTable:
         return found
 
     def recount(self, rows: Sequence[int], held: Iterable[tuple[int, "PlacedPod"]]) -> None:
-        """Recompute these rows from the pods on them, given with their rows."""
+        """Recompute these rows from the pods on them; `held`: pairs of row and pod."""
         for column in (self.used, self.releasing, self.nonzero_surplus):
             column[rows] = 0.0
         pairs = list(held)
@@ -191,7 +191,7 @@ class NodeTable:
         np.add.at(self.nonzero_surplus, at, np.array([one.nonzero_surplus for _, one in pairs]))
 
     def copy_usage(self, before: "NodeTable") -> None:
-        """Take over usage from the table before, for nodes in both."""
+        """Copy the usage of the nodes that are in both tables."""
         names = self.row_of.keys() & before.row_of.keys()
         mine, old = [self.row_of[name] for name in names], [before.row_of[name] for name in names]
         for column in ("used", "releasing", "nonzero_surplus"):
@@ -211,7 +211,7 @@ class NodeTable:
         return NodeResources(self.allocatable[rows], self.used[rows], self.expected[rows], self.nonzero_surplus[rows])
 
     def future_idle(self, rows: Rows | int = slice(None)) -> Vector:
-        """Idle once all releasing pods are gone, without what is promised of it."""
+        """Idle resources once all releasing pods are gone, minus pipelined ones."""
         return self.idle[rows] + self.releasing[rows] - self.pipelined[rows]
 
     def allocate(self, row: int, request: Vector, sign: int = 1) -> None:
@@ -226,7 +226,7 @@ class NodeTable:
         self.change_log.append((row, allocated))
 
     def pipeline(self, row: int, request: Vector, sign: int = 1) -> None:
-        """Promise resources of a row that are being released (sign -1: undo)."""
+        """Pipeline: reserve resources of a row that are being released (sign -1: undo)."""
         self.pipelined[row] += sign * request
         self.expected[row] += sign * request
         self._log_change(row, None)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 NAMESPACE_NAME = "kubernetes.io/metadata.name"
-"""The label that every namespace has: its name."""
+"""The label with the name of a namespace; every namespace has it."""
 ANY_ADDRESS = "0.0.0.0"  # noqa: S104  (a word of the API, nothing listens here)
 
 
@@ -76,7 +76,7 @@ class PodSelector:
     namespace_selector: Selector | None = None
 
     def matches(self, namespace: str, labels: Mapping[str, str]) -> bool:
-        """Whether it selects a pod. Of a namespace's labels the engine knows only the name."""
+        """Whether it selects a pod. The engine knows only one label of a namespace: its name."""
         if self.selector is None or not matches(self.selector, labels):
             return False
         if namespace in self.namespaces:

@@ -37,7 +37,7 @@ def cycle(
 ) -> Decisions:
     """Run one cycle. `now` in seconds since the epoch; `call` lets extender plugins call other programs.
 
-    `cache`: that of the last cycle of this cluster, which saves looking at what did not change. `is_detailed`: also
+    `cache`: the cache from the cluster's last cycle; unchanged objects are then not examined again. `is_detailed`: also
     report phases before the close and pod counts by status. `on_open` gets the session before the first action; it must
     not change it.
     """
@@ -52,8 +52,8 @@ def open_session(
 ) -> Session:
     """A session with all plugins open and no action run, for queries.
 
-    `cache` as for a cycle; the session is valid until the cache is updated. Raises ExtensionFailed where a cycle would
-    decide nothing.
+    `cache`: as in `cycle`; the session is valid until the cache is updated. Raises ExtensionFailed if a plugin fails
+    and may not be skipped.
     """
     with _without_collection():
         cache = SchedulerCache() if cache is None else cache
@@ -145,7 +145,7 @@ def _open(session: Session, option: PluginOption) -> None:
 
 
 def _without(session: Session, failure: ExtensionFailed) -> SchedulerPolicy | None:
-    """The policy without what failed; None if the cycle must decide nothing."""
+    """The policy without the failed plugin or action; None if it may not be skipped."""
     policy, option = session.policy, failure.option
     if option is None:
         name = failure.fault(is_skipped=False).name

@@ -39,7 +39,7 @@ class ShareShift:
 class ShareImpact:
     """How an eviction changed the shares of victim and beneficiary, as one plugin counts them.
 
-    All evictions of one statement are counted together, with the placements they were for. `taker` is None if nobody
+    All evictions of one statement are counted together, with the placements they were for. `taker` is None if no job
     gains, and equals `giver` if both are the same queue or job.
     """
 
@@ -112,11 +112,11 @@ class VictimCounts:
 
 @dataclass(frozen=True, slots=True)
 class PendingReason:
-    """Why a job, or some of its pods, waits. Facts only; the wording is made elsewhere.
+    """Why a job, or some of its pods, waits. Facts only; other modules turn them into sentences.
 
-    `need` and `have`: amounts of the same resources. `nodes`: number of nodes by refusal, for example
-    `{"insufficient cpu": 3, "taint gpu=true": 1}`. `ever` is False if less load cannot help: the job needs more than
-    the cluster, its queue or any node has. `victims`: see `VictimCounts`. `limit` and `used`: of a quota that is full.
+    `need` and `have`: amounts of the same resources. `nodes`: number of nodes by refusal, for example `{"insufficient
+    cpu": 3, "taint gpu=true": 1}`. `ever` is False if less load cannot help: the job needs more than the cluster, its
+    queue or any node has. `victims`: see `VictimCounts`. `limit` and `used`: of a quota that is full.
     """
 
     cause: Cause
@@ -147,10 +147,10 @@ class ExtensionFault:
 class Decisions:
     """The outcome of one cycle. `phases`: the phase of every job after the session closed.
 
-    `pipelined`: pod to the node that it is promised. `nominated`: those of them for which others were evicted (in
+    `pipelined`: the node of each pipelined pod. `nominated`: those of them for which other pods were evicted (in
     Volcano also after a failed try); the caller returns them as `PodSpec.nominated_node` until the pod is bound.
-    `phases_before_close`: jobs whose phase changed at close. `counts`: pods of each job by status.
-    `faults`: plugins and actions that failed. `refused`: invalid jobs with their problems.
+    `phases_before_close`: jobs whose phase changed at close. `counts`: pods of each job by status. `faults`: plugins
+    and actions that failed. `refused`: invalid jobs with their problems.
     """
 
     binds: tuple[Bind, ...] = ()

@@ -8,7 +8,7 @@ from hekla.engine.devices import Device, DeviceClaim, DeviceRequest, Key, MatchA
 MAX_DEVICES = 32
 """Devices per claim (as in Kubernetes)."""
 MAX_STEPS = 10_000
-"""Constraints among devices can make the search long; it gives up after so many steps."""
+"""Constraints among devices can make the search long; it gives up after this many steps."""
 Slot = tuple[str, DeviceRequest]
 """One device to find: for which claim and request."""
 

@@ -55,7 +55,7 @@ def _selectors(spec: Object) -> tuple[str, ...]:
 
 
 def _devices(slices: Iterable[Object]) -> Iterator[Device]:
-    """The devices of the newest generation of each pool, if all its slices are there."""
+    """The devices of the newest generation of each pool, if all its slices exist."""
     pools: dict[tuple[str, str], dict[int, list[Object]]] = defaultdict(lambda: defaultdict(list))
     for spec in (one["spec"] for one in slices):
         pool = spec["pool"]
@@ -149,7 +149,7 @@ def _match_attribute(constraint: Object) -> MatchAttribute:
 
 
 def claimed_devices(cluster: Object, pod: Object) -> Resources:
-    """The devices that a pod claims, by class; claims without an object count for nothing."""
+    """The devices that a pod claims, by class; claims without an object do not count."""
     if not (own := pod["spec"].get("resourceClaims")):
         return Resources()
     wanted = {(pod["metadata"]["namespace"], claim.get("resourceClaimName")) for claim in own}

@@ -1,7 +1,7 @@
 """Selectors of device classes and claims: CEL expressions about one device, as Kubernetes defines them.
 
-The text is untrusted. The evaluator limits size, depth and iterations and sees nothing but the device. It is large, so
-it is imported with the first expression.
+The text is untrusted. The evaluator limits size, depth and iterations, and sees only the device. The evaluator is
+large, so it is imported with the first expression.
 """
 
 import re
@@ -101,7 +101,7 @@ def _parts(version: str) -> tuple[int, int, int, str]:
 
 
 def _order(left: str, right: str) -> int:
-    """Below, at or above zero, by Semantic Versioning §11."""
+    """Negative, zero or positive, by Semantic Versioning §11."""
     one, other = _sortable(left), _sortable(right)
     return (one > other) - (one < other)
 

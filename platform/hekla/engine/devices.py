@@ -13,7 +13,7 @@ Key = tuple[str, str, str]
 """Driver, pool and name: unique per device."""
 Value = bool | int | float | str
 ByDomain = Mapping[str, Mapping[str, Value]]
-"""By domain and name; the driver's name is the default domain."""
+"""Values by domain and name; the driver's name is the default domain."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """A job's own disruption budget: how many of its running pods may be evicted at once (`volcano-spec` §5.5).
 
-Given by annotation as a number or a percentage of its pods: max unavailable or min available. Without one a job may
-lose one pod at a time.
+An annotation sets it as a number or a percentage of the job's pods: max unavailable or min available. Without one, a
+job may lose one pod at a time.
 """
 
 import math
@@ -22,7 +22,7 @@ def has_budget(job: JobInfo) -> bool:
 
 
 def evictions_left(job: JobInfo, *, follows_volcano: bool) -> int:
-    """How many more pods may be evicted. Below its minimum a job loses none; in Volcano it loses one."""
+    """How many more pods may be evicted. A job below its minimum may lose none; in Volcano one."""
     running, annotations, everyone = job.count_by_status[PodStatus.RUNNING], job.group.annotations, job.size
     if text := annotations.get(_MAX_UNAVAILABLE):
         away = everyone - sum(job.count_by_status[status] for status in _OVER) - running

@@ -1,7 +1,7 @@
 """Equivalence classes of jobs: what holds for the oldest job of a class holds for all.
 
-Equal are jobs of one queue and owner that differ only in name and age: no pod is placed, all pods have one role, class
-and priority, and the minimum is the same. A thousand such jobs that find no room cost one look.
+Jobs of one queue and owner are equal if they differ only in name and age: no pod is placed, all pods have one role,
+class and priority, and the minimum is the same. A thousand such jobs without room are checked once.
 """
 
 from collections.abc import Container, Hashable, Iterator
@@ -13,7 +13,7 @@ _AGE = attrgetter("group.created_at", "group.uid")
 
 
 class EquivalenceClass:
-    """Equal jobs by uid. `queue`: the one that they wait in."""
+    """Equal jobs by uid. `queue`: the queue in which they wait."""
 
     __slots__ = ("_in_order", "jobs", "key", "queue")
 
@@ -26,7 +26,7 @@ class EquivalenceClass:
         return len(self.jobs)
 
     def add(self, job: JobInfo) -> None:
-        """Add a job; it is sorted in by age."""
+        """Add a job; the order by age is recomputed later."""
         self.jobs[job.group.uid] = job
         self._in_order = None
 
@@ -43,7 +43,7 @@ class EquivalenceClass:
 
 
 class EquivalenceClasses:
-    """All classes, kept up to date as jobs come and go."""
+    """All equivalence classes of the current jobs."""
 
     def __init__(self) -> None:
         self._classes: dict[Hashable, EquivalenceClass] = {}
@@ -52,7 +52,7 @@ class EquivalenceClasses:
         return iter(self._classes.values())
 
     def add(self, job: JobInfo) -> None:
-        """Add a new job, as it is before a session, to its class if it may have equals."""
+        """Add a new job, in its state before a session, to its class if it may have equals."""
         if (key := _class_key(job)) is not None:
             if key not in self._classes:
                 self._classes[key] = EquivalenceClass(key, job.group.queue)
@@ -69,7 +69,7 @@ class EquivalenceClasses:
 
 
 def _class_key(job: JobInfo) -> Hashable | None:
-    """The key that equal jobs share; None if the job must be looked at alone."""
+    """The key that equal jobs share; None if the job cannot be in a class."""
     group = job.group
     if job.role is None or job.pending_count != job.size or job.uses_hypernodes or job.is_nominated:
         return None

@@ -1,4 +1,4 @@
-"""How evictions change shares of queues and jobs, before and after.
+"""Shares of queues and jobs before and after evictions.
 
 Computed at commit, once per queue and job of a statement, never during the search for victims.
 """
@@ -49,7 +49,7 @@ class _ShareChanges:
             (self._came if eviction is None else self._went)[name(pod)].append(pod)
 
     def between(self, giver: str, taker: str) -> tuple[ShareImpact, ...]:
-        """The change for giver and taker (empty: none); nothing if no plugin counts shares."""
+        """The share changes of giver and taker (empty: none); nothing if no plugin counts shares."""
         if self._voice is None:
             return ()
         plugin, share = self._voice

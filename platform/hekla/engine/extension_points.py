@@ -6,8 +6,8 @@ from enum import Enum
 class ExtensionPoint(Enum):
     """Extension points by the switch that enables them (before the colon). Signatures of their functions:
 
-    JOB_ORDER                             (job) -> a number or numbers; the smaller goes first
-    QUEUE_ORDER, TASK_ORDER               (left, right) -> below zero when left goes first
+    JOB_ORDER                             (job) -> a number or numbers; the smallest comes first
+    QUEUE_ORDER, TASK_ORDER               (left, right) -> negative if left comes first
     JOB_READY                             (job) -> bool
     JOB_PIPELINED, JOB_ENQUEUEABLE        (job) -> Vote
     JOB_ENQUEUED                          (job) -> None; called after admission
@@ -16,22 +16,22 @@ class ExtensionPoint(Enum):
     OVERUSED                              (queue) -> bool
     ALLOCATABLE                           (queue, pod) -> bool
     WHY_NOT_ALLOCATABLE                   (queue, pods) -> PendingReason, or None if the queue has room
-    PREEMPTIVE                            (queue, pods) -> bool: may the queue reclaim for them
+    PREEMPTIVE                            (queue, pods) -> bool: whether the queue may reclaim for them
     PREDICATE, CHANGING_PREDICATE, WIDE_PREDICATE, USE_ORDER, NODE_ORDER, WIDE_NODE_ORDER    see `node_fit`
     PREEMPTABLE, RECLAIMABLE              (pod, candidates) -> victims that it allows; None: abstains
     EVICTABLE                             (job, candidates, action) -> victims that it allows; None: abstains
     SPARED                                (pod, candidates) -> those that no plugin may evict
     TRIES_EVICTIONS                       () -> bool: predicates respect tentative evictions
     VICTIM_TASKS                          (running pods) -> those to evict in any case (shuffle)
-    VICTIM_QUEUE_ORDER                    (left, right, reclaimer) -> below zero when left gives first
+    VICTIM_QUEUE_ORDER                    (left, right, reclaimer) -> negative if left loses pods first
     QUEUE_SHARE                           (queue, more, less) -> its share with the pods `more` and without `less`;
                                           1.0: all that it deserves
     QUEUE_ACCOUNT                         (queue) -> QueueAttributes
     JOB_SHARE                             (job, more, less) -> the same for a job; 1.0: the whole cluster
-    TASK_CLASS                            (pod) -> hashable: what divides classes beside request and constraints
+    TASK_CLASS                            (pod) -> hashable: splits classes further than request and constraints
     SUBJOB_READY                          (sub-job) -> bool
     SUBJOB_PIPELINED                      (sub-job) -> Vote
-    SUBJOB_ORDER                          (left, right) -> below zero when left goes first
+    SUBJOB_ORDER                          (left, right) -> negative if left comes first
     HYPERNODE_GRADIENT                    (job or subjob, hypernode, purpose) -> lists of descendants, best list first
     HYPERNODE_ORDER                       (sub-job, hypernodes) -> scores
     DOMAIN_NODE_ORDER                     (pod of a job with a topology, rows) -> scores
@@ -76,7 +76,7 @@ class ExtensionPoint(Enum):
     DOMAIN_NODE_ORDER = "enableNodeOrder:domain"
     UNSCHEDULABLE = ":close"
 
-    __hash__ = object.__hash__  # that of enumerations is in Python, and points are looked up at every question
+    __hash__ = object.__hash__  # the hash of enumerations is slow Python code, and points are looked up at every query
 
     @property
     def switch(self) -> str:

@@ -76,7 +76,7 @@ def _checked(point: ExtensionPoint, function: Function) -> Function:
 
 
 def _with_guarded_result(option: PluginOption, point: ExtensionPoint, function: Function) -> Function:
-    """The factory, whose result is guarded in turn if it is a function; an iterator becomes a list."""
+    """A factory whose result is guarded too if it is a function; an iterator becomes a list."""
 
     def call(*arguments: Any) -> Any:  # noqa: ANN401
         result = function(*arguments)
@@ -100,7 +100,7 @@ def guarded_listener(option: PluginOption, point: str, listener: Function) -> Fu
 
 
 def is_skipped(option: PluginOption, points: frozenset[ExtensionPoint]) -> bool:
-    """Whether the cycle may go on without a failed plugin: by its argument `onError`, else if it only scores."""
+    """Whether the cycle may continue without a failed plugin: its argument `onError`, else whether it only scores."""
     on_error = option.arguments.get("onError")
     if on_error in (SKIP, STOP):
         return on_error == SKIP
@@ -108,7 +108,7 @@ def is_skipped(option: PluginOption, points: frozenset[ExtensionPoint]) -> bool:
 
 
 def is_action_skipped(arguments: Mapping[str, Any]) -> bool:
-    """Whether the cycle goes on without a failed action: only if its configuration says so."""
+    """Whether the cycle continues without a failed action: only if its configuration sets `onError: skip`."""
     return arguments.get("onError") == SKIP
 
 

@@ -29,10 +29,10 @@ _PREEMPTABLE = "volcano.sh/preemptable"
 
 @dataclass(frozen=True, slots=True)
 class EvictionRules:
-    """What differs between the two actions.
+    """The differences between the two actions.
 
     `is_candidate(job, pod)`; `why_excluded(job, pod)`: why it skips an otherwise possible victim; `compare(left, right,
-    job)`: below zero if the left job is evicted first.
+    job)`: negative if the left job is evicted first.
     """
 
     action: str

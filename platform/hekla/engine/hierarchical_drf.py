@@ -32,7 +32,7 @@ class HierarchicalNode:
 
 
 class HierarchyTree:
-    """The tree of all queues with jobs. `held`: allocated resources by job uid, kept up to date by the caller."""
+    """The tree of all queues with jobs. `held`: allocated resources by job uid, updated by the caller."""
 
     def __init__(
         self, jobs: list[JobInfo], queues: dict[str, QueueSpec], held: dict[str, Vector], total: Vector
@@ -83,7 +83,7 @@ class HierarchyTree:
         branch.is_saturated = all(child.is_saturated for child in children)
 
     def compare(self, left: QueueSpec, right: QueueSpec) -> float:
-        """Below zero if the left queue goes first: the unsaturated one, then the smaller share by weight."""
+        """Negative if the left queue comes first: the unsaturated one, then the smaller share by weight."""
         mine, other = self.root, self.root
         paths = list(zip(path_of(left), path_of(right), strict=False))
         for step, _ in enumerate(paths):
@@ -101,7 +101,7 @@ class HierarchyTree:
 
 
 def path_of(queue: QueueSpec) -> list[str]:
-    """From the root to the queue."""
+    """The path from the root to the queue."""
     return (queue.annotations.get(_PATH) or _ROOT).split("/")
 
 

@@ -1,7 +1,7 @@
 """Allocates a job hypernode by hypernode (`volcano-spec` §4, allocateForJob).
 
 Hypernodes come in lists, the closest first. In a hypernode the sub-jobs are placed one by one, each in the best
-descendant that holds its minimum. Every try is rolled back; the best of the first list with a result is done again.
+descendant that holds its minimum. Every try is rolled back; the best try of the first list with a result is repeated.
 """
 
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ def _no_hypernode_fits(session: Session, job: JobInfo) -> PendingReason:
 
 
 MAX_COMPARED = 8
-"""How many feasible hypernodes are compared."""
+"""The maximum number of feasible hypernodes to compare."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class HyperNodeAllocator:
         self._subjobs = subjobs_of(job)
 
     def allocate(self) -> bool:
-        """Place as much as one turn may, in the best hypernode. False if nothing was placed."""
+        """Place as many pods as one turn may, in the best hypernode. False if nothing was placed."""
         session = self._session
         nominated = self._nominated_hypernode()
         if nominated is not None and self.allocate_in(nominated):
@@ -91,7 +91,7 @@ class HyperNodeAllocator:
         return False
 
     def _nominated_hypernode(self) -> HyperNodeInfo | None:
-        """The hypernode in which others were evicted for the job, if any."""
+        """The hypernode in which other pods were evicted for the job, if any."""
         rows = self._session.table.row_of
         wanted = (pod.spec.nominated_node for pod in self._job.pending())
         found = PodDistribution(
@@ -116,7 +116,7 @@ class HyperNodeAllocator:
         return any(self._place(subjob, hypernode) is not None for subjob in self._subjobs if subjob.pending())
 
     def _in_try_order(self, hypernodes: list[HyperNodeInfo]) -> list[HyperNodeInfo]:
-        """The fullest hypernode first, so that few tries suffice; in Volcano as given."""
+        """The fullest hypernode first, so that few tries suffice; in Volcano unchanged."""
         if self._session.policy.follows_volcano:
             return hypernodes
         idle, whole = self._session.table.idle, self._session.table.allocatable
@@ -156,7 +156,7 @@ class HyperNodeAllocator:
         return total
 
     def _subjob_queue(self) -> HeapQueue[SubJobInfo]:
-        """The sub-jobs in order, those that the job needs to start first."""
+        """The sub-jobs in order; first those that the job needs to start."""
         ordered: HeapQueue[SubJobInfo] = HeapQueue(
             self._session.subjob_before, (g for g in self._subjobs if g.pending())
         )

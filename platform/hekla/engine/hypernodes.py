@@ -86,7 +86,7 @@ class HyperNodeTree:
 
 
 class HyperNodeTotals:
-    """The resources of each hypernode, one row each; follows the node table."""
+    """The resources of each hypernode, one row each; `refresh` follows the node table."""
 
     def __init__(self, hypernodes: HyperNodeTree, table: NodeTable) -> None:
         self._table, self._log_position = table, len(table.change_log)
@@ -121,7 +121,7 @@ class PodDistribution:
             self.add(row, 1)
 
     def add(self, row: int, sign: int) -> None:
-        """One pod more (or less) on this row."""
+        """Count one pod more (sign 1) or less (-1) on this row."""
         for hypernode in self._domains.leaf_of_row[row].ancestors():
             self.counts[hypernode.index] += sign
 

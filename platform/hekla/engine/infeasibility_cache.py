@@ -1,7 +1,8 @@
-"""Caches, within one action, which jobs cannot be placed: a thousand equal jobs cost one look.
+"""A cache, within one action, of jobs that cannot be placed: a thousand equal jobs are checked once.
 
-While an action places pods, room and shares only shrink. The cache holds for jobs whose waiting pods are of one class
-and depend on no other pods, if the plugins that limit shares are cacheable (`Session.register`).
+While an action places pods, room and shares only shrink, so a failed job stays infeasible. The cache applies to jobs
+whose waiting pods have one class and do not depend on other pods, if the plugins that limit shares are cacheable
+(`Session.register`).
 """
 
 from collections.abc import Hashable
@@ -19,11 +20,11 @@ class InfeasibilityCache:
     def __init__(self, session: Session, pending_reasons: PendingReasons) -> None:
         self._session, self._pending_reasons = session, pending_reasons
         self._infeasible_sizes: dict[Hashable, tuple[int, bool]] = {}
-        """By queue and class: the smallest number of pods that failed, and whether because of the queue's share."""
+        """By queue and class: the smallest number of pods that failed, and whether the queue's share was the reason."""
         self._log_length = -1
         self._has_node_by_class: dict[Hashable, bool] = {}
         self._reasons: dict[Hashable, PendingReason] = {}
-        """By class whether a node fits, and the reasons; both until the next change of the node table."""
+        """By class: whether a node fits, and the reasons. Both are cleared when the node table changes."""
 
     def is_infeasible(self, job: JobInfo) -> bool:
         """Whether the job cannot reach its minimum, or place its next pod; records the reason."""
@@ -56,7 +57,7 @@ class InfeasibilityCache:
         return True
 
     def add(self, job: JobInfo, *, by_share: bool) -> None:
-        """Remember that the job was not placed. `by_share`: because of its queue's share, else for lack of room."""
+        """Record a job that was not placed. `by_share`: because of its queue's share, else for lack of room."""
         representatives = self._session.representatives(job)
         is_simple = not (job.uses_hypernodes or job.is_nominated or job.waiting_count) and job.is_of_one_role
         if len(representatives) != 1 or not is_simple or not self._session.is_cacheable(ExtensionPoint.ALLOCATABLE):

@@ -39,7 +39,7 @@ class PodClass:
 
 
 class PodInfo:
-    """A pod in the session: class, request as a row, present status and node. Volcano's TaskInfo."""
+    """A pod in the session: class, request as a row, current status and node. Volcano's TaskInfo."""
 
     __slots__ = (
         "best_effort",
@@ -179,20 +179,20 @@ class JobInfo:
         self.has_best_effort = any(pod_class.best_effort for pod_class in self.pod_classes)
         """Whether some of its pods have no requests."""
         self.is_nominated = any(map(_NOMINATED, group.pods))
-        """Whether others were evicted for some of its pods."""
+        """Whether other pods were evicted for some of its pods."""
         roles = set(map(_ROLE, group.pods))
         self.role = roles.pop() if len(roles) == 1 else None
         """The role of all its pods, if there is only one."""
         self._pods: list[PodInfo] | None = None
         self._representatives: tuple[int, list[PodInfo]] | None = None
         self.queue_amounts: Vector | None = None
-        """What it added to `QueueTotals`."""
+        """Its amounts in `QueueTotals`."""
         self.phase_at_close: tuple[object, int, GangPhase] | None = None
         """Policy, version and phase of the last close."""
         self.equivalence_class: EquivalenceClass | None = None
         """The class of jobs equal to it, if it may have equals."""
         self.version = 0
-        """Counts the changes to it."""
+        """Incremented with every change."""
         self.rank: tuple[object, int, tuple[Any, ...]] | None = None
         """Session, version and sort key of the last `Session.rank`."""
         self._recount()
@@ -221,7 +221,7 @@ class JobInfo:
         self.allocated = self.claimed = held
         """`claimed`: allocated and pipelined. Rows are shared and must not be written to."""
         self.request = self._add(held, requested)
-        """What it held and waited for when the session began."""
+        """What its allocated and pending pods requested when the session began."""
         has_all = settled == self.size and self.valid_count >= self.group.min_available
         self.is_settled = has_all and self.phase is not GangPhase.PENDING
         """Whether nothing was left to decide about it when the session began: admitted, and all pods placed."""

@@ -37,14 +37,17 @@ def phases_at_close(
 
 
 def phase_at_close(job: JobInfo, is_unschedulable: Callable[[JobInfo], bool]) -> GangPhase:
-    """As before the close, but Unknown if a part of the job runs and a part is unschedulable."""
+    """The phase before the close, but Unknown if a part of the job runs and a part is unschedulable."""
     if job.count_by_status[PodStatus.RUNNING] and is_unschedulable(job):
         return GangPhase.UNKNOWN
     return phase_before_close(job)
 
 
 def phase_before_close(job: JobInfo) -> GangPhase:
-    """Running once its minimum is scheduled. Pods bound in this cycle count from the next one on."""
+    """Running once the minimum is scheduled, Completed once all pods ended; else Inqueue or Pending.
+
+    Pods bound in this cycle count from the next one on.
+    """
     if scheduled_count(job) >= job.group.min_available and job.size:
         over = sum(job.count_by_status[status] for status in _OVER)
         return GangPhase.COMPLETED if over == job.size else GangPhase.RUNNING

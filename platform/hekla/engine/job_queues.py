@@ -13,7 +13,7 @@ Jobs = list[JobInfo]
 
 
 def waiting_jobs(session: Session) -> tuple[list[JobInfo], list[Jobs]]:
-    """Jobs to look at one by one, and lists of jobs that are equal to every plugin."""
+    """Jobs to examine one by one, and lists of jobs that are equal for every plugin."""
     if not _uses_classes(session):
         return [*session.candidate_jobs], []
     cache = session.cache
@@ -44,7 +44,7 @@ def queues_by_name(
 
 
 def job_queue(session: Session, unique: Iterable[JobInfo], classes: Iterable[Jobs] = ()) -> PriorityQueue[JobInfo]:
-    """A priority queue in job order: as at the beginning, or as it changes where a plugin says that it may."""
+    """A priority queue in job order: fixed, or re-evaluated if a plugin's order may change in the session."""
     if session.policy.follows_volcano or session.job_order_changes:
         return HeapQueue(session.job_before, unique)
     return RankedQueue(session.rank, unique, classes)

@@ -20,7 +20,7 @@ _NO_AMOUNTS = Resources()
 
 
 def _empty_texts() -> Mapping[str, str]:
-    """One shared object: there may be a million pods without labels."""
+    """A shared mapping: there may be a million pods without labels."""
     return _NO_TEXTS
 
 
@@ -31,7 +31,7 @@ def _empty_amounts() -> Resources:
 class PodStatus(StrEnum):
     """The status of a pod for the scheduler; Volcano's TaskStatus (`volcano-spec` §3.6)."""
 
-    __hash__ = str.__hash__  # that of enumerations is in Python, and statuses are counted at every placement
+    __hash__ = str.__hash__  # the hash of enumerations is slow Python code, and statuses are counted at every placement
 
     PENDING = "pending"
     ALLOCATED = "allocated"
@@ -75,7 +75,7 @@ class NodeUsage:
 
 @dataclass(frozen=True, slots=True)
 class NumaCell:
-    """One NUMA cell of a node: its resources for pinned pods, and what of them is free."""
+    """One NUMA cell of a node: its resources for pinned pods, and the free part of them."""
 
     allocatable: Resources
     free: Resources
@@ -119,7 +119,7 @@ class NodeGroupAffinity:
 class QueueSpec:
     """A queue. `capability`, `guarantee`, `deserved`: None if not set.
 
-    `is_draining`: no job is admitted any more, under every policy; admitted ones go on. `is_open` False: plugins
+    `is_draining`: no more jobs are admitted, under every policy; admitted ones continue. `is_open` False: plugins
     allocate nothing more to it, as in Volcano.
     """
 
@@ -140,9 +140,9 @@ class QueueSpec:
 
 @dataclass(frozen=True, slots=True)
 class PodSpec:
-    """One pod of the state: request, place and constraints.
+    """One pod of the state: request, node and constraints.
 
-    `limits`: of all containers together; `device_limits`: of each container that asks for cards. If both are empty,
+    `limits`: the sum over all containers; `device_limits`: of each container that requests cards. If both are empty,
     cards are read from `request`. `namespace`: empty means that of its job. `nonzero_request`: cpu and memory as
     Kubernetes' scorers count them, with defaults for containers without requests; None: computed from `request`.
     """
@@ -176,9 +176,9 @@ class PodSpec:
 
 @dataclass(frozen=True, slots=True)
 class NetworkTopology:
-    """Pods must be in one hypernode of at most this tier; if not hard, as close as possible.
+    """A network topology: pods must be in one hypernode of at most this tier; if not hard, as close as possible.
 
-    The tier is given by number or name; with neither, or an unknown name, any tier will do.
+    The tier is set by number or name; with neither, or an unknown name, every tier is allowed.
     """
 
     is_hard: bool = True
@@ -190,8 +190,8 @@ class NetworkTopology:
 class SubGroupPolicy:
     """Pods that match the selector and have equal values of the labels `keys` form a sub-job.
 
-    `size`: its minimum; `at_least`: how many such sub-jobs must reach theirs. Without keys, or with selector None, it
-    matches nothing.
+    `size`: the minimum of a sub-job; `at_least`: how many sub-jobs must reach it. Without keys, or with selector None,
+    the policy matches nothing.
     """
 
     name: str
@@ -204,7 +204,7 @@ class SubGroupPolicy:
 
 @dataclass(frozen=True, slots=True)
 class HyperNode:
-    """Nodes close to each other in the network: the lower the tier, the closer. `nodes`: all below it."""
+    """Nodes close to each other in the network: the lower the tier, the closer. `nodes`: all nodes at any depth."""
 
     name: str
     tier: int
@@ -232,12 +232,12 @@ class PodGroupSpec:
     topology: NetworkTopology | None = None
     sub_groups: tuple[SubGroupPolicy, ...] = ()
     owner: str = ""
-    """The owner whose quota it counts for, beside its namespace (`TenantQuota`)."""
+    """The owner whose quota it counts for, in addition to the quota of its namespace (`TenantQuota`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceQuota:
-    """Kubernetes' quota of a namespace; 0 is a limit too. `used` None: the engine counts it."""
+    """A Kubernetes quota of a namespace; 0 is a limit too. `used` None: the engine counts it."""
 
     namespace: str
     hard: Mapping[str, float]
@@ -249,10 +249,10 @@ EACH_OWNER = "*"
 
 @dataclass(frozen=True, slots=True)
 class TenantQuota:
-    """Limits on what jobs hold together, under every policy; 0 is a limit too.
+    """Limits on the resources that jobs hold together, under every policy; 0 is a limit too.
 
-    It counts all jobs of a namespace, those of one `owner` in it, or with `EACH_OWNER` those of each owner without a
-    quota of their own.
+    It applies to all jobs of a namespace; with `owner`, to the jobs of this owner; with `EACH_OWNER`, to the jobs of
+    each owner who has no quota of their own.
     """
 
     namespace: str
@@ -271,7 +271,7 @@ class DisruptionBudget:
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """The nodes of this scheduler if several share a cluster. `is_hard`: it uses no others."""
+    """The nodes of this scheduler if several share a cluster. `is_hard`: it uses no other nodes."""
 
     nodes: frozenset[str]
     is_hard: bool = True

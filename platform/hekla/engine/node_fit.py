@@ -1,7 +1,7 @@
-"""Feasible nodes and their scores for one class of pods, kept between placements and updated for changed rows.
+"""Feasible nodes and their scores for one class of pods, cached between placements and updated for changed rows.
 
 Pods with equal requests and constraints form a class. Plugins register predicates and scores by what they depend on, so
-that little is computed again after a placement:
+little is computed again after a placement:
 
     PREDICATE             (pod, table) -> Refusals; depends on the node only: called once
     CHANGING_PREDICATE    (pod, table) -> None or (rows) -> Refusals; on the pods of the node: called for changed rows
@@ -10,7 +10,7 @@ that little is computed again after a placement:
     NODE_ORDER            (pod, table, rows) -> scores; on the pods of the node: called for changed rows
     WIDE_NODE_ORDER       (pod, table) -> None or (rows) -> scores; compares the candidate rows with each other
 
-Masks and scores have one entry per requested row. None means that the plugin has nothing to say for the class.
+Masks and scores have one entry per requested row. None: the plugin does not apply to the class.
 """
 
 from collections import Counter
@@ -156,7 +156,7 @@ class NodeFit:
         return total
 
     def refusals(self) -> list[Refusal]:
-        """All present refusals, over all rows."""
+        """All current refusals, over all rows."""
         return [
             *self._static_refusals,
             *(r for function in self._node_predicates for r in function(ALL_ROWS)),
@@ -179,7 +179,7 @@ class NodeFit:
         return self._fit_error[1]
 
     def _count_refusals(self, dimensions: Dimensions) -> Counter[str]:
-        """Nodes by their first reason."""
+        """The number of nodes by their first reason."""
         counts: Counter[str] = Counter()
         left = np.ones(len(self._table), dtype=bool)
         for refusal in self.refusals():

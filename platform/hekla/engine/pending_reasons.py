@@ -12,13 +12,13 @@ from hekla.engine.session import Session
 
 
 class PendingReasons:
-    """Builds reasons from the present state of a session."""
+    """Builds reasons from the current state of a session."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
     def no_node_fits(self, job: JobInfo, pod: PodInfo) -> PendingReason:
-        """The reason that no node fits this pod, and so none of its role."""
+        """The reason that no node fits this pod, nor any other of its role."""
         missing = missing_pods(job)
         pods = max(missing, job.pending_in_role(pod.spec.role) if missing <= 0 else 0)
         standing = self._session.node_fit(pod).fit_error(self._session.dimensions)

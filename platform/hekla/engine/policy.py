@@ -27,7 +27,7 @@ tiers:
 """
 MAX_POLICY_BYTES = 100_000
 COMPATIBILITY = ("hekla", "volcano")
-"""Whose behaviour applies where they differ (decision 0010); the first is the default."""
+"""Whose behaviour applies where Hekla and Volcano differ (decision 0010); the first is the default."""
 
 SWITCHES = frozenset(
     {
@@ -43,13 +43,13 @@ _OFF_BY_DEFAULT = frozenset({"enableHierarchy", "enabledClusterOrder"})
 
 Argument = bool | int | float | str | Sequence["Argument"] | Mapping[str, "Argument"]
 MAX_DEPTH = 6
-"""How deep lists and mappings of arguments may be nested."""
+"""The maximum nesting of lists and mappings in arguments."""
 _TRUTHS = dict.fromkeys(("1", "t", "true"), True) | dict.fromkeys(("0", "f", "false"), False)
 
 
 @dataclass(frozen=True, slots=True)
 class PluginOption:
-    """A plugin in a tier. `switches` holds only those written; `default_on` is the value of the others."""
+    """A plugin in a tier. `switches`: only those in the policy; `default_on`: the value of the others."""
 
     name: str
     switches: Mapping[str, bool] = field(default_factory=dict)
@@ -61,11 +61,11 @@ class PluginOption:
         return self.switches.get(switch, self.default_on and switch not in _OFF_BY_DEFAULT)
 
     def number(self, name: str, default: float) -> float:
-        """A numeric argument; one of another type counts as absent."""
+        """A numeric argument; a value of another type counts as absent."""
         return number(self.arguments.get(name), default)
 
     def whole(self, name: str, default: int) -> int:
-        """A whole-number argument; one of another type counts as absent."""
+        """A whole-number argument; a value of another type counts as absent."""
         value = self.arguments.get(name)
         return value if isinstance(value, int) and not isinstance(value, bool) else default
 
@@ -103,12 +103,12 @@ def is_true(value: Argument | None, *, default: bool) -> bool:
 
 
 def number(value: Argument | None, default: float) -> float:
-    """The number, or the default if it is none."""
+    """The value as a number, or the default if it is not a number."""
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else default
 
 
 def parse(text: str) -> SchedulerPolicy:
-    """Parse a YAML policy. Raises Invalid with every problem and its place."""
+    """Parse a YAML policy. Raises Invalid with every problem and its path."""
     document = _load(text)
     problems: list[Problem] = []
     actions = _actions(document.get("actions", ""), problems)
@@ -205,7 +205,7 @@ def _arguments(value: object, path: str, problems: list[Problem]) -> dict[str, A
 
 
 def _check_argument(value: object, path: str, problems: list[Problem], depth: int = 0) -> None:
-    """Check for a number, text, boolean, or lists and mappings of these."""
+    """Report a problem unless the value is a number, text, boolean, or lists and mappings of these."""
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else None
     if inner is not None and depth < MAX_DEPTH:
         for name, one in inner:

@@ -1,4 +1,4 @@
-"""Caches classes of jobs for which nobody could be evicted, until something is committed."""
+"""A cache of classes of jobs for which no pod could be evicted, until something is committed."""
 
 from collections.abc import Callable, Hashable
 
@@ -23,7 +23,7 @@ def equivalence_key(session: Session, job: JobInfo) -> Hashable | None:
 
 
 class PreemptionCache:
-    """Jobs for which an action need not try. `point`: where plugins name victims.
+    """Classes of jobs that an action need not try again. `point`: the extension point that names victims.
 
     Used only if all functions involved are cacheable; otherwise every job is tried.
     """
@@ -34,7 +34,10 @@ class PreemptionCache:
         self._is_cacheable = not session.policy.follows_volcano and all(map(session.is_cacheable, (point, *_POINTS)))
 
     def try_once(self, job: JobInfo, attempt: Callable[[JobInfo], bool]) -> None:
-        """Call `attempt`, unless an equal job failed and nothing was committed since. It returns whether it did."""
+        """Call `attempt`, unless an equal job failed and nothing was committed since.
+
+        `attempt` returns whether it committed something.
+        """
         if self._failed and equivalence_key(self._session, job) in self._failed:
             return
         if attempt(job):

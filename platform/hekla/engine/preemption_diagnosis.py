@@ -1,7 +1,7 @@
-"""Why nobody was evicted for a waiting job: counted after an action, and recorded as pending reasons.
+"""Pending reasons that explain why no pod was evicted for a waiting job; computed after an action.
 
-Counted for each class of a job's waiting pods. To keep the cost far below that of the search itself, only `MAX_COUNTS`
-classes on `MAX_NODES` nodes are counted; the reasons say what was left out.
+Victims are counted for each class of a job's waiting pods. To keep the cost far below that of the search itself, only
+`MAX_COUNTS` classes on `MAX_NODES` nodes are counted; the reasons report what was left out.
 """
 
 from collections import Counter, defaultdict
@@ -20,13 +20,13 @@ from hekla.engine.session import Session
 from hekla.engine.victims import VictimIndex
 
 MAX_COUNTS = 16
-"""An action counts victims for at most so many classes of pods or whole jobs."""
+"""The maximum number of pod classes or whole jobs for which an action counts victims."""
 MAX_NODES = 32
-"""Nodes examined for each of them."""
+"""The maximum number of nodes examined for each of them."""
 
 
 class PreemptionDiagnosis:
-    """The reasons of one action for jobs that still wait when the session closes. `code`: no victim was found."""
+    """The reasons of one action for jobs that still wait when the session closes. `code`: if no victim was found."""
 
     def __init__(self, session: Session, action: str, cause: Cause, code: str) -> None:
         self._session, self._action, self._cause, self._code = session, action, cause, code
@@ -64,14 +64,14 @@ class PreemptionDiagnosis:
         return may
 
     def explain_job(self, job: JobInfo, count: Callable[[JobInfo], VictimCounts]) -> None:
-        """Record that nobody was evicted for the whole job."""
+        """Record why no pod was evicted for the whole job."""
         pods = job.pending()
         if not self._is_limit_reached(job, len(pods)):
             need = sum((pod.spec.request for pod in pods), Resources())
             self._add(job, len(pods), need, count(job))
 
     def explain_pods(self, job: JobInfo, pods: list[PodInfo], count: Callable[[PodInfo], VictimCounts]) -> None:
-        """Record, class by class, that nobody was evicted for these pods."""
+        """Record, class by class, why no pod was evicted for these pods."""
         willing = [pod for pod in pods if not pod.spec.never_preempts]
         if len(willing) < len(pods):
             self._forbid(job, "never_evicts", len(pods) - len(willing))
@@ -109,7 +109,7 @@ class PreemptionDiagnosis:
 
 @dataclass(frozen=True, slots=True)
 class VictimSearch:
-    """How an action that evicts pod by pod searches a node.
+    """The victim search of an action that evicts pod by pod.
 
     `is_candidate(preemptor, victim)`; `why_excluded(preemptor, victim)`: why it skips an otherwise possible victim.
     """

@@ -1,7 +1,7 @@
-"""Priority queues; one of them under an order that may change while items wait in it.
+"""Priority queues: one with fixed ranks, and one whose order may change while items wait in it.
 
-`HeapQueue` moves items exactly as Go's `container/heap`, because the order of ties is part of Volcano's semantics: up
-after a push; on a pop first and last swap, then down; equal items keep the parent.
+`HeapQueue` moves items exactly as Go's `container/heap`, because the order of ties is part of Volcano's semantics:
+after a push, the item moves up; on a pop, first and last swap, then the item moves down; equal items do not swap.
 """
 
 import heapq
@@ -101,7 +101,7 @@ class HeapQueue(Generic[Item]):
         return first
 
     def pop_equivalent(self) -> Sequence[Item]:
-        """Nothing: this queue has no classes."""
+        """An empty sequence: this queue has no classes."""
         return ()
 
     def _down(self) -> None:

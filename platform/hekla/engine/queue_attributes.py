@@ -1,4 +1,4 @@
-"""Attributes of a queue: capability, deserved, allocated, inqueue …, and the reason when it is full.
+"""Attributes of a queue: capability, deserved, allocated, inqueue …, and the reason if it is full.
 
 Source: `volcano-spec` §5.2, §5.3. Volcano calls them `queueAttr`.
 """
@@ -54,7 +54,10 @@ def total_guarantee(session: Session) -> Vector:
 
 
 def real_capability(session: Session, queue: QueueSpec, whole: Vector, promised: Vector) -> Vector:
-    """The most a queue may hold: of `whole`, without what `promised` guarantees to others, up to its capability."""
+    """The most a queue may hold: `whole` without the guarantees of others, at most its capability.
+
+    `promised`: the guarantees of all, its own included.
+    """
     own = session.dimensions.vector(queue.guarantee or {})
     return np.minimum(np.maximum(whole - promised, 0.0) + own, limit_vector(session, queue.capability))
 

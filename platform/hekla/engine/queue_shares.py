@@ -74,7 +74,7 @@ def _queue_shares(session: Session, queue: QueueSpec, waiting: list[JobInfo]) ->
 
 
 def _attributes(session: Session, queue: QueueSpec) -> tuple[str, QueueAttributes]:
-    """Plugin and attributes from the first plugin that registered; else only what it holds and requests."""
+    """The first registered plugin and its attributes of the queue; without one, only what it holds and requests."""
     for tier in session.named_functions(ExtensionPoint.QUEUE_ACCOUNT):
         for plugin, function in tier:
             return plugin, function(queue)
@@ -91,7 +91,7 @@ def _borrowers(every: Mapping[str, QueueShares]) -> dict[str, QueueShares]:
 
 
 def _lent(name: str, mine: QueueShares, borrowers: Mapping[str, QueueShares]) -> Resources:
-    """What it leaves of its deserved resources, as far as queues outside it borrow."""
+    """The unused part of its deserved resources, as far as queues outside it borrow."""
     others = (one.borrowed for other, one in borrowers.items() if other != name and name not in one.ancestors)
     borrowed, left = sum(others, Resources()), mine.deserved - mine.allocated
     return Resources({one: min(left.amount(one), borrowed.amount(one)) for one in left if left.amount(one) > 0})

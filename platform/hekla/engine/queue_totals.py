@@ -31,7 +31,7 @@ class QueueTotals:
 
 
 class TotalsByQueue:
-    """The totals of each queue with jobs, kept up to date as jobs come and go."""
+    """The totals of each queue with jobs; jobs are added and removed one by one."""
 
     def __init__(self, width: int) -> None:
         self.by_queue: dict[str, QueueTotals] = {}
@@ -39,7 +39,7 @@ class TotalsByQueue:
         self._known: dict[Hashable, tuple[object, Vector]] = {}
 
     def add(self, job: JobInfo) -> None:
-        """Add a job, as it is before a session."""
+        """Add a job, in its state before a session."""
         if job.group.queue not in self.by_queue:
             self.by_queue[job.group.queue] = QueueTotals(self._width)
         job.queue_amounts = self._amounts(job)

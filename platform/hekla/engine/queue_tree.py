@@ -12,7 +12,9 @@ NO_PARENT = "queue_parent_missing"
 
 @dataclass(frozen=True, slots=True)
 class QueueTree:
-    """`paths`: from a queue up to the root, both included. `problems`: of the path of a queue, by its name.
+    """The tree of queues.
+
+    `paths`: from a queue up to the root, both included. `problems`: of the path of a queue, by its name.
 
     A queue with a problem becomes a child of the root, so that what it holds is still counted.
     """

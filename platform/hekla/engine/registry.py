@@ -2,7 +2,7 @@
 
 Entry points are in the groups `hekla.actions` and `hekla.plugins`; their name is the name in a policy. Each is a module
 or object with one function: `execute(session, arguments)` for an action, `open_session(session, option)` for a plugin.
-One that cannot be imported fails only where a policy uses it.
+A broken entry point fails only when a policy uses it.
 """
 
 from collections.abc import Mapping
@@ -79,20 +79,20 @@ def _entries(group: str) -> tuple[EntryPoint, ...]:
 def _load(entry: EntryPoint) -> object:
     try:
         return entry.load()
-    except Exception as error:  # whatever somebody else's module does when it is imported
+    except Exception as error:  # an external module may raise anything when it is imported
         return _Broken(error)
 
 
 class _Broken:
-    """Stands for an entry point that cannot be imported: raises its error on use."""
+    """Replaces an entry point that cannot be imported: raises its error on use."""
 
     def __init__(self, error: Exception) -> None:
         self._error = error
 
     def open_session(self, _session: "Session", _option: "PluginOption") -> None:
-        """As a plugin."""
+        """Raise the error, as a plugin."""
         raise self._error
 
     def execute(self, _session: "Session", _arguments: "Mapping[str, Argument]") -> None:
-        """As an action."""
+        """Raise the error, as an action."""
         raise self._error

@@ -1,6 +1,6 @@
 """Topology-aware preemption: remove all victims of a node tentatively, then reprieve as many as possible.
 
-So constraints on other pods (affinity, spread) can be met where evicting victim by victim would not meet them. Some
+This can meet constraints on other pods (affinity, spread) that evicting one victim after the other would not meet. Some
 candidate nodes are compared, and the one with the least important victims is chosen (`volcano-spec` §4).
 """
 
@@ -48,7 +48,7 @@ def candidate_limit(nodes: int, arguments: Mapping[str, Argument]) -> int:
 def select_victims_on_node(
     statement: Statement, row: int, order: HeapQueue[PodInfo], plugins: tuple[str, ...], has_room: Callable[[], bool]
 ) -> Candidate | None:
-    """The victims on this node, or None if all of them are not enough. The statement is left as it was.
+    """The victims on this node, or None if all of them are not enough. The statement is unchanged afterwards.
 
     All are evicted tentatively; then victims are reprieved, the most important first.
     """

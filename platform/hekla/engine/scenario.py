@@ -1,7 +1,7 @@
-"""Recorded scenarios of Kubernetes objects: read as state and policy, and played for some cycles.
+"""Recorded scenarios of Kubernetes objects: reads them as state and policy, and plays some cycles.
 
-A pod belongs to its pod group by annotation and namespace, as in Volcano. Unsupported fields raise `Unsupported`, so
-that no result rests on an ignored field.
+A pod belongs to its pod group by annotation and namespace, as in Volcano. Unsupported fields raise `Unsupported`, so no
+result depends on an ignored field.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,8 +36,11 @@ Object = Mapping[str, Any]
 
 MAX_CYCLES = 100
 RECORDED_AT = datetime(2026, 8, 1, tzinfo=UTC).timestamp()
-"""The time of every recorded cycle. Jobs are of January 2024, and their waiting times are over by then or end in a
-hundred years, so the exact instant does not matter (`conformance/FORMAT` §3)."""
+"""The time of every recorded cycle.
+
+Jobs were created in January 2024, and their waiting times are over by then or end in a hundred years, so the exact
+instant does not matter (`conformance/FORMAT` §3).
+"""
 _GROUP = "scheduling.k8s.io/group-name"
 _ROLE = "volcano.sh/task-spec"
 _TASK_PRIORITY = "volcano.sh/task-priority"
@@ -173,7 +176,7 @@ def _queue(queue: Object) -> QueueSpec:
 
 
 def _jobs(cluster: Object) -> Iterator[PodGroupSpec]:
-    """One job per pod group, and one without a queue for pods without a group, which only hold their places."""
+    """One job per pod group, and one without a queue for pods without a group, which only hold their resources."""
     values = {c["metadata"]["name"]: int(c.get("value", 0)) for c in cluster.get("priorityClasses", ())}
     default = next((int(c.get("value", 0)) for c in cluster.get("priorityClasses", ()) if c.get("globalDefault")), 0)
     groups = {_key(group["metadata"]): group for group in cluster.get("podGroups", ())}

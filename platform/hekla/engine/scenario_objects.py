@@ -88,7 +88,7 @@ def instant(text: str | None) -> float:
 
 
 def shard(options: Object) -> Shard | None:
-    """The nodes of this scheduler, if the options divide them."""
+    """The nodes of this scheduler, if the options divide the nodes into shards."""
     mode = options.get("shardingMode")
     if mode not in ("hard", "soft"):
         return None

@@ -1,12 +1,12 @@
-"""What is kept of one cluster between cycles: node table, jobs, pods by node, and totals of queues.
+"""The cache of one cluster between cycles: node table, jobs, pods by node, and totals of queues.
 
     cache.update(state)     apply every object that is not the same as before
     Session(cache, ...)     decide; the session changes jobs and pods
     cache.update(state)     rolls that back first: a decision counts once a state contains it
 
-The cost is that of what changed; only the comparison of objects covers all. Some changes need a rebuild (a new resource
-name, two pods of one uid). A rebuild also happens after as many changed pods as there are, which limits rounding errors
-and unused classes. `audit.differences` compares the cache with a fresh one.
+An update costs what changed; only the comparison covers all objects. Some changes need a rebuild (a new resource name,
+two pods of one uid). A rebuild also happens after as many changed pods as there are, which limits rounding errors and
+unused classes. `audit.differences` compares the cache with a fresh one.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
@@ -27,7 +27,7 @@ _OFF_NODE = frozenset(
 )
 _EMPTY = ClusterState((), (), ())
 _CHANGES_AT_LEAST = 100_000
-"""At least so many pods may change before a rebuild."""
+"""A rebuild happens after at least this many changed pods."""
 
 
 class _RebuildRequired(Exception):
@@ -35,11 +35,11 @@ class _RebuildRequired(Exception):
 
 
 class SchedulerCache:
-    """See the module.
+    """The cache of one cluster; see the module.
 
     `state`: the last one. `queues`: its valid queues; `refused`: problems of its invalid jobs. `jobs`: of valid queues,
     by uid; `unsettled_jobs`: those with something left to decide; `equivalence_classes`: equal ones among them;
-    `unique_jobs`: the others. `node_pods`: per row the pods that hold a place there.
+    `unique_jobs`: the others. `node_pods`: per row the pods that hold resources there.
     """
 
     def __init__(self) -> None:
@@ -70,9 +70,9 @@ class SchedulerCache:
         self._known_nodes: dict[str, NodeSpec] = {}
         self._known_groups: dict[Hashable, PodGroupSpec] = {}
         self._all_jobs: dict[Hashable, JobInfo] = {}
-        """All jobs by key, refused ones too: they keep the places they have."""
+        """All jobs by key, also refused ones: their pods keep their resources."""
         self._pods_by_node: dict[str, dict[str, PodInfo]] = {}
-        """Pods that hold a place, by node name; also on unknown nodes."""
+        """Pods that hold resources, by node name; also on unknown nodes."""
         self._pod_uids: set[str] = set()
         self._dirty_nodes: set[str] = set()
         """Nodes whose rows must be recounted."""
@@ -93,7 +93,7 @@ class SchedulerCache:
 
     @property
     def all_jobs(self) -> Iterable[JobInfo]:
-        """All jobs, refused ones too: they keep the places they have."""
+        """All jobs, also refused ones: their pods keep their resources."""
         return self._all_jobs.values()
 
     def roll_back(self) -> None:
@@ -168,7 +168,7 @@ class SchedulerCache:
             self.node_index = NodeIndex(self.table.nodes)
 
     def _rebuild_nodes(self, nodes: tuple[NodeSpec, ...]) -> None:
-        """Rebuild the node table after nodes came or went, and take over their usage."""
+        """Rebuild the node table after nodes were added or removed; known nodes keep their usage."""
         before, self.table = self.table, NodeTable([validation.sanitized_node(node) for node in nodes], self.dimensions)
         self.table.copy_usage(before)
         self.node_index = NodeIndex(self.table.nodes)
@@ -230,7 +230,7 @@ class SchedulerCache:
         self.queue_totals.add(job)
 
     def _add_to_node(self, pod: PodInfo) -> None:
-        """Add the pod to its node if it holds a place there."""
+        """Add the pod to its node if it holds resources there."""
         if pod.node and pod.status not in _OFF_NODE:
             self._pods_by_node.setdefault(pod.node, {})[self._pod_key(pod)] = pod
             self._dirty_nodes.add(pod.node)

@@ -35,7 +35,7 @@ class ScoreLookahead:
         return steps.pop() if steps else None
 
     def invalidate(self, rows: Rows) -> None:
-        """Drop the steps of rows that changed otherwise."""
+        """Drop the steps of rows that changed for another reason."""
         if not self._steps:
             return
         if isinstance(rows, slice) and rows.start is None:

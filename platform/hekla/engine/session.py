@@ -36,7 +36,7 @@ Call = Callable[[str, Mapping[str, Any], float], Any]
 
 
 class Session:
-    """See the module. `reasons`: why jobs wait; `binds` and `evictions`: what was decided."""
+    """The working state of one cycle. `reasons`: why jobs wait; `binds` and `evictions`: the decisions so far."""
 
     def __init__(self, cache: SchedulerCache, policy: SchedulerPolicy, now: float, call: Call | None = None) -> None:
         self.cache, self.state, self.policy, self.now, self.call = cache, cache.state, policy, now, call
@@ -57,20 +57,20 @@ class Session:
         self.reverted_evictions = 0
         """Number of evictions that were undone."""
         self.revived_pods = 0
-        """Number of those whose pod did not run before, and counts as running since."""
+        """Number of undone evictions whose pod was not running before, but counts as running now."""
         self.nominated: dict[str, str] = {}
-        """Pod to the node where evictions of this session make room for it."""
+        """By pod: the node where evictions of this session make room for it."""
         self.attempted_pods: set[str] = set()
         """Pods for which an action looked for a node."""
         self._reverted_uids: set[str] = set()
         """Pods whose eviction was undone: Volcano's scorers no longer count them."""
         self.reasons: dict[str, tuple[PendingReason, ...]] = defaultdict(tuple)
         self.on_change: list[Callable[[PodInfo, int, int], None]] = []
-        """Called after each change with pod, row, and sign: 1 if a place was taken, -1 if it was given back."""
+        """Called after each change with pod, row, and sign: 1 after a placement or an undone eviction, else -1."""
         self.quotas_of: Callable[[JobInfo], Hashable] = _no_quotas
         """The tenant quotas that a job counts for."""
         self.bind_annotations: dict[str, Mapping[str, str]] = {}
-        """Pod to the annotations that it gets with its bind."""
+        """By pod: the annotations that it gets with its bind."""
         self.on_close: list[Callable[[], None]] = []
         self._token = object()
         """Identity of this session, for sort keys cached in jobs."""
@@ -93,7 +93,7 @@ class Session:
     ) -> None:
         """Register a plugin's function, unless its switch is off.
 
-        `is_cacheable`: its no to one job holds for all equal ones (`equivalence`) until something is given back; at
+        `is_cacheable`: a rejection of one job holds for all equal jobs (`equivalence`) until resources are given up; at
         JOB_ORDER: it orders equal jobs by age alone.
         """
         if not point.switch or option.has(point.switch):
@@ -151,7 +151,7 @@ class Session:
     # Order.
 
     def compare(self, point: ExtensionPoint, *sides: object) -> float:
-        """The first non-zero result: below zero if the left side goes first."""
+        """The first non-zero result: negative if the left side comes first."""
         return next((sign for function in self.functions(point) if (sign := function(*sides))), 0)
 
     def job_before(self, left: JobInfo, right: JobInfo) -> bool:
@@ -159,7 +159,7 @@ class Session:
         return self.rank(left) < self.rank(right)
 
     def compare_jobs(self, left: JobInfo, right: JobInfo) -> int:
-        """Job order by plugins alone: below zero if the left one goes first."""
+        """Job order by plugins alone: negative if the left one comes first."""
         mine, other = self.rank(left)[:-2], self.rank(right)[:-2]
         return (mine > other) - (mine < other)
 
@@ -284,7 +284,7 @@ class Session:
 
     @property
     def candidate_jobs(self) -> Iterable[JobInfo]:
-        """Jobs with something left to decide. In Volcano all jobs, because they take part in the order of ties."""
+        """Jobs with something left to decide. In Volcano all jobs, because they affect the order of ties."""
         return self.jobs.values() if self.policy.follows_volcano else self.unsettled_jobs.values()
 
     def valid_jobs(self, *, among: Iterable[JobInfo] | None = None) -> list[JobInfo]:
@@ -325,7 +325,7 @@ class Session:
     def select_victims(self, point: ExtensionPoint, pod: PodInfo, candidates: Sequence[PodInfo]) -> VictimSelection:
         """Volcano's Preemptable or Reclaimable: the victims among the candidates, for one pod.
 
-        A pod that any plugin spares is no candidate; not so in Volcano.
+        A pod that any plugin spares is no candidate, except in Volcano.
         """
         if self.policy.follows_volcano:
             return victim_selection.by_tiers(self.named_functions(point), (pod, candidates), candidates)
@@ -389,7 +389,7 @@ class Session:
         self._notify(pod, row, -1)
 
     def evict(self, pod: PodInfo) -> None:
-        """Set a placed pod to releasing: it holds its place, but no longer counts for its job."""
+        """Set a placed pod to releasing: it keeps its resources, but no longer counts for its job."""
         row = self.table.row_of[pod.node]
         self.table.release(row, pod.request, counts=pod.spec.uid not in self._reverted_uids)
         pod.job.allocated = pod.job.allocated - pod.request
@@ -435,7 +435,7 @@ def _no_quotas(_job: JobInfo) -> Hashable:
 
 
 def limit_vector(session: Session, amounts: Any) -> Vector:  # noqa: ANN401
-    """Limits as a row; infinite where none is given."""
+    """Limits as a row; infinite where none is set."""
     row = np.full(len(session.dimensions.names), np.inf)
     for at, name in enumerate(session.dimensions.names):
         if amounts and name in amounts:

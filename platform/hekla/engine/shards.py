@@ -1,7 +1,7 @@
 """Node shards: nodes divided among several schedulers (`volcano-spec` §4, allocate).
 
-A hard shard uses its own nodes only. A soft one prefers them: idle own, idle other, future own, future other. This
-applies to pods that `allocate` places one by one.
+A hard shard uses its own nodes only. A soft one prefers them, in this order: own idle, other idle, own future idle,
+other future idle. This applies to pods that `allocate` places one by one.
 """
 
 from dataclasses import dataclass

@@ -10,7 +10,7 @@ Operation = tuple[PodInfo, Eviction | None, str, PodStatus]
 
 
 class Statement:
-    """The operations so far. `len()` gives a mark to return to."""
+    """The operations so far. `len()` is a mark for `save` and `discard`."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -25,13 +25,13 @@ class Statement:
         self._operations.append((pod, None))
 
     def evict(self, pod: PodInfo, action: str, for_job: str, plugins: tuple[str, ...] = ()) -> None:
-        """Evict a pod; `plugins` allowed it."""
+        """Evict a pod; `plugins`: those that allowed it."""
         eviction = Eviction(pod.job.group.uid, pod.spec.uid, pod.node, action, for_job, plugins)
         self._session.evict(pod)
         self._operations.append((pod, eviction))
 
     def commit(self) -> None:
-        """Bind allocated pods and record evictions. Pipelined pods keep their promise for this session only."""
+        """Bind allocated pods and record evictions. Pipelined pods stay so for this session only."""
         for pod, eviction in self._operations:
             if eviction is None and pod.status is PodStatus.ALLOCATED:
                 self._session.bind(pod)

@@ -18,7 +18,7 @@ Key = tuple[int, tuple[str, ...]]
 
 
 class SubJobInfo:
-    """A sub-job. `policy_index`: one past the last for unmatched pods. `label_values`: of the policy's keys."""
+    """A sub-job. `policy_index`: one past the last for unmatched pods. `label_values`: values of the policy's keys."""
 
     def __init__(self, job: JobInfo, index: int, values: tuple[str, ...]) -> None:
         self.job, self.policy_index, self.label_values = job, index, values

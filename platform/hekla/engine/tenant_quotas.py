@@ -1,11 +1,11 @@
-"""Quotas on what all jobs of a namespace, or of one owner in it, hold together. They hold under every policy.
+"""Quotas on what all jobs of a namespace, or of one owner in it, hold together, under every policy.
 
     admission     the job's minimum fits beside what is held and what admitted jobs still need
     valid         what the job lacks to start fits beside what is held
     allocatable   the pod fits
 
-Releasing pods count until they are gone, and pipelined pods count as held, so nothing that starts exceeds a quota.
-Nobody is evicted for a quota. Without quotas nothing is registered or counted.
+Releasing pods count until they are gone, and pipelined pods count as held, so no pod starts beyond a quota. Quotas
+evict no pods. Without quotas nothing is registered or counted.
 """
 
 from collections import defaultdict
@@ -25,14 +25,14 @@ from hekla.engine.queue_attributes import total_request
 from hekla.engine.session import Session, limit_vector
 
 _UNCHANGED = frozenset({PodStatus.RELEASING, PodStatus.RUNNING})
-"""The status of a pod after an eviction or its reversal: it holds its place as before."""
+"""The status of a pod after an eviction or its undoing: the pod holds its resources as before."""
 _ALSO_HOLDING = frozenset({PodStatus.RELEASING, PodStatus.PIPELINED})
 """Statuses that hold resources and that `JobInfo.allocated` does not include."""
 
 
 @dataclass(eq=False)
 class QuotaUsage:
-    """What counts for one quota: `held` now; `claimed` also includes what admitted jobs still need."""
+    """The usage of one quota: `held` now; `claimed` also includes what admitted jobs still need."""
 
     quota: TenantQuota
     limits: Vector
@@ -104,7 +104,7 @@ class QuotaTracker:
             usage.claimed += claimed
 
     def update(self, pod: PodInfo, _row: int, sign: int) -> None:
-        """A pod got a place (sign 1) or gave it back (-1)."""
+        """Count a pod that was placed (sign 1) or removed (-1)."""
         if pod.status not in _UNCHANGED:
             for usage in self.usage_of(pod.job):
                 usage.held += sign * pod.request
@@ -176,7 +176,7 @@ def _min_resources(job: JobInfo) -> Vector:
 
 
 def _missing_resources(job: JobInfo) -> Vector:
-    """The least that it needs to start, or for its next pod; pods that differ count as the smallest."""
+    """The least that the job needs to start, or for its next pod; if pods differ, all count as the smallest."""
     pending = job.pending()
     requests = np.array([pod.request for pod in pending]).reshape(len(pending), -1)
     missing = max(missing_pods(job), 1)

@@ -1,7 +1,7 @@
-"""Pods per node by selector, kept up to date: what Kubernetes' filters and scorers count.
+"""Counts of pods per node by selector, as Kubernetes' filters and scorers need them.
 
-Counted are pods that are allocated or pipelined, and those that were releasing before the session; not those that the
-session evicts. A count is kept from its first use on.
+Allocated and pipelined pods count, and pods that were releasing before the session; pods that the session evicts do not
+count. A count is updated from its first use on.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -96,7 +96,7 @@ class TopologyCounts:
         )
 
     def update(self, pod: PodInfo, row: int, sign: int) -> None:
-        """A pod came to the row (1) or left it (-1)."""
+        """Count a pod that came to the row (sign 1) or left it (-1)."""
         for counts, weigh in self._counters.values():
             counts[row] += sign * weigh(pod)
 

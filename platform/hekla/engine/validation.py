@@ -1,7 +1,7 @@
 """Validation of the state.
 
 `validate` checks a whole state. The engine itself leaves out single invalid jobs, queues and nodes, so that one mistake
-does not stop all others. A refused job keeps the places it has and starts nothing.
+does not stop all others. A refused job keeps the resources that it holds and starts nothing.
 """
 
 from collections import Counter
@@ -55,26 +55,27 @@ def refusal_problems(
 ) -> Problems:
     """Why a job is refused; empty if it is not.
 
-    `invalid_queues`: by name. `duplicated`: uids from `duplicates`. `checked`: ids of valid amounts, which is extended.
+    `invalid_queues`: by name. `duplicated`: uids from `duplicates`. `checked`: ids of valid amounts; this call adds
+    more.
     """
     problems = list(_job_problems(group, checked))
     if group.uid in duplicated:
-        problems.append(Problem(_path(group), "Two jobs or two tasks have the same uid."))
+        problems.append(Problem(_path(group), "Two jobs or two pods have the same uid."))
     if group.queue in invalid_queues:
-        problems.append(Problem(f"{_path(group)}.queue", f"Its queue {group.queue} makes no sense."))
+        problems.append(Problem(f"{_path(group)}.queue", f"Queue {group.queue} is invalid."))
     return tuple(problems)
 
 
-# Single things.
+# Single objects.
 
 
 def _job_problems(group: PodGroupSpec, checked: set[int] | None = None) -> Iterator[Problem]:
     """`checked`: ids of valid amounts; the pods of a role mostly share theirs."""
     checked = set() if checked is None else checked
     if group.min_available < 0:
-        yield Problem(f"{_path(group)}.min_available", "A least number of tasks is not negative.")
+        yield Problem(f"{_path(group)}.min_available", "A minimum number of pods must not be negative.")
     if any(least < 0 for least in group.min_task_member.values()):
-        yield Problem(f"{_path(group)}.min_task_member", "A least number of tasks is not negative.")
+        yield Problem(f"{_path(group)}.min_task_member", "A minimum number of pods must not be negative.")
     if group.min_resources is not None and not _is_valid(group.min_resources):
         yield from _amount_problems(f"{_path(group)}.min_resources", group.min_resources)
     for spec in group.pods:
@@ -91,14 +92,14 @@ def _job_problems(group: PodGroupSpec, checked: set[int] | None = None) -> Itera
 
 def _minimum_problems(group: PodGroupSpec, queues: Iterable[str]) -> Iterator[Problem]:
     if group.queue not in queues:
-        yield Problem(f"{_path(group)}.queue", f"There is no queue {group.queue}.")
+        yield Problem(f"{_path(group)}.queue", f"Unknown queue {group.queue}.")
     if group.min_available > len(group.pods):
-        message = f"It needs {group.min_available} tasks to start and has {len(group.pods)}."
+        message = f"The job needs {group.min_available} pods to start and has {len(group.pods)}."
         yield Problem(f"{_path(group)}.min_available", message)
     roles = Counter(spec.role for spec in group.pods)
     for role, least in group.min_task_member.items():
         if least > roles[role]:
-            message = f"It needs {least} tasks of {role} to start and has {roles[role]}."
+            message = f"The job needs {least} pods of task {role} to start and has {roles[role]}."
             yield Problem(f"{_path(group)}.min_task_member.{role}", message)
 
 
@@ -106,7 +107,7 @@ def queue_problems(queue: QueueSpec) -> Problems:
     """Problems of a queue."""
     found = []
     if queue.weight < 0:
-        found.append(Problem(f"queues.{queue.name}.weight", "A weight is not negative."))
+        found.append(Problem(f"queues.{queue.name}.weight", "A weight must not be negative."))
     for name in ("capability", "guarantee", "deserved"):
         bound: Resources | None = getattr(queue, name)
         found += list(_amount_problems(f"queues.{queue.name}.{name}", bound or {}))
@@ -122,11 +123,11 @@ def _is_valid(amounts: Mapping[str, float]) -> bool:
 def _amount_problems(path: str, amounts: Mapping[str, float]) -> Iterator[Problem]:
     for name, amount in amounts.items():
         if not isfinite(amount):
-            yield Problem(f"{path}.{name}", "This is no number.")
+            yield Problem(f"{path}.{name}", "Not a finite number.")
         elif amount < 0:
-            yield Problem(f"{path}.{name}", "An amount is not negative.")
+            yield Problem(f"{path}.{name}", "An amount must not be negative.")
         elif amount > _MAX_TOTAL:
-            yield Problem(f"{path}.{name}", "This is more than any machine has.")
+            yield Problem(f"{path}.{name}", "More than any node can have.")
 
 
 def _global_problems(state: ClusterState) -> Iterator[Problem]:
@@ -137,7 +138,7 @@ def _global_problems(state: ClusterState) -> Iterator[Problem]:
     for kind, names in (("nodes", [n.name for n in state.nodes]), ("queues", [q.name for q in state.queues])):
         for name, count in Counter(names).items():
             if count > 1:
-                yield Problem(f"{kind}.{name}", "This name is there twice.")
+                yield Problem(f"{kind}.{name}", "Duplicate name.")
 
 
 def _path(group: PodGroupSpec) -> str:
@@ -155,7 +156,7 @@ def sanitized_node(node: NodeSpec) -> NodeSpec:
 
 
 def without_queue(group: PodGroupSpec) -> PodGroupSpec:
-    """A refused job without queue and minimum: it only holds what it holds."""
+    """A refused job without queue and minimum: its pods only keep their resources."""
     return replace(group, queue="", min_resources=None, pods=tuple(_sanitized_pod(spec) for spec in group.pods))
 
 

@@ -1,4 +1,4 @@
-"""Combines the victims that plugins name: who may be evicted, and how many each plugin spared.
+"""Combines the victims that plugins name: which pods may be evicted, and how many each plugin spared.
 
 Within a tier results are intersected. An empty result ends the tier undecided, and the next tier decides
 (`volcano-spec` §3.2). This runs for each candidate node, so counts are only recorded here and evaluated on demand.
@@ -17,8 +17,11 @@ Trail = list[tuple[str, int]]
 
 
 class VictimSelection(NamedTuple):
-    """The victims among `candidates`. `trail`: of the deciding tier, or of the first undecided one; `spared_trail`: of
-    the plugins that spared pods before."""
+    """The victims among `candidates`, and how many each plugin left.
+
+    `trail`: of the deciding tier, or of the first undecided one; `spared_trail`: of the plugins that spared pods
+    before.
+    """
 
     victims: list[PodInfo]
     candidates: int = 0
@@ -62,7 +65,7 @@ def _by_tier(functions: Sequence[NamedFunction], arguments: tuple[Any, ...]) -> 
         if chosen and named:
             uids = {pod.spec.uid for pod in named}
             chosen = [pod for pod in chosen if pod.spec.uid in uids]
-        else:  # the first to speak; and as in Volcano also who speaks after the others agreed on nobody
+        else:  # the first answer; as in Volcano, also the answer after an empty intersection
             trail = trail if chosen else []
             chosen = named
         trail.append((name, len(chosen)))
@@ -74,7 +77,7 @@ def _by_tier(functions: Sequence[NamedFunction], arguments: tuple[Any, ...]) -> 
 def by_all(
     functions: Iterable[NamedFunction], job: JobInfo, candidates: Sequence[PodInfo], action: str
 ) -> VictimSelection:
-    """The victims for a whole job that all plugins name; each gets those that the others left."""
+    """The victims for a whole job that all plugins name; each plugin gets those that the plugins before it named."""
     remaining, trail = list(candidates), Trail()
     for name, function in functions:
         named = function(job, remaining, action)

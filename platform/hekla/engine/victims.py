@@ -45,8 +45,8 @@ class VictimIndex:
     def exhausted(self, pod: PodInfo) -> Mask:
         """Rows where evictions made no room for such a pod of this job, and that did not change since.
 
-        Kept for the last job only. Evictions elsewhere only reduce victims; after an eviction was undone, every row is
-        tried again.
+        Cached for the last job only. Evictions elsewhere only reduce victims; after an eviction was undone, every row
+        is tried again.
         """
         found: Mask = self._exhausted_for(pod) == self._session.table.change_counts
         return found
@@ -68,7 +68,7 @@ def total_request(pods: Iterable[PodInfo], like: Vector) -> Vector:
 
 
 def victims_queue(session: Session, victims: Sequence[PodInfo], preemptor: JobInfo) -> HeapQueue[PodInfo]:
-    """Victims in eviction order: by queue as plugins say, then the last job, then the last pod first."""
+    """Victims in eviction order: by the plugins' order of queues, then the last job, then the last pod first."""
 
     def before(left: PodInfo, right: PodInfo) -> bool:
         if left.job is not right.job:

@@ -1,4 +1,4 @@
-"""The Chromium that the browser tests drive: found, or installed where that is possible without asking anybody."""
+"""Finds the Chromium for the browser tests, or installs it if that needs no confirmation."""
 
 import os
 import shutil
@@ -10,7 +10,7 @@ _CHINESE_FONT = "fonts-noto-cjk"
 
 
 def find() -> Path | None:
-    """The browser of this machine; CHROMIUM names another."""
+    """The browser of this machine, or None. The variable CHROMIUM overrides it."""
     named = os.environ.get("CHROMIUM")
     for program in [named] if named else PROGRAMS:
         if found := shutil.which(program):
@@ -19,7 +19,7 @@ def find() -> Path | None:
 
 
 def find_or_install() -> str:
-    """Make sure of a browser; says in words what came of it."""
+    """Find or install a browser. Returns the result as a sentence."""
     if found := find():
         return f"Browser tests use {found}."
     if os.geteuid() != 0 or not shutil.which("apt-get"):
@@ -30,7 +30,7 @@ def find_or_install() -> str:
 
 
 def _apt_install() -> str:
-    """Empty, or why it did not succeed."""
+    """Install Chromium with apt-get. Returns the reason of a failure, or an empty string."""
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     install = ["apt-get", "install", "--yes", "--no-install-recommends", "chromium", _CHINESE_FONT]
     for argv in (["apt-get", "update"], install):

@@ -1,7 +1,7 @@
-"""Compiles the catalogues of translations from their sources: `django.po` is in the repository, `django.mo` is not.
+"""Compiles the translation catalogues: `django.po` is in the repository, `django.mo` is not.
 
-Uses the standard library only, since it also runs where no development package is installed. `manage.py` calls it
-before every command; images and units run `python -m hekla.launcher.catalogues`.
+Uses only the standard library, because it also runs without development packages. `manage.py` calls it before every
+command; container images and systemd units run `python -m hekla.launcher.catalogues`.
 """
 
 import json
@@ -19,12 +19,12 @@ _PLURAL_SEPARATOR = "\0"
 
 
 def compile_stale() -> list[Path]:
-    """Compile each catalogue that is missing or older than its source; the compiled files that were written."""
+    """Compile each catalogue that is missing or older than its source. Returns the written files."""
     return [_compile(source) for source in sorted(_LOCALE.glob("*/LC_MESSAGES/*.po")) if _is_stale(source)]
 
 
 def read(text: str) -> dict[str, str]:
-    """The translations in the text of a .po file. Plural forms are joined by NUL, as gettext reads them."""
+    """The translations in the text of a .po file, by message. Plural forms are joined by NUL, as in .mo files."""
     translations: dict[str, str] = {}
     for block in re.split(r"\n\s*\n", text):
         if re.search(r"^#, .*fuzzy", block, re.MULTILINE):
@@ -52,7 +52,7 @@ def encode(translations: Mapping[str, str]) -> bytes:
 
 
 def _fields(block: str) -> Iterator[tuple[str, str]]:
-    """Name and text of each field of an entry; its lines are joined."""
+    """Name and text of each field of an entry, with continuation lines joined."""
     name, parts = "", list[str]()
     for line in block.splitlines():
         if found := _STRING.match(line):
@@ -71,7 +71,7 @@ def _is_stale(source: Path) -> bool:
 
 
 def _compile(source: Path) -> Path:
-    """Written beside and renamed, so that a process that reads it meanwhile sees a whole file."""
+    """Compile a catalogue. Writes a temporary file and renames it, so that readers always find a complete file."""
     compiled = source.with_suffix(".mo")
     unfinished = compiled.with_suffix(f".{os.getpid()}.new")
     unfinished.write_bytes(encode(read(source.read_text(encoding="utf-8"))))

@@ -1,4 +1,4 @@
-"""What a new platform begins with: one admin, one tenant, this machine as a cluster, one queue, one environment."""
+"""The first rows of a new platform: an admin, a tenant, this machine as a cluster, a queue, and environments."""
 
 from datetime import datetime
 from typing import Any
@@ -26,7 +26,7 @@ _EXAMPLES = CHECKOUT / "platform" / "examples"
 
 
 def prepare(*, demo: bool) -> dict[str, Any]:
-    """Make what is missing. Returns `sign_in` (a path with a one-time secret) and `username`."""
+    """Create the missing rows. Returns `sign_in` (a path with a one-time secret) and `username`."""
     now = clock.now()
     if accounts.nobody_yet():
         with unit_of_work():
@@ -54,7 +54,7 @@ def _begin(now: datetime) -> None:
 
 
 def _add_environments(now: datetime) -> None:
-    """Those that the examples need, also where the examples came after the platform."""
+    """Create the missing environments of the examples, also on a platform older than the examples."""
     known = set(clusters.environments().values_list("name", flat=True))
     for folder in sorted(_EXAMPLES.glob("*/environment.txt")):
         if folder.parent.name in known:
@@ -69,7 +69,10 @@ def _add_environments(now: datetime) -> None:
 
 
 def _leave_key_for_command_line(admin: User, now: datetime) -> None:
-    """On one machine whoever may read the data folder is the admin, so `hekla` there needs no sign-in."""
+    """Write an admin token for the command line into the data folder, if there is no valid one.
+
+    People who can read the data folder have full access anyway, so `hekla` on this machine needs no sign-in.
+    """
     path = settings.HEKLA_HOME / "cli-token"
     known = path.read_text().strip() if path.exists() else ""
     if known and account_services.token_in_force(known, now=now) is not None:
@@ -87,7 +90,7 @@ _DEMO_NODE = {"cpu": "64", "memory": "512Gi", "nvidia.com/gpu": "8", "pods": "11
 
 
 def _add_demo(now: datetime) -> None:
-    """A labelled simulated cluster with people and queues to look at."""
+    """Create the cluster `demo`, marked as simulated, with people, tenants and queues."""
     if clusters.all_clusters().filter(name="demo").exists():
         return
     with unit_of_work():
@@ -107,7 +110,7 @@ def _add_demo(now: datetime) -> None:
 
 
 def _add_stages(now: datetime) -> None:
-    """The simulated clusters of the demonstrations, so that everybody may start one."""
+    """Create the simulated clusters of the demonstrations, so that everybody can start one."""
     for stage in STAGES:
         demonstrations.set_up(stage, now=now)
 

@@ -1,10 +1,9 @@
-"""How often a process that goes on for long looks for garbage: seldom, and never among what it loaded to begin with.
+"""Garbage collection of long-running processes: rare, and never over the objects loaded at the start.
 
-Nearly all that a request or a message leaves behind is freed at once, by counting references. What is left are few
-cycles, while a full round looks at all of Django, the pages, the engine and each open socket: a tenth of a second and
-more in which everybody waits. With Python's own settings, one message to thousands of sockets is enough for such a
-round, since as many tasks begin before the first of them is done; and a controller that comes to know a hundred
-thousand pods would look through all of them again and again while it reads them.
+Reference counting frees nearly all garbage of a request or message at once. The rest is a few cycles, while a full
+collection visits Django, the pages, the engine and all open sockets, and stops the process for 0.1 s or more. With
+Python's defaults, one message to thousands of sockets triggers a full collection, because as many tasks start before
+the first one ends. A controller that reads 100,000 pods would visit all of them repeatedly while it reads.
 """
 
 import gc
@@ -12,17 +11,17 @@ import gc
 from django.urls import get_resolver
 
 _NEW_OBJECTS = 100_000
-"""So many more than were freed make a round among the young; some ten megabytes."""
+"""A young collection runs after this many more allocations than deallocations, some 10 MB."""
 
 
 def settle() -> None:
-    """Leave whatever is there by now out of all rounds, and make rounds seldom."""
+    """Exclude all present objects from collections, and make collections rare."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(_NEW_OBJECTS, 10, 10)
 
 
 def settle_with_pages() -> None:
-    """The same, with the pages loaded first."""
-    get_resolver().url_patterns  # noqa: B018  (they are loaded by being asked for)
+    """Load the pages, then `settle`."""
+    get_resolver().url_patterns  # noqa: B018  (the access loads them)
     settle()

@@ -1,7 +1,7 @@
-"""`python3 manage.py messages`: extracts the messages of code and templates into the catalogues, and compiles them.
+"""`python3 manage.py messages`: extracts messages from code and templates into the catalogues, and compiles them.
 
-Templates are read with Django's lexer and Babel, Python as a syntax tree, so no gettext program is needed. Messages of
-the domain, the engine and the Kubernetes backend are the arguments of `translate` and `gettext_noop`.
+It reads templates with Django's lexer and Babel, and Python as a syntax tree, so it needs no gettext program. In the
+domain, the engine and the Kubernetes backend, messages are the arguments of `translate` and `gettext_noop`.
 """
 
 import argparse
@@ -31,7 +31,7 @@ _WITHOUT_DJANGO = (_CODE / "domain", _CODE / "engine", _CODE / "backends" / "kub
 _GETTEXT = {"_", "gettext", "gettext_lazy"}
 _NGETTEXT = {"ngettext", "ngettext_lazy"}
 _IN_TEMPLATES = {"_": None, "gettext": None, "ngettext": (1, 2)}
-# Messages of Django that its own catalogue lacks, or that read better in ours.
+# Django's messages that its own catalogue lacks, or that Hekla translates better.
 _OF_DJANGO: tuple[Forms, ...] = (
     (
         "Ensure this value has at most %(limit_value)d character (it has %(show_value)d).",
@@ -45,12 +45,12 @@ _OF_DJANGO: tuple[Forms, ...] = (
     ),
     ("Enter a valid JSON.",),
 )
-# The names of format arguments, and those that scripts fill in; a format without a name counts by its letter.
+# Names of format arguments, also of those that JavaScript fills in; a format without a name counts by its letter.
 _PLACEHOLDER = re.compile(r"%\((\w+)\)[\d.]*[a-z]|(%[\d.]*[a-z])(?![a-z])|\{(\w+)(?::[^{}]*)?\}")
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Bring the catalogues up to date, or with `--check` only say what is wrong with them; the exit status."""
+    """Update the catalogues, or only check them (`--check`). Prints the problems and returns the exit status."""
     parser = argparse.ArgumentParser("manage.py messages", description="Extract and compile the translations.")
     parser.add_argument("--check", action="store_true", help="change nothing; fail if a catalogue is incomplete")
     only_check = parser.parse_args(arguments).check
@@ -67,7 +67,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def extract_all() -> dict[Forms, list[str]]:
-    """All messages, each with the places where it is used (`path:line`), in the order of the places."""
+    """All messages with the places of their use (`path:line`), ordered by place."""
     found: dict[Forms, list[str]] = defaultdict(list)
     for path in source_files():
         place = path.relative_to(CHECKOUT)
@@ -88,7 +88,7 @@ def read_catalogue(path: Path) -> list[Message]:
 
 
 def check(messages: Sequence[Message], found: dict[Forms, list[str]]) -> Iterator[str]:
-    """What is wrong with a catalogue, a line each: missing, obsolete, not translated, other placeholders."""
+    """The problems of a catalogue, one line each: missing, obsolete, not translated, other placeholders."""
     present = {forms_of(message.id) for message in messages}
     for forms in found.keys() - present:
         yield f"missing: {forms[0]!r} ({found[forms][0]})"
@@ -124,14 +124,17 @@ def _in_file(path: Path) -> Iterator[tuple[int, Forms]]:
 
 
 def _in_template(path: Path, text: str) -> Iterator[tuple[int, Forms]]:
-    """Django turns it into calls of gettext, unindented here since the layout of a template means nothing to Python."""
+    """Line and forms of each message of a template.
+
+    Django turns the template into gettext calls. They are unindented here, so that Python can parse them.
+    """
     calls = "\n".join(line.lstrip() for line in templatize(text, origin=str(path)).splitlines())
     for line, forms, _comments, _context in extract("python", BytesIO(calls.encode()), keywords=_IN_TEMPLATES):
         yield line, forms_of(forms)
 
 
 def _in_code(path: Path, text: str) -> Iterator[tuple[int, Forms]]:
-    """The texts that are given to gettext; also inside of f-strings."""
+    """Line and forms of each literal argument of gettext, also inside f-strings."""
     singular = _GETTEXT | ({"translate", "gettext_noop"} if any(map(path.is_relative_to, _WITHOUT_DJANGO)) else set())
     for node in ast.walk(ast.parse(text)):
         match node:
@@ -149,7 +152,7 @@ def _read(path: Path) -> Catalog:
 
 
 def _update(path: Path, found: dict[Forms, list[str]]) -> None:
-    """Add what is missing, without a translation, and drop what is obsolete; the order of the rest stays."""
+    """Add missing messages without a translation, and remove obsolete ones. The order of the others stays."""
     catalog = _read(path)
     known = {forms_of(message.id): message for message in catalog if message.id}
     updated = Catalog(locale=path.parents[1].name)

@@ -1,4 +1,4 @@
-"""What the commands say in a terminal: their steps with the seconds each took, and the sentence they stop with."""
+"""Terminal output of commands: steps with their duration, and errors as one sentence."""
 
 import sys
 import time
@@ -12,19 +12,19 @@ _WIDTH = 58
 
 
 class LaunchRefused(Refused):
-    """Hekla cannot do this here and now; the message says what to do about it."""
+    """The command cannot run here and now. The message says what to do."""
 
     code = "start_refused"
 
 
 class OtherVersion(LaunchRefused):
-    """The data are of a version of Hekla that this one does not follow. They stay as they are."""
+    """The data belong to a version of Hekla that this version cannot upgrade. They are unchanged."""
 
     code = "other_version"
 
 
 class Step:
-    """One line: what is being done, and in the end how long it took. On a terminal the seconds are seen to grow."""
+    """One line with the title and the duration of a step. On a terminal the seconds are updated while it runs."""
 
     def __init__(self, title: str, out: TextIO) -> None:
         self._title = title
@@ -35,7 +35,7 @@ class Step:
             self._write("")
 
     def tick(self) -> None:
-        """Show that it goes on."""
+        """Update the seconds."""
         if self._out.isatty():
             self._write(f"{time.monotonic() - self._began:.0f} s")
 
@@ -54,7 +54,7 @@ class Step:
 
 @contextmanager
 def step(title: str, out: TextIO | None = None) -> Iterator[Step]:
-    """A step of a command; one that fails ends its line, so that the reason stands on its own."""
+    """A step of a command. A failing step ends its line, so that the reason starts on a new one."""
     out = out or sys.stdout
     running = Step(title, out)
     try:
@@ -66,5 +66,5 @@ def step(title: str, out: TextIO | None = None) -> Iterator[Step]:
 
 
 def say(text: str = "") -> None:
-    """One line, seen at once even when the output goes to a file."""
+    """Print one line, flushed at once, also into a file."""
     print(text, flush=True)

@@ -1,6 +1,6 @@
-"""`python3 manage.py test`: every check there is, the fast ones first; with arguments, pytest with these.
+"""`python3 manage.py test`: runs all checks, the fast ones first. With arguments it runs pytest with these.
 
-The whole suite runs on all cores, with workers that share nothing but the machine, and the slow checks run beside it.
+The test suite uses all cores, with workers that share nothing but the machine. The slow checks run in parallel to it.
 """
 
 import os
@@ -24,13 +24,13 @@ _TRANSIENT = {
 
 _EXTERNAL_SERVERS = {"DATABASE_URL", "VALKEY_URL"} & os.environ.keys()
 _WORKERS = min((os.cpu_count() or 1) + 1, 4)
-"""One more than cores: many tests wait for a server. Each worker has servers and a console of its own to pay for."""
+"""One more than cores, because many tests wait for a server; at most 4, because each worker has its own servers."""
 _ON_ALL_CORES = ("-n", str(_WORKERS), "--dist", "loadfile", "--no-loadscope-reorder")
 _SLOWEST = ("--durations", "30")
 
 
 def verify(arguments: Sequence[str]) -> int:
-    """Run them all, also after one has failed; 0 where all pass."""
+    """Run all checks, also after a failure. Returns 0 if all pass."""
     os.chdir(CHECKOUT)
     say(find_or_install())
     if arguments:
@@ -64,7 +64,7 @@ def _slow_checks() -> dict[str, list[str]]:
 
 
 def _passes(name: str, argv: Sequence[str]) -> bool:
-    """Quiet where it passes: only what is wrong is worth reading."""
+    """Run a check and print its result; its output only after a failure."""
     began = time.monotonic()
     done = subprocess.run(argv, env=_environment(), capture_output=True, text=True, check=False)
     verdict = "passed" if done.returncode == 0 else "NOT PASSED"
@@ -79,6 +79,6 @@ def _pytest(arguments: Sequence[str]) -> int:
 
 
 def _environment() -> dict[str, str]:
-    """The checks read the settings and connect to nothing."""
+    """Environment of the checks, which read the settings and connect to nothing."""
     ours = {"PYTHONPATH": str(CHECKOUT / "platform"), "DJANGO_SETTINGS_MODULE": "hekla.project.settings"}
     return {**_TRANSIENT, **os.environ, **ours}

@@ -1,1 +1,1 @@
-"""Small things that could belong to any project: clocks, text, paging."""
+"""Small helpers that know nothing of Hekla: clock, text, diff, caching, encryption."""

@@ -17,7 +17,7 @@ class CachedValue(Generic[T]):
         self._value: tuple[float, T] | None = None
 
     def __call__(self) -> T:
-        """The cached value, loaded if it is older. An exception of `load` is raised and not cached."""
+        """The cached value, loaded if there is none or it is too old. Errors of `load` are raised and not cached."""
         with self._lock:
             if self._value is None or time.monotonic() - self._value[0] >= self._seconds:
                 value = self._load()

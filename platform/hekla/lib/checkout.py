@@ -1,4 +1,4 @@
-"""Where this code lies: the folder with manage.py. Templates, static files, locks and examples are found from here."""
+"""The folder of this checkout, with manage.py. Paths of templates, static files, locks and examples start here."""
 
 from pathlib import Path
 

@@ -7,5 +7,5 @@ Clock = Callable[[], datetime]
 
 
 def now() -> datetime:
-    """The present instant, in UTC."""
+    """The current time, in UTC."""
     return datetime.now(tz=UTC)

@@ -27,7 +27,7 @@ class Cipher:
         try:
             return self._keys.decrypt(token).decode()
         except InvalidToken as error:
-            raise DecryptionError("It was sealed with another key, or changed") from error
+            raise DecryptionError("Encrypted with another key, or damaged") from error
 
 
 def _key(secret: str, purpose: str) -> bytes:

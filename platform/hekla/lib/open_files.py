@@ -1,8 +1,8 @@
-"""How many files, and so sockets, a process may have open: as many as it may allow itself."""
+"""The limit of open files, and so of sockets, of this process."""
 
 
 def allow_most() -> None:
-    """Raise the soft limit to the hard one. Where the system knows no such limits, nothing happens."""
+    """Raise the soft limit to the hard limit. Does nothing on systems without these limits."""
     try:
         import resource  # noqa: PLC0415  (not on Windows)
     except ImportError:
@@ -10,5 +10,5 @@ def allow_most() -> None:
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    except (OSError, ValueError):  # macOS names no limit where it has one
+    except (OSError, ValueError):  # macOS can report no limit although it has one
         return

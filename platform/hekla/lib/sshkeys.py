@@ -15,7 +15,7 @@ class KeyPair:
 
 
 def key_pair(seed: bytes, comment: str) -> KeyPair:
-    """The pair of a 32-byte secret."""
+    """Derive the pair from a 32-byte secret."""
     private = Ed25519PrivateKey.from_private_bytes(seed)
     public = private.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH)
     written = private.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption())

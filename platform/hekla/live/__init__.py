@@ -1,1 +1,1 @@
-"""What pages see change: renderings sent over a websocket as the event log grows, and logs as they are written."""
+"""Live pages over websockets: new renderings when events are recorded, and pod logs while they are written."""

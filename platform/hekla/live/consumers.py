@@ -1,4 +1,4 @@
-"""The sockets of pages: one that sends renderings, one that follows a pod's log."""
+"""The websockets of pages: one sends renderings, the other follows a pod's log."""
 
 import asyncio
 import logging
@@ -27,11 +27,11 @@ from hekla.live.threads import in_thread, per_loop
 log = logging.getLogger(__name__)
 UNKNOWN, NOT_SIGNED_IN, TRY_AGAIN = 4404, 4401, 1013
 _lookup_slots = per_loop(partial(asyncio.Semaphore, 2))
-"""At most so many sockets look up their rights at once, so that open pages still get their renderings."""
+"""Limits how many sockets look up their roles at once, so that open pages still get their renderings."""
 
 
 class GuardedConsumer(AsyncJsonWebsocketConsumer):
-    """A socket that is closed as soon as its person may not look on any more."""
+    """A socket that closes as soon as its person loses the permission to see the page."""
 
     visitor: Visitor
     standing: RoleSnapshot | None = None
@@ -43,7 +43,7 @@ class GuardedConsumer(AsyncJsonWebsocketConsumer):
             await super().__call__(*asgi)
 
     async def connect(self) -> None:
-        """Check the person, then begin."""
+        """Accept the socket, check the person, then call `begin`."""
         self.params = dict(parse_qsl(self.scope["query_string"].decode(errors="replace")))
         await self.accept()
         visitor = await _visitor_of(self.scope)
@@ -56,7 +56,7 @@ class GuardedConsumer(AsyncJsonWebsocketConsumer):
             await self._close(UNKNOWN)
 
     async def begin(self) -> None:
-        """Begin for a person who is signed in. Raises NotFound if they may see nothing."""
+        """Start sending to a signed-in person. Raises NotFound without permission."""
         raise NotImplementedError
 
     async def disconnect(self, code: int) -> None:  # noqa: ARG002
@@ -64,25 +64,25 @@ class GuardedConsumer(AsyncJsonWebsocketConsumer):
         self._finish()
 
     async def receive_json(self, content: Any, **_kwargs: Any) -> None:  # noqa: ANN401
-        """Ignore it: pages only listen."""
+        """Ignore the message: pages only receive."""
 
     async def end(self) -> None:
-        """Close: its person may see nothing any more."""
+        """Close the socket: its person has lost the permission."""
         await self._close(UNKNOWN)
 
     async def reauthorize(self) -> None:
-        """Look up what its person may see now, and end if that is nothing."""
+        """Look up the permissions again. End the socket if the person can see nothing."""
         if not await self._is_allowed(self.refresh):
             await self.end()
 
     async def refresh(self) -> None:
-        """Go on with the roles of now. Raises NotFound if they may see nothing any more."""
+        """Continue with the present roles. Raises NotFound if the person has lost the permission."""
         raise NotImplementedError
 
     async def _is_allowed(self, work: Callable[[], Awaitable[None]]) -> bool:
-        """Do it, and say whether its person may see anything.
+        """Run `work`. False if it raises NotFound: the person has no permission.
 
-        If the database does not answer, nothing is shown: the socket is closed, and the browser reconnects.
+        If the database does not answer, the socket is closed, and the browser reconnects.
         """
         try:
             await work()
@@ -96,7 +96,7 @@ class GuardedConsumer(AsyncJsonWebsocketConsumer):
     async def _close(self, code: int) -> None:
         if not self.is_closed:
             self._finish()
-            with suppress(OSError):  # the browser left meanwhile
+            with suppress(OSError):  # the browser has disconnected
                 await self.close(code)
 
     def _finish(self) -> None:
@@ -108,16 +108,16 @@ class GuardedConsumer(AsyncJsonWebsocketConsumer):
 class PageConsumer(GuardedConsumer):
     """Sends a page's live parts whenever one of its topics changes.
 
-    The page names the last event that it includes (`since`). If there were more, its parts are sent at once: a
-    rendering is the present state, so one message makes up for all that was missed. Each message names the last event
-    that it includes.
+    The page sends the number of the last event that it includes (`since`). If there are newer events, its parts are
+    sent at once: a rendering shows the present state, so one message replaces all missed ones. Each message has the
+    number of the last event that it includes.
     """
 
     subscriptions: Sequence[Subscription] = ()
     _sender: asyncio.Task[None] | None = None
 
     async def begin(self) -> None:
-        """Check the view, then follow it."""
+        """Subscribe to the view. Send the parts at once if the page is behind."""
         self._newest: dict[SubscriptionKey, bytes] = {}
         self.query = LiveQuery.parse(self.params, self.scope.get("cookies", {}).get("django_language", "en"))
         joined = await self._join(await self._resolve())
@@ -138,13 +138,13 @@ class PageConsumer(GuardedConsumer):
         self._leave()
 
     async def refresh(self) -> None:
-        """Show what its person may see now; until that is known, nothing."""
+        """Subscribe again with the present roles. Nothing is sent until these are known."""
         self._leave()
         await self._join(await self._resolve())
         self._request_all()
 
     async def end(self) -> None:
-        """Tell the page, which loads itself again and says why."""
+        """Tell the page to reload, which then shows the reason, and close."""
         self._leave()
         if not self.is_closed:
             with suppress(OSError):
@@ -152,7 +152,7 @@ class PageConsumer(GuardedConsumer):
         await super().end()
 
     def show(self, key: SubscriptionKey, message: bytes) -> None:
-        """Send this, or a newer rendering, as soon as the connection is free: a slow one gets fewer."""
+        """Send this or a newer rendering when the connection is free. A slow connection gets fewer renderings."""
         self._newest[key] = message
         if self._sender is None:
             self._sender = asyncio.create_task(self._send_newest())
@@ -173,7 +173,7 @@ class PageConsumer(GuardedConsumer):
         self._leave()
         self.subscriptions = [subscription_registry().join(key, self) for key in keys]
         await hub().ready()
-        if self.is_closed:  # the browser left meanwhile
+        if self.is_closed:  # the browser disconnected while this waited
             self._leave()
         return self.subscriptions
 
@@ -194,7 +194,7 @@ class LogConsumer(GuardedConsumer):
     _follower: asyncio.Task[None] | None = None
 
     async def begin(self) -> None:
-        """Check the person, then follow."""
+        """Check the person, then follow the log."""
         self.pod_id = int(self.scope["url_route"]["kwargs"]["pod_id"])
         await self.refresh()
         self._follower = asyncio.create_task(self._follow(_parse_number(self.params.get("offset", ""))))
@@ -205,12 +205,12 @@ class LogConsumer(GuardedConsumer):
         self._stop()
 
     async def refresh(self) -> None:
-        """Look up who they are now. Whether they may see the pod is checked at each reading."""
+        """Look up the present roles and user. Each read checks the permission for the pod."""
         async with _lookup_slots():
             self.standing, self.user = await in_thread(partial(subscriptions.authorize, self.visitor))
 
     async def end(self) -> None:
-        """Read nothing more."""
+        """Stop reading, and close the socket."""
         self._stop()
         await super().end()
 
@@ -246,7 +246,7 @@ class LogConsumer(GuardedConsumer):
 
 
 async def _visitor_of(scope: Mapping[str, Any]) -> Visitor | None:
-    """The person who is signed in. Their rights may change while the socket is open, and are looked up each time."""
+    """The signed-in person, or None. Their roles are not included, because they can change while the socket is open."""
     user, session = scope["user"], scope.get("session")
     if user is None or not user.is_authenticated:
         return None

@@ -1,8 +1,8 @@
-"""Checks, once for all sockets of this process, whether the people behind them may still look on.
+"""Checks whether the people of all open sockets of this process still have their permissions.
 
-Every two seconds one query answers for all of them: who may still sign in, whose session goes on, and which roles they
-have. A socket whose person may not look on is ended; one whose roles changed looks up again what it may show. Events
-that change rights only make the check come at once; it is right without them.
+Every two seconds it looks up, for all sockets together, who can still sign in, which login sessions are valid, and the
+roles of each person. It ends the sockets of people without permission, and reauthorizes sockets whose roles changed.
+Events that change roles only trigger an earlier check; the check is correct without them.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ RIGHTS_EVENTS = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """A person, their login session if there is one, and the impersonation that it is in."""
+    """The ids of a person, of their login session if any, and of its impersonation if any."""
 
     person: int
     session: str | None
@@ -40,20 +40,20 @@ class Visitor:
 
 
 class Guarded(Protocol):
-    """A socket. `standing`: its person's roles when it last looked up what it may show; None if it never did."""
+    """A socket. `standing`: its person's roles at the last look-up of permissions; None before the first."""
 
     visitor: Visitor
     standing: RoleSnapshot | None
 
     async def end(self) -> None:
-        """Close: its person may not look on any more."""
+        """Close the socket: its person has lost the permission."""
 
     async def reauthorize(self) -> None:
-        """Look up what its person may see now."""
+        """Look up the permissions of its person again."""
 
 
 class Guard:
-    """The guard of this process."""
+    """Checks the sockets of one event loop."""
 
     def __init__(self) -> None:
         self._sockets: dict[Visitor, set[Guarded]] = {}
@@ -63,13 +63,13 @@ class Guard:
         self._one_at_a_time = asyncio.Lock()
 
     def watch(self, socket: Guarded) -> None:
-        """Check this socket from now on."""
+        """Start checking this socket."""
         self._sockets.setdefault(socket.visitor, set()).add(socket)
         if self._task is None:
             self._task = asyncio.create_task(self._run())
 
     def leave(self, socket: Guarded) -> None:
-        """Check this socket no more."""
+        """Stop checking this socket."""
         left = self._sockets.get(socket.visitor, set())
         left.discard(socket)
         if not left:
@@ -84,11 +84,11 @@ class Guard:
         release_threads()
 
     def check_now(self) -> None:
-        """Check at once."""
+        """Trigger a check now."""
         self._wake.set()
 
     async def check(self) -> None:
-        """End the sockets whose people may not look on any more, and reauthorize those whose roles changed."""
+        """End the sockets of people without permission, and reauthorize sockets whose roles changed."""
         async with self._one_at_a_time:
             visitors = tuple(self._sockets)
             standings, self._proofs = await in_thread(partial(_look_up, visitors, self._proofs))
@@ -118,7 +118,10 @@ class Guard:
 def _look_up(
     visitors: Collection[Visitor], known: Mapping[str, str]
 ) -> tuple[dict[Visitor, RoleSnapshot], dict[str, str]]:
-    """The roles of each visitor who may still look on, and what proves their sessions."""
+    """The roles of each visitor with a valid session, and the fingerprints of the valid sessions.
+
+    Sessions whose fingerprint is in `known` are not decoded again.
+    """
     now, sessions = clock.now(), {one.session: one.person for one in visitors if one.session is not None}
     proofs = visits.proofs(sessions, known=known, now=now)
     lasting = [one for one in visitors if one.session is None or one.session in proofs]

@@ -1,7 +1,7 @@
-"""Follows the event log, once for all sockets of this process, and notifies listeners by topic.
+"""Follows the event log for all sockets of this process, and notifies listeners by topic.
 
-The hub reads the log from its own cursor: at a wake-up through Valkey, and each second anyway, so a lost wake-up (or a
-Valkey that is down) costs a second. Listeners learn only that something happened; they read what they send afresh.
+The hub reads the log from its own cursor after each wake-up through Valkey, and every second in any case. A lost
+wake-up, or Valkey being down, costs a second. Listeners get no data: they read the present state themselves.
 """
 
 import asyncio
@@ -29,16 +29,16 @@ _BATCH = 1000
 
 
 class Listener(Protocol):
-    """It is notified of its topics."""
+    """Receives notifications about its topics."""
 
     topics: frozenset[str]
 
     def notify(self, topics: Collection[str]) -> None:
-        """Something happened in one of its topics; `topics` may hold others too."""
+        """Handle a change in at least one of its topics. `topics` can include others."""
 
 
 class Hub:
-    """The follower of this process."""
+    """The only reader of the event log in this process."""
 
     def __init__(self) -> None:
         self._listeners: dict[str, set[Listener]] = defaultdict(set)
@@ -49,7 +49,7 @@ class Hub:
         self._tasks: list[asyncio.Task[None]] = []
 
     def join(self, listener: Listener) -> None:
-        """Notify it of its topics. The hub runs while there are listeners."""
+        """Start to notify this listener. The hub runs while there are listeners."""
         self._count += 1
         for topic in listener.topics:
             self._listeners[topic].add(listener)
@@ -58,11 +58,11 @@ class Hub:
             self._tasks = [asyncio.create_task(self._follow()), asyncio.create_task(self._listen())]
 
     async def ready(self) -> None:
-        """Wait until listeners are notified of everything that happens from here on."""
+        """Wait until the hub has its cursor: listeners then get all later changes."""
         await self._has_cursor.wait()
 
     def leave(self, listener: Listener) -> None:
-        """Notify it no more."""
+        """Stop notifying this listener."""
         self._count -= 1
         for topic in listener.topics:
             self._listeners[topic].discard(listener)
@@ -106,16 +106,16 @@ class Hub:
             listener.notify(topics)
 
     def _handle_message(self, message: bytes | int) -> None:
-        """A topic is passed on at once; an empty message, or news of the channel itself, makes the hub read the log."""
+        """Notify the topic in the message. An empty or a subscription message makes the hub read the log."""
         if message and isinstance(message, bytes):
             self._notify_topics({message.decode()})
         else:
             self._wake.set()
 
     async def _listen(self) -> None:
-        """Handle every message of the channel, and reconnect when Valkey was away.
+        """Handle every message of the channel, and reconnect after an error.
 
-        A client that is reconnecting may swallow a cancellation, so this checks for it between messages too.
+        A reconnecting client can swallow a cancellation, so this checks for it between messages too.
         """
         while not _is_cancelled():
             try:

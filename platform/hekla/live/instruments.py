@@ -1,8 +1,8 @@
-"""What is measured of open pages, in this process."""
+"""Metrics of open pages in this process."""
 
 from prometheus_client import Gauge, Histogram
 
-OPEN_SOCKETS = Gauge("hekla_live_open_sockets", "Sockets of pages and logs that are open.")
+OPEN_SOCKETS = Gauge("hekla_live_open_sockets", "Open sockets of pages and logs.")
 RENDERING_SECONDS = Histogram(
     "hekla_live_rendering_cpu_seconds",
     "Renderings made for open pages: each is sent to all who see the same.",

@@ -20,18 +20,18 @@ _LONGEST_LINE = 500
 
 
 def read(pod_id: int, user: User, offset: int) -> LogText:
-    """The next piece of a pod's log. Raises NotFound for who may not see it."""
+    """The next part of a pod's log. Raises NotFound without permission."""
     pod = jobs.pod(pod_id, user)
     return logs.read_text(_backend(pod), _key(pod), offset=offset, limit=_CHUNK_BYTES, ended=pod.is_final)
 
 
 def read_bytes(pod: Pod, *, offset: int, limit: int) -> LogChunk:
-    """Up to `limit` bytes; none for a pod that has not begun, or whose backend cannot answer now."""
+    """Up to `limit` bytes of a pod's log. Empty if the pod has not started, or its backend does not answer now."""
     return logs.read_bytes(_backend(pod), _key(pod), offset=offset, limit=limit, ended=pod.is_final)
 
 
 def search(pod_id: int, user: User, needle: LogQuery, *, offset: int, line: int, most: int) -> LogMatches:
-    """The next hits in a pod's log. Raises NotFound for who may not see it."""
+    """The next matches in a pod's log. Raises NotFound without permission."""
     pod = jobs.pod(pod_id, user)
     return log_search.search_log(
         _backend(pod), _key(pod), needle, offset=offset, line=line, most=most, ended=pod.is_final
@@ -39,7 +39,7 @@ def search(pod_id: int, user: User, needle: LogQuery, *, offset: int, line: int,
 
 
 def last_lines(pod: Pod, most: int) -> list[str]:
-    """The last lines of a pod's log, each fit to be shown."""
+    """The last lines of a pod's log, without control codes, each of limited length."""
     text = logs.tail(_backend(pod), _key(pod), limit=_TAIL_BYTES, ended=pod.is_final)
     return [
         truncate(strip_control_codes(line.rpartition("\r")[2]), _LONGEST_LINE)

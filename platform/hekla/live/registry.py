@@ -1,9 +1,9 @@
-"""Live views: the parts of pages that are sent again when something changes.
+"""Live views: the parts of pages that are sent again after changes.
 
-A page names its view (`job`) and its parameters. A view has topics that change it and a function that renders its live
-parts for one person. Each feature of the pages registers its own.
+A page subscribes to a view by name (`job`) with parameters. A view has topics that change it, and a function that
+renders its live parts for one person. Each feature of the pages registers its own views.
 
-A rendering for one person is sent to another only if the view gives both the same audience.
+People get the same rendering only if the view has the same audience for them.
 """
 
 from collections.abc import Callable, Hashable, Mapping
@@ -18,19 +18,19 @@ Params = Mapping[str, str]
 
 
 def private_audience(user: User, _params: Params) -> Hashable:
-    """An audience of one: nobody else gets this rendering."""
+    """An audience of one person: nobody else gets this rendering."""
     return user.pk
 
 
 @dataclass(frozen=True, slots=True)
 class LiveView:
-    """`topics`: what changes it, for this person. `render`: its live parts now.
+    """`topics`: the topics that change the view for this person. `render`: the HTML of its live parts now.
 
-    The audience, which is called first, or the topics raise NotFound for people who may not see it.
+    `audience` is called first. It or `topics` raises NotFound for people without permission.
 
     `audience`: everything about the person that the rendering depends on; people with equal audiences get the same
-    rendering. It may depend only on the person's roles, on what never changes, and on `audience_topics`: after these,
-    all audiences are computed again before anything is sent.
+    rendering. It may depend only on the person's roles, on constants, and on `audience_topics`: after an event of
+    these, all audiences are computed again before anything is sent.
     """
 
     topics: Callable[[User, Params], frozenset[str]]
@@ -40,17 +40,17 @@ class LiveView:
 
 
 SIDE_VIEW = "bell"
-"""The view that is on every page beside its own. Its messages have no event number: the newest is right."""
+"""The view on every page in addition to the page's own. Its messages have no event number: the newest counts."""
 _views: dict[str, tuple[LiveView, ...]] = {}
 
 
 def register(name: str, *views: LiveView) -> None:
-    """Register a page's views under this name: several if its parts have different audiences or topics."""
+    """Register the views of a page: several if its parts have different audiences or topics."""
     _views[name] = views
 
 
 def find(name: str) -> tuple[LiveView, ...]:
-    """The views of the page of that name. Raises NotFound."""
+    """The views of the page with this name. Raises NotFound."""
     if name not in _views:
         raise NotFound(_("Unknown live view."))
     return _views[name]

@@ -1,7 +1,7 @@
-"""Renders each subscription once for all its subscribers, a few at a time.
+"""Renders each subscription once for all its subscribers, a few subscriptions at a time.
 
-All changes during a rendering lead to one more rendering. A view that takes long is rendered less often and waits in a
-queue of its own, so that quick pages need not wait for it.
+All changes during a rendering lead to one more rendering. Slow views are rendered less often and have a separate
+queue, so that quick views do not wait for them.
 """
 
 import asyncio
@@ -27,29 +27,29 @@ log = logging.getLogger(__name__)
 _BATCH_SECONDS = 0.05
 _RETRY_SECONDS, _RETRY_AFTER_ERROR_SECONDS = 1.0, 10.0
 _IDLE_RATIO = 5
-"""After a rendering, the subscription rests this many times as long: it takes a sixth of a core at most."""
+"""A subscription pauses this many times as long as its rendering took, so it uses at most 1/6 of a core."""
 _SLOW_SECONDS = 0.1
 _COMPRESSION_LEVEL = 4
 
 
 class Viewer(Protocol):
-    """A socket that has subscribed."""
+    """A subscribed socket."""
 
     visitor: Visitor
     standing: RoleSnapshot | None
 
     def show(self, key: SubscriptionKey, message: bytes) -> None:
-        """Send this rendering of a part, or a newer one, as soon as the connection is free."""
+        """Send this or a newer rendering of the part when the connection is free."""
 
     async def reauthorize(self) -> None:
-        """Look up what its person may see now."""
+        """Look up the permissions of its person again."""
 
     async def end(self) -> None:
-        """Close: its person may see nothing any more."""
+        """Close the socket: its person has lost the permission."""
 
 
 class RenderQueues:
-    """Two queues of renderings, chosen by how long the view took the last time."""
+    """Two queues of renderings, for quick and for slow views, by the time of the last rendering."""
 
     def __init__(self) -> None:
         self._quick, self._slow = asyncio.Semaphore(2), asyncio.Semaphore(1)
@@ -61,16 +61,16 @@ class RenderQueues:
         RENDERING_SECONDS.labels(key.query.view).observe(seconds)
 
     def last_seconds(self, key: SubscriptionKey) -> float:
-        """CPU seconds of its last rendering; 0 if there was none."""
+        """CPU seconds of the last rendering of this view; 0 before the first."""
         return self._last_seconds.get((key.query.view, key.part), 0.0)
 
     def queue_for(self, key: SubscriptionKey) -> asyncio.Semaphore:
-        """The queue in which it waits."""
+        """The queue for a rendering of this key."""
         return self._slow if self.last_seconds(key) > _SLOW_SECONDS else self._quick
 
 
 class Subscription:
-    """A key and its subscribers."""
+    """The subscribers of one key, and the state of its renderings."""
 
     def __init__(self, key: SubscriptionKey, queues: RenderQueues) -> None:
         self.key, self.topics = key, key.topics
@@ -82,7 +82,7 @@ class Subscription:
         self._task: asyncio.Task[None] | None = None
 
     def notify(self, topics: Collection[str]) -> None:
-        """Something changed: render again for all subscribers."""
+        """Render again for all subscribers. If the audience can have changed, reauthorize them first."""
         if self._audience_topics.isdisjoint(topics):
             self._due |= self.viewers
         else:
@@ -108,9 +108,9 @@ class Subscription:
             await asyncio.sleep(pause)
 
     async def _show(self, due: set[Viewer]) -> float:
-        """Render with the rights of one subscriber, since all have the same. Returns how many seconds to rest.
+        """Render with the permissions of one subscriber, as all have the same. Returns the seconds to pause.
 
-        After a failure they stay due: this may have been the last change for a long time.
+        After a failure the subscribers stay due, because the next change can be far away.
         """
         while due:
             one = next(iter(due))
@@ -137,7 +137,7 @@ class Subscription:
         return max(_BATCH_SECONDS, _IDLE_RATIO * self._queues.last_seconds(self.key))
 
     async def _ended(self, one: Viewer) -> set[Viewer]:
-        """End all subscribers with the roles of this one, as the guard knows them now. Returns them."""
+        """End this subscriber and all with the same roles, after a check by the guard. Returns them."""
         await guard().check()
         alike = {one} | {viewer for viewer in self.viewers if viewer.standing == one.standing}
         await asyncio.gather(*(viewer.end() for viewer in alike), return_exceptions=True)
@@ -145,7 +145,7 @@ class Subscription:
 
 
 def _message(key: SubscriptionKey, visitor: Visitor) -> tuple[float, bytes]:
-    """The CPU seconds that it took, and the message, compressed once for all subscribers."""
+    """The CPU seconds of the rendering, and the message, compressed once for all subscribers."""
     began = time.thread_time()
     number, html = render(key, visitor)
     header: dict[str, Any] = {"type": "aside"}
@@ -156,7 +156,7 @@ def _message(key: SubscriptionKey, visitor: Visitor) -> tuple[float, bytes]:
 
 
 class SubscriptionRegistry:
-    """All subscriptions of this process."""
+    """All subscriptions of one event loop."""
 
     def __init__(self) -> None:
         self._subscriptions: dict[SubscriptionKey, Subscription] = {}

@@ -1,10 +1,10 @@
-"""The addresses of sockets."""
+"""URLs of the websockets."""
 
 from django.urls import path
 
 from hekla.live.consumers import LogConsumer, PageConsumer
 
-urlpatterns = [  # an ASGI application stands where `path` expects a view: so Channels wants it
+urlpatterns = [  # Channels passes ASGI applications to `path`, which is typed for views
     path("ws/live/", PageConsumer.as_asgi()),  # type: ignore[arg-type]
     path("ws/logs/<int:pod_id>/", LogConsumer.as_asgi()),  # type: ignore[arg-type]
 ]

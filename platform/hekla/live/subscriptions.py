@@ -1,7 +1,7 @@
-"""What a socket subscribes to: a view, and everything that its rendering depends on. Equal keys get equal renderings.
+"""Subscription keys: a view and everything that its rendering depends on. Equal keys get equal renderings.
 
-One snapshot of the database answers whether a person may look on, what they may see, and what they are shown. So
-nothing is ever rendered with other rights than those of the subscribers that receive it.
+Permission, audience and rendering are read in one database snapshot. So nothing is rendered with other permissions
+than those of the subscribers that receive it.
 """
 
 from collections.abc import Hashable, Iterator, Mapping
@@ -29,7 +29,7 @@ _CONTROL_PARAMETERS = ("view", "since")
 
 @dataclass(frozen=True, slots=True)
 class LiveQuery:
-    """What a page subscribes to."""
+    """The view, parameters and language of a page."""
 
     view: str
     params: frozenset[tuple[str, str]]
@@ -37,14 +37,14 @@ class LiveQuery:
 
     @staticmethod
     def parse(parameters: Mapping[str, str], language: str) -> "LiveQuery":
-        """Read it from the parameters of the socket's address."""
+        """The query in the parameters of the socket's URL."""
         rest = frozenset((name, value) for name, value in parameters.items() if name not in _CONTROL_PARAMETERS)
         return LiveQuery(parameters.get("view", ""), rest, language)
 
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionKey:
-    """The query, which part of its page, who sees it (`audience`), and the topics that change it."""
+    """The query, the part of the page, its audience, and the topics that change it."""
 
     query: LiveQuery
     part: int
@@ -53,12 +53,12 @@ class SubscriptionKey:
 
     @property
     def is_side_view(self) -> bool:
-        """Whether it is on every page, beside what the page itself shows."""
+        """Whether it is the view that is on every page."""
         return self.query.view == registry.SIDE_VIEW
 
 
 class ScopeChanged(Exception):
-    """The person may see something else now."""
+    """The permissions of the person have changed since the subscription."""
 
 
 def resolve(visitor: Visitor, query: LiveQuery) -> tuple[RoleSnapshot, list[SubscriptionKey]]:
@@ -70,7 +70,7 @@ def resolve(visitor: Visitor, query: LiveQuery) -> tuple[RoleSnapshot, list[Subs
 
 
 def authorize(visitor: Visitor) -> tuple[RoleSnapshot, User]:
-    """The visitor's roles and effective user now. Raises NotFound if they may not look on any more."""
+    """The visitor's present roles and effective user. Raises NotFound if their session has ended."""
     with _snapshot():
         return _roles_and_user(visitor)
 
@@ -78,7 +78,7 @@ def authorize(visitor: Visitor) -> tuple[RoleSnapshot, User]:
 def render(key: SubscriptionKey, visitor: Visitor) -> tuple[int, str]:
     """The HTML for one subscriber, and the number of the last event that it includes.
 
-    Raises ScopeChanged if the visitor may see something else by now, and NotFound if they may see nothing.
+    Raises ScopeChanged if the visitor's key has changed, and NotFound without permission.
     """
     with _snapshot():
         number, user = event_log.last_number(), _effective_user(visitor)
@@ -98,12 +98,12 @@ def _roles_and_user(visitor: Visitor) -> tuple[RoleSnapshot, User]:
 
 
 def _effective_user(visitor: Visitor) -> User:
-    """The visitor, or the person whom they impersonate. Raises NotFound."""
+    """The person whom the visitor impersonates, otherwise the visitor. Raises NotFound."""
     return acting.present(accounts.active(visitor.person), visitor.acting, now=clock.now())
 
 
 def view_of(key: SubscriptionKey) -> LiveView:
-    """The live view that renders it."""
+    """The live view of this key."""
     return registry.find(key.query.view)[key.part]
 
 
@@ -114,7 +114,7 @@ def _key_for(user: User, query: LiveQuery, part: int) -> SubscriptionKey:
 
 @contextmanager
 def _snapshot() -> Iterator[None]:
-    """Read within one snapshot of the database, and write nothing."""
+    """A read-only transaction with one database snapshot."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         yield

@@ -1,4 +1,4 @@
-"""A few threads in which all open pages query the database, however many sockets there are."""
+"""A small thread pool for the database queries of all open pages, independent of the number of sockets."""
 
 import asyncio
 from collections.abc import Callable
@@ -16,7 +16,7 @@ _MAX_THREADS = 6
 
 
 class _Threads:
-    """Threads that keep their connections to the database until all of them end."""
+    """A thread pool whose threads keep their database connections until the pool ends."""
 
     def __init__(self) -> None:
         self._opened: list[BaseDatabaseWrapper] = []
@@ -24,11 +24,11 @@ class _Threads:
 
     def _begin(self) -> None:
         connection = connections["default"]
-        connection.inc_thread_sharing()  # closed by another thread, once this one has ended
+        connection.inc_thread_sharing()  # another thread closes it, after this one has ended
         self._opened.append(connection)
 
     def end(self) -> None:
-        """Wait until they are idle, and close their connections."""
+        """Wait until the threads are idle, end them, and close their connections."""
         self.pool.shutdown()
         for connection in self._opened:
             connection.close()
@@ -38,20 +38,20 @@ _threads: list[_Threads] = []
 
 
 async def in_thread(work: Callable[[], T]) -> T:
-    """What the work returns, done beside the event loop."""
+    """Run `work` in a thread of the pool, and return its result."""
     if not _threads:
         _threads.append(_Threads())
     return await database_sync_to_async(work, thread_sensitive=False, executor=_threads[0].pool)()
 
 
 def release_threads() -> None:
-    """End the threads, since no page is open; the next page starts new ones."""
+    """End the pool when no page is open. The next page starts a new one."""
     while _threads:
         Thread(target=_threads.pop().end, name="live-end").start()
 
 
 def per_loop(make: Callable[[], U]) -> Callable[[], U]:
-    """One object for each event loop, made when it is first needed; a server has one loop."""
+    """A function that returns one object per event loop, created on first use. A server has one loop."""
     made: dict[asyncio.AbstractEventLoop, U] = {}
 
     def of_this_loop() -> U:

@@ -1,6 +1,6 @@
-"""The wake-up for open pages: a message on a Valkey channel after each commit that recorded events.
+"""Wakes up open pages: a message on a Valkey channel after each commit with new events.
 
-The message is empty, or a topic that changed without an event: how many notifications a person has not read.
+The message is empty, or it is a topic that changed without an event: a person's number of unread notifications.
 """
 
 import logging
@@ -26,13 +26,13 @@ def _valkey() -> Redis:
 
 @receiver(recorded)
 def after_commit(**_kwargs: Any) -> None:  # noqa: ANN401
-    """Announce that the log has grown. A hub that misses it looks within a second anyway."""
+    """Announce new events. A hub that misses the message reads the log within a second anyway."""
     _publish("")
 
 
 @receiver(counted)
 def after_count_change(person: int, **_kwargs: Any) -> None:  # noqa: ANN401
-    """Announce that a person has another number of unread notifications. Pages that miss it ask within a minute."""
+    """Announce a changed number of unread notifications. Pages that miss the message refresh it within a minute."""
     _publish(f"bell:{person}")
 
 
@@ -44,7 +44,7 @@ def _publish(message: str) -> None:
 
 
 def is_reachable() -> bool:
-    """Whether wake-ups can be sent now."""
+    """Whether Valkey answers now."""
     try:
         return bool(_valkey().ping())
     except (RedisError, OSError):

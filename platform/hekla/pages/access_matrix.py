@@ -1,4 +1,4 @@
-"""All that was declared about access, held against the URL configuration: the access matrix."""
+"""The access matrix: what the features declare about access, for each route of the URL configuration."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -14,12 +14,12 @@ from hekla.pages.impersonation import reach
 
 
 def declared() -> Mapping[str, RouteAccess]:
-    """Who may ask what of each address, by its name."""
+    """The declared access of each route, by the route's name."""
     return {**registry.routes(), **v1.ROUTES, **openpai.ROUTES}
 
 
 def answers() -> dict[str, Callable[..., Any]]:
-    """Every address of the URL configuration, with what answers there."""
+    """The view of each route in the URL configuration, by the route's name."""
     return dict(_answers(get_resolver().url_patterns))
 
 
@@ -33,12 +33,12 @@ def _answers(patterns: list[URLPattern | URLResolver], namespace: str = "") -> I
 
 
 def is_open_to_impersonation(name: str, verb: str) -> bool:
-    """Whether it answers an admin who acts for somebody: as that person, or where acting ends, as themselves."""
+    """Whether the route accepts this verb from an admin who acts for a person, as that person or as the admin."""
     return name in reach.AS_ONESELF or reach.is_open(name, verb)
 
 
 def scope_for(answer: Callable[..., Any], verb: str) -> Scope | None:
-    """The scope that a token must have there; None where tokens are not looked at."""
+    """The scope that a token needs for the view and verb, or None if the view takes no tokens."""
     view = getattr(answer, "cls", None)
     if not getattr(view, "authentication_classes", ()):
         return None

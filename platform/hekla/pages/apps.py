@@ -5,7 +5,7 @@ class PagesConfig(AppConfig):
     name = "hekla.pages"
 
     def ready(self) -> None:
-        """Let every feature join, and measure the tasks that run."""
+        """Register the live views and search sources of all features, and connect the metrics of tasks."""
         from hekla.pages import registry  # noqa: PLC0415
         from hekla.pages.metrics import tasks  # noqa: PLC0415, F401  (it connects signals)
 

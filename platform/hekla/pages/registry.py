@@ -1,13 +1,13 @@
-"""The features of the console. Each is a package in this folder; what it brings lies in modules of these names:
+"""The features of the console. Each is a package in this folder, with modules of these names, all optional:
 
-- `urls`: `urlpatterns`, below `prefix` (as in `"queues/"`), in the namespace `app_name` where it has one. Features that
-  name the same prefix and namespace share it.
-- `access`: `ROUTES`, who may open each address, and `SOCKETS`, who may follow each live view.
+- `urls`: `urlpatterns`, below `prefix` (for example `"queues/"`), in the namespace `app_name` if it has one. Features
+  with the same prefix and namespace share it.
+- `access`: `ROUTES`, who may open each route, and `SOCKETS`, who may follow each live view.
 - `live`: `VIEWS`, the live views of its pages by name.
-- `navigation`: `ITEMS`, what leads to its pages from every page.
-- `search`: `SOURCES`, what of it is found by name.
+- `navigation`: `ITEMS`, the links to its pages from every page.
+- `search`: `SOURCES`, its sources for the search by name.
 
-None of them is listed anywhere: a package that is put here joins.
+There is no list of features: a package in this folder is registered by itself.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,7 +26,7 @@ from hekla.live import registry as live
 
 
 def modules(name: str) -> Iterator[ModuleType]:
-    """The modules of that name of all features that have one, in the order of the features' names."""
+    """The modules of that name, of all features that have one, in the order of the features' names."""
     for feature in iter_modules(pages.__path__):
         full_name = f"{pages.__name__}.{feature.name}.{name}"
         if feature.ispkg and find_spec(full_name):
@@ -34,7 +34,7 @@ def modules(name: str) -> Iterator[ModuleType]:
 
 
 def urlpatterns() -> list[URLResolver]:
-    """The addresses of all features."""
+    """The URL patterns of all features."""
     groups: dict[tuple[str, str], list[URLPattern | URLResolver]] = {}
     for module in modules("urls"):
         group = groups.setdefault((module.prefix, getattr(module, "app_name", "")), [])
@@ -47,18 +47,18 @@ def urlpatterns() -> list[URLResolver]:
 
 @cache
 def routes() -> Mapping[str, RouteAccess]:
-    """Who may open each address of the pages, by its name."""
+    """The declared access of each route of the pages, by the route's name."""
     return {name: access for module in modules("access") for name, access in getattr(module, "ROUTES", {}).items()}
 
 
 @cache
 def sockets() -> Mapping[str, Verdicts]:
-    """Who may follow each live view, and logs. Sockets take no tokens; a list shows only what its reader may see."""
+    """Who may follow each live view, and logs. Sockets take no tokens; a list contains only what its reader may see."""
     return {name: who for module in modules("access") for name, who in getattr(module, "SOCKETS", {}).items()}
 
 
 def register_all() -> None:
-    """Make the features' live views and search sources known to the rooms below, which serve them."""
+    """Register the features' live views and search sources with the packages that serve them."""
     for module in modules("live"):
         for name, views in module.VIEWS.items():
             live.register(name, *views)

@@ -1,1 +1,1 @@
-"""Where the parts become one product: settings, addresses, processes."""
+"""The Django project: settings, URLs, ASGI and Celery applications."""

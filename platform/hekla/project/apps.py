@@ -9,9 +9,9 @@ class ProjectConfig(AppConfig):
     label = "project"
 
     def ready(self) -> None:
-        """Make Celery's application the one that every process sends through, and know the checks of a deployment.
+        """Load the Celery application and the deployment checks, and let the domain translate with Django.
 
-        Translate what the domain says into the language of the request that it is said to.
+        Each process sends tasks through this application. Messages are in the language of the request.
         """
         from hekla.project import celery, checks  # noqa: PLC0415, F401
 

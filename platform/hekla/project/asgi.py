@@ -1,4 +1,4 @@
-"""The ASGI application: pages and REST through Django, sockets through Channels."""
+"""The ASGI application: pages and REST through Django, websockets through Channels."""
 
 import os
 
@@ -20,7 +20,7 @@ from hekla.project.database import share_connections  # noqa: E402
 
 share_connections(settings.DATABASES["default"], settings.DATABASE_POOL)
 settle_with_pages()
-allow_most()  # each open page is one
+allow_most()  # each open page needs one
 application = ProtocolTypeRouter(
     {
         "http": http,

@@ -1,4 +1,4 @@
-"""The Celery application. Messages only wake: what is to be done stands in rows and in the event log."""
+"""The Celery application. Messages only wake workers up: the work itself is in the database and the event log."""
 
 import os
 import warnings
@@ -13,7 +13,7 @@ from hekla.launcher.gc_tuning import settle
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hekla.project.settings")
 
-# It warns of root for its pickle messages, which Hekla does not take, and of defaults of its next major version.
+# Celery warns about root because of pickle, which Hekla does not accept, and about defaults of its next major version.
 warnings.filterwarnings("ignore", r"\s*You're running the worker with superuser", SecurityWarning)
 warnings.filterwarnings("ignore", category=PendingDeprecationWarning)
 
@@ -25,11 +25,11 @@ app.autodiscover_tasks()
 @task_prerun.connect
 @task_postrun.connect
 def check_connection(**_kwargs: Any) -> None:  # noqa: ANN401
-    """As a request does: a connection that failed is closed, and one that is kept is looked at before its next use."""
+    """Close failed database connections, and check kept ones before their next use, as Django does per request."""
     close_old_connections()
 
 
 @worker_ready.connect
 def begin(**_kwargs: Any) -> None:  # noqa: ANN401
-    """A worker goes on for long."""
+    """Tune garbage collection for a long-running worker."""
     settle()

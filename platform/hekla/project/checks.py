@@ -1,4 +1,4 @@
-"""What must not be so where many people work: `python3 manage.py check --deploy` says it; deployments ask it first."""
+"""Checks of production settings. Deployments run them first: `python3 manage.py check --deploy`."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -12,12 +12,12 @@ _PLACEHOLDERS = ("change", "django-insecure", "secret", "example", "insecure", "
 
 @register(Tags.security, deploy=True)
 def check(app_configs: object = None, **_options: Any) -> list[CheckMessage]:  # noqa: ANN401, ARG001
-    """All that is wrong with the settings of a deployment."""
+    """All problems of the deployment's settings."""
     return [*_key(settings.SECRET_KEY), *_address(settings.PUBLIC_URL), *_hosts(settings.ALLOWED_HOSTS), *_mail()]
 
 
 def _key(key: str) -> Iterable[CheckMessage]:
-    """It seals secrets and signs sessions: whoever guesses it is everybody."""
+    """Problems of the secret key, which encrypts secrets and signs sessions: a guess gives access to every account."""
     hint = "Make one: python3 -c 'import secrets; print(secrets.token_urlsafe(48))'"
     if len(key) < LEAST_KEY or len(set(key)) < LEAST_KEY // 4:
         yield Error(f"HEKLA_SECRET_KEY is shorter or simpler than {LEAST_KEY} random letters.", hint, id="hekla.E001")

@@ -1,4 +1,4 @@
-"""What the environment says, read once and typed. Nothing else in Hekla reads environment variables."""
+"""Typed settings from environment variables, read once. Nothing else in Hekla reads environment variables."""
 
 from pathlib import Path
 from typing import Literal
@@ -11,7 +11,7 @@ from hekla.lib.checkout import CHECKOUT
 
 
 class OpenIDProvider(BaseModel):
-    """A directory that people come from. It sends them back to `…/accounts/from/NAME/back/`."""
+    """An OpenID provider for sign-in. Its redirect URI is `…/accounts/from/NAME/back/`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -21,13 +21,13 @@ class OpenIDProvider(BaseModel):
     client_id: str
     client_secret: str
     domains: tuple[str, ...] = ()
-    """Who has a verified address in one of these may come without an invitation."""
+    """People with a verified mail address in one of these domains can sign up without an invitation."""
     tenant: str = ""
-    """The tenant that they then become members of (short name)."""
+    """Short name of the tenant that they join."""
 
 
 class Config(BaseSettings):
-    """`python3 manage.py up` sets all of these for its children; a deployment sets them itself."""
+    """`python3 manage.py up` sets the required ones for its child processes. A deployment sets them itself."""
 
     model_config = SettingsConfigDict(env_prefix="HEKLA_", extra="ignore", populate_by_name=True)
 
@@ -38,25 +38,25 @@ class Config(BaseSettings):
     allowed_hosts: str = "127.0.0.1,localhost,[::1]"
     time_zone: str = "UTC"
     check_engine: bool = False
-    """After each decision, hold what the engine keeps against a fresh look. It costs as much as one."""
+    """After each cycle, compare the scheduler cache with a new one. This costs as much as building the cache."""
     oidc: tuple[OpenIDProvider, ...] = ()
     """OpenID providers, as a JSON list of objects with the fields of OpenIDProvider."""
     tries_a_minute: int = 60
-    """How often a minute one address may try to sign in, or open links and invitations."""
+    """Limit per client address and minute of sign-in attempts, and of opened links and invitations."""
     second_factor_for: Literal["", "admins", "everybody"] = ""
-    """Who must have a second factor; empty: whoever wants one."""
+    """The people who must have a second factor; empty: optional for all."""
     mail_url: str = ""
-    """The mail server, as in `project.mail`; empty: none, and links are handed over by people."""
+    """The mail server, as in `project.mail`; empty: no mail, and people must pass on links themselves."""
     webhooks_may_be_private: bool = False
-    """Let people's webhooks lead to addresses that are not of the public internet."""
+    """Allow webhooks to private addresses, outside the public internet."""
     metrics_token: str = ""
-    """What Prometheus sends as a bearer token to read `/metrics` of the web process; empty: nobody reads it."""
+    """The bearer token of Prometheus for `/metrics` of the web process; empty: `/metrics` is closed."""
     metrics_host: str = "127.0.0.1"
-    """Where a worker tells its own figures, to whoever reaches that address."""
+    """Address on which a worker serves its own metrics, without authentication."""
     metrics_port: int = Field(0, ge=0, le=65535)
-    """By which port, another one for each worker of a machine; 0: it tells none."""
-    database_pool: int = Field(16, ge=1)  # six for open pages (live/threads.py), the rest for requests
-    """The most connections to the database that a web process shares among its threads."""
+    """Port of a worker's metrics, different for each worker on a machine; 0: none."""
+    database_pool: int = Field(16, ge=1)  # 6 for open pages (live/threads.py), the rest for requests
+    """Maximum number of database connections that the threads of a web process share."""
     database_url: str = Field(validation_alias="DATABASE_URL")
     valkey_url: str = Field(validation_alias="VALKEY_URL")
 
@@ -69,7 +69,7 @@ class Config(BaseSettings):
 
     @property
     def hosts(self) -> list[str]:
-        """Host names that requests may name."""
+        """The host names that requests may use."""
         return [host.strip() for host in self.allowed_hosts.split(",") if host.strip()]
 
     @property

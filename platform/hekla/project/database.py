@@ -1,7 +1,7 @@
-"""A database URL as Django's settings.
+"""Django's database settings from a URL.
 
-A process that answers requests takes a pool: each request has a thread of its own, which would otherwise open a
-connection and close it again. A worker has few threads that live as long as it does, and each keeps its connection.
+Web processes use a connection pool: each request has its own thread, which would otherwise open and close a
+connection. A worker has a few long-lived threads, and each keeps its connection.
 """
 
 from typing import Any
@@ -31,8 +31,8 @@ def from_url(url: str) -> dict[str, Any]:
 def share_connections(entry: dict[str, Any], size: int) -> None:
     """Let the threads of this process share at most `size` connections of this entry of DATABASES.
 
-    Call it before the first is opened. It is no setting, because `manage.py up` loads the settings once for processes
-    of every kind.
+    Call it before the first connection is opened. It is not in the settings, because `manage.py up` loads the settings
+    once for all kinds of processes.
     """
     entry["OPTIONS"]["pool"] = {
         "min_size": 1,
@@ -41,4 +41,4 @@ def share_connections(entry: dict[str, Any], size: int) -> None:
         "max_idle": _POOL_IDLE_SECONDS,
         "num_workers": 1,
     }
-    entry["CONN_MAX_AGE"] = 0  # a connection goes back to the pool after each request
+    entry["CONN_MAX_AGE"] = 0  # return the connection to the pool after each request

@@ -1,4 +1,4 @@
-"""Logs: one line a fact on standard error, for people and machines alike; structlog speaks through the same door."""
+"""Logging configuration: one line per record on standard error, also for structlog."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ LOGGING: dict[str, Any] = {
 
 
 def configure() -> None:
-    """Let structlog write through the standard library, with the request's id in each line."""
+    """Make structlog write through the standard library, with the request id in each line."""
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,

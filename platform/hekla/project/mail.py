@@ -1,4 +1,4 @@
-"""The mail server as one address, and as Django's settings."""
+"""Mail settings from a URL."""
 
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -10,7 +10,7 @@ _SENDER = "hekla@localhost"
 
 @dataclass(frozen=True, slots=True)
 class Mail:
-    """Where messages go. `sender` is whom they come from."""
+    """The mail server or backend. `sender`: the From address of all messages."""
 
     backend: str
     host: str = ""
@@ -24,7 +24,7 @@ class Mail:
 
     @property
     def is_set_up(self) -> bool:
-        """Whether a message leaves at all."""
+        """Whether messages are delivered at all."""
         return not self.backend.endswith("dummy.EmailBackend")
 
 

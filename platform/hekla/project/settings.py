@@ -1,4 +1,4 @@
-"""Django's settings: one set for the laptop and for production; what differs comes from `config`."""
+"""Django's settings, the same for a laptop and for production. Differences come from `config`."""
 
 import mimetypes
 import sys
@@ -10,7 +10,7 @@ from hekla.project import logs, mail
 from hekla.project.config import Config
 from hekla.project.database import from_url
 
-CONFIG = Config()  # the environment fills it
+CONFIG = Config()  # from environment variables
 HEKLA_HOME = CONFIG.home
 HELP_FOLDER = CHECKOUT / "platform" / "help"
 PUBLIC_URL = CONFIG.public_url
@@ -75,7 +75,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "servestatic.middleware.ServeStaticMiddleware",
     "hekla.pages.metrics.requests.RequestFigures",
-    "django.middleware.gzip.GZipMiddleware",  # below what serves files: of these it would send the beginning only
+    "django.middleware.gzip.GZipMiddleware",  # below ServeStatic: it would truncate static files
     "hekla.api.etags.ETagMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
@@ -84,9 +84,9 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
-    "hekla.pages.login_sessions.middleware.VisitMiddleware",
+    "hekla.pages.login_sessions.middleware.LoginSessionMiddleware",
     "hekla.pages.signin.middleware.SecondFactorRule",
-    "hekla.pages.impersonation.middleware.ActingMiddleware",
+    "hekla.pages.impersonation.middleware.ImpersonationMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
     "django_structlog.middlewares.RequestMiddleware",
@@ -132,7 +132,7 @@ DATABASES = {"default": from_url(CONFIG.database_url)}
 DATABASE_POOL = CONFIG.database_pool
 CACHES = {
     "default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": CONFIG.valkey_url},
-    # The parts of the frame that are the same for many: made once by each process, which knows one set of templates.
+    # Parts of the page frame that are equal for many people. Per process, because a process has one set of templates.
     "frame": {
         "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
         "TIMEOUT": None,
@@ -223,11 +223,11 @@ CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_DEFAULT_QUEUE = "default"
 ASK_CLUSTERS = "hekla.simulation.federation.ask"
-"""Who says where a job would start first; what takes jobs in does not know the engine."""
+"""The function that finds the best cluster of a job. A setting, because `apps` cannot import the engine."""
 
 CELERY_TASK_ROUTES = {"hekla.controller.*": {"queue": "control"}}
 _SLOW = 20.0
-"""Whoever has something to do is woken, or looks for itself; this is for messages that were lost."""
+"""Seconds between safety runs. Workers are normally woken by messages; these runs replace lost ones."""
 CELERY_BEAT_SCHEDULE = {
     "look anyway": {"task": "hekla.controller.tick", "schedule": _SLOW, "options": {"queue": "control", "expires": 10}},
     "ask clusters how they are": {"task": "hekla.health.look_around", "schedule": 30.0, "options": {"expires": 30}},
@@ -244,10 +244,10 @@ CELERY_BEAT_SCHEDULE = {
     "end acting for people": {"task": "hekla.acting.end_overdue", "schedule": 60.0, "options": {"expires": 120}},
     "tidy up after schedules": {"task": "hekla.schedules.tidy", "schedule": 30.0, "options": {"expires": 60}},
 }
-CELERY_DB_REUSE_MAX = sys.maxsize  # each thread keeps its connection; `celery.py` looks whether it still works
+CELERY_DB_REUSE_MAX = sys.maxsize  # each thread keeps its connection; `celery.py` checks it
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_TASK_ACKS_LATE = False
-# A worker that waits for a message asks anew each `polling_interval` seconds, which must be less than the time-out.
+# An idle worker polls every `polling_interval` seconds, which must be less than `socket_timeout`.
 CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 5, "socket_connect_timeout": 2, "polling_interval": 4}
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False

@@ -1,4 +1,4 @@
-"""All addresses: those of the pages, as each feature declares them, and of REST."""
+"""All URLs: the pages, as each feature registers them, and the REST APIs."""
 
 from django.urls import include, path
 

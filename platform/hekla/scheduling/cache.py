@@ -1,8 +1,8 @@
-"""What a process has read of a cluster, kept up by the log: so a turn costs what happened, not what there is.
+"""A cache of the rows of a cluster, updated from the event log: a reconcile costs what changed, not what exists.
 
-Only jobs of which something happened since the last look are read again, and only of those the engine reads anew:
-everything else it gets as the very same object, and does not look at it again. All is read from time to time, so that
-no mistake lasts.
+Only jobs with new events are read again, and only those are new objects for the engine. Everything else is the very
+same object as before, which the engine does not examine again. Everything is read again every five minutes, so that no
+error lasts.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,15 +25,15 @@ from hekla.scheduling.snapshot import Snapshot
 
 _ALL_EVERY = timedelta(minutes=5)
 _MAX_EVENTS = 10_000
-"""After more events than these all is read again."""
+"""After more events, everything is read again."""
 _JOB = "job:"
 
 
 @dataclass(frozen=True, slots=True)
 class CacheEntry:
-    """A job with its pods, the nodes that are kept for some of them, and as the engine reads it (`job_info`).
+    """A job with its pods, the nominated nodes of its pods, and its form for the engine (`job_info`).
 
-    `is_timed`: time alone may call for something to be done with it; `is_ordered`: somebody is to start or stop pods.
+    `is_timed`: time alone may require an action; `is_ordered`: some of its pods are to be started or stopped.
     """
 
     job: Job
@@ -47,29 +47,29 @@ class CacheEntry:
 
 @dataclass
 class ClusterCache:
-    """See the module."""
+    """The cache of one cluster."""
 
     number: int = -1
-    """Up to which event it was kept up."""
+    """The last event that is included."""
     _read_at: datetime | None = None
-    """When all was read."""
+    """The time of the last full read."""
     _entries: dict[int, CacheEntry] = field(default_factory=dict)
     _ids: dict[str, int] = field(default_factory=dict)
-    """Of the jobs, by their uids as backends write them."""
+    """Row ids of the jobs, by their uids as backends write them."""
     _nodes: dict[str, tuple[object, model.NodeSpec]] = field(default_factory=dict)
     _nodes_snapshot: tuple[model.NodeSpec, ...] | None = None
-    """None: they are to be read again."""
+    """None: read them again."""
     _invalid: set[int] = field(default_factory=set)
     _dirty: set[int] = field(default_factory=set)
     _snapshot: Snapshot | None = None
-    """The last snapshot, while no job of it was read again."""
+    """The last snapshot, until one of its jobs is read again."""
 
     def invalidate(self, job_ids: Iterable[int]) -> None:
-        """Read these again next time: they are written to, and not every write is an event."""
+        """Read these jobs again at the next refresh: they are written to, and not every write is an event."""
         self._invalid.update(job_ids)
 
     def refresh(self, cluster: Cluster, nominated: Mapping[str, str], *, now: datetime) -> None:
-        """Be as the rows say. `nominated`: nodes from which others were evicted, by the pod to come."""
+        """Update from the database. `nominated`: by pod, the node where other pods were evicted for it."""
         number = event_log.last_number()
         uids = None if self._is_old(now) else self._changed(cluster, number)
         if uids is None:
@@ -84,39 +84,39 @@ class ClusterCache:
         self.number, self._invalid = number if uids is None else max(number, self.number), set()
 
     def dirty(self, now: datetime) -> list[CacheEntry]:
-        """The jobs that were read since this was last asked, and those that time may move."""
+        """The jobs that were read since the last call, and those that time may change."""
         dirty, self._dirty = self._dirty, set()
         return [
             entry for pk, entry in self._entries.items() if entry.is_timed or pk in dirty or _is_late(entry.job, now)
         ]
 
     def unplaced(self) -> list[CacheEntry]:
-        """The jobs of which nothing was ever placed."""
+        """The jobs whose pods are all pending."""
         return [entry for entry in self._entries.values() if all(pod.phase == PodPhase.PENDING for pod in entry.pods)]
 
     def pods(self) -> list[Pod]:
-        """Pods that hold something or wait for it, also those of jobs that are over."""
+        """Pods that hold resources or wait for them, also those of finished jobs."""
         return [pod for entry in self._entries.values() for pod in entry.pods if not pod.is_final]
 
     def jobs(self) -> Iterator[tuple[Job, list[Pod]]]:
-        """All that are not over, or hold something still, with their pods."""
+        """All jobs that are unfinished or still hold resources, with their pods."""
         return ((entry.job, entry.pods) for entry in self._entries.values())
 
     def tenants(self) -> dict[int, str]:
-        """Whose jobs these are: their short names by row id."""
+        """The tenants of these jobs: slugs by row id."""
         return {entry.job.tenant_id: entry.job.tenant.slug for entry in self._entries.values()}
 
     def with_orders(self) -> list[Pod]:
-        """Those among them that somebody is to start or to stop, beside some of which that is done."""
+        """The unfinished pods of jobs in which some pod is to be started or stopped."""
         return [pod for entry in self._entries.values() if entry.is_ordered for pod in entry.pods if not pod.is_final]
 
     def tenant_of(self, job: str) -> str:
-        """Whose this job is, by the short name; empty where it is none of these."""
+        """The slug of the job's tenant; empty if the job is not in the cache."""
         entry = self._entries.get(self._ids.get(job, -1))
         return entry.job.tenant.slug if entry else ""
 
     def find(self, job: str, task: str, index: int, attempt: int) -> Pod | None:
-        """One of these pods; a job's uid is written without dashes."""
+        """An unfinished pod in the cache, or None; `job` is the uid without dashes."""
         entry = self._entries.get(self._ids.get(job, -1))
         pod = entry.by_attempt.get((task, index, attempt)) if entry else None
         return None if pod is None or pod.is_final else pod
@@ -125,8 +125,8 @@ class ClusterCache:
         return self._read_at is None or now - self._read_at > _ALL_EVERY
 
     def _changed(self, cluster: Cluster, number: int) -> set[str] | None:
-        """The uids of the jobs of which something happened. None: there is more than one cares to follow."""
-        if number <= self.number:  # whoever asks may look at a moment that is past
+        """The uids of jobs with new events. None: too many events, read everything."""
+        if number <= self.number:  # the caller's transaction may see an earlier instant
             return set()
         subjects = event_log.subjects(self.number, number, topic=f"cluster:{cluster.pk}", limit=_MAX_EVENTS)
         if subjects is None:
@@ -136,7 +136,7 @@ class ClusterCache:
         return {subject.removeprefix(_JOB) for subject in subjects if subject.startswith(_JOB)}
 
     def _with_other_nodes(self, nominated: Mapping[str, str]) -> set[str]:
-        """The jobs for whose pods other nodes are kept than before."""
+        """The uids of the jobs whose nominated nodes changed."""
         return {str(entry.job.uid) for entry in self._entries.values() if entry.nominated != _of(entry.pods, nominated)}
 
     def _read_again(self, cluster: Cluster, uids: set[str], nominated: Mapping[str, str]) -> None:
@@ -147,7 +147,7 @@ class ClusterCache:
         self._read(found, nominated)
 
     def _forget(self, uids: set[str]) -> None:
-        """These are not jobs of this cluster any more."""
+        """Remove jobs that are no longer in this cluster."""
         gone = [pk for pk, entry in self._entries.items() if str(entry.job.uid) in uids]
         for pk in gone:
             del self._entries[pk]
@@ -155,7 +155,7 @@ class ClusterCache:
             self._snapshot = None
 
     def _read(self, found: list[Job], nominated: Mapping[str, str]) -> None:
-        """Take these jobs in as they are now; what is over and holds nothing any more is left out."""
+        """Update these jobs; finished ones that hold nothing are removed."""
         if found:
             self._snapshot = None
         pods: dict[int, list[Pod]] = {job.pk: [] for job in found}
@@ -185,7 +185,7 @@ class ClusterCache:
         self._ids[job.uid.hex] = job.pk
 
     def snapshot(self, cluster: Cluster) -> Snapshot:
-        """What the engine is asked about; the very same as before where all is as it was."""
+        """The engine's input; the very same object as before if nothing changed."""
         if self._nodes_snapshot is None:
             self._nodes_snapshot = tuple(self._node(node) for node in clusters.nodes_of(cluster))
         known = tuple(snapshot.queue(queue) for queue in queues.of_cluster(cluster))
@@ -200,7 +200,7 @@ class ClusterCache:
         return self._snapshot
 
     def _node(self, node: Node) -> model.NodeSpec:
-        """The same object for a node that is as it was."""
+        """The node for the engine; the same object as before if it is unchanged."""
         facts = (node.allocatable, node.labels, node.is_cordoned, node.is_ready)
         known = self._nodes.get(node.name)
         if known is None or known[0] != facts:
@@ -209,22 +209,22 @@ class ClusterCache:
 
 
 def read_snapshot(cluster: Cluster, *, now: datetime) -> Snapshot:
-    """The cluster as the rows say now, read afresh; without the nodes that the controller keeps for some pods."""
+    """A fresh snapshot of the cluster from the database, without the nominated nodes that the controller knows."""
     cache = ClusterCache()
     cache.refresh(cluster, {}, now=now)
     return cache.snapshot(cluster)
 
 
 def _around(state: model.ClusterState) -> tuple[object, ...]:
-    """All that there is but the jobs."""
+    """Everything in the state but the jobs."""
     return state.nodes, state.queues, state.tenant_quotas
 
 
 def _is_late(job: Job, now: datetime) -> bool:
-    """Its deadline has come."""
+    """Whether its deadline has passed."""
     return job.deadline_at is not None and job.deadline_at <= now and not job.is_final
 
 
 def _of(pods: Iterable[Pod], nominated: Mapping[str, str]) -> dict[str, str]:
-    """The nodes that are kept for some of these pods."""
+    """The nominated nodes of these pods."""
     return {uid: nominated[uid] for uid in (str(pod.pk) for pod in pods) if uid in nominated} if nominated else {}

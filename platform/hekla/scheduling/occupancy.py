@@ -1,6 +1,6 @@
-"""What the machines and queues hold now, as sums that the log keeps up: a page costs what happened, not what there is.
+"""Current usage of nodes and queues, as sums updated from the event log: a page costs what changed, not what exists.
 
-A picture (`picture`) knows every pod of one cluster, for the engine. Pages want sums, of all clusters at once.
+A cluster cache (`cache`) has every pod of one cluster, for the engine. Pages need sums over all clusters at once.
 """
 
 from collections import Counter, defaultdict
@@ -13,22 +13,22 @@ from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Node
 from hekla.apps.event_log import selectors as event_log
 from hekla.apps.jobs import selectors as jobs
-from hekla.apps.jobs.selectors import Held
+from hekla.apps.jobs.selectors import TaskAllocation
 from hekla.domain.phases import JobPhase
 from hekla.domain.resources import Resources
 from hekla.lib import clock
 
 _ALL_EVERY = timedelta(minutes=5)
 _MAX_EVENTS = 10_000
-"""After more events than these all is read again."""
+"""After more events, everything is read again."""
 _JOB, _CLUSTER = "job:", "cluster:"
 Place = tuple[int, str]
-"""A machine by its cluster and its name."""
+"""A node by the row id of its cluster and its name."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueueUsage:
-    """What a queue's jobs hold, how many of them hold something, and how many wait for it."""
+    """What a queue's jobs hold, how many of them hold something, and how many wait."""
 
     used: Resources = field(default_factory=Resources)
     running: int = 0
@@ -37,9 +37,9 @@ class QueueUsage:
 
 @dataclass(frozen=True, slots=True)
 class Occupancy:
-    """An instant: the machines with what each can give, what is held on them, and of each queue by its row id.
+    """The usage at an instant: nodes with their allocatable resources, what is held on each, and queues by row id.
 
-    What is not named holds nothing. `number`: of the last event that is in it.
+    Nodes and queues without an entry hold nothing. `number`: the last event that is included.
     """
 
     number: int
@@ -56,7 +56,7 @@ class _Part:
     is_waiting: bool = False
     amounts: dict[Place, dict[str, float]] = field(default_factory=dict)
 
-    def hold(self, one: Held) -> None:
+    def hold(self, one: TaskAllocation) -> None:
         self.is_waiting = False
         per_pod = {**one.request, "pods": 1.0}
         for node, count in Counter(one.nodes).items():
@@ -66,7 +66,7 @@ class _Part:
 
 
 class _Sums:
-    """Of all jobs. Amounts are whole numbers, so that what is taken away leaves nothing behind."""
+    """Sums over all jobs. Amounts are whole numbers, so that subtraction leaves no rounding errors."""
 
     def __init__(self) -> None:
         self._parts: dict[str, _Part] = {}
@@ -77,7 +77,7 @@ class _Sums:
         self._cached: Occupancy | None = None
 
     def put(self, uid: str, part: _Part | None) -> None:
-        """What a job adds now, in place of what it added before."""
+        """Replace what a job adds to the sums; None: nothing."""
         before = self._parts.pop(uid, None)
         if before is not None:
             self._count(before, -1)
@@ -95,7 +95,7 @@ class _Sums:
         self._waiting[part.queue] += sign * part.is_waiting
 
     def occupancy(self, number: int, nodes: Sequence[tuple[Node, Resources]]) -> Occupancy:
-        """As they are; what is told is made anew only where something was put."""
+        """The sums; converted again only after a change."""
         if self._cached is None:
             known = {*self._queues, *self._running, *self._waiting}
             self._cached = Occupancy(
@@ -109,7 +109,7 @@ class _Sums:
 
 @dataclass
 class _Follower:
-    """The sums and the machines, up to which event they are kept up, and when all was read last."""
+    """The sums and nodes, the last event that they include, and the time of the last full read."""
 
     lock: Lock = field(default_factory=Lock)
     sums: _Sums = field(default_factory=_Sums)
@@ -118,11 +118,11 @@ class _Follower:
     read_at: datetime | None = None
 
     def follow(self, now: datetime) -> None:
-        """Be as the rows say."""
+        """Update from the database."""
         number = event_log.last_number()
         subjects = self._changed(number, now)
         if subjects is None:
-            self.sums, self.read_at = _Sums(), None  # until all of it is there
+            self.sums, self.read_at = _Sums(), None  # if the read fails, the next call reads everything
         if subjects is None or any(subject.startswith(_CLUSTER) for subject in subjects):
             self.nodes = [(node, Resources.parse(node.allocatable)) for node in clusters.nodes()]
         self._put(None if subjects is None else _uids(subjects))
@@ -130,10 +130,10 @@ class _Follower:
         self.number = number if subjects is None else max(number, self.number)
 
     def _changed(self, number: int, now: datetime) -> set[str] | None:
-        """To what something happened. None: all is to be read, as it is from time to time in any case."""
+        """The subjects of new events. None: read everything, which also happens every five minutes."""
         if self.read_at is None or now - self.read_at > _ALL_EVERY:
             return None
-        if number <= self.number:  # whoever asks may look at a moment that is past
+        if number <= self.number:  # the caller's transaction may see an earlier instant
             return set()
         return event_log.subjects(self.number, number, limit=_MAX_EVENTS)
 
@@ -148,7 +148,7 @@ def _uids(subjects: Collection[str]) -> set[str]:
 
 
 def _read(uids: Collection[str] | None) -> dict[str, _Part]:
-    """What these jobs add, or all that there are."""
+    """What these jobs add, by uid; None: all jobs."""
     found, held = jobs.living(uids)
     parts = {str(job.uid): _Part(job.queue_id, job.phase == JobPhase.PENDING) for job in found}
     for one in held:
@@ -160,13 +160,13 @@ _follower = _Follower()
 
 
 def now() -> Occupancy:
-    """What is held at this instant."""
+    """The usage at this instant."""
     with _follower.lock:
         _follower.follow(clock.now())
         return _follower.sums.occupancy(_follower.number, _follower.nodes)
 
 
 def forget() -> None:
-    """Drop what this process keeps, as a new process would."""
+    """Read everything again at the next call, as a new process would."""
     with _follower.lock:
         _follower.read_at = None

@@ -1,4 +1,4 @@
-"""The policy that a cluster is scheduled by: the newest of its versions, or the one that Hekla begins with."""
+"""The scheduler policy of a cluster: its newest version, or Hekla's default."""
 
 from functools import lru_cache
 
@@ -7,19 +7,19 @@ from hekla.apps.clusters.models import Cluster, PolicyVersion
 from hekla.engine.policy import DEFAULT_POLICY_TEXT, SchedulerPolicy, parse
 
 _parsed = lru_cache(maxsize=64)(parse)
-"""One text is parsed once: the engine knows a policy again by being the very same object."""
+"""Each text is parsed once: the engine recognizes an unchanged policy by the identity of the object."""
 
 
 def first() -> PolicyVersion:
-    """What Hekla begins with, as the version before all others. It is no row."""
+    """The default policy, as the version before all others. It is not in the database."""
     return PolicyVersion(number=0, text=DEFAULT_POLICY_TEXT)
 
 
 def text_in_force(cluster: Cluster) -> str:
-    """As it was written."""
+    """The text of the policy in force."""
     return selectors.policy_text(cluster) or DEFAULT_POLICY_TEXT
 
 
 def in_force(cluster: Cluster) -> SchedulerPolicy:
-    """As the engine takes it."""
+    """The parsed policy in force."""
     return _parsed(text_in_force(cluster))

@@ -1,4 +1,4 @@
-"""The engine's reasons as they are stored, sent and told."""
+"""The engine's pending reasons as they are stored and sent."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -9,9 +9,9 @@ _MAX_REASONS = 8
 
 
 def distinct(reasons: Iterable[PendingReason]) -> list[PendingReason]:
-    """The first reason of each kind: two plugins that met the same bound say nothing more than one.
+    """The first reason of each kind: a second plugin at the same limit adds no information.
 
-    Who was considered for eviction is said for each size of pods.
+    Victim counts are kept for each size of pods.
     """
     return list({_kind(reason): reason for reason in reversed([*reasons])}.values())[::-1][:_MAX_REASONS]
 
@@ -22,7 +22,7 @@ def _kind(reason: PendingReason) -> tuple[str, ...]:
 
 
 def as_data(reason: PendingReason) -> dict[str, Any]:
-    """A reason as it is stored and sent: amounts as Kubernetes quantities."""
+    """A reason as stored and sent: amounts as Kubernetes quantities."""
     data = {
         "cause": str(reason.cause),
         "action": reason.action,

@@ -1,4 +1,4 @@
-"""From rows to what the engine is told."""
+"""Converts rows of the database to the engine's input."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -35,13 +35,13 @@ _OF_PODS = frozenset(
         "volcano.sh/jdb-max-unavailable",
     }
 )
-"""Annotations of a job that its pods carry too (`volcano-spec` §1.5)."""
+"""Annotations of a job that its pods get too (`volcano-spec` §1.5)."""
 _ONE_POD = Resources({"pods": 1})
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What the engine is told, and the rows behind it. Engine names: a job's and a pod's row id as text."""
+    """The engine's input, and the rows behind it. Uids in the engine are the row ids of jobs and pods as text."""
 
     state: model.ClusterState
     jobs: dict[str, Job]
@@ -49,13 +49,13 @@ class Snapshot:
 
     @cached_property
     def pods(self) -> dict[str, Pod]:
-        """By name; there may be a hundred thousand, and few ask for them."""
+        """Pods by uid. Built on first use: there may be a hundred thousand, and few callers need them."""
         return {str(pod.pk): pod for pods in self.pods_by_job for pod in pods}
 
 
 @dataclass(frozen=True, slots=True)
 class _Role:
-    """What all pods of a task have in common: the very same objects, by which the engine tells equals quickly."""
+    """What all pods of a task share: the very same objects, by which the engine recognizes equal pods quickly."""
 
     request: Resources
     selector: Mapping[str, str]
@@ -63,7 +63,7 @@ class _Role:
 
 
 def node(node: Node) -> model.NodeSpec:
-    """A machine, as the engine is told of it."""
+    """A node for the engine."""
     return model.NodeSpec(
         name=node.name,
         allocatable=Resources.parse(node.allocatable),
@@ -73,7 +73,7 @@ def node(node: Node) -> model.NodeSpec:
 
 
 def queue(queue: Queue) -> model.QueueSpec:
-    """A queue, likewise."""
+    """A queue for the engine."""
     return model.QueueSpec(
         name=queue.name,
         weight=queue.weight,
@@ -83,7 +83,7 @@ def queue(queue: Queue) -> model.QueueSpec:
         parent=queue.parent.name if queue.parent else "",
         reclaimable=queue.reclaimable,
         priority=queue.priority,
-        is_open=True,  # a closed queue takes no submissions; what is in goes on
+        is_open=True,  # a closed queue takes no submissions; its jobs continue
         is_draining=queue.is_draining,
         created_at=queue.created_at.timestamp(),
     )
@@ -93,16 +93,17 @@ _OWNER = {Quota.Of.TENANT: "", Quota.Of.EACH: model.EACH_OWNER}
 
 
 def bound(quota: Quota) -> model.TenantQuota:
-    """What a tenant or its members may hold at once; a tenant is a namespace."""
+    """The limits of a tenant or its members for the engine; a tenant is a namespace."""
     owner = _OWNER.get(Quota.Of(quota.of), str(quota.user_id))
     most = {name: parse_quantity(name, text) for name, text in quota.resources.items()}
     return model.TenantQuota(str(quota.tenant_id), most, owner)
 
 
 def job(job: Job, pods: Iterable[Pod], nominated: Mapping[str, str]) -> model.PodGroupSpec:
-    """A job with these pods. `nominated`: the nodes that are kept for some of them.
+    """A job with these pods for the engine. `nominated`: the nodes where other pods were evicted for some of them.
 
-    Its gang is what is not held back by a dependency; for admission to the queue it is asked for all of it.
+    Its gang consists of the pods that no dependency holds back; admission to the queue needs the minimum of the whole
+    job.
     """
     spec, pods = spec_of(job), list(pods)
     stage = stage_of(job_facts(job), all_pod_facts(pods) if spec.has_dependencies else ())
@@ -129,10 +130,10 @@ def job(job: Job, pods: Iterable[Pod], nominated: Mapping[str, str]) -> model.Po
 
 
 def _minimums(spec: JobSpec, stage: GangStage, pods: Sequence[Pod]) -> tuple[int, Mapping[str, int]]:
-    """How many pods make up the gang, and how many of each task: never more than there can be.
+    """The minimum of the gang, and of each task: never more than the number of pods that can still run.
 
-    A pod that has failed stays so where no policy says otherwise. A gang that asked for it would find no place for any
-    pod that is replaced beside it.
+    A failed pod stays failed unless a policy says otherwise. If the gang required it, no replacement of another pod
+    could be placed.
     """
     failed = Counter(pod.task for pod in pods if _STATUS[PodPhase(pod.phase)] is model.PodStatus.FAILED)
     if not failed:
@@ -144,7 +145,7 @@ def _minimums(spec: JobSpec, stage: GangStage, pods: Sequence[Pod]) -> tuple[int
 
 
 def _says(annotations: Mapping[str, str], *, default: str) -> bool:
-    """Whether pods may be evicted; unless they say otherwise they may, and jobs do not ask for it."""
+    """Whether pods may be evicted, by annotation. `default`: true for pods, false for jobs."""
     return annotations.get(_PREEMPTABLE, default).lower() in ("true", "t", "1")
 
 

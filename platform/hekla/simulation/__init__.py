@@ -1,4 +1,4 @@
-"""What the engine is told of a cluster, read from the rows; and what it would do, asked of a copy.
+"""Predictions: what the engine would decide about a cluster, computed on a copy.
 
-The controller asks the engine in earnest. Pages, REST and the command line ask it here what would be if.
+The controller runs the engine for real. Pages, REST and the command line ask here what would happen.
 """

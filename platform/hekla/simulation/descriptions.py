@@ -1,4 +1,4 @@
-"""Answers in words: for pages, REST and the command line alike."""
+"""Predictions in words, for pages, REST and the command line."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ from hekla.domain.jobspec import JobSpec
 from hekla.domain.resources import Resources
 from hekla.domain.spec_changes import SpecChange, SpecField, apply_changes
 from hekla.simulation.suggestions import Suggestion
-from hekla.simulation.what_if import Answer, OtherJobs, StartVerdict
+from hekla.simulation.what_if import OtherJobs, StartVerdict, WhatIfResult
 
 _MOST_NODES = 4
 
 
 @dataclass(frozen=True, slots=True)
 class SuggestionText:
-    """An offer in words. `change`: its text; `is_of_size`: a job that was submitted can be changed so."""
+    """A suggestion in words. `change`: its text form; `is_of_size`: a submitted job can be changed this way."""
 
     change: str
     text: str
@@ -28,8 +28,8 @@ class SuggestionText:
     is_of_size: bool
 
 
-def head(answer: Answer) -> str:
-    """What it comes to, in a word or two."""
+def head(answer: WhatIfResult) -> str:
+    """The verdict in a few words."""
     return _HEADS[answer.verdict]()
 
 
@@ -40,22 +40,22 @@ _HEADS = {
 }
 
 
-def sentences(answer: Answer) -> list[str]:
-    """All that is said of it but when it starts, the most important first."""
+def sentences(answer: WhatIfResult) -> list[str]:
+    """The whole prediction but the start time, the most important first."""
     if answer.verdict is StartVerdict.NOW:
         return [*_where(answer), *evicted(answer.evicts)]
     return [*answer.problems, *map(labels.reason, answer.reasons), *place(answer)]
 
 
-def place(answer: Answer) -> list[str]:
-    """Its place in the line of its queue, if it waits there."""
+def place(answer: WhatIfResult) -> list[str]:
+    """Its position in its queue, if it waits."""
     facts = {"place": answer.place, "line": answer.line}
     is_waiting = answer.verdict is StartVerdict.WAITS
     return [_("Position in its queue: %(place)d of %(line)d.") % facts] if is_waiting else []
 
 
-def when(answer: Answer, now: datetime, accuracy: Accuracy | None) -> list[str]:
-    """When it will start, after whom, and how well such times held."""
+def when(answer: WhatIfResult, now: datetime, accuracy: Accuracy | None) -> list[str]:
+    """The predicted start, the jobs that end before, and how accurate such predictions were."""
     if answer.verdict is not StartVerdict.WAITS:
         return []
     if answer.eta is None:
@@ -76,7 +76,7 @@ def _span(earliest: float, latest: float) -> str:
     return _("Starts in about %(earliest)s to %(latest)s.") % facts
 
 
-def _where(answer: Answer) -> list[str]:
+def _where(answer: WhatIfResult) -> list[str]:
     """How many pods on which nodes."""
     most = sorted(answer.nodes.items(), key=lambda item: (-item[1], item[0]))
     parts = [
@@ -90,7 +90,7 @@ def _where(answer: Answer) -> list[str]:
 
 
 def evicted(others: OtherJobs) -> list[str]:
-    """Whose pods would go."""
+    """The jobs whose pods would be evicted."""
     if not others.pods:
         return []
     sentence = ngettext(
@@ -100,7 +100,7 @@ def evicted(others: OtherJobs) -> list[str]:
 
 
 def _names(others: OtherJobs) -> str:
-    """Those that the reader may know by name; the rest are counted."""
+    """The jobs that the reader may see by name; the rest as a number."""
     parts = [job.name for job in others.known]
     if others.unknown:
         sentence = ngettext("%(n)d job of other tenants", "%(n)d jobs of other tenants", others.unknown)
@@ -109,7 +109,7 @@ def _names(others: OtherJobs) -> str:
 
 
 def describe_suggestions(spec: JobSpec, offers: Iterable[Suggestion]) -> list[SuggestionText]:
-    """The offers in words."""
+    """The suggestions in words."""
     return [_describe(spec, offer) for offer in offers]
 
 

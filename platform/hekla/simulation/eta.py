@@ -1,6 +1,6 @@
-"""When jobs that wait would start: the course of the cluster while those that run end as such jobs did before.
+"""Predicts when pending jobs start: simulates the cluster while running jobs end as similar jobs did before.
 
-Nobody knows who will submit what meanwhile; how well such times held is counted afterwards.
+Future submissions are unknown. The accuracy of the predictions is measured afterwards.
 """
 
 from collections.abc import Collection, Sequence
@@ -8,17 +8,19 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from hekla.simulation.runtimes import RuntimeAssumption, RunTimes
-from hekla.simulation.simulator import Course, started_at
+from hekla.simulation.simulator import Simulator, started_at
 
 _MAX_STEPS = 24
 _COARSENESS = 0.15
-"""Ends that are as close to each other as this part of the time until then come together: so a walk of few steps goes
-far, and is no less exact than what is known of how long jobs run."""
+"""Ends that are this close together, relative to the time until then, are simulated as one.
+
+So a few steps reach far, and the result is no less exact than the known run times.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """When it starts by one view, and which jobs (by uid) end just before."""
+    """The start under one assumption, and the jobs (uids) that end just before."""
 
     at: datetime
     after: tuple[str, ...] = ()
@@ -26,7 +28,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Eta:
-    """From when until when a job will probably start; `after`: those for whose end it waits."""
+    """The range in which a job will probably start; `after`: the jobs that must end before."""
 
     earliest: datetime
     latest: datetime
@@ -34,14 +36,16 @@ class Eta:
 
 
 def between(short: Start | None, long: Start | None) -> Eta | None:
-    """Both views together; None where one of them does not see it start."""
+    """The range from both assumptions; None if the job does not start under one of them."""
     if short is None or long is None:
         return None
     return Eta(min(short.at, long.at), max(short.at, long.at), long.after)
 
 
-def starts(course: Course, wanted: Collection[str], run_times: RunTimes, view: RuntimeAssumption) -> dict[str, Start]:
-    """When each of these jobs starts by this view; those that nobody sees start are left out."""
+def starts(
+    course: Simulator, wanted: Collection[str], run_times: RunTimes, view: RuntimeAssumption
+) -> dict[str, Start]:
+    """The start of each of these jobs under this assumption; jobs without a predicted start are left out."""
     walk, found = _Walk(course, run_times, view), dict[str, Start]()
     left = set(wanted)
     course.settle()
@@ -55,15 +59,15 @@ def starts(course: Course, wanted: Collection[str], run_times: RunTimes, view: R
 
 
 class _Walk:
-    """From end to end."""
+    """Steps from one end of jobs to the next."""
 
-    def __init__(self, course: Course, run_times: RunTimes, view: RuntimeAssumption) -> None:
+    def __init__(self, course: Simulator, run_times: RunTimes, view: RuntimeAssumption) -> None:
         self._course, self._run_times, self._view, self._from = course, run_times, view, course.now
         self._ends: dict[str, datetime | None] = {}
         self.ended: Sequence[str] = ()
 
     def step(self) -> bool:
-        """Let those end that are next. False: of nobody it is known when it ends."""
+        """Let the next jobs end. False: no end is known."""
         self._ends = {uid: self._ends.get(uid) or self._end(uid) for uid in self._course.started()}
         known = {uid: max(end, self._course.now) for uid, end in self._ends.items() if end is not None}
         if not known:

@@ -1,7 +1,7 @@
-"""Queues over clusters: what would be of a job in each of them, and jobs that wait going where they would start now.
+"""Federated queues: predictions for each member queue, and moves of pending jobs to where they would start now.
 
-Each cluster is asked in a thread of its own with a connection of its own: so nobody waits longer than is good for one
-that answers slowly, and what is not committed yet is seen by nobody, whoever asks.
+Each cluster is queried in a thread with a connection of its own. So a slow cluster delays no caller beyond the timeout,
+and no query sees uncommitted rows.
 """
 
 import logging
@@ -34,12 +34,15 @@ from hekla.simulation.what_if import StartVerdict
 
 log = logging.getLogger(__name__)
 PATIENCE_SECONDS = 10.0
-"""So long whoever submits waits for what the clusters say, and once more for the times where none starts it now."""
+"""How long a submission waits for the clusters, and once more for start times if none starts the job now."""
 _MOVING_SECONDS = 2.0
 _FIRST, _SAMPLE = 50, 50
 _VAIN_SECONDS = 60.0
 _failed_moves: dict[str, tuple[float, int, tuple[int, ...]]] = {}
-"""When all were looked at and none moved, the last event then, and the jobs: none will until something happens."""
+"""The time of the last full check without a move, its last event, and its jobs.
+
+The check is not repeated within `_VAIN_SECONDS`, unless something happens.
+"""
 _pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="spans")
 _CHANCES = {
     StartVerdict.NOW: Feasibility.NOW,
@@ -51,9 +54,9 @@ _CHANCES = {
 def ask(
     spec: JobSpec, members: Sequence[Queue], *, tenant: Tenant, user: User, is_timed: bool = True
 ) -> list[PlacementCandidate]:
-    """What would be of the job in each of these queues; of who did not answer in time, that.
+    """A candidate for each of these queues; UNANSWERED if its cluster did not answer in time.
 
-    Where it starts nowhere now, until when it would wait is asked too, if it `is_timed`: that takes longest.
+    If the job starts nowhere now and `is_timed`, the start times are predicted too: that takes longest.
     """
     found = _candidates(spec, members, tenant, user, with_eta=False)
     if not is_timed or any(one.chance is Feasibility.NOW for one in found):
@@ -65,9 +68,9 @@ def ask(
 
 
 def move_waiting() -> int:
-    """Let jobs go where they would start now, as far as there is time. Returns how many went.
+    """Move jobs to where they would start now, within a time limit. Returns how many moved.
 
-    Of a long line its head is looked at, and some of the rest by chance, so that none is left out for ever.
+    Of a long list, the first jobs are checked and a random sample of the rest, so that none is left out forever.
     """
     began, number = time.monotonic(), event_log.last_number()
     waiting = tuple(jobs.movable().values_list("pk", flat=True))
@@ -89,7 +92,7 @@ def _would_fail_again(now: float, number: int, waiting: tuple[int, ...]) -> bool
 
 
 def _look(job_id: int) -> bool | None:
-    """Whether it went; None where not everybody could be asked."""
+    """Whether the job moved; None if not all clusters answered."""
     job = jobs.movable().filter(pk=job_id).first()
     span = job.placement.span if job else None
     if job is None or span is None or job.cluster.leads_jobs or _starts_here(job):

@@ -1,4 +1,4 @@
-"""What is foretold of jobs when they begin to wait is kept, to be held against what happens."""
+"""Records predicted starts of waiting jobs, to compare them with what happens."""
 
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.forecasts import selectors, services
@@ -9,11 +9,11 @@ from hekla.simulation.runtimes import RuntimeAssumption
 from hekla.simulation.snapshot_cache import Outlook, looking_at
 
 _MOST = 200
-"""So many jobs at a time."""
+"""How many jobs are predicted at a time."""
 
 
 def record(cluster: Cluster) -> int:
-    """Foretell the start of each job of which nothing was foretold yet. Returns of how many."""
+    """Predict the start of each waiting job without a prediction. Returns the number of jobs."""
     if cluster.leads_jobs or not jobs.any_waiting(cluster.pk):
         return 0
     with looking_at(cluster, is_long=True) as outlook:
@@ -25,13 +25,13 @@ def record(cluster: Cluster) -> int:
             for view in (RuntimeAssumption.SHORT, RuntimeAssumption.LONG)
         ]
         found = {int(uid): eta.between(short.get(uid), long.get(uid)) for uid in fresh}
-    spans = {pk: (span.earliest, span.latest) if span else None for pk, span in found.items()}
-    services.keep(spans, now=outlook.now)
-    return len(spans)
+    intervals = {pk: (interval.earliest, interval.latest) if interval else None for pk, interval in found.items()}
+    services.keep(intervals, now=outlook.now)
+    return len(intervals)
 
 
 def _fresh(outlook: Outlook) -> list[str]:
-    """Those that wait and of which nobody was told when they start."""
+    """The waiting jobs without a recorded prediction."""
     rows = outlook.snapshot.jobs.items()
     waiting = [uid for uid, row in rows if row.waiting and row.phase == JobPhase.PENDING and row.started_at is None]
     known = selectors.known([int(uid) for uid in waiting])

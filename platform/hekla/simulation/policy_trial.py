@@ -1,7 +1,7 @@
-"""A policy tried on what is there now: the next cycle under it, beside the next cycle under the one in force.
+"""Tries a policy on the current state: the next cycle under it, beside the next cycle under the policy in force.
 
-One cycle of each from the same state; nothing is written. What comes after it, once those that yield are gone and new
-pods are made, is not told.
+One cycle of each from the same state; nothing is written. Later cycles, when evicted pods are gone and new pods exist,
+are not simulated.
 """
 
 from collections import Counter
@@ -20,8 +20,8 @@ from hekla.scheduling.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
-class Fate:
-    """What a cycle does to a job: whether its queue lets it in, how many pods start, and how many must yield."""
+class TrialOutcome:
+    """What a cycle does to a job: whether it is admitted, how many of its pods start, and how many are evicted."""
 
     is_let_in: bool = False
     starts: int = 0
@@ -33,13 +33,13 @@ class Difference:
     """A job that the two policies treat differently."""
 
     job: Job
-    now: Fate
-    then: Fate
+    now: TrialOutcome
+    then: TrialOutcome
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What differs, by job; what of the new policy failed; and how many jobs were looked at."""
+    """The jobs that differ, the failures of the new policy, and how many jobs were compared."""
 
     differences: tuple[Difference, ...]
     faults: tuple[ExtensionFault, ...]
@@ -47,7 +47,7 @@ class Trial:
 
 
 def try_policy(cluster: Cluster, in_force: SchedulerPolicy, other: SchedulerPolicy, *, now: datetime) -> Trial:
-    """The next cycle of this cluster under both."""
+    """Compare the next cycle of this cluster under both policies."""
     current = cache.read_snapshot(cluster, now=now)
     before, after = (engine.cycle(current.state, policy, now.timestamp()) for policy in (in_force, other))
     old, new = _fates(current, before), _fates(current, after)
@@ -55,10 +55,10 @@ def try_policy(cluster: Cluster, in_force: SchedulerPolicy, other: SchedulerPoli
     return Trial(tuple(differences), after.faults, len(current.jobs))
 
 
-def _fates(current: Snapshot, decided: Decisions) -> Mapping[str, Fate]:
+def _fates(current: Snapshot, decided: Decisions) -> Mapping[str, TrialOutcome]:
     starts, yields = Counter(bind.job for bind in decided.binds), Counter(one.job for one in decided.evictions)
     return {
-        uid: Fate(_is_let_in(job, decided.phases.get(uid)), starts[uid], yields[uid])
+        uid: TrialOutcome(_is_let_in(job, decided.phases.get(uid)), starts[uid], yields[uid])
         for uid, job in current.jobs.items()
     }
 

@@ -1,6 +1,6 @@
-"""Who waits in a queue, each with the place in line that the engine gives it, as far as a person may see them.
+"""The pending jobs of a queue with their positions in the engine's order, as far as a person may see them.
 
-Places are counted among all jobs of the queue, those of other tenants too.
+Positions count all jobs of the queue, also those of other tenants.
 """
 
 from collections.abc import Callable
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 from hekla.apps.jobs.models import Job
 from hekla.apps.queues.models import Queue
-from hekla.simulation.queue_shares import Present
+from hekla.simulation.queue_shares import ClusterShares
 
 
 @dataclass(frozen=True, slots=True)
-class PlacesInQueue:
-    """Jobs by row id, the first in line first. `places`: from 1; `others`: what is in the queue and waits for nothing.
+class QueuePositions:
+    """Jobs by row id, in order. `places`: positions from 1; `others`: jobs in the queue that do not wait.
 
-    `waiting`, `inside`: how many there are of each, seen or not.
+    `waiting`, `inside`: the number of each, visible or not.
     """
 
     places: dict[int, int]
@@ -24,11 +24,11 @@ class PlacesInQueue:
     inside: int
 
 
-def line(here: Present, queue: Queue, sees: Callable[[Job], bool]) -> PlacesInQueue:
-    """The jobs of a queue that are not over, of which those are told that somebody `sees`."""
+def line(here: ClusterShares, queue: Queue, sees: Callable[[Job], bool]) -> QueuePositions:
+    """The unfinished jobs of a queue; only those for which `sees` returns true are listed."""
     standing = here.standings.get(queue.name)
     waiting = [int(uid) for uid in standing.waiting_jobs] if standing else []
     own = {job.pk: job for job in here.snapshot.jobs.values() if job.queue_id == queue.pk}
     visible = {pk for pk, job in own.items() if sees(job)}
     places = {pk: place for place, pk in enumerate(waiting, start=1) if pk in visible}
-    return PlacesInQueue(places, tuple(sorted(visible - places.keys())), len(waiting), len(own.keys() - set(waiting)))
+    return QueuePositions(places, tuple(sorted(visible - places.keys())), len(waiting), len(own.keys() - set(waiting)))

@@ -1,7 +1,7 @@
-"""What the queues of a cluster hold and deserve as the engine counts it: now, and if a queue were another.
+"""Shares of a cluster's queues as the engine computes them: now, and with one queue changed.
 
-The figures are those of the plugin that divides the cluster, and who would lose pods is what one cycle decides. Nothing
-is written.
+The figures are those of the plugin that divides the cluster. One simulated cycle decides which pods would be evicted.
+Nothing is written.
 """
 
 from collections import Counter
@@ -24,10 +24,10 @@ from hekla.simulation.snapshot_cache import Outlook, looking_at
 
 
 @dataclass(frozen=True, slots=True)
-class Present:
-    """A cluster as it stands, and its queues by name as the policy in force sees them.
+class ClusterShares:
+    """The current state of a cluster, and the shares of its queues by name under the policy in force.
 
-    `number`: of the last event that is in it.
+    `number`: the last event that is included.
     """
 
     number: int
@@ -38,8 +38,8 @@ class Present:
 
 
 @dataclass(frozen=True, slots=True)
-class Loss:
-    """So many pods of a job would be evicted at once."""
+class PodLoss:
+    """How many pods of a job would be evicted at once."""
 
     job: Job
     pods: int
@@ -47,22 +47,22 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class ShareForecast:
-    """The queues before and after a change, and who would lose pods that nobody takes from them as it is."""
+    """The queues before and after a change, and the jobs that would lose pods only because of the change."""
 
     before: Mapping[str, QueueShares]
     after: Mapping[str, QueueShares]
-    losses: tuple[Loss, ...] = field(default=())
+    losses: tuple[PodLoss, ...] = field(default=())
 
 
-def present(queue: Queue) -> Present:
-    """How a queue and the others of its cluster stand now; of the others the lines are left out."""
+def present(queue: Queue) -> ClusterShares:
+    """The current shares of a queue and of the others in its cluster; only this queue's waiting jobs are listed."""
     with looking_at(queue.cluster) as outlook:
         standings = outlook.once(("standings", queue.name), lambda: _standings(outlook, queue))
-        return Present(outlook.number, outlook.snapshot, outlook.policy, outlook.now, standings)
+        return ClusterShares(outlook.number, outlook.snapshot, outlook.policy, outlook.now, standings)
 
 
 def _standings(outlook: Outlook, queue: Queue) -> Mapping[str, QueueShares]:
-    """By name; empty where nothing can be decided either."""
+    """The shares by name; empty if a failed plugin prevents every decision."""
     try:
         return queue_shares.queue_shares(outlook.session(), waiting_in=queue.name)
     except ExtensionFailed:
@@ -70,7 +70,7 @@ def _standings(outlook: Outlook, queue: Queue) -> Mapping[str, QueueShares]:
 
 
 def forecast(changed: Queue) -> ShareForecast:
-    """What would be if a queue were as this row, which need not be saved. Its name says which; a new one is added."""
+    """The shares if a queue were as in this row, saved or not. Its name identifies the queue; a new one is added."""
     here = present(changed)
     state = here.snapshot.state
     other = replace(state, queues=_with(state.queues, snapshot.queue(changed)))
@@ -82,7 +82,7 @@ def forecast(changed: Queue) -> ShareForecast:
 def _shares_and_decisions(
     state: model.ClusterState, policy: SchedulerPolicy, now: datetime
 ) -> tuple[dict[str, QueueShares], Decisions]:
-    """The standings at the beginning of a cycle, and what it decides."""
+    """The shares at the start of a cycle, and its decisions."""
     found: dict[str, QueueShares] = {}
 
     def look(session: Session) -> None:
@@ -97,8 +97,8 @@ def _with(queues: tuple[model.QueueSpec, ...], changed: model.QueueSpec) -> tupl
     return tuple(changed if queue.name == changed.name else queue for queue in queues)
 
 
-def _losses(current: Snapshot, before: Decisions, after: Decisions) -> Iterable[Loss]:
-    """A cycle evicts pods one by one for the same reasons each time: those that go only after the change count."""
+def _losses(current: Snapshot, before: Decisions, after: Decisions) -> Iterable[PodLoss]:
+    """The jobs that lose pods only after the change; a pod that is evicted in both cases does not count."""
     gone_anyway = {eviction.pod for eviction in before.evictions}
     lost = Counter(eviction.job for eviction in after.evictions if eviction.pod not in gone_anyway)
-    return (Loss(current.jobs[uid], pods) for uid, pods in lost.items() if uid in current.jobs)
+    return (PodLoss(current.jobs[uid], pods) for uid, pods in lost.items() if uid in current.jobs)

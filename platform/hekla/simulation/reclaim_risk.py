@@ -1,7 +1,7 @@
-"""How much of what a job holds its queue has borrowed, and who may take it back.
+"""Preemption risk: how many pods of a job hold borrowed resources, and which queues may reclaim them.
 
-The plugins that count shares are asked, so it is what they go by: once about the cluster as it is, and once as it would
-be if every other queue had work enough for all of it.
+The plugins that count shares decide, as in a cycle: once for the cluster as it is, and once as if every other queue had
+enough work for all of it.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ _WORK = "work-of-"
 
 @dataclass(frozen=True, slots=True)
 class Claimant:
-    """A queue with jobs that wait, which has a smaller part of what it deserves than the job's own."""
+    """A queue with waiting jobs and a smaller share of what it deserves than the job's own queue."""
 
     queue: str
     share: float
@@ -40,11 +40,11 @@ class Claimant:
 
 
 @dataclass(frozen=True, slots=True)
-class Exposure:
-    """`now`: pods that hold what the queue has beyond what it deserves; `most`: those that plugins would let go for
-    another queue, if all others had work enough.
+class ReclaimRisk:
+    """The preemption risk of a job with `pods` placed pods.
 
-    `is_safe`: why nothing is taken back, as a code; empty where it may be.
+    `now`: pods that hold what the queue has beyond what it deserves; `most`: pods that plugins would allow to reclaim,
+    if all other queues had enough work. `is_safe`: a code for why nothing can be reclaimed; empty if it can.
     """
 
     pods: int = 0
@@ -55,30 +55,30 @@ class Exposure:
     claimants: tuple[Claimant, ...] = ()
 
 
-def visible_risk(user: User, job: Job, *, now: datetime) -> Exposure:
-    """What of the job other queues may take back; those that the person may not see have no name in it."""
+def visible_risk(user: User, job: Job, *, now: datetime) -> ReclaimRisk:
+    """The risk of a job; queues that the person may not see have an empty name."""
     found = of(job, now=now)
     known = set(queues.visible_to(user).values_list("name", flat=True))
     named = (replace(one, queue=one.queue if one.queue in known else "") for one in found.claimants)
     return replace(found, claimants=tuple(named))
 
 
-def of(job: Job, *, now: datetime) -> Exposure:
-    """What of the job other queues may take back."""
+def of(job: Job, *, now: datetime) -> ReclaimRisk:
+    """The preemption risk of a job."""
     policy = policies.in_force(job.cluster)
     if safe := _safe(job, policy):
-        return Exposure(is_safe=safe)
+        return ReclaimRisk(is_safe=safe)
     state = cache.read_snapshot(job.cluster, now=now).state
     try:
         session = open_session(state, policy, now.timestamp())
         busy = open_session(_with_work(state, job.queue.name), policy, now.timestamp())
     except ExtensionFailed:
-        return Exposure(is_safe="no_shares")
+        return ReclaimRisk(is_safe="no_shares")
     return _found(session, busy, str(job.pk))
 
 
 def _safe(job: Job, policy: SchedulerPolicy) -> str:
-    """Why nothing is ever taken back of it."""
+    """A code for why nothing is ever reclaimed from the job; empty if it may be."""
     if job.is_final:
         return "no_place"
     if not _TAKES_BACK & set(policy.actions):
@@ -88,32 +88,32 @@ def _safe(job: Job, policy: SchedulerPolicy) -> str:
     return "job_keeps" if spec_of(job).annotations.get(_NEVER, "").lower() == "false" else ""
 
 
-def _found(session: Session, busy: Session, uid: str) -> Exposure:
+def _found(session: Session, busy: Session, uid: str) -> ReclaimRisk:
     job = session.jobs.get(uid)
     held = _held(session, job) if job else []
     if job is None or not held:
-        return Exposure(is_safe="no_place")
+        return ReclaimRisk(is_safe="no_place")
     if not session.functions(ExtensionPoint.QUEUE_SHARE):
-        return Exposure(pods=len(held), is_safe="no_shares")
+        return ReclaimRisk(pods=len(held), is_safe="no_shares")
     share = _share(session, job.group.queue)
     most = _reclaimable_count(busy, _held(busy, busy.jobs[uid]))
-    return Exposure(len(held), _beyond(session, held), most, share, "", _claimants(session, job.group.queue, share))
+    return ReclaimRisk(len(held), _beyond(session, held), most, share, "", _claimants(session, job.group.queue, share))
 
 
 def _held(session: Session, job: JobInfo) -> list[PodInfo]:
-    """Those that hold a place, the last first: so they would go."""
+    """Its placed pods, the last first: the order of eviction."""
     return session.sort_pods([pod for pod in job.pods if pod.status in ALLOCATED])[::-1]
 
 
 def _beyond(session: Session, held: Sequence[PodInfo]) -> int:
-    """How many of these pods would have to go until the queue holds no more than it deserves."""
+    """How many of these pods must be evicted until the queue holds no more than it deserves."""
     queue = held[0].job.group.queue
     wanted = (count for count in range(len(held)) if _share(session, queue, held[:count]) <= _WHOLE)
     return next(wanted, len(held))
 
 
 def _reclaimable_count(busy: Session, held: Sequence[PodInfo]) -> int:
-    """How many of these pods all plugins would let go for the work of another queue."""
+    """How many of these pods all plugins allow to evict for another queue's work."""
     claims = [job.pods[0] for uid, job in busy.jobs.items() if uid.startswith(_WORK)]
     return max(
         (len(busy.select_victims(ExtensionPoint.RECLAIMABLE, claim, held).victims) for claim in claims), default=0
@@ -121,12 +121,12 @@ def _reclaimable_count(busy: Session, held: Sequence[PodInfo]) -> int:
 
 
 def _share(session: Session, queue: str, without: Sequence[PodInfo] = ()) -> float:
-    """As the first plugin counts it that does."""
+    """The queue's share, by the first plugin that counts shares."""
     return float(session.functions(ExtensionPoint.QUEUE_SHARE)[0](session.queues[queue], (), without))
 
 
 def _claimants(session: Session, own: str, share: float) -> tuple[Claimant, ...]:
-    """The neediest first."""
+    """The queues with waiting jobs and a smaller share, the smallest first."""
     waiting: dict[str, int] = {}
     for job in session.jobs.values():
         count = sum(pod.status is model.PodStatus.PENDING for pod in job.pods)
@@ -138,7 +138,7 @@ def _claimants(session: Session, own: str, share: float) -> tuple[Claimant, ...]
 
 
 def _with_work(state: model.ClusterState, own: str) -> model.ClusterState:
-    """The same cluster, with a job in every other queue that could use all of it."""
+    """The same cluster, with a job in every other queue that requests all of its resources."""
     whole = sum((node.allocatable for node in state.nodes), Resources())
     others = [queue.name for queue in state.queues if queue.name != own]
     return replace(state, jobs=(*state.jobs, *(_work(queue, whole) for queue in others)))

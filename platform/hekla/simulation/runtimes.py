@@ -1,4 +1,4 @@
-"""How long jobs run, by those of the same person, kind and queue that completed: quartiles, or nothing."""
+"""Run times of jobs, from completed jobs of the same person, kind and queue: quartiles, or None."""
 
 from bisect import bisect_right
 from collections import defaultdict
@@ -12,15 +12,15 @@ from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job
 
 ENOUGH = 5
-"""From fewer jobs than these nothing is concluded."""
+"""With fewer jobs, nothing is predicted."""
 _NEWEST = 2000
-"""So many of a cluster are looked at."""
+"""How many completed jobs of a cluster are read."""
 _OF_A_KEY = 50
 _Key = tuple[int, str, int]
 
 
 class RuntimeAssumption(Enum):
-    """Whether jobs run shortly, as the quickest quarter of those before them, or long."""
+    """Whether jobs run briefly, like the fastest quarter of the jobs before them, or long."""
 
     SHORT = 0.25
     LONG = 0.75
@@ -28,19 +28,19 @@ class RuntimeAssumption(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RunTimes:
-    """Seconds that jobs ran, sorted, by owner, kind and queue."""
+    """Run times in seconds, sorted, by owner, kind and queue."""
 
     seconds: Mapping[_Key, list[float]] = field(default_factory=dict)
 
     def end(self, job: Job, began: datetime, now: datetime, view: RuntimeAssumption) -> datetime | None:
-        """When it will be over by this view. None: nobody can tell."""
+        """The end of a job under this assumption, at most its deadline. None if unknown."""
         by_history = self._by_history(job, began, now, view)
         limit = job.deadline_at or _limit(job, began)
         ends = [end for end in (by_history, limit) if end is not None]
         return min(ends, default=None)
 
     def _by_history(self, job: Job, began: datetime, now: datetime, view: RuntimeAssumption) -> datetime | None:
-        """Of those that ran longer than it has run by now."""
+        """From the jobs that ran longer than this one has run so far."""
         known = self.seconds.get((job.owner_id, job.kind, job.queue_id), [])
         longer = known[bisect_right(known, (now - began).total_seconds()) :]
         if len(known) < ENOUGH or not longer:
@@ -49,7 +49,7 @@ class RunTimes:
 
 
 def of(cluster_id: int) -> RunTimes:
-    """What the newest completed jobs of a cluster say."""
+    """The run times of the newest completed jobs of a cluster."""
     found: dict[_Key, list[float]] = defaultdict(list)
     for owner, kind, queue, began, ended in selectors.run_times(cluster_id, limit=_NEWEST):
         seconds = found[owner, kind, queue]
@@ -64,7 +64,7 @@ def _limit(job: Job, began: datetime) -> datetime | None:
 
 
 def _quantile(ordered: list[float], part: float) -> float:
-    """Between the two that are next to it."""
+    """Interpolated between the two nearest values."""
     place = part * (len(ordered) - 1)
     low = int(place)
     high = min(low + 1, len(ordered) - 1)

@@ -1,7 +1,7 @@
-"""How a cluster would go on from here, in simulated time: cycle by cycle, as the controller would turn it.
+"""Simulates the future of a cluster, cycle by cycle, as the controller would run it.
 
-What was evicted is gone by the next cycle, and who was let in has pods by then; nothing takes time but what `end` is
-told. Nothing is written: the rows are only read, and the engine decides on copies.
+Evicted pods are gone by the next cycle, and admitted jobs have pods by then. Time advances only with `end`. Nothing is
+written: the rows are only read, and the engine decides on copies.
 """
 
 from collections import Counter, defaultdict
@@ -26,15 +26,15 @@ from hekla.scheduling import snapshot
 from hekla.scheduling.snapshot import Snapshot
 
 _MAX_ROUNDS = 8
-"""As many as the controller takes in one turn."""
+"""The maximum number of cycles, as in one reconcile of the controller."""
 _PLACED = frozenset({PodStatus.BOUND, PodStatus.RUNNING, PodStatus.SUCCEEDED})
 _ENDING = frozenset({PodStatus.RELEASING})
 _GO_ON = frozenset({LifecycleAction.SYNC_JOB, *PARTIAL_ACTIONS})
-"""After these the job itself goes on when a pod of it was evicted."""
+"""After these actions the job itself continues when one of its pods was evicted."""
 
 
-class Course:
-    """See the module. `decided`: what the last cycle said; `evictions`: whom all of them evicted."""
+class Simulator:
+    """A simulated cluster. `decided`: the decisions of the last cycle; `evictions`: those of all cycles."""
 
     def __init__(self, initial: Snapshot, policy: SchedulerPolicy, world: SchedulerCache, now: datetime) -> None:
         self.now, self.decided, self.evictions = now, Decisions(), list[Eviction]()
@@ -48,21 +48,21 @@ class Course:
         }
         self._pod_ids = count(-1, -1)
 
-    def fork(self) -> "Course":
-        """Another one that goes on from here; nobody was evicted in it yet."""
+    def fork(self) -> "Simulator":
+        """A copy that continues from here, with no evictions yet."""
         other = copy(self)
         other.evictions, other._jobs, other._rows, other._leaving = [], dict(self._jobs), dict(self._rows), {}
         return other
 
     def put(self, row: Job) -> None:
-        """A job as this row has it, as if nothing of it had a place: a draft, or a job that waits and would change."""
+        """Add or replace a job as in this row, with no pods placed: a draft, or a pending job with changes."""
         uid = str(row.pk)
         self._rows[uid] = row
         is_in = GangPhase(row.gang_phase) is not GangPhase.PENDING
         self._jobs[uid] = snapshot.job(row, self._pods(row) if is_in else [], {})
 
     def settle(self, until: str = "") -> bool:
-        """Go on until nothing changes by itself, or this job has begun. Returns whether it has."""
+        """Run cycles until nothing changes, or the job `until` has started. Returns whether it has."""
         for _ in range(_MAX_ROUNDS):
             state = replace(self._initial.state, jobs=tuple(self._jobs.values()))
             self.decided = cycle(state, self._policy, self.now.timestamp(), cache=self._world)
@@ -72,38 +72,38 @@ class Course:
         return self.has_started(until)
 
     def end(self, uids: Iterable[str], at: datetime) -> None:
-        """These jobs are over by then."""
+        """Remove these jobs: they have ended by this time."""
         self.now = max(self.now, at)
         for uid in uids:
             self._jobs.pop(uid, None)
             self._leaving.pop(uid, None)
 
     def job(self, uid: str) -> model.PodGroupSpec | None:
-        """A job as it stands."""
+        """The current state of a job; None if it is gone."""
         return self._jobs.get(uid)
 
     def has_started(self, uid: str) -> bool:
-        """Whether a job has what it needs to work."""
+        """Whether a job has enough placed pods to run."""
         return uid in self._jobs and has_started(self._jobs[uid])
 
     def row(self, uid: str) -> Job | None:
-        """What was asked for; None for a job that is over and whose pods still end."""
+        """The row of a job; None for a finished job whose pods still end."""
         return self._rows.get(uid)
 
     def started(self) -> list[str]:
-        """The jobs that have begun."""
+        """The uids of the jobs that have started."""
         return [uid for uid, job in self._jobs.items() if has_started(job)]
 
     def waiting(self) -> list[str]:
-        """Those that have not, in the order of their submission."""
+        """The uids of the jobs that have not started, in the order of their submission."""
         return [uid for uid, job in self._jobs.items() if uid in self._rows and not has_started(job)]
 
     def nodes(self, uid: str) -> dict[str, int]:
-        """How many pods of a job are on which node."""
+        """The number of a job's pods by node."""
         job = self._jobs.get(uid)
         return dict(Counter(task.node for task in job.pods if task.status in _PLACED)) if job else {}
 
-    # What a cycle decided.
+    # Decisions of a cycle.
 
     def _follow(self) -> bool:
         decided = self.decided
@@ -134,7 +134,7 @@ class Course:
         return replace(task, status=PodStatus.RUNNING, node=places[task.uid], nominated_node="", scheduled_at=at)
 
     def _evict(self, uid: str, tasks: set[str]) -> None:
-        """They end, and with them all of the job where its policies say so."""
+        """Evict these pods, and all of the job if its policies require it."""
         row = self._rows.get(uid)
         roles = {task.role for task in self._jobs[uid].pods if task.uid in tasks}
         actions = [_answer(row, role) for role in sorted(roles)] if row else []
@@ -143,7 +143,7 @@ class Course:
         is_all = action not in _GO_ON
         self._each(uid, lambda task: _leaving(task) if is_all or task.uid in tasks else task)
 
-    # What follows by itself until the next cycle.
+    # Changes before the next cycle.
 
     def _move_on(self) -> bool:
         leaving, self._leaving = self._leaving, {}
@@ -165,7 +165,7 @@ class Course:
             del self._jobs[uid]
 
     def _replaced(self, task: model.PodSpec) -> model.PodSpec | None:
-        """The next attempt of a pod that was evicted; one that was ended for another reason has none."""
+        """The next attempt of an evicted pod; None if the pod was stopped for another reason."""
         pod = self._initial.pods.get(task.uid)
         if pod is not None and pod.stopping and not pod.evicted:
             return None
@@ -177,14 +177,14 @@ class Course:
         self._jobs[uid] = snapshot.job(row, self._pods(row), {})
 
     def _pods(self, row: Job) -> list[Pod]:
-        """The pods that the controller would make."""
+        """The pods that the controller would create."""
         outcome = lifecycle.advance(job_facts(row), (), LifecycleAction.SYNC_JOB)
         one = Pod(job=row, version=row.version, created_at=self.now)
         return [_like(one, next(self._pod_ids), ref) for ref in outcome.create]
 
 
 def _like(pod: Pod, pk: int, ref: PodRef) -> Pod:
-    """Another attempt made at the same time, never to be saved: to make each as a row costs ten times as much."""
+    """Another attempt created at the same time, never saved: a new model instance for each costs ten times as much."""
     other = Pod.__new__(Pod)
     other.__dict__.update(pod.__dict__, id=pk, task=ref.task, index=ref.index, attempt=ref.attempt)
     return other
@@ -195,13 +195,13 @@ def _lacks_pods(job: model.PodGroupSpec) -> bool:
 
 
 def has_started(job: model.PodGroupSpec) -> bool:
-    """Whether so many of its pods have a place that it can work."""
+    """Whether enough of its pods are placed for the job to run."""
     placed = sum(task.status in _PLACED for task in job.pods)
     return placed >= max(1, job.min_available)
 
 
 def started_at(job: model.PodGroupSpec) -> datetime | None:
-    """When it had the first of the places that it has."""
+    """The time when the first of its placed pods was scheduled; None if unknown."""
     times = [task.scheduled_at for task in job.pods if task.status in _PLACED and task.scheduled_at]
     return datetime.fromtimestamp(min(times), UTC) if times else None
 
@@ -211,5 +211,5 @@ def _leaving(task: model.PodSpec) -> model.PodSpec:
 
 
 def _answer(row: Job, role: str) -> LifecycleAction:
-    """What the job's policies do about an eviction."""
+    """The action of the job's policies after an eviction."""
     return lifecycle.resolve(job_facts(row), Stimulus(event=LifecycleEvent.POD_EVICTED, task=role))

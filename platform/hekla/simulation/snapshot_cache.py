@@ -1,7 +1,7 @@
-"""What a process keeps of each cluster to be asked about: a picture that the log keeps up, and the engine's world.
+"""What a process caches of each cluster for predictions: its rows, updated from the event log, and the engine's cache.
 
-A question costs what happened since the last one, and the cycles that it needs. Those of a cluster come one after
-another, but for those that take long: they have a line of their own, so that nobody who types waits for them.
+A query costs what changed since the last one, and the cycles that it needs. Queries about one cluster run one after
+another. Long ones have a cache and a lock of their own, so that a person who types does not wait for them.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
@@ -22,17 +22,17 @@ from hekla.scheduling.cache import ClusterCache
 from hekla.scheduling.snapshot import Snapshot
 from hekla.simulation import runtimes
 from hekla.simulation.runtimes import RunTimes
-from hekla.simulation.simulator import Course
+from hekla.simulation.simulator import Simulator
 
 _RUN_TIMES_EVERY = timedelta(minutes=1)
 _HOLDS_FOR = timedelta(seconds=30)
-"""Time alone changes what is decided: some policies let what waits grow more urgent."""
+"""Time alone changes decisions: some policies make waiting jobs more urgent."""
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class _Derived:
-    """What follows from a picture and a policy at an instant, by what was asked."""
+    """Results that follow from a snapshot and a policy at an instant, by query."""
 
     snapshot: Snapshot
     policy: SchedulerPolicy
@@ -52,7 +52,7 @@ class _Entry:
 
 @dataclass(frozen=True)
 class Outlook:
-    """A cluster as it stands at an instant, from which courses begin. `number`: of the last event that is in it."""
+    """The state of a cluster at an instant, where simulations start. `number`: the last event that is included."""
 
     number: int
     snapshot: Snapshot
@@ -63,13 +63,13 @@ class Outlook:
 
     @property
     def run_times(self) -> RunTimes:
-        """How long jobs of this cluster ran, not older than a minute."""
+        """How long jobs of this cluster ran, at most a minute old."""
         if self._entry.run_times is None or self.now - self._entry.run_times[0] > _RUN_TIMES_EVERY:
             self._entry.run_times = self.now, runtimes.of(self._cluster.pk)
         return self._entry.run_times[1]
 
     def once(self, question: Hashable, find: Callable[[], T]) -> T:
-        """What is found by this question: where nothing happened since it was asked last, what was found then."""
+        """The result of `find`, cached by `question` until something happens, for at most 30 seconds."""
         known = self._entry.derived
         if known is None or not self._is_as(known):
             known = self._entry.derived = _Derived(self.snapshot, self.policy, self.now)
@@ -81,23 +81,23 @@ class Outlook:
     def _is_as(self, known: _Derived) -> bool:
         return known.snapshot is self.snapshot and known.policy == self.policy and self.now - known.now <= _HOLDS_FOR
 
-    def course(self) -> Course:
-        """How it would go on, from when all that is decided at once is decided."""
+    def course(self) -> Simulator:
+        """A simulation that starts when all immediate decisions are made."""
         other = self.once("course", self._settled).fork()
         other.now = self.now
         return other
 
     def session(self) -> Session:
-        """A cycle at its beginning, to ask the plugins of the policy; nothing is decided. Raises Failed."""
+        """A session with its plugins open and no action run, for queries. Raises ExtensionFailed."""
         return open_session(self.snapshot.state, self.policy, self.now.timestamp(), cache=self._entry.world)
 
-    def empty(self) -> Course:
-        """The same machines and queues without a job."""
+    def empty(self) -> Simulator:
+        """A simulation of the same nodes and queues without jobs."""
         alone = Snapshot(replace(self.snapshot.state, jobs=()), {}, ())
-        return Course(alone, self.policy, self._entry.empty, self.now)
+        return Simulator(alone, self.policy, self._entry.empty, self.now)
 
-    def _settled(self) -> Course:
-        course = Course(self.snapshot, self.policy, self._entry.world, self.now)
+    def _settled(self) -> Simulator:
+        course = Simulator(self.snapshot, self.policy, self._entry.world, self.now)
         course.settle()
         return course
 
@@ -108,7 +108,7 @@ _entries_lock = Lock()
 
 @contextmanager
 def looking_at(cluster: Cluster, *, is_long: bool = False) -> Iterator[Outlook]:
-    """What the cluster is like now, for as long as nobody else asks; `is_long`: it may take seconds."""
+    """The cluster as it is now, locked for other queries; `is_long`: the query may take seconds."""
     with _entries_lock:
         entry = _entries.setdefault((cluster.pk, is_long), _Entry())
     with entry.lock:
@@ -123,10 +123,10 @@ def _outlook(cluster: Cluster, entry: _Entry, now: datetime) -> Outlook:
 
 
 _NOBODY: Mapping[str, str] = {}
-"""For whom evicted pods make room is known to the controller alone; the engine finds it out anew."""
+"""Only the controller knows the nominated nodes; the engine decides about them anew."""
 
 
 def forget_all() -> None:
-    """Drop what this process keeps, as a new process would."""
+    """Drop all caches of this process."""
     with _entries_lock:
         _entries.clear()

@@ -1,4 +1,4 @@
-"""What one could change about a job so that it starts now: the smallest change of each kind, each tried before."""
+"""Suggested changes with which a job starts now: the smallest change of each kind, each tried before."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -22,11 +22,11 @@ _WEIGHT = {
     SpecField.RESOURCE: (0.2, 0.7),
     SpecField.REPLICAS: (0.3, 0.7),
 }
-"""How much a change of this kind counts at least, and how much more where all is given up."""
+"""The weight of the smallest change of a kind, and how much is added if everything is given up."""
 
 Changes = tuple[SpecChange, ...]
 Trial = Callable[[JobSpec, Changes], int | None]
-"""Whether the job would start with these changes: how many pods would be evicted for it; None: it would not."""
+"""How many pods would be evicted if the job started with these changes; None: it would not start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,40 +41,40 @@ class Suggestion:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """The offers, the smallest change first. `is_cut_short`: there was no time to try all."""
+class SuggestionResult:
+    """The suggestions, the smallest change first. `is_cut_short`: there was no time to try all."""
 
     offers: list[Suggestion]
     is_cut_short: bool
 
 
-def offers(spec: JobSpec, queues: Sequence[str], trial: Trial, *, until: float, takes: float = 0.0) -> Found:
-    """The smallest changes with which the job starts. `queues`: others that it might go to.
+def offers(spec: JobSpec, queues: Sequence[str], trial: Trial, *, until: float, takes: float = 0.0) -> SuggestionResult:
+    """The smallest changes with which the job starts. `queues`: other queues that it might use.
 
-    `until`, on the monotonic clock: none is tried of which the answer would probably come later. `takes`: for how many
-    seconds the first will probably be tried.
+    `until`, on the monotonic clock: no trial starts that would probably end later. `takes`: the expected seconds of the
+    first trial.
     """
     trials = _Trials(spec, trial, until, takes)
     elsewhere: list[list[Changes]] = [[(SpecChange(SpecField.QUEUE, name),)] for name in queues]
     found = trials.all_of([*elsewhere, *_ladders(spec)]) or trials.all_of(_both(spec))
     ordered = sorted(found, key=lambda offer: (offer.evicted > 0, _weight(spec, offer.changes)))
     too_many = [offer for offer in ordered if offer.changes[0].lever is SpecField.QUEUE][_MOST_QUEUES:]
-    return Found([offer for offer in ordered if offer not in too_many][:MOST], trials.is_cut_short)
+    return SuggestionResult([offer for offer in ordered if offer not in too_many][:MOST], trials.is_cut_short)
 
 
 class _Trials:
-    """So many as one may make, and for so long."""
+    """Trials, limited in number and time."""
 
     def __init__(self, spec: JobSpec, trial: Trial, until: float, takes: float) -> None:
         self._spec, self._trial, self._left, self._until = spec, trial, _MOST_TRIALS, until
         self._longest, self.is_cut_short = takes, False
 
     def all_of(self, ladders: Iterable[Sequence[Changes]]) -> list[Suggestion]:
-        """The smallest of each."""
+        """The smallest change of each list with which the job starts."""
         return [offer for ladder in ladders if (offer := self.smallest(ladder))]
 
     def smallest(self, ladder: Sequence[Changes]) -> Suggestion | None:
-        """Of changes that are greater and greater, the first with which it starts; the greatest is tried first."""
+        """The first of these changes, in ascending order, with which the job starts; the largest is tried first."""
         if not ladder or (best := self._try(ladder[-1])) is None:
             return None
         low, high = 0, len(ladder) - 1
@@ -103,7 +103,7 @@ class _Trials:
 
 
 def _ladders(spec: JobSpec) -> Iterator[list[Changes]]:
-    """For each thing that can be changed less and more, all that it can be changed to."""
+    """For each property that can be changed by degrees, its changes in ascending order."""
     for task in _largest(spec):
         for ladder in (_least(task), _replicas(task), *_resources(task)):
             yield [(change,) for change in ladder]
@@ -112,7 +112,7 @@ def _ladders(spec: JobSpec) -> Iterator[list[Changes]]:
 
 
 def _both(spec: JobSpec) -> Iterator[list[Changes]]:
-    """Fewer pods that are also smaller, where neither alone would do."""
+    """Fewer pods that are also smaller, where neither alone suffices."""
     for task in _largest(spec):
         for fewer in _replicas(task)[-1:]:
             for ladder in _resources(task):
@@ -120,7 +120,7 @@ def _both(spec: JobSpec) -> Iterator[list[Changes]]:
 
 
 def _largest(spec: JobSpec) -> list[TaskSpec]:
-    """The tasks that ask for most pods."""
+    """The tasks with the most replicas."""
     return sorted((task for task in spec.tasks if task.replicas), key=lambda task: -task.replicas)[:_MOST_TASKS]
 
 
@@ -139,7 +139,7 @@ def _resources(task: TaskSpec) -> Iterator[list[SpecChange]]:
 
 
 def _parts(amount: float, unit: float) -> list[float]:
-    """Parts of it in round numbers, which are at least one unit."""
+    """Rounded parts of an amount, each at least one unit."""
     rounded = (amount * part // unit * unit for part in _PARTS)
     return list(dict.fromkeys(value for value in rounded if unit <= value < amount))
 
@@ -154,7 +154,7 @@ def _weight(spec: JobSpec, changes: Changes) -> float:
 
 
 def _cost(spec: JobSpec, change: SpecChange) -> float:
-    """Which part of what was asked for."""
+    """Which part of the request is given up, from 0 to 1."""
     if change.lever in (SpecField.QUEUE, SpecField.SELECTOR):
         return 0.0
     old, new = spec.task(change.task), change.applied(spec).task(change.task)

@@ -1,4 +1,4 @@
-"""What would be if a job were submitted, and what a job that waits waits for: the engine's answer, nothing written."""
+"""Predictions by the engine: what happens to a job if it is submitted, and why a job waits. Nothing is written."""
 
 import time
 from collections import Counter
@@ -31,20 +31,20 @@ from hekla.scheduling import reasons
 from hekla.simulation import eta, suggestions
 from hekla.simulation.eta import Eta
 from hekla.simulation.runtimes import RuntimeAssumption
-from hekla.simulation.simulator import Course
+from hekla.simulation.simulator import Simulator
 from hekla.simulation.snapshot_cache import Outlook, looking_at
 from hekla.simulation.suggestions import Changes, Suggestion, Trial
 
 _HOLDING = frozenset({PodStatus.BOUND, PodStatus.RUNNING, PodStatus.RELEASING})
 _DRAFT = -1
-"""The row id of a job that is not submitted; every row of the database has a greater one."""
+"""The row id of an unsubmitted job; every row in the database has a greater one."""
 
 _TYPING_SECONDS, _TRYING_SECONDS, _WAITING_SECONDS = 0.25, 0.15, 5.0
-"""Of who types: for so long the whole answer may take, and so much of it that changes are tried. Of who waits."""
+"""While a person types: the time for the whole answer, and for trials within it. Otherwise: the time for trials."""
 
 
 class StartVerdict(StrEnum):
-    """Whether a job starts at once, later, or as things are never."""
+    """Whether a job starts now, later, or never in the present state."""
 
     NOW = "now"
     WAITS = "waits"
@@ -53,7 +53,7 @@ class StartVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KnownJob:
-    """A job that the reader may know of, and how many of its pods are meant."""
+    """A job that the reader may see, and how many of its pods are meant."""
 
     uid: str
     name: str
@@ -62,7 +62,7 @@ class KnownJob:
 
 @dataclass(frozen=True, slots=True)
 class OtherJobs:
-    """Jobs that this is about: those of the reader's tenants by name, of the rest how many."""
+    """Other jobs: those of the reader's tenants by name, the rest as a number."""
 
     known: tuple[KnownJob, ...] = ()
     unknown: int = 0
@@ -70,17 +70,17 @@ class OtherJobs:
 
     @property
     def pods(self) -> int:
-        """Of all of them."""
+        """The number of their pods."""
         return self.unknown_pods + sum(job.pods for job in self.known)
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What the engine says of a job.
+class WhatIfResult:
+    """The prediction for a job.
 
-    `nodes`: pods by node, where it starts; `evicts`: whose pods would go for it. `reasons`: why it waits, `problems`:
-    what makes it too large, in sentences. `place`: in the line of its queue, of `line`. `eta`: None where nobody can
-    tell; `after`: the jobs whose end lets it in. `offers`: changes with which it would start now;
+    `nodes`: pods by node, if it starts; `evicts`: jobs whose pods would be evicted for it. `reasons`: why it waits;
+    `problems`: why it is too large, in sentences. `place`: its position among the `line` waiting jobs of its queue.
+    `eta`: None if unknown; `after`: the jobs that must end before. `offers`: changes with which it would start now;
     `is_cut_short`: there was no time to try them, or not all.
     """
 
@@ -97,8 +97,8 @@ class Answer:
     is_cut_short: bool = False
 
 
-class NotForetold(Refused):
-    """Somebody else leads the jobs of that cluster, and our engine's word about them would be wrong."""
+class NoForecast(Refused):
+    """Volcano schedules the jobs of this cluster, so Hekla's predictions would be wrong."""
 
     code = "not_foretold"
 
@@ -111,13 +111,13 @@ def about_draft(
     queue: Queue | None = None,
     with_eta: bool = True,
     with_offers: bool = True,
-) -> Answer:
-    """What would be if this were submitted now. `queue`: to which it goes, where that is known.
+) -> WhatIfResult:
+    """Predict a submission now. `queue`: its queue, if known.
 
     Raises as a submission does: NotFound, Forbidden, Refused, QuotaExceeded; and NotForetold.
 
-    Until when it would wait takes longest to find out, and what would help most of the rest: either can be left out.
-    Without the first somebody types, and few changes are tried, or none of a very large job.
+    The start time takes longest to predict, and suggestions most of the rest: both are optional. Without the start
+    time, a person is typing: few changes are tried, or none for a very large job.
     """
     began = time.monotonic()
     queue = queue or route_for(spec=spec, tenant=tenant, user=user).queue
@@ -137,15 +137,18 @@ def about_draft(
         others = _open_queues(tenant, queue)
         trial = _trial_of_drafts(outlook, queue, others, row)
         near = [one.name for one in others if one.cluster_id == queue.cluster_id]
-        takes = 0.0 if with_eta else (time.monotonic() - started) / 2  # what waits was tried twice: here, and alone
+        takes = 0.0 if with_eta else (time.monotonic() - started) / 2  # it was simulated twice: here, and alone
         found = suggestions.offers(spec, near, trial, until=_until(began, is_typing=not with_eta), takes=takes)
     offers = [*_elsewhere(spec, queue, others, row), *found.offers][: suggestions.MOST]
     return replace(answer, offers=tuple(offers), is_cut_short=found.is_cut_short)
 
 
-def about_start(spec: JobSpec, queue: Queue, *, tenant: Tenant, user: User, with_eta: bool) -> tuple[Answer, float]:
-    """What would be in this queue, without what would help; and how much of its cluster is held of what the job asks
-    for, 1 for all. Raises NotForetold.
+def about_start(
+    spec: JobSpec, queue: Queue, *, tenant: Tenant, user: User, with_eta: bool
+) -> tuple[WhatIfResult, float]:
+    """Predict the job in this queue, without suggestions, and the load of its cluster.
+
+    The load: how much of the resources that the job requests is in use, 1 for all. Raises NotForetold.
     """
     _require_ours(queue.cluster)
     offer = priorities.offer_to(tenant)
@@ -156,14 +159,14 @@ def about_start(spec: JobSpec, queue: Queue, *, tenant: Tenant, user: User, with
 
 
 def starts_here(job: Job) -> bool:
-    """Whether a job that waits starts as soon as its own cluster is turned."""
+    """Whether a waiting job starts at the next reconcile of its own cluster."""
     with looking_at(job.cluster) as outlook:
         uid = str(job.pk)
         return uid in outlook.snapshot.jobs and outlook.course().settle(until=uid)
 
 
-def about_job(job: Job, *, user: User, with_offers: bool = True) -> Answer:
-    """Why a job waits, until when, and what would help (which can be left out). Of one that has begun: where it is.
+def about_job(job: Job, *, user: User, with_offers: bool = True) -> WhatIfResult:
+    """Why a job waits, until when, and optional suggestions. For a started job: where it runs.
 
     Raises NotForetold.
     """
@@ -171,7 +174,7 @@ def about_job(job: Job, *, user: User, with_offers: bool = True) -> Answer:
     with looking_at(job.cluster, is_long=True) as outlook:
         row = outlook.snapshot.jobs.get(str(job.pk))
         if row is None:
-            return Answer(StartVerdict.NEVER)
+            return WhatIfResult(StartVerdict.NEVER)
         answer = _answer(outlook, row, user, (), is_new=False)
         if answer.verdict is StartVerdict.NOW or not with_offers:
             return answer
@@ -196,11 +199,11 @@ def about_job(job: Job, *, user: User, with_offers: bool = True) -> Answer:
 
 def _require_ours(cluster: Cluster) -> None:
     if cluster.leads_jobs:
-        raise NotForetold(_("Volcano schedules this cluster. Start times cannot be predicted."))
+        raise NoForecast(_("Volcano schedules this cluster. Start times cannot be predicted."))
 
 
 def _too_much(spec: JobSpec, offer: Offering, queue: Queue, user: User, outlook: Outlook) -> tuple[str, ...]:
-    """Why it could never be taken in, in sentences."""
+    """Why the job could never be admitted, in sentences."""
     sizes = [node.allocatable for node in outlook.snapshot.state.nodes]
     problems = [
         *offer.problems(spec),
@@ -221,7 +224,7 @@ def _load(spec: JobSpec, outlook: Outlook) -> float:
 
 
 def _until(began: float, *, is_typing: bool) -> float:
-    """When there has to be an answer, by the monotonic clock."""
+    """The deadline for trials, on the monotonic clock."""
     now = time.monotonic()
     return min(began + _TYPING_SECONDS, now + _TRYING_SECONDS) if is_typing else now + _WAITING_SECONDS
 
@@ -231,23 +234,23 @@ RowOf = Callable[[JobSpec, Queue, Outlook], Job]
 
 def _answer(
     outlook: Outlook, row: Job, user: User, problems: tuple[str, ...], *, is_new: bool = True, with_eta: bool = True
-) -> Answer:
+) -> WhatIfResult:
     uid, course = str(row.pk), outlook.course()
     if is_new:
         course.put(row)
     if not problems and course.settle(until=uid):
-        return Answer(StartVerdict.NOW, course.nodes(uid), _victims(course, uid, user))
+        return WhatIfResult(StartVerdict.NOW, course.nodes(uid), _victims(course, uid, user))
     found = tuple(map(reasons.as_data, reasons.distinct(course.decided.reasons.get(uid, ()))))
     if problems or any(not reason["ever"] for reason in found) or not _fits_alone(outlook, row):
-        return Answer(StartVerdict.NEVER, reasons=found, problems=problems)
+        return WhatIfResult(StartVerdict.NEVER, reasons=found, problems=problems)
     place, line = _place(course, row)
     when = _when(outlook, row, is_new=is_new) if with_eta else None
     after = _others(course, Counter(when.after), user) if when else OtherJobs()
-    return Answer(StartVerdict.WAITS, reasons=found, place=place, line=line, eta=when, after=after)
+    return WhatIfResult(StartVerdict.WAITS, reasons=found, place=place, line=line, eta=when, after=after)
 
 
 def _draft(spec: JobSpec, offer: Offering, queue: Queue, user: User, outlook: Outlook) -> Job:
-    """A row that is never written."""
+    """A row that is never saved."""
     row = new_row(spec, offer.requested(spec), tenant=offer.tenant, queue=queue, user=user, at=outlook.now)
     row.pk, row.spec_in_hand = _DRAFT, spec
     return row
@@ -260,7 +263,7 @@ def _resized(row: Job, spec: JobSpec) -> Job:
 
 
 def _fits_alone(outlook: Outlook, row: Job) -> bool:
-    """Whether it starts where nobody else is."""
+    """Whether the job starts in an otherwise empty cluster."""
     course = outlook.empty()
     course.put(row)
     return course.settle(until=str(row.pk))
@@ -279,8 +282,8 @@ def _when(outlook: Outlook, row: Job, *, is_new: bool) -> Eta | None:
     return eta.between(short, by(RuntimeAssumption.LONG)) if short else None
 
 
-def _place(course: Course, row: Job) -> tuple[int, int]:
-    """Its place among those that wait in its queue, by priority and age, and how many they are."""
+def _place(course: Simulator, row: Job) -> tuple[int, int]:
+    """Its position among the waiting jobs of its queue, by priority and age, and their number."""
     uid = str(row.pk)
     found = [(uid, row), *((one, other) for one in course.waiting() if one != uid and (other := course.row(one)))]
     line = [(-other.priority, one == str(_DRAFT), other.pk, one) for one, other in found if _same_queue(other, row)]
@@ -291,8 +294,8 @@ def _same_queue(one: Job, other: Job) -> bool:
     return one.queue_id == other.queue_id
 
 
-def _evicted_for(course: Course, row: Job) -> int | None:
-    """Whether this job starts at once: how many pods are evicted for it; None: it does not."""
+def _evicted_for(course: Simulator, row: Job) -> int | None:
+    """How many pods are evicted if this job starts now; None if it does not start."""
     course.put(row)
     uid = str(row.pk)
     return sum(one.for_job == uid for one in course.evictions) if course.settle(until=uid) else None
@@ -304,14 +307,14 @@ def _trial_of_drafts(outlook: Outlook, queue: Queue, others: Sequence[Queue], ro
 
 
 def _open_queues(tenant: Tenant, own: Queue) -> list[Queue]:
-    """Others to which it may go, and of which we can tell; work for real machines does not go to simulated ones."""
+    """Other queues that the tenant may use, in clusters that Hekla schedules; simulated only for a simulated queue."""
     usable = (one for one in queues.open_to(tenant) if one.is_open and one.pk != own.pk)
     found = (one for one in usable if not one.cluster.leads_jobs)
     return [one for one in found if one.cluster.is_simulated == own.cluster.is_simulated][: suggestions.MOST]
 
 
 def _elsewhere(spec: JobSpec, own: Queue, others: Sequence[Queue], row: RowOf) -> list[Suggestion]:
-    """Queues of other clusters in which it would start; each cluster is asked for itself."""
+    """Queues of other clusters in which it would start now; each cluster is queried by itself."""
     found: list[Suggestion] = []
     for queue in (one for one in others if one.cluster_id != own.cluster_id):
         change = SpecChange(SpecField.QUEUE, queue.name)
@@ -321,13 +324,13 @@ def _elsewhere(spec: JobSpec, own: Queue, others: Sequence[Queue], row: RowOf) -
     return found
 
 
-def _victims(course: Course, uid: str, user: User) -> OtherJobs:
-    """Whose pods are evicted for this job."""
+def _victims(course: Simulator, uid: str, user: User) -> OtherJobs:
+    """The jobs whose pods are evicted for this job."""
     pods = {(one.job, one.pod) for one in course.evictions if one.for_job == uid}
     return _others(course, Counter(job for job, _task in pods), user)
 
 
-def _others(course: Course, pods: Counter[str], user: User) -> OtherJobs:
+def _others(course: Simulator, pods: Counter[str], user: User) -> OtherJobs:
     rows = {uid: course.row(uid) for uid in pods}
     tenants = set(tenancy.visible_to(user).values_list("pk", flat=True)) if pods else set()
     known = [

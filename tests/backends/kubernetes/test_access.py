@@ -1,4 +1,4 @@
-"""The service account of our pod, and logins that expire or are rejected while they are in use."""
+"""The service account of Hekla's own pod, and logins that expire or are rejected while in use."""
 
 import threading
 import time
@@ -22,7 +22,7 @@ NAMESPACES = "/api/v1/namespaces"
 
 @pytest.fixture
 def account(control_plane: ControlPlane, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder with the token and the certificate of the service account that our pod would have."""
+    """The folder with the token and the certificate of the service account of Hekla's pod."""
     host, port = control_plane.url.removeprefix("https://").split(":")
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", host)
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", port)
@@ -33,19 +33,19 @@ def account(control_plane: ControlPlane, tmp_path: Path, monkeypatch: pytest.Mon
     return tmp_path
 
 
-def test_a_console_in_the_cluster_has_the_account_of_its_pod(account: Path, tmp_path: Path) -> None:
+def test_in_cluster_console_uses_its_service_account(account: Path, tmp_path: Path) -> None:
     api = Api(access.find(tmp_path, "", None))
     assert api.get(NAMESPACES)["items"]
     api.close()
 
 
-def test_an_account_without_its_certificate_cannot_be_used(account: Path, tmp_path: Path) -> None:
+def test_service_account_without_certificate_is_refused(account: Path, tmp_path: Path) -> None:
     (account / "ca.crt").unlink()
     with pytest.raises(BackendError, match="service account"):
         access.find(tmp_path, "", None)
 
 
-def test_a_rejected_account_is_read_anew_from_its_files(
+def test_rejected_service_account_is_read_again(
     account: Path, control_plane: ControlPlane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(access, "_RENEW_SECONDS", 0.0)
@@ -68,11 +68,11 @@ def test_a_rejected_account_is_read_anew_from_its_files(
 
 
 @pytest.mark.parametrize("content", [None, f"{SECRET}\n{SECRET}", f"{SECRET}é"])
-def test_a_token_that_cannot_be_used_now_is_an_error_that_passes_and_shows_nothing(
+def test_unusable_token_is_a_temporary_error_without_its_content(
     content: str | None, account: Path, control_plane: ControlPlane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(login, "_REFRESH_CHECK_SECONDS", 0.0)
-    monkeypatch.setattr(incluster_config.InClusterConfigLoader, "_read_token_file", _without_minute)
+    monkeypatch.setattr(incluster_config.InClusterConfigLoader, "_read_token_file", _read_at_once)
     api = Api(access.from_account())
     if content is None:
         (account / "token").unlink()
@@ -89,13 +89,13 @@ def test_a_token_that_cannot_be_used_now_is_an_error_that_passes_and_shows_nothi
 _read_token_file = incluster_config.InClusterConfigLoader._read_token_file
 
 
-def _without_minute(loader: incluster_config.InClusterConfigLoader) -> None:
-    """The client reads the file anew only after a minute."""
+def _read_at_once(loader: incluster_config.InClusterConfigLoader) -> None:
+    """Removes the client's delay of a minute before it reads the file again."""
     loader._token_refresh_period = loader._token_refresh_period * 0
     _read_token_file(loader)
 
 
-def test_a_key_shows_nothing_of_itself_and_is_not_asked_for_again() -> None:
+def test_key_is_not_in_repr_and_not_renewed() -> None:
     found = access.from_key(ClusterKey("https://127.0.0.1:1", token=SECRET))
     assert found.header() == {"Authorization": f"Bearer {SECRET}"}
     assert SECRET not in repr(found) + repr(found.login)
@@ -121,7 +121,7 @@ def test_many_threads_sign_in_once() -> None:
     assert len(logins) == 1
 
 
-def test_a_refresh_that_hangs_keeps_the_token_in_use_and_ends_later(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hanging_refresh_keeps_the_token_and_finishes_later(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(login, "_REFRESH_SECONDS", 0)
     monkeypatch.setattr(login, "_REFRESH_CHECK_SECONDS", 0.0)
     found = login.by_key(ClusterKey("https://127.0.0.1:1", token="old"))
@@ -145,18 +145,18 @@ def test_a_refresh_that_hangs_keeps_the_token_in_use_and_ends_later(monkeypatch:
     assert refreshed.header() == {"Authorization": "Bearer new"}
 
 
-def test_a_sign_in_that_hangs_is_not_begun_twice_and_its_result_is_used() -> None:
-    deadline, go_on, begun = Deadline(0), threading.Event(), []
+def test_hanging_sign_in_starts_once_and_its_result_is_used() -> None:
+    deadline, go_on, starts = Deadline(0), threading.Event(), []
 
     def work() -> str:
-        begun.append(1)
+        starts.append(1)
         go_on.wait(60)
         return "done"
 
     for _ in range(3):
         with pytest.raises(BackendError, match="longer than 0 seconds"):
             deadline.run(work)
-    assert len(begun) == 1
+    assert len(starts) == 1
     go_on.set()
     deadline._seconds = 60
     assert deadline.run(work) == "done"

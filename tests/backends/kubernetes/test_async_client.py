@@ -1,4 +1,4 @@
-"""Many pipelines of requests go side by side, no more than there is room for, and none after their owner is stopped."""
+"""The async client: a limited number of concurrent request pipelines, none of them after its caller is stopped."""
 
 import asyncio
 from collections.abc import Iterator
@@ -14,12 +14,12 @@ from hekla.backends.kubernetes.keys import ClusterKey
 
 @pytest.fixture
 def client() -> Iterator[AsyncClient]:
-    opened = AsyncClient(from_key(ClusterKey("https://127.0.0.1:1")))
-    yield opened
-    opened.close()
+    async_client = AsyncClient(from_key(ClusterKey("https://127.0.0.1:1")))
+    yield async_client
+    async_client.close()
 
 
-def nothing() -> None:
+def no_heartbeat() -> None:
     pass
 
 
@@ -27,69 +27,69 @@ class Stopped(Exception):
     pass
 
 
-def test_all_is_done_and_what_went_wrong_is_told_with_its_item(client: AsyncClient) -> None:
+def test_each_item_is_yielded_with_its_error(client: AsyncClient) -> None:
     async def work(number: int) -> None:
         await asyncio.sleep(0)
         if number % 3 == 0:
             raise BackendError(str(number))
 
-    told = {number: error and str(error) for number, error in client.run_each(work, range(100), nothing)}
-    assert told == {number: None if number % 3 else str(number) for number in range(100)}
+    results = {number: error and str(error) for number, error in client.run_each(work, range(100), no_heartbeat)}
+    assert results == {number: None if number % 3 else str(number) for number in range(100)}
 
 
-def test_many_are_under_way_at_once_and_no_more_than_there_is_room_for(client: AsyncClient) -> None:
-    under_way, most = 0, 0
+def test_pipelines_are_concurrent_up_to_the_limit(client: AsyncClient) -> None:
+    concurrent, highest = 0, 0
 
     async def work(_number: int) -> None:
-        nonlocal under_way, most
-        under_way += 1
-        most = max(most, under_way)
+        nonlocal concurrent, highest
+        concurrent += 1
+        highest = max(highest, concurrent)
         await asyncio.sleep(0.001)
-        under_way -= 1
+        concurrent -= 1
 
-    assert len(list(client.run_each(work, range(5 * MAX_PIPELINES), nothing))) == 5 * MAX_PIPELINES
-    assert most == MAX_PIPELINES
+    assert len(list(client.run_each(work, range(5 * MAX_PIPELINES), no_heartbeat))) == 5 * MAX_PIPELINES
+    assert highest == MAX_PIPELINES
 
 
-def test_an_item_is_asked_for_when_its_time_comes(client: AsyncClient) -> None:
-    asked: list[int] = []
+def test_items_are_consumed_lazily(client: AsyncClient) -> None:
+    consumed: list[int] = []
 
     def items() -> Iterator[int]:
         for number in range(1000):
-            asked.append(number)
+            consumed.append(number)
             yield number
 
     async def work(_number: int) -> None:
         await asyncio.sleep(0)
 
-    for _told in client.run_each(work, items(), nothing):
+    for _result in client.run_each(work, items(), no_heartbeat):
         break
-    assert len(asked) <= 2 * MAX_PIPELINES
+    assert len(consumed) <= 2 * MAX_PIPELINES
 
 
-@pytest.mark.parametrize("begun", [1, MAX_PIPELINES, 3 * MAX_PIPELINES])
-def test_who_is_stopped_meanwhile_begins_nothing_more_and_goes_on_with_nothing(client: AsyncClient, begun: int) -> None:
-    entered: list[int] = []
+@pytest.mark.parametrize("limit", [1, MAX_PIPELINES, 3 * MAX_PIPELINES])
+def test_stopped_run_starts_no_more_pipelines_and_continues_none(client: AsyncClient, limit: int) -> None:
+    started: list[int] = []
     written: list[int] = []
 
     async def work(number: int) -> None:
-        entered.append(number)
+        started.append(number)
         await asyncio.sleep(0.005)
         written.append(number)
 
     def heartbeat() -> None:
-        if len(entered) >= begun:
+        if len(started) >= limit:
             raise Stopped
 
     with pytest.raises(Stopped):
         list(client.run_each(work, range(1000), heartbeat))
     then = len(written)
-    list(client.run_each(asyncio.sleep, [0.05], nothing))  # the loop goes on; what was cut off does not
+    list(client.run_each(asyncio.sleep, [0.05], no_heartbeat))  # the loop continues; the cancelled pipelines do not
     assert len(written) == then
-    assert len(entered) <= begun + 2 * MAX_PIPELINES
+    assert len(started) <= limit + 2 * MAX_PIPELINES
 
 
-def test_a_pipeline_passes_a_checkpoint_after_the_next_heartbeat(client: AsyncClient) -> None:
+def test_checkpoint_waits_for_the_next_heartbeat(client: AsyncClient) -> None:
     steps: list[str] = []
 
     async def work(number: int) -> None:
@@ -102,7 +102,7 @@ def test_a_pipeline_passes_a_checkpoint_after_the_next_heartbeat(client: AsyncCl
     assert sorted(step for step in steps if step != "asked") == ["bound 0", "bound 1", "made 0", "made 1"]
 
 
-def test_a_pipeline_whose_owner_objects_goes_no_further(client: AsyncClient) -> None:
+def test_pipeline_stops_at_its_checkpoint_if_the_heartbeat_raises(client: AsyncClient) -> None:
     steps: list[str] = []
 
     async def work(_number: int) -> None:
@@ -117,18 +117,18 @@ def test_a_pipeline_whose_owner_objects_goes_no_further(client: AsyncClient) -> 
     with pytest.raises(Stopped):
         list(client.run_each(work, range(100), heartbeat))
     assert set(steps) == {"made"}
-    assert list(client.run_each(asyncio.sleep, [0.01], nothing)) == [(0.01, None)]
+    assert list(client.run_each(asyncio.sleep, [0.01], no_heartbeat)) == [(0.01, None)]
     assert set(steps) == {"made"}
 
 
-def test_the_heartbeat_goes_on_while_a_server_is_silent(client: AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_heartbeat_continues_while_the_server_is_silent(client: AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_HEARTBEAT_SECONDS", 0.01)
-    looks = 0
+    beats = 0
 
     def heartbeat() -> None:
-        nonlocal looks
-        looks += 1
-        if looks == 5:
+        nonlocal beats
+        beats += 1
+        if beats == 5:
             raise Stopped
 
     async def work(_number: int) -> None:
@@ -138,15 +138,15 @@ def test_the_heartbeat_goes_on_while_a_server_is_silent(client: AsyncClient, mon
         list(client.run_each(work, [1], heartbeat))
 
 
-def test_a_server_that_is_not_there_is_told_as_such(client: AsyncClient) -> None:
+def test_unreachable_server_is_reported(client: AsyncClient) -> None:
     async def work(path: str) -> None:
         await client.create(path, {})
 
-    ((_path, error),) = client.run_each(work, ["/api/v1/namespaces/x/pods"], nothing)
+    ((_path, error),) = client.run_each(work, ["/api/v1/namespaces/x/pods"], no_heartbeat)
     assert "The API server does not answer" in str(error)
 
 
-def test_the_first_error_ends_what_is_done_for_all(client: AsyncClient) -> None:
+def test_first_error_ends_run_all(client: AsyncClient) -> None:
     async def work(number: int) -> None:
         await asyncio.sleep(0)
         if number == 0:
@@ -156,16 +156,16 @@ def test_the_first_error_ends_what_is_done_for_all(client: AsyncClient) -> None:
         client.run_all(work, range(1000))
 
 
-def test_it_can_be_closed_twice_and_before_it_was_used(client: AsyncClient) -> None:
+def test_client_can_be_closed_twice_and_unused(client: AsyncClient) -> None:
     client.close()
     client.close()
 
 
-def test_who_uses_it_while_it_is_closed_goes_on_to_the_end(client: AsyncClient) -> None:
+def test_run_completes_if_the_client_is_closed_meanwhile(client: AsyncClient) -> None:
     async def work(number: int) -> None:
         await asyncio.sleep(0)
         if number == 0:
             client.close()
 
-    assert len(list(client.run_each(work, range(3 * MAX_PIPELINES), nothing))) == 3 * MAX_PIPELINES
+    assert len(list(client.run_each(work, range(3 * MAX_PIPELINES), no_heartbeat))) == 3 * MAX_PIPELINES
     assert client._loop is None

@@ -1,4 +1,4 @@
-"""How many pods of ours may give way together, by the budgets of disruptions that are in a cluster."""
+"""Disruption budgets of a cluster: how many of our pods may be evicted together."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -16,8 +16,8 @@ from hekla.lib.clock import now
 LIST_FAILS = ApiError(403, "Forbidden", "cannot list poddisruptionbudgets")
 
 
-class World:
-    """Pods of one job in one namespace, and what the server says of them and of budgets."""
+class BudgetServer:
+    """The pods of one job in one namespace, and the server's responses about them and about budgets."""
 
     def __init__(self) -> None:
         self.pods: dict[PodKey, PodState] = {}
@@ -54,9 +54,9 @@ class World:
             raise self.trouble
         return {"items": self.budgets}
 
-    def kept(self, *keys: PodKey) -> set[int]:
-        world: Any = self
-        found = KubernetesBudgets(world, world, world, "c1").protected(keys, heartbeat=lambda: None)
+    def protected(self, *keys: PodKey) -> set[int]:
+        server: Any = self
+        found = KubernetesBudgets(server, server, server, "c1").protected(keys, heartbeat=lambda: None)
         return {key.index for key in found}
 
 
@@ -67,12 +67,12 @@ def _error_of(chain: Any) -> ApiError | None:
         return None
     except ApiError as error:
         return error
-    raise AssertionError("it waits for something")
+    raise AssertionError("the coroutine did not finish at once")
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
+def server() -> BudgetServer:
+    return BudgetServer()
 
 
 ALL: Json = {}
@@ -91,44 +91,44 @@ SELECTORS: list[tuple[Json | None, bool]] = [
 
 
 @pytest.mark.parametrize(("selector", "counts"), SELECTORS)
-def test_a_budget_counts_the_pods_that_it_selects(world: World, selector: Json | None, counts: bool) -> None:
-    world.budget(1, selector)
-    assert world.kept(world.pod(0), world.pod(1)) == ({1} if counts else set())
+def test_budget_counts_the_pods_that_it_selects(server: BudgetServer, selector: Json | None, counts: bool) -> None:
+    server.budget(1, selector)
+    assert server.protected(server.pod(0), server.pod(1)) == ({1} if counts else set())
 
 
-def test_the_smallest_of_several_budgets_counts(world: World) -> None:
-    world.budget(3, ALL)
-    world.budget(2, OF_JOB)
-    assert world.kept(*map(world.pod, range(4))) == {2, 3}
+def test_smallest_of_several_budgets_counts(server: BudgetServer) -> None:
+    server.budget(3, ALL)
+    server.budget(2, OF_JOB)
+    assert server.protected(*map(server.pod, range(4))) == {2, 3}
 
 
-def test_what_the_server_forbids_leaves_its_room_to_another(world: World) -> None:
-    world.budget(1, ALL)
-    world.forbidden = {"worker-0-"}
-    assert world.kept(world.pod(0), world.pod(1)) == {0}
+def test_room_of_a_forbidden_pod_goes_to_another(server: BudgetServer) -> None:
+    server.budget(1, ALL)
+    server.forbidden = {"worker-0-"}
+    assert server.protected(server.pod(0), server.pod(1)) == {0}
 
 
-def test_pods_on_their_way_out_count_and_those_that_are_not_at_work_do_not(world: World) -> None:
-    world.budget(1, ALL)
-    world.pod(7, PodPhase.SUCCEEDED, is_stopping=True)
-    world.pod(8, PodPhase.PREPARING)
-    assert world.kept(world.pod(0)) == set()
-    world.pod(9, is_stopping=True)
-    assert world.kept(world.pod(0), world.pod(1, PodPhase.PREPARING)) == {0}
+def test_stopping_pods_count_and_pods_that_do_not_run_do_not(server: BudgetServer) -> None:
+    server.budget(1, ALL)
+    server.pod(7, PodPhase.SUCCEEDED, is_stopping=True)
+    server.pod(8, PodPhase.PREPARING)
+    assert server.protected(server.pod(0)) == set()
+    server.pod(9, is_stopping=True)
+    assert server.protected(server.pod(0), server.pod(1, PodPhase.PREPARING)) == {0}
 
 
-def test_one_that_goes_alone_may_go_as_the_server_says(world: World) -> None:
-    """It knows of pods that are not well, which budgets may let go."""
-    world.budget(0, ALL)
-    assert world.kept(world.pod(0), world.pod(1)) == {1}
+def test_dry_run_decides_for_a_single_pod(server: BudgetServer) -> None:
+    """The server knows about unhealthy pods, which some budgets allow to evict."""
+    server.budget(0, ALL)
+    assert server.protected(server.pod(0), server.pod(1)) == {1}
 
 
-def test_where_budgets_cannot_be_listed_each_is_asked_for_as_if_it_went_alone(world: World) -> None:
-    world.trouble = LIST_FAILS
-    assert world.kept(world.pod(0), world.pod(1)) == set()
+def test_dry_run_decides_for_each_pod_if_budgets_cannot_be_listed(server: BudgetServer) -> None:
+    server.trouble = LIST_FAILS
+    assert server.protected(server.pod(0), server.pod(1)) == set()
 
 
-def test_a_server_that_is_asked_too_much_at_once_is_no_budget_that_refuses() -> None:
+def test_429_of_an_overloaded_server_is_no_budget() -> None:
     assert is_protected(
         ApiError(429, "TooManyRequests", "Cannot evict pod as it would violate the pod's disruption budget.")
     )

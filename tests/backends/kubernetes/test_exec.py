@@ -1,11 +1,11 @@
-"""Into pods through the API server: commands run, and ports lead where they should."""
+"""Exec and port forwarding through the API server."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import pytest
-from tests.backends.conftest import Place
+from tests.backends.conftest import ClusterFixture
 from tests.kubernetes.control_plane import ControlPlane
 
 from hekla.backends.base import BackendError, PodKey, UnknownPod
@@ -17,63 +17,63 @@ PATIENCE_SECONDS = 60.0
 
 
 @pytest.fixture
-def cloud(make_place: Callable[[str], Place]) -> Place:
-    return make_place("kubernetes")
+def cloud(make_cluster: Callable[[str], ClusterFixture]) -> ClusterFixture:
+    return make_cluster("kubernetes")
 
 
 @pytest.fixture
-def pod(cloud: Place) -> PodKey:
+def pod(cloud: ClusterFixture) -> PodKey:
     key = cloud.started(cloud.long())
     cloud.until(key, PodPhase.RUNNING)
     return key
 
 
-async def spoken(command: PodCommand) -> tuple[bytes, bytes]:
-    """All that it writes until it ends: its output and its errors."""
-    said: tuple[bytearray, bytearray] = bytearray(), bytearray()
+async def outputs(command: PodCommand) -> tuple[bytes, bytes]:
+    """The output and the errors of a command until it ends."""
+    received: tuple[bytearray, bytearray] = bytearray(), bytearray()
     async with asyncio.timeout(PATIENCE_SECONDS):
         while (piece := await command.receive()) is not None:
-            said[piece.is_error].extend(piece.data)
-    return bytes(said[0]), bytes(said[1])
+            received[piece.is_error].extend(piece.data)
+    return bytes(received[0]), bytes(received[1])
 
 
-async def test_a_command_gives_its_outputs_and_its_end(cloud: Place, pod: PodKey) -> None:
+async def test_command_has_outputs_and_an_exit_code(cloud: ClusterFixture, pod: PodKey) -> None:
     async with cloud.backend.exec.run(pod, ["sh", "-c", "echo 'a b+c&d=%41'; echo bad >&2"]) as command:
         assert command.exit_code is None
-        assert await spoken(command) == (b"a b+c&d=%41\n", b"bad\n")
+        assert await outputs(command) == (b"a b+c&d=%41\n", b"bad\n")
         assert command.exit_code == 0
 
 
-async def test_a_command_reads_what_is_sent(cloud: Place, pod: PodKey) -> None:
+async def test_command_reads_its_input(cloud: ClusterFixture, pod: PodKey) -> None:
     text = b"0123456789abcdef" * 20_000
     async with cloud.backend.exec.run(pod, ["head", "-c", str(len(text))]) as command:
-        reading = asyncio.create_task(spoken(command))
+        reading = asyncio.create_task(outputs(command))
         await command.send(text)
         assert await reading == (text, b"")
         assert command.exit_code == 0
 
 
-async def test_a_command_may_have_a_terminal_of_the_size_that_one_says(cloud: Place, pod: PodKey) -> None:
+async def test_command_has_a_terminal_of_the_given_size(cloud: ClusterFixture, pod: PodKey) -> None:
     script = "until [ \"$(stty size)\" = '40 132' ]; do sleep 0.1; done; test -t 1 && echo terminal; read _"
     async with cloud.backend.exec.run(pod, ["sh", "-c", script], in_terminal=True) as command:
         await command.resize(columns=132, rows=40)
         async with asyncio.timeout(PATIENCE_SECONDS):
-            said = await command.receive()
+            output = await command.receive()
         await command.send(b"\r")
-        await spoken(command)
-    assert said is not None
-    assert said.data.startswith(b"terminal")
+        await outputs(command)
+    assert output is not None
+    assert output.data.startswith(b"terminal")
 
 
-async def test_a_command_that_is_not_there_is_an_error(cloud: Place, pod: PodKey) -> None:
+async def test_missing_command_is_an_error(cloud: ClusterFixture, pod: PodKey) -> None:
     with pytest.raises(BackendError):
         async with cloud.backend.exec.run(pod, ["/no/such/program"]) as command:
-            await spoken(command)
+            await outputs(command)
 
 
 @asynccontextmanager
-async def echoing(port: int) -> AsyncIterator[None]:
-    """A server that sends back whatever comes."""
+async def echo_server(port: int) -> AsyncIterator[None]:
+    """A server that sends back what it receives."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while data := await reader.read(1000):
@@ -85,47 +85,47 @@ async def echoing(port: int) -> AsyncIterator[None]:
         yield
 
 
-async def returned(line: Stream, count: int) -> bytes:
-    said = b""
+async def receive(stream: Stream, count: int) -> bytes:
+    received = b""
     async with asyncio.timeout(PATIENCE_SECONDS):
-        while len(said) < count and (piece := await line.receive()):
-            said += piece
-    return said
+        while len(received) < count and (piece := await stream.receive()):
+            received += piece
+    return received
 
 
-async def test_bytes_sent_into_a_port_come_back_from_the_server_there(
-    cloud: Place, pod: PodKey, small_cluster: ControlPlane
+async def test_bytes_sent_to_a_port_come_back_from_its_server(
+    cloud: ClusterFixture, pod: PodKey, small_cluster: ControlPlane
 ) -> None:
     text = bytes(range(256)) * 1000
     async with (
-        echoing(small_cluster.port_inside),
-        cloud.backend.port_forwarding.connect(pod, 8888) as line,
+        echo_server(small_cluster.port_inside),
+        cloud.backend.port_forwarding.connect(pod, 8888) as stream,
         cloud.backend.port_forwarding.connect(pod, 8888) as other,
     ):
-        reading = asyncio.create_task(returned(line, len(text)))
-        await line.send(text)
+        reading = asyncio.create_task(receive(stream, len(text)))
+        await stream.send(text)
         await other.send(b"beside it")
         assert await reading == text
-        assert await returned(other, 9) == b"beside it"
+        assert await receive(other, 9) == b"beside it"
 
 
-async def test_a_port_where_nobody_listens_is_an_error(cloud: Place, pod: PodKey) -> None:
-    async with cloud.backend.port_forwarding.connect(pod, 8888) as line:
+async def test_closed_port_is_an_error(cloud: ClusterFixture, pod: PodKey) -> None:
+    async with cloud.backend.port_forwarding.connect(pod, 8888) as stream:
         with pytest.raises(BackendError):
-            await returned(line, 1)
+            await receive(stream, 1)
 
 
-async def test_nobody_gets_into_a_pod_that_is_not_there(cloud: Place) -> None:
-    nobody = PodKey("nobody", "worker", 0, 0)
+async def test_exec_and_port_forwarding_to_a_missing_pod_fail(cloud: ClusterFixture) -> None:
+    missing = PodKey("nobody", "worker", 0, 0)
     with pytest.raises(UnknownPod):
-        async with cloud.backend.port_forwarding.connect(nobody, 80):
+        async with cloud.backend.port_forwarding.connect(missing, 80):
             pass
     with pytest.raises(UnknownPod):
-        async with cloud.backend.exec.run(nobody, ["sh"]):
+        async with cloud.backend.exec.run(missing, ["sh"]):
             pass
 
 
-async def test_nobody_gets_into_a_pod_that_is_gone(cloud: Place, pod: PodKey) -> None:
+async def test_exec_in_a_removed_pod_fails(cloud: ClusterFixture, pod: PodKey) -> None:
     await asyncio.to_thread(cloud.backend.remove, "job")
     with pytest.raises(UnknownPod):
         async with cloud.backend.exec.run(pod, ["sh"]):

@@ -1,4 +1,4 @@
-"""How a pod of others ended is told for a while after it is deleted, and what is kept for that is bounded."""
+"""Ends of deleted external pods are reported for a while, and only a limited number of them."""
 
 import itertools
 from collections.abc import Iterator
@@ -15,8 +15,8 @@ MADE = "2026-03-01T10:00:00Z"
 VERSIONS = itertools.count(2)
 
 
-class Quiet:
-    """A server that says what it lists, and tells nothing."""
+class QuietServer:
+    """A server with a list of pods and without watch events."""
 
     def __init__(self) -> None:
         self.items: list[Json] = []
@@ -32,12 +32,12 @@ class Quiet:
 
 
 @pytest.fixture
-def server() -> Quiet:
-    return Quiet()
+def server() -> QuietServer:
+    return QuietServer()
 
 
 @pytest.fixture
-def others(server: Quiet) -> Iterator[ExternalPodCache]:
+def cache(server: QuietServer) -> Iterator[ExternalPodCache]:
     made = ExternalPodCache(server, "team-a", "hekla", lambda: None)  # type: ignore[arg-type]
     yield made
     made.close()
@@ -49,43 +49,43 @@ def pod(uid: str, phase: str, *, is_ending: bool = False) -> Json:
     return {"metadata": meta, "spec": {"containers": [{"name": "a"}], "nodeName": "n"}, "status": {"phase": phase}}
 
 
-def told(others: ExternalPodCache) -> dict[str, PodPhase]:
-    return {one.uid: one.phase for one in others.all(fresh=False)}
+def phases(cache: ExternalPodCache) -> dict[str, PodPhase]:
+    return {one.uid: one.phase for one in cache.all(fresh=False)}
 
 
-def test_what_ended_by_itself_is_told_though_it_is_deleted(others) -> None:
-    others.all(fresh=True)
+def test_end_of_a_deleted_pod_is_reported_if_it_ended_by_itself(cache) -> None:
+    cache.all(fresh=True)
     for uid, phase in (("a", "Succeeded"), ("b", "Failed")):
-        others._reflector.handle("MODIFIED", pod(uid, phase))
-        others._reflector.handle("MODIFIED", pod(uid, phase, is_ending=True))
-        others._reflector.handle("DELETED", pod(uid, phase, is_ending=True))
-    assert told(others) == {"a": PodPhase.SUCCEEDED, "b": PodPhase.FAILED}
+        cache._reflector.handle("MODIFIED", pod(uid, phase))
+        cache._reflector.handle("MODIFIED", pod(uid, phase, is_ending=True))
+        cache._reflector.handle("DELETED", pod(uid, phase, is_ending=True))
+    assert phases(cache) == {"a": PodPhase.SUCCEEDED, "b": PodPhase.FAILED}
 
 
-def test_what_was_told_to_end_is_gone_unless_it_succeeded(others) -> None:
-    others.all(fresh=True)
-    others._reflector.handle("DELETED", pod("a", "Running"))
+def test_pod_that_failed_after_its_deletion_is_not_reported(cache) -> None:
+    cache.all(fresh=True)
+    cache._reflector.handle("DELETED", pod("a", "Running"))
     for uid, phase in (("b", "Failed"), ("c", "Succeeded")):
-        others._reflector.handle("MODIFIED", pod(uid, "Running", is_ending=True))
-        others._reflector.handle("MODIFIED", pod(uid, phase, is_ending=True))
-        others._reflector.handle("DELETED", pod(uid, phase, is_ending=True))
-    assert told(others) == {"c": PodPhase.SUCCEEDED}
+        cache._reflector.handle("MODIFIED", pod(uid, "Running", is_ending=True))
+        cache._reflector.handle("MODIFIED", pod(uid, phase, is_ending=True))
+        cache._reflector.handle("DELETED", pod(uid, phase, is_ending=True))
+    assert phases(cache) == {"c": PodPhase.SUCCEEDED}
 
 
-def test_an_end_that_was_heard_is_told_also_where_the_watch_missed_the_deletion(others, server) -> None:
-    others.all(fresh=True)
-    others._reflector.handle("MODIFIED", pod("a", "Succeeded"))
-    others._reflector.handle("MODIFIED", pod("b", "Running"))
-    assert {one.uid for one in others.all(fresh=True)} == {"a"}
+def test_known_end_is_reported_even_if_the_watch_missed_the_deletion(cache, server) -> None:
+    cache.all(fresh=True)
+    cache._reflector.handle("MODIFIED", pod("a", "Succeeded"))
+    cache._reflector.handle("MODIFIED", pod("b", "Running"))
+    assert {one.uid for one in cache.all(fresh=True)} == {"a"}
 
 
-def test_of_those_that_are_gone_only_the_last_are_told_and_not_for_ever(server, monkeypatch) -> None:
+def test_only_the_last_ends_are_reported_and_only_for_a_time(server, monkeypatch) -> None:
     monkeypatch.setattr(module, "_MAX_ENDS", 2)
-    others = ExternalPodCache(server, "team-a", "hekla", lambda: None)
-    others.all(fresh=True)
+    cache = ExternalPodCache(server, "team-a", "hekla", lambda: None)
+    cache.all(fresh=True)
     for uid in "abc":
-        others._reflector.handle("DELETED", pod(uid, "Succeeded"))
-    assert list(told(others)) == ["b", "c"]
+        cache._reflector.handle("DELETED", pod(uid, "Succeeded"))
+    assert list(phases(cache)) == ["b", "c"]
     monkeypatch.setattr(module, "_ENDS_REPORTED_SECONDS", -1.0)
-    assert told(others) == {}
-    others.close()
+    assert phases(cache) == {}
+    cache.close()

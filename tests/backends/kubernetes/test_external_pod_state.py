@@ -1,4 +1,4 @@
-"""What is known of a pod that somebody else made."""
+"""Parsing of external pods."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ GROUPS: list[tuple[dict[str, Any], GroupKind, str]] = [
 
 
 @pytest.mark.parametrize(("meta", "kind", "name"), GROUPS)
-def test_pods_belong_together_by_what_they_say_else_by_their_maker(meta, kind, name) -> None:
+def test_pods_are_grouped_by_annotation_or_label_else_by_owner(meta, kind, name) -> None:
     group = parse_external_pod(pod(meta=meta)).group
     assert (group.namespace, group.kind, group.name) == ("team-a", kind, name)
 
@@ -39,7 +39,7 @@ def ended(code: int) -> dict[str, Any]:
     return {"phase": "Failed" if code else "Succeeded", "containerStatuses": [{"name": "a", "state": end}]}
 
 
-STANDINGS: list[tuple[dict[str, Any], str, PodPhase, int | None]] = [
+STATES: list[tuple[dict[str, Any], str, PodPhase, int | None]] = [
     ({}, "", PodPhase.PENDING, None),
     ({"phase": "Pending"}, "n1", PodPhase.PREPARING, None),
     ({"phase": "Running"}, "n1", PodPhase.RUNNING, None),
@@ -49,8 +49,8 @@ STANDINGS: list[tuple[dict[str, Any], str, PodPhase, int | None]] = [
 ]
 
 
-@pytest.mark.parametrize(("status", "node", "phase", "code"), STANDINGS)
-def test_its_phase_is_what_the_cluster_says(status, node, phase, code) -> None:
+@pytest.mark.parametrize(("status", "node", "phase", "code"), STATES)
+def test_phase_is_that_of_the_cluster(status, node, phase, code) -> None:
     found = parse_external_pod(pod(status, nodeName=node))
     assert (found.phase, found.exit_code) == (phase, code)
 
@@ -65,22 +65,22 @@ OBSTACLES: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("spec", OBSTACLES)
-def test_what_the_engine_is_not_told_of_stands_in_its_way(spec) -> None:
+def test_unsupported_constraint_is_an_obstacle(spec) -> None:
     assert parse_external_pod(pod(**spec)).obstacle
 
 
-def test_what_is_only_preferred_does_not_stand_in_its_way() -> None:
+def test_preferences_are_no_obstacle() -> None:
     affinity = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{}]}}
     spread = [{"whenUnsatisfiable": "ScheduleAnyway"}]
     assert not parse_external_pod(pod(affinity=affinity, topologySpreadConstraints=spread)).obstacle
 
 
-def test_what_it_asks_for_and_its_priority_are_read() -> None:
+def test_requests_priority_and_selector_are_read() -> None:
     found = parse_external_pod(pod(priority=7, preemptionPolicy="Never", nodeSelector={"zone": "a"}))
     assert (found.request, found.priority, found.never_preempts) == ({"cpu": "500m"}, 7, True)
     assert found.node_selector == {"zone": "a"}
 
 
-def test_a_group_without_a_minimum_is_one_of_one() -> None:
+def test_pod_group_without_a_minimum_has_a_minimum_of_one() -> None:
     found = parse_pod_group({"metadata": {"name": "g", "namespace": "team-a"}, "spec": {}})
     assert (found.minimum, found.phase, found.is_new) == (1, "", True)

@@ -1,4 +1,4 @@
-"""A cluster tells how it is: out of reach and why, which version, what is missing."""
+"""Health of a Kubernetes cluster: reachability with its reason, version, and missing permissions."""
 
 import itertools
 import json
@@ -35,18 +35,18 @@ _OF_THE_CLUSTER = (
 )
 
 
-def asked(plane: ControlPlane, home: Path, namespace: str, token: str) -> Health:
+def health_of(plane: ControlPlane, home: Path, namespace: str, token: str) -> Health:
     key = keys.from_kubeconfig(json.dumps(plane.kubeconfig(token))).encode()
     return health(config={"namespace": namespace}, home=home, key=key)
 
 
-def of_file(name: str) -> dict[str, set[ClusterPermission]]:
-    """The rights of each ClusterRole of a file for operators."""
+def permissions_in_file(name: str) -> dict[str, set[ClusterPermission]]:
+    """The permissions of each ClusterRole of a file for operators."""
     documents = yaml.safe_load_all((CHECKOUT / "deploy" / "kubernetes" / name).read_text())
-    return {one["metadata"]["name"]: set(of_role(one)) for one in documents if one["kind"] == "ClusterRole"}
+    return {one["metadata"]["name"]: set(permissions_of_role(one)) for one in documents if one["kind"] == "ClusterRole"}
 
 
-def of_role(role: dict[str, Any]) -> Iterator[ClusterPermission]:
+def permissions_of_role(role: dict[str, Any]) -> Iterator[ClusterPermission]:
     everywhere = role["metadata"]["name"] in _OF_THE_CLUSTER
     for rule in role["rules"]:
         (group,), names = rule["apiGroups"], rule.get("resourceNames", [""])
@@ -54,31 +54,31 @@ def of_role(role: dict[str, Any]) -> Iterator[ClusterPermission]:
             yield ClusterPermission(verb, kind, everywhere, group=group, name=name)
 
 
-def test_what_is_needed_is_what_the_file_for_operators_gives() -> None:
-    given = of_file("rights.yaml")
-    assert set.union(*given.values()) == set(REQUIRED)
+def test_required_permissions_are_those_of_the_file_for_operators() -> None:
+    granted = permissions_in_file("rights.yaml")
+    assert set.union(*granted.values()) == set(REQUIRED)
 
 
-def test_what_is_needed_for_namespaces_of_tenants_is_what_the_second_file_gives() -> None:
-    given, second = of_file("rights.yaml"), of_file("rights-tenants.yaml")
-    apart = KubernetesConfig(namespaces="tenant")
-    assert set.union(*given.values(), second["hekla-namespaces"]) == set(required_permissions(apart))
-    assert given["hekla-pods"] < second["hekla-tenants"], "in the namespace of a tenant pods need no less"
+def test_permissions_for_tenant_namespaces_are_those_of_their_file() -> None:
+    granted, second = permissions_in_file("rights.yaml"), permissions_in_file("rights-tenants.yaml")
+    namespaced = KubernetesConfig(namespaces="tenant")
+    assert set.union(*granted.values(), second["hekla-namespaces"]) == set(required_permissions(namespaced))
+    assert granted["hekla-pods"] < second["hekla-tenants"], "the role for tenant namespaces includes the role for pods"
 
 
-def test_what_is_needed_for_priority_classes_is_what_their_file_gives() -> None:
-    given, more = of_file("rights.yaml"), of_file("rights-priorities.yaml")
-    assert set.union(*given.values(), *more.values()) == set(
+def test_permissions_for_priority_classes_are_those_of_their_file() -> None:
+    granted, more = permissions_in_file("rights.yaml"), permissions_in_file("rights-priorities.yaml")
+    assert set.union(*granted.values(), *more.values()) == set(
         required_permissions(KubernetesConfig(priority_classes=True))
     )
 
 
-def test_what_is_needed_where_volcano_schedules_is_what_its_file_gives() -> None:
-    given = {**of_file("rights.yaml"), **of_file("rights-volcano.yaml")}
-    assert set.union(*given.values()) == set(required_permissions(KubernetesConfig(scheduler="volcano")))
+def test_permissions_for_volcano_are_those_of_their_file() -> None:
+    granted = {**permissions_in_file("rights.yaml"), **permissions_in_file("rights-volcano.yaml")}
+    assert set.union(*granted.values()) == set(required_permissions(KubernetesConfig(scheduler="volcano")))
 
 
-def test_rights_on_the_objects_of_volcano_that_are_missing_are_told(
+def test_missing_permissions_for_volcano_are_listed(
     small_cluster: ControlPlane, namespace: str, tmp_path: Path
 ) -> None:
     key = keys.from_kubeconfig(json.dumps(small_cluster.kubeconfig(small_cluster.tenants_token))).encode()
@@ -89,40 +89,40 @@ def test_rights_on_the_objects_of_volcano_that_are_missing_are_told(
     )
 
 
-def test_what_is_needed_for_ports_outside_is_what_their_file_gives() -> None:
-    given, more = of_file("rights.yaml"), of_file("rights-ports.yaml")
+def test_permissions_for_ports_are_those_of_their_file() -> None:
+    granted, more = permissions_in_file("rights.yaml"), permissions_in_file("rights-ports.yaml")
     ingress = IngressConfig(domain="jobs.example.org", class_name="nginx", namespace="ingress-nginx")
-    assert set.union(*given.values(), *more.values()) == set(required_permissions(KubernetesConfig(ingress=ingress)))
+    assert set.union(*granted.values(), *more.values()) == set(required_permissions(KubernetesConfig(ingress=ingress)))
 
 
-def test_what_is_needed_for_pods_of_others_is_what_its_file_gives() -> None:
-    given = set()
+def test_permissions_for_external_pods_are_those_of_their_file() -> None:
+    granted = set()
     for document in yaml.safe_load_all((CHECKOUT / "deploy" / "kubernetes" / "rights-adopted.yaml").read_text()):
         for rule in document.get("rules", ()):
             (group,) = rule["apiGroups"]
-            given |= {
+            granted |= {
                 ClusterPermission(verb, one, namespace="team-a", group=group)
                 for one in rule["resources"]
                 for verb in rule["verbs"]
             }
-    assert given == set(permissions_for_external_pods("team-a", has_groups=True))
+    assert granted == set(permissions_for_external_pods("team-a", has_groups=True))
 
 
-def test_what_is_needed_to_show_queues_to_others_is_what_its_file_gives() -> None:
-    (given,) = of_file("rights-adopted-queues.yaml").values()
-    assert given == set(REQUIRED_FOR_QUEUES)
+def test_permissions_to_show_queues_are_those_of_their_file() -> None:
+    (granted,) = permissions_in_file("rights-adopted-queues.yaml").values()
+    assert granted == set(REQUIRED_FOR_QUEUES)
 
 
-def test_rights_on_pods_of_others_that_are_missing_are_told_with_their_namespace(
+def test_missing_permissions_for_external_pods_are_listed_with_their_namespace(
     small_cluster: ControlPlane, given_namespace: str, tmp_path: Path
 ) -> None:
     key = keys.from_kubeconfig(json.dumps(small_cluster.kubeconfig(small_cluster.user_token))).encode()
     external_pods = {"namespaces": {"default": "lab"}, "owner": "ada"}
     config = {"namespace": given_namespace, "external_pods": external_pods}
     found = health(config=config, home=tmp_path, key=key)
-    wanted = {str(right) for right in permissions_for_external_pods("default", has_groups=False)}
-    assert wanted - {"list pods default"} <= set(found.missing)
-    assert all(told.endswith(" default") for told in found.missing)
+    expected = {str(right) for right in permissions_for_external_pods("default", has_groups=False)}
+    assert expected - {"list pods default"} <= set(found.missing)
+    assert all(missing.endswith(" default") for missing in found.missing)
 
 
 RULES = [
@@ -136,52 +136,54 @@ RULES = [
 
 
 @pytest.mark.parametrize(("rule", "gives"), RULES)
-def test_a_rule_gives_what_it_says_and_nothing_of_the_whole_cluster(rule: dict[str, list[str]], gives: bool) -> None:
+def test_rule_grants_what_it_lists_and_nothing_cluster_wide(rule: dict[str, list[str]], gives: bool) -> None:
     rules = [V1ResourceRule.from_dict({"apiGroups": [""], **rule})]
     assert ClusterPermission("get", "pods").is_granted(rules) is gives
     assert not ClusterPermission("get", "pods", everywhere=True).is_granted(rules)
 
 
-def test_a_rule_for_all_logs_gives_logs_of_pods() -> None:
+def test_rule_for_all_logs_grants_logs_of_pods() -> None:
     assert ClusterPermission("get", "pods/log").is_granted(
         [V1ResourceRule(api_groups=["*"], resources=["*/log"], verbs=["get"])]
     )
 
 
-def test_a_cluster_with_all_rights_is_whole(small_cluster: ControlPlane, given_namespace: str, tmp_path: Path) -> None:
-    found = asked(small_cluster, tmp_path, given_namespace, small_cluster.user_token)
+def test_cluster_with_all_permissions_has_no_problem(
+    small_cluster: ControlPlane, given_namespace: str, tmp_path: Path
+) -> None:
+    found = health_of(small_cluster, tmp_path, given_namespace, small_cluster.user_token)
     assert (found.problem, found.missing, found.has_namespace) == (None, (), True)
     assert found.version.startswith("v1.")
     assert sum(found.kubelets.values()) >= 2
-    kept = small_cluster.request("GET", f"/api/v1/namespaces/{given_namespace}/configmaps")["items"]
-    assert not [one for one in kept if one["metadata"]["name"].startswith("hekla-")], "asking leaves nothing behind"
+    config_maps = small_cluster.request("GET", f"/api/v1/namespaces/{given_namespace}/configmaps")["items"]
+    assert not [one for one in config_maps if one["metadata"]["name"].startswith("hekla-")], (
+        "the check leaves nothing behind"
+    )
 
 
-def test_rights_that_are_missing_are_told_one_by_one(
-    small_cluster: ControlPlane, namespace: str, tmp_path: Path
-) -> None:
-    found = asked(small_cluster, tmp_path, namespace, small_cluster.user_token)
+def test_missing_permissions_are_listed_one_by_one(small_cluster: ControlPlane, namespace: str, tmp_path: Path) -> None:
+    found = health_of(small_cluster, tmp_path, namespace, small_cluster.user_token)
     assert set(found.missing) == {
         str(right) for right in REQUIRED if not right.everywhere and right.resource != "pods"
     } | {f"{verb} pods" for verb in ("create", "get", "watch", "patch", "delete", "deletecollection")}, (
-        "only what may be done everywhere may be done here"
+        "only cluster-wide permissions apply in this namespace"
     )
     assert (found.problem, found.has_namespace) == (None, None)
     assert found.kubelets
 
 
-def test_a_namespace_that_is_not_there_is_told(small_cluster: ControlPlane, tmp_path: Path) -> None:
-    found = asked(small_cluster, tmp_path, "nowhere", small_cluster.token)
+def test_missing_namespace_is_reported(small_cluster: ControlPlane, tmp_path: Path) -> None:
+    found = health_of(small_cluster, tmp_path, "nowhere", small_cluster.token)
     assert (found.problem, found.missing, found.has_namespace) == (None, (), False)
 
 
-def test_a_key_that_is_not_taken_is_told(small_cluster: ControlPlane, tmp_path: Path) -> None:
-    found = asked(small_cluster, tmp_path, "default", "no-such-token")
+def test_rejected_token_is_reported(small_cluster: ControlPlane, tmp_path: Path) -> None:
+    found = health_of(small_cluster, tmp_path, "default", "no-such-token")
     assert found.problem is HealthProblem.NOT_LET_IN
     assert "no-such-token" not in found.detail
 
 
-def test_a_server_that_cannot_prove_who_it_is_is_told(small_cluster: ControlPlane, tmp_path: Path) -> None:
+def test_untrusted_certificate_is_reported(small_cluster: ControlPlane, tmp_path: Path) -> None:
     key = keys.from_token(small_cluster.url, "", small_cluster.token).encode()
     found = health(config={}, home=tmp_path, key=key)
     assert found.problem is HealthProblem.UNTRUSTED
@@ -189,25 +191,25 @@ def test_a_server_that_cannot_prove_who_it_is_is_told(small_cluster: ControlPlan
 
 
 @pytest.fixture
-def nobody() -> Iterator[str]:
-    """An address at which nobody listens."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        yield f"https://127.0.0.1:{taken.getsockname()[1]}"
+def closed_address() -> Iterator[str]:
+    """An address at which no server listens."""
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        yield f"https://127.0.0.1:{server.getsockname()[1]}"
 
 
-def test_nobody_at_the_address_is_told(nobody: str, tmp_path: Path) -> None:
-    found = health(config={}, home=tmp_path, key=keys.from_token(nobody, "", "t").encode())
+def test_unreachable_server_is_reported(closed_address: str, tmp_path: Path) -> None:
+    found = health(config={}, home=tmp_path, key=keys.from_token(closed_address, "", "t").encode())
     assert found.problem is HealthProblem.SILENT
 
 
-def test_a_key_that_cannot_be_read_any_more_opens_nothing_and_is_not_replaced_by_another_way(tmp_path: Path) -> None:
+def test_unreadable_key_is_reported_and_not_replaced_by_a_kubeconfig(tmp_path: Path) -> None:
     (tmp_path / "kubeconfigs").mkdir()
     (tmp_path / "kubeconfigs" / "mine").write_text("{}")
     found = health(config={"kubeconfig": "mine"}, home=tmp_path, key="")
     assert (found.problem, "Replace" in found.detail) == (HealthProblem.UNUSABLE, True)
 
 
-def test_outside_of_a_cluster_there_is_no_account_to_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_service_account_outside_of_a_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(os.environ, "KUBERNETES_SERVICE_HOST", raising=False)
     assert health(config={}, home=tmp_path).problem is HealthProblem.UNUSABLE

@@ -1,4 +1,4 @@
-"""Requests are counted by what they ask for, never by names of objects: there would be no end of figures."""
+"""Request metrics: requests are counted by resource, never by the unbounded names of objects."""
 
 import pytest
 
@@ -21,5 +21,5 @@ from hekla.backends.kubernetes.instruments import kind_of
         ("/version", "version"),
     ],
 )
-def test_a_path_leads_to_a_kind(path: str, kind: str) -> None:
+def test_resource_of_a_path(path: str, kind: str) -> None:
     assert kind_of(path) == kind

@@ -1,4 +1,4 @@
-"""What is taken for a key to a cluster, what is refused, and that neither says what the key is."""
+"""Keys of clusters: what is accepted and refused, without the key in any message."""
 
 import base64
 import copy
@@ -71,7 +71,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_cannot_be_used_is_refused_with_its_reason_and_without_its_content(case: str) -> None:
+def test_unusable_kubeconfig_is_refused_with_a_reason_and_without_its_content(case: str) -> None:
     text, reason = REFUSED[case]
     with pytest.raises(KeyRefused) as refusal:
         keys.from_kubeconfig(text)
@@ -79,13 +79,13 @@ def test_what_cannot_be_used_is_refused_with_its_reason_and_without_its_content(
     assert SECRET not in str(refusal.value)
 
 
-def test_only_the_current_context_is_kept() -> None:
+def test_only_the_current_context_is_stored() -> None:
     text = keys.from_kubeconfig(yaml.safe_dump(GOOD)).encode()
     assert SECRET in text
     assert "of-another-cluster" not in text
 
 
-def test_what_was_kept_is_the_same_key_and_shows_nothing_of_itself() -> None:
+def test_stored_key_decodes_to_the_same_key_and_is_not_in_repr() -> None:
     key = keys.from_kubeconfig(yaml.safe_dump(GOOD))
     assert keys.decode(key.encode()) == key
     assert SECRET not in repr(key)
@@ -105,16 +105,14 @@ PARTS = [
 
 
 @pytest.mark.parametrize(("server", "authority", "token", "part"), PARTS)
-def test_an_address_and_a_token_are_refused_by_the_part_that_is_wrong(
-    server: str, authority: str, token: str, part: str
-) -> None:
+def test_refusal_names_the_wrong_part(server: str, authority: str, token: str, part: str) -> None:
     with pytest.raises(KeyRefused) as refusal:
         keys.from_token(server, authority, token)
     assert refusal.value.part == part
     assert SECRET not in str(refusal.value)
 
 
-def test_an_address_with_its_authority_and_a_token_is_a_key(control_plane: ControlPlane) -> None:
+def test_address_authority_and_token_make_a_key(control_plane: ControlPlane) -> None:
     key = keys.from_token(f" {control_plane.url}/ ", control_plane.ca.read_text(), f"{SECRET}\n")
     assert (key.server, key.token) == (control_plane.url, SECRET)
 
@@ -124,20 +122,20 @@ def _token(**claims: object) -> str:
     return ".".join([*parts, "signature"])
 
 
-def test_a_token_says_whose_it_is_and_how_long_it_holds() -> None:
+def test_holder_and_expiry_are_read_from_the_token() -> None:
     key = ClusterKey(SERVER, "u", token=_token(sub="system:serviceaccount:hekla:hekla", exp=1_800_000_000))
     assert holders.holder(key) == "system:serviceaccount:hekla:hekla"
     assert holders.valid_until(key) == datetime.datetime.fromtimestamp(1_800_000_000, datetime.UTC)
 
 
 @pytest.mark.parametrize("token", [SECRET, "a.b.c", _token(sub=3, exp="x"), _token(exp=1e300), "..", ""])
-def test_of_a_key_that_says_nothing_the_name_in_the_kubeconfig_is_told(token: str) -> None:
+def test_user_of_the_kubeconfig_is_the_holder_for_other_tokens(token: str) -> None:
     key = ClusterKey(SERVER, "u", token=token)
     assert (holders.holder(key), holders.valid_until(key)) == ("u", None)
 
 
-def test_who_only_reads_keys_does_not_load_the_official_client() -> None:
-    """It takes half a second and 15 MB, also in processes that never reach a cluster."""
+def test_reading_keys_does_not_import_the_official_client() -> None:
+    """The import takes half a second and 15 MB, also in processes that never reach a cluster."""
     modules = "hekla.backends.registry, hekla.backends.kubernetes.config, hekla.backends.kubernetes.holders"
     check = f"import sys, {modules}; sys.exit('kubernetes' in sys.modules)"
     assert (

@@ -1,4 +1,4 @@
-"""Kubeconfigs that an operator put on the console's machine: the official client reads them, against a real server."""
+"""Kubeconfigs on the console's machine, read by the official client and used with a real server."""
 
 import base64
 import copy
@@ -89,38 +89,38 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_a_file_that_cannot_be_used_is_refused_without_a_word_of_its_content(case: str, tmp_path: Path) -> None:
+def test_unusable_file_is_refused_with_a_reason_and_without_its_content(case: str, tmp_path: Path) -> None:
     text, reason = REFUSED[case]
     with pytest.raises(KeyRefused) as refusal:
-        access.from_kubeconfig(written(tmp_path, text))
+        access.from_kubeconfig(write(tmp_path, text))
     assert "mine" in str(refusal.value)
     assert reason in str(refusal.value)
     assert SECRET not in str(refusal.value)
 
 
-def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(KeyRefused, match="Cannot read the kubeconfig"):
         access.from_kubeconfig(tmp_path / "nowhere")
 
 
-def test_a_token_may_stand_in_a_block_that_ends_with_a_line_feed(tmp_path: Path) -> None:
-    found = access.from_kubeconfig(written(tmp_path, user(token=f"{SECRET}\n")))
+def test_token_may_end_with_a_line_feed(tmp_path: Path) -> None:
+    found = access.from_kubeconfig(write(tmp_path, user(token=f"{SECRET}\n")))
     assert found.header() == {"Authorization": f"Bearer {SECRET}"}
 
 
-def test_a_name_and_a_password_are_sent_as_such(tmp_path: Path) -> None:
-    found = access.from_kubeconfig(written(tmp_path, user(username="ada", password="lovelace")))
+def test_user_name_and_password_are_sent_as_basic_authentication(tmp_path: Path) -> None:
+    found = access.from_kubeconfig(write(tmp_path, user(username="ada", password="lovelace")))
     assert found.header() == {"Authorization": f"Basic {base64.b64encode(b'ada:lovelace').decode()}"}
 
 
-def written(folder: Path, content: str | Json) -> Path:
+def write(folder: Path, content: str | Json) -> Path:
     path = folder / "mine"
     path.write_text(content if isinstance(content, str) else yaml.safe_dump(content))
     return path
 
 
-def reads(found: access.Access) -> bool:
-    """Whether both clients are let in."""
+def can_read(found: access.Access) -> bool:
+    """Whether both clients are accepted."""
     api, client = Api(found), AsyncClient(found)
 
     async def read(path: str) -> None:
@@ -137,23 +137,23 @@ def reads(found: access.Access) -> bool:
 # Contexts
 
 
-def test_a_context_is_chosen_by_its_name(control_plane: ControlPlane, tmp_path: Path) -> None:
+def test_context_is_selected_by_name(control_plane: ControlPlane, tmp_path: Path) -> None:
     document = control_plane.kubeconfig("nobody's")
     document["contexts"].append({"name": "admin@test", "context": {"cluster": "test", "user": "admin"}})
     document["users"].append({"name": "admin", "user": {"token": control_plane.token}})
-    path = written(tmp_path, document)
-    assert reads(access.from_kubeconfig(path, "admin@test"))
+    path = write(tmp_path, document)
+    assert can_read(access.from_kubeconfig(path, "admin@test"))
     with pytest.raises(ApiError):
-        reads(access.from_kubeconfig(path))
+        can_read(access.from_kubeconfig(path))
     with pytest.raises(KeyRefused):
         access.from_kubeconfig(path, "nowhere")
 
 
-# Programs that sign in
+# Exec plugins
 
 
 class Plugin:
-    """A program that signs in, and the kubeconfig that names it by a relative path."""
+    """An exec plugin, and a kubeconfig with its relative path."""
 
     def __init__(self, plane: ControlPlane, folder: Path) -> None:
         self.folder = folder
@@ -163,7 +163,7 @@ class Plugin:
         document = plane.kubeconfig()
         how = {"command": "./plugin", "apiVersion": "client.authentication.k8s.io/v1", "provideClusterInfo": True}
         document["users"][0]["user"] = {"exec": {**how, "env": [{"name": "CONSOLE_ENV", "value": "set"}]}}
-        self.path = written(folder, document)
+        self.path = write(folder, document)
 
     def returns(self, expires_in: float | None = None, **status: str) -> None:
         if expires_in is not None:
@@ -186,57 +186,55 @@ def plugin(control_plane: ControlPlane, tmp_path: Path) -> Plugin:
 
 
 @pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tokens are looked after at each request."""
+def no_delays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tokens are checked at each request."""
     monkeypatch.setattr(access, "_RENEW_SECONDS", 0.0)
     monkeypatch.setattr(login, "_REFRESH_CHECK_SECONDS", 0.0)
 
 
-def test_a_program_signs_in_once_for_all_requests(control_plane: ControlPlane, plugin: Plugin) -> None:
+def test_plugin_runs_once_for_all_requests(control_plane: ControlPlane, plugin: Plugin) -> None:
     plugin.returns(3600, token=control_plane.token)
-    assert reads(access.from_kubeconfig(plugin.path))
-    assert reads(access.from_kubeconfig(plugin.path))
+    assert can_read(access.from_kubeconfig(plugin.path))
+    assert can_read(access.from_kubeconfig(plugin.path))
     assert plugin.calls == 1
     info, environment = plugin.info
     assert info["spec"]["cluster"]["server"] == control_plane.url
     assert environment == "set"
 
 
-def test_a_token_that_expires_is_refreshed_by_the_program(
-    control_plane: ControlPlane, plugin: Plugin, impatient: None
-) -> None:
+def test_expired_token_is_refreshed_by_the_plugin(control_plane: ControlPlane, plugin: Plugin, no_delays: None) -> None:
     plugin.returns(-1, token="expired")
     found = access.from_kubeconfig(plugin.path)
     plugin.returns(3600, token=control_plane.token)
-    assert reads(found)
+    assert can_read(found)
     calls = plugin.calls
-    assert reads(found)
+    assert can_read(found)
     assert plugin.calls == calls
 
 
-def test_a_program_whose_tokens_are_short_lived_does_not_run_for_each_request(
+def test_plugin_with_short_lived_tokens_does_not_run_for_each_request(
     control_plane: ControlPlane, plugin: Plugin
 ) -> None:
     plugin.returns(30, token=control_plane.token)
     found = access.from_kubeconfig(plugin.path)
     for _ in range(3):
-        assert reads(found)
+        assert can_read(found)
     assert plugin.calls == 1
 
 
-def test_a_token_without_an_end_is_renewed_once_the_server_rejects_it(
-    control_plane: ControlPlane, plugin: Plugin, impatient: None
+def test_token_without_expiry_is_renewed_after_a_rejection(
+    control_plane: ControlPlane, plugin: Plugin, no_delays: None
 ) -> None:
     plugin.returns(token="revoked")
     found = access.from_kubeconfig(plugin.path)
     with pytest.raises(ApiError):
-        reads(found)
+        can_read(found)
     plugin.returns(token=control_plane.token)
-    assert reads(found)
+    assert can_read(found)
 
 
-def test_a_certificate_of_the_program_is_shown_and_renewed(
-    control_plane: ControlPlane, plugin: Plugin, impatient: None
+def test_client_certificate_of_the_plugin_is_used_and_renewed(
+    control_plane: ControlPlane, plugin: Plugin, no_delays: None
 ) -> None:
     certificates = Certificates(control_plane.ca.parent)
     for group, is_let_in in (("people", False), ("system:masters", True)):
@@ -245,31 +243,27 @@ def test_a_certificate_of_the_program_is_shown_and_renewed(
         found = access.from_kubeconfig(plugin.path)
         if is_let_in:
             found.reject(found.login)
-            assert reads(found)
+            assert can_read(found)
         else:
             with pytest.raises(ApiError, match="ada"):
-                reads(found)
+                can_read(found)
 
 
-def test_a_program_that_fails_leads_to_a_sentence_and_to_the_log(
-    plugin: Plugin, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_failing_plugin_gives_an_error_and_a_log(plugin: Plugin, caplog: pytest.LogCaptureFixture) -> None:
     plugin.returns()
     with pytest.raises(KeyRefused, match="no credentials"):
         access.from_kubeconfig(plugin.path)
     assert "no credentials today" in caplog.text
 
 
-def test_a_refresh_that_fails_leaves_the_token_in_use(
-    control_plane: ControlPlane, plugin: Plugin, impatient: None
-) -> None:
+def test_failing_refresh_keeps_the_token(control_plane: ControlPlane, plugin: Plugin, no_delays: None) -> None:
     plugin.returns(60, token=control_plane.token)
     found = access.from_kubeconfig(plugin.path)
     plugin.returns()
-    assert reads(found)
+    assert can_read(found)
 
 
-def test_a_program_in_a_pasted_kubeconfig_never_runs(plugin: Plugin) -> None:
+def test_plugin_in_a_pasted_kubeconfig_never_runs(plugin: Plugin) -> None:
     plugin.returns(token="x")
     with pytest.raises(KeyRefused, match="exec"):
         keys.from_kubeconfig(plugin.path.read_text())
@@ -279,54 +273,54 @@ def test_a_program_in_a_pasted_kubeconfig_never_runs(plugin: Plugin) -> None:
 # Files
 
 
-def test_certificates_and_tokens_may_be_in_files_beside_it(
-    control_plane: ControlPlane, tmp_path: Path, impatient: None
+def test_certificates_and_tokens_may_be_in_files_beside_the_kubeconfig(
+    control_plane: ControlPlane, tmp_path: Path, no_delays: None
 ) -> None:
     document = control_plane.kubeconfig()
     (tmp_path / "ca.pem").write_text(control_plane.ca.read_text())
     (tmp_path / "token").write_text("expired")
     document["clusters"][0]["cluster"] = {"server": control_plane.url, "certificate-authority": "ca.pem"}
     document["users"][0]["user"] = {"tokenFile": "token"}
-    found = access.from_kubeconfig(written(tmp_path, document))
+    found = access.from_kubeconfig(write(tmp_path, document))
     with pytest.raises(ApiError):
-        reads(found)
+        can_read(found)
     (tmp_path / "token").write_text(f"{control_plane.token}\n")
-    assert reads(found)
+    assert can_read(found)
 
 
-def test_a_client_certificate_signs_in(control_plane: ControlPlane, tmp_path: Path) -> None:
+def test_client_certificate_signs_in(control_plane: ControlPlane, tmp_path: Path) -> None:
     certificate, key = Certificates(control_plane.ca.parent).client("ada", "system:masters")
     document = control_plane.kubeconfig()
     data = {"client-certificate-data": certificate, "client-key-data": key}
     document["users"][0]["user"] = {name: base64.b64encode(text.encode()).decode() for name, text in data.items()}
-    assert reads(access.from_kubeconfig(written(tmp_path, document)))
-    assert reads(access.from_key(keys.from_kubeconfig(yaml.safe_dump(document))))
+    assert can_read(access.from_kubeconfig(write(tmp_path, document)))
+    assert can_read(access.from_key(keys.from_kubeconfig(yaml.safe_dump(document))))
 
 
-# Ways to the server
+# Connections
 
 
-def test_a_server_may_have_another_name_in_its_certificate(control_plane: ControlPlane, tmp_path: Path) -> None:
+def test_tls_server_name_is_used(control_plane: ControlPlane, tmp_path: Path) -> None:
     document = control_plane.kubeconfig()
-    place = document["clusters"][0]["cluster"]
-    place["server"] = control_plane.url.replace("127.0.0.1", "127.0.0.2")
+    cluster_entry = document["clusters"][0]["cluster"]
+    cluster_entry["server"] = control_plane.url.replace("127.0.0.1", "127.0.0.2")
     with _forwarder("127.0.0.2", control_plane) as port:
-        place["server"] = f"https://127.0.0.2:{port}"
+        cluster_entry["server"] = f"https://127.0.0.2:{port}"
         with pytest.raises(BackendError, match="does not answer"):
-            reads(access.from_kubeconfig(written(tmp_path, document)))
-        place["tls-server-name"] = "kubernetes.default.svc"
-        assert reads(access.from_kubeconfig(written(tmp_path, document)))
+            can_read(access.from_kubeconfig(write(tmp_path, document)))
+        cluster_entry["tls-server-name"] = "kubernetes.default.svc"
+        assert can_read(access.from_kubeconfig(write(tmp_path, document)))
 
 
 class Tunnel(ThreadingHTTPServer):
-    """A proxy that leads everything to the API server, for whoever has its password."""
+    """A proxy to the API server, with a password."""
 
     daemon_threads = True
     block_on_close = False
 
     def __init__(self, plane: ControlPlane, password: str) -> None:
         super().__init__(("127.0.0.1", 0), _TunnelHandler)
-        self.plane, self.asked = plane, list[str]()
+        self.plane, self.requested = plane, list[str]()
         self.expected = f"Basic {base64.b64encode(password.encode()).decode()}" if password else None
 
 
@@ -334,7 +328,7 @@ class _TunnelHandler(BaseHTTPRequestHandler):
     server: Tunnel
 
     def do_CONNECT(self) -> None:
-        self.server.asked.append(self.path)
+        self.server.requested.append(self.path)
         if self.headers.get("Proxy-Authorization") != self.server.expected:
             self.send_error(407)
             return
@@ -348,41 +342,41 @@ class _TunnelHandler(BaseHTTPRequestHandler):
         self.close_connection = True
 
     def log_message(self, *_: Any) -> None:
-        """Whoever uses it reads `asked`."""
+        """Tests read `requested` instead."""
 
 
 @pytest.mark.parametrize("password", ["", "ada:love%2Flace"])
-def test_a_proxy_of_the_kubeconfig_is_used(control_plane: ControlPlane, tmp_path: Path, password: str) -> None:
+def test_proxy_of_the_kubeconfig_is_used(control_plane: ControlPlane, tmp_path: Path, password: str) -> None:
     document = control_plane.kubeconfig()
     document["clusters"][0]["cluster"]["server"] = "https://kubernetes.default.svc:6443"
     with _serving(Tunnel(control_plane, password.replace("%2F", "/"))) as proxy:
-        place = f"127.0.0.1:{proxy.server_port}"
+        address = f"127.0.0.1:{proxy.server_port}"
         document["clusters"][0]["cluster"]["proxy-url"] = (
-            f"http://{password}@{place}" if password else f"http://{place}"
+            f"http://{password}@{address}" if password else f"http://{address}"
         )
-        assert reads(access.from_kubeconfig(written(tmp_path, document)))
-        assert set(proxy.asked) == {"kubernetes.default.svc:6443"}
+        assert can_read(access.from_kubeconfig(write(tmp_path, document)))
+        assert set(proxy.requested) == {"kubernetes.default.svc:6443"}
 
 
-def test_a_proxy_of_the_environment_is_used_unless_it_is_excepted(
+def test_proxy_of_the_environment_is_used_unless_excluded(
     control_plane: ControlPlane, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = written(tmp_path, control_plane.kubeconfig())
+    path = write(tmp_path, control_plane.kubeconfig())
     with _serving(Tunnel(control_plane, "")) as proxy:
         monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{proxy.server_port}")
         monkeypatch.setenv("NO_PROXY", "127.0.0.0/8")
-        assert reads(access.from_kubeconfig(path))
-        assert not proxy.asked
+        assert can_read(access.from_kubeconfig(path))
+        assert not proxy.requested
         monkeypatch.setenv("NO_PROXY", "10.0.0.0/8")
         access._by_file.cache_clear()
-        assert reads(access.from_kubeconfig(path))
-        assert len(proxy.asked) == 2
+        assert can_read(access.from_kubeconfig(path))
+        assert len(proxy.requested) == 2
 
 
-# A provider of identities
+# An identity provider
 
 
-def test_a_token_of_a_provider_is_refreshed_and_the_new_one_is_written_down(
+def test_oidc_token_is_refreshed_and_the_new_refresh_token_is_stored(
     control_plane: ControlPlane, tmp_path: Path
 ) -> None:
     with _provider(control_plane) as issuer:
@@ -390,11 +384,11 @@ def test_a_token_of_a_provider_is_refreshed_and_the_new_one_is_written_down(
         config = {"id-token": expired, "refresh-token": "first", "client-id": "hekla", "client-secret": SECRET}
         where = {"idp-issuer-url": issuer, "idp-certificate-authority": str(control_plane.ca)}
         document["users"][0]["user"] = {"auth-provider": {"name": "oidc", "config": {**config, **where}}}
-        path = written(tmp_path, document)
+        path = write(tmp_path, document)
         found = access.from_kubeconfig(path)
     assert found.header() == {"Authorization": f"Bearer {_jwt(exp=4_000_000_000)}"}
-    kept = yaml.safe_load(path.read_text())["users"][0]["user"]["auth-provider"]["config"]
-    assert kept["refresh-token"] == "second"
+    stored = yaml.safe_load(path.read_text())["users"][0]["user"]["auth-provider"]["config"]
+    assert stored["refresh-token"] == "second"
 
 
 class _ProviderHandler(BaseHTTPRequestHandler):
@@ -403,8 +397,8 @@ class _ProviderHandler(BaseHTTPRequestHandler):
         self._answer({"token_endpoint": f"https://{host}:{port}/token"})
 
     def do_POST(self) -> None:
-        asked = self.rfile.read(int(self.headers["Content-Length"])).decode()
-        assert "refresh_token=first" in asked
+        body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        assert "refresh_token=first" in body
         new = {"id_token": _jwt(exp=4_000_000_000), "refresh_token": "second"}
         self._answer({"access_token": "x", "token_type": "Bearer", **new})
 
@@ -451,7 +445,7 @@ def _serving(server: Any) -> Iterator[Any]:
 
 @contextmanager
 def _forwarder(host: str, plane: ControlPlane) -> Iterator[int]:
-    """An address whose connections lead to the API server."""
+    """An address that forwards its connections to the API server."""
     listening = socket.create_server((host, 0))
 
     def accept() -> None:

@@ -1,4 +1,4 @@
-"""No log is given up because it could not be read at once, and no machine that does not answer holds up the others."""
+"""The log spool: logs that cannot be read now are read later, and silent nodes delay no others."""
 
 import errno
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import urllib3
-from tests.backends.conftest import Place
+from tests.backends.conftest import ClusterFixture
 
 from hekla.apps.clusters.leases import LIFETIME
 from hekla.backends.base import BackendError, PodKey
@@ -21,114 +21,114 @@ NO_ANSWER = BackendError("The API server does not answer: ReadTimeout")
 
 
 @pytest.fixture
-def cloud(make_place: Callable[[str], Place]) -> Place:
-    return make_place("kubernetes")
+def cloud(make_cluster: Callable[[str], ClusterFixture]) -> ClusterFixture:
+    return make_cluster("kubernetes")
 
 
-def ended(place: Place, index: int = 0) -> PodKey:
-    key = place.started(place.order(index))
-    place.ended(key)
+def ended(cluster: ClusterFixture, index: int = 0) -> PodKey:
+    key = cluster.started(cluster.order(index))
+    cluster.ended(key)
     return key
 
 
-def deaf(patch: pytest.MonkeyPatch, error: Exception, *keys: PodKey) -> list[str]:
-    """Logs of these pods cannot be read; what was asked for is noted."""
-    at_once, one, asked = AsyncClient.text, Api.text, []
+def fail_logs(patch: pytest.MonkeyPatch, error: Exception, *keys: PodKey) -> list[str]:
+    """Reading logs of these pods fails. Returns the paths of all requests."""
+    at_once, one, paths = AsyncClient.api_text, Api.api_text, []
 
-    def note(path: str) -> None:
-        asked.append(path)
+    def record(path: str) -> None:
+        paths.append(path)
         if any(f"/{key.name}/" in path for key in keys):
             raise error
 
-    async def text_at_once(self: AsyncClient, path: str, **params: str | int) -> bytes:
-        note(path)
+    async def client_text(self: AsyncClient, path: str, **params: str | int) -> bytes:
+        record(path)
         return await at_once(self, path, **params)
 
-    def text(self: Api, path: str, **params: str | int) -> bytes:
-        note(path)
+    def api_text(self: Api, path: str, **params: str | int) -> bytes:
+        record(path)
         return one(self, path, **params)
 
-    patch.setattr(AsyncClient, "text", text_at_once)
-    patch.setattr(Api, "text", text)
-    return asked
+    patch.setattr(AsyncClient, "text", client_text)
+    patch.setattr(Api, "text", api_text)
+    return paths
 
 
 @pytest.mark.kubernetes
 @pytest.mark.parametrize("error", [AWAY, NO_ANSWER])
-def test_a_log_that_cannot_be_read_now_is_read_later_and_holds_up_no_other(cloud, monkeypatch, error) -> None:
+def test_unreadable_log_is_read_later_and_delays_no_other(cloud, monkeypatch, error) -> None:
     first, second = ended(cloud, 0), ended(cloud, 1)
     log = cloud.log(first)
     monkeypatch.setattr(node_backoff, "RETRY_SECONDS", 0.0)
     with monkeypatch.context() as patch:
-        deaf(patch, error, first)
+        fail_logs(patch, error, first)
         cloud.backend.forget([first, second])
-        assert cloud.seen(first) is not None
-        assert cloud.seen(second) is None
+        assert cloud.observation(first) is not None
+        assert cloud.observation(second) is None
     cloud.backend.forget([first])
-    assert cloud.seen(first) is None
+    assert cloud.observation(first) is None
     assert cloud.log(first) == log
 
 
 @pytest.mark.kubernetes
-def test_a_machine_that_does_not_answer_is_not_asked_for_every_log(cloud, monkeypatch) -> None:
+def test_silent_node_is_not_asked_for_every_log(cloud, monkeypatch) -> None:
     keys = [ended(cloud, index) for index in range(3)]
     with monkeypatch.context() as patch:
-        asked = deaf(patch, NO_ANSWER, *keys)
+        paths = fail_logs(patch, NO_ANSWER, *keys)
         cloud.backend.forget(keys)
         cloud.backend.forget(keys)
-    assert len(asked) == 1
+    assert len(paths) == 1
     monkeypatch.setattr(node_backoff, "RETRY_SECONDS", 0.0)
     cloud.backend.forget(keys)
     assert cloud.backend.observe(None).pods == []
 
 
 @pytest.mark.kubernetes
-def test_a_machine_that_is_silent_for_long_is_given_up_and_the_log_says_so(cloud, monkeypatch) -> None:
+def test_log_of_a_long_silent_node_is_given_up_with_a_message(cloud, monkeypatch) -> None:
     key = ended(cloud)
     monkeypatch.setattr(node_backoff, "RETRY_SECONDS", 0.0)
     monkeypatch.setattr(node_backoff, "GIVE_UP_SECONDS", 0.0)
-    deaf(monkeypatch, AWAY, key)
+    fail_logs(monkeypatch, AWAY, key)
     cloud.backend.forget([key])
     cloud.backend.forget([key])
-    assert cloud.seen(key) is None
+    assert cloud.observation(key) is None
     assert "does not answer" in cloud.log(key)
 
 
 @pytest.mark.kubernetes
-def test_the_log_of_a_running_pod_that_cannot_be_read_now_is_not_taken_for_empty(cloud, monkeypatch) -> None:
+def test_unreadable_log_of_a_running_pod_is_an_error(cloud, monkeypatch) -> None:
     key = cloud.started(cloud.long())
     with monkeypatch.context() as patch:
-        deaf(patch, AWAY, key)
+        fail_logs(patch, AWAY, key)
         with pytest.raises(BackendError):
             cloud.backend.logs(key, offset=100, limit=10)
 
 
 @pytest.mark.kubernetes
-def test_nobody_waits_longer_for_a_dead_machine_than_a_controller_may_be_silent(cloud, monkeypatch) -> None:
+def test_read_timeout_is_shorter_than_the_lease(cloud, monkeypatch) -> None:
     key = ended(cloud)
     connections = cloud.backend.parts.api.client.rest_client.pool_manager
-    request, patience = connections.request, []
+    request, timeouts = connections.request, []
 
-    def noted(*args, timeout: urllib3.Timeout, **more) -> urllib3.BaseHTTPResponse:
-        patience.append(timeout.read_timeout)
+    def record(*args, timeout: urllib3.Timeout, **more) -> urllib3.BaseHTTPResponse:
+        timeouts.append(timeout.read_timeout)
         return request(*args, timeout=timeout, **more)
 
     with monkeypatch.context() as patch:
-        patch.setattr(connections, "request", noted)
+        patch.setattr(connections, "request", record)
         cloud.log(key)
-    assert patience[-1] < LIFETIME.total_seconds()
+    assert timeouts[-1] < LIFETIME.total_seconds()
 
 
 @pytest.mark.kubernetes
-def test_forgetting_thousands_takes_no_longer_than_a_turn_can_wait(cloud, monkeypatch) -> None:
+def test_forget_stops_when_its_time_is_over(cloud, monkeypatch) -> None:
     keys = [ended(cloud, index) for index in range(2)]
     monkeypatch.setattr(module, "FORGET_PATIENCE_SECONDS", 0.0)
     cloud.backend.forget(keys)
-    assert cloud.seen(keys[1]) is not None
+    assert cloud.observation(keys[1]) is not None
 
 
 @pytest.mark.kubernetes
-def test_a_full_disk_loses_no_log_and_is_not_filled_further(cloud, monkeypatch) -> None:
+def test_full_disk_loses_no_log(cloud, monkeypatch) -> None:
     key = ended(cloud)
     log = cloud.log(key)
 
@@ -143,15 +143,15 @@ def test_a_full_disk_loses_no_log_and_is_not_filled_further(cloud, monkeypatch) 
             cloud.backend.remove("job")
     assert not [path for path in (cloud.home / "kubernetes").rglob("*") if path.is_file()]
     cloud.backend.forget([key])
-    assert (cloud.seen(key), cloud.log(key)) == (None, log)
+    assert (cloud.observation(key), cloud.log(key)) == (None, log)
 
 
-def test_what_was_drafted_of_a_log_counts_only_where_the_pod_is_gone_before_it_is_kept(tmp_path: Path) -> None:
+def test_draft_of_a_log_is_used_only_without_a_saved_log(tmp_path: Path) -> None:
     spool, stays, goes = Spool(tmp_path), PodKey("job", "main", 0, 1), PodKey("job", "main", 1, 1)
     for key in (stays, goes):
         spool.draft(key, b"a")
         spool.draft(key, b"ab")
-        assert not spool.has(key), "a pod of which there is a log has run"
+        assert not spool.has(key), "a draft does not count as a log"
     spool.save(stays, b"abc")
     spool.promote_draft(stays)
     spool.promote_draft(goes)

@@ -1,4 +1,4 @@
-"""What the cache keeps is bounded by what there is, not by what ever was."""
+"""The size of the pod cache is bounded by the existing pods, not by all that ever existed."""
 
 import itertools
 from collections.abc import Iterator
@@ -16,8 +16,8 @@ from hekla.lib.clock import now
 MADE = "2026-03-01T10:00:00Z"
 
 
-class Quiet:
-    """A server that has no pods, and tells nothing."""
+class QuietServer:
+    """A server without pods and without watch events."""
 
     def pages(self, _path: str, **_params: str) -> Iterator[Json]:
         yield {"metadata": {"resourceVersion": "1"}, "items": []}
@@ -28,8 +28,8 @@ class Quiet:
 
 @pytest.fixture
 def cache() -> PodCache:
-    made = PodCache(Quiet(), "/pods", "", now)  # type: ignore[arg-type]
-    made.close()  # so that it watches nothing by itself
+    made = PodCache(QuietServer(), "/pods", "", now)  # type: ignore[arg-type]
+    made.close()  # without a watch thread
     return made
 
 
@@ -43,7 +43,7 @@ def pod(index: int) -> Json:
     return {"metadata": {**meta, "labels": names.labels("c1", key)}, "spec": {}, "status": {"phase": "Succeeded"}}
 
 
-def test_a_process_that_only_watches_keeps_few_of_those_that_are_gone(cache, monkeypatch) -> None:
+def test_watching_process_keeps_few_deleted_pods(cache, monkeypatch) -> None:
     monkeypatch.setattr(module, "_MAX_DELETED", 3)
     for index in range(10):
         cache._reflector.handle("ADDED", pod(index))
@@ -52,16 +52,16 @@ def test_a_process_that_only_watches_keeps_few_of_those_that_are_gone(cache, mon
     assert [one.name for one in cache.all()] == [f"job-worker-{index}-0" for index in (7, 8, 9, 10)]
 
 
-@pytest.mark.parametrize("is_told_first", [True, False])
-def test_of_those_that_were_dismissed_and_deleted_nothing_is_kept(cache, is_told_first) -> None:
+@pytest.mark.parametrize("is_deleted_first", [True, False])
+def test_dismissed_and_deleted_pods_are_dropped(cache, is_deleted_first) -> None:
     for index in range(10):
         cache._reflector.handle("ADDED", pod(index))
         one = cache.find("hekla", f"job-worker-{index}-0")
         assert one is not None
-        if is_told_first:
+        if is_deleted_first:
             cache._reflector.handle("DELETED", pod(index))
         cache.dismiss([one])
-        if not is_told_first:
+        if not is_deleted_first:
             cache._reflector.handle("DELETED", pod(index))
     assert cache.all() == []
     assert not cache._dismissed

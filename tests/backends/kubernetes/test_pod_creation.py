@@ -1,4 +1,4 @@
-"""A pod runs when it was started to the end, once, as it was ordered, and not after it was stopped."""
+"""Pod creation: a pod runs if its start completed, once, as ordered, and not after it was stopped."""
 
 import asyncio
 import dataclasses
@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 import pytest
-from tests.backends.conftest import Place
+from tests.backends.conftest import ClusterFixture
 
 from hekla.backends.base import BackendError, PodKey, PodOrder
 from hekla.backends.kubernetes.config import KubernetesConfig
@@ -15,58 +15,58 @@ from hekla.domain.phases import PodPhase
 
 
 @pytest.fixture
-def cloud(make_place: Callable[[str], Place]) -> Place:
-    return make_place("kubernetes")
+def cloud(make_cluster: Callable[[str], ClusterFixture]) -> ClusterFixture:
+    return make_cluster("kubernetes")
 
 
-class TakenOver(Exception):
+class LeaseLost(Exception):
     pass
 
 
-def interrupted(place: Place, monkeypatch: pytest.MonkeyPatch, order: PodOrder) -> None:
-    """Start it as far as it is made, but not bound."""
+def interrupt_start(cluster: ClusterFixture, monkeypatch: pytest.MonkeyPatch, order: PodOrder) -> None:
+    """Creates the pod without binding it."""
 
-    async def cut(*_: object) -> None:
+    async def fail(*_: object) -> None:
         raise BackendError("The API server does not answer")
 
     with monkeypatch.context() as patch:
-        patch.setattr(place.backend.parts.pod_creation, "_bind", cut)
+        patch.setattr(cluster.backend.parts.pod_creation, "_bind", fail)
         with pytest.raises(BackendError):
-            place.start(order)
+            cluster.start(order)
 
 
 @pytest.mark.kubernetes
-def test_a_pod_that_was_made_and_not_bound_is_not_taken_for_started(cloud, monkeypatch) -> None:
+def test_unbound_pod_does_not_count_as_started(cloud, monkeypatch) -> None:
     order = cloud.long()
-    interrupted(cloud, monkeypatch, order)
-    assert cloud.seen(order.key) is None
-    assert cloud.reopened().observe(None).pods == []
+    interrupt_start(cloud, monkeypatch, order)
+    assert cloud.observation(order.key) is None
+    assert cloud.reopen().observe(None).pods == []
     cloud.start(order)
     assert cloud.until(order.key, PodPhase.RUNNING)
 
 
 @pytest.mark.kubernetes
-def test_a_pod_that_is_stopped_while_somebody_starts_it_is_not_bound_any_more(cloud, monkeypatch) -> None:
-    order, slow = cloud.long(), cloud.reopened()
+def test_pod_stopped_during_its_start_is_not_bound(cloud, monkeypatch) -> None:
+    order, slow = cloud.long(), cloud.reopen()
     bind = slow.parts.pod_creation._bind
 
-    async def late(pod: object, node: str) -> None:
+    async def stop_and_bind(pod: object, node: str) -> None:
         await asyncio.to_thread(cloud.stop, order.key, reason="Not wanted")
         await bind(pod, node)
 
-    monkeypatch.setattr(slow.parts.pod_creation, "_bind", late)
+    monkeypatch.setattr(slow.parts.pod_creation, "_bind", stop_and_bind)
     cloud.start(order, at=slow)
     made = slow.parts.api.get(slow.parts.locator.pod_path(order.key))
     assert "nodeName" not in made["spec"]
-    assert cloud.seen(order.key).reason == "Stopped"
+    assert cloud.observation(order.key).reason == "Stopped"
 
 
 @pytest.mark.kubernetes
-def test_a_pod_that_somebody_deletes_before_it_is_bound_is_not_taken_for_started(cloud, monkeypatch) -> None:
+def test_pod_deleted_before_binding_does_not_count_as_started(cloud, monkeypatch) -> None:
     order = cloud.long()
 
     async def found(*_: object) -> None:
-        """There is one, and then no more."""
+        """The create call finds an existing pod, which is then gone."""
 
     with monkeypatch.context() as patch:
         patch.setattr(cloud.backend.parts.client, "create_once", found)
@@ -77,42 +77,42 @@ def test_a_pod_that_somebody_deletes_before_it_is_bound_is_not_taken_for_started
 
 
 @pytest.mark.kubernetes
-def test_a_pod_is_bound_only_while_its_order_stands(cloud) -> None:
-    """Whoever ordered it may have been stopped while the pod was made, and another may have brought it to its end."""
+def test_pod_is_bound_only_under_the_lease(cloud) -> None:
+    """The controller may have lost its lease after it created the pod, and another one may have completed the pod."""
 
-    order, kept = cloud.long(), cloud.backend.inventory
+    order, inventory = cloud.long(), cloud.backend.inventory
 
-    def taken_over() -> None:
-        if kept().present:
-            raise TakenOver
+    def lose_lease() -> None:
+        if inventory().present:
+            raise LeaseLost
 
-    with pytest.raises(TakenOver):
-        list(cloud.backend.runner.start_many([order], heartbeat=taken_over))
-    assert cloud.seen(order.key) is None
+    with pytest.raises(LeaseLost):
+        list(cloud.backend.runner.start_many([order], heartbeat=lose_lease))
+    assert cloud.observation(order.key) is None
     cloud.start(order)
     assert cloud.until(order.key, PodPhase.RUNNING)
 
 
 @pytest.mark.kubernetes
-def test_to_stop_thousands_again_and_again_asks_the_server_once_for_each(cloud, monkeypatch) -> None:
+def test_repeated_stop_sends_no_more_requests(cloud, monkeypatch) -> None:
     key = cloud.started(cloud.long(grace_seconds=60))
     cloud.backend.observe(None)
     cloud.stop(key, reason="Enough")
-    asked = []
-    monkeypatch.setattr(cloud.backend.parts.client, "get", lambda *more, **_: asked.append(more))
+    requests = []
+    monkeypatch.setattr(cloud.backend.parts.client, "get", lambda *more, **_: requests.append(more))
     cloud.stop(key, reason="Enough")
-    assert asked == []
+    assert requests == []
 
 
 @pytest.mark.kubernetes
-def test_an_end_is_told_until_it_is_stuck(cloud) -> None:
+def test_ended_pod_is_reported_until_it_is_forgotten(cloud) -> None:
     key = cloud.started(cloud.order())
     cloud.ended(key)
     cursor = cloud.backend.observe(None).cursor
-    told = cloud.backend.observe(cursor)
-    assert [pod.key for pod in told.pods] == [key]
+    observed = cloud.backend.observe(cursor)
+    assert [pod.key for pod in observed.pods] == [key]
     cloud.backend.forget([key])
-    assert cloud.backend.observe(told.cursor).pods == []
+    assert cloud.backend.observe(observed.cursor).pods == []
 
 
 def manifest(**more: object) -> dict:
@@ -120,23 +120,23 @@ def manifest(**more: object) -> dict:
     return Manifests("c1", KubernetesConfig()).pod(dataclasses.replace(order, **more))
 
 
-def test_dollars_in_commands_and_variables_arrive_as_they_were_written() -> None:
-    """Kubernetes takes `$$` for one of them, and replaces `$(NAME)`."""
+def test_dollars_in_commands_and_variables_are_preserved() -> None:
+    """Kubernetes reads `$$` as one dollar, and replaces `$(NAME)`."""
     (main,) = manifest(command=("sh", "-c", "echo $$ $(A)"), env={"A": "pa$$word"})["spec"]["containers"]
     assert main["command"] == ["sh", "-c", "echo $$$$ $$(A)"]
     assert main["env"] == [{"name": "A", "value": "pa$$$$word"}]
 
 
 @pytest.mark.kubernetes
-def test_a_file_may_have_a_long_name(cloud) -> None:
+def test_file_may_have_a_long_name(cloud) -> None:
     key = cloud.started(cloud.long(files={f"{'folder/' * 30}file": "text"}))
     assert cloud.until(key, PodPhase.RUNNING)
 
 
 @pytest.mark.kubernetes
-def test_what_others_made_lately_is_known_without_listing_all_pods_again(cloud, monkeypatch) -> None:
-    other, order = cloud.reopened(), cloud.long()
-    assert other.inventory(fresh=False).alive == set(), "nothing was heard yet, so that all is listed"
+def test_inventory_follows_other_processes_without_listing_all_pods(cloud, monkeypatch) -> None:
+    other, order = cloud.reopen(), cloud.long()
+    assert other.inventory(fresh=False).alive == set(), "without watch events, all pods are listed"
     other.observe(None)
     monkeypatch.setattr(other, "list_pods", lambda *_: pytest.fail("All pods were listed"))
     cloud.started(order)

@@ -1,4 +1,4 @@
-"""What the console makes of the objects of Kubernetes: pods in all their states, and machines."""
+"""Parsing of pods in all their states, and of nodes."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -36,7 +36,7 @@ EVICTED = {"phase": "Failed", "reason": "Evicted", "message": "The node was low 
 READY = {"type": "Ready", "status": "False", "lastTransitionTime": ENDED}
 COLLECTED = {"type": "DisruptionTarget", "reason": "DeletionByPodGC", "message": "PodGC: node no longer exists",
              "lastTransitionTime": ENDED}  # fmt: skip
-UNTOLD = "Its node did not tell how it ended"
+NO_STATUS = "Its node did not tell how it ended"
 BESIDE = {"name": "istio-proxy", "state": {"terminated": {"exitCode": 0, "finishedAt": MADE}}}
 ENDED_BESIDE = {**over("Failed", 3), "containerStatuses": [BESIDE, *over("Failed", 3)["containerStatuses"]]}
 CODE = "Its process ended with exit code"
@@ -60,15 +60,15 @@ PODS = [
      PodPhase.FAILED, "Evicted", "The node was low on memory", None, ENDED),
     (pod({**RUNNING, "phase": "Failed", "conditions": [COLLECTED]}),
      PodPhase.FAILED, "DeletionByPodGC", "PodGC: node no longer exists", None, ENDED),
-    (pod({"phase": "Failed"}), PodPhase.FAILED, "Error", UNTOLD, None, MADE),
+    (pod({"phase": "Failed"}), PodPhase.FAILED, "Error", NO_STATUS, None, MADE),
     (pod(ENDED_BESIDE), PodPhase.FAILED, "Error", f"{CODE} 3", 3, ENDED),
     (pod({"phase": "Pending"}, stopped="Not wanted", node=""), PodPhase.FAILED, "Stopped", "Not wanted", None, MADE),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("told", "phase", "reason", "message", "code", "at"), PODS)
-def test_a_pod_is_seen_as_it_stands(told, phase, reason, message, code, at) -> None:
-    found = parse_pod(told)
+@pytest.mark.parametrize(("manifest", "phase", "reason", "message", "code", "at"), PODS)
+def test_state_of_a_pod_is_parsed(manifest, phase, reason, message, code, at) -> None:
+    found = parse_pod(manifest)
     assert found is not None
     observed = found.observation
     assert (observed.key, observed.phase, observed.reason, observed.message) == (KEY, phase, reason, message)
@@ -77,13 +77,13 @@ def test_a_pod_is_seen_as_it_stands(told, phase, reason, message, code, at) -> N
 
 
 @pytest.mark.parametrize("labels", [{}, {names.JOB: "x"}, {**names.labels("c1", KEY), "hekla.dev/index": "one"}])
-def test_a_pod_of_somebody_else_is_not_ours(labels) -> None:
-    told = pod(RUNNING)
-    told["metadata"]["labels"] = labels
-    assert parse_pod(told) is None
+def test_foreign_pod_is_ignored(labels) -> None:
+    manifest = pod(RUNNING)
+    manifest["metadata"]["labels"] = labels
+    assert parse_pod(manifest) is None
 
 
-def test_a_running_pod_that_somebody_deletes_is_lost_and_one_that_ended_keeps_its_end() -> None:
+def test_deleted_running_pod_is_lost_and_ended_pod_keeps_its_result() -> None:
     now = datetime(2026, 3, 1, tzinfo=UTC)
     running, ended = parse_pod(pod(RUNNING)), parse_pod(pod(over("Failed", 3)))
     assert running is not None
@@ -92,17 +92,17 @@ def test_a_running_pod_that_somebody_deletes_is_lost_and_one_that_ended_keeps_it
     assert ended.as_deleted(now).observation == ended.observation
 
 
-def machine(ready: str | None = "True", *, spec: dict[str, Any] | None = None) -> dict[str, Any]:
+def node(ready: str | None = "True", *, spec: dict[str, Any] | None = None) -> dict[str, Any]:
     conditions = [] if ready is None else [{"type": "Ready", "status": ready, "message": "kubelet stopped posting"}]
     allocatable = {"cpu": "8", "memory": "16Gi", "pods": "110", "nvidia.com/gpu": "4", "hugepages-1Gi": "weird"}
     status = {"allocatable": allocatable, "conditions": conditions}
     return {"metadata": {"name": "n1", "labels": {"rack": "r1"}}, "spec": spec or {}, "status": status}
 
 
-def test_a_machine_gives_what_others_leave() -> None:
+def test_allocatable_excludes_requests_of_other_pods() -> None:
     asks = {"resources": {"requests": {"cpu": "500m", "memory": "1Gi", "nvidia.com/gpu": "1"}}}
     first = {"resources": {"requests": {"cpu": "2"}}}
-    others = [
+    pods = [
         {
             "spec": {
                 "nodeName": "n1",
@@ -114,33 +114,33 @@ def test_a_machine_gives_what_others_leave() -> None:
         {"spec": {"containers": [asks]}},
         {"spec": {"nodeName": "n2", "containers": [asks]}},
     ]
-    found = nodes.node_info(machine(), nodes.requests_of_other_pods(others)["n1"])
+    found = nodes.node_info(node(), nodes.requests_of_other_pods(pods)["n1"])
     assert found.ready
     assert found.labels == {"rack": "r1"}
-    wanted = {"cpu": "5900m", "memory": "14Gi", "pods": "109", "nvidia.com/gpu": "2"}
-    assert found.allocatable == Resources.parse(wanted)
+    expected = {"cpu": "5900m", "memory": "14Gi", "pods": "109", "nvidia.com/gpu": "2"}
+    assert found.allocatable == Resources.parse(expected)
 
 
-def test_more_than_there_is_leaves_nothing() -> None:
-    found = nodes.node_info(machine(), Resources.parse({"cpu": "9"}))
+def test_overcommitted_node_has_nothing_allocatable() -> None:
+    found = nodes.node_info(node(), Resources.parse({"cpu": "9"}))
     assert found.allocatable.amount("cpu") == 0
 
 
-KEPT_AWAY = [
-    (machine("False"), "kubelet stopped posting"),
-    (machine("Unknown"), "kubelet stopped posting"),
-    (machine(None), "It has not said that it is ready."),
-    (machine(spec={"unschedulable": True}), "It is cordoned."),
-    (machine(spec={"taints": [{"key": "gpu-only", "effect": "NoSchedule"}]}), "It has the taint gpu-only."),
+NOT_READY = [
+    (node("False"), "kubelet stopped posting"),
+    (node("Unknown"), "kubelet stopped posting"),
+    (node(None), "It has not said that it is ready."),
+    (node(spec={"unschedulable": True}), "It is cordoned."),
+    (node(spec={"taints": [{"key": "gpu-only", "effect": "NoSchedule"}]}), "It has the taint gpu-only."),
 ]
 
 
-@pytest.mark.parametrize(("node", "message"), KEPT_AWAY)
-def test_a_machine_that_takes_no_pods_says_why(node, message) -> None:
-    found = nodes.node_info(node, Resources())
+@pytest.mark.parametrize(("manifest", "message"), NOT_READY)
+def test_unready_node_has_a_message(manifest, message) -> None:
+    found = nodes.node_info(manifest, Resources())
     assert (found.ready, found.message) == (False, message)
 
 
-def test_a_taint_that_only_prefers_keeps_nobody_away() -> None:
-    soft = machine(spec={"taints": [{"key": "slow", "effect": "PreferNoSchedule"}]})
+def test_preferring_taint_keeps_the_node_ready() -> None:
+    soft = node(spec={"taints": [{"key": "slow", "effect": "PreferNoSchedule"}]})
     assert nodes.node_info(soft, Resources()).ready

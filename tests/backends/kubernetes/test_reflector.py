@@ -1,4 +1,4 @@
-"""Whoever follows a list of a server knows all of it as of one version, and does not press a server that is unwell."""
+"""The reflector: it knows a whole list as of one version, and spares a server that is unwell."""
 
 import threading
 import time
@@ -15,19 +15,19 @@ Listed = tuple[int, dict[str, int]]
 
 
 class Server:
-    """One that tells what it is told to tell, and ends each watch at once."""
+    """A server with a given list, whose watches end at once."""
 
     def __init__(self) -> None:
         self.listed: Listed = (1, {})
-        self.meanwhile: Callable[[], None] = lambda: None
+        self.during_list: Callable[[], None] = lambda: None
         self.watches = self.lists = 0
         self.trouble: BackendError | None = None
 
     def pages(self, _path: str, **_params: str) -> Iterator[Json]:
         self.lists += 1
-        version, there = self.listed
-        self.meanwhile()
-        items = [told(name, at) for name, at in there.items()]
+        version, versions = self.listed
+        self.during_list()
+        items = [named(name, at) for name, at in versions.items()]
         yield {"metadata": {"resourceVersion": str(version)}, "items": items}
 
     def get(self, _path: str, **_params: int) -> Json:
@@ -43,27 +43,27 @@ class Server:
         pass
 
 
-def told(name: str, version: int) -> Json:
+def named(name: str, version: int) -> Json:
     return {"metadata": {"name": name, "resourceVersion": str(version)}}
 
 
 class Names:
-    """Keeps the names of what is there."""
+    """A store of names."""
 
     def __init__(self) -> None:
-        self.there: set[str] = set()
+        self.names: set[str] = set()
 
     def read(self, found: Json) -> str:
         return str(found["metadata"]["name"])
 
     def known(self) -> Sequence[str]:
-        return sorted(self.there)
+        return sorted(self.names)
 
     def replace(self, found: Sequence[str], before: Sequence[str], *, was_restored: bool) -> None:
-        self.there = set(found)
+        self.names = set(found)
 
     def apply(self, kind: str, found: str) -> None:
-        self.there = self.there - {found} if kind == "DELETED" else self.there | {found}
+        self.names = self.names - {found} if kind == "DELETED" else self.names | {found}
 
 
 @pytest.fixture
@@ -72,56 +72,56 @@ def server() -> Server:
 
 
 @pytest.fixture
-def names() -> Names:
+def store() -> Names:
     return Names()
 
 
 @pytest.fixture
-def reflector(server: Server, names: Names) -> Iterator[Reflector]:
-    made = Reflector(server, "/pods", {}, names, threading.Condition())  # type: ignore[arg-type]
+def reflector(server: Server, store: Names) -> Iterator[Reflector]:
+    made = Reflector(server, "/pods", {}, store, threading.Condition())  # type: ignore[arg-type]
     yield made
     made.close()
 
 
-def test_a_list_that_is_older_than_what_was_heard_meanwhile_brings_nothing_back(reflector, server, names) -> None:
+def test_list_older_than_a_watch_event_restores_nothing(reflector, server, store) -> None:
     server.listed = (5, {"a": 1, "b": 2})
     reflector.relist()
-    server.meanwhile = lambda: reflector.handle("DELETED", told("a", 6))
+    server.during_list = lambda: reflector.handle("DELETED", named("a", 6))
     reflector.relist()
-    assert names.there == {"b"}
+    assert store.names == {"b"}
 
 
-def test_what_a_server_tells_once_more_changes_nothing(reflector, server, names) -> None:
+def test_repeated_events_change_nothing(reflector, server, store) -> None:
     server.listed = (5, {"a": 1})
     reflector.relist()
-    reflector.handle("DELETED", told("a", 6))
-    reflector.handle("MODIFIED", told("a", 4))
-    reflector.handle("BOOKMARK", told("c", 9))
-    assert names.there == set()
+    reflector.handle("DELETED", named("a", 6))
+    reflector.handle("MODIFIED", named("a", 4))
+    reflector.handle("BOOKMARK", named("c", 9))
+    assert store.names == set()
 
 
-def test_a_server_that_was_restored_is_believed(reflector, server, names) -> None:
+def test_restored_server_is_followed(reflector, server, store) -> None:
     server.listed = (50, {"a": 40})
     reflector.relist()
     server.listed = (30, {"b": 2})
     reflector.relist()
-    reflector.handle("ADDED", told("c", 31))
-    assert names.there == {"b", "c"}
+    reflector.handle("ADDED", named("c", 31))
+    assert store.names == {"b", "c"}
 
 
-def test_a_server_that_was_restored_is_found_out_when_a_watch_ends(reflector, server, names) -> None:
+def test_restored_server_is_detected_when_a_watch_ends(reflector, server, store) -> None:
     server.listed = (50, {"a": 40})
     reflector.relist()
     server.listed = (30, {"b": 2})
     reflector.start()
     give_up_at = time.monotonic() + 30
-    while names.there != {"b"}:
+    while store.names != {"b"}:
         assert time.monotonic() < give_up_at
         time.sleep(0.01)
 
 
 @pytest.mark.parametrize("trouble", [None, BackendError("it is away")])
-def test_a_server_that_ends_each_watch_at_once_is_asked_less_and_less(reflector, server, trouble, monkeypatch) -> None:
+def test_pauses_grow_if_watches_end_at_once(reflector, server, trouble, monkeypatch) -> None:
     monkeypatch.setattr("hekla.backends.kubernetes.reflector._PAUSES", (0.0, 0.0, 1000.0))
     server.trouble = trouble
     reflector.start()
@@ -133,7 +133,7 @@ def test_a_server_that_ends_each_watch_at_once_is_asked_less_and_less(reflector,
     assert (server.watches, server.lists) == (3, 1)
 
 
-def test_its_thread_ends_with_close(reflector, server) -> None:
+def test_thread_ends_with_close(reflector, server) -> None:
     reflector.start()
     thread = reflector._thread
     reflector.close()

@@ -1,4 +1,4 @@
-"""What the console makes of the objects of Volcano, and what it sends there."""
+"""Parsing of Volcano's objects, and the manifests sent to it."""
 
 from typing import Any
 
@@ -50,62 +50,62 @@ def spec(**task: Any) -> JobSpec:
     return JobSpec.parse({"name": "job", "tasks": [{"name": "main", "command": ["x"], **task}], **fields})
 
 
-def sent(job_spec: JobSpec, **config: Any) -> dict[str, Any]:
+def manifest_of(job_spec: JobSpec, **config: Any) -> dict[str, Any]:
     return VolcanoManifests("c1", KubernetesConfig(**config)).job(UID, job_spec)[0]
 
 
-def test_a_job_that_no_controller_has_seen_waits() -> None:
+def test_new_job_without_a_status_is_pending() -> None:
     assert job_report({"metadata": {}}, None).phase is JobPhase.PENDING
 
 
 @pytest.mark.parametrize("phase", ["Restarting", "Pending"])
-def test_a_job_that_begins_again_without_a_group_is_looked_after(phase: str) -> None:
+def test_restarted_job_without_a_pod_group_is_detected(phase: str) -> None:
     assert lacks_group(job(phase, version=1), None)
     assert not lacks_group(job(phase, version=1), group("Pending"))
-    assert not lacks_group(job(phase), None), "Volcano has not begun with it yet"
+    assert not lacks_group(job(phase), None), "Volcano has not processed it yet"
 
 
 @pytest.mark.parametrize("phase", ["Running", "Aborted", "Completed", "Failed"])
-def test_a_job_that_has_no_need_of_a_group_is_left_alone(phase: str) -> None:
+def test_job_that_needs_no_pod_group_is_left_alone(phase: str) -> None:
     assert not lacks_group(job(phase, version=1), None)
 
 
-def test_a_job_is_as_large_there_as_it_was_sent_and_as_it_was_changed() -> None:
+def test_size_of_a_job_is_as_sent_and_as_changed() -> None:
     first, then = spec(replicas=3), spec(replicas=4, min_available=2)
-    there = {**sent(first), "metadata": {"uid": "u", "resourceVersion": "1"}}
-    assert size_of(there) == DelegatedJobSize.of(first)
-    change = VolcanoManifests("c1", KubernetesConfig()).resized(there, DelegatedJobSize.of(then))
-    changed = {"spec": {**there["spec"], **change["spec"]}}
+    manifest = {**manifest_of(first), "metadata": {"uid": "u", "resourceVersion": "1"}}
+    assert size_of(manifest) == DelegatedJobSize.of(first)
+    change = VolcanoManifests("c1", KubernetesConfig()).resized(manifest, DelegatedJobSize.of(then))
+    changed = {"spec": {**manifest["spec"], **change["spec"]}}
     assert size_of(changed) == DelegatedJobSize.of(then)
-    assert change["metadata"] == there["metadata"], "not of a job that somebody else changed meanwhile"
-    (old,), (new,) = there["spec"]["tasks"], changed["spec"]["tasks"]
+    assert change["metadata"] == manifest["metadata"], "the patch fails if the job has changed since"
+    (old,), (new,) = manifest["spec"]["tasks"], changed["spec"]["tasks"]
     assert {name for name in new if new[name] != old.get(name)} == {"replicas", "minAvailable"}
 
 
-def test_a_waiting_job_says_what_its_group_says() -> None:
+def test_pending_reason_is_that_of_the_pod_group() -> None:
     report = job_report(job("Pending"), group("Pending", UNSCHEDULABLE))
     assert (report.gang_phase, report.waits) == (GangPhase.PENDING, "2/2 in gang")
     assert job_report(job("Running"), group("Running", UNSCHEDULABLE)).waits == ""
 
 
-def test_where_the_group_says_nothing_the_newest_event_does() -> None:
-    said = last_messages([event("g", "new", "2026-01-02T00:00:00Z"), event("g", "old", "2026-01-01T00:00:00Z")])
+def test_newest_event_is_the_reason_if_the_pod_group_has_none() -> None:
+    messages = last_messages([event("g", "new", "2026-01-02T00:00:00Z"), event("g", "old", "2026-01-01T00:00:00Z")])
     report = job_report(job("Pending"), group("Pending"))
-    assert with_message(report, said, job("Pending"), group("Pending")).waits == "new"
+    assert with_message(report, messages, job("Pending"), group("Pending")).waits == "new"
     assert with_message(report, {"j": "about the job"}, job("Pending"), None).waits == "about the job"
     assert with_message(report, {"other": "not ours"}, job("Pending"), None).waits == ""
 
 
-def test_why_a_gang_is_not_let_in_is_said_rather_than_that_it_has_no_pods() -> None:
+def test_reason_against_admission_wins_over_missing_pods() -> None:
     refused = {**event("g", "quota insufficient", "2026-01-01T00:00:00Z"), "type": "Normal", "reason": "Unschedulable"}
-    said = last_messages([refused, event("g", "0/0 tasks in gang", "2026-01-02T00:00:00Z")])
+    messages = last_messages([refused, event("g", "0/0 tasks in gang", "2026-01-02T00:00:00Z")])
     report = job_report(job("Pending"), group("Pending", UNSCHEDULABLE))
     assert needs_message(report)
-    assert with_message(report, said, job("Pending"), group("Pending")).waits == "quota insufficient"
+    assert with_message(report, messages, job("Pending"), group("Pending")).waits == "quota insufficient"
     assert not needs_message(job_report(job("Pending"), group("Inqueue", UNSCHEDULABLE)))
 
 
-def test_a_pod_is_a_replica_by_its_name() -> None:
+def test_replica_is_read_from_the_name_of_the_pod() -> None:
     meta = {"name": "job-01234567-main-12", "uid": "u", "labels": {names.JOB: UID, names.TASK: "main"}}
     found = new_pod({"metadata": meta})
     assert found
@@ -114,7 +114,7 @@ def test_a_pod_is_a_replica_by_its_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("there", "wanted", "change"),
+    ("current", "desired", "change"),
     [
         ({"weight": 1}, {"weight": 1}, {}),
         ({"weight": 1}, {"weight": 2}, {"weight": 2}),
@@ -129,19 +129,19 @@ def test_a_pod_is_a_replica_by_its_name() -> None:
         ({"theirs": 1}, {"weight": 1}, {"weight": 1}),
     ],
 )
-def test_a_queue_is_changed_only_where_it_differs(there, wanted, change) -> None:
-    assert merge_patch(there, wanted) == change
+def test_queue_patch_contains_only_differences(current, desired, change) -> None:
+    assert merge_patch(current, desired) == change
 
 
-def test_what_is_not_bounded_any_more_is_taken_away() -> None:
+def test_removed_limit_of_a_queue_is_deleted() -> None:
     order = QueueOrder("q", weight=1, priority=0, reclaimable=True)
     manifest = queue_manifest(order, "c1", "scheduling.volcano.sh/v1beta1")
     assert volcano_state.merge_patch({"weight": 1, "reclaimable": True, "parent": "root", "deserved": {"cpu": "1"}},
                                       manifest["spec"]) == {"deserved": None}  # fmt: skip
 
 
-def test_a_job_is_sent_whole_as_volcanos_webhooks_would_make_it() -> None:
-    manifest = sent(spec(replicas=3, ttl_seconds_after_finished=5), image="busybox", node_labels={"ours": "yes"})
+def test_manifest_is_complete_as_after_volcanos_webhooks() -> None:
+    manifest = manifest_of(spec(replicas=3, ttl_seconds_after_finished=5), image="busybox", node_labels={"ours": "yes"})
     assert manifest["metadata"]["name"] == "job-01234567"
     assert manifest["spec"]["minAvailable"] == 3
     assert "ttlSecondsAfterFinished" not in manifest["spec"]
@@ -151,27 +151,27 @@ def test_a_job_is_sent_whole_as_volcanos_webhooks_would_make_it() -> None:
     assert template["spec"]["nodeSelector"] == {"ours": "yes"}
 
 
-def test_words_with_dollars_arrive_as_they_were_written() -> None:
-    task = sent(spec(command=["echo", "$(HOME) $$"], env={"A": "$(B)"}))["spec"]["tasks"][0]
+def test_dollars_in_commands_and_variables_are_preserved() -> None:
+    task = manifest_of(spec(command=["echo", "$(HOME) $$"], env={"A": "$(B)"}))["spec"]["tasks"][0]
     container = task["template"]["spec"]["containers"][0]
     assert container["command"] == ["echo", "$$(HOME) $$$$"]
     assert container["env"] == [{"name": "A", "value": "$$(B)"}]
 
 
-def test_files_of_two_jobs_of_one_name_do_not_meet() -> None:
+def test_files_of_two_jobs_of_one_name_have_different_names() -> None:
     made = [
         VolcanoManifests("c1", KubernetesConfig()).job(uid, spec(files={"a.py": "1"}))[1] for uid in (UID, "f" * 32)
     ]
     assert len({files["metadata"]["name"] for companions in made for _, files in companions}) == 2
 
 
-def test_volumes_are_those_of_its_templates_and_claims_are_made_beside_it() -> None:
+def test_volumes_are_in_the_templates_and_claims_are_separate_objects() -> None:
     claim = {"name": "out", "volume_claim": {"storage": "5Gi"}}
     mounts = [{"name": "out", "mount_path": "/out"}, {"name": "data", "mount_path": "/data", "read_only": True}]
     task = {"name": "main", "command": ["x"], "volume_mounts": mounts}
     volumes = [claim, {"name": "data", "volume_claim_name": "data-sets"}]
-    asked = JobSpec.parse({"name": "job", "tasks": [task], "volumes": volumes})
-    manifest, companions = VolcanoManifests("c1", KubernetesConfig(claims=("data-sets",))).job(UID, asked)
+    job_spec = JobSpec.parse({"name": "job", "tasks": [task], "volumes": volumes})
+    manifest, companions = VolcanoManifests("c1", KubernetesConfig(claims=("data-sets",))).job(UID, job_spec)
     pod = manifest["spec"]["tasks"][0]["template"]["spec"]
     assert pod["volumes"] == [
         {"name": "data", "persistentVolumeClaim": {"claimName": "data-sets"}},
@@ -182,7 +182,7 @@ def test_volumes_are_those_of_its_templates_and_claims_are_made_beside_it() -> N
     assert (kind, made["metadata"]["name"]) == ("persistentvolumeclaims", "job-01234567-out")
     assert made["metadata"]["labels"] == {names.CLUSTER: "c1", names.JOB: UID}
     with pytest.raises(StartRefused, match="“data-sets” is not for jobs of this cluster"):
-        VolcanoManifests("c1", KubernetesConfig()).job(UID, asked)
+        VolcanoManifests("c1", KubernetesConfig()).job(UID, job_spec)
 
 
 @pytest.mark.parametrize(
@@ -192,19 +192,19 @@ def test_volumes_are_those_of_its_templates_and_claims_are_made_beside_it() -> N
         ({"environment": "torch"}, "name an image instead"),
     ],
 )
-def test_what_cannot_run_there_is_refused_with_the_reason(fields, words) -> None:
+def test_unsupported_field_is_refused_with_a_reason(fields, words) -> None:
     with pytest.raises(StartRefused, match=words):
-        sent(spec(**fields))
+        manifest_of(spec(**fields))
 
 
-def test_a_name_that_would_be_too_long_for_a_host_is_refused() -> None:
+def test_too_long_name_of_a_task_is_refused() -> None:
     long = JobSpec.parse({"name": "a", "tasks": [{"name": "t" * 58, "command": ["x"]}]})
     with pytest.raises(StartRefused, match="Shorten the names of its tasks"):
-        sent(long)
+        manifest_of(long)
 
 
-class Told:
-    """An API server that says this of a group."""
+class GroupServer:
+    """An API server with these versions of every group."""
 
     def __init__(self, *versions: str) -> None:
         self.versions = versions
@@ -221,21 +221,21 @@ class Told:
     ("served", "used"),
     [(("v1alpha1",), "v1alpha1"), (("v1", "v1alpha1"), "v1alpha1"), (("v2", "v1"), "v2")],
 )
-def test_versions_are_those_that_the_server_has_and_ours_among_them_if_it_can_be(served, used, tmp_path) -> None:
+def test_version_is_one_that_the_server_has_ours_if_possible(served, used, tmp_path) -> None:
     backend = VolcanoBackend(KubernetesConfig(scheduler="volcano"), BackendContext("c1", tmp_path, now))
-    vars(backend.parts)["api"] = Told(*served)
+    vars(backend.parts)["api"] = GroupServer(*served)
     assert backend.delegated._version_of("batch.volcano.sh") == f"batch.volcano.sh/{used}"
 
 
-def test_a_cluster_without_volcano_is_said_to_be_one(tmp_path) -> None:
+def test_cluster_without_volcano_is_reported(tmp_path) -> None:
     backend = VolcanoBackend(KubernetesConfig(scheduler="volcano"), BackendContext("c1", tmp_path, now))
-    vars(backend.parts)["api"] = Told()
+    vars(backend.parts)["api"] = GroupServer()
     with pytest.raises(BackendError, match="Volcano is not installed there"):
         backend.delegated._version_of("batch.volcano.sh")
 
 
-class Partly:
-    """An API server that has these groups of Volcano and no others, with one job; it takes nothing new."""
+class PartialServer:
+    """An API server with only these groups of Volcano and one job; it accepts no new objects."""
 
     def __init__(self, *groups: str) -> None:
         self.groups = groups
@@ -244,7 +244,7 @@ class Partly:
         group = path.removeprefix("/apis/")
         if group not in self.groups:
             raise ApiError(404, "NotFound", "")
-        return Told("v1alpha1").get(path)
+        return GroupServer("v1alpha1").get(path)
 
     def pages(self, path: str, **_parameters: str) -> list[dict[str, Any]]:
         labels = {names.JOB: UID}
@@ -259,17 +259,17 @@ _LEAST = ("batch.volcano.sh", "scheduling.volcano.sh")
 
 
 @pytest.mark.parametrize("groups", [_LEAST, (*_LEAST, "bus.volcano.sh")], ids=["no group", "no kind"])
-def test_jobs_are_followed_where_there_are_no_commands_and_to_ask_for_something_is_refused(groups, tmp_path) -> None:
-    """Kinds of flows and all others are never asked for."""
+def test_jobs_are_listed_without_commands_and_actions_are_refused(groups, tmp_path) -> None:
+    """Kinds for job flows and others are never requested."""
     backend = VolcanoBackend(KubernetesConfig(scheduler="volcano"), BackendContext("c1", tmp_path, now))
-    vars(backend.parts)["api"] = Partly(*groups)
+    vars(backend.parts)["api"] = PartialServer(*groups)
     assert backend.delegated.list_jobs()[UID].phase is JobPhase.RUNNING
     with pytest.raises(ActionUnsupported, match="does not know the Commands of Volcano"):
         backend.delegated.request(UID, LifecycleAction.ABORT_JOB, restarts=0, heartbeat=lambda: None)
 
 
-def test_nothing_is_asked_of_a_job_that_restarted_since_it_was_looked_at(tmp_path) -> None:
+def test_action_is_not_sent_to_a_job_that_has_restarted(tmp_path) -> None:
     backend = VolcanoBackend(KubernetesConfig(scheduler="volcano"), BackendContext("c1", tmp_path, now))
-    vars(backend.parts)["api"] = Partly(*_LEAST)
-    # it would be refused here
+    vars(backend.parts)["api"] = PartialServer(*_LEAST)
+    # the server would refuse it
     backend.delegated.request(UID, LifecycleAction.RESTART_JOB, restarts=1, heartbeat=lambda: None)

@@ -1,4 +1,4 @@
-"""Pods on Kubernetes have the volumes of their job, and what was made for a job goes with it."""
+"""Volumes on Kubernetes: pods mount the volumes of their job, and claims of a job are deleted with it."""
 
 import dataclasses
 import time
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.backends.conftest import Place
+from tests.backends.conftest import ClusterFixture
 from tests.kubernetes.control_plane import ControlPlane
 
 from hekla.backends.base import PodKey, PodOrder, StartRefused
@@ -22,12 +22,12 @@ SHM = {"empty_dir": {"medium": "Memory", "size_limit": "1Gi"}}
 
 
 @pytest.fixture
-def cloud(make_place: Callable[[str], Place]) -> Place:
-    return make_place("kubernetes")
+def cloud(make_cluster: Callable[[str], ClusterFixture]) -> ClusterFixture:
+    return make_cluster("kubernetes")
 
 
 def volumes(**sources: dict[str, Any]) -> dict[str, Any]:
-    """What an order says of volumes that are mounted at folders of their names."""
+    """Fields of an order: volumes mounted at folders of their names."""
     return {
         "volumes": [VolumeSpec(name=name, **source) for name, source in sources.items()],
         "volume_mounts": [VolumeMount(name=name, mount_path=f"/{name}") for name in sources],
@@ -35,30 +35,30 @@ def volumes(**sources: dict[str, Any]) -> dict[str, Any]:
 
 
 def claims(plane: ControlPlane, namespace: str) -> list[dict[str, Any]]:
-    there = plane.request("GET", f"/api/v1/namespaces/{namespace}/persistentvolumeclaims")
-    found: list[dict[str, Any]] = there["items"]
+    answer = plane.request("GET", f"/api/v1/namespaces/{namespace}/persistentvolumeclaims")
+    found: list[dict[str, Any]] = answer["items"]
     return found
 
 
-def made(**more: Any) -> dict[str, Any]:
+def pod_spec(**more: Any) -> dict[str, Any]:
     order = PodOrder(PodKey("job", "worker", 0, 0), "n1", ("true",), "s1")
     config = KubernetesConfig(claims=("data-sets",))
     return Manifests("c1", config).pod(dataclasses.replace(order, **more))["spec"]
 
 
-def test_a_pod_mounts_what_was_ordered_beside_its_working_folder() -> None:
+def test_pod_has_the_volumes_of_its_order_beside_its_working_directory() -> None:
     mounts = [
         VolumeMount(name="shm", mount_path="/dev/shm"),
         VolumeMount(name="data", mount_path="/data", sub_path="imagenet", read_only=True),
         VolumeMount(name="out", mount_path="/work/out"),
     ]
     kinds = {"data": DATA, "out": OUT, "shm": SHM}
-    spec = made(volumes=[VolumeSpec(name=name, **source) for name, source in kinds.items()], volume_mounts=mounts)
+    spec = pod_spec(volumes=[VolumeSpec(name=name, **source) for name, source in kinds.items()], volume_mounts=mounts)
     sources = {one.pop("name"): one for one in spec["volumes"]}
-    places = {one["mountPath"]: one for one in spec["containers"][0]["volumeMounts"]}
-    assert list(places) == ["/work", "/dev/shm", "/data", "/work/out"]
-    assert (places["/data"]["subPath"], places["/data"]["readOnly"]) == ("imagenet", True)
-    assert {path: sources[place["name"]] for path, place in places.items()} == {
+    mounted = {one["mountPath"]: one for one in spec["containers"][0]["volumeMounts"]}
+    assert list(mounted) == ["/work", "/dev/shm", "/data", "/work/out"]
+    assert (mounted["/data"]["subPath"], mounted["/data"]["readOnly"]) == ("imagenet", True)
+    assert {path: sources[mount["name"]] for path, mount in mounted.items()} == {
         "/work": {"emptyDir": {}},
         "/dev/shm": {"emptyDir": {"medium": "Memory", "sizeLimit": "1Gi"}},
         "/data": {"persistentVolumeClaim": {"claimName": "data-sets"}},
@@ -66,17 +66,17 @@ def test_a_pod_mounts_what_was_ordered_beside_its_working_folder() -> None:
     }
 
 
-def test_a_volume_is_not_mounted_over_files_of_a_plugin() -> None:
+def test_volume_over_files_of_a_plugin_is_refused() -> None:
     with pytest.raises(StartRefused, match="a plugin of the job has its files there"):
-        made(mounts={"/shm": "hosts"}, **volumes(shm=SHM))
+        pod_spec(mounts={"/shm": "hosts"}, **volumes(shm=SHM))
 
 
-def test_a_claim_of_a_shared_namespace_is_mounted_only_where_the_configuration_names_it() -> None:
+def test_claim_of_a_shared_namespace_must_be_in_the_configuration() -> None:
     with pytest.raises(StartRefused, match="“hekla-data” is not for jobs of this cluster"):
-        made(**volumes(home={"volume_claim_name": "hekla-data"}))
+        pod_spec(**volumes(home={"volume_claim_name": "hekla-data"}))
 
 
-def test_jobs_without_volumes_have_nothing_made_for_them_on_their_account() -> None:
+def test_job_without_volumes_has_no_objects_for_them() -> None:
     order = PodOrder(PodKey("job", "worker", 0, 0), "n1", ("true",), "s1", has_peers=False)
     manifests = Manifests("c1", KubernetesConfig())
     assert list(manifests.shared(order)) == []
@@ -84,7 +84,7 @@ def test_jobs_without_volumes_have_nothing_made_for_them_on_their_account() -> N
 
 
 @pytest.mark.kubernetes
-def test_a_claim_is_made_once_for_all_pods_of_a_job_and_deleted_with_it(cloud, given_namespace, small_cluster) -> None:
+def test_claim_is_created_once_per_job_and_deleted_with_it(cloud, given_namespace, small_cluster) -> None:
     orders = [cloud.long(index, **volumes(out=OUT, shm=SHM)) for index in range(2)]
     for order in orders:
         assert cloud.until(cloud.started(order), PodPhase.RUNNING)
@@ -92,16 +92,16 @@ def test_a_claim_is_made_once_for_all_pods_of_a_job_and_deleted_with_it(cloud, g
     assert claim["metadata"]["name"] == "job-job-out"
     assert claim["metadata"]["labels"] == {"hekla.dev/cluster": "c1", "hekla.dev/job": "job"}
     assert claim["metadata"]["annotations"]["volume.kubernetes.io/selected-node"] == orders[0].node
-    asked = {"accessModes": ["ReadWriteMany"], "storageClassName": "nfs"}
-    assert asked.items() <= claim["spec"].items()
+    expected = {"accessModes": ["ReadWriteMany"], "storageClassName": "nfs"}
+    assert expected.items() <= claim["spec"].items()
     assert claim["spec"]["resources"] == {"requests": {"storage": "5Gi"}}
     assert cloud.backend.inventory().present == {"job"}
     cloud.backend.remove("job")
-    await_none(lambda: claims(small_cluster, given_namespace))
+    wait_until_empty(lambda: claims(small_cluster, given_namespace))
 
 
-def await_none(found: Callable[[], list[Any]]) -> None:
-    """What is in use goes a moment after the last who used it."""
+def wait_until_empty(found: Callable[[], list[Any]]) -> None:
+    """A claim in use is deleted a moment after its last pod."""
     give_up_at = time.monotonic() + GONE_WITHIN_SECONDS
     while left := found():
         assert time.monotonic() < give_up_at, left
@@ -109,53 +109,47 @@ def await_none(found: Callable[[], list[Any]]) -> None:
 
 
 @pytest.mark.kubernetes
-def test_a_job_whose_claim_was_deleted_with_it_gets_one_anew_when_it_starts_again(
-    cloud, given_namespace, small_cluster
-) -> None:
+def test_job_gets_a_new_claim_when_it_restarts_after_removal(cloud, given_namespace, small_cluster) -> None:
     cloud.started(cloud.long(**volumes(out=OUT)))
     cloud.backend.remove("job")
-    await_none(lambda: claims(small_cluster, given_namespace))
+    wait_until_empty(lambda: claims(small_cluster, given_namespace))
     assert cloud.until(cloud.started(cloud.long(1, **volumes(out=OUT))), PodPhase.RUNNING)
     assert claims(small_cluster, given_namespace)
 
 
 @pytest.mark.kubernetes
-def test_claims_of_a_tenant_are_in_its_own_namespace_and_so_are_those_that_it_may_name(
-    make_place, small_cluster
-) -> None:
-    apart = make_place("kubernetes-tenants")
-    order = apart.long(**volumes(out=OUT))
-    cloud = apart.config["namespace"]
-    key = apart.started(dataclasses.replace(order, key=dataclasses.replace(order.key, tenant="physics")))
-    assert apart.until(key, PodPhase.RUNNING)
+def test_claims_of_a_tenant_are_in_its_namespace(make_cluster, small_cluster) -> None:
+    namespaced = make_cluster("kubernetes-tenants")
+    order = namespaced.long(**volumes(out=OUT))
+    cloud = namespaced.config["namespace"]
+    key = namespaced.started(dataclasses.replace(order, key=dataclasses.replace(order.key, tenant="physics")))
+    assert namespaced.until(key, PodPhase.RUNNING)
     (claim,) = claims(small_cluster, f"{cloud}-physics")
     assert claim["metadata"]["name"] == "job-job-out"
-    named = apart.long(1, **volumes(data={"volume_claim_name": "job-job-out"}))
-    key = apart.started(dataclasses.replace(named, key=dataclasses.replace(named.key, tenant="physics")))
-    assert apart.until(key, PodPhase.RUNNING)
-    apart.backend.remove("job")
-    await_none(lambda: claims(small_cluster, f"{cloud}-physics"))
+    named = namespaced.long(1, **volumes(data={"volume_claim_name": "job-job-out"}))
+    key = namespaced.started(dataclasses.replace(named, key=dataclasses.replace(named.key, tenant="physics")))
+    assert namespaced.until(key, PodPhase.RUNNING)
+    namespaced.backend.remove("job")
+    wait_until_empty(lambda: claims(small_cluster, f"{cloud}-physics"))
 
 
 @pytest.mark.kubernetes
-def test_a_pod_is_refused_whose_claim_is_not_there_and_starts_where_it_is(
-    cloud, given_namespace, small_cluster
-) -> None:
+def test_pod_with_a_missing_claim_is_refused_until_the_claim_exists(cloud, given_namespace, small_cluster) -> None:
     cloud.config |= {"claims": ["data-sets"]}
-    cloud.backend = cloud.reopened()
+    cloud.backend = cloud.reopen()
     order = cloud.long(**volumes(data=DATA))
     with pytest.raises(StartRefused, match=f"no claim “data-sets” in the namespace {given_namespace}"):
         cloud.start(order)
-    place = f"/api/v1/namespaces/{given_namespace}/persistentvolumeclaims"
+    path = f"/api/v1/namespaces/{given_namespace}/persistentvolumeclaims"
     spec = {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}}
-    small_cluster.request("POST", place, {"metadata": {"name": "data-sets"}, "spec": spec})
+    small_cluster.request("POST", path, {"metadata": {"name": "data-sets"}, "spec": spec})
     assert cloud.until(cloud.started(order), PodPhase.RUNNING)
     cloud.backend.remove("job")
     assert [one["metadata"]["name"] for one in claims(small_cluster, given_namespace)] == ["data-sets"]
 
 
 @pytest.mark.kubernetes
-def test_a_claim_that_the_server_does_not_take_is_told_as_the_reason(cloud) -> None:
+def test_claim_refused_by_the_server_refuses_the_pod_with_the_reason(cloud) -> None:
     once = [
         VolumeSpec(name="out", volume_claim={"storage": "1Gi", "access_modes": ["ReadWriteOncePod", "ReadOnlyMany"]})
     ]

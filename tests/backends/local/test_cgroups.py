@@ -1,4 +1,4 @@
-"""Limits by control groups: where they are found, and what a pod is given. The tree here is made of plain files."""
+"""Limits by control groups, in a tree of plain files: the parent group, and the limits of a pod."""
 
 from pathlib import Path
 
@@ -13,11 +13,11 @@ from hekla.lib.clock import now
 
 
 def tree(root: Path, **controllers: str) -> Path:
-    """A tree of control groups: path (`__` for a slash) to what it hands down."""
-    for name, handed_down in controllers.items():
+    """A tree of control groups: path (`__` for a slash) to the controllers for its children."""
+    for name, delegated in controllers.items():
         folder = root / name.replace("__", "/").removeprefix("top").lstrip("/")
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "cgroup.subtree_control").write_text(handed_down)
+        (folder / "cgroup.subtree_control").write_text(delegated)
     return root
 
 
@@ -32,7 +32,7 @@ def tree(root: Path, **controllers: str) -> Path:
         pytest.param({}, "/", None, id="no such tree"),
     ],
 )
-def test_the_nearest_group_that_hands_limits_down_is_taken(tmp_path, controllers, own, want):
+def test_nearest_group_that_delegates_cpu_and_memory_is_the_parent(tmp_path, controllers, own, want):
     root = tree(tmp_path / "cgroup", **controllers)
     assert cgroups.create_parent("pods", str(root), own) == (want and str(root / want))
 
@@ -45,20 +45,20 @@ def test_the_nearest_group_that_hands_limits_down_is_taken(tmp_path, controllers
         (0, 2**30, {"memory.oom.group": "1", "memory.max": "1073741824", "memory.swap.max": "0"}),
     ],
 )
-def test_what_was_asked_for_is_the_limit(cpu, memory, want):
+def test_limits_are_the_requests(cpu, memory, want):
     assert cgroups.limit_files(cpu, memory) == want
 
 
 @pytest.mark.parametrize(
     ("events", "want"), [("oom 1\noom_kill 1\n", True), ("oom 0\noom_kill 0\noom_group_kill 0\n", False), (None, False)]
 )
-def test_the_kernel_says_who_ran_out_of_memory(tmp_path, events, want):
+def test_oom_kill_is_read_from_memory_events(tmp_path, events, want):
     if events:
         (tmp_path / "memory.events").write_text(events)
     assert cgroups.was_oom_killed(str(tmp_path)) is want
 
 
-def test_a_pod_enters_its_group_before_it_runs(local, tmp_path, monkeypatch):
+def test_pod_enters_its_group_before_it_runs(local, tmp_path, monkeypatch):
     root = tree(tmp_path / "cgroup", top="cpu memory")
     monkeypatch.setattr(cgroups, "ROOT", str(root))
     monkeypatch.setattr(cgroups.create_parent, "__defaults__", (str(root), "/"))
@@ -67,15 +67,15 @@ def test_a_pod_enters_its_group_before_it_runs(local, tmp_path, monkeypatch):
     local.start(order, at=backend)
     assert local.ended(order.key).phase == PodPhase.SUCCEEDED
     (group,) = root.glob("hekla-c1-*/job~worker-0-0")
-    told = {file.name: file.read_text() for file in group.iterdir()}
-    assert told["memory.max"] == str(2**30)
-    assert told["cpu.max"] == "25000 100000"
-    assert told["cgroup.procs"] == "0"
-    assert told["cgroup.kill"] == "1"
+    written = {file.name: file.read_text() for file in group.iterdir()}
+    assert written["memory.max"] == str(2**30)
+    assert written["cpu.max"] == "25000 100000"
+    assert written["cgroup.procs"] == "0"
+    assert written["cgroup.kill"] == "1"
 
 
-def test_without_control_groups_a_pod_runs_all_the_same(local, monkeypatch):
+def test_pod_runs_without_control_groups(local, monkeypatch):
     monkeypatch.setattr(cgroups, "create_parent", lambda name: None)
     order = local.order(resources=Resources.parse({"cpu": "250m", "memory": "1Gi"}))
-    local.start(order, at=local.reopened())
+    local.start(order, at=local.reopen())
     assert local.ended(order.key).phase == PodPhase.SUCCEEDED

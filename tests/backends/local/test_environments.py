@@ -1,4 +1,4 @@
-"""Environments built from a requirements list: from a package that the test makes itself, so without any network."""
+"""Environments built from a requirements list, with a package of the test and without network."""
 
 import zipfile
 from pathlib import Path
@@ -15,7 +15,7 @@ GREET = ("python", "-c", "import greeting; print(greeting.WORD)")
 
 @pytest.fixture
 def greeting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> EnvironmentSpec:
-    """A package with one word in it, as an environment."""
+    """An environment with a package that contains one word."""
     monkeypatch.setenv("UV_OFFLINE", "1")
     wheel = tmp_path / "greeting-1.0-py3-none-any.whl"
     members = {
@@ -30,7 +30,7 @@ def greeting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> EnvironmentSpec
     return EnvironmentSpec("greetings", (f"greeting @ {wheel.as_uri()}",))
 
 
-def test_an_environment_is_built_once_and_shared(local, greeting):
+def test_environment_is_built_once_and_shared(local, greeting):
     first, second = (local.order(n, command=GREET, environment=greeting) for n in (0, 1))
     local.start(first)
     local.start(second)
@@ -44,7 +44,7 @@ def test_an_environment_is_built_once_and_shared(local, greeting):
     assert local.log(third) == "good morning\n"
 
 
-def test_a_build_that_was_cut_off_is_begun_anew(local, greeting):
+def test_interrupted_build_is_repeated(local, greeting):
     local.ended(local.started(local.order(0, command=GREET, environment=greeting)))
     (marker,) = (local.home / "environments").glob("*/.hekla-ready")
     marker.unlink()
@@ -54,13 +54,13 @@ def test_a_build_that_was_cut_off_is_begun_anew(local, greeting):
     assert "is ready after" in local.log(again)
 
 
-def test_the_build_is_seen_as_preparation(local, greeting):
+def test_pod_is_preparing_during_the_build(local, greeting):
     key = local.started(local.order(command=GREET, environment=greeting))
     assert local.until(key, PodPhase.PREPARING, PodPhase.RUNNING).phase == PodPhase.PREPARING
     local.ended(key)
 
 
-def test_an_environment_that_cannot_be_built_says_why(local, monkeypatch):
+def test_failed_build_has_a_reason(local, monkeypatch):
     monkeypatch.setenv("UV_OFFLINE", "1")
     environment = EnvironmentSpec("dreams", ("no-such-package-anywhere==9.9",))
     key = local.started(local.order(script="echo ran", environment=environment))
@@ -71,7 +71,7 @@ def test_an_environment_that_cannot_be_built_says_why(local, monkeypatch):
     assert "ran\n" not in local.log(key)
 
 
-def test_a_build_can_be_stopped(local, greeting, tmp_path):
+def test_build_can_be_stopped(local, greeting, tmp_path):
     folder = tmp_path / "slow"
     folder.mkdir()
     (folder / "pyproject.toml").write_text(
@@ -86,6 +86,6 @@ def test_a_build_can_be_stopped(local, greeting, tmp_path):
 
 
 @pytest.mark.parametrize("requirement", ["--index-url=http://example.org", " -e .", "numpy\n--pre"])
-def test_options_are_not_requirements(local, requirement):
+def test_pip_options_are_refused_as_requirements(local, requirement):
     with pytest.raises(StartRefused):
         local.start(local.order(environment=EnvironmentSpec("sly", (requirement,))))

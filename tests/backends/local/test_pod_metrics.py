@@ -1,4 +1,4 @@
-"""What pods use: by their processes, their control groups and the GPUs' driver."""
+"""Usage of pods: from processes, control groups and the GPU driver."""
 
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -21,7 +21,7 @@ def process(pid, parent, own=0, gathered=0, resident=0, shared=0):
 
 
 class Folder:
-    """A pod's folder as far as it is asked here."""
+    """The parts of a pod's folder that are read here."""
 
     def __init__(self, shim, cgroup=""):
         self.holder = lambda: shim
@@ -30,7 +30,7 @@ class Folder:
 
 @pytest.fixture
 def processes(monkeypatch):
-    """A shim (10) with a pod of two processes, one of which has a child, beside a stranger."""
+    """A shim (10) with a pod of two processes, one of which has a child, beside a foreign process."""
     table = [
         process(1, 0, own=9999, resident=9999),
         process(10, 1, own=50, gathered=3 * TICKS, resident=100, shared=10),
@@ -41,7 +41,7 @@ def processes(monkeypatch):
     monkeypatch.setattr(machine, "gpu_ids", tuple)
 
 
-def test_all_processes_below_the_shim_count_and_those_that_ended(processes):
+def test_usage_includes_all_processes_below_the_shim_and_ended_ones(processes):
     (use,) = pod_metrics.measure_pods({KEY: Folder(10)}, at=AT)
     assert use.cpu_seconds == 7.0
     assert use.memory_bytes == (200 + 100 + 150) * PAGE
@@ -49,11 +49,11 @@ def test_all_processes_below_the_shim_count_and_those_that_ended(processes):
 
 
 @pytest.mark.parametrize("shim", [None, 77])
-def test_a_pod_without_a_shim_is_left_out(processes, shim):
+def test_pod_without_a_shim_is_left_out(processes, shim):
     assert pod_metrics.measure_pods({KEY: Folder(shim)}, at=AT) == []
 
 
-def test_a_control_group_knows_better(processes, tmp_path):
+def test_control_group_takes_precedence(processes, tmp_path):
     (tmp_path / "cpu.stat").write_text("usage_usec 4500000\nuser_usec 1\n")
     (tmp_path / "memory.current").write_text("1000000\n")
     (tmp_path / "memory.stat").write_text("anon 1\ninactive_file 400000\n")
@@ -61,14 +61,14 @@ def test_a_control_group_knows_better(processes, tmp_path):
     assert (use.cpu_seconds, use.memory_bytes) == (4.5, 600_000)
 
 
-def test_a_control_group_that_is_gone_leaves_what_the_processes_told(processes, tmp_path):
+def test_missing_control_group_falls_back_to_processes(processes, tmp_path):
     (use,) = pod_metrics.measure_pods({KEY: Folder(10, str(tmp_path / "gone"))}, at=AT)
     assert (use.cpu_seconds, use.memory_bytes) == (7.0, 450 * PAGE)
 
 
 @pytest.fixture
 def two_gpus(processes, monkeypatch):
-    """A driver that shows the pod's processes on two GPUs, one of them shared with a stranger."""
+    """A driver with the pod's processes on two GPUs, one of them shared with a foreign process."""
     on = {0: [(11, 2**30), (1, 2**20)], 1: [(11, None), (12, 2**29)]}
     monkeypatch.setattr(machine, "gpu_ids", lambda: ("a", "b"))
     monkeypatch.setattr(pynvml, "nvmlInit", lambda: None)
@@ -82,20 +82,20 @@ def two_gpus(processes, monkeypatch):
     )
 
 
-def answers(monkeypatch, answer):
-    """The driver's answer to which part of each GPU its processes took."""
+def set_utilization(monkeypatch, answer):
+    """Sets the driver's response: the utilization of each GPU by process."""
 
-    def told(device, since):
+    def respond(device, since):
         assert since == int((AT.timestamp() - pod_metrics.GPU_WINDOW_SECONDS) * 1e6)
         if isinstance(answer, Exception):
             raise answer
         return [SimpleNamespace(pid=pid, smUtil=part) for pid, part in answer[device]]
 
-    monkeypatch.setattr(pynvml, "nvmlDeviceGetProcessUtilization", told)
+    monkeypatch.setattr(pynvml, "nvmlDeviceGetProcessUtilization", respond)
 
 
-def test_gpus_are_counted_by_the_parts_that_its_processes_took(two_gpus, monkeypatch):
-    answers(monkeypatch, {0: [(11, 40), (11, 60), (1, 30)], 1: [(12, 25)]})
+def test_gpu_usage_is_the_utilization_by_the_pods_processes(two_gpus, monkeypatch):
+    set_utilization(monkeypatch, {0: [(11, 40), (11, 60), (1, 30)], 1: [(12, 25)]})
     (use,) = pod_metrics.measure_pods({KEY: Folder(10)}, at=AT)
     assert use.gpus_busy == pytest.approx(0.75)
     assert use.gpu_memory_bytes == 2**30 + 2**29
@@ -104,23 +104,23 @@ def test_gpus_are_counted_by_the_parts_that_its_processes_took(two_gpus, monkeyp
 @pytest.mark.parametrize(
     ("error", "busy"), [(pynvml.NVML_ERROR_NOT_FOUND, 0.0), (pynvml.NVML_ERROR_NOT_SUPPORTED, None)]
 )
-def test_a_driver_that_saw_no_work_and_one_that_does_not_tell_are_two_things(two_gpus, monkeypatch, error, busy):
-    answers(monkeypatch, pynvml.NVMLError(error))
+def test_idle_gpu_differs_from_a_driver_without_utilization(two_gpus, monkeypatch, error, busy):
+    set_utilization(monkeypatch, pynvml.NVMLError(error))
     (use,) = pod_metrics.measure_pods({KEY: Folder(10)}, at=AT)
     assert use.gpus_busy == busy
     assert use.gpu_memory_bytes == 2**30 + 2**29
 
 
-def test_a_driver_that_fails_costs_no_other_figure(two_gpus, monkeypatch):
-    def broken():
+def test_failing_driver_affects_no_other_value(two_gpus, monkeypatch):
+    def fail():
         raise pynvml.NVMLError(pynvml.NVML_ERROR_UNKNOWN)
 
-    monkeypatch.setattr(pynvml, "nvmlDeviceGetCount", broken)
+    monkeypatch.setattr(pynvml, "nvmlDeviceGetCount", fail)
     (use,) = pod_metrics.measure_pods({KEY: Folder(10)}, at=AT)
     assert (use.cpu_seconds, use.gpus_busy) == (7.0, None)
 
 
-def test_what_a_child_used_counts_after_it_ended(local):
+def test_usage_of_an_ended_child_counts(local):
     script = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"
     key = local.started(local.order(script=f"sh -c '{script}'; echo counted; exec sleep 1000"))
     local.until(key, PodPhase.RUNNING)

@@ -1,4 +1,4 @@
-"""What only real processes can get wrong: who outlives whom, what is left over, and that nothing ever runs twice."""
+"""Real processes: which outlive which, that nothing is left over, and that nothing runs twice."""
 
 import json
 import os
@@ -21,8 +21,8 @@ sleep 0.1; echo all; wait
 """
 
 
-def folder_of(place, key: PodKey) -> PodFolder:
-    return PodFolder(str(place.home / "local" / "c1" / "pods" / key.job / key.name))
+def folder_of(cluster, key: PodKey) -> PodFolder:
+    return PodFolder(str(cluster.home / "local" / "c1" / "pods" / key.job / key.name))
 
 
 def alive(pid: int) -> bool:
@@ -38,24 +38,24 @@ def eventually(question, seconds: float = 10.0) -> bool:
     return True
 
 
-def without_shim(place, key: PodKey) -> PodFolder:
-    """The folder of an ended pod, when its shim is gone too."""
-    place.ended(key)
-    folder = folder_of(place, key)
+def folder_without_shim(cluster, key: PodKey) -> PodFolder:
+    """The folder of an ended pod, after its shim has ended too."""
+    cluster.ended(key)
+    folder = folder_of(cluster, key)
     assert eventually(lambda: folder.holder() is None)
     return folder
 
 
-def with_family(place) -> tuple[PodKey, dict[str, int]]:
-    """A pod with a child that ignores SIGTERM, a grandchild, and one that left the session; their process numbers."""
-    order = place.order(command=("bash", "-c", FAMILY), grace_seconds=0.2)
-    key = place.started(order)
-    assert eventually(lambda: "all\n" in place.log(key))
-    lines = [line.split() for line in place.log(key).splitlines()]
-    return key, {line[0]: int(line[1]) for line in lines if len(line) == 2}
+def with_family(cluster) -> tuple[PodKey, dict[str, int]]:
+    """A pod with a child that ignores SIGTERM, a grandchild, and one in another session; their process ids."""
+    order = cluster.order(command=("bash", "-c", FAMILY), grace_seconds=0.2)
+    key = cluster.started(order)
+    assert eventually(lambda: "all\n" in cluster.log(key))
+    words = [line.split() for line in cluster.log(key).splitlines()]
+    return key, {line[0]: int(line[1]) for line in words if len(line) == 2}
 
 
-def test_a_pod_outlives_the_process_that_started_it(local):
+def test_pod_outlives_the_process_that_started_it(local):
     order = local.order(script="sleep 0.3; echo finished")
     with local.starter(order) as starter:
         starter.stdin.write("go\n")
@@ -76,7 +76,7 @@ def test_shim_and_pod_have_sessions_of_their_own(local):
     assert shim.parent != os.getpid()
 
 
-def test_a_stop_ends_the_whole_family(local):
+def test_stop_ends_all_descendants(local):
     key, family = with_family(local)
     assert set(family) == {"child", "grandchild", "escaped"}
     local.stop(key, reason="Enough")
@@ -84,13 +84,13 @@ def test_a_stop_ends_the_whole_family(local):
     assert not any(alive(pid) for pid in family.values())
 
 
-def test_what_a_pod_leaves_behind_ends_with_it(local):
+def test_background_processes_end_with_the_pod(local):
     key = local.started(local.order(script="sleep 1000 & echo $!; setsid sleep 1000 & echo $!"))
     assert local.ended(key).phase == PodPhase.SUCCEEDED
     assert not any(alive(int(pid)) for pid in local.log(key).split())
 
 
-def test_a_pod_has_its_grace(local):
+def test_stopped_pod_has_its_grace_period(local):
     script = "trap 'echo goodbye; exit 5' TERM; echo ready; while :; do sleep 0.02; done"
     key = local.started(local.order(script=script, grace_seconds=10))
     assert eventually(lambda: local.log(key) == "ready\n")
@@ -100,8 +100,8 @@ def test_a_pod_has_its_grace(local):
     assert local.log(key).endswith("goodbye\n")
 
 
-def test_a_stop_goes_on_when_whoever_asked_is_dead(local):
-    """The request is a file: a shim that was not told finds it at its next look."""
+def test_stop_continues_after_the_requester_died(local):
+    """The request is a file. A shim without the signal finds it at its next check."""
     key, family = with_family(local)
     folder = folder_of(local, key)
     folder.request_stop({"reason": "Enough", "at": time.time(), "grace_seconds": 0.1})
@@ -109,7 +109,7 @@ def test_a_stop_goes_on_when_whoever_asked_is_dead(local):
     assert not any(alive(pid) for pid in family.values())
 
 
-def test_a_killed_shim_takes_its_pod_along_and_nothing_runs_twice(local):
+def test_killed_shim_ends_its_pod_and_nothing_runs_twice(local):
     key, family = with_family(local)
     folder = folder_of(local, key)
     os.kill(folder.holder(), signal.SIGKILL)
@@ -117,59 +117,59 @@ def test_a_killed_shim_takes_its_pod_along_and_nothing_runs_twice(local):
     assert (pod.phase, pod.reason) == (PodPhase.LOST, "ShimDied")
     assert not any(alive(pid) for pid in [*family.values(), folder.status()["pid"]])
     local.start(local.order(command=("bash", "-c", FAMILY)))
-    assert local.seen(key) == pod
+    assert local.observation(key) == pod
     assert folder.holder() is None
     assert local.log(key).count("all\n") == 1
 
 
-def test_a_killed_shim_takes_no_pod_of_a_copy_of_the_data_folder_along(make_place):
-    original, copied = make_place("local"), make_place("local")
-    keys = [place.started(place.long()) for place in (original, copied)]
+def test_killed_shim_ends_no_pod_of_a_copied_data_folder(make_cluster):
+    original, copied = make_cluster("local"), make_cluster("local")
+    keys = [cluster.started(cluster.long()) for cluster in (original, copied)]
     assert keys[0] == keys[1]
-    for place, key in zip((original, copied), keys, strict=True):
-        place.until(key, PodPhase.RUNNING)
+    for cluster, key in zip((original, copied), keys, strict=True):
+        cluster.until(key, PodPhase.RUNNING)
     os.kill(folder_of(copied, keys[1]).holder(), signal.SIGKILL)
     assert copied.ended(keys[1]).phase == PodPhase.LOST
-    assert original.seen(keys[0]).phase == PodPhase.RUNNING
+    assert original.observation(keys[0]).phase == PodPhase.RUNNING
     assert alive(folder_of(original, keys[0]).status()["pid"])
 
 
-def test_a_shim_that_dies_between_intent_and_launch_is_not_repeated(local):
+def test_shim_that_died_between_intent_and_launch_is_not_repeated(local):
     key = local.started(local.order(script="echo ran"))
-    folder = without_shim(local, key)
+    folder = folder_without_shim(local, key)
     Path(folder.log).write_bytes(b"")
     folder.write_status(ShimStatus(phase="preparing", at=time.time(), launched=True))
-    assert local.seen(key).phase == PodPhase.LOST
+    assert local.observation(key).phase == PodPhase.LOST
     assert local.log(key) == ""
 
 
-def test_a_crash_between_claim_and_launch_is_healed_by_the_next_look(local, monkeypatch):
+def test_crash_between_claim_and_launch_is_repaired_by_the_next_start(local, monkeypatch):
     with monkeypatch.context() as broken:
         broken.setattr("hekla.backends.local.recovery._launch", lambda folder: None)
         key = local.started(local.order(script="echo ran"))
-    assert local.seen(key).phase == PodPhase.PREPARING or local.seen(key).phase.is_final
+    assert local.observation(key).phase == PodPhase.PREPARING or local.observation(key).phase.is_final
     local.start(local.order(script="echo ran"))
     assert local.ended(key).phase == PodPhase.SUCCEEDED
     assert local.log(key) == "ran\n"
 
 
-def test_a_pod_from_before_the_machine_was_started_anew_is_lost(local):
+def test_pod_from_before_a_reboot_is_lost(local):
     key = local.started(local.order(script="echo ran"))
-    folder = without_shim(local, key)
+    folder = folder_without_shim(local, key)
     order = folder.order()
     folder.write_order({**order, "boot": "another"})
     folder.write_status(ShimStatus(phase="running", at=time.time(), launched=True, pid=os.getpid(), pid_started="0"))
-    pod = local.seen(key)
+    pod = local.observation(key)
     assert (pod.phase, pod.reason) == (PodPhase.LOST, "NodeRestarted")
 
 
-def test_a_damaged_record_is_a_lost_pod_and_hides_no_other(local):
+def test_pod_with_a_damaged_record_is_lost_and_hides_no_other(local):
     broken, whole = local.started(local.order(0)), local.started(local.order(1))
     local.ended(broken)
     local.ended(whole)
     Path(folder_of(local, broken).path, "status.json").write_text("{")
-    assert local.seen(broken).phase == PodPhase.LOST
-    assert local.seen(whole).phase == PodPhase.SUCCEEDED
+    assert local.observation(broken).phase == PodPhase.LOST
+    assert local.observation(whole).phase == PodPhase.SUCCEEDED
 
 
 @pytest.mark.parametrize(
@@ -181,20 +181,20 @@ def test_a_damaged_record_is_a_lost_pod_and_hides_no_other(local):
         (("sh", "-c", "kill -KILL $$"), "SIGKILL", 137),
     ],
 )
-def test_a_failure_says_why(local, command, reason, exit_code):
+def test_failure_has_a_reason(local, command, reason, exit_code):
     pod = local.ended(local.started(local.order(command=command)))
     assert (pod.phase, pod.reason, pod.exit_code) == (PodPhase.FAILED, reason, exit_code)
     assert pod.message
 
 
-def test_a_pod_may_not_listen_to_the_shims_locks(local):
-    """Nothing is handed down but the three standard streams."""
+def test_pod_inherits_no_locks_of_the_shim(local):
+    """Nothing is inherited but the three standard streams."""
     key = local.started(local.order(script="ls /proc/$$/fd"))
     local.ended(key)
     assert local.log(key).split() == ["0", "1", "2"]
 
 
-def test_the_status_names_the_process(local):
+def test_status_names_the_process(local):
     key = local.started(local.long())
     local.until(key, PodPhase.RUNNING)
     status = json.loads(Path(folder_of(local, key).path, "status.json").read_text())

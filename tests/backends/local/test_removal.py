@@ -1,10 +1,10 @@
-"""What is deleted with a job on this machine, and what an inventory finds whatever the records say."""
+"""Removal of a job on the local backend, and the inventory of what is really there."""
 
 import os
 import signal
 from pathlib import Path
 
-from tests.backends.local.test_processes import alive, eventually, folder_of, with_family, without_shim
+from tests.backends.local.test_processes import alive, eventually, folder_of, folder_without_shim, with_family
 
 from hekla.backends.base import Inventory
 from hekla.domain.phases import PodPhase
@@ -12,9 +12,9 @@ from hekla.domain.phases import PodPhase
 NOTHING = Inventory(frozenset(), frozenset(), frozenset())
 
 
-def test_of_a_pods_folder_log_and_status_stay(local):
+def test_log_and_status_of_a_removed_pod_remain(local):
     key = local.started(local.order(script="echo said; mkdir -m 0 locked; touch left", files={"a/b": "c"}))
-    folder = without_shim(local, key)
+    folder = folder_without_shim(local, key)
     draft = Path(folder.path).with_name(".draft-1")
     draft.mkdir()
     assert local.backend.inventory().present == {"job"}
@@ -25,7 +25,7 @@ def test_of_a_pods_folder_log_and_status_stay(local):
     assert local.backend.inventory() == NOTHING
 
 
-def test_an_inventory_finds_what_outlives_its_shim(local):
+def test_inventory_finds_processes_that_outlive_their_shim(local):
     key, family = with_family(local)
     folder = folder_of(local, key)
     shim = folder.holder()
@@ -37,12 +37,12 @@ def test_an_inventory_finds_what_outlives_its_shim(local):
     assert eventually(lambda: not any(alive(pid) for pid in family.values()))
 
 
-def test_an_inventory_of_nothing_is_empty(local):
+def test_empty_inventory(local):
     assert local.backend.inventory() == NOTHING
 
 
-def test_pods_of_other_folders_and_marks_that_are_none_do_not_count(local, make_place):
-    other = make_place("local")
+def test_inventory_ignores_pods_of_other_folders_and_invalid_marks(local, make_cluster):
+    other = make_cluster("local")
     other.until(other.started(other.long(7)), PodPhase.RUNNING)
     garbled = local.started(local.order(script="export HEKLA_POD=garbled; exec sleep 1000"))
     local.until(garbled, PodPhase.RUNNING)

@@ -1,4 +1,4 @@
-"""Volcano CronJobs in and out."""
+"""Reading and writing Volcano CronJobs."""
 
 import pytest
 import yaml
@@ -45,7 +45,7 @@ data: {train.py: "print(1)"}
 """
 
 
-def test_it_is_read_whole() -> None:
+def test_manifest_is_read() -> None:
     loaded = formats.load_schedule(MANIFEST)
     spec = loaded.spec
     assert (spec.name, spec.cron, spec.time_zone) == ("nightly", "30 2 * * mon-fri", "Europe/Berlin")
@@ -55,7 +55,7 @@ def test_it_is_read_whole() -> None:
     assert [warning.partition(":")[0] for warning in loaded.warnings] == ["metadata.namespace"]
 
 
-def test_what_is_wrong_is_said_at_its_place_in_the_manifest() -> None:
+def test_problems_have_their_path_in_the_manifest() -> None:
     text = MANIFEST.replace("mon-fri", "fri-mon").replace("replicas: 2", "replicas: -2").replace("Forbid", "Never")
     with pytest.raises(Invalid) as raised:
         formats.load_schedule(text)
@@ -65,7 +65,7 @@ def test_what_is_wrong_is_said_at_its_place_in_the_manifest() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "path", "says"),
+    ("text", "path", "message"),
     [
         ("kind: Job\napiVersion: batch.volcano.sh/v1alpha1\n", "", "no CronJob"),
         (MANIFEST + "---\n" + MANIFEST, "", "2 CronJob"),
@@ -74,13 +74,13 @@ def test_what_is_wrong_is_said_at_its_place_in_the_manifest() -> None:
         ("- 1\n", "", "no CronJob"),
     ],
 )
-def test_what_is_no_such_manifest_is_refused(text: str, path: str, says: str) -> None:
+def test_other_manifests_are_refused(text: str, path: str, message: str) -> None:
     with pytest.raises(Invalid) as raised:
         formats.load_schedule(text)
-    assert any(problem.path == path and says in problem.message for problem in raised.value.problems)
+    assert any(problem.path == path and message in problem.message for problem in raised.value.problems)
 
 
-def test_what_is_written_is_the_kind_that_it_says() -> None:
+def test_written_manifest_is_a_cronjob() -> None:
     _config_map, manifest = yaml.safe_load_all(formats.dump_schedule(formats.load_schedule(MANIFEST).spec))
     assert (manifest["apiVersion"], manifest["kind"]) == ("batch.volcano.sh/v1alpha1", "CronJob")
     assert manifest["spec"]["schedule"] == "30 2 * * mon-fri"
@@ -102,7 +102,7 @@ def test_what_is_written_is_the_kind_that_it_says() -> None:
         },
     ),
 )
-def test_there_and_back_it_is_the_same(job: JobSpec, more: dict[str, object]) -> None:
+def test_round_trip(job: JobSpec, more: dict[str, object]) -> None:
     spec = ScheduleSpec.parse({**more, "name": "nightly", "job": job.document()})
     loaded = formats.load_schedule(formats.dump_schedule(spec))
     assert loaded.spec == spec

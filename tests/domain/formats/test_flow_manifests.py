@@ -1,4 +1,4 @@
-"""JobTemplate and JobFlow of Volcano in and out, and patches of jobs."""
+"""Reading and writing Volcano's JobTemplate and JobFlow, and patches of jobs."""
 
 from typing import Any
 
@@ -51,7 +51,7 @@ def problems(text: str) -> dict[str, str]:
     return {problem.path: problem.message for problem in caught.value.problems}
 
 
-def test_a_stream_of_templates_and_a_flow_is_read() -> None:
+def test_templates_and_a_flow_are_read() -> None:
     loaded = formats.load_flow(f"{TEMPLATE}---\n{FLOW}")
     assert [template.name for template in loaded.templates] == ["prepare"]
     assert loaded.templates[0].tasks[0].command == ("python", "prepare.py")
@@ -71,7 +71,7 @@ def test_a_stream_of_templates_and_a_flow_is_read() -> None:
     assert loaded.warnings == ("metadata.namespace: ignored: a job belongs to the tenant that you submit it for.",)
 
 
-def test_what_has_no_effect_is_named() -> None:
+def test_ignored_fields_are_reported() -> None:
     flow = FLOW.replace("- name: prepare\n", "- name: prepare\n      tuning: 1\n", 1)
     template = TEMPLATE.replace("queue: default", "queue: default\n  minimum: 1")
     warnings = formats.load_flow(f"{template}---\n{flow}---\nkind: Secret\n").warnings
@@ -80,16 +80,16 @@ def test_what_has_no_effect_is_named() -> None:
     assert "document 3: ignored: “Secret” is neither a template nor a flow. Submit it separately." in warnings
 
 
-def test_every_problem_is_told_at_its_place_in_the_manifest() -> None:
+def test_every_problem_has_its_path_in_the_manifest() -> None:
     flow = FLOW.replace("targets: [prepare]", "targets: [prepared]").replace("phase: Running", "phase: Pending")
     flow = flow.replace("port: 80}", "port: 0}").replace("jobRetainPolicy: delete", "jobRetainPolicy: keep")
     template = TEMPLATE.replace("replicas: 2", "replicas: many")
-    told = problems(f"{template}---\n{flow}")
-    assert told["JobTemplate prepare.spec.tasks[0].replicas"] == "Must be an integer, not “many”."
-    assert told["spec.flows[1].dependsOn.targets[0]"].startswith("Unknown step “prepared”. Did you mean")
-    assert told["spec.flows[1].dependsOn.probe.taskStatusList[0].phase"].startswith("“pending” is not one of running")
-    assert told["spec.flows[1].dependsOn.probe.tcpSocketList[0].port"] == "Must be at least 1, not 0."
-    assert told["spec.jobRetainPolicy"].startswith("“keep” is not one of retain, delete")
+    found = problems(f"{template}---\n{flow}")
+    assert found["JobTemplate prepare.spec.tasks[0].replicas"] == "Must be an integer, not “many”."
+    assert found["spec.flows[1].dependsOn.targets[0]"].startswith("Unknown step “prepared”. Did you mean")
+    assert found["spec.flows[1].dependsOn.probe.taskStatusList[0].phase"].startswith("“pending” is not one of running")
+    assert found["spec.flows[1].dependsOn.probe.tcpSocketList[0].port"] == "Must be at least 1, not 0."
+    assert found["spec.jobRetainPolicy"].startswith("“keep” is not one of retain, delete")
 
 
 @pytest.mark.parametrize(
@@ -104,16 +104,16 @@ def test_every_problem_is_told_at_its_place_in_the_manifest() -> None:
         (FLOW.replace("{maxRetry: 5}", "[" * 40 + "]" * 40), "spec.flows[1].patch", "32 levels"),
     ],
 )
-def test_it_is_refused(text: str, path: str, words: str) -> None:
+def test_invalid_flow_is_refused(text: str, path: str, words: str) -> None:
     assert words in problems(text)[path]
 
 
-def test_a_flow_is_no_job() -> None:
+def test_flow_is_not_a_job() -> None:
     with pytest.raises(Invalid, match="has a JobFlow, which is not a job"):
         formats.load(FLOW)
 
 
-def test_errors_of_what_it_is_applied_to_are_told_at_its_place() -> None:
+def test_later_errors_have_their_path_in_the_manifest() -> None:
     loaded = formats.load_flow(FLOW)
     wrong = loaded.translate_paths(Invalid([Problem("steps.1.patch.spec.tasks[0].replicas", "bad")]))
     assert isinstance(wrong, Invalid)
@@ -138,8 +138,8 @@ PROBES = st.one_of(
 def flows(draw: st.DrawFn) -> FlowSpec:
     names = [f"s{number}" for number in range(draw(st.integers(1, 4)))]
     steps: list[dict[str, Any]] = []
-    for place, name in enumerate(names):
-        depends_on = draw(st.lists(st.sampled_from(names[:place]), max_size=2)) if place else []
+    for position, name in enumerate(names):
+        depends_on = draw(st.lists(st.sampled_from(names[:position]), max_size=2)) if position else []
         probes = draw(st.lists(PROBES, max_size=3)) if depends_on else []
         patch = draw(st.sampled_from([{}, {"spec": {"maxRetry": 2}}, {"spec": {}, "metadata": {"annotations": {}}}]))
         template = draw(st.sampled_from(["", "other"]))
@@ -148,7 +148,7 @@ def flows(draw: st.DrawFn) -> FlowSpec:
 
 
 def _plain(flow: FlowSpec) -> list[Any]:
-    """What a manifest holds: probes in the order of its three lists, templates by their names."""
+    """The content of a flow that a manifest keeps: probes sorted, templates by name, no empty patches."""
     return [
         (step.name, step.template_name, step.depends_on, sorted(map(repr, step.probes)),
          {key: value for key, value in step.patch.items() if value != {}})
@@ -157,7 +157,7 @@ def _plain(flow: FlowSpec) -> list[Any]:
 
 
 @given(flows(), SPECS)
-def test_templates_and_flows_come_back_from_their_manifests(flow: FlowSpec, template: JobSpec) -> None:
+def test_round_trip_of_templates_and_flows(flow: FlowSpec, template: JobSpec) -> None:
     loaded = formats.load_flow(formats.dump_flow(flow, [template]))
     assert loaded.flow is not None
     assert (loaded.flow.name, loaded.flow.retain) == (flow.name, flow.retain)
@@ -167,7 +167,7 @@ def test_templates_and_flows_come_back_from_their_manifests(flow: FlowSpec, temp
 
 
 @given(SPECS)
-def test_a_job_in_a_step_is_written_as_a_template(job: JobSpec) -> None:
+def test_job_in_a_step_is_written_as_a_template(job: JobSpec) -> None:
     flow = FlowSpec.parse({"name": "f", "steps": [{"name": "a", "job": job.document()}]})
     loaded = formats.load_flow(formats.dump_flow(flow))
     assert loaded.flow is not None
@@ -181,22 +181,22 @@ JSON = st.recursive(
 )
 
 
-def by_the_rfc(target: Any, patch: Any) -> Any:
+def merge_by_rfc(target: Any, patch: Any) -> Any:
     """The function of RFC 7396, section 2."""
     if not isinstance(patch, dict):
         return patch
     result = dict(target) if isinstance(target, dict) else {}
     for name, value in patch.items():
-        result.pop(name, None) if value is None else result.update({name: by_the_rfc(result.get(name), value)})
+        result.pop(name, None) if value is None else result.update({name: merge_by_rfc(result.get(name), value)})
     return result
 
 
 @given(JSON.filter(lambda target: "[" not in repr(target)), JSON)
-def test_without_lists_a_patch_is_merged_by_the_rfc(target: Any, patch: Any) -> None:
-    assert merge(target, patch) == by_the_rfc(target, patch)
+def test_patch_without_lists_follows_the_rfc(target: Any, patch: Any) -> None:
+    assert merge(target, patch) == merge_by_rfc(target, patch)
 
 
-def test_named_entries_are_changed_by_their_names() -> None:
+def test_named_list_entries_are_merged_by_name() -> None:
     tasks = {"tasks": [{"name": "ps", "replicas": 1}, {"name": "worker", "replicas": 2}]}
     patch = {"tasks": {"worker": {"replicas": 4}, "ps": None, "chief": {"replicas": 1}}}
     assert merge(tasks, patch) == {"tasks": [{"name": "worker", "replicas": 4}, {"name": "chief", "replicas": 1}]}
@@ -204,7 +204,7 @@ def test_named_entries_are_changed_by_their_names() -> None:
 
 
 @given(SPECS)
-def test_an_empty_patch_changes_nothing(spec: JobSpec) -> None:
+def test_empty_patch_changes_nothing(spec: JobSpec) -> None:
     assert formats.dump(formats.apply_patch(spec, {}).spec) == formats.dump(spec)
 
 
@@ -212,7 +212,7 @@ def job() -> JobSpec:
     return formats.load_flow(TEMPLATE).templates[0]
 
 
-def test_a_patch_reaches_into_the_pods() -> None:
+def test_patch_changes_pod_templates() -> None:
     container = {"main": {"env": {"LR": {"value": "0.1"}}, "command": ["python", "other.py"]}}
     patch = {"spec": {"queue": "fast", "tasks": {"main": {"template": {"spec": {"containers": container}}}}}}
     loaded = formats.apply_patch(job(), patch)
@@ -222,7 +222,7 @@ def test_a_patch_reaches_into_the_pods() -> None:
     assert loaded.spec.tasks[0].resources == {"cpu": "1"}
 
 
-def test_what_a_patch_makes_wrong_is_told_at_its_place_and_what_it_adds_in_vain_is_named() -> None:
+def test_problems_and_ignored_fields_of_a_patch_are_reported() -> None:
     with pytest.raises(Invalid) as caught:
         formats.apply_patch(job(), {"spec": {"tasks": {"main": {"replicas": "x"}}, "maxRetry": "y"}})
     assert [problem.path for problem in caught.value.problems] == ["spec.tasks[0].replicas", "spec.maxRetry"]

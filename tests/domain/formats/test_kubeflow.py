@@ -1,4 +1,4 @@
-"""Kubeflow's jobs in and out: what a manifest asks for is done here, or it is said that it is not."""
+"""Reading and writing Kubeflow's jobs: each field of a manifest has an effect or a warning."""
 
 import pytest
 
@@ -57,7 +57,7 @@ spec:
 """
 
 
-def test_a_pytorchjob_becomes_a_gang_of_master_and_workers():
+def test_pytorchjob_is_a_gang_of_master_and_workers():
     loaded = formats.load(PYTORCH)
     assert loaded.spec == JobSpec.parse(
         {
@@ -111,7 +111,7 @@ FIELDS = {
 
 
 def manifest(kind, replicas, *, more=None, version="kubeflow.org/v1"):
-    """A manifest of that kind; `replicas` gives (count, restart policy) by role."""
+    """A manifest of this kind. `replicas`: (count, restart policy) by role."""
     field, container = FIELDS[kind]
     template = {"spec": {"containers": [{"name": container, "command": ["run"]}]}}
     roles = {
@@ -147,7 +147,7 @@ def policies(text):
         ("TFJob", {"Chief": (1, ""), "Worker": (2, "")}, {}, [[FAILED_ENDS, LEADS], [FAILED_ENDS]]),
     ],
 )
-def test_a_restart_policy_becomes_policies(kind, replicas, more, expected):
+def test_restart_policies_are_lifecycle_policies(kind, replicas, more, expected):
     assert policies(manifest(kind, replicas, more=more)) == expected
 
 
@@ -166,12 +166,12 @@ def test_a_restart_policy_becomes_policies(kind, replicas, more, expected):
         ("TFJob", ["Master", "Worker"], {"tensorflow": ("--chief=master",)}),
     ],
 )
-def test_pods_are_told_about_one_another(kind, roles, plugins):
+def test_kind_selects_the_job_plugin(kind, roles, plugins):
     spec = formats.load(manifest(kind, dict.fromkeys(roles, (1, "")))).spec
     assert (spec.plugins, [task.name for task in spec.tasks]) == (plugins, [role.lower() for role in roles])
 
 
-def test_an_elastic_pytorchjob_runs_from_least_to_most():
+def test_elastic_pytorchjob_runs_from_min_to_max_replicas():
     elastic = {
         "minReplicas": 2, "maxReplicas": 4, "rdzvBackend": "etcd", "rdzvHost": "h", "maxRestarts": 9, "nProcPerNode": 8,
         "metrics": [{"type": "Resource"}],
@@ -188,10 +188,10 @@ def test_an_elastic_pytorchjob_runs_from_least_to_most():
     ]
 
 
-@pytest.mark.parametrize(("policy", "told"), [("", 0), ("AllWorkers", 0), ("ChiefWorker", 1)])
-def test_a_success_policy_that_is_not_kept_is_told(policy, told):
+@pytest.mark.parametrize(("policy", "warning_count"), [("", 0), ("AllWorkers", 0), ("ChiefWorker", 1)])
+def test_unsupported_success_policy_is_reported(policy, warning_count):
     text = manifest("TFJob", {"Worker": (2, "")}, more={"successPolicy": policy})
-    assert len(formats.load(text).warnings) == told
+    assert len(formats.load(text).warnings) == warning_count
 
 
 @pytest.mark.parametrize(
@@ -213,20 +213,20 @@ def test_a_success_policy_that_is_not_kept_is_told(policy, told):
         ("kubeflow.org/v1", "kubeflow.org/v2", "apiVersion", "For a PyTorchJob this must be kubeflow.org/v1, not"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_path_in_the_manifest(old, new, path, sentence):
+def test_problem_has_its_path_in_the_manifest(old, new, path, sentence):
     assert old in PYTORCH
     with pytest.raises(Invalid) as raised:
         formats.load(PYTORCH.replace(old, new, 1))
     assert [p for p in raised.value.problems if p.path.endswith(path) and sentence in p.message], raised.value.problems
 
 
-def test_more_restarts_than_a_job_may_have_are_told():
+def test_too_high_backoff_limit_is_reported():
     loaded = formats.load(PYTORCH.replace("backoffLimit: 5", "backoffLimit: 5000"))
     assert loaded.spec.max_retry == 1000
     assert any("backoffLimit: ignored: a job restarts at most 1000 times" in note for note in loaded.warnings)
 
 
-def test_the_newer_launcher_is_tried_again_unless_it_says_otherwise():
+def test_v2beta1_launcher_restarts_by_default():
     replicas = {"Launcher": (1, ""), "Worker": (2, "")}
     assert policies(manifest("MPIJob", replicas, version="kubeflow.org/v2beta1")) == [
         [FAILED_RESTARTS, LEADS],
@@ -235,7 +235,7 @@ def test_the_newer_launcher_is_tried_again_unless_it_says_otherwise():
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "told"),
+    ("field", "value", "warning_count"),
     [
         ("mpiImplementation", "OpenMPI", 0),
         ("mpiImplementation", "Intel", 1),
@@ -246,13 +246,13 @@ def test_the_newer_launcher_is_tried_again_unless_it_says_otherwise():
         ("cleanPodPolicy", "None", 1),
     ],
 )
-def test_what_mpi_cannot_do_here_is_told(field, value, told):
+def test_unsupported_mpi_fields_are_reported(field, value, warning_count):
     replicas = {"Launcher": (1, ""), "Worker": (2, "")}
     warnings = formats.load(manifest("MPIJob", replicas, more={field: value})).warnings
-    assert len([warning for warning in warnings if warning.startswith(f"spec.{field}: ignored")]) == told
+    assert len([warning for warning in warnings if warning.startswith(f"spec.{field}: ignored")]) == warning_count
 
 
-def test_workers_of_mpi_that_say_no_command_serve_the_launcher():
+def test_mpi_workers_without_a_command_run_the_agent():
     before, launcher, worker = manifest(
         "MPIJob", {"Launcher": (1, ""), "Worker": (2, "")}, more={"slotsPerWorker": 4}
     ).split("command:\n")
@@ -262,12 +262,12 @@ def test_workers_of_mpi_that_say_no_command_serve_the_launcher():
     assert loaded.spec.task("worker").command[-1].endswith("mpi_agent.py")
 
 
-def test_a_master_beside_paddles_workers_is_told():
+def test_paddle_master_beside_workers_is_reported():
     warnings = formats.load(manifest("PaddleJob", {"Master": (1, ""), "Worker": (2, "")})).warnings
     assert [warning.partition(":")[0] for warning in warnings] == ["spec.paddleReplicaSpecs.Master"]
 
 
-def test_a_job_plugin_that_is_not_there_is_told(monkeypatch):
+def test_missing_job_plugin_is_reported(monkeypatch):
     monkeypatch.setattr("hekla.domain.frameworks.load_frameworks", dict)
     findings = Findings()
     assert ManifestReader(Companions(findings), findings).plugin("jax", {}, "spec") == {}
@@ -295,7 +295,7 @@ spec:
 """
 
 
-def test_a_trainjob_becomes_a_gang_of_nodes():
+def test_trainjob_is_a_gang_of_nodes():
     loaded = formats.load(TRAINJOB)
     node = {
         "name": "node",
@@ -318,13 +318,16 @@ def test_a_trainjob_becomes_a_gang_of_nodes():
 
 
 @pytest.mark.parametrize(
-    ("runtime", "plugins", "told"),
+    ("runtime", "plugins", "warning_count"),
     [("jax-distributed", {"jax": ("--worker=node",)}, 0), ("our-own", {}, 1), ("deepspeed-distributed", {}, 1)],
 )
-def test_a_runtime_is_known_by_its_name(runtime, plugins, told):
+def test_runtime_name_selects_the_job_plugin(runtime, plugins, warning_count):
     loaded = formats.load(TRAINJOB.replace("torch-distributed", runtime))
     assert loaded.spec.plugins == plugins
-    assert len([warning for warning in loaded.warnings if warning.startswith("spec.runtimeRef.name: ignored")]) == told
+    assert (
+        len([warning for warning in loaded.warnings if warning.startswith("spec.runtimeRef.name: ignored")])
+        == warning_count
+    )
 
 
 @pytest.mark.parametrize(
@@ -336,7 +339,7 @@ def test_a_runtime_is_known_by_its_name(runtime, plugins, told):
         ("numNodes: 3", "numNode: 3", "spec.trainer.numNode"),
     ],
 )
-def test_what_is_wrong_in_a_trainer_is_told(old, new, path):
+def test_problem_of_a_trainer_has_its_path(old, new, path):
     with pytest.raises(Invalid) as raised:
         formats.load(TRAINJOB.replace(old, new))
     assert [problem.path for problem in raised.value.problems] == [path]

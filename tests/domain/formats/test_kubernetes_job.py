@@ -1,4 +1,4 @@
-"""Jobs of Kubernetes itself, in and out."""
+"""Reading and writing Kubernetes Jobs."""
 
 import pytest
 
@@ -19,14 +19,14 @@ def manifest(annotations=None, container=None, **fields):
 
 
 def read(text):
-    """The job without what all these have, and the paths that are not honoured."""
+    """The fields of the job, without those that all have, and the ignored paths."""
     loaded = formats.load(text)
     document = loaded.spec.document()
     (task,) = document.pop("tasks")
-    told = {**document, **task}
+    fields = {**document, **task}
     for name in ("name", "command"):
-        told.pop(name)
-    return told, [warning.partition(": ignored")[0] for warning in loaded.warnings]
+        fields.pop(name)
+    return fields, [warning.partition(": ignored")[0] for warning in loaded.warnings]
 
 
 SIX = {"max_retry": 6, "policies": [RESTARTS]}
@@ -117,12 +117,12 @@ INDEXED = {"plugins": {"indexed": []}}
     ],
     ids=range(14),
 )
-def test_a_job_is_read(text, expected, ignored):
+def test_job_is_read(text, expected, ignored):
     assert read(text) == (expected, ignored)
 
 
 @pytest.mark.parametrize(("name", "task"), [("trainer", "trainer"), ("", "main"), ("Not_a_task", "main")])
-def test_the_task_is_called_like_its_container(name, task):
+def test_task_has_the_name_of_its_container(name, task):
     loaded = formats.load(manifest(container={"name": name, "command": ["run"]}))
     assert loaded.spec.tasks[0].name == task
 
@@ -148,7 +148,7 @@ def test_the_task_is_called_like_its_container(name, task):
     ],
     ids=range(7),
 )
-def test_what_is_wrong_is_told_with_its_path(text, path, sentence):
+def test_problem_has_its_path(text, path, sentence):
     with pytest.raises(Invalid) as raised:
         formats.load(text)
     assert [p for p in raised.value.problems if p.path.endswith(path) and sentence in p.message], raised.value.problems

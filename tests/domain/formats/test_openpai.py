@@ -1,4 +1,4 @@
-"""JobConfigs in and out: what one asks for is done here, or it is said that it is not."""
+"""Reading and writing OpenPAI JobConfigs: each field has an effect or a warning."""
 
 import json
 
@@ -75,7 +75,7 @@ def role(**changes):
     return {**job, "taskRoles": {"main": {**one, **changes}}}
 
 
-def test_one_file_holds_a_whole_distributed_training():
+def test_distributed_training_is_read():
     loaded = formats.load(CONFIG)
     assert loaded.spec.document() == {
         "name": "flowers-7",
@@ -115,24 +115,24 @@ def test_one_file_holds_a_whole_distributed_training():
             },
         ],
     }
-    assert [told.partition(":")[0] for told in loaded.warnings] == ["name", "taskRoles.Worker_A"]
+    assert [warning.partition(":")[0] for warning in loaded.warnings] == ["name", "taskRoles.Worker_A"]
 
 
-def test_secrets_are_apart_from_the_job_and_from_every_text_that_is_made_of_it():
+def test_secrets_are_not_in_the_job_or_any_written_text():
     loaded = formats.load(CONFIG)
     assert loaded.secrets == {"token": "open-sesame", "registry.user": "ali"}
     written = [formats.write(loaded.spec, form).text for form in formats.FORMATS if form.word.startswith("openpai")]
     assert not [text for text in (repr(loaded), str(loaded.warnings), *written) if "sesame" in text]
 
 
-def test_secrets_are_filled_in_where_they_are_named():
+def test_secret_placeholders_are_filled_in():
     text = "a <% $secrets.token %> b <%$secrets.none%> <% $secrets.token %>"
     assert secrets.secret_names([text]) == {"token", "none"}
     assert secrets.fill(text, {"token": "x"}) == "a x b <%$secrets.none%> x"
     assert secrets.filled_length(text, {"token": "x"}) == len("a x b <%$secrets.none%> x")
 
 
-def test_a_script_with_secrets_is_not_in_the_list_of_processes():
+def test_script_with_secrets_is_passed_by_environment():
     command, variables = secrets.fill_command(("bash", "-c", "a <% $secrets.token %>"), {"token": "x"})
     assert variables == {"HEKLA_SCRIPT": "a x"}
     assert command == ("bash", "-c", 'hekla_script=$HEKLA_SCRIPT; unset HEKLA_SCRIPT; eval "$hekla_script"')
@@ -141,18 +141,18 @@ def test_a_script_with_secrets_is_not_in_the_list_of_processes():
 
 
 @pytest.mark.parametrize(
-    "given", ["text", 7, ["a"], {"a": "\0"}, {f"n{n}": "x" for n in range(101)}, {"a": "y" * 40_000}]
+    "value", ["text", 7, ["a"], {"a": "\0"}, {f"n{n}": "x" for n in range(101)}, {"a": "y" * 40_000}]
 )
-def test_secrets_that_are_wrong_are_refused_without_being_repeated(given):
+def test_invalid_secrets_are_refused_without_their_values(value):
     with pytest.raises(Invalid) as raised:
-        load(config(secrets=given))
+        load(config(secrets=value))
     (problem,) = raised.value.problems
     assert problem.path == "secrets"
     assert not any(word in problem.message for word in ("text", "yyy", "7"))
 
 
-def of_role(changes, **job):
-    """Policies of the job and of its task, and how it ends, for one task role."""
+def policies_of(changes, **job):
+    """For a job of one task role: the task's policies, and the job's policies and completion fields."""
     spec = load({**role(**changes), **job}).spec
     dump = spec.document()
     fields = {name: dump.get(name) for name in ("policies", "min_success", "min_available", "max_retry")}
@@ -182,8 +182,8 @@ GANG = {"policies": [LOST]}
         ),
     ],
 )
-def test_when_a_job_is_over_and_what_is_tried_again(changes, job, policies, more):
-    assert of_role(changes, **job) == (policies, more)
+def test_completion_and_retry_policies(changes, job, policies, more):
+    assert policies_of(changes, **job) == (policies, more)
 
 
 def plugin(name, **parameters):
@@ -219,12 +219,12 @@ def plugin(name, **parameters):
         ),
     ],
 )
-def test_what_has_no_effect_is_told_with_its_path(changes, warning):
-    told = load(config(**changes)).warnings
-    assert [one for one in told if warning in one], told
+def test_ignored_fields_are_reported_with_their_path(changes, warning):
+    found = load(config(**changes)).warnings
+    assert [one for one in found if warning in one], found
 
 
-def test_what_is_switched_off_is_not_told():
+def test_disabled_features_are_not_reported():
     quiet = {"jobStatusChangeNotification": {"running": False}, **plugin("ssh", jobssh=False)["extras"]}
     assert load({**role(), "extras": quiet}).warnings == ()
 
@@ -259,21 +259,24 @@ def test_what_is_switched_off_is_not_told():
         (role(prerequisites=["k"]), "taskRoles.main.prerequisites[0]", "Unknown prerequisite “k”"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_path(changes, path, sentence):
+def test_problem_has_its_path(changes, path, sentence):
     with pytest.raises(Invalid) as raised:
         load(config(**changes))
     found = [(problem.path, problem.message) for problem in raised.value.problems]
     assert [one for one in found if one[0].endswith(path) and sentence in one[1]], found
 
 
-def test_prerequisites_bring_commands_of_their_own_in_the_order_that_they_require():
-    def bring(name, start, end, **more):
+def test_prerequisite_commands_are_in_dependency_order():
+    def script_with_callbacks(name, start, end, **more):
         starts = {"event": "taskStarts", "commands": [start]}
         ends = {"event": "taskSucceeds", "commands": [end]}
         return {"type": "script", "name": name, "callbacks": [starts, ends], **more}
 
     job = role(prerequisites=["data", "git"])
-    job["prerequisites"] += [bring("data", "fetch", "drop", require=["git"]), bring("git", "install", "remove")]
+    job["prerequisites"] += [
+        script_with_callbacks("data", "fetch", "drop", require=["git"]),
+        script_with_callbacks("git", "install", "remove"),
+    ]
     extras = plugin("cmd", preCommands=["hello"], postCommands=["bye"])
     script = load({**job, **extras}).spec.tasks[0].command[-1].split("\n")
     assert script[:4] == ["install", "fetch", "hello", "run"]
@@ -281,7 +284,7 @@ def test_prerequisites_bring_commands_of_their_own_in_the_order_that_they_requir
     assert script[4].startswith("openpai_status=$?;")
 
 
-def test_prerequisites_that_require_themselves_are_refused():
+def test_circular_prerequisites_are_refused():
     job = role(prerequisites=["a"])
     job["prerequisites"] += [{"type": "script", "name": "a", "require": ["b"]}]
     job["prerequisites"] += [{"type": "script", "name": "b", "require": ["a"]}]
@@ -289,7 +292,7 @@ def test_prerequisites_that_require_themselves_are_refused():
         load(job)
 
 
-def test_a_parameter_that_grows_without_bounds_is_refused():
+def test_too_long_expanded_command_is_refused():
     job = role(commands=["<% $parameters.x %>" * 1000])
     with pytest.raises(Invalid) as raised:
         load({**job, "parameters": {"x": "y" * 10_000}})
@@ -304,7 +307,7 @@ def test_a_parameter_that_grows_without_bounds_is_refused():
         ("a" * 255, ["w" * 63], "aaaaaaaaaaaaaaaaaaa-02d7160", None),
     ],
 )
-def test_names_become_names_here(name, roles, job, tasks):
+def test_names_are_converted(name, roles, job, tasks):
     one = role()["taskRoles"]["main"]
     spec = load({**role(), "name": name, "taskRoles": dict.fromkeys(roles, one)}).spec
     if tasks is None:
@@ -334,7 +337,7 @@ VERSION_1 = {
 }
 
 
-def test_the_json_from_before_is_read_too():
+def test_version_1_json_is_read():
     loaded = load(VERSION_1)
     assert loaded.spec.document() == {
         "name": "old-job",
@@ -354,7 +357,7 @@ def test_the_json_from_before_is_read_too():
             }
         ],
     }
-    assert [told.partition(":")[0] for told in loaded.warnings] == ["dataDir", "jobName"]
+    assert [warning.partition(":")[0] for warning in loaded.warnings] == ["dataDir", "jobName"]
 
 
 @pytest.mark.parametrize(
@@ -366,7 +369,7 @@ def test_the_json_from_before_is_read_too():
         ({"taskRoles": [{"name": "a", "command": "x", "taskNumber": "two"}]}, "taskRoles[0].taskNumber"),
     ],
 )
-def test_what_is_wrong_in_it_is_told_with_its_path(changes, path):
+def test_problem_of_version_1_has_its_path(changes, path):
     with pytest.raises(Invalid) as raised:
         load({**VERSION_1, **changes})
     assert path in [problem.path for problem in raised.value.problems]
@@ -374,7 +377,7 @@ def test_what_is_wrong_in_it_is_told_with_its_path(changes, path):
 
 @settings(max_examples=examples(60), deadline=None)
 @given(VERSION_2)
-def test_a_jobconfig_goes_whole_through_the_kind_that_holds_every_job(document):
+def test_jobconfig_survives_the_volcano_format(document):
     spec = spec_of(document)
     assert formats.load(formats.dump(spec)).spec == spec
 
@@ -389,7 +392,7 @@ FIELDS = ["prerequisites", "taskRoles", "deployments", "defaults", "extras", "se
 
 @settings(max_examples=examples(100), deadline=None)
 @given(st.dictionaries(st.sampled_from(FIELDS), ANYTHING, max_size=4), ANYTHING)
-def test_a_jobconfig_of_any_shape_is_read_or_refused(changes, inner):
+def test_any_jobconfig_is_read_or_refused(changes, inner):
     for document in (config(**changes), role(completion=inner, commands=inner, instances=inner)):
         problems = problems_of(document)
         assert all(problem.message for problem in problems)

@@ -1,4 +1,4 @@
-"""PodGroups beside jobs."""
+"""Reading PodGroups together with jobs."""
 
 import pytest
 from hypothesis import given
@@ -43,7 +43,7 @@ def torch(pods=None, **scheduling):
 
 
 def load(*documents):
-    """The job, and the paths that are not honoured."""
+    """The job, and the ignored paths."""
     loaded = formats.load(yaml_text.write(list(documents)))
     return loaded.spec, [warning.partition(": ignored")[0] for warning in loaded.warnings]
 
@@ -55,14 +55,14 @@ JOBS = [batch, volcano, torch]
 @pytest.mark.parametrize("job", JOBS)
 @pytest.mark.parametrize("names", [None, NAMED, NAMED_BY_VOLCANO])
 @pytest.mark.parametrize("first", [True, False])
-def test_the_group_says_how_many_start_together_and_where(job, names, first):
-    said = group(minMember=3, queue="vision")
-    spec, ignored = load(said, job(names)) if first else load(job(names), said)
+def test_group_sets_the_minimum_and_the_queue(job, names, first):
+    pod_group = group(minMember=3, queue="vision")
+    spec, ignored = load(pod_group, job(names)) if first else load(job(names), pod_group)
     assert (spec.min_available, spec.queue, ignored) == (3, "vision", [])
 
 
 @pytest.mark.parametrize(
-    ("job", "said", "ignored"),
+    ("job", "group_fields", "ignored"),
     [
         (batch(), {"minMember": 3, "minResources": {"cpu": "6"}}, []),
         (batch(), {"minMember": 3, "minResources": {"cpu": 6000}}, ["PodGroup gang.spec.minResources"]),
@@ -77,35 +77,35 @@ def test_the_group_says_how_many_start_together_and_where(job, names, first):
         (torch(minAvailable=4), {"minMember": 3}, ["spec.runPolicy.schedulingPolicy.minAvailable"]),
     ],
 )
-def test_what_it_cannot_do_is_named(job, said, ignored):
-    spec, told = load(job, group(**said))
-    assert (spec.min_available, told) == (3, ignored)
+def test_ignored_fields_are_reported(job, group_fields, ignored):
+    spec, found = load(job, group(**group_fields))
+    assert (spec.min_available, found) == (3, ignored)
 
 
-def test_a_group_that_says_nothing_changes_nothing():
+def test_empty_group_changes_nothing():
     assert load(volcano(minAvailable=2, queue="a"), group(minMember=0, queue="")) == load(
         volcano(minAvailable=2, queue="a")
     )
 
 
-def test_all_completions_are_still_wanted():
+def test_all_completions_are_still_required():
     spec, _ = load(batch(), group(minMember=2))
     assert (spec.min_available, spec.min_success) == (2, 4)
 
 
-def test_the_least_of_each_task_and_what_plugins_read_go_with_the_job():
+def test_task_minimums_and_annotations_are_in_the_job():
     waits = {"sla-waiting-time": "1h"}
     spec, ignored = load(volcano(), group(annotations=waits, minMember=3, minTaskMember={"ps": 1, "w": 2}))
     assert [task.min_available for task in spec.tasks] == [1, 2]
     assert (spec.annotations, ignored) == (waits, [])
 
 
-def test_the_group_that_the_pods_name_is_the_one_that_counts():
+def test_group_named_by_the_pods_applies():
     spec, ignored = load(group("other", minMember=2), batch(NAMED), group(minMember=3))
     assert (spec.min_available, ignored) == (3, ["PodGroup other"])
 
 
-def test_groups_that_pods_do_not_name_are_named():
+def test_unused_groups_are_reported():
     elsewhere = {"scheduling.k8s.io/group-name": "elsewhere"}
     spec, ignored = load(batch(elsewhere), group(minMember=3))
     assert spec.min_available == 1
@@ -114,7 +114,7 @@ def test_groups_that_pods_do_not_name_are_named():
 
 
 @pytest.mark.parametrize(
-    ("documents", "path", "says"),
+    ("documents", "path", "message"),
     [
         ([group(minMember=3)], "", "Put both into one text"),
         ([batch(), group(minMember=5)], "PodGroup gang.spec.minMember", "4 replicas"),
@@ -131,13 +131,13 @@ def test_groups_that_pods_do_not_name_are_named():
         ),
     ],
 )
-def test_what_cannot_be_is_refused_with_its_place(documents, path, says):
+def test_invalid_group_is_refused_with_its_path(documents, path, message):
     with pytest.raises(Invalid) as raised:
         load(*documents)
-    assert any(problem.path == path and says in problem.message for problem in raised.value.problems)
+    assert any(problem.path == path and message in problem.message for problem in raised.value.problems)
 
 
-def test_of_several_jobs_each_has_the_group_that_it_names():
+def test_each_of_several_jobs_has_its_group():
     second = {"scheduling.k8s.io/group-name": "second"}
     documents = [group(minMember=3), batch(NAMED), group("second", minMember=2), batch(second, name="b")]
     loaded = formats.load_many(yaml_text.write(documents))
@@ -153,7 +153,7 @@ def test_of_several_jobs_each_has_the_group_that_it_names():
         ([group(), {"name": "c", "tasks": [{"name": "t", "command": ["true"]}]}], "document 1"),
     ],
 )
-def test_groups_that_no_job_of_many_names_are_refused(documents, path):
+def test_unused_groups_of_several_jobs_are_refused(documents, path):
     with pytest.raises(Invalid) as raised:
         formats.load_many(yaml_text.write(documents))
     assert [problem.path for problem in raised.value.problems] == [path]
@@ -168,8 +168,8 @@ TREES = st.recursive(
 
 
 @given(st.dictionaries(WORDS, TREES), st.dictionaries(WORDS, TREES))
-def test_any_tree_is_a_group_or_gets_problems(said, fields):
-    documents = [{**group(), **said}, {**volcano(), **fields}]
+def test_any_document_is_read_or_refused(group_fields, fields):
+    documents = [{**group(), **group_fields}, {**volcano(), **fields}]
     assert outcome(yaml_text.write(documents))
 
 

@@ -1,4 +1,4 @@
-"""Volcano Queues in and out."""
+"""Reading and writing Volcano Queues."""
 
 import pytest
 import yaml
@@ -32,7 +32,7 @@ USUAL = {
 }  # fmt: skip
 
 
-def test_it_is_read_whole() -> None:
+def test_manifest_is_read() -> None:
     loaded = formats.load_queue(MANIFEST)
     assert loaded.warnings == ()
     assert loaded.document == {
@@ -43,7 +43,7 @@ def test_it_is_read_whole() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "places"),
+    ("old", "new", "paths"),
     [
         ("weight: 3", "affinity: {nodeGroupAffinity: {required: [a]}}", ["spec.affinity"]),
         ("weight: 3", "type: x\n  extendClusters: [{name: y}]", ["spec.type", "spec.extendClusters"]),
@@ -60,13 +60,13 @@ def test_it_is_read_whole() -> None:
         ("status:", "---\nkind: Job\n---\n", ["document 2", "document 3"]),
     ],
 )
-def test_what_has_no_effect_is_named(old: str, new: str, places: list[str]) -> None:
+def test_ignored_fields_are_reported(old: str, new: str, paths: list[str]) -> None:
     loaded = formats.load_queue(MANIFEST.replace(old, new))
-    assert [warning.partition(": ignored")[0] for warning in loaded.warnings] == places
+    assert [warning.partition(": ignored")[0] for warning in loaded.warnings] == paths
 
 
 @pytest.mark.parametrize(
-    ("text", "path", "says"),
+    ("text", "path", "message"),
     [
         ("kind: Job\napiVersion: batch.volcano.sh/v1alpha1\n", "", "no Queue"),
         (MANIFEST + "---\n" + MANIFEST, "", "2 Queue"),
@@ -77,35 +77,35 @@ def test_what_has_no_effect_is_named(old: str, new: str, places: list[str]) -> N
         ("- 1\n", "", "no Queue"),
     ],
 )
-def test_what_is_no_such_manifest_is_refused(text: str, path: str, says: str) -> None:
+def test_invalid_or_other_manifests_are_refused(text: str, path: str, message: str) -> None:
     with pytest.raises(Invalid) as raised:
         formats.load_queue(text)
-    assert any(problem.path == path and says in problem.message for problem in raised.value.problems)
+    assert any(problem.path == path and message in problem.message for problem in raised.value.problems)
 
 
-def test_where_it_does_not_name_its_cluster_that_is_the_only_one() -> None:
+def test_default_cluster_is_the_only_one() -> None:
     loaded = formats.load_queue(MANIFEST.replace("hekla.io/cluster: sim, ", ""))
     assert loaded.placed(["here"])["cluster"] == "here"
-    for clusters, says in ((["here", "there"], "here, there"), ([], "No cluster exists yet")):
+    for clusters, message in ((["here", "there"], "here, there"), ([], "No cluster exists yet")):
         with pytest.raises(Invalid) as raised:
             loaded.placed(clusters)
         assert raised.value.problems[0].path == "metadata.annotations.hekla.io/cluster"
-        assert says in raised.value.problems[0].message
+        assert message in raised.value.problems[0].message
     assert formats.load_queue(MANIFEST).placed(["here", "there"])["cluster"] == "sim"
 
 
-def test_the_root_of_all_queues_is_no_parent() -> None:
+def test_root_queue_is_no_parent() -> None:
     loaded = formats.load_queue(MANIFEST.replace("parent: research", "parent: root"))
     assert "parent" not in loaded.document
 
 
-def test_what_is_refused_is_refused_at_its_place_in_the_manifest() -> None:
-    told = formats.load_queue(MANIFEST).findings.translate_paths(Refused("Less, please.", "guarantee.cpu"))
-    assert isinstance(told, Refused)
-    assert told.path == "spec.guarantee.resource.cpu"
+def test_refusal_has_its_path_in_the_manifest() -> None:
+    translated = formats.load_queue(MANIFEST).findings.translate_paths(Refused("Less, please.", "guarantee.cpu"))
+    assert isinstance(translated, Refused)
+    assert translated.path == "spec.guarantee.resource.cpu"
 
 
-def test_what_is_written_is_the_kind_that_it_says() -> None:
+def test_written_manifest_is_a_queue() -> None:
     document = {**USUAL, "name": "vision", "cluster": "sim", "guarantee": {"cpu": "2"}, "state": "closed"}
     assert yaml.safe_load(formats.dump_queue(document)) == {
         "apiVersion": "scheduling.volcano.sh/v1beta1",
@@ -138,7 +138,7 @@ _AMOUNTS = st.dictionaries(st.sampled_from(["cpu", "memory", "nvidia.com/gpu"]),
         }
     )
 )
-def test_there_and_back_it_is_the_same(document: dict[str, object]) -> None:
+def test_round_trip(document: dict[str, object]) -> None:
     loaded = formats.load_queue(formats.dump_queue(document))
     assert {**USUAL, **loaded.document} == document
     assert loaded.warnings == ()
@@ -153,8 +153,8 @@ TREES = st.recursive(
 
 
 @given(st.dictionaries(WORDS, TREES))
-def test_any_tree_is_a_queue_or_gets_problems(said: dict[str, object]) -> None:
-    assert outcome(yaml.safe_dump({**yaml.safe_load(MANIFEST), **said}))
+def test_any_document_is_read_or_refused(fields: dict[str, object]) -> None:
+    assert outcome(yaml.safe_dump({**yaml.safe_load(MANIFEST), **fields}))
 
 
 def outcome(text: str) -> object:
@@ -164,7 +164,7 @@ def outcome(text: str) -> object:
         return error.problems
 
 
-def test_where_a_job_is_expected_it_is_said_where_queues_are_made() -> None:
+def test_queue_is_not_a_job() -> None:
     with pytest.raises(Invalid) as raised:
         formats.load(MANIFEST)
     assert "which is not a job: operators and platform admins create queues" in raised.value.problems[0].message

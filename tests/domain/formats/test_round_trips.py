@@ -1,4 +1,4 @@
-"""From a job to a manifest of any kind and back: what the kind can hold comes back, and the rest is named."""
+"""Round trips from a job to a manifest of each kind: supported fields survive, and others are reported."""
 
 import pytest
 from hypothesis import given, settings
@@ -18,7 +18,7 @@ SIGNALS = [{"exit_code": code, "action": "RestartPod"} for code in (130, 137, 13
 LEADS = {"events": ["TaskCompleted"], "action": "CompleteJob"}
 
 LEADERS = ("master", "chief", "launcher")
-HELD_BY_ALL = (
+SUPPORTED_FIELDS = (
     "name",
     "description",
     "kind",
@@ -29,40 +29,40 @@ HELD_BY_ALL = (
     "ttl_seconds_after_finished",
     "files",
 )
-HELD_OF_TASKS = (
+SUPPORTED_TASK_FIELDS = (
     "replicas", "command", "resources", "env", "environment", "image", "working_dir", "node_selector", "grace_seconds",
     "volume_mounts", "ports",
 )  # fmt: skip
 
 
-def held(spec, tasks, **more):
-    """A job with the tasks of another one under other names, as a kind can hold it; (name, policies) of each task."""
+def supported_job(spec, tasks, **more):
+    """The job with tasks of other names, and only fields that kinds support. `tasks`: (name, policies) of each."""
     document = spec.document()
-    bodies = [{key: task[key] for key in HELD_OF_TASKS if key in task} for task in document["tasks"]]
+    bodies = [{key: task[key] for key in SUPPORTED_TASK_FIELDS if key in task} for task in document["tasks"]]
     named = [
-        {**bodies[place % len(bodies)], "name": name, "policies": policies}
+        {**bodies[position % len(bodies)], "name": name, "policies": policies}
         | ({"replicas": 1} if name in LEADERS else {})
-        for place, (name, policies) in enumerate(tasks)
+        for position, (name, policies) in enumerate(tasks)
     ]
-    head = {key: document[key] for key in HELD_BY_ALL if key in document}
+    head = {key: document[key] for key in SUPPORTED_FIELDS if key in document}
     return JobSpec.parse(with_volumes(head | {"tasks": list(with_own_ports(named))}) | more)
 
 
 @st.composite
 def role_jobs(draw, plugin, names, leaders, least=1):
-    """Jobs as Kubeflow's kinds hold them."""
+    """Jobs that Kubeflow's kinds support."""
     spec = draw(SPECS)
     chosen = draw(st.lists(st.sampled_from(names), min_size=least, unique=True))
     leader = next((name for name in leaders if name in chosen), None) if len(chosen) > 1 else None
     restarts = draw(st.sampled_from([[RESTARTS], [ENDS], [*SIGNALS, ENDS]]))
     tasks = [(name, [*restarts, *([LEADS] if name == leader else [])]) for name in chosen]
-    job = held(spec, tasks, plugins=plugin(chosen), max_retry=draw(st.integers(1, 9)), min_available=1)
-    alone = job.replicas == 1
-    return job.model_copy(update={"tasks": tuple(_alone(task) for task in job.tasks)}) if alone else job
+    job = supported_job(spec, tasks, plugins=plugin(chosen), max_retry=draw(st.integers(1, 9)), min_available=1)
+    is_single = job.replicas == 1
+    return job.model_copy(update={"tasks": tuple(_without_terminate(task) for task in job.tasks)}) if is_single else job
 
 
-def _alone(task):
-    """Nobody is left to be ended by a pod that fails."""
+def _without_terminate(task):
+    """The task without policies that terminate the job: a job of a single pod needs none."""
     return task.model_copy(
         update={"policies": tuple(policy for policy in task.policies if policy.action != "TerminateJob")}
     )
@@ -70,20 +70,20 @@ def _alone(task):
 
 @st.composite
 def plain_jobs(draw):
-    """Jobs as Kubernetes itself holds them."""
+    """Jobs that a Kubernetes Job supports."""
     limit = draw(st.sampled_from([0, 4]))
     codes = [_code(code, limit) for code in draw(st.lists(st.integers(1, 5), max_size=2, unique=True))]
     lost = draw(st.sampled_from([[], [{"events": ["PodEvicted"], "action": "RestartPod"}]]))
     spec = draw(SPECS)
-    alone = spec.tasks[0].replicas == 1
-    job = held(
+    is_single = spec.tasks[0].replicas == 1
+    job = supported_job(
         spec,
-        [("main", [*codes, *lost, *([RESTARTS] if limit else [] if alone else [ENDS])])],
+        [("main", [*codes, *lost, *([RESTARTS] if limit else [] if is_single else [ENDS])])],
         plugins=draw(st.sampled_from([{}, {"indexed": []}])),
         **({"max_retry": limit} if limit else {}),
     )
     gang = draw(st.sampled_from([None, 1]))
-    return job.model_copy(update={} if alone or gang is None else {"min_available": 1, "min_success": job.replicas})
+    return job.model_copy(update={} if is_single or gang is None else {"min_available": 1, "min_success": job.replicas})
 
 
 def _code(code, limit):
@@ -92,11 +92,13 @@ def _code(code, limit):
 
 @st.composite
 def train_jobs(draw):
-    """Jobs as a TrainJob holds them: no more than its trainer says."""
+    """Jobs that a TrainJob supports: only the fields of its trainer."""
     spec = draw(SPECS)
     torchrun = ["--master=node", f"--nnodes={spec.tasks[0].replicas}", "--nproc-per-node=4"]
     plugins = draw(st.sampled_from([{"pytorch": torchrun}, {"jax": ["--worker=node"]}]))
-    job = held(spec, [("node", [RESTARTS])], plugins=plugins, max_retry=6, ttl_seconds_after_finished=None, files={})
+    job = supported_job(
+        spec, [("node", [RESTARTS])], plugins=plugins, max_retry=6, ttl_seconds_after_finished=None, files={}
+    )
     plain = {"working_dir": "", "node_selector": {}, "grace_seconds": 30, "volume_mounts": (), "ports": {}}
     return job.model_copy(update={"tasks": (job.tasks[0].model_copy(update=plain),), "volumes": ()})
 
@@ -132,7 +134,7 @@ NAMES = {
     "jaxjob": ["worker"],
     "trainjob": ["node"],
 }
-HELD = {
+SUPPORTED_JOBS = {
     "volcano": SPECS,
     "pytorchjob": role_jobs(torch, NAMES["pytorchjob"], ["master"]),
     "tfjob": role_jobs(tensorflow, NAMES["tfjob"], ["chief", "master", "worker"]),
@@ -151,14 +153,14 @@ HELD = {
 @pytest.mark.parametrize("word", FORM)
 @settings(max_examples=examples(60), deadline=None)
 @given(data=st.data())
-def test_what_a_kind_can_hold_comes_back_whole(word, data):
-    spec = data.draw(HELD[word])
+def test_supported_jobs_survive_a_round_trip(word, data):
+    spec = data.draw(SUPPORTED_JOBS[word])
     written = formats.write(spec, FORM[word])
     loaded = formats.load(written.text)
     assert (written.notes, loaded.spec) == ((), spec)
 
 
-def test_a_single_pod_that_is_tried_again_by_itself_comes_back_whole():
+def test_single_pod_with_retries_survives_a_round_trip():
     role = {"instances": 1, "commands": ["true"], "taskRetryCount": 1, "dockerImage": "image"}
     role["resourcePerInstance"] = {"cpu": 1, "memoryMB": 64, "gpu": 0}
     image = {"type": "dockerimage", "name": "image", "uri": "python:3.12"}
@@ -169,7 +171,7 @@ def test_a_single_pod_that_is_tried_again_by_itself_comes_back_whole():
 
 
 def renamed(spec, names):
-    """Whatever else is in it, its tasks have names that a kind knows."""
+    """The job with task names that a kind supports."""
     tasks = [
         task.model_copy(update={"name": name} | ({"replicas": 1, "min_available": None} if name in LEADERS else {}))
         for task, name in zip(spec.tasks, names, strict=False)
@@ -180,7 +182,7 @@ def renamed(spec, names):
 @pytest.mark.parametrize("word", FORM)
 @settings(max_examples=examples(60), deadline=None)
 @given(spec=SPECS)
-def test_what_went_through_a_kind_once_loses_nothing_more(word, spec):
+def test_second_round_trip_loses_nothing(word, spec):
     written = formats.write(renamed(spec, NAMES.get(word, [])), FORM[word])
     once = formats.load(written.text).spec
     again = formats.write(once, FORM[word])
@@ -222,7 +224,7 @@ AFTER_THREE = {"exit_code": 3, "action": "RestartJob", "timeout_seconds": 5}
         ),
     ],
 )
-def test_what_a_kind_cannot_hold_is_named(word, spec, notes):
+def test_unsupported_fields_are_reported(word, spec, notes):
     assert list(formats.write(spec, FORM[word]).notes) == notes
 
 
@@ -235,7 +237,7 @@ def test_what_a_kind_cannot_hold_is_named(word, spec, notes):
         ("job", a_job("a", "b"), "tasks", "A Kubernetes Job has one pod template. This job has a, b."),
     ],
 )
-def test_a_job_that_a_kind_cannot_hold_at_all_is_refused(word, spec, path, sentence):
+def test_unsupported_job_is_refused(word, spec, path, sentence):
     with pytest.raises(Invalid) as raised:
         formats.write(spec, FORM[word])
     assert [p for p in raised.value.problems if p.path == path and sentence in p.message]

@@ -1,4 +1,4 @@
-"""Volcano Jobs in and out: nothing lost silently, everything wrong told with its place in the manifest."""
+"""Reading and writing Volcano Jobs: ignored fields have warnings, and problems have paths."""
 
 import pytest
 import yaml
@@ -69,7 +69,7 @@ spec:
 """
 
 
-def test_one_file_holds_a_whole_distributed_training():
+def test_distributed_training_is_read():
     loaded = formats.load(DIGITS)
     assert loaded.warnings == ()
     assert loaded.spec == JobSpec.parse(
@@ -109,20 +109,20 @@ def test_one_file_holds_a_whole_distributed_training():
 
 @settings(max_examples=examples(150), deadline=None)
 @given(SPECS)
-def test_what_is_written_is_read_back_whole(spec):
+def test_round_trip(spec):
     loaded = formats.load(formats.dump(spec))
-    assert all("ReadWriteOnce" in told for told in loaded.warnings)
+    assert all("ReadWriteOnce" in found for found in loaded.warnings)
     assert loaded.spec == spec
 
 
 @settings(max_examples=examples(50), deadline=None)
 @given(SPECS)
-def test_writing_again_changes_no_letter(spec):
+def test_second_writing_is_identical(spec):
     text = formats.dump(spec)
     assert formats.dump(formats.load(text).spec) == text
 
 
-def test_json_is_taken_too():
+def test_json_is_accepted():
     spec = JobSpec.parse({"name": "a", "tasks": [{"name": "b", "command": ["c"]}]})
     documents = list(yaml.safe_load_all(formats.dump(spec)))
     assert formats.load(str(documents[0]).replace("'", '"')).spec == spec
@@ -190,8 +190,8 @@ def changed(old, new, text=DIGITS):
     ],
     ids=range(19),
 )
-def test_what_has_no_effect_is_told_with_its_path(old, new, warning):
-    assert [told for told in formats.load(changed(old, new)).warnings if warning in told]
+def test_ignored_fields_are_reported_with_their_path(old, new, warning):
+    assert [found for found in formats.load(changed(old, new)).warnings if warning in found]
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_what_has_no_effect_is_told_with_its_path(old, new, warning):
         ("{name: [], iteration: any}", None),
     ],
 )
-def test_a_task_that_waits_for_others_is_read_and_written(written, want):
+def test_task_dependencies_are_read_and_written(written, want):
     loaded = formats.load(changed("    replicas: 2", f"    replicas: 2\n    dependsOn: {written}"))
     dependency = loaded.spec.task("worker").depends_on
     assert loaded.warnings == ()
@@ -233,7 +233,7 @@ def test_partitions_are_read_and_written(least, minimum, warning):
     assert formats.load(formats.dump(loaded.spec)).spec == loaded.spec
 
 
-def test_a_plugin_for_ssh_is_taken_and_what_it_does_not_do_is_told():
+def test_ssh_plugin_is_accepted_with_a_warning():
     loaded = formats.load(changed("plugins: {env: [],", "plugins: {ssh: [], env: [],"))
     (warning,) = loaded.warnings
     assert warning.startswith("spec.plugins.ssh: pods get the job's keys in .ssh")
@@ -241,7 +241,7 @@ def test_a_plugin_for_ssh_is_taken_and_what_it_does_not_do_is_told():
     assert set(loaded.spec.plugins) == {"env", "ssh", "tensorflow"}
 
 
-def test_a_key_that_is_written_in_a_manifest_is_refused():
+def test_private_key_in_a_manifest_is_refused():
     with pytest.raises(Invalid) as raised:
         formats.load(changed("plugins: {env: [],", 'plugins: {ssh: ["--ssh-private-key=s3cret"], env: [],'))
     (problem,) = raised.value.problems
@@ -250,7 +250,7 @@ def test_a_key_that_is_written_in_a_manifest_is_refused():
     assert "s3cret" not in problem.message
 
 
-def test_of_very_many_warnings_the_first_are_told():
+def test_number_of_warnings_is_limited():
     fields = "".join(f"  field{number}: 1\n" for number in range(80))
     warnings = formats.load(changed("  queue: research\n", fields)).warnings
     assert (len(warnings), warnings[-1]) == (51, "… and 30 more ignored fields.")
@@ -330,14 +330,14 @@ WORKER = "spec.tasks[1].template.spec.containers[0]"
     ],
     ids=range(30),
 )
-def test_what_is_wrong_is_told_with_its_path_in_the_manifest(old, new, path, sentence):
+def test_problem_has_its_path_in_the_manifest(old, new, path, sentence):
     text = changed(old, new).replace('print("training")', "print: 3" if "data.train" in path else 'print("training")')
     with pytest.raises(Invalid) as raised:
         formats.load(text)
     assert [problem for problem in raised.value.problems if problem.path.endswith(path) and sentence in problem.message]
 
 
-def test_everything_wrong_is_told_at_once():
+def test_all_problems_are_reported_at_once():
     text = changed("replicas: 2", "replicas: two", changed("1m30s", "soon", changed("maxRetry: 0", "maxRetry: -1")))
     with pytest.raises(Invalid) as raised:
         formats.load(text)
@@ -366,7 +366,7 @@ def test_everything_wrong_is_told_at_once():
     ],
     ids=range(9),
 )
-def test_nonsense_gets_a_plain_answer(text, sentence):
+def test_other_text_is_refused_with_a_reason(text, sentence):
     with pytest.raises(Invalid) as raised:
         formats.load(text)
     assert sentence in raised.value.message
@@ -394,7 +394,7 @@ spec:
 
 
 @pytest.mark.parametrize(
-    ("working_dir", "mounts", "files", "seen"),
+    ("working_dir", "mounts", "files", "expected"),
     [
         ("", "{name: v, mountPath: /a}", {"f": "1"}, ""),
         ("/a", "{name: v, mountPath: /a}", {"f": "1"}, ""),
@@ -404,9 +404,9 @@ spec:
         ("/a", "{name: v, mountPath: /a}, {name: w, mountPath: /a/c}", {"f": "1", "c/deep/g": "2"}, ""),
     ],
 )
-def test_mounted_files_come_into_the_pods_own_folder(working_dir, mounts, files, seen):
+def test_mounted_files_are_in_the_working_folder(working_dir, mounts, files, expected):
     spec = formats.load(TASK % (f'"{working_dir}"', mounts)).spec
-    assert (spec.files, spec.tasks[0].working_dir) == (files, seen)
+    assert (spec.files, spec.tasks[0].working_dir) == (files, expected)
 
 
 @pytest.mark.parametrize(
@@ -416,14 +416,14 @@ def test_mounted_files_come_into_the_pods_own_folder(working_dir, mounts, files,
         ("{name: v, mountPath: /a/deep}, {name: v, mountPath: /a}, {name: w, mountPath: /a}", "mountPath", "/a/deep"),
     ],
 )
-def test_files_cannot_be_all_over_the_place(mounts, path, sentence):
+def test_files_must_be_below_one_folder(mounts, path, sentence):
     with pytest.raises(Invalid) as raised:
         formats.load(TASK % ('""', mounts))
     assert raised.value.problems[0].path.endswith(path)
     assert sentence in raised.value.message
 
 
-def test_two_files_cannot_be_at_one_place():
+def test_two_files_cannot_have_one_path():
     text = (TASK % ('""', "{name: v, mountPath: /a}, {name: w, mountPath: /a}")).replace("deep/g", "f")
     with pytest.raises(Invalid, match="All pods of a job get the same files"):
         formats.load(text)
@@ -440,7 +440,7 @@ TREES = st.recursive(
 
 @example({"spec": {"tasks": [{"name": [None]}]}})
 @given(st.dictionaries(WORDS, TREES))
-def test_any_tree_is_a_job_or_gets_problems(tree):
+def test_any_document_is_read_or_refused(tree):
     text = yaml.safe_dump({"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", **tree})
     assert outcome(text)
 
@@ -452,7 +452,7 @@ def outcome(text):
         return error.problems
 
 
-def test_annotations_for_the_scheduler_go_in_and_out():
+def test_scheduler_annotations_are_read_and_written():
     near = "    volcano.sh/task-topology-affinity: ps,worker\n    hekla.io/priority"
     loaded = formats.load(DIGITS.replace("    hekla.io/priority", near))
     assert loaded.spec.annotations == {"volcano.sh/task-topology-affinity": "ps,worker"}
@@ -472,7 +472,7 @@ spec:
 """
 
 
-def test_a_task_serves_at_the_ports_of_its_annotation_and_not_at_those_that_a_container_declares() -> None:
+def test_ports_are_those_of_the_annotation_only() -> None:
     loaded = formats.load(A_BOARD % '"board=6006, metrics=9090"')
     assert loaded.spec.tasks[0].ports == {"board": 6006, "metrics": 9090}
     assert loaded.warnings == ()
@@ -480,7 +480,7 @@ def test_a_task_serves_at_the_ports_of_its_annotation_and_not_at_those_that_a_co
     assert formats.load(A_BOARD % '""').spec.tasks[0].ports == {}
 
 
-def test_ports_stay_when_a_part_of_the_job_is_changed() -> None:
+def test_patch_keeps_ports() -> None:
     spec = formats.load(A_BOARD % '"board=6006"').spec
     changed = formats.apply_patch(spec, {"spec": {"tasks": {"main": {"replicas": 2}}}}).spec
     assert changed.tasks[0].ports == {"board": 6006}
@@ -497,7 +497,7 @@ def test_ports_stay_when_a_part_of_the_job_is_changed() -> None:
         ('"Board=6006"', "lowercase letters"),
     ],
 )
-def test_ports_that_cannot_be_are_told_at_the_annotation(annotation, sentence) -> None:
+def test_invalid_ports_are_refused_at_the_annotation(annotation, sentence) -> None:
     with pytest.raises(Invalid) as raised:
         formats.load(A_BOARD % annotation)
     (problem,) = raised.value.problems

@@ -1,4 +1,4 @@
-"""YAML from a stranger: read, or refused with a sentence, and never at a price."""
+"""Untrusted YAML is read or refused with a reason, at bounded cost."""
 
 import pytest
 from hypothesis import given
@@ -35,7 +35,7 @@ LAUGHS = "\n".join(
     ],
     ids=range(17),
 )
-def test_what_is_refused(text, sentence):
+def test_invalid_or_expensive_text_is_refused(text, sentence):
     with pytest.raises(Invalid) as raised:
         yaml_text.read(text)
     assert sentence in raised.value.message
@@ -57,22 +57,22 @@ def test_what_is_refused(text, sentence):
         ("1Gi", "1Gi"),
     ],
 )
-def test_what_plain_words_mean(word, value):
+def test_plain_scalars(word, value):
     assert yaml_text.read(f"a: {word}") == [{"a": value}]
 
 
-def test_aliases_and_merges_are_honoured():
+def test_aliases_and_merge_keys():
     assert yaml_text.read("a: &a {x: 1, y: 1}\nb: {<<: *a, y: 2}")[0]["b"] == {"x": 1, "y": 2}
 
 
-def test_empty_documents_are_left_out_and_a_mark_at_the_start_is_no_matter():
+def test_empty_documents_and_a_byte_order_mark_are_skipped():
     assert yaml_text.read(b"\xef\xbb\xbf---\n---\na: 1\n---\n") == [{"a": 1}]
 
 
 @pytest.mark.parametrize(
     "text", ["0E0", "1e3", "0o17", "09", "0x1F", "22:30", "true", "no", "~", "", " a", "a: b", "\x85"]
 )
-def test_text_that_looks_like_something_else_stays_text(text):
+def test_ambiguous_text_stays_text(text):
     assert yaml_text.read(yaml_text.write([{"a": text}])) == [{"a": text}]
 
 
@@ -84,7 +84,7 @@ VALUES = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from(["a", "b", "<<x", "1"]), VALUES, min_size=1))
-def test_what_is_written_is_read(document):
+def test_round_trip(document):
     assert yaml_text.read(yaml_text.write([document])) == [document]
 
 

@@ -1,13 +1,13 @@
-"""Every phase, event and action: what becomes of a job, its version, its retries and its pods.
+"""Every phase, event and action: the resulting phase, version, retries and pods of a job.
 
-The wanted results stand in tables that are written by hand from the semantics; the cells are generated from them.
+The expected results are in tables, written by hand from the semantics. The cells are generated from them.
 """
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from tests.domain.lifecycle.worlds import spec
+from tests.domain.lifecycle.harness import spec
 
 from hekla.domain.lifecycle import (
     ActionTarget,
@@ -39,8 +39,8 @@ def pod(name: str, attempt: int, phase: PodPhase, **facts) -> PodFacts:
     return PodFacts(task, int(index), attempt, 1, phase, since=NOON, **facts)
 
 
-# Of task a one pod has succeeded and two run; a-2 is the pod that the event is about, a-3 is of its partition; b runs.
-OTHERS = [pod("a-0", 1, SUCCEEDED), pod("a-1", 1, RUNNING), pod("a-3", 1, RUNNING), pod("b-0", 1, RUNNING)]
+# Task a: a-0 has succeeded, a-1 and a-3 run, and a-2 is the subject of the event; a-3 is in its partition. Task b runs.
+OTHER_PODS = [pod("a-0", 1, SUCCEEDED), pod("a-1", 1, RUNNING), pod("a-3", 1, RUNNING), pod("b-0", 1, RUNNING)]
 SUBJECTS = {
     "PodFailed": [pod("a-2", 1, FAILED, exit_code=7)],
     "exit code 7": [pod("a-2", 1, FAILED, exit_code=7)],
@@ -52,11 +52,10 @@ SUBJECTS = {
 }
 CAUSES = {name: {"events": [name]} for name in [*map(str, POLICY_EVENTS)]} | {"exit code 7": {"exit_code": 7}}
 
-RESTARTS_ON = ("pending",)  # or stays as it is, while pods of it are on their way out
-# What the action does in a phase that knows it: the phase, versions more, retries more, and which pods still count:
-# "others": all but those of task a; "parts": all but the partition of the pod that the event
-# is about, "rest": all but that pod; "ended": those that are over;
-# "done": those that succeeded; "none".
+RESTARTS_ON = ("pending",)  # or no step yet, while its pods are stopping
+# Result of an action in a phase that supports it: (phases, added versions, added retries, pods that still count).
+# "others": all but task a; "parts": all but the partition of the subject; "rest": all but the subject;
+# "ended": ended pods; "done": succeeded pods; "none".
 ACTIVE = {
     LifecycleAction.RESTART_JOB: (("restarting",), 1, 1, "none"),
     LifecycleAction.RESTART_TASK: (("restarting",), 0, 1, "others"),
@@ -92,44 +91,46 @@ def job(phase: JobPhase, cause: str, action: LifecycleAction) -> JobFacts:
 
 
 def pods(phase: JobPhase, cause: str) -> list[PodFacts]:
-    """In a phase that is over, what lived was stopped."""
+    """The pods of the job; in a final phase the live ones were stopped."""
     subjects = SUBJECTS.get(cause, [pod("a-2", 1, RUNNING)])
-    there = [pod for pod in OTHERS if all(pod.slot != other.slot for other in subjects)] + subjects
+    existing = [pod for pod in OTHER_PODS if all(pod.slot != other.slot for other in subjects)] + subjects
     if not phase.is_final:
-        return there
-    return [replace(pod, phase=FAILED, stopping=True) if pod.is_alive else pod for pod in there]
+        return existing
+    return [replace(pod, phase=FAILED, stopping=True) if pod.is_alive else pod for pod in existing]
 
 
-def happen(facts: JobFacts, cause: str, there: list[PodFacts]) -> tuple[LifecycleAction, ActionTarget | None]:
-    """What the event calls for."""
+def action_of_event(
+    facts: JobFacts, cause: str, existing: list[PodFacts]
+) -> tuple[LifecycleAction, ActionTarget | None]:
+    """The action of the event, and its target."""
     if cause == "PodPending":
-        return overdue(facts, there, NOON + timedelta(seconds=SECONDS)) or (LifecycleAction.SYNC_JOB, None)
+        return overdue(facts, existing, NOON + timedelta(seconds=SECONDS)) or (LifecycleAction.SYNC_JOB, None)
     if cause in SUBJECTS:
-        [stimulus] = stimuli_of(facts, there, there[-1:])
+        [stimulus] = stimuli_of(facts, existing, existing[-1:])
     else:
         stimulus = Stimulus(event=LifecycleEvent(cause))
     return resolve(facts, stimulus), stimulus.target
 
 
-def latest(there: list[PodFacts]) -> list[PodFacts]:
+def latest(existing: list[PodFacts]) -> list[PodFacts]:
     """The last attempt of each replica."""
-    return list({pod.slot: pod for pod in there}.values())
+    return list({pod.slot: pod for pod in existing}.values())
 
 
-def counted(there: list[PodFacts], outcome: JobOutcome) -> set[str]:
+def remaining(existing: list[PodFacts], outcome: JobOutcome) -> set[str]:
     """The pods that still count for the job."""
-    left = [pod for pod in latest(there) if pod.version == outcome.version and not pod.stopping]
+    left = [pod for pod in latest(existing) if pod.version == outcome.version and not pod.stopping]
     return {str(pod.slot) for pod in left if pod.ref not in outcome.stop}
 
 
-def kept(which: str, there: list[PodFacts]) -> set[str]:
-    """The pods that `which` means."""
-    left = [pod for pod in latest(there) if not pod.stopping]
+def expected_remaining(which: str, existing: list[PodFacts]) -> set[str]:
+    """The pods that `which` selects."""
+    left = [pod for pod in latest(existing) if not pod.stopping]
     chosen = {
         "none": [],
         "others": [pod for pod in left if pod.task != "a"],
         "parts": [pod for pod in left if pod.task != "a" or pod.index < 2],
-        "rest": [pod for pod in left if pod.slot != there[-1].slot],
+        "rest": [pod for pod in left if pod.slot != existing[-1].slot],
         "ended": [pod for pod in left if not pod.is_alive],
         "done": [pod for pod in left if pod.phase is SUCCEEDED],
     }[which]
@@ -139,25 +140,25 @@ def kept(which: str, there: list[PodFacts]) -> set[str]:
 @pytest.mark.parametrize("action", POLICY_ACTIONS)
 @pytest.mark.parametrize("cause", CAUSES)
 @pytest.mark.parametrize("phase", JobPhase)
-def test_what_an_event_leads_to(phase, cause, action):
-    facts, there = job(phase, cause, action), pods(phase, cause)
+def test_outcome_of_each_event_action_and_phase(phase, cause, action):
+    facts, existing = job(phase, cause, action), pods(phase, cause)
     no_part = action in PARTIAL and cause not in SUBJECTS
     gone = phase.is_final and cause == "PodPending"
     want = None if no_part or gone else WANT.get(phase, {}).get(action)
-    outcome = advance(facts, there, *happen(facts, cause, there))
+    outcome = advance(facts, existing, *action_of_event(facts, cause, existing))
     if want is None:
-        assert outcome == advance(facts, there, LifecycleAction.SYNC_JOB)
+        assert outcome == advance(facts, existing, LifecycleAction.SYNC_JOB)
         return
     phases, versions, retries, which = want
     assert str(outcome.steps[0].phase) in phases if outcome.steps else phases == RESTARTS_ON
     assert (outcome.version, outcome.retry_count) == (1 + versions, retries)
-    assert counted(there, outcome) == kept(which, there)
+    assert remaining(existing, outcome) == expected_remaining(which, existing)
 
 
 @pytest.mark.parametrize("action", POLICY_ACTIONS)
 @pytest.mark.parametrize("cause", [cause for cause in SUBJECTS if cause != "PodPending"])
 @pytest.mark.parametrize("phase", JobPhase)
-def test_news_from_before_a_restart_lead_to_nothing(phase, cause, action):
-    facts, there = replace(job(phase, cause, action), version=2), pods(phase, cause)
-    [stimulus] = stimuli_of(facts, there, there[-1:])
+def test_events_from_before_a_restart_are_ignored(phase, cause, action):
+    facts, existing = replace(job(phase, cause, action), version=2), pods(phase, cause)
+    [stimulus] = stimuli_of(facts, existing, existing[-1:])
     assert resolve(facts, stimulus) is LifecycleAction.SYNC_JOB

@@ -1,4 +1,4 @@
-"""The table of transitions as people read it: each cell is what happens when it is really done to a job."""
+"""The table of transitions as Markdown. Each cell shows the result of applying the action to a sample job."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -35,10 +35,10 @@ _ACTIONS = tuple(action for action in LifecycleAction if any(known is action for
 
 
 def markdown() -> str:
-    """A row for each phase, a column for each action; about a failed pod where an action is about a part of the job.
+    """A row for each phase, a column for each action. The target of partial actions is a failed pod.
 
-    Each cell: the phase that is entered, what counts of the pods after it, and whether it is a retry. A dash: nothing
-    more than a look. Empty: the phase does not know the action.
+    Each cell: the new phase, the pods that still count, and whether it is a retry. A dash: the action only checks the
+    pods. Empty: the phase does not support the action.
     """
     actions = [action for action in _ACTIONS if action is not LifecycleAction.SYNC_JOB]
     rows = [["", *actions], ["---"] * (len(actions) + 1)]
@@ -62,7 +62,7 @@ def _cell(phase: JobPhase, action: LifecycleAction) -> str:
 
 
 def _sample(phase: JobPhase) -> tuple[JobFacts, list[PodFacts]]:
-    """A job in this phase: one pod succeeded, one failed, three live (in phases that are over: have been stopped)."""
+    """A job in this phase with one succeeded, one failed and three live pods; in a final phase these were stopped."""
     job = JobFacts(_SPEC, phase, GangPhase.RUNNING)
     pods = [PodFacts(ref.task, ref.index, ref.attempt, 1, at) for ref, at in _PHASES.items()]
     if phase.is_final:

@@ -1,6 +1,6 @@
-"""A second engine that is slow and plain: loops over data classes, written from the rules, to hold the first one to.
+"""A reference engine to compare the real one with: slow, simple loops over data classes, written from the rules.
 
-It shares with the first only how a state and a policy are written down. It follows Volcano wherever the two may differ.
+It shares only the types of cluster states and policies with the real one. Where the two may differ, it follows Volcano.
 """
 
 from tests.engine.reference.decide import decide

@@ -25,7 +25,7 @@ def surplus(left: Mapping[str, float], right: Mapping[str, float]) -> Amounts:
 
 
 def at_most(left: Mapping[str, float], right: Mapping[str, float], default: float = 0.0) -> bool:
-    """LessEqual: in every dimension of the left one, or nearly. What the right one lacks counts as `default`."""
+    """LessEqual, with tolerance, in the dimensions of the left one. `default`: for those missing on the right."""
     for name, amount in left.items():
         bound = right.get(name, default)
         if not (amount < bound or abs(amount - bound) < EPSILON):
@@ -33,9 +33,9 @@ def at_most(left: Mapping[str, float], right: Mapping[str, float], default: floa
     return True
 
 
-def asked_at_most(left: Mapping[str, float], right: Mapping[str, float], asked: Mapping[str, float]) -> bool:
-    """LessEqual with dimensions: exactly, in what is asked for, without pods."""
-    return all(left.get(n, 0.0) <= right.get(n, INFINITY) for n, much in asked.items() if much > 0 and n != "pods")
+def fits_request(left: Mapping[str, float], right: Mapping[str, float], request: Mapping[str, float]) -> bool:
+    """LessEqual with dimensions: exact, only for requested resources, without pods."""
+    return all(left.get(n, 0.0) <= right.get(n, INFINITY) for n, much in request.items() if much > 0 and n != "pods")
 
 
 def share(part: Mapping[str, float], whole: Mapping[str, float]) -> float:

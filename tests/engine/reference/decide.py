@@ -2,41 +2,41 @@
 
 from collections.abc import Callable
 
-from tests.engine.reference import evicting, placing
-from tests.engine.reference.run import Run
-from tests.engine.reference.world import OVER, Job, S
+from tests.engine.reference import allocation, eviction
+from tests.engine.reference.session import Session
+from tests.engine.reference.state import OVER, Job, S
 
 from hekla.domain.phases import GangPhase
 from hekla.engine.decisions import Decisions
 from hekla.engine.model import ClusterState
 from hekla.engine.policy import SchedulerPolicy
 
-ACTIONS: dict[str, Callable[[Run], None]] = {
-    "enqueue": placing.enqueue,
-    "allocate": placing.allocate,
-    "backfill": placing.backfill,
-    "preempt": evicting.preempt,
-    "reclaim": evicting.reclaim,
+ACTIONS: dict[str, Callable[[Session], None]] = {
+    "enqueue": allocation.enqueue,
+    "allocate": allocation.allocate,
+    "backfill": allocation.backfill,
+    "preempt": eviction.preempt,
+    "reclaim": eviction.reclaim,
 }
 
 
 def decide(state: ClusterState, policy: SchedulerPolicy) -> Decisions:
-    run = Run(state, policy)
+    session = Session(state, policy)
     for name in policy.actions:
-        ACTIONS[name](run)
-    promised = [task for job in run.world.jobs for task in job.tasks if task.status is S.PIPELINED and task.node]
+        ACTIONS[name](session)
+    promised = [task for job in session.state.jobs for task in job.tasks if task.status is S.PIPELINED and task.node]
     pipelined = {task.uid: task.node.spec.name for task in promised if task.node}
     return Decisions(
-        binds=tuple(run.binds),
-        evictions=tuple(run.evictions),
+        binds=tuple(session.binds),
+        evictions=tuple(session.evictions),
         pipelined=pipelined,
-        nominated=run.nominated,
-        phases={job.spec.uid: _phase(run, job) for job in run.world.jobs},
+        nominated=session.nominated,
+        phases={job.spec.uid: _phase(session, job) for job in session.state.jobs},
     )
 
 
-def _phase(run: Run, job: Job) -> GangPhase:
-    has_gang = any(option.name == "gang" for tier in run.policy.tiers for option in tier)
+def _phase(session: Session, job: Job) -> GangPhase:
+    has_gang = any(option.name == "gang" for tier in session.policy.tiers for option in tier)
     if job.count(S.RUNNING) and has_gang and _is_unschedulable(job):
         return GangPhase.UNKNOWN
     if job.tasks and job.scheduled >= job.spec.min_available:

@@ -1,4 +1,4 @@
-"""Kubernetes' filters of nodes, as far as a state tells (`volcano-spec` §5.5)."""
+"""Kubernetes' node filters, as far as a cluster state contains their inputs (`volcano-spec` §5.5)."""
 
 from hekla.engine.model import NodeSpec, PodSpec, Taint, Toleration
 
@@ -16,7 +16,7 @@ def refuses(task: PodSpec, node: NodeSpec) -> bool:
 
 
 def disliked_taints(task: PodSpec, node: NodeSpec) -> int:
-    """Taints that a task does not tolerate, though they do not keep it away."""
+    """The number of PreferNoSchedule taints that the task does not tolerate."""
     able = [one for one in task.tolerations if one.effect in ("", "PreferNoSchedule")]
     soft = (taint for taint in node.taints if taint.effect == "PreferNoSchedule")
     return sum(not any(_tolerates(one, taint) for one in able) for taint in soft)

@@ -1,4 +1,4 @@
-"""A binary heap as Go has it; the order in which ties come out of it is part of the semantics (FORMAT §6)."""
+"""Go's binary heap. The order of equal items is part of the semantics (FORMAT §6)."""
 
 from collections.abc import Callable, Iterable
 from typing import Any

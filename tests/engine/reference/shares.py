@@ -1,9 +1,9 @@
-"""What queues deserve, as proportion reckons it (`volcano-spec` §5.2)."""
+"""The deserved shares of queues under proportion (`volcano-spec` §5.2)."""
 
 from dataclasses import dataclass, field
 
 from tests.engine.reference.amounts import INFINITY, Amounts, at_most, plus, surplus, total
-from tests.engine.reference.world import S, World
+from tests.engine.reference.state import ReferenceState, S
 
 from hekla.domain.phases import GangPhase
 from hekla.engine.model import QueueSpec
@@ -19,15 +19,15 @@ class Share:
     deserved: Amounts = field(default_factory=dict)
 
 
-def shares(world: World) -> dict[str, Share]:
-    """By queue, for those that have jobs."""
-    found = {job.queue: _share(world, world.queues[job.queue]) for job in world.jobs}
-    _divide(world.total, list(found.values()))
+def shares(state: ReferenceState) -> dict[str, Share]:
+    """The shares of all queues with jobs, by name."""
+    found = {job.queue: _share(state, state.queues[job.queue]) for job in state.jobs}
+    _divide(state.total, list(found.values()))
     return found
 
 
-def _share(world: World, queue: QueueSpec) -> Share:
-    jobs = [job for job in world.jobs if job.queue == queue.name]
+def _share(state: ReferenceState, queue: QueueSpec) -> Share:
+    jobs = [job for job in state.jobs if job.queue == queue.name]
     pending = total(task.request for job in jobs for task in job.tasks if task.status is S.PENDING)
     inqueue: Amounts = {}
     for job in jobs:
@@ -36,12 +36,12 @@ def _share(world: World, queue: QueueSpec) -> Share:
             inqueue = plus(inqueue, surplus(job.least, job.allocated))
     request = plus(total(job.allocated for job in jobs), pending)
     elastic = total(surplus(job.allocated, job.least) for job in jobs)
-    return Share(queue, _real(world, queue), request, inqueue, elastic)
+    return Share(queue, _real(state, queue), request, inqueue, elastic)
 
 
-def _real(world: World, queue: QueueSpec) -> Amounts:
-    guarantees = total(other.guarantee or {} for other in world.queues.values())
-    room = plus(surplus(world.total, guarantees), queue.guarantee or {})
+def _real(state: ReferenceState, queue: QueueSpec) -> Amounts:
+    guarantees = total(other.guarantee or {} for other in state.queues.values())
+    room = plus(surplus(state.total, guarantees), queue.guarantee or {})
     bound = queue.capability or {}
     return {name: min(amount, bound.get(name, INFINITY)) for name, amount in room.items()}
 
@@ -50,15 +50,15 @@ def _divide(everything: Amounts, all_shares: list[Share]) -> None:
     remaining, unmet = dict(everything), list(all_shares)
     while unmet:
         weights, before = sum(share.queue.weight for share in unmet), dict(remaining)
-        given: Amounts = {}
+        granted: Amounts = {}
         for share in list(unmet):
             old = dict(share.deserved)
             share.deserved = _grown(share, before, weights)
-            given = plus(given, plus(share.deserved, old, -1))
+            granted = plus(granted, plus(share.deserved, old, -1))
             is_same = all(share.deserved[name] == old.get(name, 0.0) for name in share.deserved)
             if at_most(share.request, share.deserved) or is_same:
                 unmet.remove(share)
-        remaining = surplus(remaining, given)
+        remaining = surplus(remaining, granted)
         is_empty = all(amount < 0.1 for name, amount in remaining.items() if name != "pods")
         if is_empty or all(remaining[name] == before.get(name, 0.0) for name in remaining):
             return

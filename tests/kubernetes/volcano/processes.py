@@ -1,4 +1,4 @@
-"""The real Volcano beside the control plane of the tests: its controllers and its scheduler, without its webhooks."""
+"""The real Volcano on the control plane of the tests: its controllers and its scheduler, without webhooks."""
 
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 class Volcano:
-    """The processes; `programs` is the folder with them and with what Volcano's kinds are."""
+    """The processes of Volcano. `programs`: the folder with the programs and Volcano's CRDs."""
 
     def __init__(self, plane: ControlPlane, programs: Path) -> None:
         self.plane = plane
@@ -21,7 +21,7 @@ class Volcano:
         self._parts = [self._controllers(), self._scheduler()]
 
     def start(self) -> None:
-        """Make its kinds known, start it, and wait until it has made its own queues. Raises ControlPlaneFailed."""
+        """Apply the CRDs, start Volcano, and wait until it created its queues. Raises ControlPlaneFailed."""
         for file in sorted((self._programs / FILES).glob("*.yaml")):
             self._define(yaml.safe_load(file.read_text()))
         self.plane.wait_until(self._is_defined)
@@ -30,25 +30,25 @@ class Volcano:
         self.plane.wait_until(self._has_queues, 60.0)
 
     def stop(self) -> None:
-        """End it; its kinds stay known."""
+        """Stop the processes; the CRDs stay."""
         for part in self._parts:
             part.stop()
 
     def stop_scheduler(self) -> None:
-        """From now on its controllers are alone; where they have been already, nothing."""
+        """Stop the scheduler; the controllers keep running. No effect if it is stopped."""
         self._parts[1].stop()
 
     def start_scheduler(self) -> None:
-        """Start it once more."""
+        """Start the scheduler again."""
         self._parts[1].start(self.plane.home)
 
     def log(self) -> str:
-        """The end of what its programs said."""
+        """The ends of the processes' logs."""
         return "\n".join(part.tail() for part in self._parts)
 
     def _define(self, kind: dict[str, Any]) -> None:
-        known = {one["metadata"]["name"] for one in self.plane.request("GET", _DEFINITIONS)["items"]}
-        if kind["metadata"]["name"] not in known:
+        existing = {one["metadata"]["name"] for one in self.plane.request("GET", _DEFINITIONS)["items"]}
+        if kind["metadata"]["name"] not in existing:
             self.plane.request("POST", _DEFINITIONS, kind)
 
     def _is_defined(self) -> bool:
@@ -61,7 +61,7 @@ class Volcano:
             part.check()
         try:
             found = self.plane.request("GET", "/apis/scheduling.volcano.sh/v1beta1/queues")["items"]
-        except RequestRefused:  # the server asks for patience with a kind that is new to it
+        except RequestRefused:  # the server may not serve a new CRD yet
             return False
         return {"default", "root"} <= {one["metadata"]["name"] for one in found}
 

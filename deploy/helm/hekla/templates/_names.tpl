@@ -6,7 +6,7 @@
 {{- end -}}
 {{- end -}}
 
-{{- /* Objects of the whole cluster: two releases of one name may be in two namespaces. */ -}}
+{{- /* Name of cluster-scoped objects: two namespaces can have releases of the same name. */ -}}
 {{- define "hekla.nameInCluster" -}}
 {{ .Release.Namespace }}:{{ include "hekla.name" . }}
 {{- end -}}

@@ -1,12 +1,12 @@
 {{- /*
-One process: a Deployment with one container.
+A Deployment of one process, with one container.
 
   root       the chart
-  name       of the process
-  values     its own: replicas, resources, terminationGracePeriodSeconds
-  container  what its container has beside the others': command, ports, probes
-  isTrusted  it works on clusters: it has the shared folder, kubeconfigs and the account
-  isOnly     there are never two of it, not even for a moment
+  name       name of the process
+  values     its values: replicas, resources, terminationGracePeriodSeconds
+  container  additional fields of its container: command, ports, probes
+  isTrusted  it accesses clusters: it gets the shared folder, the kubeconfigs and the service account
+  isOnly     never two pods at the same time, not even during an update
 */ -}}
 {{- define "hekla.process" -}}
 {{- $name := printf "%s-%s" (include "hekla.name" .root) .name -}}
@@ -89,7 +89,7 @@ spec:
     {{- end }}
 {{- end -}}
 
-{{- /* What all containers have, that which waits too. */ -}}
+{{- /* Common fields of all containers, including the init container. */ -}}
 {{- define "hekla.container" -}}
 image: {{ include "hekla.image" .root }}
 imagePullPolicy: {{ .root.Values.image.pullPolicy }}
@@ -145,7 +145,7 @@ topologySpreadConstraints:
         app.kubernetes.io/component: {{ .name }}
 {{- end -}}
 
-{{- /* Where a worker tells its figures. */ -}}
+{{- /* The metrics port of a worker. */ -}}
 {{- define "hekla.figures" -}}
 {{- if .Values.metrics.enabled }}
 ports:

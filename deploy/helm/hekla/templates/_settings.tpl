@@ -1,6 +1,6 @@
 {{- /*
-What every process is told. The values stand in the pods themselves, so that a changed one starts them anew, and so that
-the hook that changes the tables needs no object that is not there yet.
+Environment variables of every process. They are in the pod templates, so that a change restarts the pods, and so that
+the migration hook needs no object that does not exist yet.
 */ -}}
 {{- define "hekla.settings" -}}
 {{- with .Values.settings -}}
@@ -39,7 +39,7 @@ the hook that changes the tables needs no object that is not there yet.
 {{- end }}
 {{- end -}}
 
-{{- /* Prometheus calls a pod by its address. */ -}}
+{{- /* Prometheus uses the IP address of a pod as the host name. */ -}}
 {{- define "hekla.allowedHosts" -}}
 {{- $hosts := concat (list (include "hekla.host" .) "localhost") .Values.settings.allowedHosts -}}
 {{- if .Values.metrics.enabled }}{{ $hosts = append $hosts "$(POD_IP)" }}{{ end -}}

@@ -1,1 +1,1 @@
-"""OpenPAI's REST addresses and shapes, so that its clients work here when only their address is changed."""
+"""OpenPAI's REST API, so that its clients work with Hekla after changing only the server URL."""

@@ -1,4 +1,4 @@
-"""Who may ask what in the protocol of OpenPAI."""
+"""The access of each role to each route of the OpenPAI API."""
 
 from hekla.apps.accounts.access import (
     ACTS_ON_THE_JOB,

@@ -1,4 +1,4 @@
-"""Jobs, attempts and tasks in OpenPAI's shapes. Times are in milliseconds."""
+"""Jobs, attempts and tasks as JSON in OpenPAI's form. Times are Unix times in milliseconds."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -25,22 +25,22 @@ _SHARED = (
 
 
 def milliseconds(at: datetime | None) -> int | None:
-    """An instant as OpenPAI tells it."""
+    """The Unix time in milliseconds, or None."""
     return None if at is None else int(at.timestamp() * 1000)
 
 
 def framework_name(job: Job) -> str:
-    """`user~name`."""
+    """The name of the job with its owner, `user~name`."""
     return f"{job.owner.username}~{openpai_name(job)}"
 
 
 def openpai_name(job: Job) -> str:
-    """The job's name there."""
+    """The job's name in OpenPAI."""
     return str(job.openpai_name)  # type: ignore[attr-defined]  # the selectors annotate it
 
 
 def state_of(job: Job) -> str:
-    """The job's state there."""
+    """The job's state in OpenPAI."""
     return states.state_of(job.phase, has_failed_pod=job.has_failed_pod)  # type: ignore[attr-defined]
 
 
@@ -84,7 +84,7 @@ def _retries(job: Job) -> Shape:
 
 
 def _totals(job: Job) -> Shape:
-    """Read from the document as it lies in the row: a list may have thousands of jobs."""
+    """Total GPUs, tasks and task roles. Reads the spec unparsed, because a list can have thousands of jobs."""
     tasks = job.spec["tasks"]
     devices = [parse_quantity(DEVICE, task.get("resources", {}).get(DEVICE, "0")) / 1000 for task in tasks]
     return {
@@ -95,7 +95,7 @@ def _totals(job: Job) -> Shape:
 
 
 class AttemptHistory:
-    """A job with all its pods: an attempt there is what the pods of one version of the job make."""
+    """A job with all its pods. An attempt in OpenPAI is the set of pods of one version of the job."""
 
     def __init__(self, job: Job) -> None:
         self.job, self.spec = job, spec_of(job)
@@ -115,21 +115,21 @@ class AttemptHistory:
         return self._pods[number + 1]
 
     def pods_of(self, number: int, task: TaskSpec, index: int) -> list[Pod]:
-        """All pods of one task of an attempt, the last at the end."""
+        """All pods of one replica in an attempt, oldest first."""
         return [pod for pod in self.pods(number) if (pod.task, pod.index) == (task.name, index)]
 
     def task_called(self, role: str) -> TaskSpec | None:
-        """The task whose role has that name there."""
+        """The task with this OpenPAI role name, or None."""
         return next((task for task in self.spec.tasks if self.roles[task.name].name == role), None)
 
     def state(self, number: int) -> str:
-        """The state of an attempt; one that was followed by another failed or was stopped."""
+        """The state of an attempt. An earlier attempt is FAILED if one of its pods failed, otherwise STOPPED."""
         if number == self.last:
             return state_of(self.job)
         return "FAILED" if states.first_failure(self.pods(number)) else "STOPPED"
 
     def tasks(self, number: int) -> Shape:
-        """All tasks of an attempt, by their roles."""
+        """All tasks of an attempt, by role."""
         by_replica: defaultdict[tuple[str, int], list[Pod]] = defaultdict(list)
         for pod in self.pods(number):
             by_replica[pod.task, pod.index].append(pod)
@@ -151,7 +151,7 @@ class AttemptHistory:
         }
 
     def task_head(self, task: TaskSpec, index: int, pods: Sequence[Pod]) -> Shape:
-        """A task as a whole."""
+        """The fields of a replica over all its attempts."""
         first, last = (pods[0], pods[-1]) if pods else (None, None)
         return {
             "taskIndex": index,
@@ -165,7 +165,7 @@ class AttemptHistory:
         }
 
     def pod(self, number: int, task: TaskSpec, index: int, pod: Pod | None, attempt: int) -> Shape:
-        """One attempt of a task."""
+        """One attempt of a replica; empty fields if `pod` is None."""
         state, role = states.pod_state(pod), self.roles[task.name]
         ports = ports_of(role, pod.address) if pod else {}
         return {
@@ -186,12 +186,12 @@ class AttemptHistory:
         }
 
     def log_address(self, number: int, task: TaskSpec, index: int, attempt: int) -> str:
-        """The address of the logs of an attempt of a task."""
+        """The URL path of the logs of an attempt of a replica."""
         place = f"attempts/{number}/taskRoles/{self.roles[task.name].name}/taskIndex/{index}/attempts/{attempt}/logs"
         return f"{ROOT}/{framework_name(self.job)}/{place}"
 
     def end(self, number: int) -> Shape:
-        """How an attempt ended, if it has."""
+        """The exit code and message of an attempt, and the replica that failed first; null values before the end."""
         state, pods = self.state(number), self.pods(number)
         guilty = states.first_failure(pods) if state == "FAILED" else None
         code = states.exit_code(state, pods)
@@ -208,7 +208,7 @@ class AttemptHistory:
         }
 
     def times(self, number: int) -> tuple[int | None, int | None, int | None]:
-        """When an attempt was made, began to run, and was over."""
+        """The times when an attempt was created, started and completed, in milliseconds; None: not yet."""
         pods = self.pods(number)
         started = [pod.started_at for pod in pods if pod.started_at]
         ended = [pod.finished_at for pod in pods if pod.finished_at]
@@ -218,7 +218,7 @@ class AttemptHistory:
         return milliseconds(created), milliseconds(launched), milliseconds(max(ended)) if is_over else None
 
     def detail(self, number: int) -> Shape:
-        """The job, with one of its attempts."""
+        """The job with one of its attempts, as in the response for one job."""
         job, whole = self.job, summary(self.job)
         created, launched, completed = self.times(number)
         status = {
@@ -237,7 +237,7 @@ class AttemptHistory:
         return {**head, "jobStatus": status, "taskRoles": self.tasks(number)}
 
     def history(self, number: int) -> Shape:
-        """One attempt, as the history tells it."""
+        """One attempt, as in the list of attempts."""
         created, _, completed = self.times(number)
         end = self.end(number)
         return {

@@ -1,4 +1,4 @@
-"""Refusals as OpenPAI tells them: `{"code": "NoJobError", "message": …}`."""
+"""Errors in OpenPAI's form: `{"code": "NoJobError", "message": …}`."""
 
 from collections.abc import Iterator
 from http import HTTPStatus
@@ -17,7 +17,7 @@ from hekla.domain.errors import Forbidden, HeklaError, Invalid, NotFound, Refuse
 
 
 class OpenpaiError(HeklaError):
-    """A refusal with a status and a code of OpenPAI's."""
+    """An error with an HTTP status and an OpenPAI error code."""
 
     def __init__(self, status: HTTPStatus, code: str, message: str) -> None:
         super().__init__(message)
@@ -25,12 +25,12 @@ class OpenpaiError(HeklaError):
 
 
 def no_job(name: str) -> OpenpaiError:
-    """There is no such job, or not for this person."""
+    """The error for a job that does not exist, or that the person cannot see."""
     return OpenpaiError(HTTPStatus.NOT_FOUND, "NoJobError", _("Job %(name)s not found.") % {"name": name[:400]})
 
 
 def wrong_parameter(message: str) -> OpenpaiError:
-    """What stands in the address or in a small body is not right."""
+    """The error for a wrong parameter in the URL or in a small body."""
     return OpenpaiError(HTTPStatus.BAD_REQUEST, "InvalidParametersError", message)
 
 
@@ -52,14 +52,14 @@ _BY_STATUS = {
 
 
 def handle(error: Exception, context: dict[str, Any]) -> Response | None:
-    """The answer to what a view raised; None for what is a fault of ours."""
+    """The response to an exception of a view; None for an unexpected one, which becomes a 500."""
     if isinstance(error, OpenpaiError):
         return _error_response(context, error.status, error.code, error.message)
     if isinstance(error, Refused) and error.path == "queue":
         return _error_response(context, HTTPStatus.BAD_REQUEST, "NoVirtualClusterError", error.message)
     for kind, status, code in _CODES:
         if isinstance(error, kind):
-            assert isinstance(error, HeklaError)  # noqa: S101  (all of them are)
+            assert isinstance(error, HeklaError)  # noqa: S101  (all classes in `_CODES` are)
             return _error_response(context, status, code, error.message)
     answer = exception_handler(error, context)
     if answer is None:
@@ -87,7 +87,7 @@ def _describe(error: Exception) -> str:
         return str(error) or _("Permission denied.")
     if isinstance(error, exceptions.ValidationError):
         return "; ".join(_flat(error.detail, ""))
-    assert isinstance(error, exceptions.APIException)  # noqa: S101  (the handler answers no others)
+    assert isinstance(error, exceptions.APIException)  # noqa: S101  (the handler returns None for others)
     return str(error.detail)
 
 

@@ -1,4 +1,4 @@
-"""What happened to a job: its attempts, its events, and what its pods say."""
+"""OpenPAI's views of a job's attempts, events and logs."""
 
 from http import HTTPStatus
 from typing import Any
@@ -32,7 +32,7 @@ class AttemptListView(OpenpaiView):
     """All attempts."""
 
     def get(self, request: Request, **where: str) -> Response:
-        """The last attempt, then the others from the first on."""
+        """The last attempt, then the others, oldest first."""
         attempts = AttemptHistory(job_at(request, where))
         return Response([attempts.history(number) for number in (attempts.last, *range(attempts.last))])
 
@@ -41,7 +41,7 @@ class AttemptView(OpenpaiView):
     """One attempt."""
 
     def get(self, request: Request, attempt: int, **where: str) -> Response:
-        """The attempt of that number, from 0."""
+        """The attempt with this number, counted from 0."""
         attempts = AttemptHistory(job_at(request, where))
         return Response(attempts.history(attempt_number(attempts, attempt)))
 
@@ -50,7 +50,7 @@ class AttemptsHealthView(OpenpaiView):
     """Whether attempts are available."""
 
     def get(self, request: Request, **where: str) -> Response:
-        """They can."""
+        """Always ok, if the person can see the job."""
         job_at(request, where)
         return Response({"status": HTTPStatus.OK, "message": "ok"})
 
@@ -59,7 +59,7 @@ class OpenpaiEventsView(OpenpaiView):
     """The events of a job."""
 
     def get(self, request: Request, **where: str) -> Response:
-        """The newest first."""
+        """The events with a message, newest first; `type` is Normal or Warning."""
         job = job_at(request, where)
         rows = [_event(job, event) for event in selectors.history(job).order_by("-pk")[:MOST_EVENTS]]
         kind = request.query_params.get("type")
@@ -68,10 +68,10 @@ class OpenpaiEventsView(OpenpaiView):
 
 
 class OpenpaiTaskView(OpenpaiView):
-    """One task of an attempt."""
+    """One replica in an attempt of a job."""
 
     def get(self, request: Request, attempt: int, role: str, index: int, **where: str) -> Response:
-        """All its attempts, the last first."""
+        """All attempts of the replica, newest first."""
         attempts, task = _task_at(request, attempt, role, index, where)
         pods = attempts.pods_of(attempt, task, index)
         tries = [attempts.pod(attempt, task, index, pod, number) for number, pod in enumerate(pods)]
@@ -88,22 +88,22 @@ class OpenpaiTaskView(OpenpaiView):
 
 
 class OpenpaiLogListView(OpenpaiView):
-    """Where a log can be read."""
+    """The URLs of the logs of a pod."""
 
     def get(self, request: Request, attempt: int, role: str, index: int, task_attempt: int, **where: str) -> Response:
-        """One address: what a pod writes to its standard output and error is one log here."""
+        """One URL: standard output and error of a pod are one log."""
         _pod_at(request, attempt, role, index, task_attempt, where)
         uri = request.build_absolute_uri(f"{request.path.rstrip('/')}/all")
         return Response({"locations": [{"name": "all", "uri": uri}]})
 
 
 class OpenpaiLogView(OpenpaiView):
-    """A log."""
+    """The log of a pod."""
 
     def get(
         self, request: Request, attempt: int, role: str, index: int, task_attempt: int, **where: str
     ) -> HttpResponse:
-        """Its text, of a long one the beginning."""
+        """The text of the log, at most the first `MOST_LOG_BYTES`."""
         job, pod = _pod_at(request, attempt, role, index, task_attempt, where)
         key = PodKey(job.uid.hex, pod.task, pod.index, pod.attempt, tenant=job.tenant.slug)
         backend = get_backend(**clusters.backend_facts(job.cluster), home=settings.HEKLA_HOME)
@@ -135,7 +135,7 @@ def _event(job: Job, event: LoggedEvent) -> dict[str, Any]:
 def _task_at(
     request: Request, attempt: int, role: str, index: int, where: dict[str, str]
 ) -> tuple[AttemptHistory, TaskSpec]:
-    """Raises OpenpaiError."""
+    """The job and the task of a URL. Raises OpenpaiError."""
     attempts = AttemptHistory(job_at(request, where))
     task = attempts.task_called(role)
     if task is None or index >= task.replicas:
@@ -148,7 +148,7 @@ def _task_at(
 def _pod_at(
     request: Request, attempt: int, role: str, index: int, task_attempt: int, where: dict[str, str]
 ) -> tuple[Job, Pod]:
-    """Raises OpenpaiError."""
+    """The job and the pod of a URL. Raises OpenpaiError."""
     attempts, task = _task_at(request, attempt, role, index, where)
     pods = attempts.pods_of(attempt, task, index)
     if task_attempt >= len(pods):

@@ -1,4 +1,4 @@
-"""Jobs: submit, list, look, start and stop."""
+"""OpenPAI's views to submit, list, read, start, stop and tag jobs."""
 
 import json
 from http import HTTPStatus
@@ -42,12 +42,12 @@ _ACTIONS = {"START": LifecycleAction.RESUME_JOB, "STOP": LifecycleAction.ABORT_J
 
 
 class OpenpaiJobListView(OpenpaiView):
-    """All jobs, or those of one person."""
+    """The list of all jobs, or of one person's jobs."""
 
     parser_classes = JSON_OR_TEXT  # type: ignore[assignment]
 
     def get(self, request: Request, user: str = "") -> Response:
-        """The jobs that one may see, narrowed and ordered by the address."""
+        """The visible jobs, filtered and sorted by the query parameters."""
         query = request.query_params
         found = _filtered(
             selectors.visible_to(person(request)), {**query.dict(), **({"username": user} if user else {})}
@@ -60,7 +60,7 @@ class OpenpaiJobListView(OpenpaiView):
         return Response(rows)
 
     def post(self, request: Request, user: str = "") -> Response:
-        """Take in a JobConfig of either version."""
+        """Submit a JobConfig of protocol version 1 or 2."""
         return _submit(request, user)
 
 
@@ -68,35 +68,35 @@ class OpenpaiJobView(OpenpaiView):
     """One job."""
 
     def get(self, request: Request, attempt: int | None = None, **where: str) -> Response:
-        """The job with its last attempt, or the one that is named."""
+        """The job with the attempt in the URL; by default the last attempt."""
         attempts = descriptions.AttemptHistory(job_at(request, where))
         return Response(attempts.detail(attempt_number(attempts, attempt)))
 
 
 class OpenpaiJobV1View(OpenpaiJobView):
-    """One job at the addresses of version 1, where it can also be sent and deleted."""
+    """One job at the URLs of version 1, which also submit and delete it."""
 
     parser_classes = JSON_OR_TEXT  # type: ignore[assignment]
 
     def put(self, request: Request, **where: str) -> Response:
-        """Take in a JobConfig under this name, as version 1 did."""
+        """Submit a JobConfig with the name in the URL, as in version 1."""
         owner, name = split_job_name(person(request), where)
         return _submit(request, owner, name)
 
     def delete(self, request: Request, **where: str) -> Response:
-        """Take a job that is over off the lists; its events stay."""
+        """Delete a finished job from the lists. Its events stay."""
         job = job_at(request, where)
         jobs.delete(job, user=person(request), now=clock.now())
         return message_response(f"Delete job {descriptions.framework_name(job)} successfully.")
 
 
 class JobConfigView(OpenpaiView):
-    """What was sent."""
+    """The JobConfig of a job."""
 
     is_version_1 = False
 
     def get(self, request: Request, **where: str) -> HttpResponse:
-        """The JobConfig without its secrets; of a job that came otherwise, one that says the same."""
+        """The submitted JobConfig without secrets. A job submitted in another format gets an equivalent JobConfig."""
         job = job_at(request, where)
         submission = selectors.submission_of(job)
         document = yaml_text.read(submission.config)[0] if submission else {}
@@ -109,10 +109,10 @@ class JobConfigView(OpenpaiView):
 
 
 class ExecutionTypeView(OpenpaiView):
-    """Starting and stopping."""
+    """Starts and stops a job."""
 
     def put(self, request: Request, **where: str) -> Response:
-        """Stop a job, or start one again that was stopped. What is so already stays so."""
+        """Stop a job, or restart a stopped one. Without effect if the job is in that state already."""
         user, job = person(request), job_at(request, where)
         action = request_body(request).get("value")
         if not isinstance(action, str) or action not in _ACTIONS:
@@ -125,19 +125,19 @@ class ExecutionTypeView(OpenpaiView):
 
 
 class SshView(OpenpaiView):
-    """Logging in to pods, which is not possible here."""
+    """SSH to pods, which Hekla does not support."""
 
     def get(self, request: Request, **where: str) -> Response:
-        """No."""
+        """Raises NoJobSshInfoError."""
         name = descriptions.framework_name(job_at(request, where))
         raise OpenpaiError(HTTPStatus.NOT_FOUND, "NoJobSshInfoError", f"SSH info of job {name} is not found.")
 
 
 class TagView(OpenpaiView):
-    """Words on a job."""
+    """The tags of a job."""
 
     def put(self, request: Request, **where: str) -> Response:
-        """Put one on it."""
+        """Add a tag."""
         job, tag = job_at(request, where), _tag(request)
         services.add_tag(job, tag, user=person(request), now=clock.now())
         return message_response(
@@ -145,7 +145,7 @@ class TagView(OpenpaiView):
         )
 
     def delete(self, request: Request, **where: str) -> Response:
-        """Take one off."""
+        """Delete a tag."""
         job, tag = job_at(request, where), _tag(request)
         if not hasattr(job, "jobconfig") or tag not in job.jobconfig.tags:
             message = f"Tag {tag[:100]} is not found for job {descriptions.framework_name(job)}."
@@ -158,7 +158,7 @@ class TagView(OpenpaiView):
 
 
 def attempt_number(attempts: descriptions.AttemptHistory, number: int | None) -> int:
-    """The requested attempt; the last without a number. Raises OpenpaiError."""
+    """The number of the requested attempt, by default the last. Raises OpenpaiError."""
     if number is None:
         return attempts.last
     if number > attempts.last:
@@ -197,14 +197,14 @@ def _submit(request: Request, owner: str, name: str = "") -> Response:
     return message_response(message, warnings=list(loaded.warnings))
 
 
-def _text(body: Any) -> str | bytes:  # noqa: ANN401  (what a parser made of it)
+def _text(body: Any) -> str | bytes:  # noqa: ANN401  (the output of any parser)
     if isinstance(body, ManifestText):
         return body["text"]
     return json.dumps(body, ensure_ascii=False)
 
 
 def _tenant(user: User, slug: str, queue: str) -> Tenant:
-    """The tenant of the address, else the first of one's own that may submit to the queue."""
+    """The tenant in the URL, otherwise the first tenant of the person that can use the queue. Raises OpenpaiError."""
     tenant = tenancy.visible_to(user).filter(slug=slug).first() if slug else selectors.tenant_of(user, queue)
     if tenant is None and slug:
         raise OpenpaiError(HTTPStatus.NOT_FOUND, "NoVirtualClusterError", _("Unknown tenant."))
@@ -233,7 +233,7 @@ def _filtered(jobs: QuerySet[Job], query: dict[str, str]) -> QuerySet[Job]:
 
 
 def _order(text: str) -> list[OrderBy]:
-    """Newest first, unless a known field is named; what has no end yet is the newest of those that end."""
+    """The order of `order` (FIELD,ASC or FIELD,DESC), by default newest first. Unset times count as the latest."""
     field, _comma, direction = text.partition(",")
     if field not in _ORDERS or direction not in ("ASC", "DESC"):
         return [F("submitted_at").desc(), F("id").desc()]

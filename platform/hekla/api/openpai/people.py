@@ -1,4 +1,4 @@
-"""Signing in with a password for a token, and who one is."""
+"""OpenPAI's views to sign in, to check tokens, and to read people."""
 
 from datetime import timedelta
 from http import HTTPStatus
@@ -27,11 +27,12 @@ from hekla.domain.errors import NotFound
 from hekla.lib import clock
 
 SHORTEST_SECONDS, USUAL_SECONDS, LONGEST_SECONDS = 60, 24 * 3600, 7 * 24 * 3600
-_TOKEN_NAME = "OpenPAI"  # noqa: S105  (what it is called)
+_MAX_DIGITS = len(str(LONGEST_SECONDS))
+_TOKEN_NAME = "OpenPAI"  # noqa: S105  (the name of the token)
 
 
 class PublicOpenpaiView(OpenpaiView):
-    """For those who have no token yet."""
+    """A view that needs no token."""
 
     authentication_classes = ()
     permission_classes = (AllowAny,)
@@ -39,30 +40,30 @@ class PublicOpenpaiView(OpenpaiView):
 
 
 class InfoView(PublicOpenpaiView):
-    """What answers here."""
+    """The name and version of the server."""
 
     def get(self, request: Request) -> Response:  # noqa: ARG002
-        """As OpenPAI tells it."""
+        """The fields that OpenPAI's clients read."""
         facts = {"name": "PAI RESTful API", "version": f"v1.8.0+hekla.{hekla.__version__}"}
         return Response({**facts, "launcherType": "k8s", "authnMethod": "basic"})
 
 
 class AuthnInfoView(PublicOpenpaiView):
-    """How one signs in."""
+    """The sign-in method."""
 
     def get(self, request: Request) -> Response:  # noqa: ARG002
-        """With a name and a password."""
+        """Basic: user name and password."""
         return Response({"authn_type": "basic", "loginURI": "/api/v1/authn/basic/login", "loginURIMethod": "post"})
 
 
 class LoginView(PublicOpenpaiView):
-    """A token for a name and a password."""
+    """Signs a person in."""
 
     parser_classes = JSON_OR_FORM  # type: ignore[assignment]
     throttle_classes = (SignInThrottle,)
 
     def post(self, request: Request) -> Response:
-        """A token for the requested time: a minute to a week, by default a day."""
+        """Create a token for a user name and a password. `expiration`: 60 to 604,800 seconds, by default a day."""
         fields = request_body(request)
         username, password = (str(fields.get(name, "")) for name in ("username", "password"))
         lifetime = _lifetime(fields.get("expiration"))
@@ -74,12 +75,12 @@ class LoginView(PublicOpenpaiView):
 
 
 class LogoutView(OpenpaiView):
-    """The end of a token."""
+    """Signs a person out."""
 
     writes = Scope.READ
 
     def delete(self, request: Request) -> Response:
-        """Revoke the token that was sent."""
+        """Revoke the token of the request."""
         _scheme, _space, secret = request.headers.get("Authorization", "").partition(" ")
         try:
             services.revoke_secret(person(request), secret.strip(), now=clock.now())
@@ -89,29 +90,29 @@ class LogoutView(OpenpaiView):
 
 
 class TokenCheckView(OpenpaiView):
-    """Whose token this is."""
+    """The owner of a token."""
 
     def get(self, request: Request) -> Response:
-        """One's own name."""
+        """The user name of the token's owner."""
         user = person(request)
         return Response({"username": user.username, "application": False, "admin": is_admin(user)})
 
 
 class OpenpaiUserListView(OpenpaiView):
-    """People."""
+    """The list of people."""
 
     def get(self, request: Request) -> Response:
-        """Everybody, for who manages people; oneself for the others."""
+        """All people, for people who can manage people; for others only themselves."""
         user = person(request)
         everybody = accounts.everybody() if accounts.may(user, Permission.MANAGE_PEOPLE) else [user]
         return Response([_describe(one) for one in everybody])
 
 
 class OpenpaiUserView(OpenpaiView):
-    """A person."""
+    """One person."""
 
     def get(self, request: Request, username: str) -> Response:
-        """Oneself, or anybody for who manages people."""
+        """The person themselves; any person, for people who can manage people."""
         user = person(request)
         found = user if username == user.username else None
         if found is None and accounts.may(user, Permission.MANAGE_PEOPLE):
@@ -122,7 +123,7 @@ class OpenpaiUserView(OpenpaiView):
 
 
 def is_admin(user: User) -> bool:
-    """Whether OpenPAI would call the person an admin: who may act on everybody's jobs."""
+    """Whether the person is an admin in OpenPAI's sense: can act on all jobs."""
     return accounts.may(user, Permission.ACT_ON_ANY_JOB)
 
 
@@ -140,20 +141,21 @@ def _describe(user: User) -> dict[str, Any]:
 
 def _lifetime(value: object) -> timedelta:
     text = str(USUAL_SECONDS if value in (None, "") else value)
-    if not text.isascii() or not text.isdigit() or not SHORTEST_SECONDS <= int(text[:9]) <= LONGEST_SECONDS:
+    is_number = text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS
+    if not is_number or not SHORTEST_SECONDS <= int(text) <= LONGEST_SECONDS:
         facts = {"least": SHORTEST_SECONDS, "most": LONGEST_SECONDS}
         raise wrong_parameter(_("“expiration” must be between %(least)d and %(most)d seconds.") % facts)
     return timedelta(seconds=int(text))
 
 
 def _authenticate(request: Request, username: str, password: str) -> User:
-    """The person. Raises OpenpaiError, which does not say whether the name or the password is wrong."""
+    """The person with this password. Raises OpenpaiError, with the same message for a wrong name and password."""
     django_request = request._request
     user = (
         authenticate(django_request, username=username, password=password) if "\0" not in username + password else None
     )
     if getattr(django_request, "axes_locked_out", False):
-        django_request.axes_locked_out = False  # type: ignore[attr-defined]  # or its page would be the answer
+        django_request.axes_locked_out = False  # type: ignore[attr-defined]  # or axes answers with a page
         message = _("Too many wrong passwords. Try again in 15 minutes.")
         raise OpenpaiError(HTTPStatus.TOO_MANY_REQUESTS, "TooManyRequestsError", message)
     if not isinstance(user, User):

@@ -1,4 +1,4 @@
-"""Phases as OpenPAI's states. Two phases may be one state there; what was terminated failed, unless a person did it."""
+"""Maps phases to OpenPAI's states. A terminated job is FAILED if one of its pods failed, otherwise STOPPED."""
 
 from collections.abc import Iterable
 
@@ -8,7 +8,7 @@ from hekla.apps.jobs.models import Job, Pod
 from hekla.domain.phases import GangPhase, JobPhase, PodPhase
 
 USER_STOP = -220
-"""The exit code of what was stopped, as OpenPAI gives it."""
+"""OpenPAI's exit code of stopped jobs and tasks."""
 
 _JOB = {
     JobPhase.PENDING: ("WAITING", "AttemptPreparing"),
@@ -33,20 +33,20 @@ STATES = sorted({state for state, _ in _JOB.values()})
 
 
 def state_of(phase: str, *, has_failed_pod: bool) -> str:
-    """The state of a job in this phase, one of whose pods failed by itself or not."""
+    """The state of a job in this phase. `has_failed_pod`: a pod failed by itself, without being stopped."""
     kind = JobPhase(phase)
     return _BY_A_FAILURE[kind] if has_failed_pod and kind in _BY_A_FAILURE else _JOB[kind][0]
 
 
 def sub_state_of(job: Job) -> str:
-    """The state with OpenPAI's framework controller."""
+    """The state in OpenPAI's framework controller."""
     if job.phase == JobPhase.PENDING and job.gang_phase == GangPhase.PENDING:
         return "AttemptCreationPending"
     return _JOB[JobPhase(job.phase)][1]
 
 
 def matching(states: Iterable[str]) -> Q:
-    """The jobs (with `has_failed_pod`) that are in one of these states."""
+    """A filter for jobs in one of these states. The queryset needs the annotation `has_failed_pod`."""
     wanted, query = set(states), Q(pk__in=())
     for phase, (state, _) in _JOB.items():
         if phase not in _BY_A_FAILURE:
@@ -58,7 +58,7 @@ def matching(states: Iterable[str]) -> Q:
 
 
 def pod_state(pod: Pod | None) -> str:
-    """The state of a task by its last pod; of one without any it waits."""
+    """The state of a replica by its last pod; WAITING without a pod."""
     if pod is None:
         return "WAITING"
     if pod.stopping and pod.phase == PodPhase.FAILED:
@@ -67,7 +67,10 @@ def pod_state(pod: Pod | None) -> str:
 
 
 def exit_code(state: str, pods: Iterable[Pod]) -> int | None:
-    """The exit code of a job or a task in this state: that of the first pod that failed by itself, if one did."""
+    """The exit code of a job or a replica in this state; None before the end.
+
+    For FAILED it is the exit code of the first pod that failed by itself, or -1.
+    """
     if state in ("SUCCEEDED", "STOPPED"):
         return 0 if state == "SUCCEEDED" else USER_STOP
     if state != "FAILED":
@@ -77,6 +80,6 @@ def exit_code(state: str, pods: Iterable[Pod]) -> int | None:
 
 
 def first_failure(pods: Iterable[Pod]) -> Pod | None:
-    """The pod that failed by itself before the others."""
+    """The first pod that failed by itself (not because it was stopped), or None."""
     failed = [pod for pod in pods if pod.phase in (PodPhase.FAILED, PodPhase.LOST) and not pod.stopping]
     return min(failed, key=lambda pod: pod.finished_at or pod.created_at, default=None)

@@ -1,4 +1,4 @@
-"""OpenPAI's addresses, behind `/rest-server/api/`: those of version 2, and what was there before it."""
+"""OpenPAI's URLs under `/rest-server/api/`, versions 1 and 2."""
 
 from django.urls import URLPattern, include, path, re_path
 
@@ -9,7 +9,7 @@ app_name = "openpai"
 
 
 def _job(prefix: str, suffix: str = "", *, is_version_1: bool = False) -> list[URLPattern]:
-    """The addresses of one job."""
+    """The URLs of one job under `prefix`."""
     view = jobs.OpenpaiJobV1View if is_version_1 else jobs.OpenpaiJobView
     config = jobs.JobConfigView.as_view(is_version_1=is_version_1)
     return [
@@ -21,7 +21,7 @@ def _job(prefix: str, suffix: str = "", *, is_version_1: bool = False) -> list[U
 
 
 def _common() -> list[URLPattern]:
-    """What both versions have."""
+    """The URLs of both versions."""
     return [
         path("info", people.InfoView.as_view(), name="info"),
         path("authn/info", people.AuthnInfoView.as_view(), name="authn_info"),

@@ -1,4 +1,4 @@
-"""What all addresses of the door have in common."""
+"""Base classes and helpers of the OpenPAI views."""
 
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
@@ -20,24 +20,24 @@ from hekla.domain.errors import NotFound
 
 
 class OpenpaiView(ApiView):
-    """Signed in, counted, JSON; refusals in OpenPAI's shape. Not in our own schema."""
+    """An OpenPAI endpoint: signed in, throttled, JSON, with OpenPAI's errors. Not in Hekla's OpenAPI schema."""
 
     writes = Scope.JOBS
     schema = None
 
     def get_exception_handler(self) -> Callable[[Exception, dict[str, Any]], Response | None]:
-        """OpenPAI's shape."""
+        """The handler that returns OpenPAI's errors."""
         return errors.handle
 
 
 class AnyTextParser(ManifestParser):
-    """YAML, whatever its sender calls it."""
+    """Accepts a body of any media type as YAML."""
 
     media_type = "*/*"
 
 
 class BoundedFormParser(BaseParser):
-    """A form, as browsers and `curl -d` send it."""
+    """Parses a form, as browsers and `curl -d` send it."""
 
     media_type = "application/x-www-form-urlencoded"
 
@@ -47,19 +47,19 @@ class BoundedFormParser(BaseParser):
 
 
 class UnknownOpenpaiAddressView(OpenpaiView):
-    """Addresses that OpenPAI has and this door has not, or that nobody has."""
+    """Answers unknown URLs, and OpenPAI's URLs that Hekla does not support."""
 
     writes = Scope.READ
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
-        """Refuse, whatever the verb."""
+        """Raises NoApiError for every method."""
         super().initial(request, *args, **kwargs)
         message = f"API {request.path[:300]} is not found."
         raise errors.OpenpaiError(HTTPStatus.NOT_FOUND, "NoApiError", message)
 
 
 def split_job_name(user: User, where: dict[str, str]) -> tuple[str, str]:
-    """Owner and name of the job in an address: `user~name`, or the two apart; without an owner it is one's own."""
+    """Owner and name of the job in a URL: `user~name`, or two parts; without an owner, the person's own job."""
     if "user" in where:
         return where["user"], where["name"]
     owner, tilde, name = where["job"].partition("~")
@@ -67,7 +67,7 @@ def split_job_name(user: User, where: dict[str, str]) -> tuple[str, str]:
 
 
 def job_at(request: Request, where: dict[str, str]) -> Job:
-    """The job of the address. Raises OpenpaiError."""
+    """The job of the URL. Raises OpenpaiError."""
     user = person(request)
     owner, name = split_job_name(user, where)
     try:
@@ -77,12 +77,12 @@ def job_at(request: Request, where: dict[str, str]) -> Job:
 
 
 def request_body(request: Request) -> Mapping[str, Any]:
-    """The fields of a body, which its parser made a mapping."""
+    """The fields of the parsed body."""
     return cast("Mapping[str, Any]", request.data)
 
 
 def message_response(message: str, status: int = HTTPStatus.ACCEPTED, **more: Any) -> Response:  # noqa: ANN401
-    """OpenPAI's answer to what was done."""
+    """OpenPAI's response to an action."""
     return Response({"status": status, "message": message, **more}, status=status)
 
 

@@ -1,4 +1,4 @@
-"""Queues as virtual clusters."""
+"""OpenPAI's views of queues, which it calls virtual clusters."""
 
 from collections import defaultdict
 from http import HTTPStatus
@@ -23,10 +23,10 @@ _MiB = 2**20
 
 
 class VirtualClusterListView(OpenpaiView):
-    """The queues that one of one's tenants may submit to."""
+    """The list of queues."""
 
     def get(self, request: Request) -> Response:
-        """All of them by their names."""
+        """The queues that the person's tenants can use, by name."""
         return Response(_describe(person(request)))
 
 
@@ -34,7 +34,7 @@ class VirtualClusterView(OpenpaiView):
     """One queue."""
 
     def get(self, request: Request, name: str) -> Response:
-        """The queue of that name."""
+        """The queue with this name."""
         found = _describe(person(request)).get(name)
         if found is None:
             message = f"Virtual cluster {name[:100]} is not found."
@@ -43,10 +43,10 @@ class VirtualClusterView(OpenpaiView):
 
 
 class StoragesView(OpenpaiView):
-    """OpenPAI's storages, of which there are none here."""
+    """OpenPAI's storages, which Hekla does not support."""
 
     def get(self, request: Request) -> Response:  # noqa: ARG002
-        """None."""
+        """An empty list."""
         return Response({"storages": []})
 
 
@@ -79,12 +79,12 @@ def _one(queue: Queue, use: QueueUsage, whole: Resources) -> dict[str, Any]:
 
 
 def _per_cent(part: Resources, whole: Resources) -> float:
-    """Of GPUs, or of processors where there are none."""
+    """The percentage of the cluster's GPUs, or of its CPUs if it has no GPUs."""
     name = DEVICE if whole.amount(DEVICE) else "cpu"
     return round(100 * part.amount(name) / whole.amount(name), 2) if whole.amount(name) else 0.0
 
 
 def _amounts(resources: Resources) -> dict[str, float]:
-    """Processors, GPUs and MiB, also by the names that they had before."""
+    """CPUs, GPUs and memory in MiB, also under their older names `vCores` and `GPUs`."""
     cpu, gpu = resources.amount("cpu") / 1000, resources.amount(DEVICE) / 1000
     return {"cpu": cpu, "memory": int(resources.amount("memory") // _MiB), "gpu": gpu, "vCores": cpu, "GPUs": gpu}

@@ -1,1 +1,1 @@
-"""Version 1. Fields may be added to answers; nothing is taken away or given another meaning."""
+"""Version 1. Later releases may add fields to responses, but never remove fields or change their meaning."""

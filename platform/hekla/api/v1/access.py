@@ -1,4 +1,4 @@
-"""Who may ask REST what."""
+"""The access of each role to each REST route."""
 
 from hekla.apps.accounts.access import (
     ACTS_ON_THE_JOB,

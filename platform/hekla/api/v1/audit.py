@@ -1,4 +1,4 @@
-"""Who did what, from the event log."""
+"""Endpoint of the audit log: actions of people, from the event log."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ _PARAMETERS = [
 ]
 
 
-class ActSerializer(serializers.Serializer[Any]):
+class AuditEntrySerializer(serializers.Serializer[Any]):
     number = serializers.IntegerField(source="event.pk")
     at = serializers.DateTimeField(source="event.at")
     person = serializers.CharField(source="event.actor_name")
@@ -32,10 +32,12 @@ class ActSerializer(serializers.Serializer[Any]):
 
 
 class AuditView(ApiView):
-    @extend_schema(parameters=_PARAMETERS, responses=ActSerializer(many=True))
+    @extend_schema(parameters=_PARAMETERS, responses=AuditEntrySerializer(many=True))
     def get(self, request: Request) -> Response:
         """Actions of people, newest first. Tenant admins see their tenants; operators and platform admins see all."""
         query = request.query_params.dict()
         limit = query.get("limit", "")
         most = min(max(int(limit), 1), _MOST) if limit.isdecimal() and len(limit) < len("1000000") else audit.PAGE
-        return respond(ActSerializer(audit.acts(person(request), audit.parse_query(query), most=most), many=True))
+        return respond(
+            AuditEntrySerializer(audit.acts(person(request), audit.parse_query(query), most=most), many=True)
+        )

@@ -1,4 +1,4 @@
-"""Batches: submit many jobs at once, list, look, act."""
+"""Endpoints of batches: many jobs in one submission."""
 
 from typing import Any
 from uuid import UUID
@@ -27,7 +27,7 @@ from hekla.apps.accounts.models import User
 from hekla.apps.accounts.scopes import Scope
 from hekla.apps.batches import selectors, services
 from hekla.apps.batches.models import Batch, BatchJob
-from hekla.apps.batches.services import One
+from hekla.apps.batches.services import SweepJob
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import formats
 from hekla.domain.errors import Invalid, Problem
@@ -84,7 +84,7 @@ class BatchDetailSerializer(BatchSerializer):
         return selectors.phase_counts([batch])[batch.pk]
 
     @extend_schema_field(MemberSerializer(many=True))
-    def get_jobs(self, batch: Batch) -> Any:  # noqa: ANN401  (what the serializer makes of them)
+    def get_jobs(self, batch: Batch) -> Any:  # noqa: ANN401  (serialized data)
         """In the order of their numbers."""
         return MemberSerializer(selectors.current(batch), many=True).data
 
@@ -108,7 +108,7 @@ class BatchActionSerializer(serializers.Serializer[Any]):
 
 @extend_schema_view(
     list=extend_schema(description="The batches that you can see, newest first."),
-    retrieve=extend_schema(description="One batch with its jobs."),
+    retrieve=extend_schema(description="SweepJob batch with its jobs."),
 )
 class BatchViewSet(ResourceViewSet[Batch]):
     writes = Scope.JOBS
@@ -117,7 +117,7 @@ class BatchViewSet(ResourceViewSet[Batch]):
     list_serializer_class = BatchSerializer
     serializer_class = BatchDetailSerializer
     pagination_class = CursorPages
-    queryset = Batch.objects.none()  # tells the schema which filters there are
+    queryset = Batch.objects.none()  # for the filters in the OpenAPI schema
     filter_backends = (DjangoFilterBackend,)
     filterset_class = NameAndTenant
 
@@ -185,7 +185,7 @@ def _file(request: Request, tenant: Tenant, user: User, *, is_dry: bool) -> Resp
     return _made(services.submit_file(name=name, specs=specs, tenant=tenant, user=user, now=clock.now()), warnings)
 
 
-def _preview(found: list[One], warnings: list[str]) -> Response:
+def _preview(found: list[SweepJob], warnings: list[str]) -> Response:
     jobs = [{"parameters": one.parameters, "spec": one.spec.document()} for one in found[:_MOST_IN_PREVIEW]]
     return respond(PreviewSerializer({"size": len(found), "jobs": jobs, "warnings": warnings[:_MOST_WARNINGS]}))
 

@@ -99,7 +99,7 @@ class ClusterChangeSerializer(serializers.Serializer[Any]):
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """One way to reach it."""
+        """Refuse a kubeconfig together with a token."""
         by_token = attrs.keys() & {"server", "authority", "token"}
         if "kubeconfig" in attrs and by_token:
             raise serializers.ValidationError({min(by_token): _("Send either a kubeconfig or a token, not both.")})
@@ -122,10 +122,10 @@ class NewClusterSerializer(ClusterChangeSerializer):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
         super().__init__(*args, **kwargs)
-        self.fields["kind"] = serializers.ChoiceField(choices=registry.choices())  # those that are installed
+        self.fields["kind"] = serializers.ChoiceField(choices=registry.choices())  # the installed kinds
 
     def validate_name(self, name: str) -> str:
-        """A name that addresses do not use otherwise."""
+        """Refuse names that are reserved in URLs."""
         if name in RESERVED:
             raise serializers.ValidationError(_("“%s” is reserved in addresses. Choose another name.") % name)
         return name

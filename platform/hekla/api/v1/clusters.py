@@ -1,4 +1,4 @@
-"""Clusters: add, list, look, try, change, remove. They are checked as on the pages."""
+"""Endpoints of clusters and their connection checks. Validation is the same as on the pages."""
 
 from typing import Any
 
@@ -113,7 +113,7 @@ def _operator(request: Request) -> User:
 
 
 def _draft(values: dict[str, Any], cluster: Cluster | None) -> tuple[ClusterDraft, bool]:
-    """The cluster as it is wished for, and whether it is to be saved anyway. Raises Invalid."""
+    """The draft of the new or changed cluster, and `anyway`: save it even if the check fails. Raises Invalid."""
     anyway, secrets = values.pop("anyway"), {name: values.pop(name) for name in _SECRETS if name in values}
     row = {"config": cluster.config if cluster else {}, **values}
     kind = cluster.kind if cluster else row["kind"]
@@ -143,7 +143,7 @@ def _saved(draft: ClusterDraft, user: User, *, anyway: bool) -> Cluster:
 
 
 def _tried(found: Health | None) -> Response:
-    """What kinds without a health do not tell is empty: that they answered at all is known by now."""
+    """A response with the result of a connection check. Kinds without a check (None) get an empty, healthy result."""
     facts: dict[str, Any] = {**as_facts(found or Health())}
     facts |= {"is_whole": is_healthy(found or Health()), "sentence": describe_trouble(facts["problem"])}
     return respond(ClusterAnswerSerializer(facts))

@@ -1,4 +1,4 @@
-"""Departments: which tenants are theirs, who heads them, and what they hold together."""
+"""Endpoints of departments: their tenants, their heads, and their resource usage."""
 
 from typing import Any
 
@@ -60,7 +60,7 @@ class NewDepartmentSerializer(DepartmentChangeSerializer):
     slug = serializers.SlugField(max_length=40)
 
     def validate_slug(self, slug: str) -> str:
-        """A name that addresses do not use otherwise."""
+        """Refuse names that are reserved in URLs."""
         if slug in RESERVED:
             raise serializers.ValidationError(_("“%s” is reserved in addresses. Choose another name.") % slug)
         return slug

@@ -1,4 +1,4 @@
-"""Names for queues of several clusters: make, list, look, change, delete."""
+"""Endpoints of federated queues: one name for queues of several clusters."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from hekla.apps.accounts.scopes import Scope
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.forms import RESERVED
 from hekla.apps.queues import selectors, services
-from hekla.apps.queues.models import Span
+from hekla.apps.queues.models import FederatedQueue
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.lib import clock
 
@@ -29,7 +29,7 @@ class MemberQueueSerializer(serializers.Serializer[dict[str, Any]]):
     is_open = serializers.BooleanField()
 
 
-class SpanChangeSerializer(serializers.ModelSerializer[Span]):
+class FederatedQueueChangeSerializer(serializers.ModelSerializer[FederatedQueue]):
     """The fields that can be changed."""
 
     members = serializers.SlugRelatedField(
@@ -40,12 +40,12 @@ class SpanChangeSerializer(serializers.ModelSerializer[Span]):
     )
 
     class Meta:
-        model = Span
+        model = FederatedQueue
         fields = ["description", "members", "tenants"]
 
 
-class NewSpanSerializer(SpanChangeSerializer):
-    """A new one. That a name is taken is for the service to say."""
+class NewFederatedQueueSerializer(FederatedQueueChangeSerializer):
+    """A new federated queue. The service checks that its name is free."""
 
     name = serializers.RegexField(
         r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?\Z",
@@ -57,17 +57,17 @@ class NewSpanSerializer(SpanChangeSerializer):
         },
     )
 
-    class Meta(SpanChangeSerializer.Meta):
-        fields = ["name", *SpanChangeSerializer.Meta.fields]
+    class Meta(FederatedQueueChangeSerializer.Meta):
+        fields = ["name", *FederatedQueueChangeSerializer.Meta.fields]
 
     def validate_name(self, name: str) -> str:
-        """A name that addresses do not use otherwise."""
+        """Refuse names that are reserved in URLs."""
         if name in RESERVED:
             raise serializers.ValidationError(_("“%s” is reserved in addresses. Choose another name.") % name)
         return name
 
 
-class SpanSerializer(serializers.ModelSerializer[Span]):
+class FederatedQueueSerializer(serializers.ModelSerializer[FederatedQueue]):
     """A federated queue with the queues that you can see. Only people who can manage queues see its tenants."""
 
     members = serializers.SerializerMethodField(help_text="names of its queues")
@@ -75,21 +75,21 @@ class SpanSerializer(serializers.ModelSerializer[Span]):
     tenants = serializers.SerializerMethodField(help_text="null: hidden; empty: all tenants")
 
     class Meta:
-        model = Span
+        model = FederatedQueue
         fields = ["name", "description", "members", "queues", "tenants"]
 
-    def get_members(self, span: Span) -> list[str]:
+    def get_members(self, span: FederatedQueue) -> list[str]:
         """By cluster."""
         return [one.name for one in selectors.visible_members(span, self.context["user"])]
 
     @extend_schema_field(MemberQueueSerializer(many=True))
-    def get_queues(self, span: Span) -> list[dict[str, Any]]:
+    def get_queues(self, span: FederatedQueue) -> list[dict[str, Any]]:
         """By cluster."""
         found = selectors.visible_members(span, self.context["user"])
         return [{"queue": one.name, "cluster": one.cluster.name, "is_open": one.is_open} for one in found]
 
     @extend_schema_field(serializers.ListField(child=serializers.CharField(), allow_null=True))
-    def get_tenants(self, span: Span) -> list[str] | None:
+    def get_tenants(self, span: FederatedQueue) -> list[str] | None:
         """Short names."""
         manages = accounts.may(self.context["user"], Permission.MANAGE_QUEUES)
         return sorted(tenant.slug for tenant in span.tenants.all()) if manages else None
@@ -102,33 +102,33 @@ class SpanSerializer(serializers.ModelSerializer[Span]):
         description="Delete a federated queue. Its queues and their jobs stay (platform admins and operators)."
     ),
 )
-class SpanViewSet(DeletableViewSet[Span]):
+class FederatedQueueViewSet(DeletableViewSet[FederatedQueue]):
     writes = Scope.MANAGE
     permission = Permission.MANAGE_QUEUES
-    list_serializer_class = serializer_class = SpanSerializer
+    list_serializer_class = serializer_class = FederatedQueueSerializer
 
-    def get_queryset(self) -> QuerySet[Span]:
-        return selectors.spans_visible_to(person(self.request))
+    def get_queryset(self) -> QuerySet[FederatedQueue]:
+        return selectors.federated_visible_to(person(self.request))
 
-    def get_object(self) -> Span:
+    def get_object(self) -> FederatedQueue:
         return selectors.span(self.kwargs["name"], person(self.request))
 
     def get_serializer_context(self) -> dict[str, Any]:
         return {"user": person(self.request)}
 
-    @extend_schema(request=NewSpanSerializer, responses={201: SpanSerializer})
+    @extend_schema(request=NewFederatedQueueSerializer, responses={201: FederatedQueueSerializer})
     def create(self, request: Request) -> Response:
         """Create a federated queue (platform admins and operators)."""
-        values = validated(NewSpanSerializer(data=request.data))
+        values = validated(NewFederatedQueueSerializer(data=request.data))
         return self.respond(services.create_span(**values, actor=actor_of(person(request)), now=clock.now()), 201)
 
-    @extend_schema(request=SpanChangeSerializer(partial=True), responses=SpanSerializer)
+    @extend_schema(request=FederatedQueueChangeSerializer(partial=True), responses=FederatedQueueSerializer)
     def partial_update(self, request: Request, name: str) -> Response:  # noqa: ARG002
         """Change the given fields (platform admins and operators)."""
         user, span = person(request), self.get_object()
-        values = validated(SpanChangeSerializer(span, data=request.data, partial=True))
-        services.change_span(span, **values, by=user, actor=actor_of(user), now=clock.now())
+        values = validated(FederatedQueueChangeSerializer(span, data=request.data, partial=True))
+        services.change_federated(span, **values, by=user, actor=actor_of(user), now=clock.now())
         return self.respond(self.get_object())
 
-    def perform_destroy(self, span: Span) -> None:
-        services.delete_span(span, actor=actor_of(person(self.request)), now=clock.now())
+    def perform_destroy(self, span: FederatedQueue) -> None:
+        services.delete_federated(span, actor=actor_of(person(self.request)), now=clock.now())

@@ -81,7 +81,7 @@ class FlowDetailSerializer(FlowSerializer):
         fields = [*FlowSerializer.Meta.fields, "spec", "steps", "manifest"]
 
     @extend_schema_field(StepSerializer(many=True))
-    def get_steps(self, flow: Flow) -> Any:  # noqa: ANN401  (what the serializer makes of them)
+    def get_steps(self, flow: Flow) -> Any:  # noqa: ANN401  (serialized data)
         views = overview.steps(flow, selectors.steps_of(flow))
         return StepSerializer(list(views.values()), many=True).data
 

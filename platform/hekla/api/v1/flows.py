@@ -1,4 +1,4 @@
-"""Templates and flows: keep, start, look, stop."""
+"""Endpoints of flows and job templates."""
 
 from typing import Any
 from uuid import UUID
@@ -67,7 +67,7 @@ class FlowViewSet(DeletableViewSet[Flow]):
     list_serializer_class = FlowSerializer
     serializer_class = FlowDetailSerializer
     pagination_class = NewestFlowsFirst
-    queryset = Flow.objects.none()  # tells the schema which filters there are
+    queryset = Flow.objects.none()  # for the filters in the OpenAPI schema
     filter_backends = (DjangoFilterBackend,)
     filterset_class = NameAndTenant
 
@@ -98,7 +98,7 @@ class FlowViewSet(DeletableViewSet[Flow]):
         """
         tenant, loaded = tenant_of(request), _flow_in(request.data)
         owner: dict[str, Any] = {"tenant": tenant, "user": person(request)}
-        assert loaded.flow is not None  # noqa: S101  (`_flow_in` sees to it)
+        assert loaded.flow is not None  # noqa: S101  (`_flow_in` raises otherwise)
         try:
             if is_dry_run(request):
                 found = services.check(spec=loaded.flow, more=loaded.templates, **owner)
@@ -140,7 +140,7 @@ class TemplateViewSet(DeletableViewSet[JobTemplate]):
     list_serializer_class = TemplateSerializer
     serializer_class = TemplateDetailSerializer
     pagination_class = FlowsByName
-    queryset = JobTemplate.objects.none()  # tells the schema which filters there are
+    queryset = JobTemplate.objects.none()  # for the filters in the OpenAPI schema
     filter_backends = (DjangoFilterBackend,)
     filterset_class = NameAndTenant
 
@@ -166,7 +166,7 @@ class TemplateViewSet(DeletableViewSet[JobTemplate]):
         services.delete_template(template, user=person(self.request), now=clock.now())
 
 
-def _flow_in(body: Any) -> LoadedFlow:  # noqa: ANN401  (what a parser made of it)
+def _flow_in(body: Any) -> LoadedFlow:  # noqa: ANN401  (the output of any parser)
     if not isinstance(body, ManifestText):
         return LoadedFlow((), FlowSpec.parse(body), (), Findings())
     loaded = formats.load_flow(body["text"])

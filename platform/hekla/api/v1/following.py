@@ -1,4 +1,4 @@
-"""What happens to a job: its events, and what its pods say."""
+"""Endpoints of a job's events, and of the attempts, usage and logs of its pods."""
 
 import time
 from uuid import UUID
@@ -156,7 +156,7 @@ class PodLogView(ApiView):
 
 
 def _await(job: Job, after: int, seconds: float) -> list[LoggedEvent]:
-    """The next events; looked for again and again, since any process may write them."""
+    """The next events, or [] after `seconds`. Polls the database, because any process may write events."""
     deadline = time.monotonic() + seconds
     while True:
         events = list(selectors.history(job).filter(pk__gt=after)[:MOST_EVENTS])

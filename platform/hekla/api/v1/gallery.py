@@ -1,4 +1,4 @@
-"""The gallery: templates that admins publish, and jobs that begin with them."""
+"""Endpoints of the gallery: templates that admins publish, and jobs submitted from them."""
 
 from typing import Any
 from uuid import UUID
@@ -54,7 +54,7 @@ class CardDetailSerializer(CardSerializer):
         return selectors.spec_of(selectors.latest(template)).document()
 
     @extend_schema_field(OpenFieldSerializer(many=True))
-    def get_fields_open(self, template: Template) -> Any:  # noqa: ANN401  (what the serializer makes of them)
+    def get_fields_open(self, template: Template) -> Any:  # noqa: ANN401  (serialized data)
         """The open fields."""
         return OpenFieldSerializer(selectors.open_fields(selectors.latest(template)), many=True).data
 

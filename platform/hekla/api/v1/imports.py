@@ -1,4 +1,4 @@
-"""Many people at once, by a table."""
+"""Endpoint to import people from a CSV table."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ class ImportedSerializer(serializers.Serializer[Any]):
 
     line = serializers.IntegerField(source="outcome.row.line")
     row = serializers.DictField(source="outcome.row.cells", child=serializers.CharField())
-    outcome = serializers.ChoiceField([str(what) for what in importing.What], source="outcome.what")
+    outcome = serializers.ChoiceField([str(what) for what in importing.RowOutcome], source="outcome.what")
     note = serializers.CharField(source="outcome.note")
     problems = WrongCellSerializer(source="outcome.problems", many=True)
     link = serializers.CharField()

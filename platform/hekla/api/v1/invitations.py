@@ -1,4 +1,4 @@
-"""Invitations to a tenant, by its admins."""
+"""Endpoints of invitations to a tenant, for its admins."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Jobs: submit, list, look, act."""
+"""Endpoints to submit, list, read and change jobs."""
 
 from collections.abc import Mapping
 from typing import Any, cast
@@ -78,7 +78,7 @@ class _ScaleQuery(serializers.Serializer[None]):
 
 
 class JobPagination(CursorPages):
-    """Sorted as the list on the page can be."""
+    """Cursor pagination in the order of the `sort` parameter, with the same orders as the page."""
 
     def get_ordering(self, request: Request, queryset: QuerySet[Job], view: APIView) -> tuple[str, ...]:  # noqa: ARG002
         by = filters.order(request.query_params)
@@ -209,7 +209,7 @@ class JobPriorityView(ApiView):
 
 
 def filtered_jobs(request: Request) -> QuerySet[Job]:
-    """The jobs that the address asks for, by `FILTERS`, of those that the person may see. Raises Invalid."""
+    """The jobs that the person can see and that match the query parameters (`FILTERS`). Raises Invalid."""
     user, query = person(request), request.query_params.copy()
     of_deleted = query.get("deleted") in {"1", "true"}
     if query.get("mine") in {"1", "true"}:
@@ -218,8 +218,8 @@ def filtered_jobs(request: Request) -> QuerySet[Job]:
     return filters.narrowed(jobs, query, user)
 
 
-def parse_submission(body: Any) -> tuple[JobSpec, tuple[str, ...], Mapping[str, str]]:  # noqa: ANN401  (what a parser made of it)
-    """The job, what in it has no effect, and its secrets; beside a JobSpec they stand in `secrets`."""
+def parse_submission(body: Any) -> tuple[JobSpec, tuple[str, ...], Mapping[str, str]]:  # noqa: ANN401  (output of any parser)
+    """The job spec, warnings for fields without effect, and the secrets (in JSON beside the spec, as `secrets`)."""
     if isinstance(body, ManifestText):
         loaded = formats.load(body["text"])
         return loaded.spec, loaded.warnings, loaded.secrets

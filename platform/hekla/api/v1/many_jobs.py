@@ -1,4 +1,4 @@
-"""Many jobs at once: one action on each of them, and how many there are of what kind."""
+"""Endpoints for many jobs: one action on all of them, and counts by group."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -103,7 +103,7 @@ class JobGroupsView(ApiView):
 
 
 def _meant(request: Request, uids: Sequence[UUID]) -> tuple[list[Job], bool]:
-    """The jobs that are meant, and whether there are more of them. Raises Invalid."""
+    """The selected jobs, at most `MOST_AT_ONCE`, and whether the filters match more. Raises Invalid."""
     query, most = request.query_params, services.MOST_AT_ONCE
     _require_narrow(query, is_named=bool(uids))
     found = filters.order(query).of(filtered_jobs(request))

@@ -1,4 +1,4 @@
-"""Where jobs run: the nodes of clusters, environments."""
+"""Endpoints of nodes and environments."""
 
 from typing import Any
 

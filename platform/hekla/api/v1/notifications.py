@@ -1,4 +1,4 @@
-"""Notifications about jobs, and the settings for them."""
+"""Endpoints of notifications about jobs, and of their settings."""
 
 from typing import Any
 from uuid import UUID
@@ -43,7 +43,7 @@ class NotificationSerializer(serializers.ModelSerializer[Notification]):
         fields = ["number", "at", "moment", "job_uid", "job_name", "sentence", "facts", "read_at", "deliveries"]
 
     def get_sentence(self, notification: Notification) -> str:
-        """What happened."""
+        """The event of the job, as a sentence."""
         return labels.sentence(notification)
 
 
@@ -169,5 +169,5 @@ class JobNotificationsView(ApiView):
 
 
 def _listed(values: dict[str, Any]) -> dict[str, Any]:
-    """A set has no order, and JSON knows none."""
+    """The values with sets as sorted lists, because JSON has no sets."""
     return {**values, "moments": sorted(values["moments"]), "channels": sorted(values["channels"])}

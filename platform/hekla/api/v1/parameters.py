@@ -1,4 +1,4 @@
-"""What requests have in common: for which tenant, under which key, and of which names."""
+"""Common request parameters: tenant, idempotency key, name filters, dry run."""
 
 from django.utils.translation import gettext as _
 from django_filters import CharFilter, FilterSet
@@ -13,7 +13,7 @@ _MAX_KEY = 200
 
 
 def tenant_of(request: Request) -> Tenant:
-    """The tenant that the request names, else the first that the person belongs to. Raises NotFound, Invalid."""
+    """The tenant in the request, otherwise the first tenant of the person. Raises NotFound, Invalid."""
     user, slug = person(request), request.query_params.get("tenant", "")
     tenant = tenancy.get(slug, user) if slug else tenancy.chosen(list(tenancy.own(user)), "")
     if tenant is None:
@@ -38,5 +38,5 @@ class NameAndTenant(FilterSet):  # type: ignore[misc]
 
 
 def is_dry_run(request: Request) -> bool:
-    """Whether what is sent is only to be judged."""
+    """Whether the request asks for validation only (`dry_run`)."""
     return request.query_params.get("dry_run") in {"1", "true"}

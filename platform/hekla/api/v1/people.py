@@ -1,4 +1,4 @@
-"""Who asks, their tenants and their tokens."""
+"""Endpoints of the signed-in person, tenants, roles, retention and API tokens."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""The scheduling policy of a cluster: look, try, put in force."""
+"""Endpoints of the scheduling policy of a cluster: read, preview, replace."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ class TextSerializer(serializers.Serializer[Any]):
     text = serializers.CharField(max_length=policy.MAX_POLICY_BYTES, trim_whitespace=False)
 
 
-class FateSerializer(serializers.Serializer[Any]):
+class TrialOutcomeSerializer(serializers.Serializer[Any]):
     """The result of a cycle for a job."""
 
     is_let_in = serializers.BooleanField(help_text="the queue admits the job")
@@ -50,8 +50,8 @@ class DifferenceSerializer(serializers.Serializer[Any]):
     uid = serializers.UUIDField(source="job.uid")
     name = serializers.CharField(source="job.name")
     queue = serializers.CharField(source="job.queue.name")
-    now = FateSerializer(help_text="result with the active policy")
-    then = FateSerializer(help_text="result with the new policy")
+    now = TrialOutcomeSerializer(help_text="result with the active policy")
+    then = TrialOutcomeSerializer(help_text="result with the new policy")
 
 
 class FaultSerializer(serializers.Serializer[Any]):

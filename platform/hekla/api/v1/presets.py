@@ -1,4 +1,4 @@
-"""Presets: what jobs are begun with."""
+"""Endpoints of presets: saved starting points of jobs."""
 
 from typing import Any
 from uuid import UUID

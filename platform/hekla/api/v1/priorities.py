@@ -1,4 +1,4 @@
-"""Priority classes: look, make, change, delete."""
+"""Endpoints of priority classes."""
 
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
@@ -41,7 +41,7 @@ class NewPriorityClassSerializer(PriorityClassSerializer):
         fields = ["name", *PriorityClassSerializer.Meta.fields]
 
     def validate_name(self, name: str) -> str:
-        """A name that addresses do not use otherwise."""
+        """Refuse names that are reserved in URLs."""
         if name in RESERVED:
             raise serializers.ValidationError(_("“%s” is reserved in addresses. Choose another name.") % name)
         return name

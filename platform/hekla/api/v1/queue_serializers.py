@@ -1,4 +1,4 @@
-"""Queues as REST takes them and tells of them."""
+"""Serializers of queues, their shares and previews."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from hekla.apps.tenancy import selectors as tenancy
 from hekla.domain import formats
 from hekla.domain.resources import InvalidQuantity, Resources
 from hekla.engine.queue_shares import QueueShares
-from hekla.simulation.queue_shares import Loss, ShareForecast
+from hekla.simulation.queue_shares import PodLoss, ShareForecast
 
 
 class AmountsField(serializers.DictField):
@@ -62,20 +62,20 @@ class QueueSerializer(serializers.ModelSerializer[Queue]):
         fields += ["parent", "reclaimable", "state", "is_open", "tenants"]
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """A state by its name counts more than whether it is open."""
+        """Turn `is_open` into a state, unless the request has `state` too."""
         is_open = attrs.pop("is_open", None)
         if is_open is not None:
             attrs.setdefault("state", Queue.State.OPEN if is_open else Queue.State.CLOSED)
         return attrs
 
     def validate_name(self, name: str) -> str:
-        """A queue keeps its name: jobs, events and manifests speak of it."""
+        """Refuse to rename a queue, because jobs, events and manifests refer to its name."""
         if self.instance is not None and name != self.instance.name:
             raise serializers.ValidationError(_("A queue cannot be renamed. Create another queue."))
         return name
 
     def validate_cluster(self, cluster: Cluster) -> Cluster:
-        """A queue stays where it is: its jobs run there."""
+        """Refuse to move a queue to another cluster, because its jobs run there."""
         if self.instance is not None and cluster != self.instance.cluster:
             raise serializers.ValidationError(_("A queue cannot move to another cluster. Create another queue."))
         return cluster
@@ -130,7 +130,7 @@ class SharesSerializer(serializers.Serializer[QueueShares]):
     divided_by = serializers.CharField(source="plugin")
 
 
-class PlaceSerializer(serializers.Serializer[dict[str, Any]]):
+class QueuePositionSerializer(serializers.Serializer[dict[str, Any]]):
     """A pending job, and its position among all jobs of the queue, counted from 1."""
 
     uid = serializers.UUIDField()
@@ -138,7 +138,7 @@ class PlaceSerializer(serializers.Serializer[dict[str, Any]]):
     place = serializers.IntegerField()
 
 
-class StandingSerializer(serializers.Serializer[dict[str, Any]]):
+class QueueStatusSerializer(serializers.Serializer[dict[str, Any]]):
     """The present state of a queue. `shares` is null if the engine does not use the queue."""
 
     name = serializers.CharField()
@@ -146,10 +146,10 @@ class StandingSerializer(serializers.Serializer[dict[str, Any]]):
     waiting = serializers.IntegerField(help_text="number of pending jobs, including other tenants")
     inside = serializers.IntegerField(help_text="number of jobs with all pods placed")
     shares = SharesSerializer(allow_null=True)
-    in_line = PlaceSerializer(many=True)
+    in_line = QueuePositionSerializer(many=True)
 
 
-class LossSerializer(serializers.Serializer[Loss]):
+class PodLossSerializer(serializers.Serializer[PodLoss]):
     """The number of pods of a job that would be evicted at once."""
 
     job = serializers.UUIDField(source="job.uid")
@@ -163,4 +163,4 @@ class ForecastSerializer(serializers.Serializer[ShareForecast]):
 
     before = serializers.DictField(child=SharesSerializer())
     after = serializers.DictField(child=SharesSerializer())
-    losses = LossSerializer(many=True)
+    losses = PodLossSerializer(many=True)

@@ -1,4 +1,4 @@
-"""Queues: make, list, look, change."""
+"""Endpoints of queues, their shares, and previews of changes."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from hekla.api.v1.queue_serializers import (
     MadeQueueSerializer,
     QueueDetailSerializer,
     QueueSerializer,
-    StandingSerializer,
+    QueueStatusSerializer,
 )
 from hekla.api.views import ApiView, person, respond, validated
 from hekla.apps.accounts import selectors as accounts
@@ -91,7 +91,7 @@ class QueueDetailView(ApiView):
 
 
 class QueueSharesView(ApiView):
-    @extend_schema(responses=StandingSerializer)
+    @extend_schema(responses=QueueStatusSerializer)
     def get(self, request: Request, name: str) -> Response:
         """Allocated, deserved, borrowed and lent resources of a queue, and its pending jobs that you can see."""
         user = person(request)
@@ -101,7 +101,7 @@ class QueueSharesView(ApiView):
         facts = {"name": queue.name, "state": queue.state, "waiting": found.waiting, "inside": found.inside}
         in_line = [{"uid": here.snapshot.jobs[str(pk)].uid, "name": here.snapshot.jobs[str(pk)].name, "place": place}
                    for pk, place in found.places.items()]  # fmt: skip
-        return respond(StandingSerializer({**facts, "in_line": in_line, "shares": here.standings.get(queue.name)}))
+        return respond(QueueStatusSerializer({**facts, "in_line": in_line, "shares": here.standings.get(queue.name)}))
 
 
 class QueuePreviewView(ApiView):
@@ -131,9 +131,9 @@ def _made(document: dict[str, Any], user: User) -> Queue:
 
 
 def _serialized(queues: Any, user: User) -> QueueSerializer:  # noqa: ANN401  (one queue, or many)
-    """Its tenants and federated queues are shown to people who manage queues.
+    """The serializer of one queue or of many.
 
-    To others, other tenants and their queues do not exist.
+    Only people who can manage queues see `tenants` and `parent`: these may name tenants and queues hidden from others.
     """
     serializer = QueueDetailSerializer(queues) if isinstance(queues, Queue) else QueueSerializer(queues, many=True)
     if not accounts.may(user, Permission.MANAGE_QUEUES):

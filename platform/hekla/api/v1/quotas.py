@@ -1,4 +1,4 @@
-"""Quotas of tenants and their members: look, set."""
+"""Endpoints of quotas of tenants and their members."""
 
 from typing import Any
 

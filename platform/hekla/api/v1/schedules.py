@@ -1,4 +1,4 @@
-"""Schedules: make, list, look, act."""
+"""Endpoints of schedules and their runs."""
 
 from typing import Any
 from uuid import UUID
@@ -78,12 +78,12 @@ class ScheduleDetailSerializer(ScheduleSerializer):
         fields = [*ScheduleSerializer.Meta.fields, "spec", "next_times", "runs"]
 
     @extend_schema_field(serializers.ListField(child=serializers.DateTimeField()))
-    def get_next_times(self, schedule: Schedule) -> Any:  # noqa: ANN401  (what the renderer makes of them)
+    def get_next_times(self, schedule: Schedule) -> Any:  # noqa: ANN401  (serialized data)
         """The next runs; empty while suspended."""
         return [] if schedule.is_suspended else selectors.spec_of(schedule).next_times(clock.now(), _NEXT)
 
     @extend_schema_field(RunSerializer(many=True))
-    def get_runs(self, schedule: Schedule) -> Any:  # noqa: ANN401  (what the serializer makes of them)
+    def get_runs(self, schedule: Schedule) -> Any:  # noqa: ANN401  (serialized data)
         """The newest first."""
         return RunSerializer(selectors.runs(schedule)[: overview.MOST_RUNS], many=True).data
 
@@ -109,7 +109,7 @@ class ScheduleViewSet(DeletableViewSet[Schedule]):
     list_serializer_class = ScheduleSerializer
     serializer_class = ScheduleDetailSerializer
     pagination_class = _ByName
-    queryset = Schedule.objects.none()  # tells the schema which filters there are
+    queryset = Schedule.objects.none()  # for the filters in the OpenAPI schema
     filter_backends = (DjangoFilterBackend,)
     filterset_class = NameAndTenant
 
@@ -147,7 +147,7 @@ class ScheduleViewSet(DeletableViewSet[Schedule]):
 
 
 class ScheduleActionsView(ApiView):
-    """Apart from the schedule itself: it takes no manifests."""
+    """A separate view from the schedule, because it accepts no manifests."""
 
     writes = Scope.JOBS
 
@@ -165,7 +165,7 @@ class ScheduleActionsView(ApiView):
         return respond(ScheduleDetailSerializer(schedule))
 
 
-def _spec_in(body: Any) -> tuple[ScheduleSpec, tuple[str, ...]]:  # noqa: ANN401  (what a parser made of it)
+def _spec_in(body: Any) -> tuple[ScheduleSpec, tuple[str, ...]]:  # noqa: ANN401  (the output of any parser)
     if isinstance(body, ManifestText):
         loaded = formats.load_schedule(body["text"])
         return loaded.spec, loaded.warnings

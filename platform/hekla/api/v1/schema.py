@@ -1,4 +1,4 @@
-"""The OpenAPI document. What a job may be comes from the JobSpec itself, so that it is written down once."""
+"""The OpenAPI document. The schemas of request documents come from their models, such as JobSpec."""
 
 from functools import cache
 from typing import Any
@@ -27,11 +27,11 @@ _DOCUMENTS: dict[str, type[BaseModel]] = {
     "SweepSpec": SweepSpec,
     "JobSize": JobScale,
 }
-"""What is sent, besides a JobSpec, which stands in some of them."""
+"""Models of request documents. JobSpec is not listed, because some of these contain it."""
 
 
 def _components() -> dict[str, Any]:
-    """The models that judge what is sent, each with those that it is made of."""
+    """The JSON schemas of the models in `_DOCUMENTS` and of all models inside them, by name."""
     found: dict[str, Any] = {}
     for name, model in _DOCUMENTS.items():
         schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
@@ -41,9 +41,9 @@ def _components() -> dict[str, Any]:
 
 @cache
 def _settings() -> dict[str, Any]:
-    """Made when somebody asks, since most processes never do."""
+    """The settings of drf-spectacular, computed on first use: most processes never need them."""
     return {
-        "OAS_VERSION": "3.1.1",  # with a JSON Schema that knows null, as the JobSpec's does
+        "OAS_VERSION": "3.1.1",  # its JSON Schema has null types, as the schema of JobSpec
         "APPEND_COMPONENTS": {"schemas": _components()},
         "ENUM_NAME_OVERRIDES": {
             **{kind.__name__: [(p.value, p.value) for p in kind] for kind in _PHASES},
@@ -53,12 +53,12 @@ def _settings() -> dict[str, Any]:
 
 
 class SchemaView(SpectacularJSONAPIView):
-    """All addresses, for people's own programs."""
+    """The OpenAPI document of all endpoints, for clients."""
 
     authentication_classes = APIView.authentication_classes
     permission_classes = APIView.permission_classes
     throttle_classes = (PerPersonThrottle,)
 
-    def __init__(self, **initial: Any) -> None:  # noqa: ANN401  (as Django's)
+    def __init__(self, **initial: Any) -> None:  # noqa: ANN401  (as in Django)
         super().__init__(**initial)
         self.custom_settings = _settings()

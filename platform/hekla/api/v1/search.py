@@ -1,4 +1,4 @@
-"""Finding anything by its name."""
+"""Endpoint of the search by name."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from hekla.apps.search import registry, selectors
 from hekla.apps.search.registry import Hit
 
 
-class FoundThingSerializer(serializers.Serializer[Any]):
+class SearchHitSerializer(serializers.Serializer[Any]):
     """A search result."""
 
     kind = serializers.ChoiceField(choices=[source.kind for source in registry.sources()])
@@ -33,9 +33,9 @@ class FoundThingSerializer(serializers.Serializer[Any]):
 class SearchView(ApiView):
     @extend_schema(
         parameters=[OpenApiParameter("q", str, required=True, description="two letters or more")],
-        responses=FoundThingSerializer(many=True),
+        responses=SearchHitSerializer(many=True),
     )
     def get(self, request: Request) -> Response:
         """Search by name, a few results of each kind: jobs, queues, nodes, tenants, people, help, …"""
         hits = selectors.find(person(request), request.query_params.get("q", ""), get_language() or "en")
-        return respond(FoundThingSerializer(hits, many=True))
+        return respond(SearchHitSerializer(hits, many=True))

@@ -158,7 +158,7 @@ class SampleSerializer(serializers.Serializer[Any]):
         return sample.cpu_ms / 1000
 
     def get_gpus_busy(self, sample: Sample) -> float | None:
-        """For example 1.5 of 2."""
+        """Average number of busy GPUs, for example 1.5 of 2."""
         return None if sample.gpu_thousandths is None else sample.gpu_thousandths / 1000
 
 
@@ -202,7 +202,7 @@ class PlacementSerializer(serializers.Serializer[dict[str, Any]]):
 
 
 def placement_of(found: Placement) -> dict[str, Any]:
-    """The JobSpec."""
+    """The fields of PlacementSerializer."""
     span = found.span.name if found.span else None
     return {
         "span": span,
@@ -213,7 +213,7 @@ def placement_of(found: Placement) -> dict[str, Any]:
 
 
 def pending_changes(found: Sequence[dict[str, Any]], at: datetime) -> list[dict[str, Any]]:
-    """The results of the clusters at that time, each with a sentence."""
+    """The candidates of a placement, with parsed times and a sentence as of `at`."""
     times = ("earliest_at", "latest_at")
     moments = [{name: one[name] and datetime.fromisoformat(one[name]) for name in times} for one in found]
     return [{**one, **when, "sentence": prospects.sentence(one, at)} for one, when in zip(found, moments, strict=True)]
@@ -248,7 +248,7 @@ class JobDetailSerializer(JobSerializer):
         return PlacementSerializer(placement_of(found)).data if found else None
 
     @extend_schema_field(PodSerializer(many=True))
-    def get_pods(self, job: Job) -> Any:  # noqa: ANN401  (what the serializer makes of them)
+    def get_pods(self, job: Job) -> Any:  # noqa: ANN401  (serialized data)
         """The last attempt of every replica."""
         return PodSerializer(selectors.current_pods(job), many=True).data
 

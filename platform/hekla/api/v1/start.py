@@ -1,4 +1,4 @@
-"""When a waiting job will start, as the engine forecasts it."""
+"""Endpoint of the estimated start of a pending job."""
 
 from typing import Any
 from uuid import UUID
@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from hekla.api.throttles import PerPersonThrottle, WhatIfThrottle
-from hekla.api.v1.what_if import OthersSerializer, describe_others
+from hekla.api.v1.what_if import OtherJobsSerializer, describe_others
 from hekla.api.views import ApiView, person, respond
 from hekla.apps.forecasts import selectors as forecasts
 from hekla.apps.forecasts.selectors import Accuracy
@@ -17,7 +17,7 @@ from hekla.apps.jobs import selectors
 from hekla.apps.jobs.models import Job
 from hekla.lib import clock
 from hekla.simulation import descriptions, what_if
-from hekla.simulation.what_if import Answer, StartVerdict
+from hekla.simulation.what_if import StartVerdict, WhatIfResult
 
 
 class AccuracySerializer(serializers.Serializer[Accuracy]):
@@ -34,7 +34,7 @@ class StartSerializer(serializers.Serializer[dict[str, Any]]):
     line = serializers.IntegerField(help_text="number of pending jobs in the queue, including this one")
     earliest_at = serializers.DateTimeField(allow_null=True, help_text="null: unknown")
     latest_at = serializers.DateTimeField(allow_null=True)
-    after = OthersSerializer(help_text="jobs that must end first")
+    after = OtherJobsSerializer(help_text="jobs that must end first")
     accuracy = AccuracySerializer(allow_null=True, help_text="null: too few estimates")
 
 
@@ -46,11 +46,13 @@ class JobStartView(ApiView):
         """Estimated start of a pending job, its position, and the accuracy of estimates in its queue."""
         user = person(request)
         job = selectors.get(uid, user)
-        answer = Answer(StartVerdict.NOW) if job.is_final else what_if.about_job(job, user=user, with_offers=False)
+        answer = (
+            WhatIfResult(StartVerdict.NOW) if job.is_final else what_if.about_job(job, user=user, with_offers=False)
+        )
         return respond(StartSerializer(_document(job, answer)))
 
 
-def _document(job: Job, answer: Answer) -> dict[str, Any]:
+def _document(job: Job, answer: WhatIfResult) -> dict[str, Any]:
     accuracy = forecasts.accuracy(job.queue_id)
     return {
         "waits": answer.verdict is not StartVerdict.NOW,
@@ -64,7 +66,7 @@ def _document(job: Job, answer: Answer) -> dict[str, Any]:
     }
 
 
-def _sentences(answer: Answer, accuracy: Accuracy | None) -> list[str]:
+def _sentences(answer: WhatIfResult, accuracy: Accuracy | None) -> list[str]:
     if answer.verdict is StartVerdict.NEVER:
         return [descriptions.head(answer)]
     return [*descriptions.place(answer), *descriptions.when(answer, clock.now(), accuracy)]

@@ -1,4 +1,4 @@
-"""The addresses of version 1."""
+"""URLs of version 1 of the API."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ _ONE = {"get": "retrieve", "patch": "partial_update", "delete": "destroy"}
 
 
 def resource(address: str, key: str, views: type[ResourceViewSet[Any]], *, name: str) -> list[URLPattern]:
-    """The addresses of a list and of one resource in it, for the actions that `views` has."""
+    """The URLs of a list and of one resource in it, with the methods whose actions `views` implements."""
     lists: dict[str, Any] = {verb: action for verb, action in _LIST.items() if hasattr(views, action)}
     one: dict[str, Any] = {verb: action for verb, action in _ONE.items() if hasattr(views, action)}
     return [
@@ -108,7 +108,7 @@ urlpatterns = [
     path("queues/<slug:name>", queues.QueueDetailView.as_view(), name="queue"),
     path("queues/<slug:name>/standing", queues.QueueSharesView.as_view(), name="queue_standing"),
     path("queues/<slug:name>/preview", queues.QueuePreviewView.as_view(), name="queue_preview"),
-    *resource("spans", "<slug:name>", federated_queues.SpanViewSet, name="span"),
+    *resource("spans", "<slug:name>", federated_queues.FederatedQueueViewSet, name="span"),
     path("clusters", clusters.ClusterListView.as_view(), name="clusters"),
     path("clusters/<slug:name>", clusters.ClusterView.as_view(), name="cluster"),
     path("clusters/<slug:name>/try", clusters.ClusterProbeView.as_view(), name="cluster_try"),

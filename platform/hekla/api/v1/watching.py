@@ -1,4 +1,4 @@
-"""Watching a job: why it waited, and what was given up for whom."""
+"""Endpoints of a job's pending reasons, its evictions, and its risk of reclaim."""
 
 from uuid import UUID
 
@@ -6,7 +6,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hekla.api.v1.watching_serializers import ExposureSerializer, ReceiptsSerializer, RibbonSerializer
+from hekla.api.v1.watching_serializers import ReceiptsSerializer, ReclaimRiskSerializer, RibbonSerializer
 from hekla.api.views import ApiView, person, respond
 from hekla.apps.job_history import receipts, ribbon
 from hekla.apps.jobs import selectors
@@ -33,8 +33,10 @@ class ReceiptsView(ApiView):
 
 
 class ReclaimRiskView(ApiView):
-    @extend_schema(responses=ExposureSerializer)
+    @extend_schema(responses=ReclaimRiskSerializer)
     def get(self, request: Request, uid: UUID) -> Response:
         """The number of pods with borrowed resources, and the queues that can reclaim them."""
         user = person(request)
-        return respond(ExposureSerializer(reclaim_risk.visible_risk(user, selectors.get(uid, user), now=clock.now())))
+        return respond(
+            ReclaimRiskSerializer(reclaim_risk.visible_risk(user, selectors.get(uid, user), now=clock.now()))
+        )

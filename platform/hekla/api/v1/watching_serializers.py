@@ -1,4 +1,4 @@
-"""Serializers of a waiting or running job."""
+"""Serializers of the pending reasons and evictions of a job, and of its risk of reclaim."""
 
 from typing import Any
 
@@ -87,7 +87,7 @@ class ClaimantSerializer(serializers.Serializer[Any]):
     pods = serializers.IntegerField(help_text="number of its pending pods")
 
 
-class ExposureSerializer(serializers.Serializer[Any]):
+class ReclaimRiskSerializer(serializers.Serializer[Any]):
     """The pods of a job that other queues may reclaim."""
 
     pods = serializers.IntegerField(help_text="number of its placed pods")

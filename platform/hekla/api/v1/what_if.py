@@ -1,4 +1,4 @@
-"""What would be if a job were submitted; nothing is written."""
+"""Endpoint of the what-if preview of a job. Nothing is saved."""
 
 from typing import Any
 
@@ -25,12 +25,12 @@ from hekla.domain.spec_changes import apply_changes
 from hekla.lib import clock
 from hekla.simulation import descriptions, what_if
 from hekla.simulation.suggestions import Suggestion
-from hekla.simulation.what_if import Answer, OtherJobs, StartVerdict
+from hekla.simulation.what_if import OtherJobs, StartVerdict, WhatIfResult
 
 _WITHOUT_ETA = "0: without the estimated start, which takes longest; for very large jobs also without changes"
 
 
-class OthersSerializer(serializers.Serializer[OtherJobs]):
+class OtherJobsSerializer(serializers.Serializer[OtherJobs]):
     known = serializers.ListField(child=serializers.CharField(), help_text="names of jobs that you can see")
     unknown = serializers.IntegerField(help_text="number of jobs of other tenants")
     pods = serializers.IntegerField(help_text="number of pods of all these jobs")
@@ -50,13 +50,13 @@ class WhatIfSerializer(serializers.Serializer[dict[str, Any]]):
     candidates = ProspectSerializer(many=True, help_text="result of each cluster, for a federated queue")
     text = serializers.ListField(child=serializers.CharField(), help_text="all results as sentences")
     nodes = serializers.DictField(child=serializers.IntegerField(), help_text="pods by node, if the job starts now")
-    evicts = OthersSerializer(help_text="jobs whose pods would be evicted")
+    evicts = OtherJobsSerializer(help_text="jobs whose pods would be evicted")
     reasons = serializers.ListField(child=serializers.JSONField(), help_text="pending reasons from the engine")
     place = serializers.IntegerField(help_text="position in the queue; 0: not pending")
     line = serializers.IntegerField(help_text="number of pending jobs in the queue, including this one")
     earliest_at = serializers.DateTimeField(allow_null=True, help_text="null: unknown")
     latest_at = serializers.DateTimeField(allow_null=True)
-    after = OthersSerializer(help_text="jobs that must end first")
+    after = OtherJobsSerializer(help_text="jobs that must end first")
     changes = _ChangeSerializer(many=True, help_text="changes that each let the job start now, smallest first")
 
 
@@ -97,11 +97,11 @@ def _where(route: Route) -> dict[str, Any]:
     return {**where, "candidates": pending_changes(candidates, clock.now())}
 
 
-def _when(answer: Answer, accuracy: Accuracy | None, *, with_eta: bool) -> list[str]:
+def _when(answer: WhatIfResult, accuracy: Accuracy | None, *, with_eta: bool) -> list[str]:
     return descriptions.when(answer, clock.now(), accuracy) if with_eta else []
 
 
-def _document(spec: JobSpec, answer: Answer, sentences: list[str]) -> dict[str, Any]:
+def _document(spec: JobSpec, answer: WhatIfResult, sentences: list[str]) -> dict[str, Any]:
     return {
         "verdict": answer.verdict,
         "text": sentences,
@@ -127,5 +127,5 @@ def _changed(spec: JobSpec, offer: Suggestion) -> dict[str, Any]:
 
 
 def describe_others(others: OtherJobs) -> dict[str, Any]:
-    """Jobs that somebody may know of, and the rest as numbers."""
+    """The visible jobs by name, and the number of the others, with the number of pods of all."""
     return {"known": [job.name for job in others.known], "unknown": others.unknown, "pods": others.pods}

@@ -1,1 +1,1 @@
-"""People: who they are, how they sign in, and who may do what."""
+"""People: accounts, sign-in, roles and permissions."""

@@ -1,4 +1,4 @@
-"""People and their keys. Secrets are kept as digests only."""
+"""People, API tokens and sign-in links. Secrets are stored as digests only."""
 
 from django.contrib.auth.models import AbstractUser
 from django.contrib.postgres.fields import ArrayField
@@ -10,7 +10,7 @@ from hekla.apps.accounts.scopes import Scope, allows, label
 
 
 class User(AbstractUser):
-    """A person. `platform_role` is empty for those who are only members of tenants."""
+    """A person. `platform_role` is empty for people who only have roles in tenants."""
 
     display_name = models.CharField(_("name"), max_length=120, blank=True)
     platform_role = models.CharField(
@@ -22,7 +22,7 @@ class User(AbstractUser):
 
 
 class ApiToken(models.Model):
-    """A key for programs. The key itself is shown once; `prefix` tells tokens apart; `scopes`: what it is good for."""
+    """A token for programs. Its secret is shown once; `prefix`: its first characters; `scopes`: its allowed uses."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="tokens")
     name = models.CharField(max_length=80)
@@ -38,12 +38,12 @@ class ApiToken(models.Model):
         return f"{self.prefix}… ({self.name})"
 
     def allows(self, needed: Scope) -> bool:
-        """Whether it may be used for this."""
+        """Whether the token may be used where `needed` is required."""
         return allows(self.scopes, needed)
 
     @property
     def scope_labels(self) -> list[tuple[str, str]]:
-        """Each scope with its words."""
+        """Each scope with its label."""
         return [(scope, label(scope)) for scope in self.scopes]
 
 

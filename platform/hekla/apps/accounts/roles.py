@@ -1,6 +1,6 @@
-"""Who may do what: one table, read by services, selectors, pages and the access tests.
+"""Permissions by role: one table for services, selectors, pages and the access tests.
 
-A platform role holds everywhere; a tenant role holds inside one tenant. What is not named here is refused.
+A platform role applies everywhere, a tenant role in one tenant. Anything not listed here is refused.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Permission(StrEnum):
-    """Something that one may do. `*_any_*` reaches across tenants."""
+    """A permission. `*_any_*` applies across tenants."""
 
     SEE_TENANT = "see_tenant"
     SUBMIT_JOBS = "submit_jobs"
@@ -38,7 +38,7 @@ class Permission(StrEnum):
 
 
 class PlatformRole(StrEnum):
-    """What a person is to the whole platform; most people are nothing but members of tenants."""
+    """A person's role on the whole platform; most people have none, only roles in tenants."""
 
     ADMIN = "admin"
     OPERATOR = "operator"
@@ -48,7 +48,7 @@ class PlatformRole(StrEnum):
 
 
 class TenantRole(StrEnum):
-    """What a person is in one tenant."""
+    """A person's role in one tenant."""
 
     ADMIN = "admin"
     MEMBER = "member"
@@ -56,7 +56,7 @@ class TenantRole(StrEnum):
 
 
 class DepartmentRole(StrEnum):
-    """What a person is in a department, and by that in each of its tenants."""
+    """A person's role in a department, and thereby in each of its tenants."""
 
     ADMIN = "admin"
 
@@ -142,7 +142,7 @@ BY_DEPARTMENT_ROLE: dict[str, frozenset[Permission]] = {
 
 @dataclass(frozen=True, slots=True)
 class RoleTable:
-    """Permissions by roles, as people read them; made from what the code itself asks."""
+    """Permissions by role, for display; built from the tables that the code checks."""
 
     place: str
     allowed: Mapping[str, frozenset[Permission]]
@@ -150,12 +150,12 @@ class RoleTable:
 
     @property
     def heads(self) -> list[str]:
-        """The roles in words."""
+        """The labels of the roles."""
         return [str(self.labels[role]) for role in self.allowed]
 
     @property
     def rows(self) -> list[tuple[Permission, str, list[tuple[str, bool]]]]:
-        """Each permission that any of the roles has, in words, and by role in words whether it has it."""
+        """Permission, label, and (role label, whether it has it) of each permission that any of the roles has."""
         roles = list(zip(self.heads, self.allowed.values(), strict=True))
         return [
             (permission, str(PERMISSION_LABELS[permission]), [(head, permission in held) for head, held in roles])

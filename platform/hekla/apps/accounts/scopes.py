@@ -1,6 +1,6 @@
-"""What a token may be used for. It is never more than its owner may, and mostly less.
+"""Scopes of API tokens. A token never allows more than the permissions of its owner, and mostly less.
 
-Every scope also reads: what cannot be seen cannot be worked with.
+Every scope includes reading, because people cannot work with what they cannot see.
 """
 
 from collections.abc import Collection
@@ -13,7 +13,7 @@ from hekla.domain.errors import Forbidden
 
 
 class Scope(StrEnum):
-    """What an address of the API asks of a token."""
+    """What an API route requires of a token."""
 
     READ = "read"
     JOBS = "jobs"
@@ -31,7 +31,7 @@ SCOPE_LABELS = {
 
 
 class MissingScope(Forbidden):
-    """The token's owner may perhaps do this, but not with this token."""
+    """The token lacks the scope; its owner may still have the permission."""
 
     code = "missing_scope"
 
@@ -44,10 +44,10 @@ class MissingScope(Forbidden):
 
 
 def allows(held: Collection[str], needed: Scope) -> bool:
-    """Whether a token with these scopes may be used where `needed` is asked for."""
+    """Whether a token with the scopes `held` may be used where `needed` is required."""
     return needed in held or Scope.ADMIN in held or (needed is Scope.READ and bool(held))
 
 
 def label(scope: str) -> str:
-    """A scope in words; its own name where an older version wrote it."""
+    """The label of a scope; its name if this version does not know it."""
     return str(SCOPE_LABELS[Scope(scope)]) if scope in set(Scope) else scope

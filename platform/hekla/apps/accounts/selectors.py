@@ -1,4 +1,4 @@
-"""Questions about people."""
+"""Queries for people and their tokens."""
 
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
@@ -9,12 +9,14 @@ from hekla.domain.errors import NotFound
 
 
 def may(user: User, permission: Permission) -> bool:
-    """Whether the person's platform role allows it (tenant roles are asked in `tenancy`)."""
+    """Whether the person's platform role has the permission (`tenancy` checks tenant roles)."""
     return user.is_active and permission in BY_PLATFORM_ROLE.get(user.platform_role, frozenset())
 
 
 def may_act_for(admin: User, user: User) -> bool:
-    """Nobody acts for whoever may act for others, themselves among them: that would lend one's rights to another."""
+    """Whether `admin` may impersonate `user`. Excludes people who may impersonate others, and so also themselves:
+    impersonation must not lend an admin's permissions.
+    """
     is_admin = may(admin, Permission.ACT_FOR_PEOPLE) and user.is_active
     return is_admin and not may(user, Permission.ACT_FOR_PEOPLE)
 
@@ -25,22 +27,22 @@ def everybody() -> QuerySet[User]:
 
 
 def by_username(username: str) -> User | None:
-    """The person of that name."""
+    """The person with this user name, or None."""
     return User.objects.filter(username=username).first()
 
 
 def tokens_of(user: User) -> QuerySet[ApiToken]:
-    """The person's keys that were not revoked, newest first."""
+    """The person's tokens that are not revoked, newest first."""
     return ApiToken.objects.filter(user=user, revoked_at=None).order_by("-created_at")
 
 
 def nobody_yet() -> bool:
-    """Whether this is a platform without people."""
+    """Whether the platform has no people yet."""
     return not User.objects.exists()
 
 
 def active(user_id: int) -> User:
-    """The person as they are now. Raises NotFound when they may not sign in any more."""
+    """The person as stored now. Raises NotFound if unknown or inactive."""
     user = User.objects.filter(pk=user_id, is_active=True).first()
     if user is None:
         raise NotFound(_("Unknown person."))

@@ -1,4 +1,4 @@
-"""Changes to people and their keys."""
+"""Changes to people, their sign-in links and API tokens."""
 
 import hashlib
 import secrets
@@ -25,14 +25,14 @@ MAX_TOKEN_LIFETIME = timedelta(days=366)
 
 
 def actor_of(user: User) -> Actor:
-    """The person as the log names them."""
+    """The person as an actor in the event log."""
     return Actor(user.pk, user.username)
 
 
 def create_user(
     *, username: str, password: str | None, display_name: str = "", platform_role: str = "", actor: Actor, now: datetime
 ) -> User:
-    """A new person. Without a password they can only sign in by link. Raises Invalid, Refused."""
+    """Create a person. Without a password they can only sign in by link. Raises Invalid, Refused (name in use)."""
     user = User(username=username, display_name=display_name, platform_role=platform_role, date_joined=now)
     _set_password(user, password)
     try:
@@ -46,7 +46,7 @@ def create_user(
 
 
 def change_user(user: User, values: Mapping[str, Any], *, password: str | None, actor: Actor, now: datetime) -> None:
-    """Change a person's fields, and the password where one is given. Raises Invalid, Refused."""
+    """Change a person's fields, and the password if not empty. Raises Invalid; Refused for the last platform admin."""
     if values.get("platform_role", user.platform_role) != "admin" or not values.get("is_active", user.is_active):
         _keep_one_admin(user)
     with unit_of_work():
@@ -58,7 +58,7 @@ def change_user(user: User, values: Mapping[str, Any], *, password: str | None, 
 
 
 def issue_link(user: User, *, now: datetime) -> str:
-    """A secret that signs this person in, once, within twelve hours. Older unused ones end."""
+    """Create the secret of a sign-in link: valid once, for twelve hours. Older unused links are deleted."""
     secret = secrets.token_urlsafe(32)
     with unit_of_work():
         SignInLink.objects.filter(user=user, used_at=None).delete()
@@ -67,7 +67,7 @@ def issue_link(user: User, *, now: datetime) -> str:
 
 
 def use_link(secret: str, *, now: datetime) -> User:
-    """The person whose link this is; the link is used up. Raises NotFound."""
+    """Use up a sign-in link and return its person. Raises NotFound."""
     with unit_of_work():
         used = SignInLink.objects.filter(digest=_digest(secret), used_at=None, expires_at__gt=now).update(used_at=now)
         if not used:
@@ -76,7 +76,7 @@ def use_link(secret: str, *, now: datetime) -> User:
 
 
 def note_sign_in(user: User, *, method: str, address: str, now: datetime) -> None:
-    """Record that somebody signed in."""
+    """Record a sign-in in the event log."""
     with unit_of_work():
         event = events.SignedIn(username=user.username, method=method, address=address)
         record(event, subject=_subject(user), actor=actor_of(user), at=now)
@@ -85,7 +85,7 @@ def note_sign_in(user: User, *, method: str, address: str, now: datetime) -> Non
 def create_token(
     user: User, *, name: str, lifetime: timedelta, now: datetime, scopes: Collection[Scope] = (Scope.ADMIN,)
 ) -> str:
-    """A new key for programs; the only time that it is seen. Raises Invalid."""
+    """Create an API token and return its secret, which is never shown again. Raises Invalid."""
     if not name.strip() or not timedelta(0) < lifetime <= MAX_TOKEN_LIFETIME:
         raise Invalid([Problem("name", _("A token needs a name and expires after at most one year."))])
     if not scopes:
@@ -108,12 +108,12 @@ def create_token(
 
 
 def revoke_token(user: User, token_id: int, *, now: datetime) -> None:
-    """End one of a person's keys. Raises NotFound."""
+    """Revoke one of a person's tokens. Raises NotFound."""
     _revoke(user, now, pk=token_id)
 
 
 def revoke_secret(user: User, secret: str, *, now: datetime) -> None:
-    """End the one of a person's keys that this is. Raises NotFound."""
+    """Revoke the person's token with this secret. Raises NotFound."""
     _revoke(user, now, digest=_digest(secret))
 
 
@@ -128,7 +128,7 @@ def _revoke(user: User, now: datetime, **which: object) -> None:
 
 
 def token_in_force(secret: str, *, now: datetime) -> ApiToken | None:
-    """The key that this is, and its person; None where it is unknown, expired, revoked, or its person inactive."""
+    """The token with this secret, and its person; None if it is unknown, expired, revoked, or the person inactive."""
     token = (
         ApiToken.objects.select_related("user")
         .filter(digest=_digest(secret), revoked_at=None, expires_at__gt=now, user__is_active=True)
@@ -140,12 +140,12 @@ def token_in_force(secret: str, *, now: datetime) -> ApiToken | None:
 
 
 def _is_stale(token: ApiToken, now: datetime) -> bool:
-    """Whether its last use was written down long enough ago to write it down again."""
+    """Whether `last_used_at` is more than a minute old, so that not every request writes it."""
     return token.last_used_at is None or now - token.last_used_at > timedelta(minutes=1)
 
 
 def require(user: User, permission: Permission) -> None:
-    """Refuse unless the person's platform role allows it. Raises Forbidden."""
+    """Raises Forbidden unless the person's platform role has the permission."""
     if not selectors.may(user, permission):
         raise Forbidden(_("Your role does not allow this. Ask a platform admin."))
 

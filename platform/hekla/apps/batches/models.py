@@ -1,4 +1,4 @@
-"""Batches: many jobs that were submitted together."""
+"""Batches: many jobs in one submission."""
 
 import uuid
 
@@ -10,7 +10,7 @@ from hekla.apps.tenancy.models import Tenant
 
 
 class Batch(models.Model):
-    """Many jobs in one submission. `spec`: the sweep's document; empty where they came in a file."""
+    """Many jobs in one submission. `spec`: the document of the sweep; empty for a file."""
 
     class Kind(models.TextChoices):
         SWEEP = "sweep"
@@ -33,7 +33,7 @@ class Batch(models.Model):
 
 
 class BatchJob(models.Model):
-    """A job of a batch. A job that is tried again is a further one of the same number; the last attempt counts."""
+    """A job of a batch. A retry adds a row with the same number and a higher attempt; the last attempt counts."""
 
     batch = models.ForeignKey(Batch, on_delete=models.CASCADE, related_name="members")
     number = models.PositiveIntegerField()

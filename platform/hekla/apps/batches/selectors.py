@@ -1,4 +1,4 @@
-"""Questions about batches. What is outside one's tenants does not exist."""
+"""Queries for batches. Batches outside a person's tenants count as not existing."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -20,7 +20,7 @@ _OVER = [*(phase.value for phase in FINAL_JOB_PHASES), *_ENDING]
 
 
 def visible_to(user: User) -> QuerySet[Batch]:
-    """The batches that exist for this person, newest first."""
+    """The batches that this person may see, newest first."""
     found = Batch.objects.select_related("tenant", "owner")
     if not accounts.may(user, Permission.SEE_EVERYTHING):
         found = found.filter(tenant__in=tenancy.where(user, Permission.SEE_TENANT))
@@ -28,7 +28,7 @@ def visible_to(user: User) -> QuerySet[Batch]:
 
 
 def get(uid: UUID, user: User) -> Batch:
-    """One batch. Raises NotFound."""
+    """One batch. Raises NotFound outside the person's tenants."""
     batch = visible_to(user).filter(uid=uid).first()
     if batch is None:
         raise NotFound(_("Unknown batch."))
@@ -36,41 +36,41 @@ def get(uid: UUID, user: User) -> Batch:
 
 
 def may_act(user: User, batch: Batch) -> bool:
-    """Whether the person may stop its jobs."""
+    """Whether the person may stop the jobs of the batch."""
     own = batch.owner_id == user.pk and tenancy.may(user, batch.tenant_id, Permission.ACT_ON_OWN_JOBS)
     wide = tenancy.may(user, batch.tenant_id, Permission.ACT_ON_TENANT_JOBS)
     return own or wide or accounts.may(user, Permission.ACT_ON_ANY_JOB)
 
 
 def may_retry(user: User, batch: Batch) -> bool:
-    """Whether the person may submit jobs of it again, which are theirs then."""
+    """Whether the person may retry jobs of the batch; they own the new jobs."""
     return may_act(user, batch) and tenancy.may(user, batch.tenant_id, Permission.SUBMIT_JOBS)
 
 
 def _last() -> QuerySet[BatchJob]:
-    """The last attempt of every number."""
+    """The last attempt of each number."""
     newest = BatchJob.objects.filter(batch=OuterRef("batch"), number=OuterRef("number")).order_by("-attempt")
     return BatchJob.objects.filter(pk=Subquery(newest.values("pk")[:1]))
 
 
 def current(batch: Batch) -> list[BatchJob]:
-    """The last attempt of every number, in order; those whose jobs were deleted too."""
+    """The last attempt of each number, in order; includes deleted jobs."""
     return list(_last().filter(batch=batch).select_related("job__queue", "job__cluster").order_by("number"))
 
 
 def unfinished(batch: Batch) -> list[BatchJob]:
-    """Its jobs that are neither over nor about to be."""
+    """The jobs of the batch, all attempts, that have not ended and are not ending."""
     found = BatchJob.objects.filter(batch=batch).exclude(job__phase__in=_OVER)
     return list(found.select_related("job").order_by("number"))
 
 
 def failed(batch: Batch) -> list[BatchJob]:
-    """Numbers of which the last attempt failed."""
+    """The last attempts that failed or were terminated, by number."""
     return list(_last().filter(batch=batch, job__phase__in=FAILED).select_related("job").order_by("number"))
 
 
 def phase_counts(batches: Sequence[Batch]) -> dict[int, dict[str, int]]:
-    """For each batch (by row id) how many of its numbers are in each phase."""
+    """By batch (row id), the number of last attempts in each phase."""
     counts: dict[int, dict[str, int]] = {batch.pk: {} for batch in batches}
     rows = _last().filter(batch__in=batches).values_list("batch_id", "job__phase").annotate(count=Count("pk"))
     for batch_id, phase, count in rows.order_by():

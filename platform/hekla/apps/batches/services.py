@@ -1,4 +1,4 @@
-"""Changes to batches: submit, stop, try again."""
+"""Changes to batches: submit, stop, retry."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,21 +24,21 @@ from hekla.domain.validation import join
 
 
 class BatchNameConflict(Refused):
-    """The tenant has a batch of that name."""
+    """The tenant has a batch with this name."""
 
     code = "name_taken"
 
 
 @dataclass(frozen=True, slots=True)
-class One:
-    """A job to come, and the parameters by which it differs from the others."""
+class SweepJob:
+    """A job to submit, and its parameters in the sweep."""
 
     spec: JobSpec
     parameters: dict[str, str]
 
 
-def check_sweep(*, spec: SweepSpec, tenant: Tenant, user: User, now: datetime) -> list[One]:
-    """The jobs of a sweep, as they would be submitted. Raises what `submit_sweep` raises, but for a name taken."""
+def check_sweep(*, spec: SweepSpec, tenant: Tenant, user: User, now: datetime) -> list[SweepJob]:
+    """The jobs of a sweep, not submitted. Raises what `submit_sweep` raises, except BatchNameConflict."""
     found = _points(spec)
     jobs.try_out_many(specs=[one.spec for one in found], tenant=tenant, user=user, now=now)
     return found
@@ -50,24 +50,24 @@ def submit_sweep(*, spec: SweepSpec, tenant: Tenant, user: User, now: datetime) 
     return _submit(batch, _points(spec), tenant, user, now)
 
 
-def check_file(*, name: str, specs: Sequence[JobSpec], tenant: Tenant, user: User, now: datetime) -> list[One]:
-    """The jobs of a file, as they would be submitted together."""
+def check_file(*, name: str, specs: Sequence[JobSpec], tenant: Tenant, user: User, now: datetime) -> list[SweepJob]:
+    """The jobs of a file, not submitted. Raises what `submit_file` raises, except BatchNameConflict."""
     _require_name(name)
     jobs.try_out_many(specs=specs, tenant=tenant, user=user, now=now)
-    return [One(spec, {}) for spec in specs]
+    return [SweepJob(spec, {}) for spec in specs]
 
 
 def submit_file(*, name: str, specs: Sequence[JobSpec], tenant: Tenant, user: User, now: datetime) -> Batch:
-    """Submit all jobs that came in a file, each under its own name. Raises as `submit_sweep` does."""
+    """Submit all jobs of a file, each under its own name. Raises what `submit_sweep` raises."""
     _require_name(name)
     batch = Batch(name=name, kind=Batch.Kind.FILE)
-    return _submit(batch, [One(spec, {}) for spec in specs], tenant, user, now)
+    return _submit(batch, [SweepJob(spec, {}) for spec in specs], tenant, user, now)
 
 
 def stop(batch: Batch, *, user: User, now: datetime) -> int:
-    """Abort every job that is not over; each can be resumed by itself. Returns how many were asked to stop.
+    """Abort every job that has not ended; each can be resumed. Returns the number of aborted jobs. Raises Forbidden.
 
-    Each job is a unit of work of its own: one that ended meanwhile keeps no other from being stopped.
+    Each job has its own unit of work: a job that ends in the meantime does not keep others from being stopped.
     """
     _require(selectors.may_act(user, batch))
     unfinished = [member.job for member in selectors.unfinished(batch)]
@@ -79,9 +79,9 @@ def stop(batch: Batch, *, user: User, now: datetime) -> int:
 
 
 def retry_failed(batch: Batch, *, user: User, now: datetime) -> int:
-    """Submit those whose last attempt failed again, as new jobs of this person. Returns how many.
+    """Submit again the jobs whose last attempt failed, as new jobs of this person. Returns their number.
 
-    Raises Forbidden, and what submitting raises.
+    Raises Forbidden, Refused (too many retries), and what submitting a job raises.
     """
     _require(selectors.may_retry(user, batch))
     with unit_of_work():
@@ -98,11 +98,11 @@ def retry_failed(batch: Batch, *, user: User, now: datetime) -> int:
     return len(again)
 
 
-def _points(spec: SweepSpec) -> list[One]:
-    return [One(point.spec, point.parameters) for point in spec.points()]
+def _points(spec: SweepSpec) -> list[SweepJob]:
+    return [SweepJob(point.spec, point.parameters) for point in spec.points()]
 
 
-def _submit(batch: Batch, ones: Sequence[One], tenant: Tenant, user: User, now: datetime) -> Batch:
+def _submit(batch: Batch, ones: Sequence[SweepJob], tenant: Tenant, user: User, now: datetime) -> Batch:
     if Batch.objects.filter(tenant=tenant, name=batch.name).exists():
         raise _name_conflict(batch.name, tenant)
     try:
@@ -123,13 +123,13 @@ def _submit(batch: Batch, ones: Sequence[One], tenant: Tenant, user: User, now: 
 def _abort(job: Job, user: User, now: datetime) -> bool:
     try:
         jobs.command(job, LifecycleAction.ABORT_JOB, user=user, now=now)
-    except HeklaError:  # it ended meanwhile, or is ending
+    except HeklaError:  # the job has ended in the meantime, or is ending
         return False
     return True
 
 
 def _again(member: BatchJob) -> JobSpec:
-    """The same job under the name of the next attempt. Raises Invalid where no name fits any more."""
+    """The same job, named for the next attempt. Raises Refused above MAX_ATTEMPTS, Invalid with the job's path."""
     attempt = member.attempt + 1
     if attempt > MAX_ATTEMPTS:
         raise Refused(_("%s reached the maximum number of retries.") % member.job)
@@ -144,7 +144,7 @@ def _again(member: BatchJob) -> JobSpec:
 
 
 def _require_name(name: str) -> None:
-    """A batch of a file is named as a sweep is. Raises Invalid."""
+    """Raises Invalid unless the name is valid for a batch of a file: the rules of sweeps apply."""
     try:
         JobSpec.parse({"name": name[: MAX_NAME + 1], "tasks": [{"name": "x", "command": ["x"]}]})
     except Invalid as error:

@@ -1,4 +1,4 @@
-"""Encryption of cluster keys: for the database, and for a form that is handed back with the key in it."""
+"""Encryption of cluster credentials: for the database, and for a form that is shown again for corrections."""
 
 import json
 from datetime import datetime, timedelta
@@ -11,22 +11,22 @@ _STORED, _IN_FORMS = "hekla: keys to clusters", "hekla: keys in forms"
 
 
 def encrypt_key(key: str) -> bytes:
-    """The key as the database stores it."""
+    """The credentials as the database stores them."""
     return cipher(_STORED).encrypt(key)
 
 
 def decrypt_key(stored: bytes | memoryview) -> str:
-    """A stored key. Raises DecryptionError."""
+    """Stored credentials, decrypted. Raises DecryptionError."""
     return cipher(_STORED).decrypt(bytes(stored))
 
 
 def encrypt_for_form(key: str, *, by: int, now: datetime) -> str:
-    """The key as a hidden field, so that a corrected form need not ask for it again. This person's, for an hour."""
+    """The credentials as a hidden field, so that a corrected form does not ask again. For this person, for one hour."""
     return cipher(_IN_FORMS).encrypt(json.dumps([key, by, now.timestamp()])).decode()
 
 
 def decrypt_from_form(text: str, *, by: int, now: datetime) -> str | None:
-    """The key of a hidden field; None if the field is of another person, expired or changed."""
+    """The credentials of a hidden field; None if it belongs to another person, has expired or was changed."""
     try:
         key, person, at = json.loads(cipher(_IN_FORMS).decrypt(text.encode()))
     except DecryptionError:

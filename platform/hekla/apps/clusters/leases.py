@@ -1,4 +1,4 @@
-"""Who controls a cluster. A lease with a fencing epoch, so that a holder who slept too long can write nothing."""
+"""The controller's lease of a cluster. Its epoch is a fencing token: a holder that slept too long can write nothing."""
 
 from datetime import datetime, timedelta
 
@@ -12,18 +12,18 @@ from hekla.domain.errors import Refused
 
 LIFETIME = timedelta(seconds=5)
 FROZEN_AFTER = timedelta(seconds=20)
-"""Who does nothing for so long in the middle of a transaction loses it: it would keep the lease from everybody."""
+"""A transaction that idles longer than this is ended by PostgreSQL: it would block the lease for all controllers."""
 _NOBODY = ""
 
 
 class LeaseLost(Refused):
-    """Somebody else controls the cluster now; what this holder was about to write is void."""
+    """Another controller has the lease now; this holder's write is rejected."""
 
     code = "lease_lost"
 
 
 def take(cluster: Cluster, holder: str, *, now: datetime) -> int | None:
-    """Take or renew the lease. Returns the epoch to write under, or None while somebody else holds it."""
+    """Acquire or renew the lease. Returns the epoch for writes, or None while another holder has it."""
     with unit_of_work():
         lease, _ = Lease.objects.get_or_create(cluster=cluster, defaults={"holder": _NOBODY, "expires_at": now})
         lease = _locked().get(pk=lease.pk)
@@ -39,12 +39,12 @@ def take(cluster: Cluster, holder: str, *, now: datetime) -> int | None:
 
 
 def release(holder: str, *, now: datetime) -> None:
-    """Give up every lease of this holder, so that the next one need not wait."""
+    """Release every lease of this holder, so that the next one need not wait."""
     Lease.objects.filter(holder=holder).update(holder=_NOBODY, expires_at=now)
 
 
 def revoke(cluster: Cluster, *, now: datetime) -> None:
-    """Whoever controls it writes nothing more from now on. Anybody may take it, once this transaction is over."""
+    """End the lease: its holder can write nothing more. Any controller can acquire it after this transaction."""
     with unit_of_work():
         Lease.objects.get_or_create(cluster=cluster, defaults={"holder": _NOBODY, "expires_at": now})
         lease = _locked().get(cluster=cluster)
@@ -53,34 +53,37 @@ def revoke(cluster: Cluster, *, now: datetime) -> None:
 
 
 def renew(cluster_id: int, epoch: int, *, now: datetime) -> None:
-    """Hold on to it before something that no transaction covers. Raises LeaseLost, also where it was given up."""
+    """Extend the lease before work that no transaction covers. Raises LeaseLost, also after a release."""
     held = Lease.objects.filter(cluster_id=cluster_id, epoch=epoch).exclude(holder=_NOBODY)
     if not held.update(expires_at=now + LIFETIME):
         raise LeaseLost("Another controller has taken over this cluster.")
 
 
 def of(cluster: Cluster) -> Lease | None:
-    """The lease of a cluster; None: nobody ever took it."""
+    """The lease of a cluster; None if it was never acquired."""
     return Lease.objects.filter(cluster=cluster).first()
 
 
 def is_held(lease: Lease | None, *, now: datetime) -> bool:
-    """Whether somebody controls the cluster."""
+    """Whether a controller holds the lease now."""
     return lease is not None and lease.expires_at > now
 
 
 def renewed_at(lease: Lease) -> datetime:
-    """When its holder last began a turn of the cluster, if it did not give the lease up."""
+    """When the lease was last renewed; not meaningful after it was released or revoked."""
     return lease.expires_at - LIFETIME
 
 
 def unrenewed_for(cluster: Cluster, lease: Lease | None, *, now: datetime) -> timedelta:
-    """Since when nobody renewed it; where nobody ever took it, since the cluster was made."""
+    """The time since the last renewal; since the cluster was created if there is no lease."""
     return now - (renewed_at(lease) if lease else cluster.created_at)
 
 
 def assert_held(cluster_id: int, epoch: int) -> None:
-    """Inside a transaction: hold the lease's row so that no other epoch can begin before it ends. Raises LeaseLost."""
+    """Lock the lease's row, so that no other epoch can begin before the transaction ends. Raises LeaseLost.
+
+    Raises RuntimeError outside a transaction.
+    """
     if not transaction.get_connection().in_atomic_block:
         raise RuntimeError("A lease can only be asserted inside a transaction")
     if _locked().filter(cluster_id=cluster_id, epoch=epoch).first() is None:
@@ -88,7 +91,7 @@ def assert_held(cluster_id: int, epoch: int) -> None:
 
 
 def _locked() -> QuerySet[Lease]:
-    """Rows that nobody else may change until this transaction is over, or its process has stood still for too long."""
+    """Leases with locked rows: until the transaction ends, at the latest when it has idled for `FROZEN_AFTER`."""
     patience = Value(str(int(FROZEN_AFTER.total_seconds() * 1000)))
     limit = Func(
         Value("idle_in_transaction_session_timeout"),

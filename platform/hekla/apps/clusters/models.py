@@ -1,4 +1,4 @@
-"""Clusters and what belongs to them."""
+"""Clusters, and their credentials, health, nodes, policies, leases and environments."""
 
 from typing import Any, NamedTuple
 
@@ -8,10 +8,10 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Cluster(models.Model):
-    """A place where pods run. `config` is what its backend needs to know (see the backend's package)."""
+    """Nodes with one scheduler and a backend. `config` is the backend's configuration (see the backend's package)."""
 
     class Kind(models.TextChoices):
-        """Our own kinds. Packages may bring others (see `hekla.backends.registry`)."""
+        """The built-in kinds of backends. Packages can add others (see `hekla.backends.registry`)."""
 
         LOCAL = "local", _("This machine")
         KUBERNETES = "kubernetes", _("Kubernetes")
@@ -28,7 +28,7 @@ class Cluster(models.Model):
 
     @property
     def kind_label(self) -> str:
-        """What people read as its kind."""
+        """The label of its kind."""
         return str(self.Kind(self.kind).label) if self.kind in self.Kind else self.kind
 
     @property
@@ -37,13 +37,13 @@ class Cluster(models.Model):
 
     @property
     def leads_jobs(self) -> bool:
-        """Its jobs are entrusted to Volcano as a whole; the console follows what becomes of them."""
+        """Whether jobs are delegated to Volcano as a whole; the console then only follows their state."""
         return self.kind == self.Kind.KUBERNETES and self.config.get("scheduler") == "volcano"
 
 
 class StoredClusterKey(models.Model):
-    """A key to a cluster, encrypted, and the facts about it that may be shown. A cluster without one is reached as its
-    configuration says.
+    """The credentials of a cluster, encrypted, and the facts about them that may be shown. A cluster without a row
+    connects as its configuration says.
     """
 
     cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, related_name="key")
@@ -60,9 +60,9 @@ class StoredClusterKey(models.Model):
 
 
 class ClusterHealth(models.Model):
-    """How a cluster was when it was last asked. `since`: when it came within reach, or left it.
+    """The result of the last health check of a cluster. `since`: when it became reachable or unreachable.
 
-    `problem`, `missing`, `kubelets` are those of `hekla.backends.base.Health`.
+    `problem`, `missing` and `kubelets` are those of `hekla.backends.base.Health`.
     """
 
     cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, related_name="health")
@@ -87,7 +87,7 @@ MAX_NODE_MESSAGE = 500
 
 
 class NodeFacts(NamedTuple):
-    """What is reported of a machine. `allocatable`: quantities as Kubernetes writes them; `message`: why not ready."""
+    """A node as reported. `allocatable`: quantities as Kubernetes writes them; `message`: why it is not ready."""
 
     name: str
     allocatable: dict[str, Any]
@@ -97,7 +97,7 @@ class NodeFacts(NamedTuple):
 
 
 class Node(models.Model):
-    """A machine of a cluster, as last reported."""
+    """A node of a cluster, as last reported."""
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="nodes")
     name = models.CharField(max_length=253)
@@ -115,12 +115,12 @@ class Node(models.Model):
 
     @property
     def facts(self) -> NodeFacts:
-        """What was reported of it last."""
+        """The node as last reported."""
         return NodeFacts(self.name, self.allocatable, self.labels, self.is_ready, self.message)
 
 
 class PolicyVersion(models.Model):
-    """A scheduler configuration of a cluster. The one with the highest number is in force."""
+    """A scheduler configuration of a cluster. The one with the highest number is active."""
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="policies")
     number = models.PositiveIntegerField()
@@ -137,7 +137,7 @@ class PolicyVersion(models.Model):
 
 
 class Lease(models.Model):
-    """Who controls a cluster now. Every write of a decision names `epoch`, so a former holder can write nothing."""
+    """The lease of a cluster's controller. Every write of a decision checks `epoch`, to stop former holders."""
 
     cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, related_name="lease")
     holder = models.CharField(max_length=120)
@@ -149,7 +149,7 @@ class Lease(models.Model):
 
 
 class Environment(models.Model):
-    """A named set of packages that pods run in; without requirements it is the console's own interpreter."""
+    """A named set of Python packages for pods; without requirements, the console's own interpreter."""
 
     name = models.SlugField(_("name"), max_length=63, unique=True)
     description = models.CharField(_("description"), max_length=300, blank=True)

@@ -1,4 +1,4 @@
-"""Questions about clusters."""
+"""Queries for clusters, nodes, policies, leases and environments."""
 
 from itertools import repeat
 from typing import Any, TypedDict
@@ -22,7 +22,7 @@ from hekla.lib.encryption import DecryptionError
 
 
 class BackendFacts(TypedDict):
-    """What must be known of a cluster to open its backend."""
+    """What is needed to open the backend of a cluster."""
 
     cluster_id: int
     kind: str
@@ -32,12 +32,12 @@ class BackendFacts(TypedDict):
 
 
 def all_clusters() -> QuerySet[Cluster]:
-    """Every cluster, the first made first."""
+    """All clusters, oldest first."""
     return Cluster.objects.order_by("id")
 
 
 def get(name: str) -> Cluster:
-    """The cluster of that name. Raises NotFound."""
+    """The cluster with this name. Raises NotFound."""
     cluster = Cluster.objects.filter(name=name).first()
     if cluster is None:
         raise NotFound(_("Unknown cluster."))
@@ -45,7 +45,7 @@ def get(name: str) -> Cluster:
 
 
 def by_id(cluster_id: int) -> Cluster:
-    """The cluster with that id. Raises NotFound."""
+    """The cluster with this id. Raises NotFound."""
     cluster = Cluster.objects.filter(pk=cluster_id).first()
     if cluster is None:
         raise NotFound(_("Unknown cluster."))
@@ -53,12 +53,14 @@ def by_id(cluster_id: int) -> Cluster:
 
 
 def key(cluster: Cluster) -> StoredClusterKey | None:
-    """The key that is kept for it, where there is one."""
+    """The stored credentials of the cluster, or None."""
     return StoredClusterKey.objects.filter(cluster=cluster).select_related("added_by").first()
 
 
 def backend_facts(cluster: Cluster) -> BackendFacts:
-    """What opens its backend. `key` is empty where the console's own secret was changed, so that it opens nothing."""
+    """What is needed to open the backend. `key`: the credentials of a Kubernetes cluster, or None; empty if they
+    cannot be decrypted, because the console's secret was changed.
+    """
     return {
         "cluster_id": cluster.pk,
         "kind": cluster.kind,
@@ -77,34 +79,34 @@ def _opened_key(cluster: Cluster) -> str | None:
 
 
 def health(cluster: Cluster) -> ClusterHealth | None:
-    """How it was when it was last asked; None where it never was."""
+    """The result of the last health check; None if there was none."""
     return ClusterHealth.objects.filter(cluster=cluster).first()
 
 
 def active() -> QuerySet[Cluster]:
-    """Clusters that the controller turns."""
+    """The clusters that the controller reconciles: all that are not paused."""
     return Cluster.objects.filter(is_paused=False).order_by("id")
 
 
 def nodes(cluster: Cluster | None = None) -> QuerySet[Node]:
-    """The machines of one cluster, or of all."""
+    """The nodes of one cluster, or of all, with their clusters."""
     found = Node.objects.select_related("cluster").order_by("cluster_id", "name")
     return found if cluster is None else found.filter(cluster=cluster)
 
 
 def nodes_of(cluster: Cluster) -> QuerySet[Node]:
-    """The same for one cluster, without looking it up for each of them: there may be thousands."""
+    """The nodes of a cluster, without the join with its row: there may be thousands of nodes."""
     return Node.objects.filter(cluster=cluster).order_by("name")
 
 
 def sizes(cluster: Cluster) -> list[Resources]:
-    """What each of its machines can give, in no order. Of thousands most are alike, and those are read once."""
+    """The allocatable resources of each node, unordered. Equal ones are parsed once: of thousands most are equal."""
     alike = Node.objects.filter(cluster=cluster).values_list("allocatable").annotate(count=Count("pk"))
     return [size for amounts, count in alike for size in repeat(Resources.parse(amounts), count)]
 
 
 def node(node_id: int) -> Node:
-    """The machine with that id. Raises NotFound."""
+    """The node with this id. Raises NotFound."""
     found = Node.objects.select_related("cluster").filter(pk=node_id).first()
     if found is None:
         raise NotFound(_("Unknown node."))
@@ -112,33 +114,33 @@ def node(node_id: int) -> Node:
 
 
 def policies(cluster: Cluster) -> QuerySet[PolicyVersion]:
-    """All versions of its policy, the one in force first."""
+    """All versions of the cluster's policy, newest first; the newest is active."""
     return PolicyVersion.objects.filter(cluster=cluster).select_related("created_by").order_by("-number")
 
 
 def policy_text(cluster: Cluster) -> str | None:
-    """The scheduler configuration in force; None where none was ever set."""
+    """The active scheduler configuration; None if none was ever set."""
     return policies(cluster).values_list("text", flat=True).first()
 
 
 def lease(cluster: Cluster) -> Lease | None:
-    """Who controls it."""
+    """The lease of the cluster; None if it was never acquired."""
     return Lease.objects.filter(cluster=cluster).first()
 
 
 def with_leases() -> list[tuple[Cluster, Lease | None]]:
-    """Every cluster with who controls it; None where nobody ever did."""
+    """All clusters with their leases; None for a lease that was never acquired."""
     found = all_clusters().select_related("lease", "health")
     return [(cluster, getattr(cluster, "lease", None)) for cluster in found]
 
 
 def environments() -> QuerySet[Environment]:
-    """All named environments."""
+    """All environments, by name."""
     return Environment.objects.order_by("name")
 
 
 def environment(name: str) -> Environment:
-    """The environment of that name. Raises NotFound."""
+    """The environment with this name. Raises NotFound."""
     found = Environment.objects.filter(name=name).first()
     if found is None:
         raise NotFound(_("Unknown environment."))

@@ -1,4 +1,4 @@
-"""Changes to clusters, their nodes, policies and environments."""
+"""Changes to clusters, their credentials, health, nodes, policies and environments."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -29,11 +29,11 @@ from hekla.domain import events
 from hekla.domain.errors import Refused
 
 _NODES_AT_ONCE = 200
-"""Of which the changes are written in one transaction, while which the lease's row is held."""
+"""Changed nodes per transaction, which locks the lease's row."""
 
 
 class HealthFacts(TypedDict):
-    """How a cluster is, as its row has it."""
+    """The health of a cluster as `ClusterHealth` stores it."""
 
     problem: str
     detail: str
@@ -45,7 +45,7 @@ class HealthFacts(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What opens a cluster (`text`), and what may be shown of it: where it leads, who holds it, how long it holds."""
+    """The credentials of a cluster (`text`), and what may be shown of them: API server, identity and expiry."""
 
     text: str = field(repr=False)
     server: str
@@ -54,7 +54,7 @@ class Key:
 
     @property
     def fingerprint(self) -> str:
-        """The same for the same key. Nobody can try keys against it who has not the console's own secret."""
+        """A fingerprint: equal for equal credentials. Without the console's secret, guesses cannot be tested on it."""
         digest = salted_hmac("hekla: fingerprints of keys to clusters", self.text, algorithm="sha256").hexdigest()
         return ":".join(digest[at : at + 4] for at in range(0, 16, 4))
 
@@ -69,7 +69,7 @@ def create(
     actor: Actor,
     now: datetime,
 ) -> Cluster:
-    """A new cluster; the controller takes it up by itself. Raises Refused when the name is taken."""
+    """Create a cluster; the controller finds it by itself. Raises Refused if the name is in use."""
     try:
         with unit_of_work():
             cluster = Cluster.objects.create(name=name, kind=kind, config=dict(config), created_at=now)
@@ -82,7 +82,7 @@ def create(
 
 
 def change(cluster: Cluster, values: Mapping[str, Any], *, actor: Actor, now: datetime) -> None:
-    """Change a cluster's fields (pause it, give it another configuration)."""
+    """Change a cluster's fields, for example pause it or replace its configuration."""
     with unit_of_work():
         changed = changes.apply(cluster, values)
         cluster.save()
@@ -90,7 +90,7 @@ def change(cluster: Cluster, values: Mapping[str, Any], *, actor: Actor, now: da
 
 
 def remove(cluster: Cluster, *, actor: Actor, now: datetime) -> None:
-    """Forget a cluster with its key, machines and policies. Raises Refused where it has queues, or jobs ever ran."""
+    """Delete a cluster with its credentials, nodes and policies. Raises Refused if it has queues or ever had jobs."""
     try:
         with unit_of_work():
             _tell(cluster, events.ClusterRemoved(name=cluster.name), actor, now)
@@ -101,7 +101,7 @@ def remove(cluster: Cluster, *, actor: Actor, now: datetime) -> None:
 
 
 def give_key(cluster: Cluster, key: Key, *, by: User | None, actor: Actor, now: datetime) -> None:
-    """Reach the cluster with this key from now on; one that was there before is forgotten."""
+    """Store the credentials of the cluster; they replace earlier ones."""
     public = {"server": key.server, "holder": key.holder[:253], "fingerprint": key.fingerprint}
     facts = {
         **public,
@@ -116,7 +116,7 @@ def give_key(cluster: Cluster, key: Key, *, by: User | None, actor: Actor, now: 
 
 
 def remove_key(cluster: Cluster, *, actor: Actor, now: datetime) -> None:
-    """Forget the key; the cluster is reached as its configuration says. Nothing happens where there is none."""
+    """Delete the stored credentials, if any; from then on the cluster's configuration says how to connect."""
     with unit_of_work():
         key = StoredClusterKey.objects.select_for_update().filter(cluster=cluster).first()
         if key is None:
@@ -126,9 +126,9 @@ def remove_key(cluster: Cluster, *, actor: Actor, now: datetime) -> None:
 
 
 def observe_health(cluster: Cluster, found: HealthFacts, *, started_at: datetime, now: datetime) -> None:
-    """Take down how a cluster is. One event tells of it where it can do more or less than before.
+    """Store the health of a cluster. Records an event if its problem, version, namespace or permissions changed.
 
-    What was asked before the last answer that stands here is dropped: it may have been asked with another key.
+    A check that started before the last stored result is dropped: it may have used other credentials.
     """
     with unit_of_work():
         Cluster.objects.select_for_update().get(pk=cluster.pk)
@@ -148,7 +148,7 @@ def observe_health(cluster: Cluster, found: HealthFacts, *, started_at: datetime
 def set_policy(
     cluster: Cluster, text: str, *, note: str, by: User | None, actor: Actor, now: datetime
 ) -> PolicyVersion:
-    """Put a scheduler configuration (already validated) in force as a new version."""
+    """Activate a scheduler configuration (already validated) as a new version."""
     with unit_of_work():
         Cluster.objects.select_for_update().get(pk=cluster.pk)
         last = PolicyVersion.objects.filter(cluster=cluster).aggregate(last=Max("number"))["last"] or 0
@@ -161,9 +161,9 @@ def set_policy(
 
 
 def observe_nodes(cluster: Cluster, reported: Iterable[NodeFacts], *, now: datetime, epoch: int | None = None) -> None:
-    """Take down what the backend reports of machines; nothing is written where nothing changed.
+    """Store the nodes that the backend reports; only changed nodes are written.
 
-    `epoch`: of the lease under which the controller tells it. Raises LeaseLost.
+    `epoch`: of the controller's lease, if it holds one. Raises LeaseLost.
     """
     known = {node.name: node.facts for node in cluster.nodes.all()}
     news = iter([facts for facts in reported if known.get(facts.name) != facts])
@@ -179,7 +179,7 @@ def observe_nodes(cluster: Cluster, reported: Iterable[NodeFacts], *, now: datet
 
 
 def lose_node(node: Node, *, epoch: int, now: datetime) -> None:
-    """The backend does not know this machine any more. Raises LeaseLost."""
+    """Delete a node that the backend no longer has. Raises LeaseLost."""
     with unit_of_work():
         leases.assert_held(node.cluster_id, epoch)
         event = events.NodeChanged(node=node.name, ready=False, present=False)
@@ -189,7 +189,7 @@ def lose_node(node: Node, *, epoch: int, now: datetime) -> None:
 
 
 def cordon(node: Node, *, cordoned: bool, actor: Actor, now: datetime) -> None:
-    """Keep new pods off a machine, or let them on again."""
+    """Cordon a node, so that it gets no new pods, or uncordon it."""
     with unit_of_work():
         node.is_cordoned = cordoned
         node.save(update_fields=["is_cordoned"])
@@ -197,7 +197,7 @@ def cordon(node: Node, *, cordoned: bool, actor: Actor, now: datetime) -> None:
 
 
 def create_environment(*, name: str, description: str, requirements: str, actor: Actor, now: datetime) -> Environment:
-    """A new named environment. Raises Refused when the name is taken."""
+    """Create an environment. Raises Refused if the name is in use."""
     try:
         with unit_of_work():
             environment = Environment.objects.create(
@@ -211,7 +211,7 @@ def create_environment(*, name: str, description: str, requirements: str, actor:
 
 
 def change_environment(environment: Environment, values: Mapping[str, Any], *, actor: Actor, now: datetime) -> None:
-    """Change an environment; jobs that start from now on get the new one."""
+    """Change an environment; jobs that start later use the new one."""
     with unit_of_work():
         changed = changes.apply(environment, values)
         environment.save()
@@ -220,12 +220,12 @@ def change_environment(environment: Environment, values: Mapping[str, Any], *, a
 
 
 def _printable(text: str, most: int) -> str:
-    """What a server said, fit for a row: the server may be anybody's."""
+    """Text from a server, made safe to store: at most `most` printable characters. The server is not trusted."""
     return "".join(letter if letter.isprintable() else " " for letter in text)[:most]
 
 
 def _standing(health: ClusterHealth) -> tuple[object, ...]:
-    """What must differ to be told of; how many machines there are is told by themselves."""
+    """The fields whose change records an event. Not `kubelets`: nodes have their own events."""
     return health.problem, health.version, health.has_namespace, tuple(health.missing)
 
 

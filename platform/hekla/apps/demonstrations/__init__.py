@@ -1,1 +1,1 @@
-"""Demonstrations: what the scheduler does for gangs and elastic jobs, started by one button on simulated machines."""
+"""Demonstrations of how the scheduler handles gangs and elastic jobs: on simulated nodes, started with one button."""

@@ -6,5 +6,5 @@ class DemonstrationsConfig(AppConfig):
     label = "demonstrations"
 
     def ready(self) -> None:
-        """Let a demonstration go on as soon as it began."""
+        """Connect the signal that advances demonstrations."""
         from hekla.apps.demonstrations import wake  # noqa: PLC0415, F401  (connects a signal)

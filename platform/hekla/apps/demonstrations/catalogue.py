@@ -1,4 +1,4 @@
-"""The demonstrations there are, as data: their jobs, what they show, and how they end when nobody disturbs them."""
+"""All demonstrations as data: their jobs, their texts, and the outcome when nothing disturbs them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,16 +12,16 @@ from hekla.domain.errors import NotFound
 from hekla.domain.jobspec import JobSpec
 
 PAUSE_SECONDS = 4
-"""How long a job has all its pods running before a job that comes later is submitted."""
+"""How long all pods of a job run before a `later` job is submitted."""
 
 Words = str | Promise
 
 
 @dataclass(frozen=True, slots=True)
 class DemoJob:
-    """One job. `least`: pods without which it does not begin; `later`: it comes when the one before runs whole.
-
-    `evicted`: how many of its pods have to make room, and `action`: by what.
+    """One job. `roles`: replicas by task; `seconds`: run time of its pods; `queue`: index in the stage's queues;
+    `least`: its minimum of pods; `later`: it is submitted when all pods of the previous job have been running for
+    PAUSE_SECONDS; `evicted`: how many of its pods the demonstration evicts.
     """
 
     name: str
@@ -34,7 +34,7 @@ class DemoJob:
     evicted: int = 0
 
     def spec(self, name: str, stage: Stage) -> JobSpec:
-        """The job as it is submitted under this name."""
+        """The job to submit, with this name."""
         least = {"min_available": self.least} if self.least else {}
         document = {
             "name": name,
@@ -57,10 +57,10 @@ class DemoJob:
 
 @dataclass(frozen=True, slots=True)
 class Demonstration:
-    """One of them. `story`: what will happen and why it matters; `watch`: where to look; `lesson`: what it showed.
+    """One demonstration. `story`: what will happen, and why it matters; `watch`: what to watch; `lesson`: the result.
 
-    Without anybody's disturbance its jobs complete with the evictions of the acts, by `action`; `one_by_one`: no job
-    begins before the one before is over; `one_node`: all pods of a job are on one node.
+    If nothing disturbs it, its jobs complete, with the evictions of `acts` by the scheduler's `action`. `one_by_one`:
+    each job starts after the previous one has ended; `one_node`: all pods of a job are on one node.
     """
 
     name: str
@@ -76,7 +76,7 @@ class Demonstration:
 
 
 def get(name: str) -> Demonstration:
-    """The demonstration of that name. Raises NotFound."""
+    """The demonstration with this name. Raises NotFound."""
     found = next((one for one in DEMONSTRATIONS if one.name == name), None)
     if found is None:
         raise NotFound(str(_("Unknown demonstration.")))

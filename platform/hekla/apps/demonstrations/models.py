@@ -9,7 +9,7 @@ from hekla.apps.tenancy.models import Tenant
 
 
 class DemoRun(models.Model):
-    """A demonstration that somebody started, and its jobs so far; the order of their rows is that of the acts."""
+    """A run of a demonstration, and its jobs so far; the order of their ids is the order of the acts."""
 
     demonstration = models.CharField(max_length=40)
     cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, related_name="+")

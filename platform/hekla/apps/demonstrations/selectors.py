@@ -1,4 +1,4 @@
-"""Questions about runs of demonstrations. What is outside one's tenants does not exist."""
+"""Queries for runs of demonstrations. Runs outside a person's tenants count as not existing."""
 
 from django.db.models import QuerySet
 
@@ -10,25 +10,25 @@ from hekla.apps.tenancy import selectors as tenancy
 
 
 def visible_to(user: User) -> QuerySet[DemoRun]:
-    """The runs that exist for this person, newest first."""
+    """The runs that this person may see, newest first."""
     return DemoRun.objects.filter(tenant__in=tenancy.visible_to(user)).select_related("owner", "tenant").order_by("-id")
 
 
 def latest(demonstration: str, user: User) -> DemoRun | None:
-    """The newest run of a demonstration that the person may see."""
+    """The newest run of a demonstration that the person may see, or None."""
     return visible_to(user).filter(demonstration=demonstration).first()
 
 
 def in_progress() -> QuerySet[DemoRun]:
-    """Runs that are not over."""
+    """Runs that have not ended, oldest first."""
     return DemoRun.objects.filter(ended_at=None).order_by("id")
 
 
 def in_progress_on(cluster: Cluster) -> DemoRun | None:
-    """The one run that has the cluster to itself."""
+    """The run that uses the cluster now, or None; there is at most one."""
     return in_progress().filter(cluster=cluster).first()
 
 
 def jobs_of(run: DemoRun) -> list[Job]:
-    """Its jobs in the order of the acts, those that were deleted too."""
+    """The jobs of the run in the order of the acts, including deleted ones."""
     return list(run.jobs.select_related("queue", "cluster", "owner", "tenant").order_by("id"))

@@ -1,4 +1,4 @@
-"""Starting demonstrations, and letting them go on. Each step is one transaction, taken when the rows say it is due."""
+"""Starts and advances demonstrations. Each step is one transaction, when it is due by the rows."""
 
 import logging
 from datetime import datetime, timedelta
@@ -32,27 +32,28 @@ log = logging.getLogger(__name__)
 
 
 class StageMissing(Refused):
-    """The simulated cluster is not there, and this person may not make it."""
+    """The simulated cluster does not exist, and this person may not create it."""
 
     code = "no_simulated_cluster"
 
 
 class StageInUse(Refused):
-    """A cluster or queue of the name that the demonstration needs is something else."""
+    """The name of the demonstration's cluster or queue is in use for something else."""
 
     code = "name_taken"
 
 
 class StageBusy(Refused):
-    """A demonstration plays on the same machines."""
+    """A demonstration is running on the same nodes."""
 
     code = "busy"
 
 
 def start(name: str, *, tenant: Tenant, user: User, now: datetime) -> DemoRun:
-    """Begin a demonstration for this tenant; where it plays for the tenant already, that is the run.
+    """Start a demonstration for this tenant, or return its run if it is running for the tenant already.
 
-    Raises NotFound, Forbidden, StageMissing, StageInUse, StageBusy, and what submitting a job raises.
+    Raises NotFound, Forbidden, Refused (the cluster is paused), StageMissing, StageInUse, StageBusy, and what
+    submitting a job raises.
     """
     demonstration = catalogue.get(name)
     if not tenancy.may(user, tenant.pk, Permission.SUBMIT_JOBS):
@@ -76,7 +77,7 @@ def _the_same(playing: DemoRun, demonstration: Demonstration, tenant: Tenant) ->
 
 
 def _stage_for(stage: Stage, user: User, now: datetime) -> Cluster:
-    """The stage as it should be, ours until the end of the transaction."""
+    """The stage's cluster, created or restored, and locked until the end of the transaction."""
     is_there = clusters.all_clusters().filter(name=stage.name).exists()
     if not is_there and not accounts.may(user, Permission.MANAGE_CLUSTERS):
         sentence = _(
@@ -91,7 +92,7 @@ def _stage_for(stage: Stage, user: User, now: datetime) -> Cluster:
 
 
 def set_up(stage: Stage, *, actor: Actor = PLATFORM, now: datetime) -> Cluster:
-    """Make the stage's cluster, policy and queues, or put back what was changed of them. Raises StageInUse."""
+    """Create the stage's cluster, policy and queues, or restore what was changed in them. Raises StageInUse."""
     with unit_of_work():
         cluster = _set_up_cluster(stage, actor, now)
         if clusters.policy_text(cluster) != POLICY:
@@ -124,7 +125,7 @@ def _set_up_queue(name: str, cluster: Cluster, actor: Actor, now: datetime) -> N
 
 
 def advance_all(*, now: datetime) -> None:
-    """Submit the jobs that are due, and end the runs that are over."""
+    """Submit the jobs that are due, and end the runs whose jobs have all ended."""
     for run in selectors.in_progress():
         _advance(run.pk, now)
 
@@ -136,7 +137,7 @@ def _advance(pk: int, now: datetime) -> None:
             return
         try:
             _submit_what_is_due(run, catalogue.get(run.demonstration), now)
-        except HeklaError as refusal:  # its queue was closed, say; the run ends with the jobs that it has
+        except HeklaError as refusal:  # for example a closed queue; the run ends with the jobs it has
             log.warning("run %s cannot go on now: %s", run, refusal)
         if all(job.is_final for job in run.jobs.all()):
             run.ended_at = now
@@ -149,7 +150,7 @@ def _submit_what_is_due(run: DemoRun, demonstration: Demonstration, now: datetim
     for act in demonstration.acts[len(submitted) :]:
         if act.later and not _runs_whole(submitted[-1], now):
             return
-        # Who comes first is told by the time, so no two jobs have the same.
+        # Time decides the order of jobs, so no two get the same time.
         submitted.append(_submit(run, demonstration, act, now + timedelta(microseconds=len(submitted))))
 
 
@@ -161,7 +162,7 @@ def _submit(run: DemoRun, demonstration: Demonstration, act: DemoJob, now: datet
 
 
 def _runs_whole(job: Job, now: datetime) -> bool:
-    """All its pods run, and have for a while."""
+    """Whether all pods of the job have been running for PAUSE_SECONDS."""
     pods = jobs.current_pods(job)
     since = now - timedelta(seconds=PAUSE_SECONDS)
     running = [pod for pod in pods if pod.phase == PodPhase.RUNNING and pod.started_at and pod.started_at <= since]

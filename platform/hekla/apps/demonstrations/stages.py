@@ -1,6 +1,6 @@
-"""The simulated clusters on which demonstrations play: machines, queues and a policy that evicts.
+"""The simulated clusters of demonstrations: nodes, queues and a policy that evicts.
 
-They are small, so that a case fits exactly, and apart from all else, so that other work does not disturb it.
+They are small, so that each case fits exactly, and separate, so that other work does not disturb them.
 """
 
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Any
 
 GPU = "nvidia.com/gpu"
 SPEED = 10
-"""Simulated seconds in a real one."""
+"""Simulated seconds per real second."""
 POLICY = """\
 actions: "enqueue, allocate, preempt, reclaim, backfill"
 tiers:
@@ -27,7 +27,7 @@ tiers:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A cluster by its name, the GPUs of each of its nodes, and the names of its queues."""
+    """A simulated cluster: its name, the GPUs of each node, and the names of its queues."""
 
     name: str
     gpus: tuple[int, ...]
@@ -35,7 +35,7 @@ class Stage:
 
     @property
     def config(self) -> dict[str, Any]:
-        """What the simulated backend is told. Every pod is ready after a second and gone a second after a stop."""
+        """The configuration of the simulated backend. Pods take one real second to prepare, and one to stop."""
         return {
             "nodes": [_node(number, gpus) for number, gpus in enumerate(self.gpus, start=1)],
             "seed": 1,

@@ -1,4 +1,4 @@
-"""Celery lets runs go on, each second while any is under way."""
+"""The Celery task that advances runs: every second while any has not ended."""
 
 from celery import shared_task
 
@@ -11,7 +11,7 @@ _AGAIN_SECONDS = 1.0
 
 @shared_task(name="hekla.demonstrations.advance")
 def advance() -> None:
-    """All runs that are not over."""
+    """Advance all runs that have not ended."""
     services.advance_all(now=clock.now())
     if selectors.in_progress().exists():
         advancing.after(_AGAIN_SECONDS)

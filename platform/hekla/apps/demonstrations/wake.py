@@ -1,4 +1,4 @@
-"""Waking what lets demonstrations go on, as soon as one begins; from then on it wakes itself."""
+"""Wakes the task that advances demonstrations when one starts; after that the task wakes itself."""
 
 from typing import Any
 
@@ -12,6 +12,6 @@ advancing = Wakeup("hekla.demonstrations.advance")
 
 @receiver(recorded)
 def after_commit(*, topics: set[str], **_kwargs: Any) -> None:  # noqa: ANN401
-    """One began, or ended."""
+    """Wake the task when a demonstration has started or ended."""
     if any(topic.startswith("demonstration:") for topic in topics):
         advancing.soon()

@@ -1,1 +1,1 @@
-"""The event log: what happened, in the order in which it became true."""
+"""The event log: everything that happened, in the order of commits."""

@@ -1,4 +1,4 @@
-"""What an edit changed, field by field, for the event that tells of it."""
+"""The changes of an edit, field by field, for its event."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +9,7 @@ from hekla.domain.events import FieldChange
 
 
 def apply(row: Model, values: Mapping[str, Any]) -> dict[str, FieldChange]:
-    """Set the fields on the row (not saved yet) and return what differs from before."""
+    """Set the fields on the row, without saving it, and return the fields that changed."""
     changes = {
         name: FieldChange(old=getattr(row, name), new=value)
         for name, value in values.items()

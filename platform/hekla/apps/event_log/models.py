@@ -1,6 +1,6 @@
-"""The one log. Rows are only ever added; everything else about the past can be derived from them.
+"""The event log. Rows are only added; everything else about the past can be derived from them.
 
-They leave again in one way only: `services.purge`, when the time is over for which a tenant keeps its history.
+Only `services.purge` deletes rows, at the end of a tenant's retention.
 """
 
 from django.contrib.postgres.fields import ArrayField
@@ -10,11 +10,10 @@ from django.utils.translation import gettext as _
 
 
 class LoggedEvent(models.Model):
-    """Something that happened. `id` is its place in the order in which transactions became visible.
+    """An event. `id`: its number in the order in which transactions became visible.
 
-    Nothing refers to other tables: the log outlives the rows that it tells of. `topics` are the live streams that it
-    belongs to, such as `job:UUID`, `tenant:7`, `cluster:1`. `acting_name`: who did it in the name of the
-    actor, where somebody acted for them.
+    There are no foreign keys: the log outlives the rows that it describes. `topics`: the live streams with this event,
+    for example `job:UUID`, `tenant:7`, `cluster:1`. `acting_name`: the admin who impersonated the actor, if any.
     """
 
     at = models.DateTimeField()
@@ -32,19 +31,19 @@ class LoggedEvent(models.Model):
             models.Index(fields=["subject", "id"], name="event_by_subject"),
             models.Index(fields=["tenant_id", "id"], name="event_by_tenant"),
             models.Index(fields=["at"], name="event_by_time"),
-            # What people did is little among all that is told, and is asked for by who it was.
+            # Few events have a person as actor, and they are queried by person.
             models.Index(
                 fields=["actor_name", "id"], condition=models.Q(actor_id__isnull=False), name="event_of_person"
             ),
             models.Index(fields=["id"], condition=models.Q(actor_id__isnull=False), name="event_of_people"),
             models.Index(fields=["acting_name", "id"], condition=~models.Q(acting_name=""), name="event_on_behalf"),
-            # Few among all that is told of a job's pods, and asked for each time that its page is opened.
+            # Few among the events of a job and its pods, and queried each time that the job's page is opened.
             models.Index(
                 fields=["subject", "id"],
                 condition=models.Q(kind__in=["JobUnschedulable", "JobPhaseChanged", "GangPhaseChanged", "PodEvicted"]),
                 name="event_of_a_course",
             ),
-            # Whom somebody's pods had to make room for.
+            # Finds the evictions for a job.
             models.Index(
                 KeyTextTransform("for_job", "payload"),
                 "id",
@@ -58,16 +57,16 @@ class LoggedEvent(models.Model):
 
     @property
     def who(self) -> str:
-        """Who did it, and for whom where somebody acted for another."""
+        """The actor's name; with impersonation, the names of the admin and the person."""
         names = {"admin": self.acting_name, "person": self.actor_name}
         return _("%(admin)s as %(person)s") % names if self.acting_name else self.actor_name
 
 
 class Numbering(models.Model):
-    """The one row that gives out the numbers. `last`: the newest; `purged`: how many of them are no events any more.
+    """The one row that assigns the numbers. `last`: the newest number; `purged`: how many events were purged.
 
-    A number is taken in the transaction that writes its event, so none is ever left out: what is missing and was not
-    purged is lost.
+    A number is assigned in the transaction that writes its event, so there are no gaps: an event that is missing and
+    was not purged is lost.
     """
 
     last = models.BigIntegerField()

@@ -1,10 +1,10 @@
-"""The words of phases and states, wherever people read them."""
+"""The labels of phases and states."""
 
 from django.utils.translation import gettext_lazy
 
 
 def phase(value: str) -> str:
-    """The word of a phase of a job or a pod, or of the state of a queue or a node."""
+    """The label of a phase of a job or pod, or of the state of a queue or node."""
     return str(_PHASES.get(value, value))
 
 

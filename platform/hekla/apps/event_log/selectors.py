@@ -1,4 +1,4 @@
-"""Reading the log, by number and by subject."""
+"""Queries for the event log, by number and by subject."""
 
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
@@ -11,25 +11,22 @@ from hekla.apps.event_log.models import LoggedEvent, Numbering
 
 
 def last_number() -> int:
-    """The number of the newest event; 0 before the first."""
+    """The number of the newest event; 0 if there is none."""
     return LoggedEvent.objects.order_by("-id").values_list("id", flat=True).first() or 0
 
 
 def after(number: int, *, limit: int) -> Sequence[LoggedEvent]:
-    """The events that follow `number`, at most `limit`, in order."""
+    """The events after `number`, at most `limit`, in order."""
     return list(LoggedEvent.objects.filter(id__gt=number).order_by("id")[:limit])
 
 
 def of_kinds_after(number: int, kinds: Collection[str], *, limit: int) -> Sequence[LoggedEvent]:
-    """The events of these kinds that follow `number`, at most `limit`, in order."""
+    """The events of these kinds after `number`, at most `limit`, in order."""
     return list(LoggedEvent.objects.filter(id__gt=number, kind__in=kinds).order_by("id")[:limit])
 
 
 def subjects(number: int, last: int, *, topic: str = "", limit: int) -> set[str] | None:
-    """What the events after `number` up to `last` are about, those of a topic or all.
-
-    None: there are more than `limit` of them.
-    """
+    """The subjects of the events after `number` up to `last`, of one topic or all; None above `limit` events."""
     found = LoggedEvent.objects.filter(id__gt=number, id__lte=last)
     if topic:
         found = found.filter(topics__contains=[topic])
@@ -38,14 +35,14 @@ def subjects(number: int, last: int, *, topic: str = "", limit: int) -> set[str]
 
 
 def count_after(number: int, topics: Iterable[str], *, limit: int = 1000) -> int:
-    """How many events of these topics follow `number`, counted up to `limit`."""
+    """The number of events of these topics after `number`, counted up to `limit`."""
     return len(LoggedEvent.objects.filter(id__gt=number, topics__overlap=list(topics)).values_list("id")[:limit])
 
 
 def lost() -> int:
-    """How many numbers stand for no event though nobody purged it: more than none is a fault.
+    """The number of events that are missing although they were not purged; more than 0 is a fault.
 
-    Counted in one statement, so that what is written or purged meanwhile makes no difference.
+    Counted in one statement, so that concurrent writes and purges make no difference.
     """
     there = (
         LoggedEvent.objects.order_by().annotate(log=Value(1)).values("log").annotate(count=Count("id")).values("count")
@@ -55,27 +52,27 @@ def lost() -> int:
 
 
 def gains(uid: str, *, limit: int) -> list[LoggedEvent]:
-    """The newest evictions of pods for the job of this uid, newest first."""
+    """The newest evictions of pods for the job with this uid, newest first, at most `limit`."""
     found = LoggedEvent.objects.filter(kind="PodEvicted").annotate(gainer=KT("payload__for_job"))
     return list(found.filter(gainer=uid).order_by("-id")[:limit])
 
 
 def last_of_kind(subjects: Collection[str], kind: str) -> dict[str, datetime]:
-    """When an event of this kind happened last to each of these, if one ever did."""
+    """The time of the last event of this kind, by subject; subjects without one are left out."""
     found = LoggedEvent.objects.filter(subject__in=subjects, kind=kind).order_by().values_list("subject")
     return dict(found.annotate(last=Max("at")))
 
 
 def about(subject: str) -> QuerySet[LoggedEvent]:
-    """Everything that happened to one thing, oldest first."""
+    """All events of one subject, oldest first."""
     return LoggedEvent.objects.filter(subject=subject).order_by("id")
 
 
 def of_people(
     *, tenants: Collection[int] | None, person: str, kind: str, before: int | None, limit: int
 ) -> Sequence[LoggedEvent]:
-    """What people did, newest first. `tenants` None: everywhere; empty texts and None ask for nothing. What somebody
-    did for another is of both.
+    """Events with a person as actor, newest first, at most `limit`. `tenants` None: everywhere. Empty texts and None do
+    not filter. `person` finds what they did, and what others did by impersonation: both the admin and the person match.
     """
     found = LoggedEvent.objects.filter(actor_id__isnull=False).order_by("-id")
     if tenants is not None:

@@ -1,11 +1,10 @@
 """Writing to the log, inside the transaction that makes the change.
 
-A reader follows the log by number, so a number must never become visible after a higher one. Events are therefore kept
+Readers follow the log by number, so a number must never become visible after a higher one. Events are therefore held
 back until the end of the unit of work and numbered there, from one row that is locked until the commit: the order of
-numbers is the order of commits, and a transaction that fails leaves no gap. The row is the last thing that a
-transaction takes: foreign keys, which PostgreSQL would check at the commit and for which it may have to wait, are
-checked before. So nobody who holds the row waits for anything else, and it cannot take part in a deadlock. See
-decision 0002.
+numbers is the order of commits, and a failed transaction leaves no gap. A transaction locks this row last: foreign
+keys, which PostgreSQL would check at the commit, and may have to wait for, are checked before. So a transaction that
+has locked the row waits for nothing else, and the row cannot be part of a deadlock. See decision 0002.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -31,7 +30,7 @@ _behalf: ContextVar["Actor | None"] = ContextVar("on_behalf", default=None)
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who did it: a person (with an id) or a part of the platform (without)."""
+    """The author of an event: a person (with an id) or a part of the platform (without)."""
 
     id: int | None
     name: str
@@ -43,7 +42,7 @@ PLATFORM = Actor(None, "platform")
 
 @contextmanager
 def on_behalf(admin: Actor) -> Iterator[None]:
-    """What people do herein is done by `admin`, who acts for them; each event names both."""
+    """Within this block, `admin` impersonates the people who act; each event names both."""
     token = _behalf.set(admin)
     try:
         yield
@@ -53,9 +52,9 @@ def on_behalf(admin: Actor) -> Iterator[None]:
 
 @contextmanager
 def unit_of_work() -> Iterator[None]:
-    """One transaction together with the events that tell of it. Joins the unit of work around it, if there is one.
+    """One transaction together with its events. Joins the enclosing unit of work, if there is one.
 
-    An inner unit that fails takes its own events along, whatever the one around it does then.
+    If an inner unit fails, its events are dropped, whatever the enclosing unit does then.
     """
     around = _pending.get()
     if around is not None:
@@ -90,7 +89,7 @@ def record(
     tenant: int | None = None,
     topics: Iterable[str] = (),
 ) -> None:
-    """Add an event to the present unit of work. Raises RuntimeError outside of one."""
+    """Add an event to the current unit of work. Raises RuntimeError outside of one."""
     pending = _pending.get()
     if pending is None:
         raise RuntimeError("An event can only be recorded inside a unit of work")
@@ -111,15 +110,15 @@ def record(
 
 
 def _acting_name(actor: Actor) -> str:
-    """Empty where nobody acts for the actor: a part of the platform, or the admin as themselves."""
+    """The admin who impersonates the actor; empty for parts of the platform, and for the admin's own actions."""
     admin = _behalf.get()
     return admin.name if admin and actor.id not in {None, admin.id} else ""
 
 
 def purge(subjects: Collection[str]) -> int:
-    """Delete all that happened to these. Returns how many events it was.
+    """Delete all events of these subjects. Returns their number. Raises RuntimeError outside a unit of work.
 
-    Call it last in a unit of work that tells of it: it takes the row of the numbers.
+    Call it last in a unit of work that records an event about it: it locks the row of the numbers.
     """
     if _pending.get() is None:
         raise RuntimeError("Events can only be purged inside a unit of work")
@@ -130,7 +129,7 @@ def purge(subjects: Collection[str]) -> int:
 
 
 def _check_constraints() -> None:
-    """`connection.check_constraints` in one round trip: foreign keys wait now, not while numbers are held."""
+    """`connection.check_constraints` in one round trip: foreign keys wait now, not while the numbers are locked."""
     with connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED")
 

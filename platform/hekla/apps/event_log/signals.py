@@ -1,6 +1,6 @@
-"""The wake-up that follows a commit. It carries no fact: who misses it finds the same in the log."""
+"""The signal after a commit. It carries no facts: a receiver that misses it finds them in the log."""
 
 from django.dispatch import Signal
 
 recorded = Signal()
-"""Sent after a unit of work was committed, with `actor` (who did it) and `topics` (a set of str)."""
+"""Sent after the commit of a unit of work, with `actor` (name of the last event's actor) and `topics` (set of str)."""

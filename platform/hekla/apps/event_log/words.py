@@ -1,4 +1,4 @@
-"""What each kind of event is called where people read the log."""
+"""The label of each kind of event."""
 
 from django.utils.translation import gettext_lazy as _
 
@@ -109,5 +109,5 @@ KINDS = {
 
 
 def kind_in_words(kind: str) -> str:
-    """A kind for people; its own name where another version wrote it."""
+    """The label of a kind; its name if this version does not know it."""
     return str(KINDS.get(kind, kind))

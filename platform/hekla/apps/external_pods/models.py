@@ -1,4 +1,4 @@
-"""What ties rows of jobs and pods to objects that others made."""
+"""Links from rows of jobs and pods to objects of other controllers."""
 
 from django.db import models
 
@@ -7,9 +7,9 @@ from hekla.apps.jobs.models import Job, Pod
 
 
 class ExternalGroup(models.Model):
-    """The job of a group of pods. `key`: which group; `maker`: the uid of what made its pods, where one thing did.
+    """The job of a group of external pods. `key`: of the group; `maker`: the uid of the owner object of all its pods.
 
-    A group may have had jobs before, when others made it anew under its old name.
+    A group has several jobs, one after the other, if it was created again under the same name.
     """
 
     job = models.OneToOneField(Job, on_delete=models.CASCADE, primary_key=True, related_name="external")
@@ -25,7 +25,7 @@ class ExternalGroup(models.Model):
 
 
 class ExternalPodRow(models.Model):
-    """The object in the cluster that a pod is. `uid`: the server's own word for it, never used twice."""
+    """The object of an external pod in the cluster. `uid`: assigned by the API server, never reused."""
 
     pod = models.OneToOneField(Pod, on_delete=models.CASCADE, primary_key=True, related_name="external")
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="+")

@@ -1,4 +1,4 @@
-"""Questions about external pods."""
+"""Queries for external pods and their groups."""
 
 from collections.abc import Collection, Sequence
 
@@ -10,13 +10,13 @@ _OVER_PODS, _OVER_JOBS = sorted(FINAL_POD_PHASES), sorted(FINAL_JOB_PHASES)
 
 
 def living(cluster_id: int) -> set[str]:
-    """The uids of pods that are not over by their rows."""
+    """The uids of the external pods that have not ended by their rows."""
     found = ExternalPodRow.objects.filter(cluster_id=cluster_id).exclude(pod__phase__in=_OVER_PODS)
     return set(found.values_list("uid", flat=True))
 
 
 def job_uids(cluster_id: int, uids: Collection[str]) -> dict[str, str | None]:
-    """Of those among them that were taken in, by uid, the group; None: its job was deleted."""
+    """The key of the group by uid, for the recorded pods; None if the job was deleted."""
     if not uids:
         return {}
     found = ExternalPodRow.objects.filter(cluster_id=cluster_id, uid__in=uids)
@@ -25,18 +25,18 @@ def job_uids(cluster_id: int, uids: Collection[str]) -> dict[str, str | None]:
 
 
 def objects_of(pod_ids: Sequence[int]) -> dict[int, ExternalPodRow]:
-    """By the row of the pod, the object that it is."""
+    """The object in the cluster, by row id of the pod."""
     return ExternalPodRow.objects.in_bulk(pod_ids) if pod_ids else {}
 
 
 def open_groups(cluster_id: int) -> set[str]:
-    """The groups whose jobs are not over."""
+    """The keys of the groups whose jobs have not ended."""
     found = ExternalGroup.objects.filter(cluster_id=cluster_id).exclude(job__phase__in=_OVER_JOBS)
     return set(found.values_list("key", flat=True))
 
 
 def group_of(cluster_id: int, key: str) -> ExternalGroup | None:
-    """The newest job of a group that is not deleted."""
+    """The group's newest job that is not deleted, as its ExternalGroup, or None."""
     found = ExternalGroup.objects.filter(cluster_id=cluster_id, key=key, job__deleted_at=None)
     return found.order_by("-pk").first()
 
@@ -47,7 +47,7 @@ def pods_of(job: Job) -> dict[str, ExternalPodRow]:
 
 
 def gang_phases(cluster_id: int, keys: Sequence[str]) -> dict[str, GangPhase]:
-    """How far the newest jobs of these groups are."""
+    """The gang phase of the newest job of each group, by key."""
     if not keys:
         return {}
     found = ExternalGroup.objects.filter(cluster_id=cluster_id, key__in=keys, job__deleted_at=None)

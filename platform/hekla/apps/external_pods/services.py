@@ -1,4 +1,4 @@
-"""Taking others' pods in as jobs, and following what becomes of them. No policy is read: who made them decides."""
+"""Records pods of other controllers as jobs, and follows their state. Job policies do not apply to them."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -38,7 +38,7 @@ GONE = "The pod was deleted, or pods of its namespace are not placed from here a
 
 @dataclass(frozen=True, slots=True)
 class GroupOwner:
-    """Whose a group is in the console."""
+    """The tenant, queue and owner of a group in the console."""
 
     tenant: Tenant
     queue: Queue
@@ -46,11 +46,11 @@ class GroupOwner:
 
 
 @dataclass(frozen=True, slots=True)
-class Gathered:
-    """A group as it is in the cluster now, with all of its pods there.
+class ObservedGroup:
+    """A group as it is in the cluster now, with all its pods.
 
-    `minimum`: how many are placed together; 0: nobody says it, or not any more. `queue`: as it asks. `expects`: what
-    they will ask for together, where they are to be let in before they are made.
+    `minimum`: how many pods are scheduled together; 0: unknown, because its PodGroup is missing. `queue`: the requested
+    queue. `expects`: the total request of a group whose pods are created after it is admitted.
     """
 
     ref: GroupRef
@@ -61,18 +61,18 @@ class Gathered:
 
     @property
     def maker(self) -> str:
-        """What made its pods; empty where several things did, or nothing."""
+        """The uid of the owner object of all its pods; empty if they have several or none."""
         makers = {pod.maker for pod in self.pods}
         return makers.pop() if len(makers) == 1 else ""
 
     @property
     def never_preempts(self) -> bool:
-        """Whether nobody is to be evicted for any of its pods."""
+        """Whether no pods may be evicted for this group."""
         return bool(self.pods) and all(pod.never_preempts for pod in self.pods)
 
 
 def find_owner(cluster: Cluster, rules: ExternalPodRules, namespace: str, wanted_queue: str) -> GroupOwner:
-    """Where pods of this namespace belong. Raises Refused with what is missing."""
+    """The tenant, queue and owner of pods in this namespace. Raises Refused with what is missing."""
     slug = rules.tenants.get(namespace, "")
     tenant = tenancy.all_tenants().filter(slug=slug).first()
     if tenant is None:
@@ -91,10 +91,10 @@ def find_owner(cluster: Cluster, rules: ExternalPodRules, namespace: str, wanted
     return GroupOwner(tenant, queue, owner)
 
 
-def follow(cluster: Cluster, epoch: int, group: Gathered, rules: ExternalPodRules, *, now: datetime) -> bool:
-    """Make rows what the group is now. Returns whether anything changed.
+def follow(cluster: Cluster, epoch: int, group: ObservedGroup, rules: ExternalPodRules, *, now: datetime) -> bool:
+    """Update the rows to the state of the group. Returns whether anything changed.
 
-    Raises Refused where it cannot be taken in, LeaseLost.
+    Raises Refused if the group cannot be recorded, LeaseLost.
     """
     with unit_of_work():
         leases.assert_held(cluster.pk, epoch)
@@ -107,8 +107,8 @@ def follow(cluster: Cluster, epoch: int, group: Gathered, rules: ExternalPodRule
         return _follow(cluster, group, known, at, now)
 
 
-def _job_of(cluster: Cluster, group: Gathered) -> Job | None:
-    """The group's job. One that is over counts no more where something else makes pods under its name now."""
+def _job_of(cluster: Cluster, group: ObservedGroup) -> Job | None:
+    """The group's job, locked, or None. An ended job does not count if its name is used again by other pods."""
     found = selectors.group_of(cluster.pk, group.ref.key)
     if found is None:
         return None
@@ -119,16 +119,16 @@ def _job_of(cluster: Cluster, group: Gathered) -> Job | None:
     return job if group.pods and all(pod.uid in mine for pod in group.pods) else None
 
 
-def _has_news(job: Job | None, group: Gathered) -> bool:
+def _has_news(job: Job | None, group: ObservedGroup) -> bool:
     return (job is None and group.expects is not None) or bool(_fresh(group, selectors.pods_of(job) if job else {}))
 
 
-def _fresh(group: Gathered, mine: Mapping[str, ExternalPodRow]) -> list[ExternalPod]:
+def _fresh(group: ObservedGroup, mine: Mapping[str, ExternalPodRow]) -> list[ExternalPod]:
     found = [pod for pod in group.pods if pod.uid not in mine and not pod.phase.is_final and not pod.obstacle]
     return sorted(found, key=lambda pod: (pod.made_at, pod.name))
 
 
-def _follow(cluster: Cluster, group: Gathered, job: Job | None, at: GroupOwner | None, now: datetime) -> bool:
+def _follow(cluster: Cluster, group: ObservedGroup, job: Job | None, at: GroupOwner | None, now: datetime) -> bool:
     mine = selectors.pods_of(job) if job else {}
     pods = list(job.pods.order_by("task", "index", "attempt")) if job else []
     current = {pod.uid: pod for pod in group.pods}
@@ -145,14 +145,14 @@ def _follow(cluster: Cluster, group: Gathered, job: Job | None, at: GroupOwner |
 
 def _joined(
     cluster: Cluster,
-    group: Gathered,
+    group: ObservedGroup,
     job: Job | None,
     at: GroupOwner,
     pods: list[Pod],
     mine: Mapping[str, ExternalPodRow],
     now: datetime,
 ) -> Job:
-    """New pods become attempts of replicas, and the job becomes as large as that makes it."""
+    """Record new pods as attempts of replicas, in a new job or in the job resized to fit them."""
     spec = spec_of(job) if job else None
     roles = ExternalTasks(spec)
     if spec is None and group.expects is not None:
@@ -168,7 +168,7 @@ def _joined(
     minimum = group.minimum or (spec.gang_minimum if spec else 1)
     new = external_pods.build_spec(group.ref, roles, refs, name=name, queue=queue, priority=priority, minimum=minimum)
     job = _resized(job, new, now) if job else _submitted(cluster, group, at, new, now)
-    if job.never_preempts != group.never_preempts:  # it was let in before its pods, who say it, were made
+    if job.never_preempts != group.never_preempts:  # unknown while a group has no pods yet
         job.never_preempts = group.never_preempts
         job.save(update_fields=["never_preempts"])
     _make_rows(cluster, job, pods, places, now)
@@ -183,7 +183,7 @@ def _free_name(ref: GroupRef, tenant: Tenant) -> str:
     return external_pods.job_name(ref, distinct=hashlib.sha256(seed.encode()).hexdigest()[:8])
 
 
-def _submitted(cluster: Cluster, group: Gathered, at: GroupOwner, spec: JobSpec, now: datetime) -> Job:
+def _submitted(cluster: Cluster, group: ObservedGroup, at: GroupOwner, spec: JobSpec, now: datetime) -> Job:
     job = Job.objects.create(
         name=spec.name,
         tenant=at.tenant,
@@ -218,7 +218,7 @@ def _resized(job: Job, spec: JobSpec, now: datetime) -> Job:
 
 
 def _sizes(spec: JobSpec) -> dict[str, int]:
-    """What of it may change, by the names that the log has for it."""
+    """The fields that can change, by their names in the event log."""
     replicas = {f"{task.name}.replicas": task.replicas for task in spec.tasks}
     return {"priority": spec.priority, "min_available": spec.gang_minimum, **replicas}
 
@@ -243,7 +243,7 @@ def _make_rows(
 
 
 def _unnamed(_replica: Replica) -> str:
-    """Who made them tells pods how to find one another."""
+    """No address: the controller of external pods tells them how to find one another."""
     return ""
 
 
@@ -251,7 +251,7 @@ def _ref(pod: Pod) -> PodRef:
     return PodRef(pod.task, pod.index, pod.attempt)
 
 
-# What becomes of them
+# State of recorded jobs and pods
 
 
 def _follow_job(job: Job, pods: Sequence[Pod], now: datetime) -> bool:
@@ -273,7 +273,7 @@ def _follow_pods(job: Job, rows: Mapping[str, Pod], current: Mapping[str, Extern
 
 
 def _move(job: Job, pod: Pod, current: ExternalPod | None, now: datetime) -> bool:
-    """To where it was seen. Returns whether that is another place than before."""
+    """Move the pod to its observed state. Returns whether its phase or node changed."""
     if current is None:
         _end(job, pod, now)
         return True
@@ -288,7 +288,7 @@ def _move(job: Job, pod: Pod, current: ExternalPod | None, now: datetime) -> boo
 
 
 def _sighting(pod: Pod, current: ExternalPod) -> Sighting:
-    """A pod that was evicted has not failed by itself."""
+    """The pod as observed; the failure of a stopping pod gets the reason of the stop: it was evicted."""
     reason, message = current.reason, current.message
     if pod.stopping and current.phase is PodPhase.FAILED:
         reason, message = "Stopped", pod.stop_reason
@@ -296,7 +296,7 @@ def _sighting(pod: Pod, current: ExternalPod) -> Sighting:
 
 
 def _end(job: Job, pod: Pod, now: datetime) -> None:
-    """It is gone: evicted, or deleted by others."""
+    """End a pod that is gone: evicted, or deleted by others."""
     phase, reason, message = PodPhase.LOST, "Deleted", GONE
     if pod.stopping:
         phase, reason, message = PodPhase.FAILED, "Stopped", pod.stop_reason

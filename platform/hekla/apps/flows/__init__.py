@@ -1,1 +1,1 @@
-"""Templates of jobs, and flows: jobs that wait for one another."""
+"""Templates of jobs, and flows: jobs with dependencies."""

@@ -6,5 +6,5 @@ class FlowsConfig(AppConfig):
     label = "flows"
 
     def ready(self) -> None:
-        """Let flows go on soon after a job of theirs changed."""
+        """Connect the signal that advances flows after an event of a job."""
         from hekla.apps.flows import wake  # noqa: PLC0415, F401  (connects a signal)

@@ -1,7 +1,7 @@
-"""A flow as a drawing: where its steps and the lines between them lie. Two of them, for wide screens and for phones.
+"""Layouts of a flow as a graph of steps and edges, in pixels: one for wide screens, one for phones.
 
-Wide: steps stand in columns from left to right, each right of all that it waits for; a line that passes a column gets
-a place of its own there. Narrow: one step a row, moved in by its column, with lines that go down and then right.
+Wide: columns from left to right, each step right of its dependencies; an edge that crosses a column has its own lane
+there. Narrow: one step per row, indented by its column; edges run down, then right.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,12 +13,12 @@ WIDTH, HEIGHT = 176, 52
 GAP_X, GAP_Y, LANE, MARGIN = 44, 14, 16, 6
 NARROW_WIDTH, ROW, INDENT, MOST_INDENTS = 328, 60, 14, 8
 Waits = Mapping[str, Sequence[str]]
-Place = tuple[str, str]  # a step and "", or a line (from, to) that passes
+Place = tuple[str, str]  # (step, ""), or (from, to) of an edge that crosses the column
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A step. Texts stand at `text_x`; `first_y`, `second_y` are the lines of text."""
+    """The box of a step."""
 
     name: str
     x: int
@@ -28,7 +28,7 @@ class Box:
 
     @property
     def inner_width(self) -> int:
-        """Of what is drawn: the stroke has room too."""
+        """The width without the stroke."""
         return self.width - 2
 
     @property
@@ -37,14 +37,14 @@ class Box:
 
     @property
     def short(self) -> str:
-        """Its name, as much of it as has room."""
+        """The step's name, shortened to fit the box."""
         most = (self.width - 24) // 8
         return self.name if len(self.name) <= most else f"{self.name[: most - 1]}…"
 
 
 @dataclass(frozen=True, slots=True)
 class StepEdge:
-    """From a step to one that waits for it, as the path of an SVG."""
+    """The edge from a step to one that depends on it, as an SVG path."""
 
     before: str
     after: str
@@ -60,7 +60,7 @@ class Drawing:
 
 
 def columns(waits: Waits) -> dict[str, int]:
-    """For each step its column: one more than the last of those that it waits for."""
+    """The column of each step: one more than the last column of its dependencies."""
     found: dict[str, int] = {}
     while len(found) < len(waits):
         for name, others in waits.items():
@@ -70,7 +70,7 @@ def columns(waits: Waits) -> dict[str, int]:
 
 
 def wide(spec: FlowSpec) -> Drawing:
-    """Columns from left to right."""
+    """The layout for wide screens, in columns."""
     waits = spec.waits
     column = columns(waits)
     grid = _grid(waits, column)
@@ -92,7 +92,7 @@ def wide(spec: FlowSpec) -> Drawing:
 
 
 def narrow(spec: FlowSpec) -> Drawing:
-    """One step a row."""
+    """The layout for phones, one step per row."""
     waits = spec.waits
     column = columns(waits)
     order = sorted(waits, key=lambda name: (column[name], list(waits).index(name)))
@@ -105,7 +105,7 @@ def narrow(spec: FlowSpec) -> Drawing:
 
 
 def _grid(waits: Waits, column: Mapping[str, int]) -> list[list[Place]]:
-    """What stands in each column from the top: near what it comes from."""
+    """The steps and crossing edges of each column from the top, near the places that they come from."""
     grid: list[list[Place]] = [[] for _ in range(max(column.values()) + 1)]
     for name, others in waits.items():
         grid[column[name]].append((name, ""))
@@ -119,7 +119,7 @@ def _grid(waits: Waits, column: Mapping[str, int]) -> list[list[Place]]:
 
 
 def _middle(place: Place, before: Mapping[Place, int], waits: Waits) -> float:
-    """Where, on average, that stands in the column before from which lines come to this place."""
+    """The mean position, in the previous column, of the places with an edge to this place."""
     name, towards = place
     comes_from = [(name, ""), place] if towards else [p for other in waits[name] for p in ((other, ""), (other, name))]
     found = [before[one] for one in comes_from if one in before]

@@ -1,4 +1,4 @@
-"""From rows to what the progress of a flow is told from."""
+"""Converts rows to the facts from which `evaluate_flow` computes the progress of a flow."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ from hekla.domain.phases import FlowPhase, JobPhase, PodPhase
 
 
 def spec_of(flow: Flow) -> FlowSpec:
-    """What was asked for. A flow's specification does not change, so it is read once."""
+    """The spec of a flow. It never changes, so it is parsed once and cached."""
     cached = _cached_spec(flow.uid)
     if not cached:
         cached.append(FlowSpec.parse(flow.spec))
@@ -28,7 +28,7 @@ def _cached_spec(_uid: UUID) -> list[FlowSpec]:
 
 
 def facts_of(flow: Flow, steps: Sequence[FlowStep], pods: Mapping[int, Sequence[Pod]]) -> dict[str, StepFacts]:
-    """What the jobs of these steps are, of those that have begun. `pods`: by the row of their job."""
+    """The facts of the steps that have started, by name. `pods`: by row id of their job."""
     return {
         step.name: StepFacts(_phase(step.job), _tasks(step.job, pods.get(step.job.pk, ()))) if step.job else _gone(flow)
         for step in steps
@@ -37,13 +37,13 @@ def facts_of(flow: Flow, steps: Sequence[FlowStep], pods: Mapping[int, Sequence[
 
 
 def _gone(flow: Flow) -> StepFacts:
-    """A job that is not even kept any more: had it not completed, the flow would have failed or been stopped."""
+    """The facts of a job whose row is gone: it completed, unless the flow failed or was stopped."""
     goes_on = flow.phase in (FlowPhase.PENDING, FlowPhase.RUNNING, FlowPhase.SUCCEEDED)
     return StepFacts(JobPhase.COMPLETED if goes_on else JobPhase.TERMINATED)
 
 
 def current_pods(flows: Iterable[tuple[Flow, Sequence[FlowStep]]]) -> dict[int, list[Pod]]:
-    """The last attempt of every replica, by job: of the jobs whose pods some probe asks about."""
+    """The last attempt of each replica, by job (row id), for running flows with probes; ended jobs are left out."""
     probed = [
         step.job.pk
         for flow, steps in flows
@@ -59,13 +59,13 @@ def current_pods(flows: Iterable[tuple[Flow, Sequence[FlowStep]]]) -> dict[int, 
 
 
 def _phase(job: Job) -> JobPhase:
-    """An aborted job that is off the lists can never be resumed."""
+    """The job's phase; an aborted job that was deleted counts as terminated, because it cannot be resumed."""
     phase = JobPhase(job.phase)
     return JobPhase.TERMINATED if job.deleted_at is not None and phase is JobPhase.ABORTED else phase
 
 
 def _tasks(job: Job, pods: Sequence[Pod]) -> dict[str, TaskFacts]:
-    """By the job's present size, which may no longer be that with which it was submitted."""
+    """The facts of each task, by the job's current size, which may differ from the submitted one."""
     phases = Counter((pod.task, pod.phase) for pod in pods if not pod.stopping)
     return {
         task.name: TaskFacts(

@@ -1,4 +1,4 @@
-"""Sentences about flows: why a step waits, and what happened."""
+"""Messages about flows: why a step waits, and what happened."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ from hekla.domain.phases import JobPhase
 
 
 def wait(reason: StepWait, *, is_simulated: bool) -> str:
-    """Why a step does not begin, as one sentence that is true now."""
+    """Why a step has not started, as one sentence."""
     facts = {"step": reason.target}
     if reason.probe is not None:
         return _probe(reason.probe, facts, is_simulated=is_simulated)
@@ -42,7 +42,7 @@ def _probe(probe: Probe, facts: dict[str, str], *, is_simulated: bool) -> str:
 
 
 def event(kind: str, facts: Mapping[str, Any]) -> tuple[str, str]:
-    """The state (a colour) and the sentence of an event of a flow; an empty sentence for what says nothing."""
+    """The state (a colour) and the sentence of a flow's event; an empty sentence if the event is not shown."""
     teller = _TELLERS.get(kind)
     return teller(facts) if teller else ("neutral", "")
 

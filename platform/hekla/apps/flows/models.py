@@ -1,4 +1,4 @@
-"""Templates of jobs, and flows as they stand now. How they came there is in the event log."""
+"""Templates of jobs, and the current state of flows. Their history is in the event log."""
 
 import uuid
 
@@ -11,7 +11,7 @@ from hekla.domain.phases import FlowPhase
 
 
 class JobTemplate(models.Model):
-    """A job that a tenant keeps under a name. `spec` is a JobSpec document of that name."""
+    """A job that a tenant has saved under a name. `spec`: a JobSpec document with that name."""
 
     uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     name = models.CharField(max_length=53)
@@ -29,7 +29,7 @@ class JobTemplate(models.Model):
 
 
 class Flow(models.Model):
-    """A flow that was started. `ended_at`: nothing more will happen by itself; `stopped_at`: a person stopped it."""
+    """A flow that was started. `ended_at`: since then nothing more happens; `stopped_at`: when a person stopped it."""
 
     uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     name = models.CharField(max_length=53)
@@ -60,10 +60,10 @@ class Flow(models.Model):
 
 
 class FlowStep(models.Model):
-    """One job of a flow. `spec` is the job as it will be submitted, fixed when the flow was started.
+    """One job of a flow. `spec`: the job to submit, fixed when the flow was started.
 
-    `refusal`: why it could not be submitted when that was last tried. `job` is none before `started_at`, and again once
-    the tenant keeps the deleted job no longer.
+    `refusal`: why the last attempt to submit it failed. `job` is null before `started_at`, and after the row of a
+    deleted job is removed at the end of the tenant's retention.
     """
 
     flow = models.ForeignKey(Flow, on_delete=models.CASCADE, related_name="steps")

@@ -1,4 +1,4 @@
-"""What the pages of flows show: gathered once, for the page itself and for its live parts alike."""
+"""The contents of the pages of flows, for the page itself and for its live fragments."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _MOST_EVENTS = 200
 
 @dataclass(frozen=True, slots=True)
 class StepView:
-    """A step as it stands. `phase`: of its job, or `waits`, `skipped`, `gone`. `word`: what the latter are called."""
+    """The state of a step. `phase`: of its job, or `waits`, `skipped`, `gone`; `word`: the label of the last three."""
 
     name: str
     job: Job | None
@@ -35,13 +35,13 @@ class StepView:
 
     @property
     def link(self) -> bool:
-        """Whether there is a page of its job."""
+        """Whether its job has a page."""
         return self.job is not None and self.job.deleted_at is None
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
-    """A drawing with what its boxes and lines mean now."""
+class FlowGraph:
+    """A layout with the state of its boxes, and whether the step at the start of each line has completed."""
 
     kind: str
     drawing: Drawing
@@ -50,7 +50,7 @@ class Drawn:
 
 
 def detail(flow: Flow, user: User) -> dict[str, Any]:
-    """Everything the flow's page shows."""
+    """The context of the flow's page."""
     spec, by_name = spec_of(flow), steps(flow, selectors.steps_of(flow))
     views = list(by_name.values())
     may_act = selectors.may_act(user, flow)
@@ -75,7 +75,7 @@ def detail(flow: Flow, user: User) -> dict[str, Any]:
 
 
 def rows(flows: Sequence[Flow]) -> list[dict[str, Any]]:
-    """Flows as rows of a list: each with how many of its steps have completed."""
+    """The rows of a list of flows: each with the numbers of completed and of all steps."""
     counts = selectors.step_counts(flows)
     return [
         {"flow": flow, "done": counts.get(flow.pk, (0, 0))[0], "all": counts.get(flow.pk, (0, 0))[1]} for flow in flows
@@ -83,7 +83,7 @@ def rows(flows: Sequence[Flow]) -> list[dict[str, Any]]:
 
 
 def steps(flow: Flow, found: Sequence[FlowStep]) -> dict[str, StepView]:
-    """Its steps by their names, as they stand. `found`: their rows."""
+    """The state of the flow's steps, by name. `found`: their rows."""
     spec, views = spec_of(flow), {}
     facts = facts_of(flow, found, current_pods([(flow, found)]))
     stands = evaluate_flow(spec, facts, is_stopped=flow.stopped_at is not None)
@@ -117,8 +117,8 @@ def _reasons(step: FlowStep, waits: Sequence[StepWait], simulated: set[str]) -> 
     return list(dict.fromkeys(reasons))
 
 
-def _drawn(kind: str, one: Drawing, views: Mapping[str, StepView]) -> Drawn:
-    return Drawn(
+def _drawn(kind: str, one: Drawing, views: Mapping[str, StepView]) -> FlowGraph:
+    return FlowGraph(
         kind,
         one,
         [(box, views[box.name]) for box in one.boxes],

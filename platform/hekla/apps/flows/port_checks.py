@@ -1,7 +1,7 @@
-"""Asking ports of pods whether somebody answers: bounded in time and number, and never inside a transaction.
+"""Probes ports of pods: bounded in time and number, and never inside a transaction.
 
-Only the first pod of a task is asked, at the address that its backend gave it. Simulated pods have no network: their
-ports never answer.
+Only the first pod of a task is probed, at the address from its backend. Simulated pods have no network: their ports
+never answer.
 """
 
 import re
@@ -19,7 +19,7 @@ from hekla.domain.flows import Probe
 from hekla.domain.phases import PodPhase
 
 MAX_CHECKS = 16
-"""For one flow in one look."""
+"""Checks per flow and pass."""
 MAX_PARALLEL = 32
 TIMEOUT_SECONDS = 1.0
 _STATUS_LINE = re.compile(rb"HTTP/1\.[01] [23]\d\d[ \r]")
@@ -28,7 +28,7 @@ _MOST_BYTES = 4096
 
 @dataclass(frozen=True, slots=True)
 class PortCheck:
-    """A question with the address that it goes to."""
+    """A port probe of a flow (by row id), with the address to connect to."""
 
     flow: int
     question: PortProbe
@@ -37,7 +37,7 @@ class PortCheck:
 
 
 def due_checks(flow: Flow, steps: Sequence[FlowStep], pods: Mapping[int, Sequence[Pod]]) -> list[PortCheck]:
-    """The ports that are to be asked for a flow now, of pods that run and have an address."""
+    """The port checks that are due for a flow, at most MAX_CHECKS, of running pods with an address."""
     spec, by_name = spec_of(flow), {step.name: step for step in steps}
     wanted = {step.name: step for step in spec.steps}
     found = []
@@ -49,7 +49,7 @@ def due_checks(flow: Flow, steps: Sequence[FlowStep], pods: Mapping[int, Sequenc
 
 
 def run_checks(checks: Sequence[PortCheck]) -> dict[int, set[PortProbe]]:
-    """By flow those of the questions that somebody answers now."""
+    """The probes that succeed now, by flow (row id)."""
     found: dict[int, set[PortProbe]] = {}
     if checks:
         with ThreadPoolExecutor(max_workers=min(len(checks), MAX_PARALLEL)) as pool:
@@ -64,7 +64,7 @@ def _is_answered(call: PortCheck) -> bool:
 
 
 def _address(probe: Probe, target: FlowStep, pods: Mapping[int, Sequence[Pod]]) -> str:
-    """Where the first pod of the task is, while it runs."""
+    """The address of the task's first pod while it is running; empty otherwise, and for simulated pods."""
     if target.job is None or target.job.cluster.is_simulated:
         return ""
     task = probe.task or target.spec["tasks"][0]["name"]
@@ -73,13 +73,13 @@ def _address(probe: Probe, target: FlowStep, pods: Mapping[int, Sequence[Pod]]) 
 
 
 def answers_at(address: str, probe: Probe) -> bool:
-    """Whether a connection is taken there; with a path, whether what is asked for is answered well."""
-    assert probe.port is not None  # noqa: S101  (only probes of ports become questions)
+    """Whether the port accepts a connection; with a path, whether a GET is answered with status 2xx or 3xx."""
+    assert probe.port is not None  # noqa: S101  (only port probes become checks)
     deadline = time.monotonic() + TIMEOUT_SECONDS
     try:
         with socket.create_connection((address, probe.port), timeout=TIMEOUT_SECONDS) as connection:
             return not probe.path or _is_well(connection, address, probe, deadline)
-    except (OSError, ValueError):  # refused, unreachable, too late: all of it is no answer
+    except (OSError, ValueError):  # refused, unreachable or timed out: no answer
         return False
 
 

@@ -1,4 +1,4 @@
-"""Questions about templates and flows. What is outside one's tenants does not exist."""
+"""Queries for templates and flows. Those outside a person's tenants count as not existing."""
 
 import re
 from collections.abc import Sequence
@@ -24,13 +24,13 @@ _ROOM_FOR_STEPS = 30
 
 
 def visible_to(user: User) -> QuerySet[Flow]:
-    """The flows that exist for this person, newest first."""
+    """The flows that this person may see, newest first."""
     flows = Flow.objects.filter(_within_reach(user), deleted_at=None).select_related("tenant", "owner")
     return flows.order_by("-started_at", "-id")
 
 
 def templates(user: User) -> QuerySet[JobTemplate]:
-    """The templates that exist for this person, by name."""
+    """The templates that this person may see, by name."""
     return JobTemplate.objects.filter(_within_reach(user)).select_related("tenant", "owner").order_by("name", "id")
 
 
@@ -40,7 +40,7 @@ def _within_reach(user: User) -> Q:
 
 
 def get(uid: UUID, user: User) -> Flow:
-    """One flow. Raises NotFound."""
+    """One flow. Raises NotFound outside the person's tenants."""
     flow = visible_to(user).filter(uid=uid).first()
     if flow is None:
         raise NotFound(_("Unknown flow."))
@@ -48,7 +48,7 @@ def get(uid: UUID, user: User) -> Flow:
 
 
 def template(uid: UUID, user: User) -> JobTemplate:
-    """One template. Raises NotFound."""
+    """One template. Raises NotFound outside the person's tenants."""
     found = templates(user).filter(uid=uid).first()
     if found is None:
         raise NotFound(_("Unknown template."))
@@ -61,19 +61,19 @@ def templates_of(tenant: Tenant) -> QuerySet[JobTemplate]:
 
 
 def may_act(user: User, thing: Flow | JobTemplate) -> bool:
-    """Whether the person may stop or delete the flow, or change or delete the template: as with jobs."""
+    """Whether the person may stop or delete the flow, or change or delete the template: by the rules of jobs."""
     own = thing.owner_id == user.pk and tenancy.may(user, thing.tenant_id, Permission.ACT_ON_OWN_JOBS)
     wide = tenancy.may(user, thing.tenant_id, Permission.ACT_ON_TENANT_JOBS)
     return own or wide or accounts.may(user, Permission.ACT_ON_ANY_JOB)
 
 
 def steps_of(flow: Flow) -> list[FlowStep]:
-    """Its steps in their order, with their jobs."""
+    """The steps of the flow in order, with their jobs."""
     return list(flow.steps.select_related("job__queue", "job__cluster").order_by("place"))
 
 
 def step_counts(flows: Sequence[Flow]) -> dict[int, tuple[int, int]]:
-    """For each flow (by row id) how many of its steps have completed, and how many it has."""
+    """By flow (row id), the numbers of completed and of all steps."""
     rows = (
         FlowStep.objects.filter(flow__in=[flow.pk for flow in flows])
         .values_list("flow_id")
@@ -83,7 +83,7 @@ def step_counts(flows: Sequence[Flow]) -> dict[int, tuple[int, int]]:
 
 
 def flow_of(job: Job) -> Flow | None:
-    """The flow that a job is a step of: whoever sees the one sees the other."""
+    """The flow that contains the job as a step, or None. People who may see the job may see the flow."""
     return Flow.objects.filter(steps__job=job, deleted_at=None).first()
 
 
@@ -93,12 +93,12 @@ def history(flow: Flow) -> QuerySet[LoggedEvent]:
 
 
 def names_in_use(tenant: Tenant, names: Sequence[str]) -> set[str]:
-    """Those of the names that jobs of the tenant have."""
+    """Those of the names that are in use by jobs of the tenant."""
     return set(Job.objects.filter(tenant=tenant, deleted_at=None, name__in=names).values_list("name", flat=True))
 
 
 def free_name(tenant: Tenant, like: str) -> str:
-    """A name like this one, under which the tenant has neither a flow nor jobs of one: `nightly-1` …"""
+    """The first of `nightly-1`, `nightly-2` … that neither a flow of the tenant nor jobs of a flow use."""
     stem = _NUMBER_AT_END.sub("", like)[:_ROOM_FOR_STEPS].rstrip("-")
     flows = Flow.objects.filter(tenant=tenant, deleted_at=None, name__startswith=stem)
     jobs = Job.objects.filter(tenant=tenant, deleted_at=None, name__startswith=f"{stem}-")
@@ -110,16 +110,16 @@ def free_name(tenant: Tenant, like: str) -> str:
     )
 
 
-# What lets them go on asks.
+# For advancing flows
 
 
 def in_progress() -> list[Flow]:
-    """Flows that are not over, with their steps and these with their jobs; what was asked for is read when needed."""
+    """Flows that have not ended, with their steps and jobs. Specs are deferred: they are read when needed."""
     steps = FlowStep.objects.select_related("job__cluster").defer("spec", "job__spec", "job__waiting")
     alive = Flow.objects.filter(ended_at=None).defer("spec").order_by("id")
     return list(alive.prefetch_related(Prefetch("steps", queryset=steps)))
 
 
 def any_in_progress() -> bool:
-    """Whether there is any."""
+    """Whether any flow has not ended."""
     return Flow.objects.filter(ended_at=None).exists()

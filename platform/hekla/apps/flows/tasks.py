@@ -1,4 +1,4 @@
-"""Celery lets flows go on: soon after a job changed, and each second while any is under way."""
+"""The Celery task that advances flows: soon after a job changed, and every second while any has not ended."""
 
 from celery import shared_task
 
@@ -7,12 +7,12 @@ from hekla.apps.flows.wake import advancing
 from hekla.lib import clock
 
 _AGAIN_SECONDS = 1.0
-"""Ports are asked, and what was refused is tried again, without anything having happened."""
+"""Needed because port probes and retries are due without an event."""
 
 
 @shared_task(name="hekla.flows.advance")
 def advance() -> None:
-    """All flows that are not over."""
+    """Advance all flows that have not ended."""
     services.advance_all(now=clock.now())
     if selectors.any_in_progress():
         advancing.after(_AGAIN_SECONDS)

@@ -1,4 +1,4 @@
-"""Waking what lets flows go on: soon after something happened to a job or a flow, while any flow is under way."""
+"""Wakes the task that advances flows: soon after an event of a job or a flow, while any flow is in progress."""
 
 from typing import Any
 
@@ -14,6 +14,6 @@ advancing = Wakeup("hekla.flows.advance", pause=PAUSE_SECONDS)
 
 @receiver(recorded)
 def after_commit(*, topics: set[str], **_kwargs: Any) -> None:  # noqa: ANN401
-    """A flow may have begun, or may wait for what happened to a job."""
+    """Wake the task: a flow may have started, or may wait for the job of the event."""
     if any(topic.startswith(("job:", "flow:")) for topic in topics) and selectors.any_in_progress():
         advancing.soon()

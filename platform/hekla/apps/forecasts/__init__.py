@@ -1,1 +1,1 @@
-"""When jobs were foretold to start, and how well that held. Derived: it can be thrown away and begins anew."""
+"""Forecasts of the start times of jobs, and their accuracy. Derived data: it can be deleted, and builds up again."""

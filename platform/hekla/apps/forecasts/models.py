@@ -1,4 +1,4 @@
-"""When it was foretold that a job starts, to be held against when it did."""
+"""Forecasts of the start times of jobs, for comparison with the actual ones."""
 
 from django.db import models
 
@@ -6,7 +6,7 @@ from hekla.apps.jobs.models import Job
 
 
 class Forecast(models.Model):
-    """What was said when the job began to wait; `earliest_at` and `latest_at` are null where nothing could be said."""
+    """The forecast made when the job began to wait; `earliest_at` and `latest_at` are null if none was possible."""
 
     job = models.OneToOneField(Job, on_delete=models.CASCADE, related_name="+", primary_key=True)
     made_at = models.DateTimeField()

@@ -1,4 +1,4 @@
-"""How well forecasts held."""
+"""The accuracy of forecasts."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -9,27 +9,28 @@ from hekla.apps.forecasts.models import Forecast
 from hekla.lib import clock
 
 ENOUGH = 5
-"""From fewer cases nothing is said."""
+"""The minimum of cases for an accuracy."""
 _NEWEST = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """Of so many forecasts so many held: the job started within the time that was foretold."""
+    """The numbers of forecasts (`cases`), and of those that held: the job started between the forecast times."""
 
     held: int
     cases: int
 
     @property
     def per_cent(self) -> int:
-        """Of all of them."""
+        """The percentage of forecasts that held."""
         return round(100 * self.held / self.cases)
 
 
 def accuracy(queue_id: int) -> Accuracy | None:
-    """Of the newest forecasts for a queue whose outcome is known. None: they are too few.
+    """The accuracy of a queue's newest forecasts with a known outcome, at most 100; None if they are fewer than ENOUGH.
 
-    A job that still waits when its time is over counts too; one that was given up or changed meanwhile does not.
+    A job that is still waiting after its latest time counts; one that ended or was deleted without a start, or was
+    changed, does not.
     """
     is_late = Q(job__started_at=None, job__finished_at=None, job__deleted_at=None, latest_at__lt=clock.now())
     known = Forecast.objects.filter(Q(job__started_at__isnull=False) | is_late, job__queue_id=queue_id, job__revision=1)
@@ -40,5 +41,5 @@ def accuracy(queue_id: int) -> Accuracy | None:
 
 
 def known(job_ids: Collection[int]) -> set[int]:
-    """Of which of these jobs (by row) something was foretold."""
+    """Those of the jobs (row ids) that have a forecast."""
     return set(Forecast.objects.filter(job_id__in=job_ids).values_list("job_id", flat=True))

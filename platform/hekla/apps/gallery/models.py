@@ -1,4 +1,4 @@
-"""Templates that admins publish, each version as it was, and which jobs were begun with it."""
+"""Templates that admins publish, all their versions, and the jobs that were created from them."""
 
 import uuid
 
@@ -10,7 +10,7 @@ from hekla.apps.tenancy.models import Tenant
 
 
 class Template(models.Model):
-    """A card of the gallery. Without a tenant it is for all of them. `withdrawn_at`: it is offered no more."""
+    """A template in the gallery. Without a tenant it is for all. `withdrawn_at`: since then it is not offered."""
 
     uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, null=True, related_name="+")
@@ -25,7 +25,7 @@ class Template(models.Model):
 
 
 class TemplateVersion(models.Model):
-    """A template as it was published once. `spec` is a JobSpec document, `fields` what of it is open."""
+    """A published version of a template. `spec`: a JobSpec document; `fields`: its open fields (`OpenField`)."""
 
     template = models.ForeignKey(Template, on_delete=models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField()
@@ -42,7 +42,7 @@ class TemplateVersion(models.Model):
 
 
 class TemplateUse(models.Model):
-    """That a job was begun with a version of a template."""
+    """The template version that a job was created from."""
 
     job = models.OneToOneField(Job, on_delete=models.CASCADE, related_name="+")
     version = models.ForeignKey(TemplateVersion, on_delete=models.PROTECT, related_name="+")

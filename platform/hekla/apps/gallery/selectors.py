@@ -1,4 +1,4 @@
-"""Questions about templates. Those of tenants that one is not in do not exist."""
+"""Queries for templates. Those of tenants outside a person's tenants count as not existing."""
 
 from uuid import UUID
 
@@ -17,14 +17,14 @@ from hekla.domain.templates import OpenField
 
 
 def visible_to(user: User) -> QuerySet[Template]:
-    """The gallery: those for all, then those of the person's tenants, by title."""
+    """The gallery: templates for all tenants, then those of the person's tenants, by title."""
     theirs = Q(tenant=None) | Q(tenant__in=tenancy.visible_to(user))
     found = Template.objects.filter(theirs, withdrawn_at=None).select_related("tenant")
     return found.order_by(F("tenant__name").asc(nulls_first=True), "title", "pk")
 
 
 def get(uid: UUID, user: User) -> Template:
-    """One template. Raises NotFound."""
+    """One template. Raises NotFound outside the person's tenants."""
     template = visible_to(user).filter(uid=uid).first()
     if template is None:
         raise NotFound(_("Unknown template."))
@@ -32,27 +32,27 @@ def get(uid: UUID, user: User) -> Template:
 
 
 def latest(template: Template) -> TemplateVersion:
-    """The version that jobs begin with now."""
+    """The latest version, from which jobs are created now."""
     return TemplateVersion.objects.get(template=template, number=template.version)
 
 
 def open_fields(version: TemplateVersion) -> tuple[OpenField, ...]:
-    """What of it may be filled in."""
+    """The fields that may be filled in."""
     return tuple(OpenField.model_validate(field) for field in version.fields)
 
 
 def spec_of(version: TemplateVersion) -> JobSpec:
-    """The job with which it begins."""
+    """The job spec of a version."""
     return JobSpec.parse(version.spec)
 
 
 def may_publish(user: User, tenant_id: int | None) -> bool:
-    """Whether the person may publish for that tenant; without one, for all."""
+    """Whether the person may publish templates for the tenant; None: for all tenants."""
     if tenant_id is None:
         return accounts.may(user, Permission.PUBLISH_FOR_ALL)
     return tenancy.may(user, tenant_id, Permission.KEEP_TENANT_PRESETS)
 
 
 def use_of(job: Job) -> TemplateUse | None:
-    """The template with which the job was begun, if it was with one."""
+    """The template version that the job was created from, or None."""
     return TemplateUse.objects.filter(job=job).select_related("version__template").first()

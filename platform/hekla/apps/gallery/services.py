@@ -1,4 +1,4 @@
-"""Publishing templates, and beginning jobs with them."""
+"""Publishes and withdraws templates, and creates jobs from them."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -23,8 +23,8 @@ from hekla.domain.templates import instantiate, parse_open_fields
 MAX_TEMPLATES = 200
 
 
-class Changed(Refused):
-    """The template is no longer what was filled in."""
+class TemplateConflict(Refused):
+    """The template has a newer version than the form."""
 
     code = "template_changed"
 
@@ -40,7 +40,7 @@ def publish(
     now: datetime,
     template: Template | None = None,
 ) -> Template:
-    """Publish a template, or the next version of one. Raises NotFound, Forbidden, Refused, Invalid."""
+    """Publish a new template, or the next version of `template`. Raises NotFound, Forbidden, Refused, Invalid."""
     owner = template.tenant if template else tenant
     _require_right(user, owner)
     if not title.strip():
@@ -60,7 +60,7 @@ def publish(
 
 
 def withdraw(template: Template, *, user: User, now: datetime) -> None:
-    """Offer it no more; jobs that were begun with it stay, and tell of it. Raises Forbidden."""
+    """Remove a template from the gallery; jobs created from it stay and still name it. Raises NotFound, Forbidden."""
     _require_right(user, template.tenant)
     with unit_of_work():
         template.withdrawn_at = now
@@ -78,14 +78,17 @@ def begin(
     now: datetime,
     expected_version: int | None = None,
 ) -> Job:
-    """Submit the job of a template with values in its open fields. `expected_version`: that of the form.
+    """Submit a job from a template, with values for its open fields. `expected_version`: the version of the form.
 
-    Raises Invalid (also where a locked field is given), Changed, and what `jobs.services.submit` raises.
+    Raises Invalid (also for a locked field), Refused (of another tenant), Changed, and what `jobs.services.submit`
+    raises.
     """
     if template.tenant_id not in (None, tenant.pk):
         raise Refused(_("This template is for %s only.") % template.tenant)
     if expected_version not in (None, template.version):
-        raise Changed(_("A new version of the template was published meanwhile. Check the changes, then submit again."))
+        raise TemplateConflict(
+            _("A new version of the template was published meanwhile. Check the changes, then submit again.")
+        )
     version = selectors.latest(template)
     spec = instantiate(selectors.spec_of(version), selectors.open_fields(version), values, name=name)
     with unit_of_work():

@@ -1,1 +1,1 @@
-"""People who come from an organisation's own directory, by OpenID Connect. See decision 0021."""
+"""Sign-in through an organisation's own directory, by OpenID Connect. See decision 0021."""

@@ -1,4 +1,4 @@
-"""What a provider is, and what it says of somebody."""
+"""Identity providers, and the claims that they make about a person."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ _LONGEST_SUBJECT = 255
 
 
 class Provider(Protocol):
-    """One of them, as the settings hold it. Who comes for the first time needs an invitation, or a verified address in
-    one of `domains`; then they become members of `tenant`, where one is named.
+    """A provider from the settings. A first sign-in needs an invitation, or a verified email address in one of
+    `domains`; the latter makes the person a member of `tenant`, if one is set.
     """
 
     def __hash__(self) -> int: ...
@@ -35,22 +35,22 @@ class Provider(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """What a provider says of somebody, once it was checked that it is the provider who says it."""
+    """A provider's claims about a person, from a verified token."""
 
     issuer: str
     subject: str
     username: str
     name: str
     domain: str
-    """That of the address, where the provider has verified it."""
+    """The domain of the email address; empty if the provider has not verified the address."""
 
 
 class ProviderFailed(Refused):
-    """The provider refused, could not be reached, or said what does not hold."""
+    """The provider refused, could not be reached, or sent an invalid answer."""
 
 
 def read(provider: Provider, token: Mapping[str, Any]) -> Claims:
-    """Claims out of a checked token. Raises ProviderFailed where it is another issuer's, or names nobody."""
+    """The claims of a verified token. Raises ProviderFailed for another issuer, or without a valid subject."""
     issuer, subject = str(token.get("iss", "")), str(token.get("sub", ""))
     if issuer.rstrip("/") != provider.issuer.rstrip("/") or not 0 < len(subject) <= _LONGEST_SUBJECT:
         raise failed(provider, ValueError(_("the answer comes from another issuer")))
@@ -60,6 +60,6 @@ def read(provider: Provider, token: Mapping[str, Any]) -> Claims:
 
 
 def failed(provider: Provider, error: Exception) -> ProviderFailed:
-    """Why it failed, as people read it."""
+    """The error to show, with the reason."""
     facts = {"provider": provider.label, "why": getattr(error, "description", "") or str(error)[:300]}
     return ProviderFailed(_("Sign-in with %(provider)s failed: %(why)s.") % facts)

@@ -1,11 +1,11 @@
-"""Who somebody is elsewhere."""
+"""Linked accounts: identities of people at providers."""
 
 from django.conf import settings
 from django.db import models
 
 
 class Identity(models.Model):
-    """A person as a provider knows them. Issuer and subject name them for ever; addresses and names change hands."""
+    """A person's account at a provider. Issuer and subject identify it for ever; addresses and names can be reused."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="identities")
     issuer = models.CharField(max_length=255)

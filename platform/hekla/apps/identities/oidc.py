@@ -1,7 +1,7 @@
-"""Speaking to a provider: discovery, PKCE, state and nonce are Authlib's.
+"""The OpenID Connect client: Authlib does discovery, PKCE, state and nonce.
 
-Authlib's own integration with Django brings the client `requests`; here its parts work with the console's HTTP client.
-Loaded where somebody signs in this way, which most consoles never see.
+Authlib's own integration with Django requires `requests`; here its parts work with the console's HTTP client. This
+module is imported at the first sign-in with a provider, which most consoles never have.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ _FAILURES = (AuthlibBaseError, JoseError, httpx2.HTTPError, httpx2.InvalidURL, R
 
 
 def send_there(provider: Provider, request: HttpRequest, back_to: str) -> HttpResponse:
-    """To the provider's own sign-in. Raises ProviderFailed."""
+    """A redirect to the provider's sign-in page. Raises ProviderFailed."""
     client = _client(provider)
     try:
         parameters = client.create_authorization_url(back_to)
@@ -34,7 +34,7 @@ def send_there(provider: Provider, request: HttpRequest, back_to: str) -> HttpRe
 
 
 def claims_of(provider: Provider, request: HttpRequest) -> Mapping[str, Any]:
-    """What the provider says of who came back from there, checked. Raises ProviderFailed."""
+    """The verified claims about the person who returns from the provider. Raises ProviderFailed."""
     try:
         return _exchange_code(_client(provider), request)
     except _FAILURES as error:
@@ -42,7 +42,7 @@ def claims_of(provider: Provider, request: HttpRequest) -> Mapping[str, Any]:
 
 
 def _exchange_code(client: "_Client", request: HttpRequest) -> Mapping[str, Any]:
-    """The claims of the checked ID token; none where the provider gave no such token."""
+    """The claims of the verified ID token; empty if the provider sent none."""
     if error := request.GET.get("error"):
         raise OAuthError(error=error, description=request.GET.get("error_description"))
     state = request.GET.get("state")

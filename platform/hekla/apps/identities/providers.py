@@ -1,4 +1,4 @@
-"""The providers that this console knows."""
+"""The configured identity providers."""
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
@@ -9,12 +9,12 @@ from hekla.domain.errors import NotFound
 
 
 def every() -> tuple[Provider, ...]:
-    """All of them."""
+    """All providers, in the order of the settings."""
     return tuple(settings.OIDC_PROVIDERS)
 
 
 def named(name: str) -> Provider:
-    """The one of that name. Raises NotFound."""
+    """The provider with this name. Raises NotFound."""
     for provider in every():
         if provider.name == name:
             return provider
@@ -22,14 +22,14 @@ def named(name: str) -> Provider:
 
 
 def send_there(provider: Provider, request: HttpRequest, back_to: str) -> HttpResponse:
-    """To the provider's own sign-in. Raises ProviderFailed."""
-    from hekla.apps.identities import oidc  # noqa: PLC0415  (it is seldom needed, and slow to load)
+    """A redirect to the provider's sign-in page. Raises ProviderFailed."""
+    from hekla.apps.identities import oidc  # noqa: PLC0415  (rarely needed, and slow to import)
 
     return oidc.send_there(provider, request, back_to)
 
 
 def claims_of(provider: Provider, request: HttpRequest) -> Claims:
-    """Who came back from there. Raises ProviderFailed."""
+    """The verified claims about the person who returns from the provider. Raises ProviderFailed."""
     from hekla.apps.identities import oidc  # noqa: PLC0415
 
     return read(provider, oidc.claims_of(provider, request))

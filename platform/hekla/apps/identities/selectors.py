@@ -1,4 +1,4 @@
-"""Questions about identities."""
+"""Queries for identities."""
 
 from django.db.models import QuerySet
 
@@ -7,5 +7,5 @@ from hekla.apps.identities.models import Identity
 
 
 def of(user: User) -> QuerySet[Identity]:
-    """Where else this person signs in."""
+    """The person's linked accounts, by provider."""
     return Identity.objects.filter(user=user).order_by("provider", "pk")

@@ -1,4 +1,4 @@
-"""Who comes from a provider: somebody known, somebody invited, somebody of a domain that is let in, or nobody."""
+"""Sign-in with a provider: for known people, for invited people, and for people of an allowed domain."""
 
 import re
 from contextlib import suppress
@@ -25,20 +25,20 @@ _LONGEST_NAME = 120
 
 
 class NotInvited(Refused):
-    """The provider knows this person, and this console does not."""
+    """The provider knows this person, but they may not sign in here."""
 
 
 def arrive(provider: Provider, claims: Claims, *, invitation: str, now: datetime) -> User:
-    """The person behind an identity, made if they may join. Raises NotInvited, NotFound, Refused.
+    """The user of an identity, created if they may join. Raises NotInvited, NotFound, Refused.
 
-    Whether somebody with the same address or name has an account is never asked: that would let a provider, or who
-    registers there, take the account over.
+    Accounts are never matched by address or name: otherwise a provider, or anybody who registers there, could take
+    over an account.
     """
     with unit_of_work():
         user = _known(claims, now)
         if user is not None:
             if invitation:
-                with suppress(HeklaError):  # a member already, or too late: they come in all the same
+                with suppress(HeklaError):  # a member already, or it has expired: they sign in anyway
                     invitations.accept(invitation, user, now=now)
             return user
         user = _join(provider, claims, invitation, now)
@@ -47,7 +47,7 @@ def arrive(provider: Provider, claims: Claims, *, invitation: str, now: datetime
 
 
 def connect(provider: Provider, claims: Claims, user: User, *, now: datetime) -> None:
-    """Somebody who is signed in will come from there too. Raises Refused."""
+    """Link an identity to a signed-in person. Raises Refused if it is linked already."""
     try:
         with unit_of_work():
             _keep(provider, claims, user, now)
@@ -56,7 +56,7 @@ def connect(provider: Provider, claims: Claims, user: User, *, now: datetime) ->
 
 
 def disconnect(user: User, identity_id: int, *, now: datetime) -> None:
-    """They do not come from there any more. Raises NotFound, Refused for the only way in."""
+    """Unlink an identity. Raises NotFound; Refused if it is the person's only sign-in method."""
     with unit_of_work():
         identity = Identity.objects.select_for_update().filter(user=user, pk=identity_id).first()
         if identity is None:
@@ -105,7 +105,7 @@ def _keep(provider: Provider, claims: Claims, user: User, now: datetime) -> None
 
 
 def _free_name(claims: Claims) -> str:
-    """The name that the provider proposes, or the first one like it that nobody has."""
+    """The user name from the provider, with a number if it is in use."""
     base = re.sub(r"[^\w.@+-]", "", claims.username)[:100] or "person"
     in_use = set(accounts.everybody().filter(username__istartswith=base).values_list("username", flat=True))
     folded = {name.lower() for name in in_use}

@@ -1,5 +1,5 @@
-"""A platform admin acts for a person, to see what they see: for a while, with a reason, and told to whom it concerns.
+"""Impersonation: a platform admin acts as a person, to see what they see: for limited time, and with a reason.
 
-The session stays the admin's own; it only names an `Acting`, which is looked up anew for every request and every look
-of a socket. See `reach` for what stays closed meanwhile.
+The person is notified. The session stays the admin's own; it only names an `Acting`, which is looked up again for every
+request and every check of a socket. `hekla.pages.impersonation.reach` says which routes stay closed.
 """

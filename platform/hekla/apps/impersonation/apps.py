@@ -1,6 +1,6 @@
 from django.apps import AppConfig
 
 
-class ActingConfig(AppConfig):
+class ImpersonationConfig(AppConfig):
     name = "hekla.apps.impersonation"
     label = "impersonation"

@@ -1,11 +1,11 @@
-"""Who acted for whom, why, and for how long."""
+"""Impersonations, with their reasons and times."""
 
 from django.conf import settings
 from django.db import models
 
 
-class Acting(models.Model):
-    """An admin acts for a person in one browser: until they end it, and never after `until`."""
+class ImpersonationSession(models.Model):
+    """An admin impersonates a person in one browser, until the admin ends it, at the latest `until`."""
 
     admin = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")

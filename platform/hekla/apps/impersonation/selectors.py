@@ -1,4 +1,4 @@
-"""Questions about acting for people."""
+"""Queries for impersonations."""
 
 from datetime import datetime
 
@@ -6,22 +6,22 @@ from django.utils.translation import gettext as _
 
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
-from hekla.apps.impersonation.models import Acting
+from hekla.apps.impersonation.models import ImpersonationSession
 from hekla.domain.errors import NotFound
 
 KEY = "acting"
-"""Under which a session names the acting that it is in."""
+"""The session's key for the id of its impersonation."""
 
 
-def in_force(acting_id: int, admin: User, *, now: datetime) -> Acting | None:
-    """The acting of that number, unless it is over or not allowed any more."""
-    found = Acting.objects.filter(pk=acting_id, admin=admin, ended_at=None, until__gt=now)
+def in_force(acting_id: int, admin: User, *, now: datetime) -> ImpersonationSession | None:
+    """The admin's impersonation with this id; None if it has ended or is no longer allowed."""
+    found = ImpersonationSession.objects.filter(pk=acting_id, admin=admin, ended_at=None, until__gt=now)
     acting = found.select_related("admin", "person").first()
     return acting if acting and accounts.may_act_for(admin, acting.person) else None
 
 
 def present(user: User, acting_id: int | None, *, now: datetime) -> User:
-    """As whom somebody looks on whose session names this acting. Raises NotFound when it is over."""
+    """The person as whom a session acts: the impersonated person, or the user. Raises NotFound if it has ended."""
     if acting_id is None:
         return user
     acting = in_force(acting_id, user, now=now)
@@ -31,7 +31,7 @@ def present(user: User, acting_id: int | None, *, now: datetime) -> User:
 
 
 def visible_person(person: int, acting_id: int | None, *, now: datetime) -> int | None:
-    """The id of whom somebody looks on as: themselves, or the person acted for; None where that is over."""
+    """The id of the person as whom a session acts; None if its impersonation has ended."""
     if acting_id is None:
         return person
     try:

@@ -1,4 +1,4 @@
-"""Celery ends what is overdue. It is not in force any more by then: this only writes it down."""
+"""The Celery task that ends expired impersonations. They have no effect by then: the task only records their end."""
 
 from celery import shared_task
 
@@ -8,5 +8,5 @@ from hekla.lib import clock
 
 @shared_task(name="hekla.acting.end_overdue")
 def end_overdue() -> None:
-    """All whose hour is over."""
+    """End all expired impersonations."""
     services.end_overdue(now=clock.now())

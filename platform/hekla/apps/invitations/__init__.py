@@ -1,1 +1,1 @@
-"""Invitations: a link by which somebody joins a tenant, with an account that they make or have."""
+"""Invitations: links with which people join a tenant, with a new or an existing account."""

@@ -1,4 +1,4 @@
-"""Encryption of invitation links that wait to be mailed."""
+"""Encryption of invitation links that are still to be mailed."""
 
 from hekla.apps.ciphers import cipher
 
@@ -11,5 +11,5 @@ def encrypt_link(link: str) -> bytes:
 
 
 def decrypt_link(stored: bytes | memoryview) -> str:
-    """A stored link. Raises DecryptionError."""
+    """A stored link, decrypted. Raises DecryptionError."""
     return cipher(_PURPOSE).decrypt(bytes(stored))

@@ -1,6 +1,6 @@
-"""What else a table may say of people, beside who they are and their role. The apps above this one add it.
+"""Further columns of an import table, besides the person and the role. Apps above this one add them to `KNOWN`.
 
-An invitation carries it until somebody accepts.
+An invitation stores their values as `grants` until it is accepted.
 """
 
 from collections.abc import Mapping
@@ -16,59 +16,59 @@ Values = Mapping[str, Any]
 
 
 class Extra(Protocol):
-    """Some columns that belong together. `heads` in words; `spellings`: as a table may call them."""
+    """Columns that belong together. `heads`: label by column; `spellings`: accepted column names in a table."""
 
     heads: Mapping[str, Any]
     spellings: Mapping[str, set[str]]
 
     def read(self, cells: Mapping[str, str]) -> Values:
-        """What the cells say, as JSON; nothing for empty ones. Raises Invalid, which names the columns."""
+        """The values of the cells, as JSON; empty cells are left out. Raises Invalid with the columns as paths."""
 
     def may(self, user: User, tenant: Tenant) -> bool:
-        """Whether that person may give it there."""
+        """Whether the person may set these values in the tenant."""
 
     def differing(self, values: Values, tenant: Tenant, user: User) -> Values:
-        """What of it this member does not have yet."""
+        """The values that the member does not have yet."""
 
     def give(self, values: Values, tenant: Tenant, user: User, *, actor: Actor, now: datetime) -> None:
-        """Give it to the member, on behalf of somebody who may."""
+        """Set the values for the member. The caller has checked the permissions."""
 
     def words(self, values: Values) -> str:
-        """It as a sentence; empty for nothing."""
+        """The values as a sentence; empty for no values."""
 
 
 KNOWN: list[Extra] = []
 
 
 def heads() -> dict[str, Any]:
-    """All columns, in words."""
+    """The labels of all further columns, by column."""
     return {name: words for extra in KNOWN for name, words in extra.heads.items()}
 
 
 def spellings() -> dict[str, set[str]]:
-    """All columns, as a table may call them."""
+    """The accepted names of all further columns, by column."""
     return {name: names for extra in KNOWN for name, names in extra.spellings.items()}
 
 
 def may_all(values: Values, user: User, tenant: Tenant) -> bool:
-    """Whether that person may give all of it."""
+    """Whether the person may set all these values in the tenant."""
     return all(extra.may(user, tenant) for extra in KNOWN if extra.heads.keys() & values.keys())
 
 
 def differing(values: Values, tenant: Tenant, user: User) -> dict[str, Any]:
-    """What of it this member does not have yet."""
+    """The values that the member does not have yet."""
     return {name: value for extra in KNOWN for name, value in extra.differing(_of(extra, values), tenant, user).items()}
 
 
 def give(values: Values, tenant: Tenant, user: User, *, actor: Actor, now: datetime) -> None:
-    """Give all of it to the member."""
+    """Set all these values for the member."""
     for extra in KNOWN:
         if theirs := _of(extra, values):
             extra.give(theirs, tenant, user, actor=actor, now=now)
 
 
 def words(values: Values) -> str:
-    """All of it in sentences."""
+    """All these values as sentences."""
     return together(extra.words(_of(extra, values)) for extra in KNOWN)
 
 

@@ -1,4 +1,4 @@
-"""Forms about invitations."""
+"""Forms for invitations."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from hekla.domain.errors import Invalid
 
 
 class InvitationForm(forms.Form):
-    """Whom to invite, and to what. Only platform admins are offered platform roles."""
+    """The person to invite, and their roles. Only with `platform_roles` the form offers platform roles."""
 
     email = forms.EmailField(
         label=_("Email address"),
@@ -40,7 +40,7 @@ class InvitationForm(forms.Form):
 
 
 class SignUpForm(forms.ModelForm):
-    """A new account of somebody who was invited."""
+    """The new account of an invited person."""
 
     password = forms.CharField(
         label=_("Password"),
@@ -57,7 +57,7 @@ class SignUpForm(forms.ModelForm):
 
 
 class RowForm(forms.Form):
-    """One person of a table."""
+    """One row of an import table."""
 
     username = forms.CharField(required=False, max_length=150, validators=[UnicodeUsernameValidator()])
     email = forms.EmailField(required=False, max_length=250)
@@ -67,7 +67,7 @@ class RowForm(forms.Form):
     department = forms.CharField(required=False)
 
     def clean_role(self) -> str:
-        """A role by its name or in words; without one, that of a member."""
+        """The role, from its name or its label; member if empty."""
         typed = self.cleaned_data["role"].lower()
         for role, words in TENANT_ROLE_LABELS.items():
             if typed in {role.value, str(words).lower()}:
@@ -78,7 +78,7 @@ class RowForm(forms.Form):
         return TenantRole.MEMBER.value
 
     def clean(self) -> dict[str, Any]:
-        """Somebody is named."""
+        """Require a user name or an email address."""
         cleaned = super().clean() or self.cleaned_data
         if not cleaned.get("username") and not cleaned.get("email") and not self.errors:
             self.add_error("username", gettext("Enter a user name, an email address, or both."))
@@ -86,7 +86,7 @@ class RowForm(forms.Form):
 
 
 class ImportForm(forms.Form):
-    """A table of people, typed or uploaded, and the tenant of those whose row names none."""
+    """An import table, typed or uploaded, and the tenant for rows without one."""
 
     tenant = forms.ModelChoiceField(
         label=_("Tenant"),
@@ -116,7 +116,7 @@ class ImportForm(forms.Form):
         self.fields["tenant"].queryset = tenants  # type: ignore[attr-defined]
 
     def clean(self) -> dict[str, Any]:
-        """The text of whichever was given, which then stands in the form to be corrected."""
+        """Parse the uploaded or typed text; an upload replaces the text in the form, for corrections."""
         cleaned = super().clean() or self.cleaned_data
         try:
             if upload := cleaned.get("upload"):

@@ -1,8 +1,8 @@
-"""Bringing many people into tenants by a table, looked at first.
+"""Imports people into tenants from a table, with a preview.
 
-A person who has an account becomes a member, a member gets another role, and everybody else is invited. Each row is a
-transaction of its own: one that is refused takes nothing of the others along. The preview does all of it in one more
-transaction around them, which it takes back, so that it cannot say anything else than the import.
+People with an account become members, members get the new role, and all others are invited. Each row has its own
+transaction: a refused row does not affect the others. The preview does the same in an enclosing transaction and rolls
+it back, so that it cannot differ from the import.
 """
 
 from collections import Counter
@@ -35,8 +35,8 @@ from hekla.apps.tenancy.models import Membership, Tenant
 from hekla.domain.errors import HeklaError, Invalid, Problem, Refused
 
 
-class What(StrEnum):
-    """What becomes of a row."""
+class RowOutcome(StrEnum):
+    """The kind of a row's outcome."""
 
     INVITED = "invited"
     ADDED = "added"
@@ -46,11 +46,11 @@ class What(StrEnum):
 
 
 WORDS = {
-    What.INVITED: gettext_lazy("Invited"),
-    What.ADDED: gettext_lazy("Added as member"),
-    What.CHANGED: gettext_lazy("Changed"),
-    What.NOTHING: gettext_lazy("No change"),
-    What.WRONG: gettext_lazy("Error"),
+    RowOutcome.INVITED: gettext_lazy("Invited"),
+    RowOutcome.ADDED: gettext_lazy("Added as member"),
+    RowOutcome.CHANGED: gettext_lazy("Changed"),
+    RowOutcome.NOTHING: gettext_lazy("No change"),
+    RowOutcome.WRONG: gettext_lazy("Error"),
 }
 HEADS = {
     "username": gettext_lazy("User name"),
@@ -64,10 +64,10 @@ _MORE_HEADS = {"department": gettext_lazy("Department")}
 
 @dataclass(frozen=True, slots=True)
 class ImportOutcome:
-    """What became of a row, or would. `note`: why; `invitation` and the secret of its link, where there is one."""
+    """The outcome of a row, of an import or a preview. `invitation`: a new one, if any; `secret`: of its link."""
 
     row: InvitationRow
-    what: What
+    what: RowOutcome
     note: str = ""
     problems: Sequence[Problem] = ()
     invitation: Invitation | None = None
@@ -75,19 +75,19 @@ class ImportOutcome:
 
     @property
     def words(self) -> str:
-        """What it was."""
+        """The label of the outcome."""
         return str(WORDS[self.what])
 
     @property
     def cells(self) -> list[tuple[str, str, list[str]]]:
-        """Each column in words, what stands there, and what is wrong with it; a rare one where the table has it."""
+        """Label, text and errors of each cell; optional columns only if the table has them."""
         rare = {name: head for name, head in (_MORE_HEADS | extras.heads()).items() if name in self.row.cells}
         heads = HEADS | rare
         return [(str(head), self.row.cells.get(name, ""), self._wrong_in(name)) for name, head in heads.items()]
 
     @property
     def wrong_as_a_whole(self) -> list[str]:
-        """What is wrong with no single cell."""
+        """The errors that belong to no single cell."""
         cells = HEADS.keys() | self.row.cells.keys()
         return [problem.message for problem in self.problems if problem.path not in cells]
 
@@ -96,7 +96,7 @@ class ImportOutcome:
 
 
 def preview(rows: Sequence[InvitationRow], *, into: Tenant | None, by: User, now: datetime) -> list[ImportOutcome]:
-    """What an import would do now."""
+    """The outcomes of an import, which is rolled back."""
     with suppress(_RolledBack), unit_of_work():
         outcomes = carry_out(rows, into=into, by=by, now=now)
         raise _RolledBack
@@ -104,24 +104,24 @@ def preview(rows: Sequence[InvitationRow], *, into: Tenant | None, by: User, now
 
 
 def carry_out(rows: Sequence[InvitationRow], *, into: Tenant | None, by: User, now: datetime) -> list[ImportOutcome]:
-    """Do it. `into`: the tenant of the rows that name none."""
+    """Import the rows. `into`: the tenant for rows without one."""
     once = _Import(into=into, by=by, now=now)
     return [once.outcome(row) for row in rows]
 
 
 def counted(outcomes: Sequence[ImportOutcome]) -> list[tuple[str, int]]:
-    """How many rows come to what, in words; what none comes to is left out."""
+    """The number of rows by the label of their outcome, without zeros."""
     found = Counter(outcome.what for outcome in outcomes)
     return [(str(words), found[what]) for what, words in WORDS.items() if found[what]]
 
 
 class _RolledBack(Exception):
-    """Ends the transaction of a preview."""
+    """Rolls back the transaction of a preview."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """A row that is well formed."""
+    """The values of a valid row."""
 
     username: str
     email: str
@@ -147,13 +147,13 @@ class _Import:
                 self._refuse_twice(row, request, tenant)
                 return self._bring_in(row, request, tenant)
         except Invalid as error:
-            return ImportOutcome(row, What.WRONG, problems=error.problems)
+            return ImportOutcome(row, RowOutcome.WRONG, problems=error.problems)
         except HeklaError as error:
             path = error.path if isinstance(error, Refused) else ""
-            return ImportOutcome(row, What.WRONG, problems=[Problem(path, error.message)])
+            return ImportOutcome(row, RowOutcome.WRONG, problems=[Problem(path, error.message)])
 
     def _tenant(self, slug: str) -> Tenant:
-        """Locked against another import, and not against the jobs that are submitted to it meanwhile."""
+        """The tenant, locked against other imports, but not against new jobs that refer to it."""
         wanted = slug or (self.into.slug if self.into else "")
         if not wanted:
             raise Refused(_("Enter a tenant."), "tenant")
@@ -170,7 +170,7 @@ class _Import:
                 raise Refused(_("Same person as in row %(line)d.") % {"line": line}, column)
 
     def _bring_in(self, row: InvitationRow, request: _Request, tenant: Tenant) -> ImportOutcome:
-        """The person, and then what else is said of them."""
+        """Add or invite the person, then set the further values of the row."""
         self._require_rights(request, tenant)
         notes, user = [self._place(request, tenant)], _known(request, tenant)
         if user is None:
@@ -181,8 +181,8 @@ class _Import:
             notes.append(self._give(request, tenant, user))
         if not any(notes):
             return outcome
-        if outcome.what is What.NOTHING:
-            return replace(outcome, what=What.CHANGED, note=together(notes))
+        if outcome.what is RowOutcome.NOTHING:
+            return replace(outcome, what=RowOutcome.CHANGED, note=together(notes))
         return replace(outcome, note=together([outcome.note, *notes]))
 
     def _require_rights(self, request: _Request, tenant: Tenant) -> None:
@@ -190,7 +190,7 @@ class _Import:
             raise Refused(_("Your role cannot set this here."), next(iter(request.grants)))
 
     def _place(self, request: _Request, tenant: Tenant) -> str:
-        """Put the tenant into the department, where it is in none; the sentence that says so."""
+        """Add the tenant to the row's department, if it is in none. Returns a sentence about it, or ""."""
         if not request.department or (tenant.department and tenant.department.slug == request.department):
             return ""
         may = may_on_platform(self.by, Permission.MANAGE_TENANTS)
@@ -214,21 +214,21 @@ class _Import:
         if membership is None:
             return self._add(row, request, tenant, user)
         if membership.role == request.role:
-            return ImportOutcome(row, What.NOTHING, _("%(who)s is a member already.") % {"who": user.username})
+            return ImportOutcome(row, RowOutcome.NOTHING, _("%(who)s is a member already.") % {"who": user.username})
         old = membership.get_role_display()
         tenancy_services.change_role(tenant, user.pk, request.role, actor=actor_of(self.by), now=self.now)
-        return ImportOutcome(row, What.CHANGED, _("Previous role: %(role)s.") % {"role": old})
+        return ImportOutcome(row, RowOutcome.CHANGED, _("Previous role: %(role)s.") % {"role": old})
 
     def _add(self, row: InvitationRow, request: _Request, tenant: Tenant, user: User) -> ImportOutcome:
         if not user.is_active:
             raise Refused(_("Sign-in is disabled for this person."), "username")
         tenancy_services.add_member(tenant, user, request.role, actor=actor_of(self.by), now=self.now)
-        return ImportOutcome(row, What.ADDED, _("%(who)s has an account.") % {"who": user.username})
+        return ImportOutcome(row, RowOutcome.ADDED, _("%(who)s has an account.") % {"who": user.username})
 
     def _invite(self, row: InvitationRow, request: _Request, tenant: Tenant) -> ImportOutcome:
         waiting = list(selectors.waiting(tenant).filter(_meant(request)))
         if any(_is_as_requested(invitation, request, self.now) for invitation in waiting):
-            return ImportOutcome(row, What.NOTHING, _("An invitation is already open."))
+            return ImportOutcome(row, RowOutcome.NOTHING, _("An invitation is already open."))
         for invitation in waiting:
             services.revoke(tenant, invitation.pk, by=self.by, now=self.now)
         made, secret = services.invite(
@@ -242,11 +242,11 @@ class _Import:
             now=self.now,
         )
         note = _("The previous link becomes invalid.") if waiting else ""
-        return ImportOutcome(row, What.INVITED, note, invitation=made, secret=secret)
+        return ImportOutcome(row, RowOutcome.INVITED, note, invitation=made, secret=secret)
 
 
 def _read(row: InvitationRow) -> _Request:
-    """Raises Invalid."""
+    """The values of a row. Raises Invalid."""
     form = RowForm(row.cells)
     problems = [Problem(name, str(sentence)) for name, sentences in form.errors.items() for sentence in sentences]
     grants = _granted(row, problems)
@@ -258,7 +258,7 @@ def _read(row: InvitationRow) -> _Request:
 
 
 def _granted(row: InvitationRow, problems: list[Problem]) -> dict[str, Any]:
-    """What else is said of the person. What is wrong with it is added to the problems."""
+    """The further values of a row; adds their errors to `problems`."""
     granted: dict[str, Any] = {}
     for extra in extras.KNOWN:
         try:
@@ -269,8 +269,9 @@ def _granted(row: InvitationRow, problems: list[Problem]) -> dict[str, Any]:
 
 
 def _known(request: _Request, tenant: Tenant) -> User | None:
-    """Who has that name; or who accepted an invitation to this tenant that was meant for them. What addresses other
-    people have is nothing that an import may find out.
+    """The user with that name, else the person who accepted an invitation for them to this tenant; None if unknown.
+
+    Never searches by users' email addresses: an import must not reveal the addresses of other people.
     """
     if request.username and (named := accounts.by_username(request.username)):
         return named

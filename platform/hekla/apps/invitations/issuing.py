@@ -1,4 +1,4 @@
-"""The links of people who were invited by a table."""
+"""Invitation links for the rows of an import."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from hekla.lib import clock
 
 @dataclass(frozen=True, slots=True)
 class Issued:
-    """A row, and where somebody was invited, the link of it, told this once, and whether it is mailed too."""
+    """The outcome of a row. `link`: of a new invitation, available only now; `sent`: it will also be mailed."""
 
     outcome: ImportOutcome
     link: str = ""
@@ -20,7 +20,7 @@ class Issued:
 
 
 def issue(outcomes: Sequence[ImportOutcome], absolute: Callable[[str], str]) -> list[Issued]:
-    """The links of those who were invited, which are mailed soon where that is possible."""
+    """The outcomes with the links of new invitations; queues a mail for each, if mail is configured."""
     links = {
         place: absolute(reverse("invitations:sign_up", args=[outcome.secret]))
         for place, outcome in enumerate(outcomes)

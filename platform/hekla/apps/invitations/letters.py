@@ -1,7 +1,7 @@
-"""Mailing links beside the request in which they were made, so that a slow mail server holds up nobody.
+"""Mails invitation links outside the request that created them, so that a slow mail server delays nobody.
 
-A letter is claimed by putting off when it is due: who dies while sending leaves it to be sent again a little later. It
-goes, and the link with it, when the server took it or when it is of no use any more.
+A worker claims a letter by postponing its due time: if the worker dies while sending, the letter is sent again a little
+later. The letter, with its link, is deleted once the server accepts it or the invitation is no longer open.
 """
 
 import time
@@ -13,7 +13,7 @@ from django.utils import translation
 
 from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.invitations import encryption, mail, selectors, wake
-from hekla.apps.invitations.models import Invitation, Letter
+from hekla.apps.invitations.models import Invitation, InvitationMail
 from hekla.lib.backoff import backoff_delay
 from hekla.lib.encryption import DecryptionError
 
@@ -22,33 +22,36 @@ _BUSY_SECONDS = 6.0
 
 
 def post(links: Iterable[tuple[Invitation, str]], *, now: datetime) -> set[int]:
-    """Have each link mailed soon, in the language of who asks. To which invitations there is a letter now."""
+    """Queue a letter for each link whose invitation has an address, in the current language.
+
+    Returns the ids of the invitations with a letter; none if no mail server is configured.
+    """
     if not settings.MAIL_IS_SET_UP:
         return set()
     language = translation.get_language() or settings.LANGUAGE_CODE
     letters = [
-        Letter(invitation=invitation, link=encryption.encrypt_link(link), language=language, due_at=now)
+        InvitationMail(invitation=invitation, link=encryption.encrypt_link(link), language=language, due_at=now)
         for invitation, link in links
         if invitation.email
     ]
     with unit_of_work():
-        Letter.objects.bulk_create(letters)
+        InvitationMail.objects.bulk_create(letters)
         if letters:
             wake.send_soon()
     return {letter.invitation_id for letter in letters}
 
 
 def send_due(*, now: datetime) -> int:
-    """Send what is due, for a few seconds at most. Returns how many letters were sent."""
+    """Send the letters that are due, for a few seconds at most. Returns the number sent."""
     sent, deadline = 0, time.monotonic() + _BUSY_SECONDS
     while time.monotonic() < deadline and (letter := _claim(now)):
         sent += _send(letter, now)
     return sent
 
 
-def _claim(now: datetime) -> Letter | None:
+def _claim(now: datetime) -> InvitationMail | None:
     with unit_of_work():
-        due = Letter.objects.filter(due_at__lte=now).select_for_update(skip_locked=True, of=("self",))
+        due = InvitationMail.objects.filter(due_at__lte=now).select_for_update(skip_locked=True, of=("self",))
         letter = due.select_related("invitation__tenant", "invitation__invited_by").order_by("due_at", "pk").first()
         if letter is not None:
             letter.attempts += 1
@@ -57,8 +60,8 @@ def _claim(now: datetime) -> Letter | None:
     return letter
 
 
-def _send(letter: Letter, now: datetime) -> int:
-    """Outside of any transaction: the other side may be slow."""
+def _send(letter: InvitationMail, now: datetime) -> int:
+    """Send one letter, outside any transaction, because the mail server may be slow. Returns 1 if sent, else 0."""
     is_open = selectors.is_open(letter.invitation, now=now)
     try:
         if is_open:
@@ -68,11 +71,11 @@ def _send(letter: Letter, now: datetime) -> int:
         _failed(letter, str(error))
         return 0
     with unit_of_work():
-        Letter.objects.filter(pk=letter.pk).delete()
+        InvitationMail.objects.filter(pk=letter.pk).delete()
     return int(is_open)
 
 
-def _failed(letter: Letter, why: str) -> None:
+def _failed(letter: InvitationMail, why: str) -> None:
     abandoned = {"due_at": None, "link": b""} if letter.attempts >= MOST_ATTEMPTS else {}
     with unit_of_work():
-        Letter.objects.filter(pk=letter.pk).update(error=why[:300], **abandoned)
+        InvitationMail.objects.filter(pk=letter.pk).update(error=why[:300], **abandoned)

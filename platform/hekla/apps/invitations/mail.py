@@ -1,4 +1,4 @@
-"""The message that carries an invitation's link, where this console knows a mail server."""
+"""The mail with an invitation's link."""
 
 from smtplib import SMTPException
 
@@ -10,7 +10,7 @@ from hekla.apps.invitations.models import Invitation
 
 
 class InvitationNotSent(Exception):
-    """The mail server did not take it; it may later."""
+    """The mail server did not accept the mail; a retry may succeed."""
 
 
 def deliver(invitation: Invitation, link: str) -> None:

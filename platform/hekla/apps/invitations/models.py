@@ -1,4 +1,4 @@
-"""Invitations. Of the secret in the link only a digest is kept."""
+"""Invitations. Only a digest of the link's secret is stored."""
 
 from django.conf import settings
 from django.db import models
@@ -8,11 +8,10 @@ from hekla.apps.tenancy.models import Tenant
 
 
 class Invitation(models.Model):
-    """Somebody may join a tenant. Whoever has the link is meant, so the address is a note and proves nothing.
+    """An invitation to a tenant. Anybody with the link can accept it; the address is only a note and proves nothing.
 
-    It is open until it is accepted or revoked; when it is too old it can be sent again. `username` and
-    `display_name` are what the form of the new account begins with. `grants`: what else whoever accepts it is given
-    (`extras`).
+    It is open until it is accepted or revoked; an expired one can be sent again. `username` and `display_name` are
+    initial values of the form for the new account. `grants`: further values for the new member (see `extras`).
     """
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="invitations")
@@ -45,9 +44,9 @@ class Invitation(models.Model):
         return f"{self.email or self.username or 'link'} to {self.tenant_id}: {self.role}"
 
 
-class Letter(models.Model):
-    """The link of an invitation, sealed, that is still to be mailed. `error`: why it was not as yet; without `due_at`
-    nobody tries any more.
+class InvitationMail(models.Model):
+    """The encrypted link of an invitation, still to be mailed. `error`: of the last attempt; without `due_at` there
+    are no more attempts.
     """
 
     invitation = models.OneToOneField(Invitation, on_delete=models.CASCADE, related_name="letter")

@@ -1,4 +1,4 @@
-"""Questions about invitations."""
+"""Queries for invitations."""
 
 import hashlib
 from datetime import datetime
@@ -10,25 +10,27 @@ from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.selectors import may as may_on_platform
 from hekla.apps.invitations import extras
-from hekla.apps.invitations.models import Invitation, Letter
+from hekla.apps.invitations.models import Invitation, InvitationMail
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain.errors import NotFound
 
 
 def waiting(tenant: Tenant) -> QuerySet[Invitation]:
-    """Those that nobody accepted or revoked, newest first; some may be too old to be accepted."""
+    """The invitations that were neither accepted nor revoked, newest first; some may have expired."""
     found = Invitation.objects.filter(tenant=tenant, accepted_at=None, revoked_at=None)
     return found.select_related("invited_by", "letter").order_by("-created_at", "-pk")
 
 
 def next_letter() -> datetime | None:
-    """When the next letter is due, maybe in the past; None: there is none."""
-    return Letter.objects.filter(due_at__isnull=False).order_by("due_at").values_list("due_at", flat=True).first()
+    """When the next letter is due, possibly in the past; None if there is none."""
+    return (
+        InvitationMail.objects.filter(due_at__isnull=False).order_by("due_at").values_list("due_at", flat=True).first()
+    )
 
 
 def by_secret(secret: str, *, now: datetime) -> Invitation:
-    """The open invitation whose link this is. Raises NotFound, which does not tell why it is not open."""
+    """The open invitation with this secret. Raises NotFound, without the reason why it is not open."""
     found = Invitation.objects.filter(digest=digest(secret), accepted_at=None, revoked_at=None, expires_at__gt=now)
     invitation = found.select_related("tenant", "invited_by").first()
     if invitation is None or not is_still_meant(invitation):
@@ -37,13 +39,13 @@ def by_secret(secret: str, *, now: datetime) -> Invitation:
 
 
 def is_open(invitation: Invitation, *, now: datetime) -> bool:
-    """Whether its link still leads somewhere."""
+    """Whether the invitation can be accepted."""
     is_over = invitation.accepted_at or invitation.revoked_at or invitation.expires_at <= now
     return not is_over and is_still_meant(invitation)
 
 
 def is_still_meant(invitation: Invitation) -> bool:
-    """Whether who invited may still do so: no invitation outlives the right to it."""
+    """Whether the inviter still has the permissions for it: no invitation outlives them. The tenant must be active."""
     inviter = invitation.invited_by
     if invitation.platform_role and not may_on_platform(inviter, Permission.MANAGE_PEOPLE):
         return False
@@ -53,10 +55,10 @@ def is_still_meant(invitation: Invitation) -> bool:
 
 
 def may_give_platform_roles(user: User) -> bool:
-    """Whether this person's invitations may carry a platform role."""
+    """Whether this person's invitations may include a platform role."""
     return may_on_platform(user, Permission.MANAGE_PEOPLE)
 
 
 def digest(secret: str) -> str:
-    """What is kept of a link's secret."""
+    """The SHA-256 digest of a link's secret, as stored."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()

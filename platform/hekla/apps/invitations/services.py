@@ -1,4 +1,4 @@
-"""Inviting people, and accepting."""
+"""Creates, resends, revokes and accepts invitations."""
 
 import secrets
 from datetime import datetime, timedelta
@@ -11,7 +11,7 @@ from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.event_log.services import Actor, record, unit_of_work
 from hekla.apps.invitations import extras, selectors
-from hekla.apps.invitations.models import Invitation, Letter
+from hekla.apps.invitations.models import Invitation, InvitationMail
 from hekla.apps.tenancy import services as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import events
@@ -33,7 +33,7 @@ def invite(
     by: User,
     now: datetime,
 ) -> tuple[Invitation, str]:
-    """A new invitation and the secret of its link, told this once. Raises Forbidden, Refused."""
+    """Create an invitation. Returns it with the secret of its link, available only now. Raises Forbidden, Refused."""
     _require(by, tenant, platform_role)
     if not extras.may_all(grants or {}, by, tenant):
         raise Forbidden(_("Your role does not allow this. Ask a platform admin or a tenant admin."))
@@ -62,7 +62,7 @@ def invite(
 
 
 def resend(tenant: Tenant, invitation_id: int, *, by: User, now: datetime) -> tuple[Invitation, str]:
-    """A new link that lives for another week; the one before it ends. Raises NotFound, Forbidden."""
+    """Replace the link by a new one, valid for one week. Returns its secret. Raises NotFound, Forbidden."""
     secret = secrets.token_urlsafe(32)
     with unit_of_work():
         invitation = _waiting(tenant, invitation_id)
@@ -70,14 +70,14 @@ def resend(tenant: Tenant, invitation_id: int, *, by: User, now: datetime) -> tu
         invitation.digest, invitation.expires_at = selectors.digest(secret), now + LIFETIME
         invitation.invited_by = by
         invitation.save(update_fields=["digest", "expires_at", "invited_by"])
-        Letter.objects.filter(invitation=invitation).delete()  # its link has just ended
+        InvitationMail.objects.filter(invitation=invitation).delete()  # it has the old link
         event = events.InvitationResent(email=invitation.email, expires_at=invitation.expires_at)
         _tell(invitation, event, actor_of(by), now)
     return invitation, secret
 
 
 def revoke(tenant: Tenant, invitation_id: int, *, by: User, now: datetime) -> None:
-    """End an invitation. Raises NotFound, Forbidden."""
+    """Revoke an invitation. Raises NotFound, Forbidden."""
     _require(by, tenant, "")
     with unit_of_work():
         invitation = _waiting(tenant, invitation_id)
@@ -87,7 +87,7 @@ def revoke(tenant: Tenant, invitation_id: int, *, by: User, now: datetime) -> No
 
 
 def accept(secret: str, user: User, *, now: datetime) -> Tenant:
-    """Somebody who has an account joins. Raises NotFound, Refused for those who are members."""
+    """Accept an invitation with an existing account. Raises NotFound; Refused for members of the tenant."""
     with unit_of_work():
         invitation = _claim(secret, now)
         _join(invitation, user, now)
@@ -95,7 +95,7 @@ def accept(secret: str, user: User, *, now: datetime) -> Tenant:
 
 
 def sign_up(secret: str, *, username: str, password: str | None, display_name: str, now: datetime) -> User:
-    """Somebody makes an account and joins. Raises NotFound, Invalid, Refused."""
+    """Accept an invitation with a new account. Raises NotFound, Invalid, Refused."""
     with unit_of_work():
         invitation = _claim(secret, now)
         user = accounts.create_user(
@@ -110,7 +110,7 @@ def sign_up(secret: str, *, username: str, password: str | None, display_name: s
 
 
 def _claim(secret: str, now: datetime) -> Invitation:
-    """The open invitation, locked: two who have its link cannot both join."""
+    """The open invitation, locked, so that two people with its link cannot both join."""
     found = selectors.by_secret(secret, now=now)
     Invitation.objects.select_for_update().get(pk=found.pk)
     return selectors.by_secret(secret, now=now)

@@ -1,4 +1,4 @@
-"""A table of people as spreadsheets write it: its text, what separates its cells, and which column is which."""
+"""Reads tables of people from spreadsheets: detects the encoding, the separator and the columns."""
 
 import codecs
 import csv
@@ -27,7 +27,7 @@ _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 @dataclass(frozen=True, slots=True)
 class InvitationRow:
-    """One person as they stand there: the cells by column, and where."""
+    """One row: its line number, and its cells by column."""
 
     line: int
     cells: dict[str, str]
@@ -36,14 +36,14 @@ class InvitationRow:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What was read. `unused`: columns that mean nothing here."""
+    """The rows of a table. `unused`: the names of unknown columns."""
 
     rows: Sequence[InvitationRow]
     unused: Sequence[str]
 
 
 def decoded(data: bytes) -> str:
-    """The text of a file, whichever spreadsheet wrote it. Raises Invalid."""
+    """The text of a file in UTF-8, UTF-16 or GB18030. Raises Invalid, also above MOST_BYTES."""
     if len(data) > MOST_BYTES:
         raise _wrong(_("The file is too large. The limit is %(most)d KiB.") % {"most": MOST_BYTES // 1024})
     for encoding in ("utf-16",) if data.startswith(_UTF_16) else ("utf-8-sig", "gb18030"):
@@ -55,7 +55,7 @@ def decoded(data: bytes) -> str:
 
 
 def read(text: str) -> Table:
-    """The people in a table whose first line names its columns. Raises Invalid."""
+    """The rows of a table; its first line has the column names. Raises Invalid."""
     text = text.removeprefix("\ufeff")
     if "\0" in text or len(text.encode(errors="surrogatepass")) > MOST_BYTES:
         raise _wrong(_("Not a text table, or larger than %(most)d KiB.") % {"most": MOST_BYTES // 1024})
@@ -72,14 +72,14 @@ def read(text: str) -> Table:
 
 
 def known(name: str) -> str:
-    """The column that a head means, in whichever spelling; empty for none of ours."""
+    """The column for a name in the first row, in any accepted spelling; empty if unknown."""
     plain = "".join(letter for letter in name.lower() if letter.isalnum())
     columns = COLUMNS | extras.spellings()
     return next((column for column, names in columns.items() if plain in names), "")
 
 
 def _lines(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Each line that says something, with its number."""
+    """The cells of each line that is not empty, with its number."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=_separator(text), skipinitialspace=True, strict=True)
     for cells in reader:
         stripped = [cell.strip() for cell in cells]
@@ -88,8 +88,8 @@ def _lines(text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _separator(text: str) -> str:
-    """What stands between the columns that we know. (What the standard library would guess goes by the rows too, in
-    which names and sentences have commas.)
+    """The separator that gives the most known columns in the first line. `csv.Sniffer` would also use the rows, and
+    names and sentences in them contain commas.
     """
     first = next((line for line in text.splitlines() if line.strip()), "")
     return max(_SEPARATORS, key=lambda mark: sum(bool(known(name)) for name in first.split(mark)))

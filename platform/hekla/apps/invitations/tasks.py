@@ -1,4 +1,4 @@
-"""Celery says when to look; what is to be mailed stands in rows."""
+"""The Celery task that mails invitations. Its message carries no facts: the letters are rows."""
 
 from celery import shared_task
 
@@ -9,6 +9,6 @@ from hekla.lib import clock
 
 @shared_task(name="hekla.invitations.send")
 def send() -> None:
-    """The letters that are due."""
+    """Send the letters that are due, and schedule the next run."""
     letters.send_due(now=clock.now())
     sending.at(selectors.next_letter(), now=clock.now())

@@ -1,4 +1,4 @@
-"""Waking what mails invitations, when the next letter is due."""
+"""Wakes the task that mails invitations, when the next letter is due."""
 
 from django.db import transaction
 
@@ -8,5 +8,5 @@ sending = Wakeup("hekla.invitations.send")
 
 
 def send_soon() -> None:
-    """Once the present transaction is committed."""
+    """Wake the task once the current transaction is committed."""
     transaction.on_commit(sending.soon, robust=True)

@@ -1,4 +1,4 @@
-"""How attempts ended, as words: exit codes with their meaning, and why somebody ended them."""
+"""How attempts ended, in words: exit codes with their meaning, and why pods were stopped."""
 
 import signal
 from collections.abc import Callable
@@ -13,7 +13,7 @@ _SIGNALS = {number.value: number.name for number in signal.Signals}
 
 
 def exit_code(code: int | None) -> str:
-    """How a process ended: its code, and what that code means where it means something."""
+    """An exit code with its meaning, if it has a standard one."""
     if code is None:
         return "–"
     if name := signal_name(code):
@@ -23,31 +23,31 @@ def exit_code(code: int | None) -> str:
 
 
 def signal_name(code: int) -> str:
-    """The signal that an exit code stands for (137: SIGKILL); nothing for one that stands for none."""
+    """The signal of an exit code (137: SIGKILL), or an empty string."""
     return _SIGNALS.get(-code if code < 0 else code - 128, "")
 
 
 def exit_of(pod: Pod) -> str:
-    """How an attempt's process ended; the backend may know more than the code says."""
+    """How an attempt's process ended: its exit code, and "out of memory" if the backend says so."""
     if pod.reason == "OOMKilled":
         return _("%(code)s, out of memory") % {"code": pod.exit_code}
     return exit_code(pod.exit_code)
 
 
 def was_stopped(pod: Pod) -> bool:
-    """Whether an attempt ended because it was asked to, and not by itself."""
+    """Whether an attempt was stopped on request, and did not end by itself."""
     return pod.phase == PodPhase.FAILED and pod.reason == "Stopped"
 
 
 def outcome(pod: Pod) -> str:
-    """Where an attempt stands, with its exit code where that says something."""
+    """The state of an attempt, with its exit code unless that is zero or unknown."""
     if was_stopped(pod):
         return _("Stopped")
     return f"{labels.phase(pod.phase)} · {pod.exit_code}" if pod.exit_code else labels.phase(pod.phase)
 
 
 def detail(reason: str, message: str) -> str:
-    """What a backend says of a pod's end beyond its exit code, told in the reader's language where it can be."""
+    """The backend's message about a pod's end beyond the exit code, in the reader's language where possible."""
     if reason == "Error" or reason.startswith("SIG"):
         return ""
     if reason == "OOMKilled":
@@ -56,7 +56,7 @@ def detail(reason: str, message: str) -> str:
 
 
 def stop_reason(code: str) -> str:
-    """Why a pod was asked to end, from the step of the lifecycle that wished it; any other text as it is."""
+    """Why a pod was stopped, from the code of the lifecycle step; unknown codes stay unchanged."""
     phrase = _STOP_REASONS.get(code)
     return phrase() if phrase else code
 

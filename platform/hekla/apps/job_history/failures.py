@@ -1,7 +1,7 @@
-"""Why a pod did not do what it should, in words: what happened, and what to try.
+"""Why a pod failed, in words: what happened, and what to try.
 
-What the backend says (its reason) comes first, then the exit code, by the customs of shells and of the signals that end
-processes. What a program itself says at the end of its log often tells more; some of that is known by sight too.
+The backend's reason comes first, then the exit code, by the conventions of shells and signals. The end of the program's
+log often says more; some common error messages are recognized there.
 """
 
 import re
@@ -27,7 +27,7 @@ class Explanation:
 
 
 def explain(pod: Pod) -> Explanation | None:
-    """For an attempt that failed or was lost; None for one that did not, or that was asked to end."""
+    """The explanation of a failed, lost or evicted attempt; None for others, and for those stopped on request."""
     if pod.phase not in (PodPhase.FAILED, PodPhase.LOST) or (pod.reason == "Stopped" and not pod.evicted):
         return None
     known = _BY_REASON.get(pod.reason) or _BY_EXIT_CODE.get(_code(pod.exit_code)) or _plain(pod)
@@ -35,7 +35,7 @@ def explain(pod: Pod) -> Explanation | None:
 
 
 def explain_log(log: str) -> Explanation | None:
-    """What the last lines of a log say, where that is known by sight. The last thing said counts."""
+    """The explanation of the last known error message in a log, or None."""
     found = [
         (match.start(), match, explanation) for pattern, explanation in _IN_LOGS for match in pattern.finditer(log)
     ]
@@ -47,7 +47,7 @@ def explain_log(log: str) -> Explanation | None:
 
 
 def _code(code: int | None) -> int | None:
-    """A negative code is a signal, as 128 and more is."""
+    """The exit code; a negative one is a signal, and becomes 128 plus its number."""
     return _SIGNALLED - code if code is not None and code < 0 else code
 
 

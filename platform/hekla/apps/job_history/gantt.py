@@ -1,7 +1,7 @@
-"""A job's pods along the time: how long each waited and for what, started, ran, and how it ended.
+"""A Gantt chart of a job's pods: how long each waited and why, how long it started and ran, and how it ended.
 
-A row is a replica with its attempts behind one another. A picture has at most 100 rows, chosen by task, by phase and by
-page, so that it costs the same for three pods and for a thousand.
+A row is a replica with its attempts in sequence. A chart has at most 100 rows, selected by task, phase and page, so it
+costs the same for three pods and for a thousand.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,14 +14,14 @@ from django.utils.translation import gettext as _
 
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.job_history import endings, labels, waits
-from hekla.apps.job_history.waits import Stretch
+from hekla.apps.job_history.waits import WaitInterval
 from hekla.apps.jobs import selectors
 from hekla.apps.jobs.models import Job, Pod
 from hekla.domain.phases import PodPhase
 
 ROWS = 100
 ATTEMPTS = 12
-"""The newest attempts of a replica that are drawn."""
+"""The maximum number of attempts drawn per replica, the newest ones."""
 _WHOLE = 1000.0
 _LEAST_WIDTH = 1.5
 _TICKS = 4
@@ -34,7 +34,7 @@ _JOB_STATES = {
 
 @dataclass(frozen=True, slots=True)
 class GanttBar:
-    """A piece of a row, in thousandths of the whole time. `kind` gives its colour and height."""
+    """A segment of a row, in thousandths of the whole time. `kind` sets its colour and height."""
 
     start: float
     width: float
@@ -44,7 +44,7 @@ class GanttBar:
 
 @dataclass(frozen=True, slots=True)
 class GanttRow:
-    """A replica, or the job itself. `words` tell the same as the bars; `look` is the phase whose colour it has."""
+    """A replica, or the job itself. `words` say the same as the bars; `look` is the phase that sets its colour."""
 
     name: str
     pod_id: int | None
@@ -57,7 +57,7 @@ class GanttRow:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """From instants to thousandths of the time that is shown."""
+    """Converts times to thousandths of the time shown."""
 
     begin: datetime
     end: datetime
@@ -67,7 +67,7 @@ class Scale:
         return max((self.end - self.begin).total_seconds(), 1.0)
 
     def bar(self, begin: datetime, end: datetime, kind: str, words: str) -> GanttBar | None:
-        """None for what lies before or behind it."""
+        """The bar of this time, cut to the scale, or None if it lies outside."""
         left, right = max(begin, self.begin), min(end, self.end)
         if right < left or end < self.begin:
             return None
@@ -76,7 +76,7 @@ class Scale:
         return GanttBar(round(min(start, _WHOLE - width), 1), round(width, 1), kind, words)
 
     def ticks(self) -> list[str]:
-        """The labels of the axis, from its beginning to its end; one that says no more than the last is left empty."""
+        """The labels of the axis, from start to end; a repeated label is left empty."""
         words = ["0", *(labels.duration(self.seconds * n / _TICKS) for n in range(1, _TICKS + 1))]
         return [word if word not in words[:place] else "" for place, word in enumerate(words)]
 
@@ -89,10 +89,10 @@ def chart(
     course: Sequence[LoggedEvent] | None = None,
     pods: Sequence[Pod] | None = None,
 ) -> dict[str, Any]:
-    """The picture. `params`: `task` and `phase` narrow it, `pods` is its page, `since=start` leaves out the first wait.
+    """The chart. `params`: `task` and `phase` filter it, `pods` is its page, `since=start` leaves out the first wait.
 
-    It costs what it shows, and the phases of all replicas. `course` and `pods` (every attempt): where they were read
-    already.
+    It reads the rows that it shows, and the phases of all replicas. `course` and `pods` (every attempt): pass them if
+    already read.
     """
     replicas = selectors.replicas_with_phase(job) if pods is None else _phases(pods)
     task, phase = params.get("task", ""), params.get("phase", "")
@@ -125,7 +125,7 @@ def chart(
 
 
 def _phases(pods: Iterable[Pod]) -> list[tuple[str, int, str]]:
-    """Every replica, with the phase of its last attempt."""
+    """Every replica with the phase of its last attempt, as (task, index, phase)."""
     last = {(pod.task, pod.index): pod.phase for pod in pods}
     return [(task, index, phase) for (task, index), phase in last.items()]
 
@@ -157,12 +157,12 @@ def _by_replica(pods: Sequence[Pod]) -> Iterator[list[Pod]]:
 # The job's own row
 
 
-def _job_row(job: Job, stays: Sequence[waits.Stay], waited: Sequence[Stretch], scale: Scale) -> GanttRow:
+def _job_row(job: Job, stays: Sequence[waits.PhaseInterval], waited: Sequence[WaitInterval], scale: Scale) -> GanttRow:
     bars = [bar for stay in stays for bar in _stay(stay, waited, scale)]
     return GanttRow(job.name, None, job.phase, "", 0, bars, _("; ").join(dict.fromkeys(bar.words for bar in bars)))
 
 
-def _stay(stay: waits.Stay, waited: Sequence[Stretch], scale: Scale) -> Iterator[GanttBar]:
+def _stay(stay: waits.PhaseInterval, waited: Sequence[WaitInterval], scale: Scale) -> Iterator[GanttBar]:
     end = stay.end or scale.end
     if waits.is_at_rest(stay):
         yield from _waiting(stay.begin, end, waited, scale)
@@ -172,8 +172,8 @@ def _stay(stay: waits.Stay, waited: Sequence[Stretch], scale: Scale) -> Iterator
             yield bar
 
 
-def _waiting(begin: datetime, end: datetime, waited: Sequence[Stretch], scale: Scale) -> Iterator[GanttBar]:
-    """In the colours of what was waited for."""
+def _waiting(begin: datetime, end: datetime, waited: Sequence[WaitInterval], scale: Scale) -> Iterator[GanttBar]:
+    """The bars of a wait, coloured by its reasons."""
     for piece in waits.cut(begin, end, waited):
         piece_end = piece.end or end
         kind = f"waiting reason-{piece.cause}" if piece.cause else "waiting"
@@ -186,7 +186,7 @@ def _waiting(begin: datetime, end: datetime, waited: Sequence[Stretch], scale: S
 # Replicas
 
 
-def _replica(attempts: Sequence[Pod], waited: Sequence[Stretch], scale: Scale) -> GanttRow:
+def _replica(attempts: Sequence[Pod], waited: Sequence[WaitInterval], scale: Scale) -> GanttRow:
     last = attempts[-1]
     bars = [bar for pod in attempts for bar in _attempt(pod, waited, scale)]
     words = _("; ").join(_describe_attempt(pod, scale.end) for pod in attempts)
@@ -194,7 +194,7 @@ def _replica(attempts: Sequence[Pod], waited: Sequence[Stretch], scale: Scale) -
     return GanttRow(str(last), last.pk, look, endings.outcome(last), last.attempt, bars, words)
 
 
-def _attempt(pod: Pod, waited: Sequence[Stretch], scale: Scale) -> Iterator[GanttBar]:
+def _attempt(pod: Pod, waited: Sequence[WaitInterval], scale: Scale) -> Iterator[GanttBar]:
     over = pod.finished_at or scale.end
     placed, began = pod.bound_at or over, pod.started_at or over
     yield from _waiting(pod.created_at, placed, waited, scale)
@@ -212,14 +212,14 @@ def _attempt(pod: Pod, waited: Sequence[Stretch], scale: Scale) -> Iterator[Gant
 
 
 def _ran(pod: Pod) -> str:
-    """The colour of its run: how it ended, if it has."""
+    """The colour of an attempt's run, by how it ended."""
     if not pod.is_final:
         return "running"
     return "stopped" if endings.was_stopped(pod) else _ENDED[PodPhase(pod.phase)]
 
 
 def _describe_attempt(pod: Pod, now: datetime) -> str:
-    """“attempt 2: waited 3 s, started in 1 s, ran for 2 min 4 s, Failed, 1”."""
+    """“attempt 2, waited 3 s, ran for 2 min 4 s, node-7, Failed · 1”."""
     over = pod.finished_at or now
     parts = [_("attempt %d") % pod.attempt]
     waited = ((pod.bound_at or over) - pod.created_at).total_seconds()

@@ -16,7 +16,7 @@ from hekla.apps.sentences import together
 
 @dataclass(frozen=True, slots=True)
 class TimelineEntry:
-    """One line of a timeline. `state` gives its colour."""
+    """One line of a timeline. `state` sets its colour."""
 
     number: int
     at: datetime
@@ -26,7 +26,7 @@ class TimelineEntry:
 
 
 def lines(events: list[LoggedEvent]) -> list[TimelineEntry]:
-    """The events as lines, those that say nothing to a person left out."""
+    """The events as lines, without events that mean nothing to people."""
     described = ((event, _tell(event.kind, event.payload)) for event in events)
     return [
         TimelineEntry(event.pk, event.at, state, sentence, "" if event.actor_id is None else event.who)
@@ -36,7 +36,7 @@ def lines(events: list[LoggedEvent]) -> list[TimelineEntry]:
 
 
 def gains(receipts: Iterable[Receipt]) -> list[TimelineEntry]:
-    """What others gave up for it."""
+    """The evictions of other pods for this job, as lines."""
     return [
         TimelineEntry(one.number, one.at, "admitted", together([one.sentence, _("%s.") % one.rule]), "")
         for one in receipts
@@ -84,7 +84,7 @@ def _gang(facts: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _waits(facts: Mapping[str, Any]) -> tuple[str, str]:
-    """The first reason, and who could have given way."""
+    """The first reason, and those that say why other pods were not evicted."""
     reasons = [reason for at, reason in enumerate(facts["reasons"]) if not at or reason.get("victims")]
     return "waiting", together(map(labels.reason, reasons))
 

@@ -1,4 +1,4 @@
-"""Sentences about jobs: amounts, and why a job waits."""
+"""Sentences about jobs: amounts, durations, and why a job waits."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from hekla.apps.event_log.phases import phase as phase  # noqa: PLC0414  (among the words of jobs)
+from hekla.apps.event_log.phases import phase as phase  # noqa: PLC0414  (part of this module's interface)
 from hekla.apps.job_history import quota_messages, victims
 from hekla.apps.sentences import together
 from hekla.domain.jobspec import Iteration, TaskSpec
@@ -18,7 +18,7 @@ _NOTHING = "–"
 
 
 def amounts(resources: Resources) -> str:
-    """`2 CPU, 4 GiB memory, 1 GPU`; a dash for nothing."""
+    """`2 CPU, 4 GiB memory, 1 GPU`; a dash if empty."""
     names = sorted((name for name in resources if name != "pods"), key=lambda name: (_ORDER.get(name, 2), name))
     return _(", ").join(_amount(name, resources[name]) for name in names) or _NOTHING
 
@@ -32,7 +32,7 @@ def _amount(name: str, value: float) -> str:
 
 
 def _figure(name: str, value: float) -> str:
-    """The number alone, with the unit of memory; nothing needs no unit."""
+    """The number without the resource's name; memory has its unit, unless it is 0."""
     if name != "memory":
         return f"{value / 1000:g}"
     if not value:
@@ -42,7 +42,7 @@ def _figure(name: str, value: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """How long, in the two greatest units that matter: `1 h 4 min`, `12 s`."""
+    """A duration in its two largest units: `1 h 4 min`, `12 s`."""
     whole = max(0, round(seconds))
     if not whole and seconds > 0:
         return _("less than 1 s")
@@ -56,14 +56,14 @@ def duration(seconds: float) -> str:
 
 
 def waits_for(task: TaskSpec, others: Sequence[str]) -> str:
-    """For which tasks a task waits: “begins when ps runs”."""
+    """When a task with dependencies starts: “starts when ps is running”."""
     names = _(", ").join(others)
     is_any = task.depends_on is not None and task.depends_on.iteration is Iteration.ANY and len(others) > 1
     return (_("starts when one of %s is running") if is_any else _("starts when %s is running")) % names
 
 
 def reason(data: Mapping[str, Any]) -> str:
-    """Why a job waits, as one sentence that is true now."""
+    """Why a job waits, in words. `data`: one of the reasons in `Job.waiting`."""
     need, have = Resources.parse(data["need"]), Resources.parse(data["have"])
     facts = {
         "need": amounts(need),
@@ -83,7 +83,7 @@ def reason(data: Mapping[str, Any]) -> str:
 
 
 def _used(data: Mapping[str, Any]) -> str:
-    """Of a bound that is met: `6 of 8 GPU`."""
+    """The use of a limit that is reached: `6 of 8 GPU`."""
     used, most = (Resources.parse(data.get(name, {})) for name in ("used", "most"))
     return _(", ").join(part(used, most, name) for name in sorted(data["need"]))
 
@@ -273,13 +273,13 @@ _BY_CAUSE = {
 
 
 def part(used: Resources, capacity: Resources, name: str) -> str:
-    """`1.5 of 4 CPU`, for a bar."""
+    """Use and capacity, for a bar: `1.5 of 4 CPU`."""
     facts = {"used": _figure(name, used.amount(name)), "capacity": _amount(name, capacity.amount(name))}
     return _("%(used)s of %(capacity)s") % facts
 
 
 def files_go(replicas: int) -> str:
-    """What deletion does to files."""
+    """The effect of deletion on files."""
     return ngettext(
         "The working folder of its pod is deleted permanently.",
         "The working folders of its %(n)d pods are deleted permanently.",
@@ -288,12 +288,12 @@ def files_go(replicas: int) -> str:
 
 
 def logs_go() -> str:
-    """What deletion does to logs where the tenant keeps none."""
+    """The effect of deletion on logs if the tenant keeps none."""
     return _("Its logs are deleted too. This tenant keeps no logs of deleted jobs.")
 
 
 def retention(log_days: int, history_days: int) -> str:
-    """What deletion leaves, and for how long."""
+    """What is kept after deletion, and for how long."""
     facts = {"logs": log_days, "history": history_days}
     sentence = _("Its settings and history are kept for %(history)d days under “Deleted” in the list of jobs.")
     if log_days:

@@ -1,4 +1,4 @@
-"""What the lifecycle said of a job, in the reader's language; what has no facts is told as it was written."""
+"""Messages of the lifecycle in the reader's language; a message without facts stays as it was written."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -14,12 +14,12 @@ Facts = Mapping[str, Any]
 
 
 def of_job(job: Job) -> str:
-    """Why the job stands as it does; its reason where nothing more was said."""
+    """Why the job is in its phase: its message, or else its reason."""
     return render_message(job.message_facts, job.message) or job.reason
 
 
 def render_message(facts: Sequence[Facts], message: str) -> str:
-    """The facts as sentences. A fact that this version does not know leaves the message as it is."""
+    """The facts as sentences. If there are none, or this version does not know one, the message unchanged."""
     if not facts or any(fact["code"] not in SENTENCES for fact in facts):
         return message
     return together(SENTENCES[fact["code"]](fact) for fact in facts)

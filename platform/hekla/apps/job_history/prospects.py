@@ -1,4 +1,4 @@
-"""What each of several clusters said of a job, in sentences."""
+"""The estimates of a job's start in each cluster of a federated queue, in sentences."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from hekla.domain.routing import Feasibility
 
 @dataclass(frozen=True, slots=True)
 class ClusterProspect:
-    """One cluster. `state`: of its colour."""
+    """The estimate of one cluster. `state` sets its colour."""
 
     cluster: str
     queue: str
@@ -27,7 +27,7 @@ class ClusterProspect:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a job is where it is. `head`: in a sentence."""
+    """Why a job is in its cluster. `head`: one sentence."""
 
     placement: Placement
     head: str
@@ -35,7 +35,7 @@ class Reason:
 
 
 def of_job(job: Job, placement: Placement | None) -> Reason | None:
-    """None for a job that named its queue itself."""
+    """Why the job is in its cluster, or None if it did not name a federated queue."""
     if placement is None:
         return None
     facts = {"cluster": job.cluster.name, "span": placement.span or job.spec.get("queue", "")}
@@ -50,7 +50,7 @@ def of_job(job: Job, placement: Placement | None) -> Reason | None:
 
 
 def describe_clusters(candidates: Iterable[Mapping[str, Any]], at: datetime, *, chosen: str) -> list[ClusterProspect]:
-    """Each cluster, as it was at that time. `chosen`: where the job goes."""
+    """The estimate of each cluster at that time. `chosen`: the cluster of the job."""
     return [_describe_cluster(one, at, is_chosen=one["cluster"] == chosen) for one in candidates]
 
 
@@ -60,7 +60,7 @@ def _describe_cluster(one: Mapping[str, Any], at: datetime, *, is_chosen: bool) 
 
 
 def sentence(one: Mapping[str, Any], at: datetime) -> str:
-    """What a cluster said (`PlacementCandidate.as_data`)."""
+    """A cluster's estimate (`PlacementCandidate.as_data`) in words."""
     chance = one["chance"]
     why = [labels.reason(reason) for reason in one["reasons"]]
     if chance == Feasibility.NOW:

@@ -1,4 +1,4 @@
-"""Why nodes refuse a pod, in the reader's language. The engine counts nodes by its own short phrases."""
+"""Why nodes reject a pod, in the reader's language. The engine counts nodes by its own short phrases."""
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -40,7 +40,7 @@ _SHORT, _TAINT, _BUSY = "insufficient ", "taint ", " usage is too high"
 
 
 def render_reason(reason: str) -> str:
-    """One of them; what is not known here, such as the words of an extender, stays as it is."""
+    """A phrase of the engine in words. Unknown ones, for example of an extender, stay unchanged."""
     if sentence := SENTENCES.get(reason):
         return str(sentence)
     if reason.startswith(_SHORT):
@@ -53,7 +53,7 @@ def render_reason(reason: str) -> str:
 
 
 def resource(name: str) -> str:
-    """What people call a resource."""
+    """The usual name of a resource."""
     if name == "memory":
         return _("memory")
     return "GPU" if name.endswith("/gpu") else {"cpu": "CPU"}.get(name, name)

@@ -1,6 +1,6 @@
-"""Receipts of evictions, for both sides: who made room for whom, by which rule, what it did to shares, what was lost.
+"""Receipts of evictions, for both jobs: who was evicted for whom, by which rule, how shares changed, what was lost.
 
-What was decided together is one receipt. A job of another tenant has no name here, and neither have its pods.
+Evictions decided together share one receipt. It does not name a job of another tenant, nor its pods.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,11 +27,11 @@ Key = tuple[str, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """One decision. `gave`: the job's own pods made room; else others made room for it.
+    """One decision. `gave`: the job's own pods were evicted; else other pods were evicted for it.
 
-    `pods`, `other` and what was lost are empty where they belong to another tenant. `lost_seconds`: what the pods had
-    run since they began; `lost_gpu_seconds`: the same for each GPU that they held. `returned`: how many of them have
-    places again; None where that matters no more.
+    `pods`, `other` and the losses are empty if they belong to another tenant. `lost_seconds`: the longest run time of
+    the evicted pods; `lost_gpu_seconds`: run time times GPUs of all of them. `returned`: how many of the replicas have
+    a node again; None if that no longer matters.
     """
 
     number: int
@@ -53,13 +53,13 @@ class Receipt:
 
     @property
     def sentence(self) -> str:
-        """Who made room for whom."""
+        """Who was evicted for whom."""
         facts = {"n": self.count, "other": self.other, "nodes": _(", ").join(self.nodes)}
         return (_gave if self.gave else _gained)(self)(self.count) % facts
 
     @property
     def rule(self) -> str:
-        """By which action and by whose leave."""
+        """The action of the scheduler, and the plugins that allowed it."""
         rule = _RULES.get(self.action, lambda: self.action)()
         if not self.plugins:
             return _("%(rule)s (%(action)s)") % {"rule": rule, "action": self.action}
@@ -69,12 +69,12 @@ class Receipt:
 
     @property
     def share_change(self) -> str:
-        """How shares moved, as the job sees it."""
+        """How shares changed, from the job's point of view."""
         return victims.describe_shares({"shares": [_visible_shares(self.gave, shares) for shares in self.shares]})
 
     @property
     def lost(self) -> str:
-        """What the pods had done since they began, as far as it may be told."""
+        """How long the pods had run since their start; empty if the reader may not know it."""
         if self.lost_seconds is None:
             return ""
         text = _("Up to %(long)s of work since the start") % {"long": labels.duration(self.lost_seconds)}
@@ -84,7 +84,7 @@ class Receipt:
 
     @property
     def now(self) -> str:
-        """What became of the replicas that made room."""
+        """The current state of the evicted replicas."""
         if self.returned is None:
             return ""
         waiting = self.count - self.returned
@@ -95,21 +95,21 @@ class Receipt:
 
 
 def made_room_for(job: Job) -> list[Receipt]:
-    """What the job's own pods made room for, newest first."""
+    """Evictions of the job's own pods, newest first; at most `MOST`."""
     events = selectors.evictions_of(job)
     pods = _by_key(selectors.attempts(job, {(e.payload["task"], e.payload["index"]) for e in events}))
     return [_receipt(job, group, pods) for group in _grouped(events)]
 
 
 def gained(job: Job) -> list[Receipt]:
-    """What was taken for the job, newest first."""
+    """Evictions of other pods for the job, newest first; at most `MOST`."""
     events = selectors.evictions_for(job)
     known = {f"job:{other.uid}": other for other in selectors.of_tenant(job.tenant_id, _uids(events, job))}
     return [_gained_from(known.get(group[0].subject), group) for group in _grouped(events)]
 
 
 def standing(job: Job, receipts: Iterable[Receipt]) -> str:
-    """Where a job that made room stands in its queue now; empty where it does not wait."""
+    """How many jobs of its queue come before an evicted job now; empty if no evicted replica waits."""
     if not any(receipt.returned is not None and receipt.returned < receipt.count for receipt in receipts):
         return ""
     ahead = selectors.ahead_of(job)
@@ -122,12 +122,12 @@ def standing(job: Job, receipts: Iterable[Receipt]) -> str:
 
 
 def _uids(events: Iterable[LoggedEvent], job: Job) -> set[str]:
-    """The givers of the job's own tenant."""
+    """The uids of evicted jobs of the job's own tenant."""
     return {event.subject.removeprefix("job:") for event in events if event.tenant_id == job.tenant_id}
 
 
 def _grouped(events: Sequence[LoggedEvent]) -> list[list[LoggedEvent]]:
-    """Decided together: at one instant, about one job, for one job, by one action."""
+    """The evictions by decision: same time, evicted job, gaining job and action."""
     together = groupby(events, key=lambda e: (e.at, e.subject, e.payload["action"], e.payload["for_job"]))
     return [list(group)[::-1] for _key, group in together][:MOST]
 
@@ -186,7 +186,7 @@ def _held(job: Job, group: Sequence[LoggedEvent]) -> Resources:
 
 
 def _lost(job: Job, group: Sequence[LoggedEvent], pods: Mapping[Key, Pod]) -> tuple[float, float]:
-    """How long the longest had run, and the time of all GPUs together."""
+    """The longest run time of these pods, and the run time times GPUs of all, in seconds."""
     longest = on_gpus = 0.0
     for event in group:
         pod = pods.get(_key(event.payload))
@@ -208,7 +208,7 @@ def _by_key(pods: Iterable[Pod]) -> dict[Key, Pod]:
 
 
 def _visible_shares(gave: bool, shares: Mapping[str, Any]) -> Mapping[str, Any]:
-    """For who gained, the taker is oneself."""
+    """The shares with giver and taker swapped, if the job is the one that gained."""
     if gave or not shares.get("taker"):
         return shares
     return {**shares, "giver": shares["taker"], "taker": shares["giver"]}

@@ -1,6 +1,6 @@
-"""Why a job waited, cycle by cycle: what refused it when, in cells that are merged while nothing changed.
+"""Why a job waited, over time: one cell per reason, merged while the reason did not change.
 
-A ribbon has a bounded number of cells whatever happened: the oldest become one.
+A ribbon has at most `MOST_CELLS` cells: the oldest are merged into one.
 """
 
 from collections import defaultdict
@@ -21,7 +21,7 @@ from hekla.domain.phases import GangPhase, JobPhase
 MOST_CELLS = 40
 _WHOLE, _LEAST_WIDTH, _WIDTH_AT_WORK = 1000.0, 12.0, 18.0
 _QUIET = timedelta(seconds=2)
-"""Shorter silences before the scheduler's word are not worth a cell."""
+"""Shorter waits before the scheduler gives a reason get no cell."""
 UNSAID, EARLIER, STARTING, RUNNING, STOPPED = "unsaid", "earlier", "starting", "running", "stopped"
 _AT_WORK = frozenset({STARTING, RUNNING, STOPPED})
 _KIND_OF_PHASE = {
@@ -34,9 +34,9 @@ _KIND_OF_PHASE = {
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A time in which the same was in the way. `kind`: who refused (the engine's cause), or what it did instead.
+    """A period with one reason. `kind`: the engine's cause of the wait, or what the job did instead.
 
-    `is_admitted`: its queue had let it in already, so it waited for places only.
+    `is_admitted`: its queue had admitted the job already, so it waited only for nodes.
     """
 
     begin: datetime
@@ -51,29 +51,29 @@ class Cell:
 
     @property
     def seconds(self) -> float:
-        """How long it lasted, until now if it lasts."""
+        """The length of the period, until now if it is open."""
         return (self.end - self.begin).total_seconds()
 
     @property
     def is_wait(self) -> bool:
-        """Whether the job stood still, waiting to run."""
+        """Whether the job waited to run."""
         return self.kind not in _AT_WORK
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What makes it another cell."""
+        """Adjacent cells with equal keys are merged."""
         return self.kind, self.is_admitted, self.reason.get("plugin"), self.reason.get("code")
 
     @property
     def sentence(self) -> str:
-        """What was in the way, with the numbers that the log has."""
+        """The reason, with the numbers in the log."""
         if self.merged > 1:
             return ngettext("%(n)d earlier period.", "%(n)d earlier periods.", self.merged) % {"n": self.merged}
         return labels.reason(self.reason) if self.reason else _SENTENCES[self.kind]()
 
     @property
     def words(self) -> str:
-        """How long, and the sentence."""
+        """The duration, and the sentence."""
         return f"{labels.duration(self.seconds)}: {self.sentence}"
 
 
@@ -88,32 +88,32 @@ _SENTENCES = {
 
 @dataclass(frozen=True, slots=True)
 class Ribbon:
-    """The cells of a job, oldest first, and what is true now."""
+    """The cells of a job, oldest first, and its current state in a sentence."""
 
     cells: Sequence[Cell]
     sentence: str
 
     @property
     def waited_seconds(self) -> float:
-        """All its waiting together."""
+        """The total time of waiting."""
         return sum(cell.seconds for cell in self.cells if cell.is_wait)
 
     @property
     def says_something(self) -> bool:
-        """Whether the scheduler said why it waited, or it waited for longer than a breath, or waits."""
+        """Whether the job waits, or waited with a reason, or for more than two seconds."""
         if any(cell.is_wait and (cell.is_open or cell.kind != UNSAID) for cell in self.cells):
             return True
         return self.waited_seconds > _QUIET.total_seconds()
 
 
 def of(job: Job, course: Sequence[LoggedEvent], *, now: datetime) -> Ribbon:
-    """The ribbon of a job, from its course."""
+    """The ribbon of a job. `course`: its events, as `selectors.course` returns them."""
     cells = _bounded(_merged(_pieces(job, course, now)))
     return Ribbon(list(_laid_out(cells)), _now(job, cells))
 
 
 def _pieces(job: Job, events: Sequence[LoggedEvent], now: datetime) -> Iterator[Cell]:
-    """From event to event; what is true now is on the row."""
+    """The cells from event to event; the current reason is on the job's row."""
     first = EARLIER if len(events) == MOST_OF_COURSE else UNSAID
     cell = Cell(job.submitted_at, job.submitted_at, first)
     for event in events:
@@ -127,7 +127,7 @@ def _pieces(job: Job, events: Sequence[LoggedEvent], now: datetime) -> Iterator[
 
 
 def _after(cell: Cell, event: LoggedEvent) -> Cell:
-    """What is so when this has happened."""
+    """The cell after this event."""
     if event.kind == "JobUnschedulable":
         reason = event.payload["reasons"][0] if event.payload["reasons"] else {}
         return replace(cell, kind=str(reason.get("cause", UNSAID)), reason=reason) if cell.is_wait else cell
@@ -142,7 +142,7 @@ def _after(cell: Cell, event: LoggedEvent) -> Cell:
 
 
 def _merged(pieces: Iterable[Cell]) -> list[Cell]:
-    """Neighbours that are equal are one, with the newest numbers; a short silence belongs to what follows it."""
+    """Merge adjacent cells of equal key, with the newest numbers; a short wait without reason joins the next cell."""
     found: list[Cell] = []
     for piece in pieces:
         if piece.begin == piece.end and not piece.is_open:
@@ -161,7 +161,7 @@ def _is_breath(cell: Cell) -> bool:
 
 
 def _bounded(cells: list[Cell]) -> list[Cell]:
-    """At most so many: the oldest become one, in the colour of what took most of its time."""
+    """At most `MOST_CELLS`: the oldest become one, with the kind that took most of their time."""
     if len(cells) <= MOST_CELLS:
         return cells
     old, new = cells[: len(cells) - MOST_CELLS + 1], cells[len(cells) - MOST_CELLS + 1 :]
@@ -173,7 +173,7 @@ def _bounded(cells: list[Cell]) -> list[Cell]:
 
 
 def _laid_out(cells: Sequence[Cell]) -> Iterator[Cell]:
-    """Each with its place in thousandths: waiting by its length; what the job did else is a mark of the same width."""
+    """The cells with positions in thousandths: waits in proportion to their length, others with a fixed width."""
     waited = sum(cell.seconds for cell in cells if cell.is_wait)
     fixed = [_LEAST_WIDTH if cell.is_wait else _WIDTH_AT_WORK for cell in cells]
     left, start = _WHOLE - sum(fixed), 0.0
@@ -185,7 +185,7 @@ def _laid_out(cells: Sequence[Cell]) -> Iterator[Cell]:
 
 
 def _now(job: Job, cells: Sequence[Cell]) -> str:
-    """One sentence that is true now."""
+    """The current state in one sentence."""
     if job.waiting and not job.is_final:
         return labels.reason(job.waiting[0])
     if cells and cells[-1].is_open and cells[-1].is_wait:

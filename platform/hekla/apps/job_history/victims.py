@@ -1,4 +1,4 @@
-"""Sentences about evictions: whom nobody evicted for a job, and how shares moved when somebody was."""
+"""Sentences about evictions: why candidates were not evicted for a job, and how an eviction changed shares."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -12,7 +12,7 @@ Phrase = Callable[[int], str]
 
 
 def spared(facts: Mapping[str, Any]) -> str:
-    """Who was considered and what spared them, in one phrase; nothing where there was nobody."""
+    """Why the candidates were not evicted, in one phrase; empty if there were none."""
     phrases = list(_phrases(facts)) if facts else []
     if not phrases:
         return ""
@@ -23,7 +23,7 @@ def spared(facts: Mapping[str, Any]) -> str:
 
 
 def _phrases(facts: Mapping[str, Any]) -> Iterator[str]:
-    """The most frequent first, then what no plugin is the cause of."""
+    """The plugins that protect pods, the most frequent first, then other reasons."""
     for plugin, count in sorted(facts["spared"].items(), key=lambda item: (-item[1], item[0])):
         phrase = SPARED.get(plugin, _by_another)
         yield phrase(count) % {"n": count, "plugin": plugin}
@@ -35,7 +35,7 @@ def _phrases(facts: Mapping[str, Any]) -> Iterator[str]:
 
 
 def describe_shares(facts: Mapping[str, Any]) -> str:
-    """What an eviction did to shares, as sentences; nothing where none are known or none moved."""
+    """How an eviction changed shares, as sentences; empty if unknown or unchanged."""
     return together(map(_describe_share, facts.get("shares", ())))
 
 
@@ -181,7 +181,7 @@ SPARED: Mapping[str, Phrase] = {
     "proportion": _queue_share,
     "tdm": _lent,
 }
-"""What a plugin's sparing means; one of somebody's own is named."""
+"""What it means that this plugin protects a pod; custom plugins are shown by name."""
 BARRED: Mapping[str, Phrase] = {
     "gang_not_whole": _not_whole,
     "not_less_urgent": _priority,

@@ -1,4 +1,4 @@
-"""When a job waited, and for what: stretches of time, each with the cause that the engine named first."""
+"""When a job waited, and why: periods, each with the first cause that the engine named."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ from hekla.apps.jobs.models import Job
 from hekla.domain.phases import JobPhase
 
 _KINDS = ("JobUnschedulable", "JobPhaseChanged")
-"""The events that tell of it."""
+"""The events that begin or end a wait."""
 _AT_REST = {JobPhase.PENDING, JobPhase.RESTARTING}
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
-    """From when until when (None: until now). `cause` is empty where nobody said."""
+class WaitInterval:
+    """A period of waiting. `end` None: until now. `cause` is empty if unknown."""
 
     begin: datetime
     end: datetime | None
@@ -26,17 +26,17 @@ class Stretch:
 
 
 @dataclass(frozen=True, slots=True)
-class Stay:
-    """How long the job was in a phase."""
+class PhaseInterval:
+    """A period in one phase. `end` None: until now."""
 
     begin: datetime
     end: datetime | None
     phase: str
 
 
-def stretches(job: Job, events: Iterable[LoggedEvent]) -> list[Stretch]:
-    """What it waited for, oldest first. What is true now is on the row: the log tells only of other reasons."""
-    found: list[Stretch] = []
+def stretches(job: Job, events: Iterable[LoggedEvent]) -> list[WaitInterval]:
+    """The waits of a job, oldest first. The current reason is on the row: the log has only changes of reason."""
+    found: list[WaitInterval] = []
     for event in events:
         if event.kind not in _KINDS:
             continue
@@ -50,47 +50,47 @@ def stretches(job: Job, events: Iterable[LoggedEvent]) -> list[Stretch]:
     return found
 
 
-def stays(job: Job, events: Iterable[LoggedEvent]) -> list[Stay]:
-    """The phases that the job went through; the last one is open unless it is final."""
-    found = [Stay(job.submitted_at, None, JobPhase.PENDING.value)]
+def stays(job: Job, events: Iterable[LoggedEvent]) -> list[PhaseInterval]:
+    """The phases of the job, oldest first; the last one has no end, even if it is final."""
+    found = [PhaseInterval(job.submitted_at, None, JobPhase.PENDING.value)]
     for event in events:
         if event.kind == "JobPhaseChanged":
-            found[-1] = Stay(found[-1].begin, event.at, found[-1].phase)
-            found.append(Stay(event.at, None, event.payload["new"]))
+            found[-1] = PhaseInterval(found[-1].begin, event.at, found[-1].phase)
+            found.append(PhaseInterval(event.at, None, event.payload["new"]))
     return found
 
 
-def cut(begin: datetime, end: datetime, waited: Sequence[Stretch]) -> Iterator[Stretch]:
-    """The time from `begin` to `end` in pieces, each with what was waited for then."""
+def cut(begin: datetime, end: datetime, waited: Sequence[WaitInterval]) -> Iterator[WaitInterval]:
+    """The time from `begin` to `end` in pieces, each with the cause of the wait, if known."""
     at = begin
     for stretch in waited:
         piece_begin, piece_end = max(stretch.begin, at), min(stretch.end or end, end)
         if piece_end <= piece_begin:
             continue
         if piece_begin > at:
-            yield Stretch(at, piece_begin)
-        yield Stretch(piece_begin, piece_end, stretch.cause, stretch.sentence)
+            yield WaitInterval(at, piece_begin)
+        yield WaitInterval(piece_begin, piece_end, stretch.cause, stretch.sentence)
         at = piece_end
     if at < end:
-        yield Stretch(at, end)
+        yield WaitInterval(at, end)
 
 
-def is_at_rest(stay: Stay) -> bool:
-    """Whether the job waited to run then."""
+def is_at_rest(stay: PhaseInterval) -> bool:
+    """Whether the job waited to run in this phase."""
     return stay.phase in _AT_REST
 
 
-def _stretch(begin: datetime, reason: dict[str, Any]) -> Stretch:
-    return Stretch(begin, None, str(reason.get("cause", "")), labels.reason(reason))
+def _stretch(begin: datetime, reason: dict[str, Any]) -> WaitInterval:
+    return WaitInterval(begin, None, str(reason.get("cause", "")), labels.reason(reason))
 
 
-def _ended(stretch: Stretch, at: datetime) -> Stretch:
-    return Stretch(stretch.begin, at, stretch.cause, stretch.sentence)
+def _ended(stretch: WaitInterval, at: datetime) -> WaitInterval:
+    return WaitInterval(stretch.begin, at, stretch.cause, stretch.sentence)
 
 
-def _add(found: list[Stretch], new: Stretch) -> None:
-    """One that goes on for the same cause is one stretch, with the newest sentence."""
+def _add(found: list[WaitInterval], new: WaitInterval) -> None:
+    """Append the period, or extend the last one if the cause is the same, with the newest sentence."""
     if found and found[-1].cause == new.cause and found[-1].end == new.begin:
-        found[-1] = Stretch(found[-1].begin, new.end, new.cause, new.sentence)
+        found[-1] = WaitInterval(found[-1].begin, new.end, new.cause, new.sentence)
     else:
         found.append(new)

@@ -1,7 +1,7 @@
-"""The auditor of the rows: rebuilds every job and pod from the log alone, and compares.
+"""Audit of the rows: rebuilds every job and pod from the event log alone, and compares.
 
-Whatever happened (kills, restarts, races), the log and the rows must tell one story. Both are read as of one instant.
-Each finding is a sentence that is the same at the next look if nothing changed.
+After any kill, restart or race, the log and the rows must agree. Both are read from one snapshot of the database. Each
+finding is a sentence that stays the same in the next audit if nothing changed.
 """
 
 from collections import Counter
@@ -24,8 +24,8 @@ _OF_PODS = ("phase", "node", "exit_code", "started_at", "finished_at")
 
 
 @dataclass
-class PodStory:
-    """A pod as the log tells it."""
+class ReplayedPod:
+    """A pod according to the log."""
 
     phase: str = "pending"
     node: str = ""
@@ -35,21 +35,21 @@ class PodStory:
 
 
 @dataclass
-class Story:
-    """A job as the log tells it; `wrong`: what the log contradicts itself in."""
+class ReplayedJob:
+    """A job according to the log; `wrong`: contradictions within the log."""
 
     phase: str = "pending"
     gang_phase: str = "pending"
     version: int = 1
     retry_count: int = 0
     finished_at: datetime | None = None
-    pods: dict[Ref, PodStory] = field(default_factory=dict)
+    pods: dict[Ref, ReplayedPod] = field(default_factory=dict)
     kinds: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
 
 
 def findings() -> list[str]:
-    """What is wrong, each as a sentence; empty where all agrees."""
+    """All contradictions, each as a sentence; empty if log and rows agree."""
     is_within = connection.in_atomic_block
     with transaction.atomic():
         if not is_within:
@@ -63,17 +63,17 @@ def _find() -> Iterator[str]:
         yield f"The log: {lost} numbers stand for no event, and nobody purged them."
     stories = tell()
     for job in Job.objects.prefetch_related("pods").order_by("pk").iterator(chunk_size=500):
-        story = stories.pop(f"job:{job.uid}", Story())
+        story = stories.pop(f"job:{job.uid}", ReplayedJob())
         for sentence in (*story.wrong, *_compare(job, story), *_twice(job)):
             yield f"Job {job.name} ({job.uid}): {sentence}"
     yield from (f"The log tells of {subject}, and there is no such row." for subject in stories)
 
 
-def tell() -> dict[str, Story]:
-    """All jobs by their subject, from the log alone."""
-    stories: dict[str, Story] = {}
+def tell() -> dict[str, ReplayedJob]:
+    """All jobs by subject, rebuilt from the log alone."""
+    stories: dict[str, ReplayedJob] = {}
     for event in LoggedEvent.objects.filter(subject__startswith="job:").order_by("id").iterator(chunk_size=2000):
-        story = stories.setdefault(event.subject, Story())
+        story = stories.setdefault(event.subject, ReplayedJob())
         story.kinds[event.kind] += 1
         teller = _TELLERS.get(event.kind)
         if teller:
@@ -84,26 +84,26 @@ def tell() -> dict[str, Story]:
 # The log against itself.
 
 
-def _job_phase(story: Story, facts: Mapping[str, Any], event: LoggedEvent) -> None:
+def _job_phase(story: ReplayedJob, facts: Mapping[str, Any], event: LoggedEvent) -> None:
     if facts["old"] != story.phase:
         story.wrong.append(f"event {event.pk} takes it from {facts['old']} to {facts['new']}; it was {story.phase}.")
     story.phase, story.version, story.retry_count = facts["new"], facts["version"], facts["retry_count"]
     story.finished_at = event.at if JobPhase(story.phase).is_final else None
 
 
-def _gang_phase(story: Story, facts: Mapping[str, Any], event: LoggedEvent) -> None:
+def _gang_phase(story: ReplayedJob, facts: Mapping[str, Any], event: LoggedEvent) -> None:
     if facts["old"] != story.gang_phase:
         story.wrong.append(f"event {event.pk} takes its gang from {facts['old']}; that was {story.gang_phase}.")
     story.gang_phase = facts["new"]
 
 
-def _created(story: Story, facts: Mapping[str, Any], event: LoggedEvent) -> None:
+def _created(story: ReplayedJob, facts: Mapping[str, Any], event: LoggedEvent) -> None:
     if _ref(facts) in story.pods:
         story.wrong.append(f"event {event.pk} creates {_name(_ref(facts))} once more.")
-    story.pods[_ref(facts)] = PodStory()
+    story.pods[_ref(facts)] = ReplayedPod()
 
 
-def _bound(story: Story, facts: Mapping[str, Any], event: LoggedEvent) -> None:
+def _bound(story: ReplayedJob, facts: Mapping[str, Any], event: LoggedEvent) -> None:
     ref, pod = _ref(facts), _pod(story, _ref(facts), event)
     if pod.phase != PodPhase.PENDING:
         story.wrong.append(f"event {event.pk} binds {_name(ref)}, which was {pod.phase}.")
@@ -113,7 +113,7 @@ def _bound(story: Story, facts: Mapping[str, Any], event: LoggedEvent) -> None:
     pod.phase, pod.node = PodPhase.BOUND, facts["node"]
 
 
-def _pod_phase(story: Story, facts: Mapping[str, Any], event: LoggedEvent) -> None:
+def _pod_phase(story: ReplayedJob, facts: Mapping[str, Any], event: LoggedEvent) -> None:
     ref, pod = _ref(facts), _pod(story, _ref(facts), event)
     if facts["old"] != pod.phase:
         story.wrong.append(
@@ -126,20 +126,20 @@ def _pod_phase(story: Story, facts: Mapping[str, Any], event: LoggedEvent) -> No
         pod.finished_at = event.at
 
 
-def _pod(story: Story, ref: Ref, event: LoggedEvent) -> PodStory:
+def _pod(story: ReplayedJob, ref: Ref, event: LoggedEvent) -> ReplayedPod:
     if ref not in story.pods:
         story.wrong.append(f"event {event.pk} is about {_name(ref)}, which was never created.")
-    return story.pods.setdefault(ref, PodStory())
+    return story.pods.setdefault(ref, ReplayedPod())
 
 
-def _check_cluster_change(story: Story, _facts: Mapping[str, Any], event: LoggedEvent) -> None:
-    """What was made for it where it was is no more; nothing of that had a place."""
+def _check_cluster_change(story: ReplayedJob, _facts: Mapping[str, Any], event: LoggedEvent) -> None:
+    """The pods of the old cluster no longer exist; none of them may have had a node."""
     if any(pod.phase != PodPhase.PENDING for pod in story.pods.values()):
         story.wrong.append(f"event {event.pk} moves it while a pod of it has a place, or had one.")
     story.pods.clear()
 
 
-_TELLERS: dict[str, Callable[[Story, Mapping[str, Any], LoggedEvent], None]] = {
+_TELLERS: dict[str, Callable[[ReplayedJob, Mapping[str, Any], LoggedEvent], None]] = {
     "JobPhaseChanged": _job_phase,
     "GangPhaseChanged": _gang_phase,
     "JobReassigned": _check_cluster_change,
@@ -152,7 +152,7 @@ _TELLERS: dict[str, Callable[[Story, Mapping[str, Any], LoggedEvent], None]] = {
 # The log against the rows.
 
 
-def _compare(job: Job, story: Story) -> Iterator[str]:
+def _compare(job: Job, story: ReplayedJob) -> Iterator[str]:
     yield from _differences("it", job, story, _OF_JOBS)
     expected = (1, int(job.deleted_at is not None), int(job.cleaned_at is not None))
     for kind, count in zip(_ONCE, expected, strict=True):
@@ -168,7 +168,7 @@ def _compare(job: Job, story: Story) -> Iterator[str]:
     yield from (f"the log tells of {_name(ref)}, which has no row." for ref in stories)
 
 
-def _differences(what: str, row: Job | Pod, story: Story | PodStory, fields: tuple[str, ...]) -> Iterator[str]:
+def _differences(what: str, row: Job | Pod, story: ReplayedJob | ReplayedPod, fields: tuple[str, ...]) -> Iterator[str]:
     for name in fields:
         of_row, of_log = getattr(row, name), getattr(story, name)
         if of_row != of_log:

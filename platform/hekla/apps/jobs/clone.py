@@ -1,4 +1,4 @@
-"""A job once more: what it asked for, under a name that is free, and what must be said again."""
+"""Clones of jobs, under a free name, with the secrets that must be entered again."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,25 +13,25 @@ from hekla.domain.jobspec import JobSpec
 
 @dataclass(frozen=True, slots=True)
 class JobClone:
-    """`secrets`: the names of those that its commands speak of; their values are kept with no copy."""
+    """A job to submit again. `secrets`: the names of the secrets in its commands; clones have no values of secrets."""
 
     spec: JobSpec
     secrets: Sequence[str]
 
 
 def clone_job(job: Job, tenant: Tenant) -> JobClone:
-    """What would be submitted to that tenant to run the job again."""
+    """The clone of the job to submit to that tenant."""
     return clone_spec(spec_of(job), tenant)
 
 
 def clone_spec(spec: JobSpec, tenant: Tenant) -> JobClone:
-    """The same job under a name that is free in that tenant."""
+    """The same job under a name that is free in the tenant."""
     named = spec.model_copy(update={"name": selectors.free_name(tenant, spec.name)})
     return JobClone(named, missing_secrets(named))
 
 
 def missing_secrets(spec: JobSpec) -> list[str]:
-    """The secrets that must be given with this job."""
+    """The names of the secrets that must be submitted with this job."""
     if "openpai" not in spec.plugins:
         return []
     return sorted(secrets.secret_names(word for task in spec.tasks for word in task.command))

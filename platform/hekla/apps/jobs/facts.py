@@ -1,4 +1,4 @@
-"""From rows to what the lifecycle works on."""
+"""Converts rows to the inputs of the lifecycle."""
 
 from collections.abc import Iterable
 from functools import lru_cache
@@ -12,7 +12,7 @@ from hekla.domain.phases import GangPhase, JobPhase, PodPhase
 
 
 def spec_of(job: Job) -> JobSpec:
-    """What was asked for. It is read once for each revision that was committed."""
+    """The specification of the job. It is parsed once per committed revision, and cached."""
     if job.spec_in_hand is not None:
         return job.spec_in_hand
     cached = _cached_spec(job.uid, job.revision)
@@ -22,7 +22,7 @@ def spec_of(job: Job) -> JobSpec:
 
 
 def read_specs(jobs: Iterable[Job]) -> None:
-    """Read the specifications of these that are not known yet together; they came without them from the database."""
+    """Cache the specifications of these jobs with one query, for rows that were read without the specification."""
     unknown = {job.pk: job for job in jobs if not _cached_spec(job.uid, job.revision)}
     for pk, spec in Job.objects.filter(pk__in=unknown).values_list("pk", "spec") if unknown else ():
         _cached_spec(unknown[pk].uid, unknown[pk].revision).append(JobSpec.parse(spec))
@@ -34,7 +34,7 @@ def _cached_spec(_uid: UUID, _revision: int) -> list[JobSpec]:
 
 
 def job_facts(job: Job) -> JobFacts:
-    """The job as the lifecycle sees it."""
+    """The job as input of the lifecycle."""
     return JobFacts(
         spec=spec_of(job),
         phase=JobPhase(job.phase),
@@ -46,27 +46,27 @@ def job_facts(job: Job) -> JobFacts:
 
 
 def is_wanted(job: Job, pod: Pod) -> bool:
-    """Whether the job should have this replica, as large as it is now."""
+    """Whether the job has this replica at its current size."""
     return any(task.name == pod.task and pod.index < task.replicas for task in spec_of(job).tasks)
 
 
 def replicas(job: Job) -> list[tuple[str, int]]:
-    """Every replica that was asked for, in the order of the specification."""
+    """Every replica as (task, index), in the order of the specification."""
     return [(task.name, index) for task in spec_of(job).tasks for index in range(task.replicas)]
 
 
 def replica_of(job: Job, task: str, index: int, slot: int) -> Replica:
-    """A replica of the job, as backends make addresses of it."""
+    """A replica of the job, from which backends make addresses."""
     return Replica(job.uid.hex, job.name, task, index, slot)
 
 
 def reserved_slots(job: Job) -> dict[tuple[str, int], int]:
-    """The slots that were set aside for replicas, pods or not."""
+    """The slots that are reserved for replicas, with or without pods."""
     return dict(zip(replicas(job), job.reserved_slots, strict=False))
 
 
 def pod_facts(pod: Pod) -> PodFacts:
-    """One attempt as the lifecycle sees it."""
+    """One attempt as input of the lifecycle."""
     phase = PodPhase(pod.phase)
     return PodFacts(
         task=pod.task,
@@ -82,5 +82,5 @@ def pod_facts(pod: Pod) -> PodFacts:
 
 
 def all_pod_facts(pods: Iterable[Pod]) -> list[PodFacts]:
-    """Several attempts as the lifecycle sees them."""
+    """Several attempts as input of the lifecycle."""
     return [pod_facts(pod) for pod in pods]

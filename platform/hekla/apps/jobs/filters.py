@@ -1,4 +1,4 @@
-"""What jobs can be narrowed to: the same words in the address of the list, in REST and on the command line."""
+"""Filters of the job list: the same parameters in the URL of the list, in REST and on the command line."""
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -44,9 +44,9 @@ _NUMBERS = {"min_value": -(2**31), "max_value": 2**31 - 1}
 
 
 class MomentField(forms.CharField):
-    """An instant, a day (from its first moment), or how long ago: `2026-03-01T12:00Z`, `2026-03-01`, `24h`, `7d`."""
+    """A time, a day (its start), or an age: `2026-03-01T12:00Z`, `2026-03-01`, `24h`, `7d`."""
 
-    def to_python(self, value: Any) -> Any:  # noqa: ANN401  (whatever stood in the address)
+    def to_python(self, value: Any) -> Any:  # noqa: ANN401  (any value from the URL)
         text = str(super().to_python(value))
         if not text:
             return None
@@ -70,11 +70,11 @@ class _Moment(django_filters.Filter):  # type: ignore[misc]
 
 
 class JobFilter(django_filters.FilterSet):  # type: ignore[misc]
-    """Each word by itself; together they all must hold.
+    """Jobs that match all given parameters; each is optional.
 
-    `user`: who asks. `named`: the rows that words name (`_rows_named`). `finds_many`: it is known that many jobs hold
-    the text, so the first of them in any order are found sooner by going through the jobs in that order than by
-    gathering all that hold it from the index.
+    `user`: the person who asks. `named`: the ids of the rows that parameters name (`_rows_named`). `finds_many`: many
+    jobs are known to match the text, so scanning the jobs in list order finds the first ones sooner than collecting all
+    matches from the index.
     """
 
     user: User
@@ -104,30 +104,30 @@ class JobFilter(django_filters.FilterSet):  # type: ignore[misc]
         fields: list[str] = []
 
     def matching(self, jobs: QuerySet[Job], _name: str, text: str) -> QuerySet[Job]:
-        """Name or owner holds the text."""
+        """Jobs whose name or owner contains the text."""
         if self.finds_many:
             return jobs.filter(Q(name__icontains=text) | Q(owner__in=_owners(text).values("pk")))
         return _with_grams(jobs).filter(_name_holds(text) | Q(owner_id__in=self.named["q"]))
 
     def belonging_to(self, jobs: QuerySet[Job], name: str, _text: str) -> QuerySet[Job]:
-        """Of the queue, tenant, cluster or owner that is named."""
+        """Jobs of the named queue, tenant, cluster or owner."""
         return jobs.filter(**{f"{name}__in": self.named[name]})
 
     def with_failed_pods(self, jobs: QuerySet[Job], _name: str, _yes: str) -> QuerySet[Job]:
-        """Some attempt of a pod of theirs failed, whatever became of the job."""
+        """Jobs with a failed attempt, whatever the result of the job."""
         return jobs.filter(Exists(Pod.objects.filter(job=OuterRef("pk"), phase=PodPhase.FAILED)))
 
     def for_reason(self, jobs: QuerySet[Job], _name: str, reason: str) -> QuerySet[Job]:
-        """The job, or a pod of it, ended for this reason."""
+        """Jobs that ended for this reason, or have a pod that did."""
         return jobs.filter(Q(reason=reason) | Exists(Pod.objects.filter(job=OuterRef("pk"), reason=reason)))
 
     def of_person(self, jobs: QuerySet[Job], _name: str, _mine: str) -> QuerySet[Job]:
-        """One's own."""
+        """The person's own jobs."""
         return jobs.filter(owner=self.user)
 
 
 def narrowed(jobs: QuerySet[Job], query: Mapping[str, Any], user: User, *, finds_many: bool = False) -> QuerySet[Job]:
-    """Of these jobs what is asked for. Raises Invalid: what is wrongly asked for is never taken for everything."""
+    """The jobs that match the query. Raises Invalid: an invalid parameter never returns all jobs."""
     names = JobFilter.base_filters.keys() & query.keys()
     if not names:
         return jobs
@@ -154,10 +154,10 @@ def _owners(text: str) -> QuerySet[User]:
 
 
 def _rows_named(words: Mapping[str, Any], without: Collection[str]) -> dict[str, list[int]]:
-    """By word the rows that it names, asked for at once.
+    """The ids of the rows that each parameter names, from one query.
 
-    Who knows the rows knows how many jobs to expect; by their names the database expects few jobs of everybody, and
-    reads and sorts all of a great tenant's for the first fifty.
+    With ids, the database can estimate how many jobs match. With names it expects few jobs of anyone, and reads and
+    sorts all jobs of a large tenant for the first fifty.
     """
     sets = {word: find(words[word]) for word, find in _NAMED.items() if words.get(word) and word not in without}
     rows = [found.annotate(word=Value(word)).values_list("word", "pk") for word, found in sets.items()]
@@ -169,33 +169,33 @@ def _rows_named(words: Mapping[str, Any], without: Collection[str]) -> dict[str,
 
 @lru_cache(maxsize=256)
 def _asking(names: frozenset[str]) -> type[JobFilter]:
-    """The filter without the words that are not asked for: to make and to read a field for each costs milliseconds."""
+    """The filter with only these parameters: creating and reading a field for each one costs milliseconds."""
     asking: type[JobFilter] = type("AskedJobFilter", (JobFilter,), {})
     asking.base_filters = {name: each for name, each in JobFilter.base_filters.items() if name in names}
     return asking
 
 
 def words(query: QueryDict) -> dict[str, list[str]]:
-    """What of an address narrows the list, and by what."""
+    """The filter parameters in the query of a URL, with their non-empty values."""
     return {
         name: values for name in JobFilter.base_filters if (values := [each for each in query.getlist(name) if each])
     }
 
 
 def order(query: Mapping[str, Any]) -> Order:
-    """How the list is sorted; the newest come first where nothing that we know is asked for."""
+    """The order of the list; newest first if the parameter is missing or unknown."""
     sort = str(query.get("sort") or _DEFAULT)
     field = SORTS.get(sort.removeprefix("-"))
     return Order(field, sort.startswith("-")) if field else Order(SORTS["submitted"], descending=True)
 
 
 def _name_holds(text: str) -> Q:
-    """Every three letters in a row stand in an index; what is shorter is looked for in the names themselves."""
+    """The name contains the text. An index has all trigrams; shorter texts are searched in the names themselves."""
     holds = Q(name__icontains=text)
     grams = sorted({text.upper()[at : at + _GRAM] for at in range(len(text) - _GRAM + 1)})
     return Q(grams__contains=grams) & holds if grams else holds
 
 
 def _with_grams(jobs: QuerySet[Job]) -> QuerySet[Job]:
-    """The jobs with what `_name_holds` asks of."""
+    """The jobs with the alias that `_name_holds` uses."""
     return jobs.alias(grams=Func(Upper(F("name")), function="hekla_grams", output_field=ArrayField(TextField())))

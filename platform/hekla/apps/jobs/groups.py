@@ -1,4 +1,4 @@
-"""Jobs counted by what they have in common, each group leading to the jobs in it."""
+"""Jobs counted by a common value; each group links to the list of its jobs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ LABELS = {
     "kind": _("Kind"),
     "cluster": _("Cluster"),
 }
-_ROWS: dict[str, tuple[type[Model], str]] = {  # the table that a group's name stands in, and its column
+_ROWS: dict[str, tuple[type[Model], str]] = {  # the table and the column of a group's name
     "queue": (Queue, "name"),
     "tenant": (Tenant, "slug"),
     "owner": (User, "username"),
@@ -35,7 +35,7 @@ _FINAL = [phase.value for phase in FINAL_JOB_PHASES]
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Jobs that have `name` in common. `query`: the address of their list."""
+    """Jobs with the common value `name`. `query`: the URL query of their list."""
 
     name: str
     jobs: int
@@ -45,9 +45,9 @@ class Group:
 
 
 def of(jobs: QuerySet[Job], by: str, query: QueryDict) -> list[Group]:
-    """The largest groups first. `query`: the address of the list that is counted.
+    """The groups, largest first; at most `MOST_GROUPS`. `query`: the URL query of the list that is counted.
 
-    Nothing but the group and the phase is read, which stand in one index for most groups.
+    Only the group's field and the phase are read, which one index covers for most groups.
     """
     field = f"{by}_id" if by in _ROWS else by
     counts = (
@@ -69,7 +69,7 @@ def of(jobs: QuerySet[Job], by: str, query: QueryDict) -> list[Group]:
 
 
 def _names(by: str, keys: list[Any]) -> Mapping[Any, str]:
-    """What the keys of groups are called, where they are ids."""
+    """The names of the groups whose keys are ids."""
     if by not in _ROWS:
         return {}
     model, column = _ROWS[by]

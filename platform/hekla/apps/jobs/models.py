@@ -1,4 +1,4 @@
-"""Jobs and pods as they stand now. How they came there is in the event log."""
+"""The current state of jobs and pods. Their history is in the event log."""
 
 import uuid
 from datetime import datetime, timedelta
@@ -7,7 +7,7 @@ from django.conf import settings
 from django.db import models
 
 from hekla.apps.clusters.models import Cluster
-from hekla.apps.queues.models import Queue, Span
+from hekla.apps.queues.models import FederatedQueue, Queue
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain.jobspec import EXTERNAL, JobSpec
 from hekla.domain.phases import FINAL_JOB_PHASES, FINAL_POD_PHASES, GangPhase, JobPhase, PodPhase
@@ -23,18 +23,18 @@ _LISTED = models.Q(deleted_at__isnull=True)
 class Job(models.Model):
     """A job. `version` counts full restarts from 1; `waiting` holds the engine's reasons while it waits.
 
-    `message_facts` is the message in a form for any language; empty where it has none.
-    `revision` counts from 1 how often its specification changed: whoever decided by another one decided in vain.
-    `deadline_at`: when it must have ended, once it has begun; `expires_at`: when it goes, once it has ended.
-    `reserved_slots`: where some tasks wait for others, or the job grew, the slots of all replicas in the order of the
-    specification, so that the pods that start first can be told the addresses of those to come.
+    `message_facts` is the message as data that can be translated; empty if there is none.
+    `revision` counts from 1 the changes of specification and cluster: decisions about another revision are void.
+    `deadline_at`: the time limit of a job that has started; `expires_at`: when a finished job is deleted.
+    `reserved_slots`: if some tasks wait for others, or the job grew, the slots of all replicas in the order of the
+    specification, so that the pods that start first know the addresses of later ones.
 
-    A job goes in steps: `deleted_at`, it is off the lists; `cleaned_at`, what was attached to it is gone; then, when
-    its tenant keeps them no longer, `logs_purged_at`, and at last the row with its history.
+    A job is deleted in steps. `deleted_at`: it is hidden from lists. `cleaned_at`: its pods, files and addresses are
+    deleted. After the tenant's retention times its logs are purged (`logs_purged_at`), then the row with its history.
     """
 
     spec_in_hand: JobSpec | None = None
-    """The specification while it changes: nobody else may take it for the job's before that is committed."""
+    """The specification during a change: it must not enter the shared cache before the commit."""
 
     uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     name = models.CharField(max_length=53)
@@ -83,8 +83,7 @@ class Job(models.Model):
             models.Index(
                 fields=["cluster", "deleted_at"], condition=models.Q(deleted_at__isnull=False), name="job_deleted"
             ),
-            # By these the list is sorted, narrowed and counted. A further one, on any part of the name, is made by
-            # the migration `long_lists`.
+            # Indexes to sort, filter and count the list. The initial migration adds one on parts of the name.
             models.Index(fields=["-submitted_at", "-id"], condition=_LISTED, name="job_by_time"),
             models.Index(fields=["name", "id"], condition=_LISTED, name="job_by_name"),
             models.Index(fields=["priority", "id"], condition=_LISTED, name="job_by_priority"),
@@ -106,17 +105,17 @@ class Job(models.Model):
 
     @property
     def is_external(self) -> bool:
-        """Others made its pods, and end them; they are only placed from here."""
+        """Whether another controller creates and deletes its pods, and Hekla only schedules them."""
         return self.kind == EXTERNAL
 
     @property
     def logs_until(self) -> datetime | None:
-        """Until when the logs of a deleted job are kept; None where it is not deleted, or they are gone."""
+        """When the logs of a deleted job are purged; None if it is not deleted, or they are purged already."""
         return None if self.logs_purged_at else self._days_after_deletion(self.tenant.log_days)
 
     @property
     def history_until(self) -> datetime | None:
-        """Until when a deleted job is known at all; None where it is not deleted."""
+        """When the row and history of a deleted job are purged; None if it is not deleted."""
         return self._days_after_deletion(self.tenant.history_days)
 
     def _days_after_deletion(self, days: int) -> datetime | None:
@@ -124,7 +123,7 @@ class Job(models.Model):
 
 
 class Pod(models.Model):
-    """One attempt of one replica. `slot` numbers the replica for all its attempts; addresses are made from it."""
+    """One attempt of one replica. `slot` is the replica's number in all its attempts; addresses are made from it."""
 
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="pods")
     task = models.CharField(max_length=63)
@@ -167,14 +166,14 @@ class Pod(models.Model):
 
 
 class Placement(models.Model):
-    """Of a job that was submitted to a name for queues of several clusters: why it is where it is.
+    """Why a job of a federated queue is in its cluster.
 
-    `candidates`: what each cluster said at that time (`at`, see `domain.routing`), the best first. A job whose
-    federated queue is deleted stays where it is.
+    `candidates`: the estimates of the clusters at the time `at`, best first (see `domain.routing`). If the federated
+    queue is deleted, the job stays where it is.
     """
 
     job = models.OneToOneField(Job, on_delete=models.CASCADE, primary_key=True, related_name="placement")
-    span = models.ForeignKey(Span, null=True, on_delete=models.SET_NULL, related_name="+")
+    span = models.ForeignKey(FederatedQueue, null=True, on_delete=models.SET_NULL, related_name="+")
     candidates = models.JSONField(default=list)
     moves = models.PositiveIntegerField(default=0)
     at = models.DateTimeField()
@@ -184,7 +183,7 @@ class Placement(models.Model):
 
 
 class SavedView(models.Model):
-    """A list of jobs under a name, by its address. `tenant`: whose members share it; none: it is the owner's own."""
+    """A named list of jobs, as a URL query. `tenant`: its members share the view; null: only its owner has it."""
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     tenant = models.ForeignKey(Tenant, null=True, on_delete=models.CASCADE, related_name="+")
@@ -206,8 +205,8 @@ class SavedView(models.Model):
         return self.name
 
 
-class Arrangement(models.Model):
-    """How a person wants the list of jobs. `columns`: those chosen; `opens_with`: a view, none for all jobs."""
+class JobListSettings(models.Model):
+    """A person's settings of the job list. `columns`: the chosen ones; `opens_with`: a view, null for all jobs."""
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     columns = models.JSONField(default=list)

@@ -1,4 +1,4 @@
-"""What the people of a tenant have and have used: counted from the jobs and pods that there are."""
+"""Quota use of the people of a tenant, counted from the existing jobs and pods."""
 
 from collections import defaultdict
 from datetime import UTC, datetime
@@ -16,17 +16,17 @@ from hekla.domain.resources import Resources
 
 
 def month_of(now: datetime) -> datetime:
-    """When the month began, by UTC."""
+    """The start of the month, in UTC."""
     return now.astimezone(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
 
 
 def unfinished(tenant: Tenant) -> dict[int, int]:
-    """How many jobs of each person are not over."""
+    """The number of unfinished jobs of each person (by user id)."""
     return _by_owner(_unfinished(tenant))
 
 
 def sessions(tenant: Tenant) -> dict[int, int]:
-    """How many of them are there to look into."""
+    """The number of unfinished debugging sessions of each person (by user id)."""
     return _by_owner(_unfinished(tenant).filter(kind=SESSION))
 
 
@@ -39,7 +39,7 @@ def _by_owner(jobs: QuerySet[Job]) -> dict[int, int]:
 
 
 def gpu_hours(tenant: Tenant, now: datetime) -> dict[int, float]:
-    """How many hours each person's pods have held a real GPU this month, from bind to end."""
+    """The GPU-hours of each person (by user id) on real GPUs this month, from each pod's bind to its end."""
     spent: dict[int, float] = defaultdict(float)
     held = _held(tenant, now)
     jobs = Job.objects.in_bulk({row["job_id"] for row in held})
@@ -50,12 +50,12 @@ def gpu_hours(tenant: Tenant, now: datetime) -> dict[int, float]:
 
 
 def gpus(request: Resources) -> float:
-    """How many GPUs, of whatever make."""
+    """The number of GPUs, of any vendor."""
     return sum(amount for name, amount in request.items() if name.endswith("/gpu")) / 1000
 
 
 def _held(tenant: Tenant, now: datetime) -> list[dict[str, Any]]:
-    """By job and task: for how long its pods held their places this month."""
+    """By job and task: how long its pods held their nodes this month."""
     begin = month_of(now)
     real = Pod.objects.exclude(job__cluster__kind=Cluster.Kind.SIMULATED).exclude(finished_at__lt=begin)
     pods = real.filter(job__tenant=tenant, bound_at__isnull=False).order_by()

@@ -1,1 +1,1 @@
-"""Visits: the browsers in which people are signed in, and ending them."""
+"""Login sessions: the browsers in which people are signed in, and how to sign them out."""

@@ -1,11 +1,11 @@
-"""What is known of a session besides what it carries."""
+"""Descriptions of login sessions, besides the data in Django's session."""
 
 from django.conf import settings
 from django.db import models
 
 
-class Visit(models.Model):
-    """A browser that signed in. It lasts as long as the session with that key does."""
+class LoginSession(models.Model):
+    """A browser in which a person signed in. It is valid as long as Django's session with its key."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="visits")
     session_key = models.CharField(max_length=40, db_index=True)

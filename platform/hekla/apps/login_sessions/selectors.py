@@ -1,4 +1,4 @@
-"""Questions about visits. Whether one goes on is asked of its session: the row here only describes it."""
+"""Queries for login sessions. Django's session decides whether one is valid: the row here only describes it."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -10,32 +10,33 @@ from django.db.models.functions import MD5
 from django.utils.crypto import constant_time_compare
 
 from hekla.apps.accounts.models import User
-from hekla.apps.login_sessions.models import Visit
+from hekla.apps.login_sessions.models import LoginSession
 
 
-def of(user: User, *, now: datetime) -> Sequence[Visit]:
-    """The browsers in which this person is signed in now, the last seen first."""
-    visits = list(Visit.objects.filter(user=user).order_by("-last_active_at", "-pk"))
+def of(user: User, *, now: datetime) -> Sequence[LoginSession]:
+    """The browsers in which this person is signed in now, the last active first."""
+    visits = list(LoginSession.objects.filter(user=user).order_by("-last_active_at", "-pk"))
     sessions = Session.objects.filter(session_key__in=[visit.session_key for visit in visits], expire_date__gt=now)
     open_keys = {session.session_key for session in sessions if _is_of(session, user)}
     return [visit for visit in visits if visit.session_key in open_keys]
 
 
 def goes_on(session_key: str, user: User, *, now: datetime) -> bool:
-    """Whether somebody is still signed in there: not signed out, not ended, and no new password since."""
+    """Whether the person is still signed in there: not signed out or expired, and no new password since."""
     return carried(session_key, user, now=now) is not None
 
 
 def carried(session_key: str, user: User, *, now: datetime) -> dict[str, Any] | None:
-    """What the session holds in which this person is signed in; None where that is over."""
+    """The data of the session in which this person is signed in; None if it is no longer valid."""
     session = Session.objects.filter(session_key=session_key, expire_date__gt=now).first()
     return session.get_decoded() if session is not None and _is_of(session, user) else None
 
 
 def proofs(sessions: Mapping[str, int], *, known: Mapping[str, str], now: datetime) -> dict[str, str]:
-    """Of these sessions, each with its person's id, those that go on: each with a proof of it.
+    """A proof of validity for each valid session. `sessions`: the person's id by session key.
 
-    Who brings it along the next time (`known`) spares the reading of what a session carries while nothing changed.
+    The proof is a digest of the session's data and the password. `known`: the proofs of the last call; sessions with
+    an unchanged proof are not read again.
     """
     passwords = dict(User.objects.filter(pk__in=set(sessions.values())).values_list("pk", MD5("password")))
     lasting = Session.objects.filter(session_key__in=sessions, expire_date__gt=now)

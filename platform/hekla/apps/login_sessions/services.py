@@ -1,4 +1,4 @@
-"""Noting visits, and ending them."""
+"""Records login sessions, and ends them."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -12,21 +12,21 @@ from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.event_log.services import record, unit_of_work
 from hekla.apps.login_sessions import selectors
-from hekla.apps.login_sessions.models import Visit
+from hekla.apps.login_sessions.models import LoginSession
 from hekla.domain import events
 from hekla.domain.errors import NotFound
 
 
 def note(visit_id: int | None, user: User, *, session_key: str, browser: str, address: str, now: datetime) -> int:
-    """This browser was seen. Returns the number of its visit, also of a new one. No event: `SignedIn` told of it."""
+    """Record activity of a browser. Returns the id of its visit, created if needed. No event: `SignedIn` is one."""
     facts = {"session_key": session_key, "browser": browser[:120], "address": address[:45], "last_active_at": now}
-    if visit_id is not None and Visit.objects.filter(pk=visit_id, user=user).update(**facts):
+    if visit_id is not None and LoginSession.objects.filter(pk=visit_id, user=user).update(**facts):
         return visit_id
-    return Visit.objects.create(user=user, since=now, **facts).pk
+    return LoginSession.objects.create(user=user, since=now, **facts).pk
 
 
 def end(user: User, visit_id: int, *, now: datetime) -> None:
-    """Sign oneself out in one browser. Raises NotFound."""
+    """Sign the person out in one of their browsers. Raises NotFound."""
     chosen = [visit for visit in selectors.of(user, now=now) if visit.pk == visit_id]
     if not chosen:
         raise NotFound(_("This session has ended already."))
@@ -34,23 +34,23 @@ def end(user: User, visit_id: int, *, now: datetime) -> None:
 
 
 def end_others(user: User, session_key: str, *, now: datetime) -> int:
-    """Sign oneself out everywhere else. Returns in how many browsers that was."""
+    """Sign the person out in all browsers but the one with this session. Returns their number."""
     return _end(user, [v for v in selectors.of(user, now=now) if v.session_key != session_key], by=user, now=now)
 
 
 def end_all(user: User, *, by: User, now: datetime) -> int:
-    """A platform admin signs somebody out everywhere. Returns in how many browsers that was. Raises Forbidden."""
+    """Sign a person out in all browsers, as a platform admin. Returns their number. Raises Forbidden."""
     accounts.require(by, Permission.MANAGE_PEOPLE)
     return _end(user, selectors.of(user, now=now), by=by, now=now)
 
 
-def _end(user: User, visits: Sequence[Visit], *, by: User, now: datetime) -> int:
-    """The sessions go, and with them the rows of visits whose sessions went earlier."""
+def _end(user: User, visits: Sequence[LoginSession], *, by: User, now: datetime) -> int:
+    """Delete the sessions, and the rows of all the person's visits without a valid session."""
     keys = {visit.session_key for visit in visits}
     with unit_of_work():
         Session.objects.filter(session_key__in=keys).delete()
         left = [visit.pk for visit in selectors.of(user, now=now)]
-        Visit.objects.filter(user=user).exclude(pk__in=left).delete()
+        LoginSession.objects.filter(user=user).exclude(pk__in=left).delete()
         if visits:
             event = events.OtherSessionsRevoked(username=user.username, browsers=len(visits))
             record(event, subject=f"user:{user.pk}", actor=actor_of(by), at=now)

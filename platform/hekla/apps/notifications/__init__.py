@@ -1,1 +1,1 @@
-"""Who is told of which moments of which jobs, and how: in the page, by mail, by webhook."""
+"""Notifications about jobs, by people's choice: in the page, by mail, by webhook."""

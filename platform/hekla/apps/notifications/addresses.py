@@ -1,7 +1,7 @@
-"""Where a webhook may go: to addresses of the public internet, unless the console's settings allow more.
+"""Allowed targets of webhooks: addresses of the public internet, unless the console's settings allow more.
 
-The name is looked up once, each of its addresses is judged, and the connection is made to the one that was judged: so a
-name that changes its mind in between leads nowhere else.
+The host name is resolved once, all its addresses are checked, and the connection uses a checked address. So a name
+that resolves to another address later (DNS rebinding) has no effect.
 """
 
 import socket
@@ -25,7 +25,7 @@ _PORTS = {"http": 80, "https": 443}
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """An address that was judged: `url` names it by number, `host` is what it is called."""
+    """A checked target. `url`: with the IP address; `host`: the original network location; `name`: the host name."""
 
     url: str
     host: str
@@ -33,14 +33,14 @@ class Target:
 
 
 def check(url: str) -> None:
-    """Judge what can be judged without looking the name up. Raises Refused, in words."""
+    """Check a URL without resolving its host name. Raises Refused."""
     parts = _split(url)
     if literal := _literal(parts.hostname or ""):
         _require_public(literal)
 
 
 def resolve(url: str) -> Target:
-    """Look the name up and judge what it stands for. Raises Refused, in words."""
+    """Resolve the host name and check all its addresses. Raises Refused."""
     parts = _split(url)
     host, port = parts.hostname or "", parts.port or _PORTS[parts.scheme]
     try:

@@ -6,5 +6,5 @@ class NotificationsConfig(AppConfig):
     label = "notifications"
 
     def ready(self) -> None:
-        """Tell people soon after something happened."""
+        """Connect the signal that notifies people after an event."""
         from hekla.apps.notifications import wake  # noqa: PLC0415, F401  (connects a signal)

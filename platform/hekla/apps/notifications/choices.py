@@ -1,4 +1,4 @@
-"""The moments of which one can be told, and the ways to be told."""
+"""The kinds of notifications, and the channels."""
 
 from enum import StrEnum
 
@@ -6,7 +6,7 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Moment(StrEnum):
-    """Something of which one may want to hear. Of what has no label nobody chooses: everybody is told."""
+    """The kind of a notification. One without a label cannot be chosen: it is always sent."""
 
     STARTED = "started"
     ENDED = "ended"
@@ -18,7 +18,7 @@ class Moment(StrEnum):
 
 
 class Channel(StrEnum):
-    """How one is told."""
+    """A channel of notifications."""
 
     PAGE = "page"
     MAIL = "mail"

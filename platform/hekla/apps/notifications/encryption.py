@@ -9,11 +9,11 @@ _PURPOSE = "hekla: secrets of webhooks"
 
 
 def make_secret() -> tuple[str, bytes]:
-    """A new secret, and the same as the database stores it."""
+    """A new secret, and its encrypted form for the database."""
     secret = f"whs_{secrets.token_urlsafe(_BYTES)}"
     return secret, cipher(_PURPOSE).encrypt(secret)
 
 
 def decrypt_secret(stored: bytes | memoryview) -> str:
-    """A stored secret. Raises DecryptionError."""
+    """A stored secret, decrypted. Raises DecryptionError."""
     return cipher(_PURPOSE).decrypt(bytes(stored))

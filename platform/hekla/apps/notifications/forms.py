@@ -1,4 +1,4 @@
-"""The forms by which people choose what they are told."""
+"""The forms for notification settings."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ MOST_MINUTES = 60 * 24 * 30
 
 
 class ChoiceForm(forms.Form):
-    """Of which moments, and how."""
+    """The moments to notify of, the wait that counts as long, in minutes, and the channels."""
 
     moments = forms.MultipleChoiceField(
         label=gettext_lazy("Events"), choices=_MOMENTS, required=False, widget=forms.CheckboxSelectMultiple
@@ -29,25 +29,27 @@ class ChoiceForm(forms.Form):
 
     @classmethod
     def showing(cls, choice: Choice, prefix: str | None = None) -> "ChoiceForm":
-        """The form as it was filled in last."""
+        """The form with the stored choice."""
         first = {name: getattr(choice, name) for name in cls.base_fields if hasattr(choice, name)}
         return cls(initial=first, prefix=prefix)
 
     @classmethod
     def beside(cls, data: QueryDict | None, choice: Choice, prefix: str, *, is_sent: bool) -> "ChoiceForm":
-        """The form as a part of a larger one: as it was sent, or typed and not judged; else showing what holds."""
+        """The form as a part of a larger one: bound if that was sent; with the typed values, not validated, if it was
+        not; with the stored choice if `data` has no values for it.
+        """
         sent = cls(data, prefix=prefix, use_required_attribute=False)
         if data is None or sent.add_prefix("long_wait_minutes") not in data:
             return cls.showing(choice, prefix)
         return sent if is_sent else cls(initial={name: sent[name].data for name in sent.fields}, prefix=prefix)
 
     def values(self) -> dict[str, Any]:
-        """What was chosen."""
+        """The chosen values."""
         return dict(self.cleaned_data)
 
 
 class PreferenceForm(ChoiceForm):
-    """What holds for all of a person's jobs, and where they are reached."""
+    """A person's defaults for all their jobs, and their addresses."""
 
     mail = forms.EmailField(label=gettext_lazy("Email address"), required=False)
     is_digest = forms.BooleanField(

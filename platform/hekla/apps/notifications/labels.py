@@ -1,4 +1,4 @@
-"""Notifications as sentences, made when they are read, in the reader's language."""
+"""Notifications as sentences, rendered when they are read, in the reader's language."""
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -10,7 +10,7 @@ from hekla.apps.notifications.models import Notification
 
 
 def sentence(notification: Notification) -> str:
-    """What happened."""
+    """The sentence of a notification."""
     return _SENTENCES[Moment(notification.moment)](notification)
 
 

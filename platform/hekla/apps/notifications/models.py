@@ -1,4 +1,4 @@
-"""What people want to hear, what they were told, and what is still to be sent."""
+"""Notification settings, notifications, and their deliveries."""
 
 from django.conf import settings
 from django.db import models
@@ -15,7 +15,7 @@ def _default_channels() -> list[str]:
 
 
 class _Choice(models.Model):
-    """Of which moments, in which ways, and after how long a wait."""
+    """The moments to notify of, the channels, and the wait that counts as long, in minutes."""
 
     moments = models.JSONField(default=_moments)
     channels = models.JSONField(default=_default_channels)
@@ -26,9 +26,9 @@ class _Choice(models.Model):
 
 
 class Preference(_Choice):
-    """What holds for all jobs of a person for which they chose nothing else; and where they are reached.
+    """A person's defaults for all their jobs, and their addresses.
 
-    The secret signs what is sent to the webhook; it lies sealed. `language`: that of what is sent.
+    `webhook_secret`: signs the requests to the webhook; encrypted. `language`: of mails and webhooks.
     """
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="notification_choice")
@@ -43,7 +43,7 @@ class Preference(_Choice):
 
 
 class JobChoice(_Choice):
-    """What a person chose for one job, their own or another that they may see. No moments: nothing."""
+    """A person's choice for one job, their own or another that they may see. No moments: no notifications."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     job_uid = models.UUIDField()
@@ -57,9 +57,9 @@ class JobChoice(_Choice):
 
 
 class Notification(models.Model):
-    """A person was told of a moment, once: `key` names the moment. `facts` are what its sentence is made of.
+    """A notification of a person. `key` identifies its occasion, so that it is created once. `facts`: for its sentence.
 
-    It is one of a job, except where it is about the person (`job_uid` and `tenant_id` are null then).
+    It is about a job, or about the person; then `job_uid` and `tenant_id` are null.
     """
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="notifications")
@@ -88,7 +88,7 @@ class Notification(models.Model):
 
 
 class Delivery(models.Model):
-    """A notification on its way out, by mail or webhook. It is tried again until it was sent or is given up."""
+    """The delivery of a notification by mail or webhook. It is retried until it is sent or abandoned."""
 
     notification = models.ForeignKey(Notification, on_delete=models.CASCADE, related_name="deliveries")
     channel = models.CharField(max_length=16)
@@ -112,8 +112,8 @@ class Delivery(models.Model):
         return f"{self.notification_id} by {self.channel}"
 
 
-class Reader(models.Model):
-    """The one row that says up to which event of the log people were told."""
+class NotificationCursor(models.Model):
+    """The one row with the number of the last event of the log that was processed."""
 
     number = models.BigIntegerField()
 

@@ -1,4 +1,4 @@
-"""Mail and webhooks: what is written, and how it leaves the house."""
+"""Mails and webhooks: their contents, and sending them."""
 
 import hashlib
 import hmac
@@ -22,11 +22,11 @@ _SECONDS = 4.0
 
 
 class NotificationNotSent(Exception):
-    """The other side did not take it; it may later."""
+    """The receiver did not accept it; a retry may succeed."""
 
 
 def mail(reach: Preference, notices: Sequence[Notification]) -> None:
-    """One mail with all of these. Raises NotificationNotSent."""
+    """Send one mail with all these notifications. Raises NotificationNotSent."""
     if not settings.MAIL_IS_SET_UP:
         raise NotificationNotSent(_("This console has no mail server."))
     if not reach.mail:
@@ -58,7 +58,7 @@ def _message(reach: Preference, notices: Sequence[Notification]) -> EmailMessage
 
 
 def address(notification: Notification) -> str:
-    """Where the job's page is, or the person's notifications."""
+    """The URL of the job's page, or of the person's notifications."""
     page = (
         reverse("jobs:detail", args=[notification.job_uid]) if notification.job_uid else reverse("notifications:list")
     )
@@ -66,7 +66,7 @@ def address(notification: Notification) -> str:
 
 
 def webhook(reach: Preference, delivery: Delivery, *, now: datetime) -> None:
-    """Post it, signed. Raises NotificationNotSent, Refused (the address is not allowed), DecryptionError."""
+    """Post a notification, signed. Raises NotificationNotSent, Refused (address not allowed), DecryptionError."""
     if not reach.webhook_url:
         raise NotificationNotSent(_("The webhook was removed."))
     target, body = addresses.resolve(reach.webhook_url), _body(reach, delivery)
@@ -92,7 +92,7 @@ def webhook(reach: Preference, delivery: Delivery, *, now: datetime) -> None:
 
 
 def signature(secret: str, body: bytes, now: datetime) -> str:
-    """`t=…,v1=…`: HMAC-SHA256 of the seconds, a point and the body."""
+    """`t=SECONDS,v1=DIGEST`: the digest is the HMAC-SHA256 of the seconds, a point and the body."""
     seconds = str(int(now.timestamp()))
     digest = hmac.new(secret.encode(), f"{seconds}.".encode() + body, hashlib.sha256).hexdigest()
     return f"t={seconds},v1={digest}"

@@ -1,4 +1,4 @@
-"""What people chose, and what they were told."""
+"""Queries for notification settings, notifications and deliveries."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -10,48 +10,48 @@ from hekla.apps.accounts.models import User
 from hekla.apps.event_log import selectors as event_log
 from hekla.apps.jobs.models import Job
 from hekla.apps.notifications.choices import Moment
-from hekla.apps.notifications.models import Delivery, JobChoice, Notification, Preference, Reader
+from hekla.apps.notifications.models import Delivery, JobChoice, Notification, NotificationCursor, Preference
 from hekla.apps.tenancy import selectors as tenancy
 
 Choice = Preference | JobChoice
 
 
 def preference(user: User) -> Preference:
-    """What holds for a person's jobs; the defaults where they chose nothing (not stored)."""
+    """The person's settings for their jobs; if none are stored, the defaults, unsaved."""
     return Preference.objects.filter(user=user).first() or Preference(user=user, mail=user.email)
 
 
 def job_choice(user: User, job: Job) -> JobChoice | None:
-    """What a person chose for this job."""
+    """The person's choice for this job, or None."""
     return JobChoice.objects.filter(user=user, job_uid=job.uid).first()
 
 
 def visible_to(user: User) -> QuerySet[Notification]:
-    """What a person finds in the page, newest first; not of tenants that they have left."""
+    """The person's notifications in the page, newest first; without those of tenants that they may not see now."""
     deliveries = Prefetch("deliveries", Delivery.objects.order_by("channel"))
     visible = Q(tenant_id=None) | Q(tenant_id__in=tenancy.visible_to(user).values("pk"))
     return Notification.objects.filter(visible, user=user, in_page=True).order_by("-id").prefetch_related(deliveries)
 
 
 def unread(user: User, *, most: int = 100) -> int:
-    """How many of them they have not read, counted up to `most`."""
+    """The number of unread notifications in the page, counted up to `most`."""
     return len(visible_to(user).prefetch_related(None).filter(read_at=None).values_list("pk")[:most])
 
 
 def is_behind() -> bool:
-    """Whether something happened of which it was not decided yet who is told."""
-    number = Reader.objects.values_list("number", flat=True).first()
+    """Whether the log has events that were not processed yet."""
+    number = NotificationCursor.objects.values_list("number", flat=True).first()
     return number is not None and number < event_log.last_number()
 
 
 def next_delivery() -> datetime | None:
-    """When the next delivery is due, maybe in the past; None: there is none."""
+    """When the next delivery is due, possibly in the past; None if there is none."""
     waiting = Delivery.objects.filter(sent_at=None, abandoned_at=None).order_by("due_at")
     return waiting.values_list("due_at", flat=True).first()
 
 
 def listeners(jobs: Collection[Job]) -> dict[UUID, dict[int, Choice]]:
-    """Who wants to hear of these jobs: by job and person what they chose. Owners hear unless they chose otherwise."""
+    """The choices for these jobs, by job (uid) and person (id): defaults of owners, and choices for single jobs."""
     owners = {job.owner_id for job in jobs}
     defaults = {one.user_id: one for one in Preference.objects.filter(user__in=owners)}
     found: dict[UUID, dict[int, Choice]] = {
@@ -63,7 +63,7 @@ def listeners(jobs: Collection[Job]) -> dict[UUID, dict[int, Choice]]:
 
 
 def wanting(moment: Moment) -> tuple[list[int], list[UUID]]:
-    """Whose jobs, and which jobs, somebody wants to hear this of."""
+    """The people (ids) whose defaults contain this moment, and the jobs (uids) with a choice that contains it."""
     users = Preference.objects.filter(moments__contains=[moment]).values_list("user_id", flat=True)
     uids = JobChoice.objects.filter(moments__contains=[moment]).values_list("job_uid", flat=True)
     return list(users), list(uids)

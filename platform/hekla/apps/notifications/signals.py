@@ -1,4 +1,4 @@
-"""What follows a commit that changed how much somebody has not read. Who misses it finds the same in the table."""
+"""The signal after a commit that changed a person's unread count. A receiver that misses it can read the table."""
 
 from functools import partial
 
@@ -6,9 +6,9 @@ from django.db import transaction
 from django.dispatch import Signal
 
 counted = Signal()
-"""Sent with `person`, their id."""
+"""Sent with `person`, the id of the user."""
 
 
 def changed_for(person: int) -> None:
-    """Send it once the present transaction is committed."""
+    """Send `counted` once the current transaction is committed."""
     transaction.on_commit(partial(counted.send, sender=None, person=person), robust=True)

@@ -1,4 +1,4 @@
-"""Celery says when to look; who is told follows from the log and the rows alone."""
+"""The Celery tasks of notifications. Messages only wake them: the log and the rows decide who is notified."""
 
 from celery import shared_task
 
@@ -9,7 +9,7 @@ from hekla.lib import clock
 
 @shared_task(name="hekla.notifications.follow")
 def follow() -> None:
-    """What happened since the last time."""
+    """Notify of the events since the last run."""
     services.follow(now=clock.now())
     if selectors.is_behind():
         following.soon()
@@ -17,18 +17,18 @@ def follow() -> None:
 
 @shared_task(name="hekla.notifications.look")
 def look() -> None:
-    """What time has brought."""
+    """Notify of long waits and coming deletions."""
     services.look(now=clock.now())
 
 
 @shared_task(name="hekla.notifications.send")
 def send() -> None:
-    """What is due, by mail and webhook."""
+    """Send the deliveries that are due, and schedule the next run."""
     services.send_due(now=clock.now())
     sending.at(selectors.next_delivery(), now=clock.now())
 
 
 @shared_task(name="hekla.notifications.tidy")
 def tidy() -> None:
-    """What people were told long ago."""
+    """Delete old notifications."""
     services.tidy(now=clock.now())

@@ -1,4 +1,4 @@
-"""Waking what follows the log, and what sends: soon after something happened, and when the next delivery is due."""
+"""Wakes the tasks that follow the log and send: soon after an event, and when the next delivery is due."""
 
 from datetime import datetime
 from functools import partial
@@ -16,11 +16,11 @@ sending = Wakeup("hekla.notifications.send")
 
 @receiver(recorded)
 def after_commit(*, topics: set[str], **_kwargs: Any) -> None:  # noqa: ANN401
-    """Something happened that somebody may want to hear of."""
+    """Wake the follower after an event of a job or a person."""
     if any(topic.startswith(("job:", "user:")) for topic in topics):
         following.soon()
 
 
 def send_at(instant: datetime, *, now: datetime) -> None:
-    """Have something sent at that instant, once the present transaction is committed."""
+    """Wake the sender at that instant, once the current transaction is committed."""
     transaction.on_commit(partial(sending.at, instant, now=now), robust=True)

@@ -1,1 +1,1 @@
-"""What people who come from OpenPAI call their jobs, and the JobConfigs that they sent."""
+"""OpenPAI names of jobs, and the JobConfigs that were submitted."""

@@ -7,9 +7,9 @@ from hekla.apps.jobs.models import Job
 
 
 class Submission(models.Model):
-    """A job that came as a JobConfig: its name there, which is one among its owner's, and what was sent.
+    """A job submitted as a JobConfig: its OpenPAI name, unique for its owner, and the JobConfig.
 
-    `config` is YAML and holds no secrets; `tags` are words that clients put on the job.
+    `config` is YAML without secrets; `tags` are words that clients put on the job.
     """
 
     job = models.OneToOneField(Job, on_delete=models.CASCADE, related_name="jobconfig")

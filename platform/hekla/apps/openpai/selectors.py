@@ -1,4 +1,4 @@
-"""Questions about jobs by the names that they have in OpenPAI: `user~name`."""
+"""Queries about jobs by their OpenPAI names: `user~name`."""
 
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce
@@ -18,7 +18,7 @@ _BY_ITSELF = [PodPhase.FAILED.value, PodPhase.LOST.value]
 
 
 def visible_to(user: User) -> QuerySet[Job]:
-    """The jobs that exist for this person, with `openpai_name` and `has_failed_pod`: one that nobody stopped."""
+    """The jobs that this person can see, with `openpai_name` and `has_failed_pod` (stopped pods do not count)."""
     failed = Pod.objects.filter(job=OuterRef("pk"), version=OuterRef("version"), stopping=False, phase__in=_BY_ITSELF)
     return (
         jobs.visible_to(user)
@@ -28,7 +28,7 @@ def visible_to(user: User) -> QuerySet[Job]:
 
 
 def get(owner: str, name: str, user: User) -> Job:
-    """The job of that owner and name, the newest where another door let in more of them. Raises NotFound."""
+    """The job of that owner and name; of several a JobConfig first, then the newest. Raises NotFound."""
     found = visible_to(user).filter(_called(name), owner__username=owner)
     job = found.order_by(F("jobconfig__pk").desc(nulls_last=True), "-submitted_at").first()
     if job is None:
@@ -37,21 +37,21 @@ def get(owner: str, name: str, user: User) -> Job:
 
 
 def name_exists(owner: User, name: str) -> bool:
-    """Whether the person has a job of that name already, wherever it was submitted."""
+    """Whether the person has a job of that name already, however it was submitted."""
     return Job.objects.filter(_called(name), owner=owner, deleted_at=None).exists()
 
 
 def submission_of(job: Job) -> Submission | None:
-    """What was sent for this job, if it came as a JobConfig."""
+    """The JobConfig submission of this job, or None."""
     return Submission.objects.filter(job=job).first()
 
 
 def tenant_of(user: User, queue: str) -> Tenant | None:
-    """The first of the person's tenants that may submit to that queue; else the first of them."""
+    """The first of the person's tenants that may submit to that queue, else their first tenant, or None."""
     mine = list(tenancy.own(user).filter(pk__in=tenancy.where(user, Permission.SUBMIT_JOBS)))
     return next((one for one in mine if queues.open_to(one).filter(name=queue).exists()), next(iter(mine), None))
 
 
 def _called(name: str) -> Q:
-    """By its name in OpenPAI; a job that did not come from there has its own."""
+    """Matches the OpenPAI name, or the job's own name if it was not submitted as a JobConfig."""
     return Q(jobconfig__name=name) | Q(jobconfig__isnull=True, name=name)

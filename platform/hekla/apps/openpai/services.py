@@ -1,4 +1,4 @@
-"""Taking in jobs under the names that they have in OpenPAI."""
+"""Submits jobs under their OpenPAI names, and tags them."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -31,10 +31,10 @@ MAX_TAG = 100
 def submit(
     *, loaded: LoadedJob, name: str, config: Mapping[str, Any], tenant: Tenant, user: User, now: datetime
 ) -> Job:
-    """Take in the job of a JobConfig. Raises as `jobs.services.submit`; a job of the person's own is a name conflict.
+    """Submit the job of a JobConfig. Raises what `jobs.services.submit` raises.
 
-    Names are free among those of other people: a job that would be called like another of the tenant gets a longer
-    name there.
+    The name must be free among the person's own jobs (else JobNameConflict). If another job of the tenant has it, this
+    job gets a longer name there.
     """
     if selectors.name_exists(user, name):
         raise _name_conflict(user, name)
@@ -63,7 +63,7 @@ def _name_conflict(user: User, name: str) -> JobNameConflict:
 
 
 def add_tag(job: Job, tag: str, *, user: User, now: datetime) -> None:
-    """Put a word on a job. Raises Forbidden, Invalid."""
+    """Add a tag to a job. Raises Forbidden, NotFound, Invalid."""
     if not tag or len(tag) > MAX_TAG or not is_text(tag):
         raise Invalid([Problem("value", _("A tag is a string of at most %(most)d characters.") % {"most": MAX_TAG})])
     with unit_of_work():
@@ -77,7 +77,7 @@ def add_tag(job: Job, tag: str, *, user: User, now: datetime) -> None:
 
 
 def delete_tag(job: Job, tag: str, *, user: User, now: datetime) -> None:
-    """Take a word off a job. Raises Forbidden, NotFound."""
+    """Remove a tag from a job. Raises Forbidden, NotFound."""
     with unit_of_work():
         submission = _submission(job, user)
         if tag not in submission.tags:
@@ -88,7 +88,7 @@ def delete_tag(job: Job, tag: str, *, user: User, now: datetime) -> None:
 
 
 def _submission(job: Job, user: User) -> Submission:
-    """The row that holds the tags, locked. Raises Forbidden, NotFound."""
+    """The row with the tags, locked. Raises Forbidden, NotFound."""
     if not jobs.may_act(user, job):
         raise Forbidden(_("Only the owner of the job and tenant admins can do this."))
     submission = Submission.objects.select_for_update().filter(job=job).first()

@@ -1,4 +1,4 @@
-"""What submissions may begin with, kept by people for themselves and for their tenants."""
+"""Presets: saved jobs that new submissions can start from, of a person or of a tenant."""
 
 import uuid
 
@@ -12,9 +12,9 @@ MAX_NAME = 60
 
 
 class Preset(models.Model):
-    """A job under a name. Without a tenant it is its owner's alone. `spec` is a JobSpec document.
+    """A job under a name. Without a tenant only its owner has it. `spec` is a JobSpec document.
 
-    `is_default`: a new job begins with it, where the person chooses nothing; a person's own goes before a tenant's.
+    `is_default`: new jobs start from it unless the person chooses otherwise; a person's own goes before a tenant's.
     """
 
     uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)

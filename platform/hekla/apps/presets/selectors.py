@@ -1,4 +1,4 @@
-"""Questions about presets. Another person's own do not exist, nor does what is outside one's tenants."""
+"""Queries about presets. Other people's own presets, and those outside the person's tenants, do not exist."""
 
 from collections.abc import Iterable
 from uuid import UUID
@@ -17,14 +17,14 @@ from hekla.domain.jobspec import JobSpec
 
 
 def visible_to(user: User) -> QuerySet[Preset]:
-    """The person's own, then those of tenants that exist for them, by name."""
+    """The person's own presets, then those of the tenants that they can see, by name."""
     theirs = Q(owner=user, tenant=None) | Q(tenant__in=tenancy.visible_to(user))
     found = Preset.objects.filter(theirs).select_related("owner", "tenant")
     return found.order_by(F("tenant__name").asc(nulls_first=True), "name")
 
 
 def offered(user: User, tenant: Tenant) -> QuerySet[Preset]:
-    """What the person may begin a job of that tenant with."""
+    """The presets from which the person may start a job of that tenant."""
     return visible_to(user).filter(Q(tenant=None) | Q(tenant=tenant))
 
 
@@ -37,12 +37,12 @@ def get(uid: UUID, user: User) -> Preset:
 
 
 def default(user: User, tenant: Tenant) -> Preset | None:
-    """What the person begins with who chooses nothing: their own default, else the tenant's."""
+    """The person's own default preset, else the tenant's, or None."""
     return offered(user, tenant).filter(is_default=True).first()
 
 
 def of(user: User, tenant: Tenant | None) -> QuerySet[Preset]:
-    """Those that share their names: a person's own, or a tenant's."""
+    """The presets among which a name is unique: the person's own, or the tenant's."""
     return Preset.objects.filter(tenant=tenant) if tenant else Preset.objects.filter(owner=user, tenant=None)
 
 
@@ -52,7 +52,7 @@ def may_change(user: User, preset: Preset) -> bool:
 
 
 def may_change_each(user: User, presets: Iterable[Preset]) -> list[bool]:
-    """The same of many, in their order, with one look at the person's roles."""
+    """The same for many presets, in their order, with one query for the person's roles."""
     everywhere = accounts.may(user, Permission.KEEP_TENANT_PRESETS)
     tenants = set(tenancy.where(user, Permission.KEEP_TENANT_PRESETS))
     return [
@@ -62,5 +62,5 @@ def may_change_each(user: User, presets: Iterable[Preset]) -> list[bool]:
 
 
 def spec_of(preset: Preset) -> JobSpec:
-    """The job that it begins with."""
+    """The job of the preset."""
     return JobSpec.parse(preset.spec)

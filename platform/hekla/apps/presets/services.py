@@ -1,4 +1,4 @@
-"""Keeping, renaming and forgetting presets."""
+"""Saves, renames and deletes presets."""
 
 from datetime import datetime
 
@@ -21,21 +21,21 @@ MAX_PRESETS = 200
 
 
 class PresetNameConflict(Refused):
-    """Another preset beside it has that name."""
+    """Another preset of the same person or tenant has that name."""
 
     code = "name_taken"
 
 
 class TooManyPresets(Refused):
-    """There are as many as there may be."""
+    """The maximum number of presets exists already."""
 
     code = "too_many"
 
 
 def save(*, name: str, spec: JobSpec, user: User, tenant: Tenant | None, now: datetime) -> Preset:
-    """Keep a job under a name, in the place of what was kept there; for a tenant, or for the person alone.
+    """Save a job under a name, replacing the preset of that name; for a tenant, or for the person alone.
 
-    Raises NotFound, Forbidden, Refused, PresetNameConflict (another did so at the same time), TooManyPresets.
+    Raises NotFound, Forbidden, Refused, PresetNameConflict (saved by another request at the same time), TooManyPresets.
     """
     name = _checked(name)
     if tenant is not None:
@@ -60,7 +60,7 @@ def _new(name: str, count: int, user: User, tenant: Tenant | None, now: datetime
 
 
 def rename(preset: Preset, name: str, *, user: User, now: datetime) -> Preset:
-    """Give it another name. Raises Forbidden, Refused, PresetNameConflict."""
+    """Rename a preset. Raises Forbidden, Refused, PresetNameConflict."""
     _require_change(preset, user)
     old, name = preset.name, _checked(name)
     try:
@@ -74,11 +74,11 @@ def rename(preset: Preset, name: str, *, user: User, now: datetime) -> Preset:
 
 
 def set_default(preset: Preset, *, is_default: bool, user: User, now: datetime) -> Preset:
-    """Let new jobs begin with it, and with no other beside it; or no longer. Raises Forbidden."""
+    """Make a preset the only default of its person or tenant, or no longer the default. Raises Forbidden."""
     _require_change(preset, user)
     with unit_of_work():
         beside = selectors.of(preset.owner, preset.tenant)
-        list(beside.select_for_update())  # two that choose at once choose one after the other
+        list(beside.select_for_update())  # serializes concurrent changes of the default
         beside.filter(is_default=True).update(is_default=False)
         preset.is_default = is_default
         preset.save(update_fields=["is_default"])
@@ -87,7 +87,7 @@ def set_default(preset: Preset, *, is_default: bool, user: User, now: datetime) 
 
 
 def delete(preset: Preset, *, user: User, now: datetime) -> None:
-    """Forget it. Raises Forbidden."""
+    """Delete a preset. Raises Forbidden."""
     _require_change(preset, user)
     with unit_of_work():
         _tell(preset, events.PresetDeleted(name=preset.name), user, now)

@@ -9,9 +9,9 @@ from hekla.domain.jobspec import MAX_PRIORITY
 
 
 class PriorityClass(models.Model):
-    """A priority that jobs name. What it says is taken down when a job is submitted; later changes are for later jobs.
+    """A named priority. Jobs copy its values when they are submitted; later changes affect only later jobs.
 
-    `tenants`: who may use it; none: everybody. `is_default`: it is that of jobs that say nothing, if they may use it.
+    `tenants`: who may use it; none: everybody. `is_default`: for jobs without a priority, if they may use it.
     """
 
     name = models.SlugField(_("name"), max_length=63, unique=True)

@@ -1,4 +1,4 @@
-"""Questions about priority classes."""
+"""Queries about priority classes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from hekla.domain.jobspec import JobSpec
 
 @dataclass(frozen=True, slots=True)
 class RequestedPriority:
-    """What a job's priority comes to when it is submitted."""
+    """The priority of a job when it is submitted."""
 
     value: int
     never_preempts: bool = False
@@ -26,14 +26,14 @@ class RequestedPriority:
 
 @dataclass(frozen=True, slots=True)
 class Offering:
-    """The classes that a tenant may use, the highest first. `are_any`: there are some, if only for others."""
+    """The classes that a tenant may use, highest first. `are_any`: classes exist, even if only for other tenants."""
 
     tenant: Tenant
     classes: tuple[PriorityClass, ...]
     are_any: bool
 
     def problems(self, spec: JobSpec) -> Iterator[Problem]:
-        """What of the job's priority this tenant may not ask for."""
+        """Problems of a job whose priority this tenant may not use."""
         if not spec.priority_class:
             yield from self.problems_of(spec.priority)
             return
@@ -48,7 +48,7 @@ class Offering:
             yield Problem("priority", sentence % {"name": found.name, "value": found.value})
 
     def problems_of(self, number: int) -> Iterator[Problem]:
-        """Once there are classes, a bare number is at most what the tenant's classes give."""
+        """A problem if the number exceeds the tenant's classes; without any class all numbers are allowed."""
         if self.are_any and number > self.most:
             sentence = _(
                 "The maximum priority in %(tenant)s is %(most)d. Platform admins can make a higher class available."
@@ -57,11 +57,11 @@ class Offering:
 
     @property
     def most(self) -> int:
-        """The greatest number that may be written."""
+        """The greatest number that a job may use."""
         return max([0, *(one.value for one in self.classes)])
 
     def requested(self, spec: JobSpec) -> RequestedPriority:
-        """What the job asks for: its class, its number, or what holds where nothing is said."""
+        """The job's priority: from its class, its number, or else the default class."""
         found = self._named(spec.priority_class) if spec.priority_class else None
         if found is None and not spec.priority:
             found = next((one for one in self.classes if one.is_default), None)
@@ -72,14 +72,14 @@ class Offering:
 
 
 def offer_to(tenant: Tenant) -> Offering:
-    """What the tenant's new jobs may ask for."""
+    """The classes that the tenant's new jobs may use."""
     offered = PriorityClass.objects.filter(is_offered=True)
     usable = offered.filter(Q(tenants=None) | Q(tenants=tenant)).order_by("-value", "name").distinct()
     return Offering(tenant, tuple(usable), offered.exists())
 
 
 def visible_to(user: User) -> QuerySet[PriorityClass]:
-    """Those that some tenant of theirs may use; all of them for who sees everything."""
+    """The classes that one of the person's tenants may use; all classes for people who see everything."""
     found = PriorityClass.objects.order_by("-value", "name").prefetch_related("tenants")
     if accounts.may(user, Permission.SEE_EVERYTHING):
         return found
@@ -88,7 +88,7 @@ def visible_to(user: User) -> QuerySet[PriorityClass]:
 
 
 def get(name: str, user: User) -> PriorityClass:
-    """One by its name. Raises NotFound."""
+    """The class of that name. Raises NotFound."""
     found = visible_to(user).filter(name=name).first()
     if found is None:
         raise NotFound(_("Unknown priority class."))

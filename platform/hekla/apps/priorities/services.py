@@ -1,4 +1,4 @@
-"""Changes to priority classes. Jobs keep what they were submitted with."""
+"""Changes to priority classes. Submitted jobs keep their priority."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -18,7 +18,7 @@ from hekla.domain.errors import Refused
 def create(
     *, name: str, values: Mapping[str, Any], tenants: Iterable[Tenant] = (), actor: Actor, now: datetime
 ) -> PriorityClass:
-    """A new class. Raises Refused where the name is taken."""
+    """A new class. Raises Refused if the name is taken."""
     try:
         with unit_of_work():
             _make_way(values)
@@ -38,7 +38,7 @@ def change(
     actor: Actor,
     now: datetime,
 ) -> None:
-    """Change its fields, and who may use it where `tenants` is given."""
+    """Change a class, and its tenants if given."""
     with unit_of_work():
         one = PriorityClass.objects.select_for_update().get(pk=one.pk)
         _make_way(values, one)
@@ -52,14 +52,14 @@ def change(
 
 
 def delete(one: PriorityClass, *, actor: Actor, now: datetime) -> None:
-    """Take it away; jobs that were submitted with it keep their priority."""
+    """Delete a class; jobs that were submitted with it keep their priority."""
     with unit_of_work():
         _tell(one, events.PriorityClassDeleted(name=one.name), actor, now)
         one.delete()
 
 
 def _make_way(values: Mapping[str, Any], one: PriorityClass | None = None) -> None:
-    """There is one default: whichever becomes it takes the place of the other."""
+    """If the class becomes the default, the other default is no longer one: there is only one."""
     if values.get("is_default"):
         others = PriorityClass.objects.exclude(pk=one.pk) if one else PriorityClass.objects.all()
         others.filter(is_default=True).update(is_default=False)

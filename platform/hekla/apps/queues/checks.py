@@ -1,4 +1,4 @@
-"""What the settings of a queue must agree in."""
+"""Checks that the settings of queues are consistent."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,17 +15,17 @@ _LEAST_FIRST = ("guarantee", "deserved", "capability")
 
 
 def require(queue: Queue) -> None:
-    """Raises Invalid with everything that contradicts itself."""
+    """Raises Invalid with all contradictions in a queue's settings."""
     problems = [*_amounts({name: getattr(queue, name) for name in _LEAST_FIRST}), *_parent(queue)]
     if problems:
         raise Invalid(problems)
 
 
 def require_members(queues: Sequence[Queue]) -> None:
-    """They go together under one name. Raises Invalid.
+    """Raises Invalid if these queues cannot form a federated queue.
 
-    One in each cluster, so that a job has one place to go to there; and work for real machines does not go to
-    simulated ones.
+    It needs at least two clusters, with one queue in each, so that a job has one choice per cluster. Real and simulated
+    clusters cannot be combined.
     """
     clusters = [queue.cluster for queue in queues]
     if len(clusters) < 2:  # noqa: PLR2004
@@ -38,7 +38,7 @@ def require_members(queues: Sequence[Queue]) -> None:
 
 
 def _amounts(amounts: Mapping[str, Mapping[str, Any]]) -> Iterator[Problem]:
-    """What is guaranteed is deserved, and what is deserved may be held: where both are given."""
+    """Problems unless guarantee ≤ deserved ≤ capability, for each pair of amounts that are given."""
     for less, more in combinations(_LEAST_FIRST, 2):
         small, large = Resources.parse(amounts[less]), Resources.parse(amounts[more])
         for name in sorted(amounts[less].keys() & amounts[more].keys()):
@@ -48,7 +48,7 @@ def _amounts(amounts: Mapping[str, Mapping[str, Any]]) -> Iterator[Problem]:
 
 
 def _parent(queue: Queue) -> Iterator[Problem]:
-    """It is another queue of the cluster, and not one below this."""
+    """Problems unless the parent is another queue of the cluster, and not a descendant."""
     above = queue.parent
     if above is not None and above.cluster_id != queue.cluster_id:
         yield Problem("parent", _("This queue is in another cluster."))

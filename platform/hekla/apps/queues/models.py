@@ -11,17 +11,17 @@ from hekla.apps.tenancy.models import Tenant
 class Queue(models.Model):
     """A share of a cluster. `capability`, `guarantee`: Kubernetes quantities by resource; empty means no bound.
 
-    `deserved` and `parent` count where the policy has the plugin `capacity`: what the queue gets back when it has work,
-    and the queue of which it is a part.
+    `deserved` and `parent` have an effect if the policy has the plugin `capacity`: what the queue reclaims when it has
+    work, and the queue of which it is a part.
 
-    `tenants`: who may submit here; none means all. `state_at`, `state_by`: since when it is in its state, and by whom;
-    null where it has always been open.
+    `tenants`: who may submit here; none means all. `state_at`, `state_by`: when the state was set, and by whom; null if
+    it has always been open.
     """
 
     class State(models.TextChoices):
-        """A closed queue takes no submissions, and what is in it goes on.
+        """A closed queue accepts no submissions, and its jobs continue.
 
-        One that is drained does not even let in what waits in it.
+        A draining queue accepts none either, and does not admit the jobs that wait in it.
         """
 
         OPEN = "open", _("open")
@@ -60,11 +60,11 @@ class Queue(models.Model):
         return self.state == self.State.DRAINING
 
 
-class Span(models.Model):
-    """A name for queues of several clusters, one in each. What is submitted to it goes to the cluster that can start it
-    first. Shares, bounds and order stay those of the queues.
+class FederatedQueue(models.Model):
+    """A federated queue: a name for queues of several clusters, one in each. A job goes to the cluster that can start
+    it first. Shares, limits and order stay those of the queues.
 
-    `tenants`: who may submit here; none means all who may submit to one of its queues.
+    `tenants`: who may submit here; none means everyone who may submit to one of its queues.
     """
 
     name = models.SlugField(_("name"), max_length=63, unique=True)

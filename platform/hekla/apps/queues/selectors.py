@@ -1,4 +1,4 @@
-"""Questions about queues."""
+"""Queries about queues."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.clusters.models import Cluster
-from hekla.apps.queues.models import Queue, Span
+from hekla.apps.queues.models import FederatedQueue, Queue
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.apps.tenancy.selectors import Rights
@@ -17,9 +17,9 @@ from hekla.domain.errors import NotFound
 
 
 def visible_to(user: User, rights: Rights | None = None) -> QuerySet[Queue]:
-    """The queues that exist for this person: those that one of their tenants may submit to.
+    """The queues that this person can see: those that one of their tenants may submit to.
 
-    `rights`: where they were read already.
+    `rights`: pass them if already read.
     """
     queues = Queue.objects.select_related("cluster", "parent", "state_by").order_by("cluster_id", "name")
     if accounts.may(user, Permission.SEE_EVERYTHING):
@@ -40,42 +40,42 @@ def get(name: str, user: User, rights: Rights | None = None) -> Queue:
     return queue
 
 
-def spans_visible_to(user: User, rights: Rights | None = None) -> QuerySet[Span]:
-    """The names for queues of several clusters that exist for this person."""
-    spans = Span.objects.prefetch_related("tenants", "members__cluster").order_by("name")
+def federated_visible_to(user: User, rights: Rights | None = None) -> QuerySet[FederatedQueue]:
+    """The federated queues that this person can see."""
+    spans = FederatedQueue.objects.prefetch_related("tenants", "members__cluster").order_by("name")
     if accounts.may(user, Permission.SEE_EVERYTHING):
         return spans
     tenants = rights.tenants if rights else tenancy.own(user)
     return spans.filter(_usable_by(tenants), members__in=Queue.objects.filter(_usable_by(tenants))).distinct()
 
 
-def spans_open_to(tenant: Tenant) -> QuerySet[Span]:
-    """Those that members of this tenant may submit to."""
-    usable = Span.objects.filter(_usable_by([tenant]), members__in=open_to(tenant).order_by())
+def federated_open_to(tenant: Tenant) -> QuerySet[FederatedQueue]:
+    """The federated queues that members of this tenant may submit to."""
+    usable = FederatedQueue.objects.filter(_usable_by([tenant]), members__in=open_to(tenant).order_by())
     return usable.distinct().order_by("name")
 
 
-def span(name: str, user: User, rights: Rights | None = None) -> Span:
-    """The one of that name. Raises NotFound."""
-    found = spans_visible_to(user, rights).filter(name=name).first()
+def span(name: str, user: User, rights: Rights | None = None) -> FederatedQueue:
+    """The federated queue of that name. Raises NotFound."""
+    found = federated_visible_to(user, rights).filter(name=name).first()
     if found is None:
         raise NotFound(_("Unknown federated queue."))
     return found
 
 
-def visible_members(span: Span, user: User, rights: Rights | None = None) -> list[Queue]:
-    """Of its queues those that exist for this person, by cluster."""
+def visible_members(span: FederatedQueue, user: User, rights: Rights | None = None) -> list[Queue]:
+    """The queues of a federated queue that this person can see, by cluster name."""
     return list(visible_to(user, rights).filter(spans=span).order_by("cluster__name"))
 
 
-def members_open_to(span: Span, tenant: Tenant) -> list[Queue]:
-    """Of its queues those that members of this tenant may submit to, by cluster, with the health of each."""
+def members_open_to(span: FederatedQueue, tenant: Tenant) -> list[Queue]:
+    """Queues of a federated queue that members of this tenant may submit to, by cluster name, with cluster health."""
     usable = open_to(tenant).filter(spans=span).select_related("cluster__health", "state_by")
     return list(usable.order_by("cluster__name"))
 
 
 def tenants_for(queue: Queue, user: User, rights: Rights) -> list[Tenant]:
-    """The tenants that may submit there, as far as they exist for this person; none where all may."""
+    """The tenants that may submit to the queue and that this person can see; empty if all tenants may."""
     tenants = queue.tenants.order_by("name")
     if not accounts.may(user, Permission.SEE_EVERYTHING):
         tenants = tenants.filter(pk__in=[tenant.pk for tenant in rights.tenants])
@@ -83,12 +83,12 @@ def tenants_for(queue: Queue, user: User, rights: Rights) -> list[Tenant]:
 
 
 def all_queues() -> QuerySet[Queue]:
-    """Every queue there is."""
+    """All queues, by name."""
     return Queue.objects.order_by("name")
 
 
 def of_cluster(cluster: Cluster) -> list[Queue]:
-    """All queues of a cluster in the order of their creation."""
+    """All queues of a cluster, in order of creation."""
     return list(Queue.objects.filter(cluster=cluster).select_related("parent").order_by("created_at", "id"))
 
 

@@ -12,7 +12,7 @@ from hekla.apps.clusters.models import Cluster
 from hekla.apps.event_log import changes
 from hekla.apps.event_log.services import Actor, record, unit_of_work
 from hekla.apps.queues import checks
-from hekla.apps.queues.models import Queue, Span
+from hekla.apps.queues.models import FederatedQueue, Queue
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import events
 from hekla.domain.errors import Refused
@@ -27,15 +27,15 @@ def create(
     actor: Actor,
     now: datetime,
 ) -> Queue:
-    """A new queue, which is open unless its values say otherwise.
+    """A new queue, open unless `values` set another state.
 
-    Raises Refused when the name is taken, Invalid when its settings contradict each other.
+    Raises Refused if the name is taken, Invalid if its settings contradict each other.
     """
     try:
         with unit_of_work():
             queue = Queue(cluster=cluster, name=name, created_at=now, changed_at=now, **(values or {}))
             queue.state_at = None if queue.is_open else now
-            _require_free(name, Span)
+            _require_free(name, FederatedQueue)
             checks.require(queue)
             queue.save(force_insert=True)
             queue.tenants.set(tenants)
@@ -54,11 +54,11 @@ def change(
     actor: Actor,
     now: datetime,
 ) -> None:
-    """Change a queue's fields, and who may submit where `tenants` is given. Raises Invalid."""
+    """Change a queue's fields, and its tenants if given. Raises Invalid."""
     with unit_of_work():
         list(
             Queue.objects.select_for_update().filter(cluster=queue.cluster_id).order_by("pk")
-        )  # no circle of two edits
+        )  # two concurrent edits must not form a cycle
         changed = changes.apply(queue, {name: value for name, value in values.items() if name != "parent"})
         if "parent" in values:
             changed |= _set_parent(queue, values["parent"])
@@ -70,7 +70,7 @@ def change(
 
 
 def set_state(queue: Queue, state: str, *, by: User, actor: Actor, now: datetime) -> None:
-    """Open a queue for submissions, close it (jobs that are in go on), or drain it (those that wait stay out)."""
+    """Open a queue, close it (its jobs continue), or drain it (its waiting jobs are not admitted)."""
     if queue.state == state:
         return
     with unit_of_work():
@@ -94,14 +94,14 @@ def create_span(
     tenants: Iterable[Tenant] = (),
     actor: Actor,
     now: datetime,
-) -> Span:
-    """A new name for these queues. Raises Refused when the name is taken, Invalid when they do not go together."""
+) -> FederatedQueue:
+    """A new federated queue. Raises Refused if the name is taken, Invalid if the queues cannot be combined."""
     queues = list(members)
     checks.require_members(queues)
     try:
         with unit_of_work():
             _require_free(name, Queue)
-            span = Span.objects.create(name=name, description=description, created_at=now, changed_at=now)
+            span = FederatedQueue.objects.create(name=name, description=description, created_at=now, changed_at=now)
             span.members.set(queues)
             span.tenants.set(tenants)
             _tell_of_span(
@@ -112,8 +112,8 @@ def create_span(
     return span
 
 
-def change_span(
-    span: Span,
+def change_federated(
+    span: FederatedQueue,
     *,
     description: str | None = None,
     members: Iterable[Queue] | None = None,
@@ -122,9 +122,9 @@ def change_span(
     actor: Actor,
     now: datetime,
 ) -> None:
-    """Change what is given. Jobs that wait may go to another queue only where that is a member. Raises Invalid."""
+    """Change the given fields. Waiting jobs can then move only to the new members. Raises Invalid."""
     with unit_of_work():
-        span = Span.objects.select_for_update().get(pk=span.pk)
+        span = FederatedQueue.objects.select_for_update().get(pk=span.pk)
         changed = {} if description is None else changes.apply(span, {"description": description})
         if members is not None:
             queues = list(members)
@@ -137,15 +137,15 @@ def change_span(
         _tell_of_span(span, events.FederatedQueueChanged(name=span.name, changes=changed), actor, now)
 
 
-def delete_span(span: Span, *, actor: Actor, now: datetime) -> None:
-    """The name is given up; its queues, and the jobs in them, stay."""
+def delete_federated(span: FederatedQueue, *, actor: Actor, now: datetime) -> None:
+    """Delete a federated queue; its queues, and the jobs in them, stay."""
     with unit_of_work():
         _tell_of_span(span, events.FederatedQueueDeleted(name=span.name), actor, now)
-        Span.objects.get(pk=span.pk).delete()
+        FederatedQueue.objects.get(pk=span.pk).delete()
 
 
-def _require_free(name: str, other: type[Queue] | type[Span]) -> None:
-    """Queues and names that stand for several are submitted to alike. Raises Refused."""
+def _require_free(name: str, other: type[Queue] | type[FederatedQueue]) -> None:
+    """Raises Refused if the name is in use: queues and federated queues share their names."""
     if other.objects.filter(name=name).exists():
         raise _name_conflict(name)
 
@@ -161,7 +161,7 @@ def _set_names(field: str, manager: Any, wanted: list[Any]) -> dict[str, events.
     return {} if old == new else {field: events.FieldChange(old=list(old), new=list(new))}
 
 
-def _tell_of_span(span: Span, event: events.Event, actor: Actor, now: datetime) -> None:
+def _tell_of_span(span: FederatedQueue, event: events.Event, actor: Actor, now: datetime) -> None:
     record(event, subject=f"span:{span.pk}", topics=["queues"], actor=actor, at=now)
 
 

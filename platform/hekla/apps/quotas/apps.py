@@ -6,5 +6,5 @@ class QuotasConfig(AppConfig):
     label = "quotas"
 
     def ready(self) -> None:
-        """Let tables of people say quotas too."""
+        """Add columns of quotas to the tables of people."""
         from hekla.apps.quotas import columns  # noqa: PLC0415, F401  (adds its columns)

@@ -1,4 +1,4 @@
-"""Quotas of single members as columns of a table of people: they are named as the form and the API name them."""
+"""Quotas of single members as columns of a table of people, with the names of the form and the API."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -18,7 +18,7 @@ from hekla.domain.errors import Invalid, Problem
 
 
 class QuotaColumns:
-    """The bounds of one member. An empty cell leaves the bound as it is."""
+    """The limits of one member. An empty cell leaves the limit unchanged."""
 
     heads: Mapping[str, Any] = {
         "jobs": gettext_lazy("Unfinished jobs"),
@@ -34,7 +34,7 @@ class QuotaColumns:
     }
 
     def read(self, cells: Mapping[str, str]) -> extras.Values:
-        """The bounds that stand there. Raises Invalid."""
+        """The limits in these cells. Raises Invalid."""
         form = BoundsForm({name: cells.get(name, "") for name in self.heads})
         if problems := [Problem(name, str(one)) for name, wrong in form.errors.items() for one in wrong]:
             raise Invalid(problems)
@@ -42,25 +42,25 @@ class QuotaColumns:
         return services.checked(bounds)
 
     def may(self, user: User, tenant: Tenant) -> bool:
-        """Whether that person sets the quotas of members there."""
+        """Whether the person may set the quotas of members of the tenant."""
         return selectors.may_set(user, tenant, Quota.Of.ONE)
 
     def differing(self, values: extras.Values, tenant: Tenant, user: User) -> extras.Values:
-        """The bounds that are others as yet, or none."""
+        """The limits that differ from the member's current ones."""
         quota = Quota.objects.filter(tenant=tenant, of=Quota.Of.ONE, user=user).first() or Quota()
         return {name: value for name, value in values.items() if getattr(quota, name) != value}
 
     def give(self, values: extras.Values, tenant: Tenant, user: User, *, actor: Actor, now: datetime) -> None:
-        """Set them; other bounds of the member stay."""
+        """Set these limits; other limits of the member stay."""
         services.bound(tenant=tenant, of=Quota.Of.ONE, user=user, bounds=values, actor=actor, now=now)
 
     def words(self, values: extras.Values) -> str:
-        """The bounds, one after the other."""
+        """The limits in one sentence."""
         bounds = [f"{self.heads[name]} {_text(values[name])}" for name in self.heads if name in values]
         return _("Quota: %(bounds)s.") % {"bounds": _(", ").join(bounds)} if bounds else ""
 
 
-def _text(value: Any) -> str:  # noqa: ANN401  (as JSON keeps it)
+def _text(value: Any) -> str:  # noqa: ANN401  (a JSON value)
     return " ".join(f"{name}={amount}" for name, amount in value.items()) if isinstance(value, dict) else str(value)
 
 

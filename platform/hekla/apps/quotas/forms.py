@@ -15,12 +15,12 @@ BOUNDS = ("jobs", "sessions", "gpu_hours", "resources")
 
 
 def key_of(quota: Quota) -> str:
-    """How the form names whose quota it is."""
+    """The form's choice for the owner of this quota."""
     return f"@{quota.user.username}" if quota.user else quota.of
 
 
 class BoundsForm(forms.Form):
-    """The bounds of a quota."""
+    """The limits of a quota."""
 
     jobs = forms.IntegerField(
         label=_("Unfinished jobs"),
@@ -50,7 +50,7 @@ class BoundsForm(forms.Form):
 
 
 class QuotaForm(BoundsForm):
-    """Whose quota it is, and its bounds. `members`: those who may be chosen; none where only the tenant may be."""
+    """The owner of a quota, and its limits. `members`: those who may be chosen, if single members are allowed."""
 
     whose = forms.ChoiceField(label=_("Applies to"))
     field_order = ("whose", *BOUNDS)
@@ -65,7 +65,7 @@ class QuotaForm(BoundsForm):
         whose.choices = [*general, *single]
 
     def values(self) -> dict[str, Any]:
-        """As the service takes them."""
+        """The arguments of the service."""
         user = self._members.get(self.cleaned_data["whose"])
         of = Quota.Of.ONE if user else Quota.Of(self.cleaned_data["whose"])
         bounds = {name: self.cleaned_data[name] for name in BOUNDS}

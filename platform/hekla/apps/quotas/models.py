@@ -8,11 +8,11 @@ from hekla.apps.tenancy.models import Tenant
 
 
 class Quota(models.Model):
-    """Bounds; null: none. Of a tenant, of each of its members, or of one of them (which then counts instead).
+    """Limits of a tenant, of each of its members, or of one member (instead of those of each member). Null: no limit.
 
-    `jobs`: so many that are not over; `sessions`: so many of them for debugging.
-    `gpu_hours`: so many a month by UTC, from a pod's bind to its end.
-    `resources`: so much, as quantities by name, that pods hold at once in each cluster.
+    `jobs`: unfinished jobs; `sessions`: debugging sessions among them.
+    `gpu_hours`: GPU-hours per month in UTC, from a pod's bind to its end.
+    `resources`: quantities by name that pods may hold at once in each cluster.
     """
 
     class Of(models.TextChoices):
@@ -36,7 +36,7 @@ class Quota(models.Model):
 
     @property
     def is_empty(self) -> bool:
-        """It bounds nothing."""
+        """Whether it sets no limit."""
         return self.jobs is None and self.sessions is None and self.gpu_hours is None and not self.resources
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Questions about quotas."""
+"""Queries about quotas."""
 
 from collections.abc import Collection
 
@@ -16,32 +16,33 @@ _PERMISSION = {
 
 
 def may_set(user: User, tenant: Tenant, of: Quota.Of) -> bool:
-    """Whether this person may set such a quota there."""
+    """Whether this person may set this kind of quota in the tenant."""
     return tenancy.may(user, tenant.pk, _PERMISSION[of])
 
 
 def of_tenant(tenant: Tenant) -> list[Quota]:
-    """All there are: the tenant's own, that of each member, those of single members by name."""
+    """All quotas of a tenant: its own, that of each member, and those of single members by name."""
     found = Quota.objects.filter(tenant=tenant).select_related("user", "tenant")
     return sorted(found, key=lambda quota: (Quota.Of.values.index(quota.of), str(quota.user or "")))
 
 
 def that_bound_resources() -> list[Quota]:
-    """All quotas of the tenants where some bound what is held at once."""
+    """All quotas of tenants with at least one quota that limits resources."""
     tenants = Quota.objects.exclude(resources={}).values("tenant")
     return list(Quota.objects.filter(tenant__in=tenants).order_by("pk"))
 
 
 def of_tenants(tenant_ids: Collection[int]) -> dict[int, dict[str, str]]:
-    """What each of these tenants may hold at once in a cluster, as quantities by name, where anything bounds it."""
+    """Resource limits of these tenants per cluster, as quantities by name; tenants without any are absent."""
     found = Quota.objects.filter(tenant__in=tenant_ids, of=Quota.Of.TENANT).exclude(resources={})
     return dict(found.values_list("tenant_id", "resources"))
 
 
 def binding(tenant: Tenant, user: User, *, is_dry: bool = False) -> list[Quota]:
-    """Those that bind a person there. They are locked until the transaction ends: who counts next counts this too.
+    """The quotas that apply to a person in a tenant.
 
-    `is_dry`: nothing comes of it, and nothing is locked.
+    They are locked until the transaction ends, so that the next submission counts this one too. `is_dry`: nothing is
+    submitted, so nothing is locked.
     """
     every = Quota.objects.select_related("tenant").filter(tenant=tenant).order_by("pk")
     found = list(every if is_dry else every.select_for_update(of=("self",)))

@@ -28,9 +28,9 @@ def set_quota(
     actor: Actor,
     now: datetime,
 ) -> None:
-    """Set these bounds, by the names of the fields; others stay. Without any there is no such quota any more.
+    """Set these limits, by field name; others stay. A quota without any limit is deleted.
 
-    Raises Forbidden, Invalid (amounts of what no machine has).
+    Raises Forbidden, Invalid (resources that no node has).
     """
     if not selectors.may_set(by, tenant, of):
         raise Forbidden(_("Your role does not allow this. Ask a platform admin or a tenant admin."))
@@ -38,7 +38,7 @@ def set_quota(
 
 
 def checked(bounds: Mapping[str, Any]) -> dict[str, Any]:
-    """The bounds as they are stored. Raises Invalid."""
+    """The limits as they are stored. Raises Invalid."""
     return {**bounds, "resources": _amounts(bounds["resources"])} if bounds.get("resources") else dict(bounds)
 
 
@@ -51,7 +51,7 @@ def bound(
     actor: Actor,
     now: datetime,
 ) -> None:
-    """Set bounds that were checked, on behalf of somebody who may. Without any there is no such quota any more."""
+    """Set checked limits, without a check of permissions. A quota without any limit is deleted."""
     with unit_of_work():
         quota, _is_new = Quota.objects.select_for_update(of=("self",)).get_or_create(tenant=tenant, of=of, user=user)
         changed = changes.apply(quota, bounds)
@@ -64,7 +64,7 @@ def bound(
 
 
 def _amounts(resources: Mapping[str, str]) -> dict[str, str]:
-    """As they are stored. A name that no machine knows would bound nothing, and nobody would notice."""
+    """The stored form. Raises Invalid for a resource that no node has: its limit would have no effect, unnoticed."""
     known = {"cpu", "memory"}.union(*(node.allocatable for node in clusters.nodes())) - {"pods"}
     if unknown := sorted(resources.keys() - known):
         sentence = _("Unknown resource “%(name)s”. Available: %(names)s.")

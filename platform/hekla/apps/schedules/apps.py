@@ -6,5 +6,5 @@ class SchedulesConfig(AppConfig):
     label = "schedules"
 
     def ready(self) -> None:
-        """Start schedules when they are due."""
+        """Wake the task that starts schedules when they are due."""
         from hekla.apps.schedules import wake  # noqa: PLC0415, F401  (connects a signal)

@@ -1,4 +1,4 @@
-"""Schedules, and what came of each time at which they were due."""
+"""Schedules, and the outcome of each time at which they were due."""
 
 import uuid
 
@@ -11,9 +11,9 @@ from hekla.domain.schedules import SkipReason
 
 
 class Schedule(models.Model):
-    """A job that recurs. `owner`: in whose name its jobs are submitted, who is the last to have said what they do.
+    """A recurring job. `owner`: the person who last changed it; its jobs are submitted in this person's name.
 
-    All until `looked_at` is decided; `next_at` is the first instant after it, whether or not it is suspended.
+    All runs up to `looked_at` are decided; `next_at` is the first due time after it, even if the schedule is suspended.
     """
 
     uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
@@ -37,7 +37,7 @@ class Schedule(models.Model):
 
 
 class ScheduleRun(models.Model):
-    """What came of one time, or of `count` times that were missed between `due_at` and `until`."""
+    """The outcome of one due time, or of `count` times that were missed between `due_at` and `until`."""
 
     class Outcome(models.TextChoices):
         STARTED = "started"

@@ -1,4 +1,4 @@
-"""What the pages of schedules show: gathered once, for the page itself and for its live parts alike."""
+"""The contents of the schedule pages, for the page itself and for its live parts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,22 +30,22 @@ class ScheduleRow:
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """A run in the history of a schedule; `why` it was none, in a sentence."""
+    """A run in the history of a schedule; `why`: why no job started, in a sentence."""
 
     run: ScheduleRun
     why: str
 
 
 @dataclass(frozen=True, slots=True)
-class Coming:
-    """A time at which it will be due; `wall`: as the clock of its own time zone shows it."""
+class NextRun:
+    """A future due time; `wall`: in the time zone of the schedule."""
 
     at: datetime
     wall: str
 
 
 def rows(schedules: Sequence[Schedule]) -> list[ScheduleRow]:
-    """These schedules, each with what came of its last run."""
+    """These schedules, each with the outcome of its last run."""
     last = selectors.last_runs(schedules)
     return [_row(schedule, last.get(schedule.pk)) for schedule in schedules]
 
@@ -55,12 +55,12 @@ def _row(schedule: Schedule, last: ScheduleRun | None) -> ScheduleRow:
 
 
 def run_rows(runs: Sequence[ScheduleRun]) -> list[RunRow]:
-    """These runs, each with why it was none."""
+    """These runs, each with the reason if no job started."""
     return [RunRow(run, why(run)) for run in runs]
 
 
 def detail(schedule: Schedule, user: User, *, now: datetime) -> dict[str, Any]:
-    """Everything that the page of a schedule shows beside its runs."""
+    """Everything that the page of a schedule shows, except its runs."""
     spec = selectors.spec_of(schedule)
     return {
         "schedule": schedule,
@@ -72,16 +72,16 @@ def detail(schedule: Schedule, user: User, *, now: datetime) -> dict[str, Any]:
     }
 
 
-def coming(spec: ScheduleSpec, now: datetime) -> list[Coming]:
-    """The next times at which it is due."""
+def coming(spec: ScheduleSpec, now: datetime) -> list[NextRun]:
+    """The next due times."""
     zone = cron.zone(spec.time_zone)
     return [
-        Coming(moment, moment.astimezone(zone).strftime("%Y-%m-%d %H:%M %Z")) for moment in spec.next_times(now, _NEXT)
+        NextRun(moment, moment.astimezone(zone).strftime("%Y-%m-%d %H:%M %Z")) for moment in spec.next_times(now, _NEXT)
     ]
 
 
 def why(run: ScheduleRun) -> str:
-    """What came of a time, where that was no run: in a sentence."""
+    """Why no job started at a due time, in a sentence; empty if one did."""
     if run.outcome == ScheduleRun.Outcome.MISSED:
         return _missed(run)
     sentences = {

@@ -1,4 +1,4 @@
-"""Questions about schedules. What is outside one's tenants does not exist."""
+"""Queries about schedules. Schedules outside the person's tenants do not exist."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -22,7 +22,7 @@ _FINAL = [phase.value for phase in FINAL_JOB_PHASES]
 
 
 def visible_to(user: User) -> QuerySet[Schedule]:
-    """The schedules that exist for this person, by name."""
+    """The schedules that this person can see, by name."""
     found = Schedule.objects.select_related("tenant", "owner")
     if not accounts.may(user, Permission.SEE_EVERYTHING):
         found = found.filter(tenant__in=tenancy.where(user, Permission.SEE_TENANT))
@@ -38,7 +38,7 @@ def get(uid: UUID, user: User) -> Schedule:
 
 
 def spec_of(schedule: Schedule) -> ScheduleSpec:
-    """What was asked for, as it is now."""
+    """The specification of the schedule, with its current suspension."""
     return ScheduleSpec.parse({**schedule.spec, "suspended": schedule.is_suspended})
 
 
@@ -50,12 +50,12 @@ def may_act(user: User, schedule: Schedule) -> bool:
 
 
 def may_start(user: User, schedule: Schedule) -> bool:
-    """Whether the person may change it or start a run, whose job is theirs then."""
+    """Whether the person may change it or start a run; its jobs are then submitted in their name."""
     return may_act(user, schedule) and tenancy.may(user, schedule.tenant_id, Permission.SUBMIT_JOBS)
 
 
 def runs(schedule: Schedule) -> QuerySet[ScheduleRun]:
-    """What came of its times, the newest first."""
+    """The runs of the schedule, newest first."""
     return ScheduleRun.objects.filter(schedule=schedule).select_related("job").order_by("-due_at", "-id")
 
 
@@ -66,29 +66,29 @@ def last_runs(schedules: Sequence[Schedule]) -> dict[int, ScheduleRun]:
 
 
 def running(schedule: Schedule) -> list[ScheduleRun]:
-    """Its runs whose jobs are not over."""
+    """Its runs with unfinished jobs."""
     return list(runs(schedule).filter(outcome=ScheduleRun.Outcome.STARTED).exclude(job__phase__in=_FINAL))
 
 
 def history(schedule: Schedule) -> QuerySet[LoggedEvent]:
-    """Everything that happened to the schedule itself, oldest first."""
+    """All events of the schedule itself, oldest first."""
     return event_log.about(f"schedule:{schedule.uid}")
 
 
 def due(now: datetime) -> list[int]:
-    """The row ids of schedules that must be looked at."""
+    """The row ids of due schedules."""
     found = Schedule.objects.filter(is_suspended=False, next_at__lte=now)
     return list(found.order_by("next_at", "id").values_list("pk", flat=True))
 
 
 def next_due() -> datetime | None:
-    """When the next schedule is due, maybe in the past; None: none ever is."""
+    """When the next schedule is due, possibly in the past; None if none is."""
     found = Schedule.objects.filter(is_suspended=False, next_at__isnull=False).order_by("next_at")
     return found.values_list("next_at", flat=True).first()
 
 
 def finished() -> list[ScheduleRun]:
-    """Runs whose jobs are over for good and still on the lists, the newest first."""
+    """Runs whose jobs finished for good and are not deleted, newest first per schedule."""
     over = [phase for phase in _FINAL if phase != JobPhase.ABORTED]
     found = ScheduleRun.objects.filter(job__phase__in=over, job__deleted_at=None)
     return list(found.select_related("schedule", "job").order_by("schedule_id", "-due_at", "-id"))

@@ -1,4 +1,4 @@
-"""Changes to schedules, and what the beat does for them."""
+"""Changes to schedules, and the periodic work of the beat."""
 
 import logging
 from collections import defaultdict
@@ -23,23 +23,23 @@ from hekla.domain.schedules import Concurrency, MissedRuns, ScheduleDecision, Sc
 
 log = logging.getLogger(__name__)
 MOST_RUNS = 500
-"""So many runs of a schedule are remembered; the event log knows all."""
+"""The maximum number of stored runs of a schedule; the event log has all."""
 
 
 class ScheduleNameConflict(Refused):
-    """The tenant has a schedule of that name."""
+    """The tenant has a schedule of that name already."""
 
     code = "name_taken"
 
 
 class StillRunning(Refused):
-    """A run is not over, and the schedule forbids two at once."""
+    """A run has not finished, and the schedule forbids concurrent runs."""
 
     code = "still_running"
 
 
 def create(*, spec: ScheduleSpec, tenant: Tenant, user: User, now: datetime) -> Schedule:
-    """A new schedule. Raises ScheduleNameConflict, and as submitting its job now, but for its name."""
+    """A new schedule. Raises ScheduleNameConflict, and what submitting its job raises, except for the job's name."""
     jobs.check(spec=spec.job, tenant=tenant, user=user)
     try:
         with unit_of_work():
@@ -55,7 +55,7 @@ def create(*, spec: ScheduleSpec, tenant: Tenant, user: User, now: datetime) -> 
 
 
 def change(schedule: Schedule, spec: ScheduleSpec, *, user: User, now: datetime) -> Schedule:
-    """Change all but its name; from now on its jobs are this person's. Raises Forbidden, and what `create` raises."""
+    """Change all but the name; from now on its jobs are this person's. Raises Forbidden, and what `create` raises."""
     _require(selectors.may_start(user, schedule))
     if spec.name != schedule.name:
         raise Refused(_("A schedule cannot be renamed. Create another schedule."), "name")
@@ -71,7 +71,7 @@ def change(schedule: Schedule, spec: ScheduleSpec, *, user: User, now: datetime)
 
 
 def set_suspended(schedule: Schedule, *, suspended: bool, user: User, now: datetime) -> Schedule:
-    """Let nothing be due for a while, or again. What would have been due meanwhile is not made up for."""
+    """Suspend or resume a schedule. Runs that were due while it was suspended are not made up for."""
     _require(selectors.may_act(user, schedule))
     with unit_of_work():
         schedule = _locked(schedule)
@@ -84,7 +84,7 @@ def set_suspended(schedule: Schedule, *, suspended: bool, user: User, now: datet
 
 
 def delete(schedule: Schedule, *, user: User, now: datetime) -> None:
-    """Take a schedule away; jobs that it started stay as they are."""
+    """Delete a schedule; jobs that it started stay as they are."""
     _require(selectors.may_act(user, schedule))
     with unit_of_work():
         schedule = _locked(schedule)
@@ -93,7 +93,7 @@ def delete(schedule: Schedule, *, user: User, now: datetime) -> None:
 
 
 def run_now(schedule: Schedule, *, user: User, now: datetime) -> ScheduleRun:
-    """Start a run at once, as this person's job; a second time within the minute gives the same run.
+    """Start a run at once, as this person's job; a second call within the same minute returns the same run.
 
     Raises Forbidden, StillRunning, and what submitting raises.
     """
@@ -116,11 +116,11 @@ def run_now(schedule: Schedule, *, user: User, now: datetime) -> ScheduleRun:
 
 
 def start_due(*, now: datetime) -> None:
-    """Decide about all that is due. To do it twice, or in two processes at once, is to do it once."""
+    """Decide all due runs. Repeated or concurrent calls have the effect of one."""
     for pk in selectors.due(now):
         try:
             _look(pk, now)
-        except HeklaError as error:  # what is written down can be read no more; it must not stop the others
+        except HeklaError as error:  # the stored specification is invalid by now; it must not stop the others
             log.error("schedule %s cannot be looked at: %s", pk, error)
 
 
@@ -159,7 +159,7 @@ def _carry_out(
 
 
 def tidy(*, now: datetime) -> int:
-    """Finished jobs of which more are there than their schedule keeps go off the lists. Returns how many."""
+    """Delete finished jobs beyond the history limits of their schedules. Returns how many."""
     by_schedule: dict[Schedule, list[ScheduleRun]] = defaultdict(list)
     for run in selectors.finished():
         by_schedule[run.schedule].append(run)
@@ -168,7 +168,7 @@ def tidy(*, now: datetime) -> int:
 
 
 def _too_many(schedule: Schedule, runs: list[ScheduleRun]) -> list[int]:
-    """The row ids of jobs, of these runs that are newest first."""
+    """The row ids of the jobs beyond the history limits. `runs`: newest first."""
     over = [run.job for run in runs if run.job is not None]
     successful = [job.pk for job in over if job.phase == JobPhase.COMPLETED]
     failed = [job.pk for job in over if job.phase != JobPhase.COMPLETED]
@@ -176,7 +176,7 @@ def _too_many(schedule: Schedule, runs: list[ScheduleRun]) -> list[int]:
 
 
 def _write(schedule: Schedule, spec: ScheduleSpec, now: datetime) -> None:
-    """The fields that follow from the specification, all until now being decided (not saved yet)."""
+    """Set the fields from the specification, with all runs up to now decided (not saved yet)."""
     schedule.spec = spec.document()
     schedule.is_suspended = spec.suspended
     schedule.looked_at = now
@@ -184,7 +184,7 @@ def _write(schedule: Schedule, spec: ScheduleSpec, now: datetime) -> None:
 
 
 def _changes(old: ScheduleSpec, new: ScheduleSpec) -> dict[str, events.FieldChange]:
-    """What is now otherwise; of the job only that it is, since the log holds no documents."""
+    """The changed fields; of the job only that it changed, since the log holds no documents."""
     before, after = (spec.model_dump(mode="json", include={*ScheduleSpec.changeable}) for spec in (old, new))
     changed = {
         name: events.FieldChange(old=before[name], new=after[name]) for name in before if before[name] != after[name]
@@ -221,7 +221,7 @@ def _missed(schedule: Schedule, missed: MissedRuns, now: datetime) -> None:
 
 
 def _end(running: list[ScheduleRun], now: datetime) -> None:
-    """These make way for a newer run."""
+    """Terminate the jobs of these runs, because a newer run replaces them."""
     for run in running:
         if run.job is not None:
             jobs.end(run.job.pk, actor=PLATFORM, now=now)
@@ -232,7 +232,7 @@ def _names(running: list[ScheduleRun]) -> str:
 
 
 def _forget_old_runs(schedule: Schedule) -> None:
-    """Of very many, those whose jobs are over are forgotten."""
+    """Delete the finished runs beyond the newest `MOST_RUNS`."""
     old = list(selectors.runs(schedule).values_list("pk", flat=True)[MOST_RUNS:])
     if old:
         still = [run.pk for run in selectors.running(schedule)]
@@ -240,7 +240,7 @@ def _forget_old_runs(schedule: Schedule) -> None:
 
 
 def _locked(schedule: Schedule) -> Schedule:
-    """The row as it is now, ours until the end of the transaction. Raises NotFound where it was deleted meanwhile."""
+    """The current row, locked until the end of the transaction. Raises NotFound if it was deleted."""
     rows = Schedule.objects.select_for_update(of=("self",)).select_related("tenant", "owner")
     found = rows.filter(pk=schedule.pk).first()
     if found is None:

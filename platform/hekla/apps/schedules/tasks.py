@@ -1,4 +1,4 @@
-"""Celery starts what is due, when it is due."""
+"""Celery tasks that start due runs and delete old jobs."""
 
 from celery import shared_task
 
@@ -9,12 +9,12 @@ from hekla.lib import clock
 
 @shared_task(name="hekla.schedules.start_due")
 def start_due() -> None:
-    """All schedules whose time has come."""
+    """Start all due runs, and plan the next wakeup."""
     services.start_due(now=clock.now())
     starting.at(selectors.next_due(), now=clock.now())
 
 
 @shared_task(name="hekla.schedules.tidy")
 def tidy() -> None:
-    """Finished jobs beyond what schedules keep."""
+    """Delete finished jobs beyond the history limits of schedules."""
     services.tidy(now=clock.now())

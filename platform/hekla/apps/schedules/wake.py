@@ -1,4 +1,4 @@
-"""Waking what starts schedules, at the next time at which one is due."""
+"""Wakes the task that starts schedules, at the next due time."""
 
 from typing import Any
 
@@ -14,6 +14,6 @@ starting = Wakeup("hekla.schedules.start_due")
 
 @receiver(recorded)
 def after_commit(*, topics: set[str], **_kwargs: Any) -> None:  # noqa: ANN401
-    """A schedule is new, or was changed."""
+    """Plan the next wakeup after a schedule was created or changed."""
     if any(topic.startswith("schedule:") for topic in topics):
         starting.at(selectors.next_due(), now=clock.now())

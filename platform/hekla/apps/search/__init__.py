@@ -1,1 +1,1 @@
-"""Finding anything from one field: what people made, where it runs, who they are, and the help."""
+"""Global search from one field: what people created, where it runs, people, and the help."""

@@ -1,4 +1,4 @@
-"""What can be found by name. Each feature registers what it has; a search asks all of them, in their order."""
+"""The registry of searchable kinds. Each feature registers its own; a search queries all of them, in order."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from django.utils.functional import Promise
 from hekla.apps.accounts.models import User
 
 LIMIT_OF_EACH = 5
-"""So many things of each kind are found at most."""
+"""The maximum number of hits of each kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A thing that was found. `note`: what tells it from others of its name; `path`: its page."""
+    """A search result. `note`: distinguishes results of the same name; `path`: the path of its page."""
 
     kind: str
     name: str
@@ -25,9 +25,9 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Things of one kind. `label`: what several of them are called; `order`: its place among the kinds.
+    """A searchable kind. `label`: its name in the plural; `order`: its position among the kinds.
 
-    `find` takes who searches, the text and the reader's language, and finds only what that person may see.
+    `find` takes the person, the text and the reader's language, and returns only what the person may see.
     """
 
     kind: str
@@ -41,22 +41,22 @@ _sources: dict[str, Source] = {}
 
 
 def register(source: Source) -> None:
-    """Make things of this kind known to every search."""
+    """Add this kind to all searches."""
     _sources[source.kind] = source
 
 
 def sources() -> list[Source]:
-    """All of them, in their order."""
+    """All sources, in order."""
     return sorted(_sources.values(), key=lambda source: source.order)
 
 
 def get(kind: str) -> Source:
-    """The source of that kind of thing."""
+    """The source of that kind."""
     return _sources[kind]
 
 
 def named(text: str) -> Q:
-    """Rows whose name holds the text, or whose `uid` it is."""
+    """A filter for rows whose name contains the text, or whose `uid` equals it."""
     try:
         return Q(name__icontains=text) | Q(uid=UUID(text))
     except ValueError:

@@ -1,15 +1,15 @@
-"""What holds a text in its name, as far as the person may see it: a few of each kind, the newest first."""
+"""Search by name in what the person may see: a few hits of each kind, newest first."""
 
 from hekla.apps.accounts.models import User
 from hekla.apps.search import registry
 from hekla.apps.search.registry import Hit
 
 MIN_LENGTH, MAX_LENGTH = 2, 100
-"""Letters of a text that is looked for."""
+"""The minimum and maximum length of a search text, in characters."""
 
 
 def find(user: User, text: str, language: str) -> list[Hit]:
-    """At most a few things of each kind; nothing for a text that is too short. Costs about a query a kind."""
+    """A few hits of each kind; none for a text that is too short. Costs about one query per kind."""
     text = text.strip()[:MAX_LENGTH].replace("\0", "")
     if len(text) < MIN_LENGTH:
         return []

@@ -1,1 +1,1 @@
-"""Values that the commands of jobs need and that nobody is shown."""
+"""Secrets: values that the commands of jobs need and that no page shows."""

@@ -1,4 +1,4 @@
-"""Questions about secrets. Only who starts pods asks them."""
+"""Queries about secrets, only for the code that starts pods."""
 
 from uuid import UUID
 
@@ -7,6 +7,6 @@ from hekla.apps.secrets.models import JobSecrets
 
 
 def of_job(uid: UUID) -> dict[str, str]:
-    """The job's secrets by their names. Raises NotFound where they cannot be read any more."""
+    """The job's secrets by name. Raises NotFound if they cannot be decrypted any more."""
     row = JobSecrets.objects.filter(job_uid=uid).first()
     return decrypt(row.values) if row else {}

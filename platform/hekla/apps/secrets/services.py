@@ -1,4 +1,4 @@
-"""Keeping secrets, and forgetting them. No event tells of it: the submission and the deletion of the job do."""
+"""Stores and deletes secrets. There are no events for this: those of the job's submission and deletion suffice."""
 
 from collections.abc import Mapping
 from uuid import UUID
@@ -9,13 +9,13 @@ from hekla.apps.secrets.models import JobSecrets
 
 
 def keep(uid: UUID, values: Mapping[str, str]) -> None:
-    """Keep a new job's secrets."""
+    """Store a new job's secrets."""
     if values:
         with unit_of_work():
             JobSecrets.objects.create(job_uid=uid, values=encrypt(values))
 
 
 def forget(uid: UUID) -> None:
-    """Forget a job's secrets."""
+    """Delete a job's secrets."""
     with unit_of_work():
         JobSecrets.objects.filter(job_uid=uid).delete()

@@ -1,1 +1,1 @@
-"""How people come in: by password or link, and with a second factor where they have one. See decision 0021."""
+"""Sign-in by password or link, with a second factor if the person has one. See decision 0021."""

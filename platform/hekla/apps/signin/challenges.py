@@ -1,4 +1,4 @@
-"""What a key is to sign: made for a page, kept in the session, good once, for one person and a few minutes."""
+"""Challenges for security keys: created for a page, stored in the session, valid once, for one person and 5 minutes."""
 
 import secrets
 from datetime import timedelta
@@ -14,14 +14,14 @@ _BYTES = 32
 
 
 class Purpose(StrEnum):
-    """An answer to one is none to the other."""
+    """The purpose of a challenge: an answer for one is not valid for the other."""
 
     ADD = "key_to_add"
     USE = "key_to_use"
 
 
 def hand_out(request: HttpRequest, purpose: Purpose, user: User) -> bytes:
-    """A new one; the last for this purpose ends."""
+    """A new challenge, which replaces the last one for this purpose."""
     challenge = secrets.token_bytes(_BYTES)
     facts = {"challenge": challenge.hex(), "user": user.pk, "at": clock.now().timestamp()}
     request.session[purpose.value] = facts
@@ -29,7 +29,7 @@ def hand_out(request: HttpRequest, purpose: Purpose, user: User) -> bytes:
 
 
 def take(request: HttpRequest, purpose: Purpose, user: User) -> bytes | None:
-    """The one that was handed out, which ends by this; None where it is too old or another's."""
+    """The stored challenge, which this removes; None if there is none, or it is too old or another person's."""
     facts = request.session.pop(purpose.value, None)
     if facts is None or facts["user"] != user.pk:
         return None

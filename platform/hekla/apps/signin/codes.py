@@ -1,4 +1,4 @@
-"""The codes themselves: those of an app (RFC 6238, as every such app makes them), and those for when it is lost."""
+"""Codes of authenticator apps (RFC 6238, with the usual parameters), and recovery codes for when the app is lost."""
 
 import base64
 import hashlib
@@ -17,12 +17,12 @@ _DRIFT = (0, -1, 1)
 
 
 def new_secret() -> str:
-    """For an app, as people can type it."""
+    """A new secret for an app, in base32, which people can type."""
     return base64.b32encode(secrets.token_bytes(20)).decode()
 
 
 def step_of(secret: str, code: str, now: datetime) -> int | None:
-    """The half minute that this is the code of: the present one, or one beside it for clocks that differ a little."""
+    """The time step (30 s) of this code: the current one, or one next to it for clock drift. None for a wrong code."""
     if len(code) != DIGITS or not (code.isascii() and code.isdigit()):
         return None
     present, hotp = int(now.timestamp()) // STEP_SECONDS, HOTP(base64.b32decode(secret), DIGITS, SHA1())  # noqa: S303
@@ -31,24 +31,24 @@ def step_of(secret: str, code: str, now: datetime) -> int | None:
 
 
 def address(secret: str, username: str) -> str:
-    """What the picture says: `otpauth://totp/…`."""
+    """The URI in the QR code: `otpauth://totp/…`."""
     return TOTP(base64.b32decode(secret), DIGITS, SHA1(), STEP_SECONDS).get_provisioning_uri(  # noqa: S303
         username, "Hekla"
     )
 
 
 def picture(secret: str, username: str) -> str:
-    """The address as a QR code: SVG without script or style, black on white in both themes, as apps want it."""
+    """The URI as a QR code: SVG without script or style, black on white in both themes, as apps need it."""
     return str(segno.make(address(secret, username), error="m").svg_inline(scale=5, dark="#000", light="#fff"))
 
 
 def new_recovery_codes() -> list[str]:
-    """Eighty random bits each, as four groups of four letters and digits."""
+    """New recovery codes: 80 random bits each, as four groups of four letters and digits."""
     return [_grouped(base64.b32encode(secrets.token_bytes(10)).decode().lower()) for _ in range(RECOVERY_CODES)]
 
 
 def digest(code: str) -> str:
-    """What is kept of a recovery code, however it is typed."""
+    """The stored hash of a recovery code; case and separators do not matter."""
     plain = "".join(letter for letter in code.lower() if letter.isalnum())
     return hashlib.sha256(plain.encode()).hexdigest()
 

@@ -1,6 +1,6 @@
-"""What a security key or passkey is asked, and whether it answered: the protocol (WebAuthn) is the library's.
+"""Requests to security keys and passkeys, and checks of their answers. A library implements the protocol (WebAuthn).
 
-The library is loaded when somebody uses a key: it takes a twentieth of the time in which everything else is loaded.
+It is imported when a key is used: the import takes a twentieth of the time of all other imports.
 """
 
 from collections.abc import Iterator
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 _TIMEOUT = int(LASTS.total_seconds() * 1000)
 
 
-class Unproven(Exception):
-    """The answer proves nothing."""
+class KeyNotVerified(Exception):
+    """The answer of a key is not valid."""
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
-    """What a key made for us."""
+class NewCredential:
+    """A credential that a key created for this console."""
 
     credential_id: bytes
     public_key: bytes
@@ -36,7 +36,7 @@ class Made:
 
 
 def to_make(party: RelyingParty, user: User, challenge: bytes) -> str:
-    """What the browser is to ask of a new key, as JSON; those that are known already make no second one."""
+    """The browser's options to register a new key, as JSON; keys that are registered already are excluded."""
     import webauthn  # noqa: PLC0415
     from webauthn.helpers.structs import (  # noqa: PLC0415
         AuthenticatorSelectionCriteria,
@@ -64,7 +64,7 @@ def to_make(party: RelyingParty, user: User, challenge: bytes) -> str:
 
 
 def to_sign(party: RelyingParty, user: User, challenge: bytes) -> str:
-    """What the browser is to ask of a key that this person has, as JSON."""
+    """The browser's options to sign with one of this person's keys, as JSON."""
     import webauthn  # noqa: PLC0415
     from webauthn.helpers.structs import UserVerificationRequirement  # noqa: PLC0415
 
@@ -78,8 +78,8 @@ def to_sign(party: RelyingParty, user: User, challenge: bytes) -> str:
     return webauthn.options_to_json(options)
 
 
-def made(party: RelyingParty, answer: str, challenge: bytes) -> Made:
-    """What the new key answered. Raises Unproven."""
+def made(party: RelyingParty, answer: str, challenge: bytes) -> NewCredential:
+    """The credential in the answer of a new key. Raises Unproven."""
     import webauthn  # noqa: PLC0415
     from webauthn.helpers import parse_registration_credential_json  # noqa: PLC0415
 
@@ -89,11 +89,11 @@ def made(party: RelyingParty, answer: str, challenge: bytes) -> Made:
             credential=credential, expected_challenge=challenge, expected_rp_id=party.id, expected_origin=party.origin
         )
     transports = tuple(transport.value for transport in credential.response.transports or ())
-    return Made(verified.credential_id, verified.credential_public_key, verified.sign_count, transports)
+    return NewCredential(verified.credential_id, verified.credential_public_key, verified.sign_count, transports)
 
 
 def credential_id(answer: str) -> bytes:
-    """Which key says that it answers. Raises Unproven."""
+    """The id of the credential that the answer claims to come from. Raises Unproven."""
     from webauthn.helpers import parse_authentication_credential_json  # noqa: PLC0415
 
     with _whatever_comes():
@@ -101,8 +101,9 @@ def credential_id(answer: str) -> bytes:
 
 
 def signed(party: RelyingParty, key: SecurityKey, answer: str, challenge: bytes) -> int:
-    """How often the key has signed by now. A count that does not grow proves nothing: there is a copy of the key.
+    """Verify a signature and return the key's new signature count.
 
+    A count that does not grow is not valid: there is a copy of the key.
     Raises Unproven.
     """
     import webauthn  # noqa: PLC0415
@@ -131,8 +132,8 @@ def _described(user: User) -> "list[PublicKeyCredentialDescriptor]":
 
 @contextmanager
 def _whatever_comes() -> Iterator[None]:
-    """The answer is of somebody who is not signed in: nothing that is in it may be more than a wrong answer."""
+    """Turn every error into Unproven: the answer is untrusted input, and must not cause any other error."""
     try:
         yield
     except Exception as error:
-        raise Unproven from error
+        raise KeyNotVerified from error

@@ -1,6 +1,6 @@
-"""Against guessing on pages that anybody may open: by address, beside what `axes` counts by name and address.
+"""Rate limits by IP address against guessing on public pages, in addition to those of `axes` by name and address.
 
-Codes of second factors are counted apart, by account and on its row (`services`).
+Attempts with second factors are counted separately, by account and in the database (`services`).
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ _View = Callable[..., HttpResponseBase]
 
 
 def counted_by_address(view: _View) -> _View:
-    """So many requests a minute from one address, and not one more: then a page says when to go on."""
+    """Limit a view to `TRIES_A_MINUTE` requests per minute and address. Beyond that, a page says when to retry."""
 
     @wraps(view)
     def guarded(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
@@ -33,7 +33,7 @@ def counted_by_address(view: _View) -> _View:
 
 
 def locked_out(request: HttpRequest, _credentials: object = None, *_more: object, **_facts: object) -> HttpResponse:
-    """What `axes` answers when a password was wrong too often; each further try starts the time anew."""
+    """The response of `axes` after too many wrong passwords; each further attempt restarts the waiting time."""
     return _too_many(request, get_cool_off() or timedelta(), "password")
 
 

@@ -1,13 +1,13 @@
-"""Second factors: what proves a person besides the password or the link that they came with."""
+"""Second factors: proofs of identity in addition to the password or the sign-in link."""
 
 from django.conf import settings
 from django.db import models
 
 
 class SecondFactor(models.Model):
-    """An app that shows a code every half minute. `secret` is sealed; until `confirmed_at` it is not asked for.
+    """An app that shows a code every 30 seconds. `secret` is encrypted; before `confirmed_at` it is not required.
 
-    `last_step` is the half minute whose code was used last, so that no code is taken twice.
+    `last_step` is the time step of the last used code, so that no code is accepted twice.
     """
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="second_factor")
@@ -21,10 +21,10 @@ class SecondFactor(models.Model):
 
 
 class SecurityKey(models.Model):
-    """A security key or passkey: it signs what the console asks it, with a secret that never leaves it.
+    """A security key or passkey: it signs challenges of the console with a private key that never leaves it.
 
-    `sign_count` is how often it had signed when it was used last, where it counts that at all: a copy is found out by
-    counting less. `transports` say how browsers reach it.
+    `sign_count` is its signature count at the last use, if it has one: the lower count of a copy reveals it.
+    `transports`: how browsers reach it.
     """
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="security_keys")
@@ -41,7 +41,7 @@ class SecurityKey(models.Model):
 
 
 class RecoveryCode(models.Model):
-    """A code that stands in once for whatever second factor the person has. Of the code only a digest is kept."""
+    """A code that replaces any second factor of the person once. Only its hash is stored."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="recovery_codes")
     digest = models.CharField(max_length=64)
@@ -54,8 +54,8 @@ class RecoveryCode(models.Model):
         return f"recovery code of {self.user_id}"
 
 
-class Tries(models.Model):
-    """How often a person's second factor was `wrong` since `wrong_since`; its lock lets them change one at a time."""
+class SecondFactorAttempts(models.Model):
+    """The number of `wrong` attempts since `wrong_since`. A lock on this row serializes changes of factors."""
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="factor_tries")
     wrong = models.PositiveSmallIntegerField(default=0)

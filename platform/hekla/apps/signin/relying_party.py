@@ -1,4 +1,4 @@
-"""Who this console is to security keys and passkeys: they answer to one name at one address, and nowhere else."""
+"""The identity of this console for security keys and passkeys: they work for one host name and one origin only."""
 
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -12,21 +12,21 @@ _USUAL_PORTS = {"http": 80, "https": 443}
 
 @dataclass(frozen=True, slots=True)
 class RelyingParty:
-    """The name that a key keeps with what it made (`id`), and the address that browsers tell it (`origin`)."""
+    """`id`: the name that a key stores with a credential; `origin`: the origin that browsers send to the key."""
 
     id: str
     origin: str
 
     @property
     def netloc(self) -> str:
-        """The name and the port, as requests name them."""
+        """The host name and the port, as in requests."""
         return urlsplit(self.origin).netloc
 
 
 def relying_party() -> RelyingParty | None:
-    """By the public address. None where browsers offer no keys: a number in the place of a name, or no HTTPS.
+    """From the public URL. None if browsers do not support keys there: an IP address instead of a name, or no HTTPS.
 
-    A loopback address, as `up` prints it, is reached as localhost too, which browsers take for safe.
+    A loopback address, as `up` prints it, is replaced by localhost, which browsers treat as secure.
     """
     address = urlsplit(settings.PUBLIC_URL)
     host = (address.hostname or "").lower()
@@ -38,7 +38,7 @@ def relying_party() -> RelyingParty | None:
 
 
 def _port(address: SplitResult) -> str:
-    """As browsers write it: the usual one is left out."""
+    """The port as browsers write it: the default port is left out."""
     return "" if address.port in (None, _USUAL_PORTS.get(address.scheme)) else f":{address.port}"
 
 

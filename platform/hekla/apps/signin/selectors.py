@@ -1,4 +1,4 @@
-"""Questions about second factors."""
+"""Queries about second factors."""
 
 from django.conf import settings
 from django.db.models import QuerySet
@@ -10,27 +10,27 @@ from hekla.apps.signin.models import RecoveryCode, SecondFactor, SecurityKey
 
 
 def factor_of(user: User) -> SecondFactor | None:
-    """The person's app, also one that is not confirmed yet."""
+    """The person's app, even if it is not confirmed yet, or None."""
     return SecondFactor.objects.filter(user=user).first()
 
 
 def keys_of(user: User) -> QuerySet[SecurityKey]:
-    """The person's security keys and passkeys, the oldest first."""
+    """The person's security keys and passkeys, oldest first."""
     return SecurityKey.objects.filter(user=user).order_by("pk")
 
 
 def has_second_factor(user: User) -> bool:
-    """Whether this person is asked for a second factor."""
+    """Whether this person has a confirmed second factor, and must use it to sign in."""
     has_app = SecondFactor.objects.filter(user=user).exclude(confirmed_at=None).exists()
     return has_app or SecurityKey.objects.filter(user=user).exists()
 
 
 def codes_left(user: User) -> int:
-    """How many recovery codes were not used."""
+    """The number of unused recovery codes."""
     return RecoveryCode.objects.filter(user=user, used_at=None).count()
 
 
 def must_have(user: User) -> bool:
-    """Whether this platform's rule asks this person to have one."""
+    """Whether the platform requires this person to have a second factor."""
     rule = settings.SECOND_FACTOR_FOR
     return rule == "everybody" or (rule == "admins" and may(user, Permission.MANAGE_PEOPLE))

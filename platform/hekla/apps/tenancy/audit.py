@@ -1,4 +1,4 @@
-"""Who did what and when: the acts of people, out of the event log, without what the platform does by itself."""
+"""The audit log: who did what and when. It has the events of people, without those of the platform itself."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,12 +19,12 @@ from hekla.domain.errors import Forbidden
 PAGE = 50
 _MAX_TEXT = 300
 _FOR_PROGRAMS = {"message_facts"}
-"""What the message of the event says in words."""
+"""Fields that repeat the message of the event as data."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuditQuery:
-    """What is looked for; empty: everything. `before`: only what has a smaller number."""
+    """The filters; empty: everything. `before`: only events with a smaller number."""
 
     person: str = ""
     kind: str = ""
@@ -34,24 +34,24 @@ class AuditQuery:
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """One thing that a person did."""
+    """One action of a person."""
 
     event: LoggedEvent
     tenant: Tenant | None
 
     @property
     def words(self) -> str:
-        """What it was."""
+        """The kind of action, in words."""
         return kind_in_words(self.event.kind)
 
     @property
     def tenant_slug(self) -> str | None:
-        """The short name of the tenant in which it was done."""
+        """The short name of the tenant in which it was done, or None."""
         return self.tenant.slug if self.tenant else None
 
     @property
     def facts(self) -> str:
-        """What the log keeps of it, shortened."""
+        """The fields of the event in words, shortened."""
         values = [(name, value) for name, value in self.event.payload.items() if value and name not in _FOR_PROGRAMS]
         return ", ".join(f"{name}: {describe_value(self.event.kind, name, value)}" for name, value in values)[
             :_MAX_TEXT
@@ -59,7 +59,7 @@ class AuditEntry:
 
 
 def acts(user: User, query: AuditQuery, *, most: int = PAGE) -> list[AuditEntry]:
-    """The newest acts that the person may know of and that were asked for. Raises Forbidden, NotFound."""
+    """The newest actions that match the query and that the person may see. Raises Forbidden."""
     tenants = {tenant.pk: tenant for tenant in audited(user)}
     within = None if accounts.may(user, Permission.SEE_AUDIT) else list(tenants)
     if query.tenant:
@@ -69,7 +69,7 @@ def acts(user: User, query: AuditQuery, *, most: int = PAGE) -> list[AuditEntry]
 
 
 def audited(user: User) -> list[Tenant]:
-    """The tenants of whose acts the person may know. Raises Forbidden where there are none."""
+    """The tenants whose audit log the person may see. Raises Forbidden if there are none."""
     if accounts.may(user, Permission.SEE_AUDIT):
         return list(selectors.all_tenants())
     allowed = selectors.where(user, Permission.SEE_AUDIT)
@@ -79,7 +79,7 @@ def audited(user: User) -> list[Tenant]:
 
 
 def parse_query(query: Mapping[str, str]) -> AuditQuery:
-    """What an address asks for."""
+    """The filters in the query of a URL."""
     before = query.get("before", "")
     number = int(before) if before.isdecimal() and len(before) < 19 else None  # noqa: PLR2004
     return AuditQuery(_text(query, "person"), _text(query, "kind"), _text(query, "tenant"), number)

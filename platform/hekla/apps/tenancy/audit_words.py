@@ -1,4 +1,4 @@
-"""What the log keeps of an act, in the language of whoever reads it, as far as it is words of ours."""
+"""Values of events in the reader's language, if they are terms of Hekla."""
 
 import json
 import re
@@ -24,8 +24,8 @@ _LABELS: Mapping[Vocabulary, Callable[[str], str]] = {
 }
 
 
-def describe_value(kind: str, field: str, value: Any) -> str:  # noqa: ANN401  (whatever an event keeps)
-    """A value of an event for people."""
+def describe_value(kind: str, field: str, value: Any) -> str:  # noqa: ANN401  (any value in an event)
+    """A value of an event, in words."""
     if isinstance(value, list) and all(isinstance(one, str) for one in value):
         return ", ".join(value)
     if not isinstance(value, str):

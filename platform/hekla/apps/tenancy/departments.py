@@ -1,4 +1,4 @@
-"""Changes to departments: what they are called, who heads them, and which tenants are theirs."""
+"""Changes to departments: their names, their heads, and their tenants."""
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
@@ -26,7 +26,7 @@ def create(
     actor: Actor,
     now: datetime,
 ) -> Department:
-    """A new department. Raises Refused when the short name is taken, Invalid for tenants of another department."""
+    """A new department. Raises Refused if the short name is taken, Invalid for tenants of another department."""
     try:
         with unit_of_work():
             department = Department.objects.create(slug=slug, name=name, description=description, created_at=now)
@@ -47,7 +47,7 @@ def change(
     actor: Actor,
     now: datetime,
 ) -> None:
-    """Change its fields, and where they are given, all of its heads and all of its tenants. Raises Invalid."""
+    """Change a department's fields, and replace its heads and its tenants if given. Raises Invalid."""
     with unit_of_work():
         department = Department.objects.select_for_update().get(pk=department.pk)
         changed = changes.apply(department, values)
@@ -85,7 +85,7 @@ def _set_tenants(
 
 
 def _move(tenants: Iterable[Tenant], department: Department | None, actor: Actor, now: datetime) -> None:
-    """Each tenant's own history tells of it too."""
+    """Set the department of these tenants, and log it in the history of each."""
     for tenant in tenants:
         old = tenant.department.slug if tenant.department else ""
         change = FieldChange(old=old, new=department.slug if department else "")

@@ -11,7 +11,7 @@ MAX_RETENTION_DAYS = 3650
 
 
 class Department(models.Model):
-    """Several tenants under one roof. Its heads administrate all of them."""
+    """A group of tenants. Its heads are admins of all of them."""
 
     slug = models.SlugField(_("short name"), max_length=40, unique=True)
     name = models.CharField(_("name"), max_length=120)
@@ -37,9 +37,9 @@ class DepartmentHead(models.Model):
 
 
 class Tenant(models.Model):
-    """A team that shares the machines with others. `slug` is its name in addresses and commands.
+    """A team that shares the machines with others. `slug` is its name in URLs and commands.
 
-    `log_days`, `history_days`: for how long after a job is deleted its logs and its history are kept.
+    `log_days`, `history_days`: how long the logs and the history of a deleted job are kept.
     """
 
     slug = models.SlugField(_("short name"), max_length=40, unique=True)

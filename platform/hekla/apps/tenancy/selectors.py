@@ -1,4 +1,4 @@
-"""Questions about tenants. What is outside one's tenants does not exist."""
+"""Queries about tenants. Tenants outside the person's own do not exist."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -24,7 +24,7 @@ from hekla.apps.accounts.roles import (
 from hekla.apps.tenancy.models import Department, DepartmentHead, Membership, Tenant
 from hekla.domain.errors import Forbidden, NotFound
 
-# Every page asks this. Written out, since to put it together anew takes longer than to answer it.
+# Every page runs this. It is raw SQL because the ORM takes longer to build it than the database to run it.
 _STANDINGS_OF = """
     SELECT tenant.*, joined.role, headed.id IS NOT NULL AS is_headed
     FROM tenancy_tenant AS tenant
@@ -35,7 +35,7 @@ _STANDINGS_OF = """
     ORDER BY joined.id IS NULL, tenant.name
 """
 
-# Asked of all open pages together every other second, and whenever one is opened.
+# Runs every two seconds for all open pages together, and whenever a page is opened.
 _STANDINGS = """
     SELECT person.id, person.platform_role, had.tenant, had.role
     FROM accounts_user AS person
@@ -55,7 +55,7 @@ _STANDINGS = """
 
 
 def visible_to(user: User) -> QuerySet[Tenant]:
-    """The tenants that exist for this person."""
+    """The tenants that this person can see."""
     if accounts.may(user, Permission.SEE_EVERYTHING):
         return Tenant.objects.order_by("name")
     return own(user)
@@ -67,13 +67,13 @@ def all_tenants() -> QuerySet[Tenant]:
 
 
 def own(user: User) -> QuerySet[Tenant]:
-    """The active tenants in which the person has a role; first those that they are a member of."""
+    """The active tenants in which the person has a role; those of which they are a member come first."""
     joined = Exists(Membership.objects.filter(tenant=OuterRef("pk"), user=user))
     return _allowing(user, Permission.SEE_TENANT).order_by(joined.desc(), "name")
 
 
 def _allowing(user: User, permission: Permission) -> QuerySet[Tenant]:
-    """The active tenants in which a role of the person, there or in the department above, allows it."""
+    """The active tenants in which the person's role, there or in the department, has the permission."""
     roles = [role for role, allowed in BY_TENANT_ROLE.items() if permission in allowed]
     held = Q(pk__in=Membership.objects.filter(user=user, role__in=roles).values("tenant"))
     if permission in BY_DEPARTMENT_ROLE[DepartmentRole.ADMIN]:
@@ -82,7 +82,7 @@ def _allowing(user: User, permission: Permission) -> QuerySet[Tenant]:
 
 
 def with_member_counts(tenants: QuerySet[Tenant]) -> QuerySet[Tenant]:
-    """Each with `member_count`."""
+    """These tenants with `member_count`, by name."""
     ids = tenants.values("pk")
     return Tenant.objects.filter(pk__in=ids).annotate(member_count=Count("memberships")).order_by("name")
 
@@ -96,19 +96,19 @@ def get(slug: str, user: User) -> Tenant:
 
 
 def members(tenant: Tenant) -> QuerySet[Membership]:
-    """Who belongs to the tenant."""
+    """The memberships of the tenant, by username."""
     return Membership.objects.filter(tenant=tenant).select_related("user").order_by("user__username")
 
 
 def known_people(user: User) -> QuerySet[User]:
-    """Who exists for this person: the members of their tenants; everybody for those who manage people."""
+    """The people that this person can see: members of their tenants; everybody for those who manage people."""
     if accounts.may(user, Permission.MANAGE_PEOPLE):
         return accounts.everybody()
     return accounts.everybody().filter(memberships__tenant__in=own(user)).distinct()
 
 
 def may(user: User, tenant_id: int, permission: Permission) -> bool:
-    """Whether the person's role in that tenant, in the department above it, or on the platform, allows it."""
+    """Whether the person's role in that tenant, in its department, or on the platform has the permission."""
     if accounts.may(user, permission):
         return True
     return user.is_active and _allowing(user, permission).filter(pk=tenant_id).exists()
@@ -116,21 +116,21 @@ def may(user: User, tenant_id: int, permission: Permission) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """What the person may do in tenants, by their roles there and in departments; read once for many questions.
+    """What a person may do in tenants, by their roles there and in departments; read once for many checks.
 
-    `tenants`: those that are theirs (`own`), in that order.
+    `tenants`: the same as `own`, in that order.
     """
 
     allowed: Mapping[int, frozenset[Permission]]
     tenants: Sequence[Tenant] = ()
 
     def where(self, permission: Permission) -> list[int]:
-        """The ids of the tenants in which it is allowed."""
+        """The ids of the tenants in which the permission is given."""
         return [tenant for tenant, permissions in self.allowed.items() if permission in permissions]
 
 
 def rights(user: User) -> Rights:
-    """The person's rights in active tenants; none for whoever may not sign in any more."""
+    """The person's rights in active tenants; none if the person is inactive."""
     if not user.is_active:
         return Rights({})
     tenants: list[Any] = list(Tenant.objects.raw(_STANDINGS_OF, {"user": user.pk}))
@@ -145,14 +145,14 @@ def _allowed(role: str | None, *, is_headed: bool) -> frozenset[Permission]:
 
 @dataclass(frozen=True, slots=True)
 class RoleSnapshot:
-    """All that somebody's rights follow from: a platform role, and roles in active tenants or in departments above."""
+    """All roles of a person: the platform role, and (tenant id, role) in active tenants or through departments."""
 
     platform_role: str
     roles: frozenset[tuple[int, str]]
 
 
 def standings(people: Collection[int]) -> dict[int, RoleSnapshot]:
-    """The standing of each of these who may sign in."""
+    """The roles of each of these people (by user id) who are active."""
     platform: dict[int, str] = {}
     roles: defaultdict[int, set[tuple[int, str]]] = defaultdict(set)
     with connection.cursor() as cursor:
@@ -165,17 +165,17 @@ def standings(people: Collection[int]) -> dict[int, RoleSnapshot]:
 
 
 def where(user: User, permission: Permission) -> list[int]:
-    """The ids of the tenants in which the person's tenant role allows it."""
+    """The ids of the tenants in which the person's role, there or in the department, has the permission."""
     return rights(user).where(permission)
 
 
 def chosen(mine: Sequence[Tenant], slug: str) -> Tenant | None:
-    """The one named among these, else the first."""
+    """The tenant of that short name among these, else the first, or None."""
     return next((tenant for tenant in mine if tenant.slug == slug), mine[0] if mine else None)
 
 
 def gives_roles(user: User) -> bool:
-    """Whether there is anybody to whom this person may give a role."""
+    """Whether this person may give roles to people."""
     return accounts.may(user, Permission.MANAGE_PEOPLE) or bool(where(user, Permission.MANAGE_MEMBERS))
 
 
@@ -187,12 +187,12 @@ def managed_by(user: User) -> QuerySet[Tenant]:
 
 
 def may_audit(user: User) -> bool:
-    """Whether there is anything of which this person may know who did it."""
+    """Whether this person may see the audit log of at least one tenant."""
     return accounts.may(user, Permission.SEE_AUDIT) or _allowing(user, Permission.SEE_AUDIT).exists()
 
 
 def role_tables(user: User) -> list[RoleTable]:
-    """The tables of those roles that the person may give. Raises Forbidden for whoever may give none."""
+    """The tables of the roles that the person may give. Raises Forbidden if they may give none."""
     if not gives_roles(user):
         raise Forbidden(_("Only tenant admins and platform admins can see the permissions of roles."))
     above = [DEPARTMENT_TABLE, PLATFORM_TABLE] if accounts.may(user, Permission.MANAGE_PEOPLE) else []
@@ -200,7 +200,7 @@ def role_tables(user: User) -> list[RoleTable]:
 
 
 def departments_of(user: User) -> QuerySet[Department]:
-    """The departments that exist for this person: those that they head."""
+    """The departments that this person can see: those that they head; all for people who see everything."""
     if accounts.may(user, Permission.SEE_EVERYTHING):
         return Department.objects.order_by("name")
     return Department.objects.filter(heads__user=user).order_by("name")
@@ -215,15 +215,15 @@ def department(slug: str, user: User) -> Department:
 
 
 def heads(department: Department) -> QuerySet[User]:
-    """Who heads it."""
+    """The heads of the department, by username."""
     return User.objects.filter(headed_departments__department=department).order_by("username")
 
 
 def tenants_in(department: Department) -> QuerySet[Tenant]:
-    """Its tenants."""
+    """The tenants of the department, by name."""
     return Tenant.objects.filter(department=department).order_by("name")
 
 
 def people_in(department: Department) -> int:
-    """How many people are members of its tenants; who is in several counts once."""
+    """The number of people in its tenants; a member of several tenants counts once."""
     return Membership.objects.filter(tenant__department=department).values("user").distinct().count()

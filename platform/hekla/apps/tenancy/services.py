@@ -18,19 +18,19 @@ from hekla.domain.errors import Forbidden, Invalid, NotFound, Problem, Refused
 
 
 def require(user: User, tenant: Tenant, permission: Permission) -> None:
-    """Raises Forbidden where neither the person's role in this tenant nor that on the platform allows it."""
+    """Raises Forbidden unless the person has the permission in this tenant or on the platform."""
     if not selectors.may(user, tenant.pk, permission):
         raise Forbidden(_("Only admins of this tenant and platform admins can do this."))
 
 
 def require_some(user: User) -> None:
-    """Raises Forbidden for whoever manages the members of no tenant."""
+    """Raises Forbidden if the person may not manage the members of any tenant."""
     if not selectors.managed_by(user).exists():
         raise Forbidden(_("Only tenant admins and platform admins can import people."))
 
 
 def create(*, slug: str, name: str, description: str = "", actor: Actor, now: datetime) -> Tenant:
-    """A new tenant without members. Raises Refused when the short name is taken."""
+    """A new tenant without members. Raises Refused if the short name is taken."""
     try:
         with unit_of_work():
             tenant = Tenant.objects.create(slug=slug, name=name, description=description, created_at=now)
@@ -50,7 +50,7 @@ def change(tenant: Tenant, values: Mapping[str, Any], *, actor: Actor, now: date
 
 
 def set_retention(tenant: Tenant, *, log_days: int, history_days: int, actor: Actor, now: datetime) -> None:
-    """For how long after a job is deleted its logs and its history are kept. Raises Invalid."""
+    """Set how long the logs and the history of deleted jobs are kept, in days. Raises Invalid."""
     problems = list(_wrong_retention(log_days, history_days))
     if problems:
         raise Invalid(problems)
@@ -76,7 +76,7 @@ def _wrong_retention(log_days: int, history_days: int) -> Iterator[Problem]:
 
 
 def add_member(tenant: Tenant, user: User, role: str, *, actor: Actor, now: datetime) -> Membership:
-    """Make somebody a member. Raises Refused when they are one."""
+    """Add a member. Raises Refused if the person is a member already."""
     try:
         with unit_of_work():
             membership = Membership.objects.create(tenant=tenant, user=user, role=role, since=now)
@@ -88,7 +88,7 @@ def add_member(tenant: Tenant, user: User, role: str, *, actor: Actor, now: date
 
 
 def change_role(tenant: Tenant, user_id: int, role: str, *, actor: Actor, now: datetime) -> None:
-    """Give a member another role. Raises NotFound, Refused for the last admin."""
+    """Change a member's role. Raises NotFound, Refused for the last admin."""
     with unit_of_work():
         membership = _membership(tenant, user_id)
         if role != TenantRole.ADMIN:
@@ -100,7 +100,7 @@ def change_role(tenant: Tenant, user_id: int, role: str, *, actor: Actor, now: d
 
 
 def remove_member(tenant: Tenant, user_id: int, *, actor: Actor, now: datetime) -> None:
-    """Take somebody out of a tenant; their jobs stay. Raises NotFound, Refused for the last admin."""
+    """Remove a member; their jobs stay. Raises NotFound, Refused for the last admin."""
     with unit_of_work():
         membership = _membership(tenant, user_id)
         _keep_one_admin(membership)

@@ -1,1 +1,1 @@
-"""What pods use while they run, measured again and again: kept finely for an hour, more and more coarsely after."""
+"""Resource use of running pods, sampled regularly: at full resolution for an hour, coarser with age."""

@@ -1,4 +1,4 @@
-"""What tenants hold of the machines now, and how much of theirs waits. Simulated machines do not count."""
+"""Resources that tenants hold now, and their waiting jobs. Simulated clusters do not count."""
 
 from collections import defaultdict
 from collections.abc import Collection
@@ -17,7 +17,7 @@ _ONE_POD = {"pods": 1.0}
 
 @dataclass(slots=True)
 class Holding:
-    """Of one tenant, or of several together."""
+    """Held resources, and the numbers of running and waiting jobs, of one tenant or of several together."""
 
     held: Resources = field(default_factory=Resources)
     running: int = 0
@@ -28,12 +28,12 @@ class Holding:
 
     @property
     def words(self) -> str:
-        """What is held, for people."""
+        """The held resources in words."""
         return labels.amounts(self.held)
 
 
 def by_tenant(tenant_ids: Collection[int]) -> dict[int, Holding]:
-    """For each of these tenants."""
+    """The holding of each of these tenants, by row id."""
     found = {tenant_id: Holding() for tenant_id in tenant_ids}
     running: dict[int, set[int]] = defaultdict(set)
     real = [cluster.pk for cluster in clusters.all_clusters() if not cluster.is_simulated]

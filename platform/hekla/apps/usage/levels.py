@@ -1,4 +1,4 @@
-"""How finely use is kept until which age."""
+"""Resolutions of samples, and how long each is kept."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -6,7 +6,7 @@ from datetime import timedelta
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """Samples of so many seconds, kept so long."""
+    """Samples of `span_seconds`, kept for `retention`."""
 
     span_seconds: int
     retention: timedelta

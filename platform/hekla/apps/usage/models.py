@@ -1,4 +1,4 @@
-"""What was measured. A sample takes 130 to 160 bytes, half of them in the two indexes."""
+"""Samples of resource use. A sample takes 130 to 160 bytes, half of them in the two indexes."""
 
 from django.db import models
 
@@ -6,10 +6,10 @@ from hekla.apps.jobs.models import Pod
 
 
 class Sample(models.Model):
-    """What a pod had used by an instant. It stands for `span_seconds`: coarser samples replace finer ones.
+    """The use of a pod up to a time. A sample covers `span_seconds`: coarser samples replace finer ones.
 
-    `cpu_ms` counts from the pod's start, so what it used between two instants is exact, however many samples between
-    them were given up. Of a coarser sample the memory is the greatest of its time, the GPUs' work the mean.
+    `cpu_ms` counts from the pod's start, so the use between two times is exact, however many samples between them were
+    merged. A coarser sample has the maximum memory of its span, and the mean GPU use.
     """
 
     pk = models.CompositePrimaryKey("pod_id", "span_seconds", "at")

@@ -1,4 +1,4 @@
-"""Quotas beside what is used of them, for who looks: the tenant's, and those of its members."""
+"""Quotas and their use, as far as the reader may see them: the tenant's, and those of its members."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -8,7 +8,7 @@ from datetime import datetime
 from hekla.apps.accounts.models import User
 from hekla.apps.job_history import labels
 from hekla.apps.jobs import selectors, spending
-from hekla.apps.jobs.selectors import Held
+from hekla.apps.jobs.selectors import TaskAllocation
 from hekla.apps.quotas import selectors as quotas
 from hekla.apps.quotas.models import Quota
 from hekla.apps.tenancy import selectors as tenancy
@@ -18,7 +18,7 @@ from hekla.domain.resources import Resources
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What is used of a bound, in the cluster of this name (empty: nowhere), and both in words."""
+    """The use of a limit in the cluster of this name (empty: in none), and both in words."""
 
     cluster: str
     used: float
@@ -28,7 +28,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class QuotaRow:
-    """Somebody's bounds and use. `user` None: the tenant; `quota` None: no bound at all."""
+    """Limits and use of a member or a tenant. `user` None: the tenant; `quota` None: no limit at all."""
 
     tenant: Tenant
     user: User | None
@@ -37,11 +37,11 @@ class QuotaRow:
     sessions: int
     gpu_hours: float
     held: Mapping[str, Resources]
-    """What their pods hold of what is bounded somewhere here, by the name of the cluster."""
+    """The resources that their pods hold, by cluster name; empty if no quota of the tenant limits resources."""
 
     @property
     def at_once(self) -> list["Part"]:
-        """For each resource that is bounded what is used of it, where most of it is used."""
+        """For each limited resource, its use in the cluster where it is highest."""
         most = Resources.parse(self.quota.resources) if self.quota else Resources()
         return [self._part(name, most) for name in (self.quota.resources if self.quota else ())]
 
@@ -56,7 +56,7 @@ class QuotaRow:
 
 
 def visible_rows(user: User, tenant: Tenant, now: datetime) -> list[QuotaRow]:
-    """The tenant's, and every member's for who may set quotas; for others their own."""
+    """The tenant's row, and those of all members if the person may set quotas, else only their own."""
     members = [member.user for member in tenancy.members(tenant)]
     sets = any(quotas.may_set(user, tenant, of) for of in Quota.Of)
     return list(_rows(tenant, members if sets else [one for one in members if one == user], now))
@@ -78,7 +78,7 @@ def _rows(tenant: Tenant, members: Sequence[User], now: datetime) -> Iterator[Qu
         yield QuotaRow(tenant, user, quota, *counts, _together(theirs))
 
 
-def _together(held: Iterable[Held]) -> dict[str, Resources]:
+def _together(held: Iterable[TaskAllocation]) -> dict[str, Resources]:
     found: defaultdict[str, Resources] = defaultdict(Resources)
     for one in held:
         found[one.job.cluster.name] += one.request * len(one.nodes)

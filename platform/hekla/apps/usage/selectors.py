@@ -1,4 +1,4 @@
-"""What pods used, as courses over time. What one may see of a pod is for `apps.jobs` to say."""
+"""Resource use of pods over time. `apps.jobs` decides which pods a person may see."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ from hekla.apps.usage.levels import FINEST
 from hekla.apps.usage.models import Sample
 
 MOST_READ = 100_000
-"""At most about so many samples are read for one picture: of a job with many pods, those of its last hours."""
+"""The approximate maximum of samples read for one chart: for a job with many pods, those of its last hours."""
 POINTS = 240
-"""To so many points a course is thinned."""
+"""The approximate maximum of points in a line of a chart."""
 
 
 @dataclass(frozen=True, slots=True)
 class UsagePoint:
-    """What a line of a picture (a pod, or a task with all its pods) used around `at`; None where nobody knows."""
+    """The use of one line of a chart (a replica, or a task with all its pods) around `at`; None: unknown."""
 
     line: str
     at: datetime
@@ -29,12 +29,12 @@ class UsagePoint:
 
 
 def samples(pod: Pod) -> list[Sample]:
-    """All that is kept of one attempt, oldest first."""
+    """All stored samples of one attempt, oldest first."""
     return list(Sample.objects.filter(pod=pod).order_by("at"))
 
 
 def course(pods: Sequence[Pod], *, by_task: bool, now: datetime) -> list[UsagePoint]:
-    """What these pods used over time: a line each, attempts of a replica in one, or a line a task with their sum."""
+    """The use of these pods over time: one line per replica with all its attempts, or one per task with their sum."""
     if not pods:
         return []
     since, span = _window(pods, now)
@@ -45,7 +45,7 @@ def course(pods: Sequence[Pod], *, by_task: bool, now: datetime) -> list[UsagePo
 
 
 def _window(pods: Sequence[Pod], now: datetime) -> tuple[datetime, int]:
-    """From when on, and how many seconds a point stands for."""
+    """The start of the chart, and the seconds per point."""
     until = max(pod.finished_at or now for pod in pods)
     since = min(pod.started_at or pod.created_at for pod in pods)
     since = max(since, until - timedelta(seconds=FINEST * MOST_READ // len(pods)))

@@ -1,7 +1,7 @@
-"""Keeping what was measured, and giving up its detail as it grows old.
+"""Stores samples of resource use, and lowers their resolution with age.
 
-Samples are no events: nobody acts on one, and the log would hold little else. They are written as they come, all of
-one look at a cluster in one statement, and thinned once a minute:
+Samples are not events: nothing reacts to one, and the log would hold little else. They are written as they come, all
+readings of a cluster in one statement, and thinned once a minute:
 
     span        kept for    rows of a pod that runs all that time
     10 s        1 hour        360
@@ -9,8 +9,8 @@ one look at a cluster in one statement, and thinned once a minute:
     10 min      30 days     4,176
 
 So a pod has at most 5,916 rows, less than 1 MB; one that ran for an hour has 360 at its end, 60 an hour later, 6 a day
-later, and none after thirty. Thinning costs what has grown old since the last time: what came in a minute, whatever is
-kept.
+later, and none after thirty. The cost of thinning depends on the samples of one minute, not on the number of stored
+samples.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ from hekla.apps.usage.models import Sample
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a pod (by its row) had used at `at`."""
+    """The use of a pod (by row id) up to `at`."""
 
     pod_id: int
     at: datetime
@@ -38,7 +38,7 @@ class Reading:
 
 
 def record(cluster_id: int, epoch: int, readings: Sequence[Reading]) -> None:
-    """Keep these. Raises LeaseLost."""
+    """Store these readings. Raises LeaseLost."""
     rows = [_row(reading) for reading in readings]
     with transaction.atomic():
         leases.assert_held(cluster_id, epoch)
@@ -59,7 +59,7 @@ def _row(reading: Reading) -> Sample:
 
 
 def thin(*, now: datetime) -> None:
-    """What is too old for its detail becomes fewer rows; the oldest goes. To repeat it changes nothing."""
+    """Merge samples that are too old for their resolution, and delete the oldest. Repeating it has no effect."""
     with transaction.atomic():
         for fine, coarse in pairwise(LEVELS):
             _merge(fine, coarse, now)
@@ -67,7 +67,7 @@ def thin(*, now: datetime) -> None:
 
 
 def _merge(fine: Level, coarse: Level, now: datetime) -> None:
-    """Only whole spans, so that none is merged in two halves."""
+    """Merge only whole spans, so that no span is merged in two parts."""
     until = (now - fine.retention).timestamp() // coarse.span_seconds * coarse.span_seconds
     with connection.cursor() as cursor:
         cursor.execute(

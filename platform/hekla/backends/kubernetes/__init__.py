@@ -1,1 +1,1 @@
-"""The backend `kubernetes`: pods of a real cluster, placed by Hekla's engine and bound by this console."""
+"""The backend `kubernetes`: pods of a real cluster, placed by Hekla's engine or by Volcano."""

@@ -1,7 +1,7 @@
-"""How an API server is reached, and as whom: by a key, by an operator's kubeconfig, or by our pod's service account.
+"""Access to an API server: by stored credentials, an operator's kubeconfig, or the service account of our pod.
 
-The official client reads the configuration, signs in and refreshes tokens. Our requests take from it what they need:
-its connection pool, a TLS context, and the header that proves who we are.
+The official client reads the configuration, signs in and refreshes tokens. Our requests use its connection pool, a TLS
+context and its authentication header.
 """
 
 import asyncio
@@ -16,16 +16,16 @@ from hekla.backends.kubernetes.deadline import Deadline
 from hekla.backends.kubernetes.login import Login
 
 KUBECONFIGS = "kubeconfigs"
-"""The folder below the data folder in which an operator puts files."""
+"""The subfolder of the data folder for operators' kubeconfig files."""
 _SIGN_IN_SECONDS = 20
 _RENEW_SECONDS = 10.0
-"""Between two attempts to sign in anew."""
+"""Between two attempts to sign in again."""
 
 
 class Access:
-    """One API server and who we are there. Any number of threads may use it at once.
+    """One API server and our login there. Any number of threads may use it at once.
 
-    `sign_in` raises KeyRefused. `renewable`: it may give something else later, since it reads files or runs a program.
+    `sign_in` raises KeyRefused. `renewable`: a later call may return new credentials from files or a program.
     """
 
     def __init__(self, sign_in: Callable[[], Login], *, renewable: bool) -> None:
@@ -41,21 +41,21 @@ class Access:
         return self._login or self._renew(lambda: False)
 
     def header(self) -> dict[str, str]:
-        """The header that proves who we are; none where a certificate does. Raises BackendError.
+        """The authentication header; empty if we use a certificate. Raises BackendError.
 
-        It may run a program or read a file, where the token expires soon or was rejected.
+        May run a program or read a file if the token expires soon or was rejected.
         """
         if self._must_renew():
             self._renew(self._must_renew)
         return self.login.header()
 
     async def header_async(self) -> dict[str, str]:
-        """As `header`, without holding up the event loop."""
+        """As `header`, without blocking the event loop."""
         may_block = self._login is None or self._login.is_refresh_due or self._must_renew()
         return await asyncio.to_thread(self.header) if may_block else self.header()
 
     def reject(self, login: Login) -> None:
-        """The server did not accept this login: sign in anew before one of the next requests."""
+        """Record that the server rejected this login, so that one of the next requests signs in again."""
         if login is self._login:
             self._was_rejected = True
 
@@ -73,8 +73,9 @@ class Access:
 
 
 def find(home: Path, kubeconfig: str, key: str | None, context: str = "") -> Access:
-    """By the key that the console keeps, where there is one; else by the file of that name below `home`; where none is
-    named, as the pod that we are. Raises BackendError.
+    """Access by stored credentials (`key`), else by the file `kubeconfig`, else by the service account of our pod.
+
+    Raises BackendError.
     """
     if key is not None:
         return from_key(keys.decode(key))
@@ -82,19 +83,19 @@ def find(home: Path, kubeconfig: str, key: str | None, context: str = "") -> Acc
 
 
 def from_key(key: keys.ClusterKey) -> Access:
-    """By a key. Raises BackendError."""
+    """Access by stored credentials. Raises BackendError."""
     return _signed_in(Access(lambda: login.by_key(key), renewable=False))
 
 
 def from_account() -> Access:
-    """As the pod that we are. Raises BackendError outside of a cluster."""
+    """Access by the service account of our pod. Raises BackendError outside of a cluster."""
     return _signed_in(Access(login.by_account, renewable=True))
 
 
 def from_kubeconfig(path: Path, context: str = "") -> Access:
-    """By an operator's file, in its current context where none is named. Raises BackendError.
+    """Access by an operator's file. `context`: empty for its current one. Raises BackendError.
 
-    A process signs in once by one file, however often it is opened: a program that signs in takes its time.
+    A process signs in once per file, because a sign-in program may be slow.
     """
     try:
         changed_at = path.stat().st_mtime_ns
@@ -104,7 +105,7 @@ def from_kubeconfig(path: Path, context: str = "") -> Access:
 
 
 @lru_cache(maxsize=64)
-def _by_file(path: Path, context: str, changed_at: int) -> Access:  # noqa: ARG001  (a changed file is another)
+def _by_file(path: Path, context: str, changed_at: int) -> Access:  # noqa: ARG001  (part of the cache key)
     return Access(lambda: login.by_kubeconfig(path, context), renewable=True)
 
 

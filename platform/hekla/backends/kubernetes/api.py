@@ -1,8 +1,8 @@
-"""Blocking requests to an API server: plain JSON in and out, through the official client's connections.
+"""Blocking requests to an API server: plain JSON, over the official client's connections.
 
-Decoding into the client's objects costs more than all the rest, so that is left to the few requests where it does not
-matter (`Api.call`). A status says what the server refuses. A server that cannot be reached, or is too busy, is a
-BackendError, and the caller's next cycle tries again.
+Decoding into the client's typed objects costs more than everything else, so only a few rare requests do it
+(`Api.call`). An error response raises ApiError with its status. If the server does not answer, BackendError is raised,
+and the caller tries again in its next cycle.
 """
 
 import contextlib
@@ -29,15 +29,15 @@ CONFLICT, GONE, INVALID = 409, 410, 422
 _TIMEOUT = urllib3.Timeout(connect=5.0, read=20.0)
 _NODE_TIMEOUT = urllib3.Timeout(connect=4.0, read=4.0)
 _BOOKMARKS_WITHIN_SECONDS = 150.0
-"""A server sends the bookmarks that it was asked for each minute."""
+"""The read time-out of a watch: a server sends the requested bookmarks every minute."""
 _PIECE_BYTES = 1024 * 1024
 _GATHERING_SECONDS = 0.02
-"""Events that come so soon after others are read together with those that follow."""
+"""Events that arrive within this time after others are read together."""
 MERGE = "application/merge-patch+json"
 
 
 class ApiError(BackendError):
-    """The server answered and refused."""
+    """An error response of the server."""
 
     def __init__(self, status: int, reason: str, message: str) -> None:
         super().__init__(message or reason or f"The API server answers with {status}")
@@ -59,7 +59,7 @@ class Api:
         return self._connection()[1]
 
     def call(self, request: Callable[..., T], *args: object) -> T:
-        """A typed request of the official client. Raises ApiError, BackendError."""
+        """Make a typed request with the official client. Raises ApiError, BackendError."""
         login, timeout = self._connected[0], (self._timeout.connect_timeout, self._timeout.read_timeout)
         try:
             return request(*args, _request_timeout=timeout)
@@ -74,7 +74,7 @@ class Api:
         return self._json("GET", path, params=params)
 
     def pages(self, path: str, **params: str | int) -> Iterator[Json]:
-        """A long list in parts, all as of one version."""
+        """The pages of a long list, all as of one version."""
         query: dict[str, str | int] = {"limit": 1000, **params}
         while True:
             page = self._json("GET", path, params=query)
@@ -84,19 +84,19 @@ class Api:
                 return
 
     def text(self, path: str, **params: str | int) -> bytes:
-        """What is no JSON, such as a log. It comes from a node that may be dead, so the time-out is short."""
+        """A response that is not JSON, for example a log. The node may be dead, so the time-out is short."""
         return self._response("GET", path, params=params, timeout=_NODE_TIMEOUT).data
 
     def create(self, path: str, body: Json, **params: str | int) -> Json:
-        """A new object. Raises ApiError with CONFLICT where there is one of that name."""
+        """Create an object. Raises ApiError with CONFLICT if the name exists."""
         return self._json("POST", path, body=body, params=params or None)
 
     def patch(self, path: str, body: Json) -> Json:
-        """A change to some fields of an object."""
+        """Change some fields of an object by a merge patch."""
         return self._json("PATCH", path, body=body, content_type=MERGE)
 
     def delete(self, path: str, *, grace_seconds: int | None = None, **params: str | int) -> None:
-        """An object, or all that the parameters say; what is not there needs no deleting."""
+        """Delete an object, or all that the parameters select. No effect if it does not exist."""
         options = {} if grace_seconds is None else {"gracePeriodSeconds": grace_seconds}
         try:
             self._json("DELETE", path, params=params, body={"propagationPolicy": "Background", **options})
@@ -105,7 +105,7 @@ class Api:
                 raise
 
     def watch(self, path: str, version: str, *, seconds: int, **params: str | int) -> Iterator[Json]:
-        """Events of a list after that version, for so long at most. Raises ApiError with GONE, BackendError."""
+        """Events of a list after this version, for at most `seconds`. Raises ApiError with GONE, BackendError."""
         query: dict[str, str | int] = {
             "watch": 1,
             "resourceVersion": version,
@@ -124,10 +124,10 @@ class Api:
             raise unreachable(error) from error
 
     def end_watches(self) -> None:
-        """Those that wait see the end of their connection now, and none begins any more.
+        """End all watches now, and allow no new ones.
 
-        They close it themselves: closed under them, its number would be given to another connection, say one to the
-        database, from which they would then read.
+        Their threads close the connections. If we closed one here, the system could reuse its file descriptor, for
+        example for a database connection, and the thread would read from that.
         """
         self._no_more_watches.set()
         for response in list(self._watches):
@@ -135,11 +135,11 @@ class Api:
                 response.shutdown()
 
     def close(self) -> None:
-        """Close all connections. No request may be under way."""
+        """Close all connections. No request may be running."""
         self._connected[1].close()
 
     def _connection(self) -> tuple[Login, ApiClient]:
-        """Another one after the access has signed in anew."""
+        """The present login and its client; both are new after the access has signed in again."""
         login = self._access.login
         if login is not self._connected[0]:
             self._connected = login, login.new_client()
@@ -196,7 +196,7 @@ class Api:
         timeout: urllib3.Timeout,
         **more: Any,  # noqa: ANN401
     ) -> urllib3.BaseHTTPResponse:
-        """Once, and only there: what failed may have been done all the same."""
+        """Send the request once, without retries or redirects: a failed request may still have had its effect."""
         headers = {**headers, **self._access.header()}
         login, client = self._connection()
         url = f"{login.server}{path}" + (f"?{urlencode(params)}" if params else "")
@@ -212,8 +212,8 @@ class Api:
 
 
 def _gathered(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
-    """To wake a thread for each of a thousand events costs far more than to read them. So once it has read all that
-    came, it pauses a moment before it waits for more.
+    """The data of the response, in pieces. After reading all available data, it pauses before it waits for more:
+    waking a thread for each of a thousand events costs far more than reading them.
     """
     arrivals = select.poll()
     arrivals.register(response, select.POLLIN)
@@ -224,7 +224,7 @@ def _gathered(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
 
 
 def _lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Cut at line feeds only: other line ends may be inside of an object."""
+    """Split at line feeds only: other line ends may be inside an object."""
     unfinished: list[bytes] = []
     for piece in pieces:
         first, *more = piece.split(b"\n")
@@ -237,7 +237,7 @@ def _lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _event(line: bytes) -> Json:
-    """An error comes inside of a stream that began well."""
+    """The event in this line. Raises ApiError for an error event, which may follow a successful start."""
     event: Json = orjson.loads(line)
     if event["type"] == "ERROR":
         status = event["object"]

@@ -1,8 +1,8 @@
-"""Many requests to an API server at once, from one thread.
+"""Many concurrent requests to an API server, from one thread.
 
-To start a pod takes several requests in a row, a pipeline, which mostly waits for the server; so many pipelines run
-side by side. The event loop runs only while a caller waits for it: no thread could go on writing after its owner lost
-the right to.
+Starting a pod takes several requests in sequence: a pipeline, which mostly waits for the server. So many pipelines run
+concurrently. The event loop runs only while a caller waits for it, so no thread writes after its owner has lost the
+lease.
 """
 
 import asyncio
@@ -32,18 +32,18 @@ from hekla.backends.kubernetes.api import (
 Item = TypeVar("Item")
 Pipeline = asyncio.Task[tuple[Item, BackendError | None]]
 MAX_IN_FLIGHT = 32
-"""Requests: more than an API server on two cores can use, and few enough that it serves others beside us."""
+"""Concurrent requests: enough to use an API server on two cores fully, few enough to leave room for other clients."""
 MAX_PIPELINES = 2 * MAX_IN_FLIGHT
-"""While some compute, or wait at a checkpoint, others have requests to send."""
+"""More than MAX_IN_FLIGHT, because some pipelines compute or wait at a checkpoint."""
 _HEARTBEAT_SECONDS = 1.0
 _TIMEOUT = aiohttp.ClientTimeout(total=20.0, sock_connect=5.0)
 _NODE_TIMEOUT = aiohttp.ClientTimeout(total=4.0)
 _IDLE_SECONDS = 30.0
-"""After which a connection is not used again: the server may have closed it, and a creation is not asked for twice."""
+"""A connection idle for longer is not reused: the server may have closed it, and creations are not retried."""
 
 
 class _Pipelines(Generic[Item]):
-    """Those of one call. `wake` is called when one has ended."""
+    """The pipelines of one `run_each` call. `wake` is called when one has ended."""
 
     def __init__(
         self,
@@ -56,14 +56,14 @@ class _Pipelines(Generic[Item]):
         self._ended: list[Pipeline[Item]] = []
 
     def start(self, items: Iterable[Item]) -> None:
-        """A pipeline for each."""
+        """Start a pipeline for each item."""
         for item in items:
             pipeline = self._loop.create_task(_attempt(self._work, item))
             pipeline.add_done_callback(self._end)
             self.running.add(pipeline)
 
     def results(self) -> Iterator[tuple[Item, BackendError | None]]:
-        """Of those that have ended since the last call."""
+        """Results of the pipelines that have ended since the last call."""
         ended, self._ended = self._ended, []
         self.running.difference_update(ended)
         yield from (pipeline.result() for pipeline in ended)
@@ -74,7 +74,7 @@ class _Pipelines(Generic[Item]):
 
 
 class AsyncClient:
-    """Connections to one API server. Threads take turns."""
+    """Connections to one API server. Concurrent calls of several threads run one after another."""
 
     def __init__(self, access: Access) -> None:
         self._access = access
@@ -91,11 +91,11 @@ class AsyncClient:
         items: Iterable[Item],
         heartbeat: Callable[[], None],
     ) -> Iterator[tuple[Item, BackendError | None]]:
-        """Do the work for each item, and yield each item with its error as it ends. `heartbeat` is called at least each
-        second; it may raise to stop everything.
+        """Do the work for each item, and yield each item with its error as it ends. `heartbeat` is called at least once
+        a second; it may raise to stop everything.
 
-        Items are read when there is room for them. Items and `heartbeat` are called outside of the event loop. If the
-        caller stops iterating, or `heartbeat` raises, what is running is cancelled wherever it is; see `checkpoint`.
+        Items are read lazily. `items` and `heartbeat` are called outside of the event loop. If the caller stops
+        iterating, or `heartbeat` raises, running pipelines are cancelled wherever they are; see `checkpoint`.
         """
         with self._in_use:
             loop = self._opened_loop()
@@ -116,7 +116,7 @@ class AsyncClient:
                     self._disconnect()
 
     async def checkpoint(self) -> None:
-        """Inside of a pipeline: wait until `heartbeat` was called once more, and did not raise."""
+        """Inside a pipeline: wait until `heartbeat` was called once more and did not raise."""
         gate: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._checkpoints.append(gate)
         self._wake()
@@ -127,7 +127,7 @@ class AsyncClient:
         return _read(await self._request("GET", path))
 
     async def find(self, path: str) -> Json | None:
-        """An object; None: there is none."""
+        """An object, or None if it does not exist."""
         try:
             return await self.get(path)
         except ApiError as error:
@@ -136,11 +136,11 @@ class AsyncClient:
             raise
 
     async def create(self, path: str, body: Json) -> Json:
-        """A new object. Raises ApiError with CONFLICT where there is one of that name."""
+        """Create an object. Raises ApiError with CONFLICT if the name exists."""
         return _read(await self._request("POST", path, body))
 
     async def create_once(self, path: str, body: Json) -> Json | None:
-        """The object that was made; None: it is there already."""
+        """Create an object. Returns it, or None if it exists already."""
         try:
             return await self.create(path, body)
         except ApiError as error:
@@ -149,11 +149,11 @@ class AsyncClient:
             raise
 
     async def patch(self, path: str, body: Json, *, content_type: str = MERGE) -> Json:
-        """A change to some fields of an object."""
+        """Change some fields of an object by a patch."""
         return _read(await self._request("PATCH", path, body, content_type=content_type))
 
     async def delete(self, path: str, *, grace_seconds: int) -> None:
-        """An object; what is not there needs no deleting."""
+        """Delete an object. No effect if it does not exist."""
         body = {"propagationPolicy": "Background", "gracePeriodSeconds": grace_seconds}
         try:
             await self._request("DELETE", path, body)
@@ -162,17 +162,17 @@ class AsyncClient:
                 raise
 
     async def text(self, path: str, **params: str | int) -> bytes:
-        """What is no JSON, such as a log. It comes from a node that may be dead, so the time-out is short."""
+        """A response that is not JSON, for example a log. The node may be dead, so the time-out is short."""
         return await self._request("GET", path, params=params, timeout=_NODE_TIMEOUT)
 
     def run_all(self, work: Callable[[Item], Coroutine[Any, Any, None]], items: Iterable[Item]) -> None:
-        """Do the work for each item. Raises the first error; nothing more is started then."""
+        """Do the work for each item. Raises the first error, and starts nothing more after it."""
         for _item, error in self.run_each(work, items, lambda: None):
             if error is not None:
                 raise error
 
     def close(self) -> None:
-        """Close the connections, once nobody uses them any more."""
+        """Close the connections, or if a call is running, let it close them at its end."""
         self._is_closed = True
         if self._in_use.acquire(blocking=False):
             try:
@@ -223,7 +223,7 @@ class AsyncClient:
         self._checkpoints.clear()
 
     def _run_until_woken(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Until a pipeline ends or reaches a checkpoint, or it is time for a heartbeat."""
+        """Run until a pipeline ends or reaches a checkpoint, or a heartbeat is due."""
         self._wake_up = loop.create_future()
         loop.run_until_complete(self._wake_up)
 
@@ -252,7 +252,7 @@ class AsyncClient:
 
 
 def _new_loop() -> asyncio.AbstractEventLoop:
-    """The faster one, where there is one for this system."""
+    """An event loop of uvloop, which is faster, if it is installed."""
     try:
         import uvloop  # noqa: PLC0415
     except ImportError:

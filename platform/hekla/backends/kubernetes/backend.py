@@ -1,8 +1,8 @@
-"""The backend `kubernetes`, scheduled by Hekla: our pods are bound where the engine put them.
+"""The backend `kubernetes`, scheduled by Hekla: our pods are bound to the nodes that the engine chose.
 
-A pod is created, then its objects, then it is bound; a start that was cut off is continued. To end a pod its deadline
-is set to now, so that its kubelet ends it and the object stays until its end is recorded: with a deleted pod its exit
-code and log would be lost. Only when the end is recorded (`forget`) its log is saved and the pod deleted.
+A pod is created, then its objects, then it is bound; an interrupted start is continued. To stop a pod, its deadline is
+set to now: the kubelet ends it, and the object stays until its end is recorded. Deletion would lose its exit code and
+log. After the end is recorded, `forget` saves the log and deletes the pod.
 """
 
 import itertools
@@ -28,7 +28,7 @@ FORGET_PATIENCE_SECONDS = 2.0
 
 
 class KubernetesBackend(KubernetesCluster):
-    """A cluster whose pods our engine places."""
+    """A cluster whose pods Hekla's engine places."""
 
     @cached_property
     def runner(self) -> "KubernetesRunner":
@@ -56,7 +56,7 @@ class KubernetesBackend(KubernetesCluster):
         return KubernetesQueues(parts.api, parts.cluster, enabled=config.shows_queues) if config else None
 
     def forget(self, keys: Sequence[PodKey]) -> None:
-        """Save their logs, and delete them. What fails, or takes too long, is left: `observe` reports it again."""
+        """Save the logs of these pods, and delete them. `observe` reports again those that fail or take too long."""
         give_up_at = time.monotonic() + FORGET_PATIENCE_SECONDS
         soon = itertools.takewhile(lambda _key: time.monotonic() < give_up_at, keys)
         for key, error in self.parts.client.run_each(self.parts.pod_deletion.forget, soon, _no_heartbeat):
@@ -71,25 +71,25 @@ class KubernetesBackend(KubernetesCluster):
 
 
 class KubernetesRunner:
-    """Implements `base.PodRunner`. Many pods at once: it is the server that takes the time."""
+    """Implements `base.PodRunner`. Handles many pods concurrently, because most of the time is the server's."""
 
     def __init__(self, parts: KubernetesParts) -> None:
         self._parts = parts
 
     def address(self, replica: Replica) -> str:
-        """Its name within the service of its job."""
+        """The DNS name of the replica within the service of its job."""
         return names.address_of(replica)
 
     def start_many(
         self, orders: Iterable[PodOrder], *, heartbeat: Callable[[], None]
     ) -> Iterator[tuple[PodOrder, BackendError | None]]:
-        """Make each pod and what belongs to it, and bind it, as far as this is not done."""
+        """Create each pod and its objects, and bind it. Steps that are done already are skipped."""
         return self._parts.client.run_each(self._parts.pod_creation.start, orders, heartbeat)
 
     def stop_many(
         self, requests: Iterable[tuple[PodKey, str]], *, heartbeat: Callable[[], None]
     ) -> Iterator[tuple[tuple[PodKey, str], BackendError | None]]:
-        """Set the deadline of each to now. One that was not made yet is made as one that is never bound."""
+        """Set the deadline of each pod to now. If a pod does not exist, create a tombstone that is never bound."""
         return self._parts.client.run_each(self._parts.pod_deletion.stop, requests, heartbeat)
 
 
@@ -102,11 +102,11 @@ class KubernetesTenancy:
     def apply_many(
         self, orders: Iterable[TenantOrder], *, heartbeat: Callable[[], None]
     ) -> Iterator[tuple[TenantOrder, BackendError | None]]:
-        """Many at once."""
+        """Apply many tenants concurrently."""
         return self._parts.client.run_each(self._parts.tenant_namespaces.apply, orders, heartbeat)
 
     def remove_others(self, tenants: Collection[str]) -> None:
-        """Their policies, where they share a namespace; one that is a tenant's own stays, as the tenant does."""
+        """Delete their policies if tenants share a namespace. A tenant's own namespace stays."""
         places, api = self._parts.layout, self._parts.api
         if places.per_tenant:
             return
@@ -120,9 +120,9 @@ class KubernetesTenancy:
                     api.delete(f"{place}/{one['metadata']['name']}")
 
     def owns(self, tenant: str, key: PodKey) -> bool:
-        """By the namespace in which it was seen."""
+        """By the namespace in which the pod was observed."""
         return self._parts.layout.owns(tenant, key)
 
 
 def _no_heartbeat() -> None:
-    """What runs without a lease to renew."""
+    """The heartbeat of calls without a lease to renew."""

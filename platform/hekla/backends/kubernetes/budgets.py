@@ -1,8 +1,8 @@
-"""Whether pods of ours may be taken from their work: the Eviction API is asked, and nothing is evicted by that.
+"""Check whether disruption budgets allow our pods to be evicted, by dry runs of the Eviction API.
 
-What ends a pod of ours is its deadline (see `ending`), of which budgets of disruptions know nothing until it has ended.
-The server answers for each pod as if it went alone; how many may go together, and beside those that are on their way
-out, is counted here. Budgets select by labels, and of ours those are counted that we gave.
+Our pods are ended by their deadline (see `pod_deletion`), which budgets do not notice until a pod has ended. The server
+answers for each pod as if it were evicted alone. So this module counts how many may be evicted together, and together
+with pods that are stopping. Budgets select by labels; only labels that Hekla sets are considered.
 """
 
 import logging
@@ -32,7 +32,7 @@ _MATCHES: Mapping[str, Callable[[str | None, Sequence[str]], bool]] = {
 
 
 def eviction(name: str, namespace: str, uid: str) -> Json:
-    """The wish that this pod go, and no other of its name."""
+    """An Eviction of the pod with this uid, and of no later pod of the same name."""
     return {
         "apiVersion": "policy/v1",
         "kind": "Eviction",
@@ -42,13 +42,13 @@ def eviction(name: str, namespace: str, uid: str) -> Json:
 
 
 def is_protected(refusal: ApiError) -> bool:
-    """Whether a budget refuses. A server that is asked for too much at once answers with that number alone."""
+    """Whether a budget caused the refusal. An overloaded server answers with the same status, without this reason."""
     return refusal.status == _TOO_MANY_REQUESTS and refusal.reason == _REASON
 
 
 @dataclass(slots=True)
 class _Budget:
-    """`allowed`: how many of its pods may be disrupted, as the server counts; `counted`: how many we have counted."""
+    """A disruption budget. `allowed`: disruptions that the server allows. `counted`: disruptions counted here."""
 
     name: str
     selector: Json | None
@@ -57,11 +57,11 @@ class _Budget:
 
     @property
     def is_used_up(self) -> bool:
-        """By what we have counted: of a pod that goes alone the server has said that it may."""
+        """Whether our count reaches the limit. With a count of 0 the server's own answer decides."""
         return 0 < self.counted >= self.allowed
 
     def covers(self, labels: Mapping[str, str]) -> bool:
-        """Whether it counts pods with these labels. Without a selector it counts none, by an empty one all."""
+        """Whether the budget covers pods with these labels. No selector covers no pods, an empty one all."""
         if self.selector is None:
             return False
         wanted = self.selector.get("matchLabels") or {}
@@ -78,7 +78,7 @@ class KubernetesBudgets:
         self._client, self._cache, self._locator, self._cluster = client, cache, locator, cluster
 
     def protected(self, keys: Sequence[PodKey], *, heartbeat: Callable[[], None]) -> Mapping[PodKey, str]:
-        """As the server answers now. Where it does not answer, a pod is not protected."""
+        """By the server's present answer. If it does not answer, a pod is not protected."""
         found: dict[PodKey, str] = {}
         pods = [pod for key in keys if (pod := self._locator.find(key)) and _is_at_work(pod)]
         for pod, error in self._client.run_each(self._ask, pods, heartbeat):
@@ -93,7 +93,7 @@ class KubernetesBudgets:
         await self._client.create(f"{pod.path}/eviction?dryRun=All", body)
 
     def _overdrawn(self, going: Sequence[PodState], heartbeat: Callable[[], None]) -> dict[PodKey, str]:
-        """Each may go alone: those for whom the others leave no room."""
+        """The pods of `going` that exceed a budget together with the others. Each may be evicted alone."""
         budgets = self._listed({pod.namespace for pod in going}, heartbeat)
         if not budgets:
             return {}
@@ -115,7 +115,7 @@ class KubernetesBudgets:
         return protected
 
     def _over(self, pod: PodState, budgets: Mapping[str, Sequence[_Budget]]) -> list[_Budget]:
-        """The budgets that lose something when this pod goes: of one that is not at work yet, or any more, none."""
+        """The budgets that cover this pod; none if it is not running."""
         if pod.observation.phase is not PodPhase.RUNNING:
             return []
         labels = names.labels(self._cluster, pod.key)
@@ -136,5 +136,5 @@ class KubernetesBudgets:
 
 
 def _is_at_work(pod: PodState) -> bool:
-    """One that was asked to end is ending already."""
+    """Whether the pod is bound and neither stopping nor deleted."""
     return pod.is_bound and not (pod.is_stopping or pod.is_deleted)

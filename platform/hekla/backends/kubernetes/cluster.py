@@ -1,4 +1,4 @@
-"""What the backends of Kubernetes clusters have in common, whoever schedules their pods."""
+"""The common base of the Kubernetes backends, for pods scheduled by Hekla or by Volcano."""
 
 import re
 import time
@@ -23,7 +23,7 @@ _SAFE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
 class KubernetesCluster(Backend):
-    """Any number of processes may open the same cluster."""
+    """A Kubernetes cluster. Any number of processes may open the same one."""
 
     def __init__(self, config: KubernetesConfig, context: BackendContext) -> None:
         self.parts = KubernetesParts(config, context)
@@ -41,7 +41,7 @@ class KubernetesCluster(Backend):
         return None
 
     def nodes(self) -> Sequence[NodeInfo]:
-        """The nodes, less what pods of others request of them."""
+        """The nodes; their allocatable resources exclude the requests of other pods."""
         running = "status.phase!=Succeeded,status.phase!=Failed"
         pages = self.parts.api.pages(
             "/api/v1/pods", labelSelector=f"{names.CLUSTER}!={self.parts.cluster}", fieldSelector=running
@@ -55,17 +55,17 @@ class KubernetesCluster(Backend):
         return [nodes.node_info(node, requested.get(node["metadata"]["name"], Resources())) for node in found]
 
     def observe(self, since: str | None) -> Observations:
-        """All pods as the server has them, or those that changed after the cursor."""
+        """All pods from the server, or those that changed after the cursor."""
         changed = self.parts.cache.since(since) if since else None
         pods, cursor = changed or self.parts.cache.list_now()
         return Observations([pod.observation for pod in pods if pod.is_started], cursor, complete=changed is None)
 
     def wait(self, timeout_seconds: float) -> bool:
-        """Until the server reports a change."""
+        """Block until the server reports a change."""
         return self.parts.cache.wait(timeout_seconds)
 
     def logs(self, key: PodKey, *, offset: int, limit: int) -> LogChunk:
-        """From the node as long as the pod is there, from the spool afterwards."""
+        """From the spool if the log is saved there, else from the pod's node."""
         try:
             return self.parts.spool.read(key, offset, limit)
         except FileNotFoundError:
@@ -80,7 +80,7 @@ class KubernetesCluster(Backend):
         return LogChunk(data, begin, begin + len(data), complete=pod.observation.phase.is_final and is_all)
 
     def remove(self, job: str, *, tenant: str = "") -> None:
-        """Delete the pods and all objects of the job. Raises BackendError while a pod is there."""
+        """Delete the pods and all objects of the job. Raises BackendError while a pod exists."""
         if not _SAFE.fullmatch(job):
             return
         selector = names.selector(names.job_labels(self.parts.cluster, job))
@@ -104,7 +104,7 @@ class KubernetesCluster(Backend):
             self.parts.spool.remove(job)
 
     def inventory(self, *, fresh: bool = True) -> Inventory:
-        """As the server has it at this moment; else pods as the watch reported them, which saves listing them all."""
+        """From the server as of now. Not `fresh`: pods from the watch, to save listing all of them."""
         known = None if fresh else self.parts.cache.list_present()
         pods = self.list_pods(self.parts.ours) if known is None else known
         alive = frozenset(pod.key for pod in pods if pod.is_bound and not pod.observation.phase.is_final)
@@ -120,7 +120,7 @@ class KubernetesCluster(Backend):
         self.parts.close()
 
     def find_pod(self, key: PodKey) -> PodState | None:
-        """The pod as the server has it."""
+        """The present pod from the server."""
         try:
             return self.parts.cache.put(self.parts.api.get(self.parts.locator.pod_path(key)))
         except ApiError as error:
@@ -149,7 +149,7 @@ class KubernetesCluster(Backend):
         return [pod for pod in found if pod is not None and (not tenant or layout.owns(tenant, pod.key))]
 
     def _namespaces(self, tenant: str = "") -> set[str]:
-        """Where objects of this tenant, or of any, may be. We have access to all of them afterwards."""
+        """The namespaces that may contain objects of this tenant, or of any. Grants us access to all of them."""
         layout = self.parts.layout
         if not layout.per_tenant:
             return {layout.base}
@@ -161,13 +161,13 @@ class KubernetesCluster(Backend):
         return wanted | {layout.base}
 
     def _delete_all(self, path: str, selector: str) -> None:
-        """One by one: services cannot be deleted by their labels."""
+        """Delete one object at a time: services cannot be deleted by their labels."""
         for page in self.parts.api.pages(path, labelSelector=selector):
             for one in page.get("items") or ():
                 self.parts.api.delete(f"{path}/{one['metadata']['name']}")
 
     def _await_end(self, selector: str, tenant: str) -> None:
-        """Polled less and less often: each poll may fail, and then the whole removal starts over."""
+        """Poll with growing pauses until no pod remains: a failed poll restarts the whole removal."""
         give_up_at, pause = time.monotonic() + REMOVE_PATIENCE_SECONDS, 0.05
         while self.list_pods(selector, tenant):
             if time.monotonic() > give_up_at:
@@ -176,7 +176,7 @@ class KubernetesCluster(Backend):
             pause = min(2 * pause, 0.5)
 
     def _log(self, pod: PodState, limit: int) -> bytes:
-        """Its first bytes. If its node no longer has the log, a line says so."""
+        """The first `limit` bytes of the log. If the node no longer has it, a line says so."""
         if not pod.is_bound or pod.is_deleted:
             return b""
         try:

@@ -1,4 +1,4 @@
-"""What a person says of a Kubernetes cluster."""
+"""The configuration of a Kubernetes cluster."""
 
 from typing import Annotated, Literal, Self
 
@@ -10,20 +10,20 @@ from hekla.domain.translation import translate
 from hekla.domain.validation import InconsistentFields
 
 MAX_PREFIX = 40
-"""Of the 63 characters of a namespace's name, where those of a tenant are to follow."""
+"""Of the 63 characters of a namespace's name, because the tenant's name follows the prefix."""
 _OBJECT = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"
 _DOMAIN = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"
 _NAME = r"^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$"
 
 
 class ExternalPodsSettings(config.BackendConfig):
-    """Which pods of others are placed from here. What is not said here is left alone.
+    """Which external pods Hekla schedules. All others are left alone.
 
-    `namespaces`: by namespace the slug of the tenant whose jobs its pods become. `queue`: for pods that name no queue
-    that the tenant has here. `owner`: the account to which those jobs belong. `scheduler_name`: how pods ask for it.
-    `admits_groups`: whether PodGroups that have no pods yet are let in too, for operators that make pods only then; not
-    where Volcano does that. `shows_queues`: whether all queues of the cluster are Queues of Volcano's kind there, with
-    what they hold, for whoever may look at those; not where Volcano runs either.
+    `namespaces`: by namespace, the slug of the tenant that owns the jobs of its pods. `queue`: for pods that name no
+    queue of that tenant. `owner`: the account that owns these jobs. `scheduler_name`: the name in the pods' spec.
+    `admits_groups`: whether to admit PodGroups without pods too, for operators that create pods only then; do not use
+    it if Volcano admits them. `shows_queues`: whether to display all queues of the cluster there as Volcano's Queues,
+    with their usage, to everyone who may read Queues; do not use it if Volcano runs there.
     """
 
     namespaces: Annotated[
@@ -40,10 +40,10 @@ class ExternalPodsSettings(config.BackendConfig):
 
 
 class IngressConfig(config.BackendConfig):
-    """How people outside of the cluster come to ports that jobs name; whoever reaches the proxy reaches them.
+    """Access to ports of jobs from outside the cluster. Everyone who reaches the proxy reaches these ports.
 
-    `domain`: below which each port has a host of its own; all such names must lead to the proxy. `class_name`: which
-    proxy, as Ingresses name it. `namespace`: where that runs. `tls`: it serves these hosts by HTTPS.
+    `domain`: the parent domain of one host name per port; all these names must resolve to the proxy. `class_name`: the
+    ingress class of the proxy. `namespace`: the namespace of the proxy. `tls`: the proxy serves these hosts by HTTPS.
     """
 
     domain: Annotated[str, Field(pattern=_DOMAIN, max_length=200)]
@@ -53,23 +53,24 @@ class IngressConfig(config.BackendConfig):
 
 
 class KubernetesConfig(config.BackendConfig):
-    """Where the API server is, and which pods and nodes are ours.
+    """The API server, and the pods and nodes that Hekla uses there.
 
-    - `kubeconfig`: the name of a file in the folder `kubeconfigs` of the data folder. It holds the key to the cluster
-      where the console has none. Empty: this console runs in the cluster and uses its service account.
+    - `kubeconfig`: the name of a file in the folder `kubeconfigs` of the data folder, used if no credentials are stored
+      for the cluster. Empty: this console runs in the cluster and uses its service account.
     - `context`: a context of that file; empty: its current one.
-    - `namespace`: where our pods are.
+    - `namespace`: the namespace of our pods.
     - `node_labels`: only nodes with all of these labels are used.
-    - `image`: of pods that name none.
-    - `scheduler`: who places pods: our engine, or Volcano, to which whole jobs are then delegated.
-    - `external_pods`: which pods that others made our engine places too.
-    - `namespaces`: `shared`: all pods are in one namespace; `tenant`: each tenant has its own, with that prefix.
-    - `claims`: the PersistentVolumeClaims of a shared namespace that jobs of all tenants may mount. In a namespace of
-      its own a tenant may mount all.
-    - `tenant_role`: the ClusterRole that we give ourselves in each tenant's namespace.
-    - `priority_classes`: whether pods get the cluster's priority class that their job names, or one that we make, where
-      our engine places them.
-    - `ingress`: how people outside the cluster reach ports of jobs; None: they do not.
+    - `image`: the default image of pods.
+    - `scheduler`: what places pods: Hekla's engine, or Volcano, to which whole jobs are then delegated.
+    - `external_pods`: pods of others that Hekla's engine places too.
+    - `namespaces`: `shared`: all pods are in one namespace; `tenant`: each tenant has its own, with `namespace` as its
+      prefix.
+    - `claims`: the PersistentVolumeClaims of a shared namespace that jobs of all tenants may mount. In its own
+      namespace, a tenant may mount all.
+    - `tenant_role`: the ClusterRole that Hekla grants itself in each tenant's namespace.
+    - `priority_classes`: whether pods that Hekla places get a PriorityClass: the cluster's own that their job names, or
+      one that Hekla creates.
+    - `ingress`: access to ports of jobs from outside the cluster; None: no access.
     """
 
     kubeconfig: Annotated[str, Field(pattern=rf"^$|{_NAME}", max_length=63)] = ""
@@ -87,7 +88,7 @@ class KubernetesConfig(config.BackendConfig):
 
     @model_validator(mode="after")
     def _check_ingress(self) -> Self:
-        """Where we make the pods, with rights in one namespace."""
+        """Ports are exposed only if Hekla creates the pods, in one namespace."""
         if self.ingress is not None and (self.namespaces != "shared" or self.scheduler != "hekla"):
             sentence = translate("Ports are exposed only where Hekla schedules pods, all in one namespace.")
             raise InconsistentFields([Problem("ingress", sentence)])
@@ -95,7 +96,7 @@ class KubernetesConfig(config.BackendConfig):
 
     @model_validator(mode="after")
     def _check_namespaces(self) -> Self:
-        """Tenants are kept apart where we make the pods, and have names that begin with that of the namespace."""
+        """Tenants have their own namespaces only if Hekla creates the pods; their names begin with `namespace`."""
         if self.namespaces == "shared":
             return self
         if self.scheduler != "hekla":

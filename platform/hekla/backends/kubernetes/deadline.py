@@ -1,4 +1,4 @@
-"""Work that may never end, such as a program that signs in, is waited for only so long."""
+"""A time-out for work that may never end, for example a sign-in program."""
 
 import threading
 from collections.abc import Callable
@@ -12,14 +12,14 @@ T = TypeVar("T")
 
 
 class Deadline:
-    """Runs one work at a time in a thread of its own. While one hangs no other begins; its result is waited for."""
+    """Runs one call at a time in its own thread. While one hangs, no other begins; later callers wait for it too."""
 
     def __init__(self, seconds: int) -> None:
         self._seconds = seconds
         self._running: Future[Any] | None = None
 
     def run(self, work: Callable[[], T]) -> T:
-        """What the work returns or raises. Raises BackendError if it takes too long."""
+        """The result of the work, or its exception. Raises BackendError after the time-out."""
         if self._running is None or self._running.done():
             self._running = Future()
             threading.Thread(target=_settle, args=(self._running, work), name="sign in", daemon=True).start()

@@ -1,7 +1,6 @@
-"""Our queues as objects of Volcano's kind, for others who look at them in the cluster or name them in a PodGroup.
+"""Hekla's queues as Volcano's Queues, for people who inspect them in the cluster or name them in a PodGroup.
 
-We do not read them ourselves, only compare: a change that others make is reverted. Objects without our label are never
-touched.
+Hekla only writes them: changes by others are reverted. Objects without our label are never touched.
 """
 
 import logging
@@ -28,7 +27,7 @@ class KubernetesQueues:
         self._logged: set[str] = set()
 
     def display(self, queues: Sequence[DisplayedQueue], *, heartbeat: Callable[[], None]) -> None:
-        """Create, update and delete objects until they are these. Raises BackendError.
+        """Create, update and delete objects to match these queues. Raises BackendError.
 
         A queue that the server refuses does not stop the others.
         """
@@ -45,7 +44,7 @@ class KubernetesQueues:
             self._api.delete(f"{_PATH}/{name}")
 
     def _remaining(self) -> Mapping[str, Json]:
-        """What is still to be deleted: nothing if we have no permission, or if the cluster has no such kind."""
+        """The objects to delete; none without permission, or if the cluster has no Queues."""
         try:
             return self._own_objects()
         except ApiError as error:
@@ -84,7 +83,7 @@ class KubernetesQueues:
             self._api.patch(f"{path}/status", {"status": change})
 
     def _create(self, manifest: Json) -> Json | None:
-        """None: an object of that name belongs to others."""
+        """The created Queue, or None if an object of others has this name."""
         try:
             return self._api.create(_PATH, manifest)
         except ApiError as error:
@@ -100,7 +99,7 @@ class KubernetesQueues:
 
 
 def status(queue: DisplayedQueue) -> Json:
-    """Its status, in Volcano's terms: a queue that is closed and not empty is closing."""
+    """The status of the queue in Volcano's terms: a closed queue that is not empty is closing."""
     is_empty = not any(queue.gangs.values())
     closed = "Closed" if is_empty else "Closing"
     counts = {phase.value: queue.gangs.get(phase, 0) for phase in GangPhase}

@@ -1,6 +1,6 @@
-"""The external pods of one namespace, cached by watching the server: all of them as of one version.
+"""A cache of the external pods of one namespace, updated by a watch; consistent as of one version.
 
-The ends of pods that were deleted since are reported for a while: the caller may not have read in between.
+The ends of deleted pods are reported for ten minutes, because the caller may not have read the cache in between.
 """
 
 import threading
@@ -22,7 +22,7 @@ _MAX_ENDS = 10_000
 class ExternalPodCache:
     """Watches the server from the first read on. Implements `ReflectorStore`.
 
-    `wake` is called when something changed.
+    `wake` is called after each change.
     """
 
     def __init__(self, api: Api, namespace: str, scheduler_name: str, wake: Callable[[], None]) -> None:
@@ -35,10 +35,7 @@ class ExternalPodCache:
         self._reflector = Reflector(api, f"/api/v1/namespaces/{namespace}/pods", query, self, self._lock)
 
     def all(self, *, fresh: bool) -> Sequence[ExternalPod]:
-        """All present pods, and those that ended before they were deleted lately. `fresh`: as of this moment.
-
-        Raises BackendError.
-        """
+        """All present pods, and recently deleted ones that had ended. `fresh`: as of now. Raises BackendError."""
         if fresh or not self._reflector.has_listed:
             self._reflector.relist()
         self._reflector.start()
@@ -48,15 +45,15 @@ class ExternalPodCache:
             return [*self._pods.values(), *(pod for _at, pod in self._ends)]
 
     def close(self) -> None:
-        """End the watch. Connections are closed by their owner."""
+        """End the watch. The owner closes the connections."""
         self._reflector.close()
 
     def read(self, pod: Json) -> ExternalPod:
-        """Its state."""
+        """The state of the pod."""
         return parse_external_pod(pod)
 
     def known(self) -> Sequence[ExternalPod]:
-        """Nothing: a list contains everything."""
+        """Nothing: a list replaces everything, so `replace` needs no earlier entries."""
         return ()
 
     def replace(
@@ -66,7 +63,7 @@ class ExternalPodCache:
         *,
         was_restored: bool,  # noqa: ARG002
     ) -> None:
-        """Update all from a list."""
+        """Replace all entries by those of a list."""
         last, self._pods = self._pods, {pod.uid: pod for pod in found}
         for pod in last.values():
             if pod.uid not in self._pods:
@@ -75,7 +72,7 @@ class ExternalPodCache:
         self._wake()
 
     def apply(self, kind: str, found: ExternalPod) -> None:
-        """Update one from an event of the watch."""
+        """Update an entry from an event of the watch."""
         if kind == "DELETED":
             self._pods.pop(found.uid, None)
             self._keep_end(found)
@@ -86,12 +83,12 @@ class ExternalPodCache:
         self._wake()
 
     def _keep_end(self, last: ExternalPod) -> None:
-        """A pod that failed after it was asked to end did not fail by itself: it is only gone."""
+        """Keep the end of a deleted pod to report it. A failure caused by the deletion itself does not count."""
         if last.phase is PodPhase.SUCCEEDED or (last.phase is PodPhase.FAILED and last.uid in self._ended):
             self._ends.append((time.monotonic(), last))
         self._ended.discard(last.uid)
 
 
 def _ended_by_itself(pod: ExternalPod) -> bool:
-    """Whether it ended before it was asked to."""
+    """Whether the pod ended before its deletion was requested."""
     return pod.phase.is_final and not pod.is_ending

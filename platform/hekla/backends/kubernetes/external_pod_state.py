@@ -1,4 +1,4 @@
-"""From pods and PodGroups that others created to their states."""
+"""Parse external pods and their PodGroups."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -17,11 +17,11 @@ _ROLES = ("volcano.sh/task-spec", "training.kubeflow.org/replica-type", "role", 
 _CONDITION, _WAITS = "PodScheduled", "Unschedulable"
 MAX_MESSAGE = 500
 _MOST_NAME = 253
-"""Of objects; annotations may say more."""
+"""The limit for names of objects; annotations may be longer."""
 
 
 def parse_external_pod(pod: Json) -> ExternalPod:
-    """Its state."""
+    """The state of an external pod."""
     meta, spec = pod["metadata"], pod["spec"]
     request = {name: text for name, text in requested_resources(spec).quantities().items() if name != "pods"}
     maker = _controller(meta)
@@ -48,7 +48,7 @@ def parse_external_pod(pod: Json) -> ExternalPod:
 
 
 def _annotations_or_labels(meta: Json, names: Iterable[str]) -> Iterator[str]:
-    """The values of annotations, else labels, of these names."""
+    """The values of the annotations and labels with these names, in this order, annotations first."""
     sources = (meta.get("annotations") or {}, meta.get("labels") or {})
     return (source[name] for name in names for source in sources if source.get(name))
 
@@ -70,7 +70,9 @@ def _group(meta: Json, maker: Json) -> GroupRef:
 
 
 def _obstacle(spec: Json) -> str:
-    """What the pod requires that our engine does not support: to ignore it would put the pod where it cannot be."""
+    """A message about requirements that the engine does not support; empty if none. Ignoring them would place the pod
+    on a wrong node.
+    """
     affinity, required = spec.get("affinity") or {}, "requiredDuringSchedulingIgnoredDuringExecution"
     unsupported = {
         "scheduling gates": spec.get("schedulingGates"),
@@ -93,7 +95,7 @@ def _waiting_reason(status: Mapping[str, Any]) -> str:
 
 
 def unschedulable_condition(message: str, now: datetime) -> Json:
-    """The change of a pod's status that says why it waits."""
+    """The status patch that reports why a pod is pending."""
     condition = {
         "type": _CONDITION,
         "status": "False",
@@ -105,7 +107,7 @@ def unschedulable_condition(message: str, now: datetime) -> Json:
 
 
 def _phase_facts(pod: Json) -> dict[str, Any]:
-    """Phase, since when, and how it ended."""
+    """The phase, its time, and how the pod ended."""
     status, node = pod.get("status") or {}, pod["spec"].get("nodeName")
     created, phase = _instant(pod["metadata"]["creationTimestamp"]), status.get("phase")
     states = [one.get("state") or {} for one in status.get("containerStatuses") or ()]
@@ -141,7 +143,7 @@ def _ended(status: Json, ends: list[Json], created: datetime) -> dict[str, Any]:
 
 
 def parse_pod_group(group: Json) -> PodGroup:
-    """Its contents."""
+    """The fields of a PodGroup that Hekla uses."""
     spec, meta = group.get("spec") or {}, group["metadata"]
     return PodGroup(
         namespace=meta["namespace"],

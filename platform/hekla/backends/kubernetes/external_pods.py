@@ -1,6 +1,6 @@
-"""Pods that others created with our scheduler's name: watched, bound to the engine's nodes, evicted if budgets allow.
+"""External pods that name our scheduler: watched, bound to the engine's nodes, evicted if budgets allow.
 
-Hekla never creates, completes or deletes them. It writes nothing to them but their node and why they wait.
+Hekla never creates, completes or deletes them. It writes only their node and their pending reason.
 """
 
 import contextlib
@@ -49,7 +49,7 @@ class KubernetesExternalPods:
         self._hidden: set[str] = set()
 
     def list_pods(self, *, fresh: AbstractSet[str] = frozenset()) -> Mapping[str, Sequence[ExternalPod]]:
-        """From the watches, once they have begun. A namespace that cannot be read is logged when that begins."""
+        """From the watches. A namespace that becomes unreadable is logged once."""
         found: dict[str, Sequence[ExternalPod]] = {}
         for name, cache in self._caches.items():
             try:
@@ -62,7 +62,7 @@ class KubernetesExternalPods:
         return found
 
     def list_groups(self, namespaces: AbstractSet[str]) -> Mapping[str, Mapping[str, PodGroup]] | None:
-        """Of Volcano's kind, which operators create for gangs; Volcano need not run."""
+        """Volcano's PodGroups, which operators create for gangs; Volcano need not run."""
         found: dict[str, Mapping[str, PodGroup]] = {}
         for namespace in sorted(namespaces):
             if time.monotonic() < self._has_none_until:
@@ -72,12 +72,12 @@ class KubernetesExternalPods:
         return found if time.monotonic() >= self._has_none_until else None
 
     def list_new_groups(self) -> Sequence[PodGroup]:
-        """In all namespaces, if the configuration says so."""
+        """In all configured namespaces, if the configuration sets `admits_groups`."""
         found = self.list_groups(self._caches.keys()) if self._admits_groups else None
         return [group for own in (found or {}).values() for group in own.values() if group.is_new]
 
     def _groups_in(self, namespace: str) -> Mapping[str, PodGroup]:
-        """Read at most once a second. Raises BackendError."""
+        """The PodGroups by name, read at most once a second. Raises BackendError."""
         at, known = self._groups.get(namespace, (float("-inf"), {}))
         if time.monotonic() - at < _GROUPS_VALID_SECONDS:
             return known
@@ -93,13 +93,13 @@ class KubernetesExternalPods:
         return self._groups[namespace][1]
 
     def set_recorded(self, uids: AbstractSet[str]) -> None:
-        """`KubernetesCluster.nodes` reads them."""
+        """Store the uids for `KubernetesCluster.nodes`."""
         self.recorded = frozenset(uids)
 
     def bind_many(
         self, binds: Iterable[tuple[ExternalPod, str]], *, heartbeat: Callable[[], None]
     ) -> Iterator[tuple[tuple[ExternalPod, str], BackendError | None]]:
-        """Many at once; each names the uid of the pod that was read."""
+        """Bind many pods concurrently. Each binding has the uid of the pod, so it cannot bind a later one."""
         return self._client.run_each(self._bind, binds, heartbeat)
 
     def protected(self, pods: Sequence[ExternalPod], *, heartbeat: Callable[[], None]) -> Mapping[str, str]:
@@ -110,17 +110,17 @@ class KubernetesExternalPods:
     def evict_many(
         self, pods: Iterable[ExternalPod], *, heartbeat: Callable[[], None]
     ) -> Iterator[tuple[ExternalPod, BackendError | None]]:
-        """Through the Eviction API, which reads the budgets."""
+        """Through the Eviction API, which checks the budgets."""
         return self._client.run_each(self._evict, pods, heartbeat)
 
     def write_reasons(
         self, reasons: Iterable[tuple[ExternalPod, str]], *, heartbeat: Callable[[], None]
     ) -> Iterator[tuple[tuple[ExternalPod, str], BackendError | None]]:
-        """As the condition by which schedulers report that a pod waits."""
+        """As the condition PodScheduled, in which schedulers report why a pod is pending."""
         return self._client.run_each(self._write_reason, reasons, heartbeat)
 
     def set_group_phase(self, group: PodGroup, phase: str) -> None:
-        """In its status."""
+        """Patch its status."""
         path = f"{_SCHEDULING}/namespaces/{group.namespace}/podgroups/{group.name}"
         self._api.patch(path, {"status": {"phase": phase}})
         self._groups.pop(group.namespace, None)
@@ -163,7 +163,7 @@ class KubernetesExternalPods:
         await self._ignore_deleted(change)
 
     async def _ignore_deleted(self, request: Any) -> None:  # noqa: ANN401  (any awaitable answer)
-        """A pod that is deleted, or bound already, is reported by the next read."""
+        """Ignore errors about a deleted or already bound pod: the next read reports it."""
         try:
             await request
         except ApiError as error:

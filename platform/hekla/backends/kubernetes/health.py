@@ -1,10 +1,10 @@
-"""How a cluster is: whether its server answers and takes our key, and whether all is given that Hekla needs there.
+"""Health check of a cluster: whether its server answers and accepts our credentials, and what Hekla lacks there.
 
-All requests need only the rights that Hekla has anyway. The server says what may be done: first all rules of the
-namespace (SelfSubjectRulesReview), then, since some servers do not know all rules, each right that is not among them
-(SelfSubjectAccessReview). A dry run shows whether the namespace is there.
+The check needs only permissions that Hekla has anyway. It asks the server first for all rules of the namespace
+(SelfSubjectRulesReview), then, because some servers do not know all rules, for each permission that is not among them
+(SelfSubjectAccessReview). A dry run shows whether the namespace exists.
 
-The official client's typed objects are used here, but for objects of the core: their module alone takes 100 MB.
+The official client's typed objects are used here, except objects of the core API: their module alone takes 100 MB.
 """
 
 import ssl
@@ -44,7 +44,7 @@ _SAMPLE = {"metadata": {"generateName": "hekla-dry-run-"}}
 
 
 def look(config: KubernetesConfig, context: BackendContext) -> Health:
-    """Ask the server."""
+    """The health of the cluster, as its server answers now."""
     try:
         api = Api(access.find(context.home, config.kubeconfig, context.key, config.context), timeout=_TIMEOUT)
     except BackendError as error:
@@ -58,7 +58,7 @@ def look(config: KubernetesConfig, context: BackendContext) -> Health:
 
 
 class _Look:
-    """One look at one cluster, which ends in time."""
+    """One check of one cluster, with a time limit."""
 
     def __init__(self, api: Api, config: KubernetesConfig) -> None:
         self._api, self._config = api, config
@@ -66,7 +66,7 @@ class _Look:
         self._give_up_at = time.monotonic() + PATIENCE_SECONDS
 
     def health(self) -> Health:
-        """Raises BackendError where the server cannot be asked."""
+        """The health. Raises BackendError if the server cannot be reached."""
         version = self._version()
         missing = (
             *self._missing(self._config.namespace, required_permissions(self._config)),
@@ -81,7 +81,7 @@ class _Look:
         )
 
     def _version(self) -> str:
-        """Empty where even that may not be seen. Raises BackendError for who is not let in."""
+        """The server's version; empty without permission to read it. Raises BackendError, also for bad credentials."""
         self._check_time()
         try:
             return str(self._api.call(VersionApi(self._api.client).get_code).git_version)[:100]
@@ -95,7 +95,7 @@ class _Look:
         return (str(right) for right in needed if not right.is_granted(rules) and not self._may(right))
 
     def _missing_for_others(self) -> Iterator[str]:
-        """In the namespaces whose pods are placed though others made them."""
+        """Missing permissions in the namespaces of external pods, and for displayed queues."""
         if self._config.external_pods is None:
             return
         has_groups = self._has_groups()
@@ -105,7 +105,7 @@ class _Look:
             yield from self._missing(self._config.namespace, REQUIRED_FOR_QUEUES)
 
     def _has_groups(self) -> bool:
-        """Whether the server knows Volcano's PodGroups."""
+        """Whether the server has Volcano's scheduling API, with PodGroups and Queues."""
         self._check_time()
         try:
             found = self._api.call(ApisApi(self._api.client).get_api_versions)
@@ -114,7 +114,7 @@ class _Look:
         return any(group.name == "scheduling.volcano.sh" for group in found.groups)
 
     def _rules(self, namespace: str) -> list[V1ResourceRule]:
-        """All rules of the namespace that the server knows; none where it does not say."""
+        """The rules of the namespace that the server knows; none if it refuses to list them."""
         self._check_time()
         review = V1SelfSubjectRulesReview(spec=V1SelfSubjectRulesReviewSpec(namespace=namespace))
         try:
@@ -168,7 +168,7 @@ def _trouble(error: BackendError) -> HealthProblem:
 
 
 def _is_about_certificates(error: BaseException | None) -> bool:
-    """Whether the certificate of the server did not hold, or it did not take ours."""
+    """Whether the certificate of the server is not trusted, or the server rejected ours."""
     while error is not None:
         if isinstance(error, ssl.SSLError):
             return True

@@ -1,4 +1,4 @@
-"""Who holds a key and how long it holds, as far as the key itself says so. Nothing of this is checked: it is shown."""
+"""The account and the expiry of credentials, as the credentials state them. Unverified: for display only."""
 
 import base64
 import json
@@ -12,13 +12,13 @@ from hekla.backends.kubernetes.keys import ClusterKey
 
 
 def holder(key: ClusterKey) -> str:
-    """The account of a token, the name in a certificate, or else what a kubeconfig calls its user."""
+    """The account of a token, the common name of a certificate, or else the user name in the kubeconfig."""
     name = _claims(key.token).get("sub") if key.token else _common_name(key.certificate)
     return name if isinstance(name, str) and name.isprintable() and name else key.user
 
 
 def valid_until(key: ClusterKey) -> datetime | None:
-    """None where the key does not say."""
+    """The expiry; None if the credentials do not state it."""
     try:
         if key.token:
             return datetime.fromtimestamp(int(_claims(key.token)["exp"]), UTC)
@@ -28,7 +28,7 @@ def valid_until(key: ClusterKey) -> datetime | None:
 
 
 def _claims(token: str) -> dict[str, Any]:
-    """What stands in the middle of a token of three parts (RFC 7519); nothing for any other."""
+    """The claims of a JSON Web Token (RFC 7519); empty for any other token."""
     parts = token.split(".")
     try:
         found = json.loads(base64.urlsafe_b64decode(parts[1] + "==")) if len(parts) == 3 else {}  # noqa: PLR2004

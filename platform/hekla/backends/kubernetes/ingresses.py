@@ -1,6 +1,6 @@
-"""Ports of jobs that are reached from outside: for each a network policy, a Service and an Ingress, once per job.
+"""Exposed ports of jobs: for each port of a job, a network policy, a Service and an Ingress.
 
-The Ingress is owned by its Service, which is deleted with the job; so we need no permission to delete it.
+The Service owns the Ingress and is deleted with the job, so we need no permission to delete Ingresses.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ Port = tuple[str, str]
 
 
 class Ingresses:
-    """Of one cluster. `config`: None if nothing is reached from outside."""
+    """The Ingresses of one cluster. `config`: None if no ports are exposed."""
 
     def __init__(self, client: AsyncClient, cluster: str, config: IngressConfig | None) -> None:
         self._client, self._cluster, self._config = client, cluster, config
@@ -30,7 +30,10 @@ class Ingresses:
         self._locks: dict[Port, asyncio.Lock] = {}
 
     async def ensure(self, order: PodOrder, namespace: str) -> None:
-        """Create those of this pod's task. A failure does not delay the pod. Raises BackendError."""
+        """Create the objects for the ports of this pod's task. A refusal by the server does not delay the pod.
+
+        Raises BackendError if the server does not answer or the namespace is missing.
+        """
         if self._config is None:
             return
         for name, port in order.ports.items():
@@ -41,24 +44,24 @@ class Ingresses:
             self._locks.pop(port_key, None)
 
     def forget(self, job: str) -> None:
-        """The job's objects were deleted."""
+        """Forget the job's objects, because they were deleted."""
         self._done = {port: until for port, until in self._done.items() if port[0] != job}
 
     async def _try_to_create(
         self, config: IngressConfig, order: PodOrder, name: str, port: int, namespace: str
     ) -> float:
-        """Until when not to try again."""
+        """Create the objects. Returns the time until which not to try again, on the monotonic clock."""
         try:
             await self._create(config, order, name, port, namespace)
         except ApiError as error:
-            if error.status == NOT_FOUND:  # its namespace, which is not there for the pod either
+            if error.status == NOT_FOUND:  # the namespace is missing, for the pod too
                 raise
             log.warning("port %s of job %s cannot be reached from outside: %s", name, order.key.job, error)
             return time.monotonic() + _RETRY_SECONDS
         return float("inf")
 
     async def _create(self, config: IngressConfig, order: PodOrder, name: str, port: int, namespace: str) -> None:
-        """The policy first, then the Service and its Ingress."""
+        """Create the policy first, then the Service and its Ingress."""
         labels = names.job_labels(self._cluster, order.key.job)
         meta = {"name": names.ingress_of(order.key.job, name), "labels": labels}
         pods = {**labels, names.TASK: order.key.task}
@@ -71,7 +74,7 @@ class Ingresses:
         await self._client.create_once(resource_path(namespace, INGRESSES), ingress)
 
     async def _find_service(self, namespace: str, name: str) -> Json:
-        """By a list: we have no permission to get one."""
+        """The Service, by a list: we have no permission to get a single one."""
         listed = await self._client.get(f"{namespace}/services?fieldSelector=metadata.name={name}")
         found: list[Json] = listed["items"]
         if not found:
@@ -80,7 +83,7 @@ class Ingresses:
 
 
 def _policy(meta: Json, pods: Json, job: Json, port: int, config: IngressConfig) -> Json:
-    """Admits the ingress controller, to this port only, and pods of the job; policies block what none admits."""
+    """A policy that admits the proxy, to this port only, and pods of the job. It blocks all others."""
     proxy = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": config.namespace}}}
     return {
         "apiVersion": _NETWORKING,

@@ -1,4 +1,4 @@
-"""What this process asks of API servers, counted for whoever runs it."""
+"""A Prometheus counter of this process's requests to API servers."""
 
 from prometheus_client import Counter
 
@@ -6,12 +6,12 @@ _REQUESTS = Counter("hekla_kubernetes_requests", "Requests to API servers.", ["m
 
 
 def count(method: str, path: str) -> None:
-    """One request. Names of objects are left out of it: of `…/namespaces/x/pods/y/log` it is `pods/log` that counts."""
+    """Count one request by its kind, without names of objects: `…/namespaces/x/pods/y/log` counts as `pods/log`."""
     _REQUESTS.labels(method, kind_of(path)).inc()
 
 
 def kind_of(path: str) -> str:
-    """The kind of objects that a path of the API leads to, and what of them."""
+    """The kind of the objects at this API path, with the subresource if there is one."""
     words = path.partition("?")[0].strip("/").split("/")
     words = words[2:] if words[0] == "api" else words[3:]
     if words[:1] == ["namespaces"] and len(words) > 2:  # noqa: PLR2004  (its name, and what is in it)

@@ -1,9 +1,9 @@
-"""Keys to API servers as people give them to the console: a kubeconfig, or an address with a token.
+"""Credentials of API servers that people enter in the console: a kubeconfig, or a server address with a token.
 
-Of a kubeconfig only its current context is taken, and of that only data: a server, certificates, a token. Whoever gives
-a key in a browser must not thereby run programs or read files of this machine, so a kubeconfig that signs in by a
-program, names files, or asks for what is not done here is refused. It never reaches the official client, which would do
-as it says. For an operator's own files, which the client reads, less is refused (`check_operators`).
+Only the current context of a kubeconfig is used, and only its data: server, certificates, token. People who enter
+credentials in a browser must not be able to run programs or read files on this machine. So a kubeconfig that runs a
+sign-in program, names files or needs unsupported features is refused. It never reaches the official client, which would
+obey it. Operators' own files, which the client reads, have fewer restrictions (`check_operators`).
 """
 
 import base64
@@ -31,7 +31,7 @@ _PROXIES = ("http", "https")
 
 
 class KeyRefused(BackendError):
-    """It can never be used. `part`: what of it is at fault (`server`, `authority`, `token`), empty for the whole."""
+    """These credentials can never work. `part`: the invalid part (`server`, `authority`, `token`), or empty."""
 
     def __init__(self, sentence: str, part: str = "") -> None:
         super().__init__(sentence)
@@ -40,7 +40,7 @@ class KeyRefused(BackendError):
 
 @dataclass(frozen=True, slots=True)
 class ClusterKey:
-    """A server and what proves who we are. `user`: the name that a kubeconfig gives it. Certificates are PEM texts."""
+    """A server with our credentials. `user`: the user name in the kubeconfig. Certificates and keys are PEM text."""
 
     server: str
     user: str = ""
@@ -50,11 +50,11 @@ class ClusterKey:
     private: str = field(default="", repr=False)
 
     def encode(self) -> str:
-        """All of it, to be kept where nobody reads it."""
+        """Serialize the credentials, secrets included; store the result encrypted."""
         return json.dumps(asdict(self))
 
     def context(self) -> ssl.SSLContext:
-        """How its server is checked, and our certificate shown. Raises KeyRefused."""
+        """The TLS context that verifies the server and presents our certificate. Raises KeyRefused."""
         try:
             context = ssl.create_default_context(cadata=self.authority or None)
         except (ssl.SSLError, ValueError):
@@ -66,7 +66,7 @@ class ClusterKey:
 
 
 def decode(text: str) -> ClusterKey:
-    """What `ClusterKey.encode` made. Raises KeyRefused where it cannot be read any more."""
+    """Parse the result of `ClusterKey.encode`. Raises KeyRefused if it cannot be read."""
     try:
         return ClusterKey(**json.loads(text))
     except (TypeError, ValueError):
@@ -78,7 +78,7 @@ def decode(text: str) -> ClusterKey:
 
 
 def from_token(server: str, authority: str, token: str) -> ClusterKey:
-    """The key that such a token is. Raises KeyRefused, which names the part at fault."""
+    """Credentials from a token. Raises KeyRefused, with the invalid part."""
     if "PRIVATE KEY" in authority:
         raise KeyRefused(translate("This file has a private key. Enter the certificate only."), "authority")
     key = ClusterKey(_checked_server(server), authority=authority.strip(), token=_checked_token(token))
@@ -89,7 +89,7 @@ def from_token(server: str, authority: str, token: str) -> ClusterKey:
 
 
 def from_kubeconfig(text: str) -> ClusterKey:
-    """The key in its current context. Raises KeyRefused, without a word of what is in it but names of fields."""
+    """The credentials of the current context. Raises KeyRefused; of the content, messages show only field names."""
     if len(text.encode()) > MAX_BYTES:
         raise KeyRefused(translate("The kubeconfig is larger than {kib} KiB.", kib=MAX_BYTES // 1024))
     try:
@@ -102,10 +102,10 @@ def from_kubeconfig(text: str) -> ClusterKey:
 
 
 def check_operators(document: Mapping[str, Any], context: str) -> Mapping[str, Any]:
-    """The user of this context in an operator's own file, or of its current context.
+    """The user entry of this context in an operator's file; empty: of its current context.
 
-    Refused is what the official client would leave out in silence, or do without checking whom it talks to. Raises
-    KeyRefused, or another error where it is no kubeconfig.
+    Refuses what the official client would ignore silently, or do without verifying the server. Raises KeyRefused, or
+    other exceptions if it is not a kubeconfig.
     """
     cluster, user, _name = _in_context(document, context or document["current-context"])
     _refuse_impersonation(user)
@@ -132,7 +132,7 @@ def _in_current_context(document: Mapping[str, Any]) -> ClusterKey:
 
 
 def _in_context(document: Mapping[str, Any], name: str) -> tuple[Mapping[str, Any], Mapping[str, Any], str]:
-    """The cluster, the user and the user's name."""
+    """The cluster entry, the user entry and the user's name."""
     context = _named(document["contexts"], name)["context"]
     cluster = _named(document["clusters"], context["cluster"])["cluster"]
     user = _named(document["users"], context["user"])["user"] or {}
@@ -169,7 +169,7 @@ def _refuse_unchecked_server(cluster: Mapping[str, Any]) -> None:
 
 
 def _check_provider(provider: Mapping[str, Any]) -> None:
-    """The client knows OIDC only, and where no certificate is named, it would not check whom it sends its secrets."""
+    """Raise KeyRefused unless it is OIDC with a CA certificate. The client does not verify a provider without one."""
     if provider["name"] != "oidc":
         raise _unknown_sign_in(f"auth-provider: {provider['name']}"[:100])
     if not provider["config"].keys() & {"idp-certificate-authority", "idp-certificate-authority-data"}:
@@ -181,7 +181,7 @@ def _check_provider(provider: Mapping[str, Any]) -> None:
 
 
 def _checked_server(text: str) -> str:
-    """An address to which nothing but paths is added, and that may be shown. Raises KeyRefused."""
+    """The address, valid as a prefix of paths and safe to display. Raises KeyRefused."""
     server = text.strip().rstrip("/")
     if not server.startswith("https://"):
         raise KeyRefused(translate("The server address must begin with https://."), "server")
@@ -205,7 +205,7 @@ def _checked_token(text: str) -> str:
 
 
 def sendable(token: str) -> str:
-    """The token as a header holds it. Raises ValueError here, since the error of sending it would show it."""
+    """The token, valid in a header. Raises ValueError early, because the error from sending it would show the token."""
     found = token.strip()
     if not found.isascii() or not found.isprintable() or " " in found:
         raise ValueError("The token has letters that no token has")
@@ -213,9 +213,9 @@ def sendable(token: str) -> str:
 
 
 def _show(context: ssl.SSLContext, certificate: str) -> None:
-    """The library takes it from a file only: one that is there for a moment, for our eyes.
+    """Load our certificate. The library reads it only from a file, so it is in a private temporary one for a moment.
 
-    The password is for keys that want one, which nobody could be asked for.
+    With an empty password, an encrypted key fails instead of prompting at the terminal.
     """
     with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:
         file.write(certificate)
@@ -228,7 +228,7 @@ def _show(context: ssl.SSLContext, certificate: str) -> None:
 
 
 def _text(section: Mapping[str, Any], name: str) -> str:
-    """A field as it stands there. Raises TypeError for what is no text: as a text it would be another."""
+    """The text of a field. Raises TypeError if it is not text, because a conversion could change it."""
     found = section.get(name) or ""
     if not isinstance(found, str):
         raise TypeError(name)

@@ -1,4 +1,4 @@
-"""The kind `kubernetes`: a cluster behind an API server, whose pods our engine or Volcano places."""
+"""The kind `kubernetes`: a Kubernetes cluster, whose pods Hekla's engine or Volcano places."""
 
 from hekla.backends.kind import BackendKind, deferred
 from hekla.backends.kubernetes.config import KubernetesConfig

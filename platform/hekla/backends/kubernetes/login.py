@@ -1,7 +1,7 @@
-"""Signing in to an API server by the official client: what it reads becomes a `Login`.
+"""Sign in to an API server with the official client. The result is a `Login`.
 
-A kubeconfig here is an operator's own file: it may run a program to sign in (an exec plugin), name other files, use an
-identity provider (OIDC) and a proxy. What somebody gives to the console in a browser never comes here; see `keys`.
+A kubeconfig here is an operator's own file: it may run a sign-in program (an exec plugin), name other files, use an
+identity provider (OIDC) and a proxy. Kubeconfigs that people enter in a browser are never read here; see `keys`.
 """
 
 import os
@@ -31,17 +31,17 @@ MAX_FILE_BYTES = 1024 * 1024
 MAX_CONNECTIONS = 32
 _REFRESH_SECONDS = 20
 _REFRESH_CHECK_SECONDS = 10.0
-"""How often at most the client looks whether a token expires soon. A program whose tokens are short-lived (the client
+"""The shortest time between two checks whether a token expires soon. A program with short-lived tokens (the client
 renews them five minutes early) runs as often.
 """
 
 
 class Login:
-    """An API server and our credentials there. The text of this object shows nothing of them."""
+    """An API server and our credentials there. `repr` does not show them."""
 
     def __init__(self, configuration: Configuration, context: ssl.SSLContext) -> None:
         configuration.connection_pool_maxsize = MAX_CONNECTIONS
-        configuration.retries = False  # what failed may have been done all the same
+        configuration.retries = False  # a failed request may still have had its effect
         _send_proxy_password(configuration)
         self.configuration, self._context = configuration, context
         self.server: str = configuration.host.rstrip("/")
@@ -50,30 +50,30 @@ class Login:
 
     @property
     def is_refresh_due(self) -> bool:
-        """Whether `header` may run a program, read a file or ask an identity provider."""
+        """Whether `header` may run a program, read a file or call an identity provider."""
         return self._refresh is not None and self._refresh.is_due
 
     def header(self) -> dict[str, str]:
-        """The header that proves who we are; none where a certificate does. Raises BackendError."""
+        """The authentication header; empty if we use a certificate. Raises BackendError."""
         try:
             found = self.configuration.auth_settings().get("BearerToken", {}).get("value")
             scheme, _space, token = (found or "").partition(" ")
             return {"Authorization": f"{scheme} {keys.sendable(token)}"} if token else {}
         except BackendError:
             raise
-        except Exception as error:  # whatever a file or an identity provider leads to; its text may show a token
+        except Exception as error:  # any error of a file or an identity provider; its text may contain a token
             raise BackendError(f"The token cannot be refreshed: {type(error).__name__}") from None
 
     def new_client(self) -> ApiClient:
-        """The official client, with a pool of connections of its own."""
+        """A new official client, with its own connection pool."""
         client = _CountedClient(self.configuration)
         files = dict.fromkeys(("ca_certs", "ca_cert_data", "cert_file", "key_file"))
-        # One context for all connections, else each of them would read the files anew.
+        # One context for all connections, or each would read the files again.
         client.rest_client.pool_manager.connection_pool_kw |= {**files, "ssl_context": self._context}
         return client
 
     def _aiohttp_options(self) -> Mapping[str, Any]:
-        """What requests by aiohttp need to take the same way."""
+        """Options for aiohttp requests: the same TLS context, proxy and server name."""
         options: dict[str, Any] = {"ssl": self._context}
         if isinstance(ApiClient(self.configuration).rest_client.pool_manager, urllib3.ProxyManager):
             options |= {"proxy": self.configuration.proxy, "proxy_headers": self.configuration.proxy_headers}
@@ -83,7 +83,7 @@ class Login:
 
 
 class _CountedClient(ApiClient):  # type: ignore[misc]
-    """Counts typed requests, as others are counted."""
+    """Counts typed requests in the same metric as other requests."""
 
     def call_api(self, method: str, url: str, *args: Any, **options: Any) -> Any:  # noqa: ANN401
         instruments.count(method, urlsplit(url).path)
@@ -91,7 +91,7 @@ class _CountedClient(ApiClient):  # type: ignore[misc]
 
 
 class _TokenRefresh:
-    """The client's own refresh of a token, made by one thread at a time, and not looked at for each request."""
+    """The client's own token refresh, in one thread at a time, and not checked at each request."""
 
     def __init__(self, configuration: Configuration) -> None:
         self._hook: Callable[[Configuration], None] = configuration.refresh_api_key_hook
@@ -117,11 +117,11 @@ class _TokenRefresh:
         try:
             self._hook(configuration)
         finally:
-            configuration.refresh_api_key_hook = self  # the client has put its own there again
+            configuration.refresh_api_key_hook = self  # the client has reset it to its own
 
 
 def by_key(key: ClusterKey) -> Login:
-    """By a key. Raises KeyRefused."""
+    """Sign in with stored credentials. Raises KeyRefused."""
     configuration = Configuration(host=key.server)
     if key.token:
         configuration.api_key["BearerToken"] = f"Bearer {key.token}"
@@ -129,7 +129,7 @@ def by_key(key: ClusterKey) -> Login:
 
 
 def by_account() -> Login:
-    """As the pod that we are. Raises KeyRefused outside of a cluster."""
+    """Sign in with the service account of our pod. Raises KeyRefused outside of a cluster."""
     configuration = Configuration()
     try:
         load_incluster_config(configuration)
@@ -141,8 +141,9 @@ def by_account() -> Login:
 
 
 def by_kubeconfig(path: Path, context: str) -> Login:
-    """As this context of an operator's file says, or its current one. Raises KeyRefused, without a word of what is in
-    the file but names of fields.
+    """Sign in with this context of an operator's file; empty: its current one.
+
+    Raises KeyRefused; of the file's content, messages show only field names.
     """
     try:
         return _by_kubeconfig(path, context)
@@ -151,7 +152,7 @@ def by_kubeconfig(path: Path, context: str) -> Login:
         raise KeyRefused(sentence) from error
     except KeyRefused as refusal:
         raise KeyRefused(translate("The file {name}: {why}", name=path.name, why=str(refusal))) from None
-    except Exception:  # the client raises whatever its reading leads to, in words that show what is in the file
+    except Exception:  # the client raises any error here, and its text may show the content of the file
         why = translate("Invalid kubeconfig.")
         raise KeyRefused(translate("The file {name}: {why}", name=path.name, why=why)) from None
 
@@ -167,12 +168,12 @@ def _by_kubeconfig(path: Path, context: str) -> Login:
     if "exec" in user and not (configuration.api_key or configuration.cert_file):
         raise KeyRefused(translate("The sign-in program returned no credentials. The log says why."))
     found = Login(configuration, _tls_context(configuration))
-    found.header()  # refuses a token that no header can hold
+    found.header()  # raises for a token that is invalid in a header
     return found
 
 
 def _send_proxy_password(configuration: Configuration) -> None:
-    """The client leaves out a name and a password in the address of a proxy."""
+    """Send the user name and password in the proxy's address as a header, because the client ignores them."""
     password, at, place = (configuration.proxy or "").rpartition("@")
     if at:
         scheme, _, password = password.rpartition("://")
@@ -181,7 +182,7 @@ def _send_proxy_password(configuration: Configuration) -> None:
 
 
 def _tls_context(configuration: Configuration) -> ssl.SSLContext:
-    """Here and not by the client's pools, which would ask at the terminal for the password of a key that has one."""
+    """The TLS context. The client's own would prompt at the terminal for the password of an encrypted key."""
     context = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
     if configuration.cert_file:
         context.load_cert_chain(configuration.cert_file, configuration.key_file, password="")

@@ -1,4 +1,4 @@
-"""From pod orders to objects of Kubernetes."""
+"""Convert pod orders to Kubernetes objects."""
 
 import base64
 import math
@@ -16,11 +16,11 @@ from hekla.domain.volumes import WORKING_DIR
 
 _FILES, _SECRETS = "files", "secrets"
 MAX_FILES_BYTES = 900_000
-"""What fits into one object of the API server's store, with room for the rest of the object."""
+"""The size that fits into one object of the API server's store, with room for the rest of the object."""
 
 
 class Manifests:
-    """The objects of one cluster."""
+    """Manifests for one cluster."""
 
     def __init__(self, cluster: str, config: KubernetesConfig) -> None:
         self._cluster, self._config, self._layout = cluster, config, NamespaceLayout(config)
@@ -53,7 +53,7 @@ class Manifests:
         return pod
 
     def tombstone(self, key: PodKey, reason: str) -> Json:
-        """In place of a pod that must never run: it is never bound, and counts in quotas only by its number."""
+        """A placeholder for a pod that must never run. It is never bound, and quotas count only its number."""
         resources = {"requests": tenant_manifests.NOTHING, "limits": tenant_manifests.NOTHING}
         container = {"name": names.MAIN, "image": self._config.image, "resources": resources}
         return self._pod(key, {"containers": [container]}, {names.STOPPED: reason})
@@ -71,22 +71,22 @@ class Manifests:
         return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {**common, **spec}}
 
     def _resources(self, key: PodKey, amounts: Mapping[str, str]) -> Json:
-        """Where there may be a quota, a pod states its request of every resource that the quota counts."""
+        """Requests and limits. If there may be a quota, the pod must request every resource that the quota counts."""
         requests = {**tenant_manifests.NOTHING, **amounts} if self._has_own_namespace(key) else amounts
         return {"requests": requests, "limits": amounts}
 
     def _has_own_namespace(self, key: PodKey) -> bool:
-        """Whether it is in its tenant's own namespace."""
+        """Whether the pod is in its tenant's own namespace."""
         return self._layout.per_tenant and bool(key.tenant)
 
     def _network(self, order: PodOrder) -> Json:
-        """The pod's DNS name within the service of its job. Other pods find it by the first part, too."""
+        """The pod's DNS name within the service of its job. Other pods can also use only the first part."""
         service = names.service_of(order.key.job)
         search = f"{service}.{self._layout.namespace_of(order.key.tenant)}.svc.cluster.local"
         return {"hostname": names.host_of(order.address), "subdomain": service, "dnsConfig": {"searches": [search]}}
 
     def shared(self, order: PodOrder) -> Iterator[tuple[str, Json]]:
-        """What the pod's job has once for all its pods, by kind. The network policy comes first, before any pod."""
+        """The objects shared by all pods of the job, by kind. The network policy comes first, before any pod."""
         if order.is_closed:
             yield POLICIES, self.policy(order.key.job)
         if order.has_peers:
@@ -106,7 +106,7 @@ class Manifests:
         }
 
     def policy(self, job: str) -> Json:
-        """The policy by which only pods of the job reach one another, on networks that enforce it."""
+        """The policy that admits only pods of the job, on networks that enforce policies."""
         labels = names.job_labels(self._cluster, job)
         ours = {"matchLabels": labels}
         return {
@@ -132,7 +132,7 @@ class Manifests:
         ]
 
     def binding(self, pod: PodState, node: str) -> Json:
-        """The binding of this very pod to that node, only if it has not changed since it was read."""
+        """The binding of the pod to the node; it fails if the pod has changed since it was read."""
         return {
             "apiVersion": "v1",
             "kind": "Binding",

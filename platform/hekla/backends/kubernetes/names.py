@@ -1,4 +1,4 @@
-"""Names and labels of our objects, by which every process finds them again."""
+"""Names and labels of our objects; every process finds them by these."""
 
 import hashlib
 import re
@@ -15,10 +15,10 @@ _PREFIX = "hekla.dev/"
 CLUSTER, TENANT, JOB = f"{_PREFIX}cluster", f"{_PREFIX}tenant", f"{_PREFIX}job"
 TASK, INDEX, ATTEMPT = f"{_PREFIX}task", f"{_PREFIX}index", f"{_PREFIX}attempt"
 STOPPED = f"{_PREFIX}stopped"
-"""Why a pod is to end. A pod that has it before it is bound is never bound."""
+"""The reason to stop a pod. A pod with this annotation that is not bound yet is never bound."""
 ADDRESS = f"{_PREFIX}address"
 CLOSED = f"{_PREFIX}closed"
-"""On pods that only pods of their job may reach: other network policies of the namespace must exclude them."""
+"""On pods that accept connections only from their job: other network policies of the namespace must exclude them."""
 
 
 def labels(cluster: str, key: PodKey) -> dict[str, str]:
@@ -61,27 +61,27 @@ def selector(labels: Mapping[str, str]) -> str:
 def address_of(replica: Replica) -> str:
     """The DNS name of a pod within its namespace, whatever the cluster's domain is.
 
-    Its first part is the pod's host name (`host_of`), the same as Volcano would give it. The job's unique id stands in
-    place of its name, since several jobs may have one name.
+    Its first part is the pod's host name (`host_of`), the same as Volcano's. It contains the job's unique id instead of
+    its name, because several jobs may have the same name.
     """
     return f"{replica.name}-{replica.task}-{replica.index}.{service_of(replica.job)}"
 
 
 def host_of(address: str) -> str:
-    """The host name of a pod with this address, by which other pods of its job find it too."""
+    """The host name of a pod with this address; other pods of its job can use it too."""
     return address.partition(".")[0]
 
 
 def claim_of(job: str, volume: str) -> str:
-    """The claim that we create for this volume of a job."""
+    """The name of the claim that we create for this volume of a job."""
     return f"{service_of(job)}-{volume}"
 
 
 def ingress_of(job: str, port: str) -> str:
-    """The Ingress to a port of a job."""
+    """The name of the Ingress for a port of a job."""
     return f"port-{job}-{port}"
 
 
 def service_of(job: str) -> str:
-    """The headless service under which the pods of a job have their names."""
+    """The name of the headless service that gives the pods of a job their DNS names."""
     return f"job-{job}"

@@ -1,7 +1,7 @@
-"""Nodes whose logs cannot be read now, so that one of them does not hold up all the others.
+"""Back-off for nodes whose logs cannot be read, so a dead node does not delay the logs of others.
 
-A request to a dead node waits long for nothing. So such a node is tried once in a while, and given up when it has not
-answered for longer than a machine takes to restart.
+A request to a dead node waits for its time-out. So such a node is retried only periodically, and given up when it has
+not answered for longer than a machine takes to restart.
 """
 
 import time
@@ -18,26 +18,26 @@ class _Failures:
 
 
 class NodeBackoff:
-    """Since when nodes have not answered, as this process has seen it."""
+    """The failures of nodes, as observed by this process."""
 
     def __init__(self) -> None:
         self._failures: dict[str, _Failures] = {}
 
     def may_try(self, node: str) -> bool:
-        """Not again right after it did not answer."""
+        """Whether to send a request: not within 30 seconds after a failure."""
         known = self._failures.get(node)
         return known is None or time.monotonic() - known.last > RETRY_SECONDS
 
     def is_silent(self, node: str) -> bool:
-        """Whether it has not answered for so long that nobody waits for it."""
+        """Whether the node has not answered for so long that it is given up."""
         known = self._failures.get(node)
         return known is not None and known.last - known.first > GIVE_UP_SECONDS
 
     def record_failure(self, node: str) -> None:
-        """It did not answer now."""
+        """Record that the node did not answer."""
         now = time.monotonic()
         self._failures.setdefault(node, _Failures(now, now)).last = now
 
     def record_success(self, node: str) -> None:
-        """It answered."""
+        """Record that the node answered."""
         self._failures.pop(node, None)

@@ -1,4 +1,4 @@
-"""The nodes of a cluster: what they have for our pods, and whether they accept any."""
+"""The nodes of a cluster: their resources for our pods, and whether they accept pods."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -11,7 +11,7 @@ _BLOCKING_EFFECTS = ("NoSchedule", "NoExecute")
 
 
 def requests_of_other_pods(pods: Iterable[Json]) -> Mapping[str, Resources]:
-    """What pods of others request, by node."""
+    """The total requests of these pods of others, by node."""
     requested: dict[str, Resources] = defaultdict(Resources)
     for pod in pods:
         if node := pod["spec"].get("nodeName"):
@@ -20,7 +20,7 @@ def requests_of_other_pods(pods: Iterable[Json]) -> Mapping[str, Resources]:
 
 
 def node_info(node: Json, requested: Resources) -> NodeInfo:
-    """The node, less what others request of it."""
+    """The node; its allocatable resources exclude those that others request."""
     meta, status = node["metadata"], node.get("status") or {}
     free = parse_amounts(status.get("allocatable") or {}) - requested
     message = _unready_reason(node["spec"], status)
@@ -34,7 +34,7 @@ def node_info(node: Json, requested: Resources) -> NodeInfo:
 
 
 def _unready_reason(spec: Json, status: Json) -> str:
-    """Why it accepts no new pods; empty: it does."""
+    """Why the node accepts no new pods; empty if it does."""
     if spec.get("unschedulable"):
         return "It is cordoned."
     ready = next((one for one in status.get("conditions") or () if one["type"] == "Ready"), None)
@@ -45,7 +45,7 @@ def _unready_reason(spec: Json, status: Json) -> str:
 
 
 def requested_resources(spec: Json) -> Resources:
-    """A pod's request as schedulers count it: of all containers, or of the largest init container."""
+    """A pod's request as schedulers count it: of all containers, or of the largest init container; plus overhead."""
     total = _sum(spec.get("containers") or ())
     for first in spec.get("initContainers") or ():
         request = _requests(first)
@@ -65,7 +65,7 @@ def _requests(container: Json) -> Resources:
 
 
 def parse_amounts(quantities: Mapping[str, str]) -> Resources:
-    """Those that we can parse; a cluster may count other things."""
+    """The resources in these quantities, without those that cannot be parsed."""
     found: dict[str, float] = {}
     for name, text in quantities.items():
         try:

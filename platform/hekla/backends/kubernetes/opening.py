@@ -1,4 +1,4 @@
-"""Which of the two backends a Kubernetes cluster has: by who places its pods."""
+"""Choose the backend of a Kubernetes cluster by its scheduler: Hekla or Volcano."""
 
 from hekla.backends.kind import BackendContext
 from hekla.backends.kubernetes.backend import KubernetesBackend
@@ -8,6 +8,6 @@ from hekla.backends.kubernetes.volcano import VolcanoBackend
 
 
 def open_kubernetes(config: KubernetesConfig, context: BackendContext) -> KubernetesCluster:
-    """The backend of this cluster."""
+    """Open the backend of this cluster."""
     kind = VolcanoBackend if config.scheduler == "volcano" else KubernetesBackend
     return kind(config, context)

@@ -1,4 +1,4 @@
-"""What the facets of one cluster's backend share. Each part is made when it is first needed."""
+"""The parts that the facets of one cluster's backend share. Each is created at its first use."""
 
 from functools import cached_property
 
@@ -19,7 +19,7 @@ from hekla.backends.kubernetes.tenant_namespaces import TenantNamespaces
 
 
 class KubernetesParts:
-    """Parts that reach the server raise BackendError where the cluster's credentials cannot be read."""
+    """The parts of one backend. Those that use the server raise BackendError if the credentials cannot be read."""
 
     def __init__(self, config: KubernetesConfig, context: BackendContext) -> None:
         self.config, self.context, self.cluster = config, context, context.cluster
@@ -69,7 +69,7 @@ class KubernetesParts:
         return PodDeletion(self.client, self.cache, self.manifests, self.locator, self.tenant_namespaces, self.spool)
 
     def close(self) -> None:
-        """End the watch and the requests. Connections may be in use by others, and close with their last user."""
+        """End the watch and the requests. Connections in use by others close with their last user."""
         for part in ("cache", "client"):
             if made := vars(self).get(part):
                 made.close()

@@ -1,8 +1,8 @@
-"""The permissions that Hekla needs in a cluster, as files in `deploy/kubernetes` grant them.
+"""The permissions that Hekla needs in a cluster. Files in `deploy/kubernetes` grant them.
 
-`rights.yaml`: always. Beside it `rights-tenants.yaml` if each tenant has its own namespace, `rights-priorities.yaml` if
-pods have priority classes, `rights-ports.yaml` if ports of jobs are reached from outside, and `rights-volcano.yaml` if
-Volcano schedules.
+`rights.yaml`: always. In addition `rights-tenants.yaml` if each tenant has its own namespace, `rights-priorities.yaml`
+if pods have priority classes, `rights-ports.yaml` if ports of jobs are exposed, and `rights-volcano.yaml` if Volcano
+schedules.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,9 +20,9 @@ _RBAC = "rbac.authorization.k8s.io"
 
 @dataclass(frozen=True, slots=True)
 class ClusterPermission:
-    """One verb on one resource. `everywhere`: in the whole cluster, else in `namespace`, or ours. `group`: of the API.
+    """One verb on one resource. `everywhere`: in the whole cluster; otherwise in `namespace`, or if empty, in ours.
 
-    `name`: only on the object of that name.
+    `group`: the API group. `name`: only for the object with this name.
     """
 
     verb: str
@@ -33,7 +33,7 @@ class ClusterPermission:
     name: str = ""
 
     def is_granted(self, rules: "Iterable[V1ResourceRule]") -> bool:
-        """Whether one of these rules of a namespace grants it. They cannot grant what is needed everywhere."""
+        """Whether one of these rules of a namespace grants it. Rules of a namespace grant nothing `everywhere`."""
         return not self.everywhere and any(self._is_granted_by(rule) for rule in rules)
 
     def _is_granted_by(self, rule: "V1ResourceRule") -> bool:
@@ -122,7 +122,7 @@ def permissions_for_external_pods(namespace: str, *, has_groups: bool) -> list[C
 
 
 def required_permissions(config: KubernetesConfig) -> tuple[ClusterPermission, ...]:
-    """All that a cluster with this configuration needs, beside what we grant to ourselves."""
+    """All permissions for a cluster with this configuration, except those that Hekla grants to itself."""
     if config.scheduler == "volcano":
         return REQUIRED_WITH_VOLCANO
     more = () if config.namespaces == "shared" else _for_tenants(config.tenant_role)

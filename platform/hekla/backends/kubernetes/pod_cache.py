@@ -1,9 +1,9 @@
-"""Our pods on an API server, cached by watching it.
+"""A cache of our pods on an API server, updated by a watch.
 
-An entry never becomes older: an object replaces another of its name only if its version is greater, whether it came
-from a list, the watch or the response to a write. What is missing from a list was deleted meanwhile, also if the
-server's store was restored to a time before it was created. Pods of one name in two namespaces are two pods: others who
-may create pods in one of them choose their names freely.
+Versions never go back: an object replaces another of the same name only if its version is greater, whether it comes
+from a list, the watch or the response to a write. A pod missing from a list was deleted, also if the server's store was
+restored to a time before its creation. Pods with the same name in two namespaces are different: others may create pods
+with any name in one of them.
 """
 
 import threading
@@ -42,16 +42,16 @@ class PodCache:
     # Reads
 
     def list_now(self) -> tuple[Sequence[PodState], str]:
-        """All pods as the server has them at this moment, and a cursor. Raises BackendError."""
+        """All pods from the server as of now, and a cursor. Raises BackendError."""
         self._reflector.relist()
         self._reflector.start()
         with self._changed:
             return self.all(), self._cursor()
 
     def since(self, cursor: str) -> tuple[Sequence[PodState], str] | None:
-        """What changed after it, and a new cursor; None if the cursor is not one of this cache.
+        """The pods that changed after the cursor, and a new cursor; None if the cursor is not from this cache.
 
-        Pods that ended are included each time until they are dismissed: the caller may not have been ready before.
+        Ended pods are included each time until they are dismissed, because the caller may not have recorded them yet.
         """
         self._reflector.start()
         with self._changed:
@@ -69,7 +69,7 @@ class PodCache:
             return list(self._pods.values())
 
     def list_present(self) -> Sequence[PodState] | None:
-        """The pods that are not deleted; None: the first list has not arrived yet."""
+        """The pods that are not deleted; None before the first list has arrived."""
         self._reflector.start()
         with self._changed:
             return self.known() if self._reflector.has_listed else None
@@ -80,7 +80,7 @@ class PodCache:
             return self._pods.get((namespace, name))
 
     def wait(self, seconds: float) -> bool:
-        """Block until there is a change that no call has reported yet. Returns whether there is."""
+        """Block until there is a change that no earlier call reported. Returns whether there is one."""
         self._reflector.start()
         with self._changed:
             self._changed.wait_for(lambda: self._count() > self._reported, seconds)
@@ -91,7 +91,7 @@ class PodCache:
     # Updates
 
     def put(self, pod: Json) -> PodState | None:
-        """Update the entry from this object. Returns the state read from it, unless it is not ours."""
+        """Update the entry from this object. Returns its state, or None if it is not ours."""
         found = self.read(pod)
         if found is not None:
             with self._changed:
@@ -99,7 +99,7 @@ class PodCache:
         return found
 
     def dismiss(self, pods: Iterable[PodState]) -> None:
-        """Drop these deleted pods, and ignore what the server still reports about them."""
+        """Drop these deleted pods, and ignore later reports about them."""
         with self._changed:
             for pod in pods:
                 known = self._drop(pod.object_name)
@@ -107,7 +107,7 @@ class PodCache:
                     self._dismissed.add(pod.uid)
 
     def wake(self) -> None:
-        """Wake the waiting caller: something changed that is not cached here."""
+        """Wake the caller of `wait` after a change of something that is not cached here."""
         with self._changed:
             self._record_change(_NO_POD)
 

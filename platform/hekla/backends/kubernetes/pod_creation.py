@@ -1,4 +1,4 @@
-"""Starting a pod: create it, then what belongs to it, then bind it. A start that was cut off is continued."""
+"""Start a pod: create it, then its objects, then bind it. An interrupted start is continued."""
 
 import asyncio
 from collections import defaultdict
@@ -19,7 +19,7 @@ from hekla.backends.kubernetes.tenant_namespaces import TenantNamespaces, is_ove
 
 
 class PodCreation:
-    """In one cluster. `has_run`: whether this order's pod is over and was recorded."""
+    """Starts pods in one cluster. `has_run`: whether the pod of this order has ended and its end is recorded."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class PodCreation:
         self._locks: dict[tuple[str, str, str], asyncio.Lock] = {}
 
     async def start(self, order: PodOrder) -> None:
-        """Create the pod and what belongs to it, and bind it, as far as this is not done.
+        """Create the pod and its objects, and bind it. Steps that are done already are skipped.
 
         Raises StartRefused, StartDelayed, BackendError.
         """
@@ -57,16 +57,16 @@ class PodCreation:
             return
         for kind, manifest in self._manifests.files(order, pod.uid):
             await self._client.create_once(f"{self._locator.namespace_path(order.key)}/{kind}", manifest)
-        await self._client.checkpoint()  # it may have been over, and deleted, before we made it anew
+        await self._client.checkpoint()  # the pod may have ended and been deleted before we created it again
         await self._bind(pod, order.node)
 
     def forget_job(self, job: str) -> None:
-        """The job's shared objects were deleted: a pod of it that starts now needs them again."""
+        """Forget the job's shared objects, because they were deleted: its next pod creates them again."""
         self._created.pop(job, None)
         self._ingresses.forget(job)
 
     async def _create_pod(self, order: PodOrder) -> PodState | None:
-        """The pod, created now or before. None: it is gone. Raises StartRefused if the server accepts no such pod."""
+        """Create the pod unless it exists. None if it is gone. Raises StartRefused if the server rejects such a pod."""
         priority_class = await self._priority_classes.class_for(order.priority)
         manifest = self._manifests.pod(order, priority_class=priority_class)
         for claim in volumes.existing_claims(order):
@@ -80,7 +80,7 @@ class PodCreation:
                 lambda: self._client.create_once(f"{self._locator.namespace_path(order.key)}/pods", manifest),
             )
         except ApiError as error:
-            if error.status in (FORBIDDEN, NOT_FOUND) and not is_over_quota(error):  # what it needs may be gone
+            if error.status in (FORBIDDEN, NOT_FOUND) and not is_over_quota(error):  # its objects may have been deleted
                 self.forget_job(order.key.job)
                 self._priority_classes.forget(order.priority)
             if error.status in (INVALID, BAD_REQUEST):
@@ -97,7 +97,7 @@ class PodCreation:
             await self._check_refused_binding(pod, node, error)
 
     async def _check_refused_binding(self, pod: PodState, node: str, refusal: ApiError) -> None:
-        """Unless it is bound there already, or no longer to be bound, raises BackendError."""
+        """Raise BackendError unless the pod is already bound to this node, has ended or is gone."""
         found = await self._read_pod(pod.key)
         if found is None or found.uid != pod.uid or found.node == node:
             return
@@ -107,7 +107,7 @@ class PodCreation:
             raise refusal
 
     async def _create_shared(self, key: PodKey, kind: str, manifest: Json) -> None:
-        """An object that all pods of the job share. Other starts wait until it is created."""
+        """Create an object that all pods of the job share, once. Other starts wait until it is created."""
         shared = kind, str(manifest["metadata"]["name"])
         if shared in self._created[key.job]:
             return
@@ -119,7 +119,7 @@ class PodCreation:
         self._locks.pop(lock_key, None)
 
     async def _require_claim(self, key: PodKey, claim: str) -> None:
-        """Once per job, since a pod would wait for a missing claim for ever. Raises StartRefused."""
+        """Check once per job that the claim exists: a pod would wait forever for a missing one. Raises StartRefused."""
         found = CLAIMS, claim
         if found in self._created[key.job]:
             return

@@ -1,4 +1,4 @@
-"""Ending a pod, and deleting it once its end is recorded: its log is saved first."""
+"""Stop a pod, and delete it after its end is recorded and its log is saved."""
 
 import asyncio
 import contextlib
@@ -20,7 +20,7 @@ MAX_LOG_BYTES = 64 * 2**20
 
 
 class PodDeletion:
-    """In one cluster."""
+    """Stops and deletes pods in one cluster."""
 
     def __init__(
         self,
@@ -36,10 +36,10 @@ class PodDeletion:
         self._node_locks: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def stop(self, request: tuple[PodKey, str]) -> None:
-        """Set its deadline to now, for that reason. One that does not exist yet is created as one that is never bound.
+        """Set the pod's deadline to now, with a reason. If it does not exist, create a tombstone that is never bound.
 
-        If a quota on the number of pods has no room for that one either, nothing needs to end: a start that would still
-        create the pod, once there is room, passes a checkpoint before binding it.
+        If a quota on the number of pods has no room for the tombstone, nothing needs to end: a start that still creates
+        the pod later passes a checkpoint before it binds the pod.
         """
         key, reason = request
         if self._spool.has(key):
@@ -57,7 +57,7 @@ class PodDeletion:
                 await self._create_tombstone(key, reason)
 
     async def forget(self, key: PodKey) -> None:
-        """Save its log and delete it. Raises BackendError where one of both cannot be done now."""
+        """Save the pod's log and delete it. Raises BackendError if either is not possible now."""
         pod = self._locator.find(key)
         if pod is not None and pod.is_deleted:  # its namespace may be gone too
             await self.save_log(pod)
@@ -71,12 +71,12 @@ class PodDeletion:
             self._cache.dismiss([pod])
 
     async def save_log(self, pod: PodState) -> None:
-        """Save all that it wrote. Raises BackendError if that may be possible later."""
+        """Save the complete log. Raises BackendError if that may be possible later."""
         if not self._spool.has(pod.key):
             self._spool.save(pod.key, await self._final_log(pod))
 
     async def draft_log(self, pod: PodState) -> None:
-        """Save what it wrote until now, before it is deleted with its log. Raises BackendError as `save_log` does."""
+        """Save the log until now, before the pod is deleted together with it. Raises BackendError like `save_log`."""
         if pod.is_bound and not pod.is_deleted and not self._spool.has(pod.key):
             self._spool.draft(pod.key, await self._final_log(pod))
 
@@ -90,7 +90,7 @@ class PodDeletion:
             self._cache.put(made)
 
     async def _final_log(self, pod: PodState) -> bytes:
-        """A node is asked for one log at a time: if it does not answer, the others need not wait for it too."""
+        """The complete log. Reads one log at a time from a node, so a dead node is tried once and not for each pod."""
         if not pod.is_bound or pod.is_deleted:
             return b""
         async with self._node_locks[pod.node]:
@@ -101,7 +101,7 @@ class PodDeletion:
         return f"[hekla] The log cannot be read: {pod.node} does not answer\n".encode()
 
     async def _try_to_read_log(self, pod: PodState) -> bytes | None:
-        """The log; None: its node does not answer. Raises BackendError if it is the server that does not."""
+        """The log, or None if the node does not answer. Raises BackendError if the server does not answer."""
         try:
             text = await self._log(pod)
         except BackendError:

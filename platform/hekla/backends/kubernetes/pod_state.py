@@ -1,4 +1,4 @@
-"""From pods of Kubernetes to their states."""
+"""Parse our pods on Kubernetes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -17,9 +17,9 @@ ObjectName = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class PodState:
-    """What is cached of a pod. `object_name`: its namespace and its name there. `version` only grows on the server.
+    """The cached state of a pod. `object_name`: its namespace and name. `version`: only grows on the server.
 
-    `is_stopping`: it was asked to end. `is_deleted`: the server no longer has it.
+    `is_stopping`: its end was requested. `is_deleted`: the server no longer has it.
     """
 
     object_name: ObjectName
@@ -33,7 +33,7 @@ class PodState:
 
     @property
     def namespace(self) -> str:
-        """The one it is in."""
+        """Its namespace."""
         return self.object_name[0]
 
     @property
@@ -43,7 +43,7 @@ class PodState:
 
     @property
     def key(self) -> PodKey:
-        """The attempt that it is."""
+        """Its key."""
         return self.observation.key
 
     @property
@@ -58,11 +58,11 @@ class PodState:
 
     @property
     def is_started(self) -> bool:
-        """Whether its start is complete: one that was created and not bound was cut off in between."""
+        """Whether its start is complete. The start of a created but unbound pod was interrupted."""
         return self.is_bound or self.observation.phase.is_final
 
     def as_deleted(self, now: datetime) -> "PodState":
-        """Its state after it was deleted, by us or others: lost, unless it shows how it ended."""
+        """Its state after its deletion by us or others: its end if it is known, otherwise lost."""
         if self.observation.phase.is_final:
             return replace(self, is_deleted=True)
         lost = Observation(self.key, PodPhase.LOST, now, "Deleted", "Somebody deleted the pod from the cluster.")
@@ -70,7 +70,7 @@ class PodState:
 
 
 def parse_pod(pod: Json) -> PodState | None:
-    """Its state; None: it is not ours."""
+    """The state of the pod, or None if it is not ours."""
     meta = pod["metadata"]
     try:
         key = names.key_of(meta.get("labels") or {})
@@ -90,13 +90,13 @@ def parse_pod(pod: Json) -> PodState | None:
 
 
 def is_active(pod: Json) -> bool:
-    """Whether it has neither ended nor been asked to."""
+    """Whether the pod has not ended and is not stopping."""
     annotations = pod["metadata"].get("annotations") or {}
     return names.STOPPED not in annotations and pod["status"].get("phase") not in _OVER
 
 
 def parse_observation(pod: Json, key: PodKey) -> Observation:
-    """By its phase and the state of its container."""
+    """The observation of the pod, from its phase and the state of its container."""
     status = pod.get("status") or {}
     stopped = (pod["metadata"].get("annotations") or {}).get(names.STOPPED)
     created = _instant(pod["metadata"]["creationTimestamp"])
@@ -136,13 +136,13 @@ def _exit_message(code: int | None) -> str:
 
 
 def _disruption(status: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Why the cluster ended a pod whose node did not report its end."""
+    """The condition with the reason why the cluster ended the pod, for pods whose node reported no end."""
     conditions = status.get("conditions") or ()
     return next((one for one in conditions if one.get("type") == "DisruptionTarget"), {})
 
 
 def _last_change(status: Mapping[str, Any], created: datetime) -> datetime:
-    """The last change of its conditions: the end of a pod whose container does not report one."""
+    """The time of the last change of conditions: the end of a pod whose container does not report one."""
     return max((_at(one, "lastTransitionTime", created) for one in status.get("conditions") or ()), default=created)
 
 
@@ -156,5 +156,5 @@ def _instant(text: str) -> datetime:
 
 
 def missing_log(error: Exception, pod: PodState) -> bytes:
-    """In place of a log that its node does not have: nothing as long as one may still come."""
+    """The replacement for a log that the node does not have; empty while a log may still appear."""
     return f"[hekla] The log cannot be read: {error}\n".encode() if pod.observation.phase.is_final else b""

@@ -1,7 +1,7 @@
-"""Commands in pods and connections to their ports, through the API server, as websockets (Kubernetes 1.30 and later).
+"""Exec and port-forward through the API server, over websockets (Kubernetes 1.30 and later).
 
-Each message begins with the number of the stream that it belongs to. Of a command these are its input and outputs, how
-it ended, and the size of its terminal; of a port its data, and why there are none.
+Each message begins with the number of its stream. A command has streams for its input, its outputs, its result, and the
+size of its terminal; a port has one for data and one for errors.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ _OVER = (aiohttp.WSMsgType.CLOSE, aiohttp.WSMsgType.CLOSING, aiohttp.WSMsgType.C
 async def open_exec(
     access: Access, pod: str, command: Sequence[str], *, in_terminal: bool
 ) -> AsyncIterator["ExecStream"]:
-    """Run a command in the pod with that path. Raises BackendError."""
+    """Run a command in the pod with this API path. Raises BackendError."""
     parameters = [("container", names.MAIN), ("stdin", "true"), ("stdout", "true")]
     parameters += [("tty", "true")] if in_terminal else [("stderr", "true")]
     parameters += [("command", word) for word in command]
@@ -43,19 +43,19 @@ async def open_exec(
 
 @contextlib.asynccontextmanager
 async def open_port(access: Access, pod: str, port: int) -> AsyncIterator["PortStream"]:
-    """Connect to a port of the pod with that path. Raises BackendError."""
+    """Connect to a port of the pod with this API path. Raises BackendError."""
     async with _socket(access, f"{pod}/portforward", [("ports", str(port))], _PORTS) as socket:
         yield PortStream(socket)
 
 
 class _Channels:
-    """What is sent and received, each with the number of its stream."""
+    """A websocket whose messages carry the number of their stream."""
 
     def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
         self._socket = socket
 
     async def _next(self) -> tuple[int, bytes] | None:
-        """None: the other side has ended it."""
+        """The next message as stream number and data; None after the other side has closed. Raises BackendError."""
         while True:
             try:
                 message = await self._socket.receive()
@@ -80,12 +80,12 @@ class _Channels:
 
 
 class ExecStream(_Channels):
-    """Implements `streams.Command`."""
+    """Implements `streams.PodCommand`."""
 
     exit_code: int | None = None
 
     async def receive(self) -> Output | None:
-        """From whichever output there is something first."""
+        """The next output, of standard output or error."""
         while self.exit_code is None:
             stream, data = await self._next() or (None, b"")
             if stream is None:
@@ -97,15 +97,15 @@ class ExecStream(_Channels):
         return None
 
     async def send(self, data: bytes) -> None:
-        """In pieces that the server takes."""
+        """Write to its standard input, in messages of limited size."""
         await self._put_all(_INPUT, data)
 
     async def end_input(self) -> None:
-        """By a message about the stream of input."""
+        """Close its standard input by a message that closes the stream."""
         await self._put(_CLOSE, bytes([_INPUT]))
 
     async def resize(self, columns: int, rows: int) -> None:
-        """Has an effect in a terminal only."""
+        """Set the size of its terminal; no effect without one."""
         await self._put(_SIZE, json.dumps({"Width": columns, "Height": rows}).encode())
 
 
@@ -117,7 +117,7 @@ class PortStream(_Channels):
         self._started: set[int] = set()
 
     async def receive(self) -> bytes:
-        """Data, until there are no more."""
+        """The next data; empty after the end."""
         while (found := await self._next()) is not None:
             stream, data = found
             if stream not in self._started:
@@ -129,7 +129,7 @@ class PortStream(_Channels):
         return b""
 
     async def send(self, data: bytes) -> None:
-        """In pieces that the server takes."""
+        """Send data, in messages of limited size."""
         await self._put_all(_DATA, data)
 
 
@@ -158,7 +158,7 @@ async def _socket(
 
 
 def _exit_code(message: bytes) -> int:
-    """Of a command that ended. Raises BackendError for one that could not run."""
+    """The exit code in a command's result. Raises BackendError if the command could not run."""
     try:
         status: dict[str, Any] = json.loads(message)
         if status["status"] == "Success":
@@ -173,26 +173,26 @@ def _exit_code(message: bytes) -> int:
 
 
 class PodStreams:
-    """Implements `base.Exec` and `base.PortForwarding` through the API server: no network needs to lead to the pods."""
+    """Implements `base.Exec` and `base.PortForwarding`, through the API server: pods need not be reachable directly."""
 
     def __init__(self, parts: KubernetesParts, find_pod: Callable[[PodKey], PodState | None]) -> None:
         self._parts, self._find_pod = parts, find_pod
 
     @contextlib.asynccontextmanager
     async def run(self, key: PodKey, command: Sequence[str], *, in_terminal: bool = False) -> AsyncIterator[ExecStream]:
-        """By the pod's exec subresource."""
+        """Run a command by the pod's exec subresource."""
         access, pod = self._parts.access, await self._path_of(key)
         async with open_exec(access, pod, command, in_terminal=in_terminal) as running:
             yield running
 
     @contextlib.asynccontextmanager
     async def connect(self, key: PodKey, port: int) -> AsyncIterator[PortStream]:
-        """By the pod's portforward subresource."""
+        """Connect by the pod's portforward subresource."""
         async with open_port(self._parts.access, await self._path_of(key), port) as stream:
             yield stream
 
     async def _path_of(self, key: PodKey) -> str:
-        """Raises UnknownPod."""
+        """The API path of the pod. Raises UnknownPod."""
         pod = await asyncio.to_thread(self._find_pod, key)
         if pod is None:
             raise UnknownPod(f"There is no pod {key.name} here")

@@ -1,7 +1,7 @@
-"""The PriorityClass of each pod, so that kubelets and other schedulers know its priority, too.
+"""The PriorityClass of each pod, so kubelets and other schedulers know its priority too.
 
-The cluster's own class is used if its name and its value are those of the job's class; else one of ours, which is named
-after its value, since neither ever changes. Classes of the system are never used.
+The cluster's own class is used if it has the name and the value of the job's class. Otherwise Hekla creates one, named
+after its value, because a class never changes. System classes are never used.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ Made = TypeVar("Made")
 
 
 class PodPriorityClasses:
-    """Of one cluster. `is_on`: whether its configuration wants pods to have them."""
+    """The priority classes of one cluster. `is_on`: whether its configuration enables them."""
 
     def __init__(self, client: AsyncClient, cluster: str, *, is_on: bool) -> None:
         self._client, self._cluster, self._is_on = client, cluster, is_on
@@ -36,7 +36,7 @@ class PodPriorityClasses:
         self._locks: dict[PodPriority, asyncio.Lock] = {}
 
     async def class_for(self, wanted: PodPriority | None) -> str:
-        """The name of the object; empty: none is wanted, or none is possible. Raises BackendError."""
+        """The name of the PriorityClass; empty if none is wanted or possible. Raises BackendError."""
         if wanted is None or not self._is_on:
             return ""
         async with self._locks.setdefault(wanted, asyncio.Lock()):  # others wait until it is created
@@ -47,7 +47,7 @@ class PodPriorityClasses:
             return name
 
     async def create_with(self, name: str, make: Callable[[], Awaitable[Made]]) -> Made:
-        """Create an object that uses this class, if any, as soon as the server has heard of the class."""
+        """Create an object that uses this class, if any. Retries until the server's admission knows a new class."""
         for pause in _CREATE_PAUSES if name else ():
             try:
                 return await make()
@@ -58,12 +58,12 @@ class PodPriorityClasses:
         return await make()
 
     def forget(self, wanted: PodPriority | None) -> None:
-        """The server refused a pod with it: somebody may have deleted the object."""
+        """Drop the cached class, because the server refused a pod with it: the class may have been deleted."""
         if wanted is not None:
             self._known.pop(wanted, None)
 
     async def _find_or_create(self, wanted: PodPriority) -> str:
-        """Empty if it is not possible: the pod starts without, and the engine knows its priority anyway."""
+        """The name; empty if not possible. The pod then starts without; the engine knows its priority anyway."""
         try:
             name = await self._existing_class(wanted) or await self._own_class(wanted.value)
         except ApiError as error:
@@ -82,19 +82,19 @@ class PodPriorityClasses:
         return wanted.name if found is not None and found.get("value") == wanted.value else ""
 
     async def _own_class(self, value: int) -> str:
-        """Created when first needed. Empty: somebody else has an object of that name."""
+        """The name of Hekla's class, created if missing. Empty if the name belongs to an object of others."""
         wanted = manifest(value, self._cluster)
         name = str(wanted["metadata"]["name"])
         found = await self._client.find(f"{_PLACE}/{name}")
         if found is None:
             made = await self._client.create_once(_PLACE, wanted)
-            found = made or await self._client.get(f"{_PLACE}/{name}")  # another process made it at this moment
+            found = made or await self._client.get(f"{_PLACE}/{name}")  # another process has just created it
         is_ours = names.CLUSTER in (found["metadata"].get("labels") or {})
         return name if is_ours and found.get("value") == value else ""
 
 
 def manifest(value: int, cluster: str) -> Json:
-    """A class of ours. Only our engine decides whom to evict for it."""
+    """A PriorityClass that never preempts: only Hekla's engine decides which pods to evict."""
     return {
         "apiVersion": _GROUP,
         "kind": "PriorityClass",

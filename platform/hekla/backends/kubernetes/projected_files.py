@@ -1,8 +1,8 @@
-"""Files of a job in folders where programs look for them, such as `/etc/volcano` or the `.ssh` of root.
+"""Files of a job in folders where programs expect them, for example `/etc/volcano` or root's `.ssh`.
 
-The image decides whether a pod's process is root or another user, and we cannot know. So secrets are protected outside
-the pod, and every user inside may read them. Only files in root's home are for root alone, since ssh refuses a private
-key that others may read.
+The image decides which user the pod's process runs as, and we cannot know it. So secrets are protected outside the pod,
+and every user inside it may read them. Only files in root's home are readable by root alone, because ssh refuses a
+private key that others may read.
 """
 
 import hashlib
@@ -15,16 +15,16 @@ from hekla.backends.kubernetes.api import Json
 FOR_ALL, FOR_ROOT = 0o444, 0o600
 _HOME_OF_ROOT = PurePosixPath("/root")
 _FOLDER = "folder"
-"""Volumes are writable for all, which sshd refuses for the folder of keys; folders inside them are not."""
+"""A folder inside each volume: volumes themselves are writable by all, which sshd refuses for the folder of keys."""
 
 
 def file_key(name: str) -> str:
-    """The key of a file in its object: a path is no valid key, and may be too long."""
+    """The key of a file in its ConfigMap or Secret: a path is not a valid key, and may be too long."""
     return hashlib.sha256(name.encode()).hexdigest()
 
 
 def volumes(order: PodOrder) -> list[Json]:
-    """One for each folder."""
+    """A volume for each folder."""
     return [{"name": name, **_source(order, path, folder)} for name, path, folder in _folders(order)]
 
 
@@ -44,7 +44,7 @@ def check(order: PodOrder) -> None:
 
 
 def _folders(order: PodOrder) -> Iterator[tuple[str, str, str]]:
-    """Of each folder with files: the name of its volume, its path in the pod, and its path in the order."""
+    """For each folder with files: the name of its volume, its path in the pod, and its path in the order."""
     for number, (path, folder) in enumerate(sorted(order.mounts.items())):
         if any(PurePosixPath(name).is_relative_to(folder) for name in (*order.files, *order.secrets)):
             yield f"folder-{number}", path, folder

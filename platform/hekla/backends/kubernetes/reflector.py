@@ -1,11 +1,11 @@
-"""A list of an API server that is kept up to date: listed once, and watched from there, in a thread of its own.
+"""A list of an API server, kept up to date in its own thread: listed once, then watched.
 
-A watch that is cut goes on from the last version that it saw. Where the server has forgotten that version, all is
-listed anew. A server that is silent for longer than its bookmarks are apart is asked anew.
+An interrupted watch continues from the last version seen. If the server no longer has that version, everything is
+listed again. If the server is silent for longer than the interval of its bookmarks, the watch starts again.
 
-The store is always whole as of one version. A list that is older than what the watch brought meanwhile is dropped, and
-so is an event that comes once more. There is one exception: a server whose store was restored from a backup counts from
-an older version, and would be silent about all that it does until it has counted as far as before. It is believed.
+The store is always complete as of one version. A list older than the events received during it is dropped, and so is a
+repeated event. One exception: a server whose store was restored from a backup continues from an older version, and
+would report no changes until it reaches the version seen before. Its list is accepted although it is older.
 """
 
 import logging
@@ -24,26 +24,25 @@ One = TypeVar("One")
 
 
 class ReflectorStore(Protocol[One]):
-    """Holds what the reflector reads. All methods but `read` are called with the lock held."""
+    """The store that a reflector fills. All methods except `read` are called with the lock held."""
 
     def read(self, found: Json) -> One | None:
-        """What the store needs of an object; None: nothing."""
+        """The entry for an object, or None to ignore it."""
 
     def known(self) -> Sequence[One]:
-        """A copy of all that the store holds."""
+        """A copy of the entries, for `before` in `replace`."""
 
     def replace(self, found: Sequence[One], before: Sequence[One], *, was_restored: bool) -> None:
-        """The list is all there is. `before`: what was known before it was requested; events may have come meanwhile.
-
-        `was_restored`: the server's store is older than before, so versions of known objects mean nothing any more.
+        """Update the store from a complete list. `before`: the entries before the list was requested; events may have
+        arrived since. `was_restored`: the server's store is older than before, so known versions are invalid.
         """
 
     def apply(self, kind: str, found: One) -> None:
-        """An event of this kind: ADDED, MODIFIED or DELETED."""
+        """Apply an event of this kind: ADDED, MODIFIED or DELETED."""
 
 
 class Reflector:
-    """Of one list. `selectors`: parameters that select from it. `lock`: the store's lock."""
+    """Keeps one list up to date. `selectors`: parameters that select from it. `lock`: the store's lock."""
 
     def __init__(
         self,
@@ -61,18 +60,18 @@ class Reflector:
 
     @property
     def has_listed(self) -> bool:
-        """Whether the store holds all there is, as of some version."""
+        """Whether the store is complete as of some version."""
         return self._version is not None
 
     def start(self) -> None:
-        """Keep the store up to date from now on; once is enough."""
+        """Keep the store up to date from now on. Further calls have no effect."""
         with self._lock:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name=f"watch {self._path}", daemon=True)
                 self._thread.start()
 
     def relist(self) -> None:
-        """List all there is at this moment, in pages. Raises BackendError."""
+        """List everything now, in pages. Raises BackendError."""
         with self._lock:
             before, last = self._store.known(), self._version
         found: list[Any] = []
@@ -87,7 +86,7 @@ class Reflector:
                 self._version = version
 
     def handle(self, kind: str, body: Json) -> None:
-        """An event of the watch, with its object."""
+        """Handle an event of the watch, with its object."""
         version = int(body["metadata"]["resourceVersion"])
         found = None if kind == "BOOKMARK" else self._store.read(body)
         with self._lock:
@@ -98,7 +97,7 @@ class Reflector:
             self._version = version
 
     def close(self) -> None:
-        """Stop. All watches of this API end, also those of others."""
+        """Stop. Ends all watches of this `Api` object, also those of other reflectors."""
         self._closing.set()
         if self._thread is not None:
             self._api.end_watches()
@@ -115,7 +114,7 @@ class Reflector:
                 self._back_off(problem or "it ended at once", next(pauses, _PAUSES[-1]))
 
     def _follow(self) -> str:
-        """List if need be, and watch until the watch ends. Returns what cut it, or nothing."""
+        """List if necessary, then watch until the watch ends. Returns the error that ended it, or an empty text."""
         try:
             if self._version is None or self._was_restored(self._version):
                 self.relist()
@@ -124,14 +123,14 @@ class Reflector:
             if isinstance(error, ApiError) and error.status == GONE:
                 self._version = None
             return str(error)
-        except Exception as error:  # without this thread everybody would go by what was last known
+        except Exception as error:  # if this thread ended, the store would stay outdated
             log.exception("the watch of %s received what it does not understand", self._path)
             self._version = None
             return str(error) or type(error).__name__
         return ""
 
     def _was_restored(self, last: int) -> bool:
-        """Whether the server counts from an older version than the last one seen."""
+        """Whether the server's version is older than the last one seen."""
         found = self._api.get(self._path, limit=1)
         return int(found["metadata"]["resourceVersion"]) < last
 

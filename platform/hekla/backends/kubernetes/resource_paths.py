@@ -1,4 +1,4 @@
-"""The kinds of objects that belong to a job beside its pods, and where the API has them."""
+"""The kinds of objects that belong to a job beside its pods, and their API paths."""
 
 SERVICES, POLICIES, CLAIMS, INGRESSES = "services", "networkpolicies", "persistentvolumeclaims", "ingresses"
 ATTACHED = (SERVICES, POLICIES, CLAIMS, "configmaps", "secrets")
@@ -7,10 +7,10 @@ _GROUPS = dict.fromkeys((POLICIES, INGRESSES), "/apis/networking.k8s.io/v1")
 
 
 def resource_path(place: str, kind: str) -> str:
-    """Objects of that kind in a namespace, whose own path is `place`."""
+    """The API path of objects of this kind in the namespace with the path `place`."""
     return f"{_GROUPS.get(kind, _CORE)}{place.removeprefix(_CORE)}/{kind}"
 
 
 def api_group(kind: str) -> str:
-    """Of the API, as rights name it."""
+    """The API group of this kind, as in RBAC rules."""
     return _GROUPS[kind].split("/")[2] if kind in _GROUPS else ""

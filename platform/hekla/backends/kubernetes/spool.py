@@ -1,7 +1,7 @@
-"""Logs of ended pods, saved by the console: Kubernetes deletes a pod's log together with the pod.
+"""Logs of ended pods, saved by Hekla, because Kubernetes deletes a pod's log together with the pod.
 
-A log in the spool is complete, and its pod has run: so the pod does not run again. A draft beside it holds what a pod
-had written right before Volcano was asked to delete it.
+A log in the spool is complete, and shows that its pod has run, so the pod does not run again. A draft has the log of a
+pod until the moment when Volcano was requested to delete it.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ from hekla.backends.base import BackendError, LogChunk, PodKey
 
 
 class Spool:
-    """A folder with a folder for each job, and in it a file for each pod."""
+    """A folder with a subfolder for each job, and a file for each pod."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -24,18 +24,18 @@ class Spool:
         return os.path.exists(f"{self._root}/{key.job}/{key.name}")  # called for each pod that starts
 
     def save(self, key: PodKey, text: bytes) -> None:
-        """Save its complete log; what was saved first stays. Raises BackendError if the disk refuses."""
+        """Save the complete log of a pod, unless one is saved already. Raises BackendError if writing fails."""
         path = self._path(key)
         if not path.exists():
             _write(path, text)
             self._draft(key).unlink(missing_ok=True)
 
     def draft(self, key: PodKey, text: bytes) -> None:
-        """Save its log until now, replacing an earlier draft. Raises BackendError as `save` does."""
+        """Save the log until now, replacing an earlier draft. Raises BackendError like `save`."""
         _write(self._draft(key), text)
 
     def promote_draft(self, key: PodKey) -> None:
-        """The pod is deleted: its draft, if any, becomes its log."""
+        """Make the draft of a deleted pod, if any, its log."""
         if not self.has(key):
             with contextlib.suppress(FileNotFoundError):
                 self._draft(key).replace(self._path(key))
@@ -64,7 +64,7 @@ class Spool:
 
 
 def _write(path: Path, text: bytes) -> None:
-    """Atomically."""
+    """Write the file atomically. Raises BackendError."""
     temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

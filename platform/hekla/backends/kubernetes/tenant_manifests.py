@@ -1,6 +1,6 @@
-"""The objects around the pods of a tenant: its namespace, account, permissions, quota and network policy.
+"""Manifests of a tenant: its namespace, service account, permissions, quota and network policy.
 
-If tenants share a namespace, each has only a network policy, which separates its pods from those of others.
+If tenants share a namespace, each has only a network policy, which isolates its pods.
 """
 
 from collections.abc import Mapping
@@ -22,18 +22,18 @@ _AS_THEY_ARE = ("pods",)
 
 
 def namespace(name: str, labels: Mapping[str, str]) -> Json:
-    """With Pod Security `baseline`: no pod has power over its node. Administrators may restrict it further."""
+    """The namespace, with Pod Security `baseline`: no pod controls its node. Administrators may restrict it further."""
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {**labels, **_GUARD}}}
 
 
 def service_account(labels: Mapping[str, str]) -> Json:
-    """The account of its pods."""
+    """The service account of the tenant's pods."""
     meta = {"name": ACCOUNT, "labels": dict(labels)}
     return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": meta, "automountServiceAccountToken": False}
 
 
 def role_binding(role: str, user: str, labels: Mapping[str, str]) -> Json:
-    """Grants the role to this user. Another user, or another role, is another object."""
+    """The binding of the role to this user. Its name depends on both, so another user or role is another object."""
     return {
         "apiVersion": f"{_RBAC}/v1",
         "kind": "RoleBinding",
@@ -44,16 +44,16 @@ def role_binding(role: str, user: str, labels: Mapping[str, str]) -> Json:
 
 
 def resource_quota(resources: Mapping[str, str], labels: Mapping[str, str]) -> Json:
-    """Limits what pods hold at once, counted by requests as the engine counts it."""
+    """The quota on the total requests of the pods, counted like in the engine."""
     hard = {name if name in _AS_THEY_ARE else f"requests.{name}": text for name, text in resources.items()}
     meta = {"name": QUOTA, "labels": dict(labels)}
     return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": meta, "spec": {"hard": hard}}
 
 
 def network_policy(name: str, pods: Mapping[str, str], user: str, labels: Mapping[str, str]) -> Json:
-    """Pods with these labels accept connections only from each other and the console. Without labels: all pods.
+    """The policy: pods with these labels accept connections only from each other and Hekla. Without labels: all pods.
 
-    Pods that only their own job may reach are excluded, since policies add up: each admits more peers.
+    It excludes pods that accept only their own job (`names.CLOSED`), because policies are additive: each admits more.
     """
     alike = {"matchLabels": dict(pods)} if pods else {}
     is_open = {"matchExpressions": [{"key": names.CLOSED, "operator": "DoesNotExist"}]}
@@ -70,7 +70,7 @@ def network_policy(name: str, pods: Mapping[str, str], user: str, labels: Mappin
 
 
 def _console(user: str) -> list[Json]:
-    """The namespace of our own service account, without pods of tenants in it; a console elsewhere has none."""
+    """The peers of Hekla: the namespace of our service account, without tenants' pods. None if Hekla runs elsewhere."""
     if not user.startswith(_OF_ACCOUNTS):
         return []
     own_namespace = user.removeprefix(_OF_ACCOUNTS).partition(":")[0]
@@ -84,7 +84,7 @@ def _console(user: str) -> list[Json]:
 
 
 def replacement_patch(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> Json:
-    """The merge patch that turns `found` into `wanted`, null for what is not wanted; empty: they are equal."""
+    """The merge patch that turns `found` into `wanted`, with null for unwanted fields; empty if they are equal."""
     change: Json = {name: None for name in found if name not in wanted}
     for name, value in wanted.items():
         old = found.get(name)
@@ -96,7 +96,7 @@ def replacement_patch(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> Js
 
 
 def _is_equal(name: str, old: object, value: object) -> bool:
-    """Whether these are the same value; the server may write an amount in another form."""
+    """Whether the values are equal; the server may write a quantity in another form."""
     if isinstance(old, str) and isinstance(value, str):
         try:
             return parse_quantity(name, old) == parse_quantity(name, value)

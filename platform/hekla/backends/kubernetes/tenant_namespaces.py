@@ -1,6 +1,6 @@
-"""What each tenant has in a cluster before its first pod: created once, and checked again and again.
+"""The objects of each tenant in a cluster: created before its first pod, and checked periodically.
 
-Where each tenant has a namespace of its own, we grant ourselves there what its pods need, and nowhere else.
+If each tenant has its own namespace, Hekla grants itself the permissions for pods only there.
 """
 
 import asyncio
@@ -20,19 +20,19 @@ _ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _SELF_REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 _POLICIES = "/apis/networking.k8s.io/v1/namespaces/{namespace}/networkpolicies"
 _OVER_QUOTA = "exceeded quota"
-"""The server's message continues with this after the name of the pod."""
+"""In the server's message, this follows the name of the pod."""
 _FAILURE_SECONDS = 5.0
 _PERMISSION_PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
-"""A permission that was granted is in force as soon as the server has heard of it."""
+"""Pauses between checks: a granted permission takes effect with a delay."""
 
 
 def is_over_quota(refusal: ApiError) -> bool:
-    """Whether only room in a quota is missing."""
+    """Whether the refusal is only about a full quota."""
     return refusal.status == FORBIDDEN and _OVER_QUOTA in str(refusal)
 
 
 class TenantNamespaces:
-    """Those of one cluster. `role`: the ClusterRole with the permissions that we need in a tenant's namespace."""
+    """The tenants' namespaces of one cluster. `role`: the ClusterRole with our permissions in a tenant's namespace."""
 
     def __init__(self, client: AsyncClient, layout: NamespaceLayout, cluster: str, role: str) -> None:
         self._client, self._layout, self._cluster, self._role = client, layout, cluster, role
@@ -44,9 +44,9 @@ class TenantNamespaces:
         self._failures: dict[str, tuple[float, BackendError]] = {}
 
     async def apply(self, order: TenantOrder) -> None:
-        """Create or update everything as ordered. Raises BackendError."""
+        """Create or update everything in the order. Raises BackendError."""
         if self._layout.per_tenant:
-            # somebody may have revoked what we granted
+            # others may have revoked our permissions
             self._accessible.discard(self._layout.namespace_of(order.tenant))
             await self._provision(order.tenant)
             await self._apply_quota(order)
@@ -55,7 +55,8 @@ class TenantNamespaces:
 
     @asynccontextmanager
     async def provisioned(self, tenant: str) -> AsyncIterator[None]:
-        """Around requests in the tenant's namespace: it is there, or is created next time if somebody deleted it.
+        """A context for requests in the tenant's namespace, which it creates if missing. If a request shows that it was
+        deleted, the next call creates it again.
 
         `tenant`: its short name, or its name in labels. Raises StartDelayed for a full quota, BackendError.
         """
@@ -67,13 +68,13 @@ class TenantNamespaces:
             if is_over_quota(error):
                 _, over, which = str(error).partition(_OVER_QUOTA)
                 raise StartDelayed(f"{over}{which}") from error
-            if error.status in (FORBIDDEN, NOT_FOUND):  # somebody may have deleted the namespace
+            if error.status in (FORBIDDEN, NOT_FOUND):  # others may have deleted the namespace
                 self._provisioned.discard(tenant)
                 self._accessible.discard(self._layout.namespace_of(tenant))
             raise
 
     async def grant_access(self, namespace: str) -> None:
-        """Bind our role in this namespace of a tenant to ourselves. Raises BackendError."""
+        """Bind our role to our own user in this namespace of a tenant. Raises BackendError."""
         if namespace in self._accessible:
             return
         binding = tenant_manifests.role_binding(self._role, await self._username(), self._ours)
@@ -92,7 +93,7 @@ class TenantNamespaces:
                 await self._try_to_provision(tenant)
 
     async def _try_to_provision(self, tenant: str) -> None:
-        """A failure is not repeated for each of a thousand pods, which would hold up those of other tenants."""
+        """Provision the tenant. Stores a failure: repeating it for each of a thousand pods delays other tenants."""
         try:
             await self._provision(tenant)
         except BackendError as error:
@@ -101,7 +102,7 @@ class TenantNamespaces:
         self._failures.pop(tenant, None)
 
     async def _provision(self, tenant: str) -> None:
-        """The namespace with its service account, and the network policy before any pod."""
+        """Create the namespace, its service account and the network policy, before any pod."""
         namespace = self._layout.namespace_of(tenant)
         await self._create_namespace(namespace, tenant)
         await self.grant_access(namespace)
@@ -111,14 +112,14 @@ class TenantNamespaces:
         self._provisioned.add(names.tenant(tenant))
 
     async def _create_namespace(self, namespace: str, tenant: str) -> None:
-        """Raises BackendError if one of that name belongs to somebody else, or is being deleted."""
+        """Create the namespace if missing. Raises BackendError if it belongs to others or is being deleted."""
         path = namespace_path(namespace)
         found = await self._client.find(path)
         if found is None:
             self._accessible.discard(namespace)
             manifest = tenant_manifests.namespace(namespace, self._labels(tenant))
             made = await self._client.create_once("/api/v1/namespaces", manifest)
-            found = made or await self._client.get(path)  # another process created it at this moment
+            found = made or await self._client.get(path)  # another process has just created it
         labels = found["metadata"].get("labels") or {}
         if any(labels.get(name) != value for name, value in self._labels(tenant).items()):
             raise BackendError(f"The namespace {namespace} is there, and does not belong to the tenant {tenant}")
@@ -127,7 +128,7 @@ class TenantNamespaces:
             raise BackendError(f"The namespace {namespace} is being deleted")
 
     async def _apply_policy(self, tenant: str) -> None:
-        """Pods of other tenants cannot reach this tenant's."""
+        """Apply the policy that blocks pods of other tenants."""
         labels, per_tenant = self._labels(tenant), self._layout.per_tenant
         name = tenant_manifests.POLICY if per_tenant else f"{tenant_manifests.POLICY}-{labels[names.TENANT]}"
         selected = {} if per_tenant else labels
@@ -142,7 +143,7 @@ class TenantNamespaces:
             await self._client.delete(f"{path}/{tenant_manifests.QUOTA}", grace_seconds=0)
 
     async def _apply(self, path: str, manifest: Json) -> None:
-        """Create the object, or make its spec this one."""
+        """Create the object, or update its spec."""
         if await self._client.create_once(path, manifest):
             return
         object_path = f"{path}/{manifest['metadata']['name']}"
@@ -160,7 +161,7 @@ class TenantNamespaces:
         raise BackendError(f"The role {self._role} gives no right to make pods in the namespace {namespace}")
 
     async def _username(self) -> str:
-        """Our own, as the server knows us."""
+        """Our user name at the server."""
         if not self._user:
             review = await self._client.create(_SELF_REVIEWS, {})
             self._user = str(review["status"]["userInfo"]["username"])

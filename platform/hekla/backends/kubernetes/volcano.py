@@ -1,7 +1,7 @@
 """The backend `kubernetes`, scheduled by Volcano: it runs the jobs, and creates their pods.
 
-Our objects are found by their labels. Pods get those of their job from their templates. We label each pod once with its
-attempt number; from then on it is like any pod of ours.
+Our objects are found by their labels. Pods get the labels of their job from their templates. Hekla labels each pod once
+with its attempt number; after that it is like any other pod of ours.
 """
 
 import logging
@@ -25,11 +25,11 @@ from hekla.domain.policies import LifecycleAction
 log = logging.getLogger(__name__)
 _BATCH, _SCHEDULING, _BUS = "batch.volcano.sh", "scheduling.volcano.sh", "bus.volcano.sh"
 _KNOWN = {_BATCH: "v1alpha1", _SCHEDULING: "v1beta1", _BUS: "v1alpha1"}
-"""The versions that we write. A server that has only others rejects itself what it does not know of ours."""
+"""The versions that Hekla writes. A server with only other versions rejects fields that it does not know."""
 _REPEAT_SECONDS = 10.0
 _REPEAT_RESTART_SECONDS = 60.0
-"""Volcano deletes a Command before it acts on it, so one that is gone may be lost or still pending. To restart a job
-twice would cost more than to wait.
+"""Volcano deletes a Command before it acts on it, so a missing Command may be lost or still pending. Restarting a job
+twice would cost more than waiting.
 """
 _QUEUE_VALID_SECONDS = 30.0
 _GROUP_DELAY_SECONDS = 5.0
@@ -37,18 +37,18 @@ _NO_COMMANDS = "The cluster does not know the Commands of Volcano, so nothing ca
 
 
 class VolcanoMissing(BackendError):
-    """The server does not know a group of Volcano's API."""
+    """The server does not have an API group of Volcano."""
 
 
 class VolcanoBackend(KubernetesCluster):
-    """A cluster whose jobs Volcano runs. Of the processes that open it, one requests changes at a time."""
+    """A cluster whose jobs Volcano runs. Only one of the processes that open it requests changes at a time."""
 
     @cached_property
     def delegated(self) -> "VolcanoScheduling":
         return VolcanoScheduling(self.parts)
 
     def forget(self, keys: Sequence[PodKey]) -> None:
-        """Save their logs. The pods are left to Volcano, which would take their deletion for an eviction."""
+        """Save the logs of these pods. Volcano deletes the pods; it would treat a deletion by Hekla as an eviction."""
         wanted = set(keys)
         for pod in self.parts.cache.all():
             if pod.key in wanted:
@@ -66,11 +66,11 @@ class VolcanoBackend(KubernetesCluster):
         return True
 
     def find_pod(self, key: PodKey) -> PodState | None:
-        """By its labels, since Volcano chose its name."""
+        """Find the pod by its labels, because Volcano chose its name."""
         return next(iter(self.list_pods(names.selector(names.labels(self.parts.cluster, key)))), None)
 
     def remove(self, job: str, *, tenant: str = "") -> None:
-        """Delete the Job first, so that Volcano does not recreate its pods; their logs are saved before."""
+        """Save the pods' logs, then delete the Job before its pods, because Volcano would create them again."""
         selector = names.selector(names.job_labels(self.parts.cluster, job))
         self.parts.client.run_all(self.parts.pod_deletion.save_log, self.list_pods(selector))
         for found in self.delegated.list_objects(selector):
@@ -78,7 +78,7 @@ class VolcanoBackend(KubernetesCluster):
         super().remove(job, tenant=tenant)
 
     def inventory(self, *, fresh: bool = True) -> Inventory:
-        """Including the jobs themselves."""
+        """Includes Volcano's Job objects."""
         there = super().inventory(fresh=fresh)
         listed = self.delegated.list_objects(f"{self.parts.ours},{names.JOB}")
         jobs = {one["metadata"]["labels"][names.JOB] for one in listed}
@@ -105,7 +105,7 @@ class VolcanoScheduling:
         return [pod for pod in found if pod is not None]
 
     def assign_attempt(self, pod: NewPod, key: PodKey) -> None:
-        """By a label, if it is still that pod."""
+        """By a label, if it is still the pod with this uid."""
         change = {"metadata": {"uid": pod.uid, "labels": names.labels(self._parts.cluster, key)}}
         try:
             self._parts.cache.put(self._parts.api.patch(f"{self._namespace}/pods/{pod.name}", change))
@@ -114,7 +114,7 @@ class VolcanoScheduling:
                 raise
 
     def list_pods(self, *, fresh: bool = False) -> Sequence[PodReport]:
-        """From the watch, once it has begun; `fresh`: as the server has them at this moment."""
+        """From the watch after the first call; `fresh`: from the server as of now."""
         found = self._parts.cache.list_now()[0] if fresh or not self._has_listed else self._parts.cache.all()
         self._has_listed = True
         return [volcano_state.pod_report(pod) for pod in found]
@@ -122,7 +122,7 @@ class VolcanoScheduling:
     # Queues
 
     def apply_queue(self, order: QueueOrder) -> None:
-        """Compared again from time to time, since others may have changed it."""
+        """Create or update the queue; compared again every 30 seconds, because others may have changed it."""
         known = self._applied.get(order.name)
         if known and known[0] == order and time.monotonic() - known[1] < _QUEUE_VALID_SECONDS:
             return
@@ -137,7 +137,7 @@ class VolcanoScheduling:
     # Jobs
 
     def submit(self, job: str, spec: JobSpec) -> None:
-        """Files and claims first, since pods wait for them. No effect if it was submitted before."""
+        """Create the job, after its files and claims, because pods wait for them. No effect if it exists."""
         manifest, companions = self._manifests.job(job, spec)
         try:
             for kind, companion in companions:
@@ -150,10 +150,10 @@ class VolcanoScheduling:
                 raise
 
     def request(self, job: str, action: LifecycleAction, *, restarts: int, heartbeat: Callable[[], None]) -> None:
-        """By a Command, one at a time per job and action.
+        """Request the action by a Command, one at a time per job and action.
 
-        Pods that it ends are deleted with their logs, so these are drafted before. That may take long, so the job is
-        read again afterwards.
+        Volcano deletes the pods that it ends together with their logs, so drafts of the logs are saved first. That may
+        take long, so the job is read again afterwards.
         """
         if not self._due(job, action, restarts):
             return
@@ -168,7 +168,7 @@ class VolcanoScheduling:
             self._requested[request] = time.monotonic() + pause
 
     def _due(self, job: str, action: LifecycleAction, restarts: int) -> list[tuple[Json, tuple[str, LifecycleAction]]]:
-        """The job with the request to make of it, unless it has restarted since or the request was made lately."""
+        """The job with the key of the request, unless it has restarted since or the request was made recently."""
         due = []
         for found in self.list_objects(names.selector(names.job_labels(self._parts.cluster, job))):
             status = found.get("status") or {}
@@ -179,7 +179,7 @@ class VolcanoScheduling:
         return due
 
     def _create_command(self, job: Json, action: LifecycleAction, version: str) -> None:
-        """Raises ActionUnsupported if the server has no Commands."""
+        """Create the Command. Raises ActionUnsupported if the server has no Commands."""
         path = f"/apis/{version}/namespaces/{self._parts.config.namespace}/commands"
         try:
             self._create_once(path, self._manifests.command(job, action, version))
@@ -196,7 +196,7 @@ class VolcanoScheduling:
             raise ActionUnsupported(_NO_COMMANDS) from error
 
     def resize(self, job: str, size: DelegatedJobSize, *, heartbeat: Callable[[], None]) -> None:
-        """Volcano creates missing pods, and deletes those with the highest numbers: their logs are drafted before."""
+        """Save drafts of the logs of pods that Volcano will delete (the highest indices), then resize the job."""
         own = (pod for pod in self._parts.cache.all() if pod.key.job == job)
         self._draft_logs([pod for pod in own if not size.has(pod.key.task, pod.key.index)], heartbeat)
         for found in self.list_objects(names.selector(names.job_labels(self._parts.cluster, job))):
@@ -204,7 +204,7 @@ class VolcanoScheduling:
             self._parts.api.patch(f"{self.jobs_path}/{found['metadata']['name']}", self._manifests.resized(found, size))
 
     def list_jobs(self) -> Mapping[str, JobReport]:
-        """Each with the state of its PodGroup; events are read only if that is not enough."""
+        """All jobs with the state of their PodGroups. Events are read only if a pending reason is missing."""
         listed = self.list_objects(f"{self._parts.ours},{names.JOB}")
         jobs = {one["metadata"]["labels"][names.JOB]: one for one in listed}
         groups = {one["metadata"]["labels"].get(names.JOB): one for one in self._groups()} if jobs else {}
@@ -222,11 +222,12 @@ class VolcanoScheduling:
         }
 
     def _stuck(self, groupless: set[str]) -> set[str]:
-        """Those that have been without a PodGroup for long.
+        """The jobs that have had no PodGroup for at least five seconds.
 
-        Volcano kills a job by deleting its pods and then its PodGroup, and creates a new PodGroup when it syncs the job
-        next. If it syncs before it has seen the deletion, and its scheduler has set the old one back to Pending in
-        between, it takes that for the new one and waits for it for ever, since the deletion does not wake it.
+        Volcano kills a job by deleting its pods and then its PodGroup. At its next sync of the job it creates a new
+        PodGroup. If it syncs before it notices the deletion, and its scheduler has set the old PodGroup back to Pending
+        in between, it mistakes the old one for the new one. It then waits for it forever, because the deletion does not
+        wake it.
         """
         now = time.monotonic()
         self._groupless = {uid: self._groupless.get(uid, now) for uid in groupless}
@@ -242,7 +243,7 @@ class VolcanoScheduling:
     # The server
 
     def _create_once(self, path: str, manifest: Json) -> Json | None:
-        """The created object; None: it is there already."""
+        """Create the object. Returns it, or None if it exists already."""
         try:
             return self._parts.api.create(path, manifest)
         except ApiError as error:
@@ -264,7 +265,7 @@ class VolcanoScheduling:
         return [group for page in pages for group in page.get("items") or ()]
 
     def _events(self) -> list[Json]:
-        """Warnings about jobs, and all events of their groups, in which Volcano says why one does not start."""
+        """Warnings about jobs, and all events of PodGroups; Volcano reports there why a job does not start."""
         selectors = ("involvedObject.kind=PodGroup", "involvedObject.kind=Job,type=Warning")
         pages = (
             page for one in selectors for page in self._parts.api.pages(f"{self._namespace}/events", fieldSelector=one)
@@ -272,7 +273,7 @@ class VolcanoScheduling:
         return [event for page in pages for event in page.get("items") or ()]
 
     def _version_of(self, group: str) -> str:
-        """Group and version as this server has them. Raises BackendError if it does not have the group."""
+        """The group with the version to use on this server. Raises VolcanoMissing if it does not have the group."""
         if group not in self._versions:
             try:
                 served = self._parts.api.get(f"/apis/{group}")

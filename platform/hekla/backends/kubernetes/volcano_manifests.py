@@ -1,4 +1,4 @@
-"""From jobs and queues to objects of Volcano."""
+"""Convert jobs and queues to Volcano's objects."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -17,7 +17,7 @@ from hekla.domain.jobspec import JobSpec
 from hekla.domain.policies import LifecycleAction
 
 _PLUGINS = frozenset({"env", "svc", "ssh", "pytorch", "tensorflow", "mpi"})
-"""Job plugins that Volcano and we have, by the same names."""
+"""Job plugins that Volcano and Hekla have, with the same names."""
 _LONGEST_HOST_NAME = 63
 _MOST_WEIGHT = 65535
 _ENDED = {"terminationMessagePolicy": "FallbackToLogsOnError"}
@@ -25,15 +25,15 @@ _POD = {"automountServiceAccountToken": False, "enableServiceLinks": False}
 
 
 class VolcanoManifests:
-    """The objects of one cluster."""
+    """Manifests for one cluster."""
 
     def __init__(self, cluster: str, config: KubernetesConfig) -> None:
         self._cluster, self._config = cluster, config
 
     def job(self, uid: str, spec: JobSpec) -> tuple[Json, list[tuple[str, Json]]]:
-        """The Job, and by kind the objects that its pods mount. Raises StartRefused if it cannot run there.
+        """The Job, and by kind the objects that its pods mount. Raises StartRefused if Volcano cannot run it.
 
-        Defaults that Volcano's webhooks would set are set here: a cluster may not have them.
+        Sets the defaults of Volcano's webhooks too, because a cluster may not have these.
         """
         _check(spec)
         self._check_claims(spec)
@@ -42,7 +42,7 @@ class VolcanoManifests:
         manifest: Json = {"apiVersion": VOLCANO.api_version, "kind": VOLCANO.kind, **VOLCANO.write(named)}
         labels = names.job_labels(self._cluster, uid)
         manifest["metadata"]["labels"] = labels
-        manifest["spec"].pop("ttlSecondsAfterFinished", None)  # the console deletes it, and once is enough
+        manifest["spec"].pop("ttlSecondsAfterFinished", None)  # Hekla deletes the job itself
         manifest["spec"]["minAvailable"] = spec.gang_minimum
         for task in manifest["spec"]["tasks"]:
             self._complete(task, labels)
@@ -67,9 +67,9 @@ class VolcanoManifests:
             volumes.check_claim(volume.volume_claim_name, self._config)
 
     def resized(self, job: Json, size: DelegatedJobSize) -> Json:
-        """The merge patch that gives the job that size, unless it has changed since it was read.
+        """The merge patch that resizes the job; it fails if the job has changed since it was read.
 
-        Raises BackendError if somebody gave it other tasks.
+        Raises BackendError if others have changed its tasks.
         """
         if {task["name"] for task in job["spec"]["tasks"]} != size.tasks.keys():
             raise BackendError("Somebody has changed the tasks of the job in the cluster")
@@ -78,7 +78,7 @@ class VolcanoManifests:
         return {"metadata": meta, "spec": {"minAvailable": size.least, "tasks": tasks}}
 
     def command(self, job: Json, action: LifecycleAction, api_version: str) -> Json:
-        """The Command for an action. Its name follows from job and action, so there is only one at a time."""
+        """The Command for an action. Its name contains job and action, so there is only one of each at a time."""
         meta = job["metadata"]
         target = {
             "apiVersion": job.get("apiVersion", VOLCANO.api_version),
@@ -114,18 +114,18 @@ def queue_manifest(order: QueueOrder, cluster: str, api_version: str) -> Json:
 
 
 def _size_fields(task: Json, replicas: int, least: int) -> Json:
-    """The minimum stays omitted if that means the same."""
+    """The fields that state the size of a task. The minimum stays omitted if the default is equal."""
     is_stated = "minAvailable" in task or least != replicas
     return {"replicas": replicas, **({"minAvailable": least} if is_stated else {})}
 
 
 def job_name(uid: str, name: str) -> str:
-    """Unique in the namespace, in which jobs of several tenants may have one name; short, to leave room for tasks."""
+    """The job's name in the cluster: unique, because jobs may have equal names; short, to leave room for task names."""
     return f"{name[:20].rstrip('-')}-{uid[:8]}"
 
 
 def _companions(spec: JobSpec, labels: dict[str, str]) -> Iterator[tuple[str, Json]]:
-    """The config map with the job's files, and the claims that are made for it."""
+    """The ConfigMap with the job's files, and the claims created for it, by kind."""
     for manifest in writing.companions(spec):
         kind = CLAIMS if manifest["kind"] == claims.CLAIM else "configmaps"
         yield kind, manifest | {"metadata": {"name": manifest["metadata"]["name"], "labels": labels}}

@@ -1,4 +1,4 @@
-"""From objects of Volcano to reports for the controller."""
+"""Convert Volcano's objects to reports for the controller."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -14,7 +14,7 @@ _MAX_MESSAGE = 500
 
 
 def job_report(job: Json, group: Json | None) -> JobReport:
-    """The state of the job. `group`: its PodGroup, which it does not have at first nor for ever."""
+    """The state of the job. `group`: its PodGroup, which is created after the job and may be deleted before it."""
     status = job.get("status") or {}
     state = status.get("state") or {}
     phase = _phase(state.get("phase"))
@@ -30,7 +30,7 @@ def job_report(job: Json, group: Json | None) -> JobReport:
 
 
 def size_of(job: Json) -> DelegatedJobSize:
-    """Its size. A task without a minimum needs all its replicas."""
+    """The size of the job. A task without a minimum needs all its replicas."""
     spec = job.get("spec") or {}
     tasks = {task["name"]: (int(task.get("replicas") or 0), task) for task in spec.get("tasks") or ()}
     sizes = {name: (count, int(task.get("minAvailable", count))) for name, (count, task) in tasks.items()}
@@ -38,14 +38,14 @@ def size_of(job: Json) -> DelegatedJobSize:
 
 
 def lacks_group(job: Json, group: Json | None) -> bool:
-    """Whether it was killed to restart, and has no PodGroup with which Volcano would restart it."""
+    """Whether the job was killed for a restart, and has no PodGroup, without which Volcano does not restart it."""
     status = job.get("status") or {}
     phase = _phase((status.get("state") or {}).get("phase"))
     return group is None and phase in (JobPhase.PENDING, JobPhase.RESTARTING) and bool(status.get("version"))
 
 
 def _phase(text: object) -> JobPhase:
-    """Pending if no controller has handled it yet."""
+    """The phase of a job; pending if no controller has handled it yet."""
     try:
         return JobPhase(str(text).lower())
     except ValueError:
@@ -63,7 +63,7 @@ def _gang_phase(group: Json | None, phase: JobPhase) -> GangPhase:
 
 
 def _condition(group: Json | None) -> str:
-    """Why its pods cannot be placed."""
+    """Why the pods of the group cannot be placed; empty if not known."""
     conditions = ((group or {}).get("status") or {}).get("conditions") or ()
     waiting = [one for one in conditions if one.get("type") == "Unschedulable" and one.get("status") == "True"]
     return _message(waiting[-1]) if waiting else ""
@@ -74,35 +74,37 @@ def _message(found: Mapping[str, Any]) -> str:
 
 
 def last_messages(events: Iterable[Json]) -> dict[str, str]:
-    """The last message about each object, by its uid: why it is not admitted, else any other."""
+    """The last message about each object, by its uid. A message why it is not admitted has precedence."""
     ordered = sorted(events, key=lambda event: (_is_not_admitted(event), _time(event)))
     return {event["involvedObject"].get("uid", ""): _message(event) for event in ordered}
 
 
 def _is_not_admitted(event: Json) -> bool:
-    """Whether it says why a gang is not admitted, which its condition does not; Volcano reports this as normal."""
+    """Whether the event says why a gang is not admitted. Conditions do not say it; Volcano reports it as Normal."""
     return event.get("type") == "Normal" and event.get("reason") == "Unschedulable"
 
 
 def _time(event: Json) -> str:
-    """To the second, which is enough to sort them."""
+    """The time of the event as text, to the second, for sorting."""
     time = event.get("lastTimestamp") or event.get("eventTime") or event["metadata"]["creationTimestamp"]
     return str(time)[:19]
 
 
 def with_message(report: JobReport, messages: Mapping[str, str], job: Json, group: Json | None) -> JobReport:
-    """The report with the last message about its group, else about the job, else unchanged."""
+    """The report with the last message about its PodGroup, else about the job, else unchanged."""
     uids = [one["metadata"]["uid"] for one in (group, job) if one is not None]
     return replace(report, waits=next((messages[uid] for uid in uids if uid in messages), report.waits))
 
 
 def needs_message(report: JobReport) -> bool:
-    """Whether only events say why it waits: conditions of a gang that is not admitted say only that it has no pods."""
+    """Whether only events say why the job is pending. Conditions of a gang that is not admitted say only that it has
+    no pods.
+    """
     return report.phase is JobPhase.PENDING and (not report.waits or report.gang_phase is GangPhase.PENDING)
 
 
 def new_pod(pod: Json) -> NewPod | None:
-    """Which replica it is, by its name, which ends with the index in every version of Volcano."""
+    """The pod with its replica, or None if it is not a job's. In all versions of Volcano its name ends in the index."""
     meta = pod["metadata"]
     labels, number = meta["labels"], meta["name"].rpartition("-")[2]
     if not (number.isdigit() and names.JOB in labels and names.TASK in labels):
@@ -111,7 +113,7 @@ def new_pod(pod: Json) -> NewPod | None:
 
 
 def pod_report(pod: PodState) -> PodReport:
-    """Its report. A pod without a node is pending, whatever its containers say."""
+    """The report of the pod. A pod without a node that has not ended is pending."""
     observation = pod.observation
     if not (pod.is_bound or observation.phase.is_final):
         observation = replace(observation, phase=PodPhase.PENDING)
@@ -119,7 +121,7 @@ def pod_report(pod: PodState) -> PodReport:
 
 
 def merge_patch(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """The merge patch from `found` to `wanted`; fields that are not in `wanted` stay."""
+    """The merge patch from `found` to `wanted`. Top-level fields that are not in `wanted` stay."""
     change: dict[str, Any] = {}
     for name, value in wanted.items():
         old = found.get(name)

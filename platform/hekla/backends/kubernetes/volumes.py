@@ -1,7 +1,8 @@
 """Volumes of a job: existing claims, claims created for the job, and empty directories.
 
-A claim of the job is created before the first pod that mounts it, names the node of that pod, as the cluster's own
-scheduler would, and so is provisioned where it can be reached from there, also where its class waits for that.
+A claim of the job is created before the first pod that mounts it. It names the node of that pod, like the cluster's own
+scheduler does. So its volume is provisioned where that node can reach it, also if its storage class waits for the first
+consumer.
 """
 
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ _SELECTED_NODE = "volume.kubernetes.io/selected-node"
 
 
 def volumes(order: PodOrder) -> list[Json]:
-    """One for each that the pod mounts."""
+    """A volume for each that the pod mounts."""
     return [{"name": _name(number), **source} for number, source in enumerate(_sources(order))]
 
 
@@ -28,7 +29,7 @@ def mounts(order: PodOrder) -> list[Json]:
 
 
 def claims(cluster: str, order: PodOrder) -> Iterator[Json]:
-    """The claims to create for the pod's job that it mounts."""
+    """The claims of the pod's job that the pod mounts, to be created."""
     labels = names.job_labels(cluster, order.key.job)
     for volume in order.volumes:
         if volume.volume_claim:
@@ -51,9 +52,9 @@ def check(order: PodOrder) -> None:
 
 
 def check_claim(name: str, config: KubernetesConfig) -> None:
-    """Raise StartRefused for a claim in the shared namespace that the configuration does not offer to jobs.
+    """Raise StartRefused for a claim in the shared namespace that the configuration does not list for jobs.
 
-    The console's own data may be in such a claim.
+    Other claims may contain Hekla's own data.
     """
     if name and name not in config.claims:
         raise StartRefused(

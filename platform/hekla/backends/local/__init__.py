@@ -1,1 +1,1 @@
-"""Pods as real processes of this machine: see the README here. Imports nothing: the shim starts through it."""
+"""Pods as real processes of this machine; see the README here. Imports nothing, because every shim imports it."""

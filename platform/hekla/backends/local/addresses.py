@@ -1,7 +1,7 @@
-"""A loopback address of its own for each replica, so that every pod of a gang may listen on its usual port.
+"""A separate loopback address for each replica, so every pod of a gang can listen on its usual port.
 
-Slots are counted through 127.64.0.0/10, without the addresses that end in 0 or 255, which old software takes for
-networks and broadcasts. Linux answers on all of 127.0.0.0/8; macOS only on 127.0.0.1, unless aliases are added by hand.
+Slots are addresses in 127.64.0.0/10, without those that end in 0 or 255, which old software treats as network and
+broadcast addresses. Linux answers on all of 127.0.0.0/8; macOS only on 127.0.0.1, unless aliases are added manually.
 """
 
 HOSTS_PER_NET = 254
@@ -11,7 +11,7 @@ SLOTS = HOSTS_PER_NET * NETS_PER_BLOCK * BLOCKS
 
 
 def address_of(slot: int) -> str:
-    """The address of this slot; slots 0 to SLOTS - 1 have one each. Raises ValueError outside of them."""
+    """The address of this slot. Raises ValueError outside of 0 to SLOTS - 1."""
     if not 0 <= slot < SLOTS:
         raise ValueError(f"There are {SLOTS} slots, and no slot {slot}")
     net, host = divmod(slot, HOSTS_PER_NET)

@@ -1,11 +1,11 @@
-"""The backend `local`: pods as process groups of this machine, for users who trust one another.
+"""The backend `local`: pods as process groups of this machine, for users who trust each other.
 
 On disk, below `home/local/<cluster>/`:
 
-    pods/<job>/<pod>/     one folder a pod (`podfolder`)
-    active/<entry>        an empty file for each pod whose end is not recorded yet, so that `observe` costs what is
-                          there and not what ever was
-    wake                  a named pipe that shims write to when something changed
+    pods/<job>/<pod>/     a folder for each pod (`pod_folder`)
+    active/<entry>        an empty file for each pod whose end is not recorded yet, so the cost of `observe` does not
+                          grow with the number of past pods
+    wake                  a named pipe to which shims write after a change
 """
 
 import asyncio
@@ -62,7 +62,7 @@ _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 
 
 class LocalBackend(Backend):
-    """Any number of processes may open the same cluster."""
+    """This machine as a cluster. Any number of processes may open the same one."""
 
     def __init__(self, config: LocalConfig, context: BackendContext) -> None:
         self._overrides = Resources.parse(config.allocatable)
@@ -95,11 +95,11 @@ class LocalBackend(Backend):
         return [machine.node(self._root, self._overrides, self._labels)]
 
     def address(self, replica: Replica) -> str:
-        """A loopback address for its slot alone."""
+        """A loopback address that only its slot has."""
         return addresses.address_of(replica.slot)
 
     def _start(self, order: PodOrder) -> None:
-        """Create the pod's folder and launch a shim, as far as this is not done. Raises BackendError, StartRefused."""
+        """Create the pod's folder and launch a shim, unless done already. Raises BackendError, StartRefused."""
         orders.check(order)
         try:
             folder = self._folder(order.key)
@@ -116,11 +116,11 @@ class LocalBackend(Backend):
     def start_many(
         self, orders: Iterable[PodOrder], *, heartbeat: Callable[[], None]
     ) -> Iterator[tuple[PodOrder, BackendError | None]]:
-        """In order."""
+        """Sequentially."""
         return one_by_one(self._start, orders, heartbeat)
 
     def _stop(self, request: tuple[PodKey, str]) -> None:
-        """The shim ends it, with its grace. A pod that was not started yet never runs."""
+        """Request the shim to stop the pod, with its grace period. A pod that was not started yet never runs."""
         key, reason = request
         try:
             folder = self._folder(key)
@@ -133,7 +133,7 @@ class LocalBackend(Backend):
     def stop_many(
         self, requests: Iterable[tuple[PodKey, str]], *, heartbeat: Callable[[], None]
     ) -> Iterator[tuple[tuple[PodKey, str], BackendError | None]]:
-        """In order."""
+        """Sequentially."""
         return one_by_one(self._stop, requests, heartbeat)
 
     def observe(self, since: str | None) -> Observations:  # noqa: ARG002  (always reports all)
@@ -142,12 +142,12 @@ class LocalBackend(Backend):
         return Observations(pods=list(self._observe_all()), cursor=cursor, complete=True)
 
     def forget(self, keys: Sequence[PodKey]) -> None:
-        """Report these pods no longer."""
+        """Stop reporting these pods."""
         for key in keys:
             (self._active / names.entry_of(key)).unlink(missing_ok=True)
 
     def wait(self, timeout_seconds: float) -> bool:
-        """Until a shim writes to the pipe. The first call opens it, and may have missed earlier changes."""
+        """Block until a shim writes to the pipe. The first call opens it, and returns True for missed changes."""
         if self._pipe is None:
             self._pipe = os.open(self._wake, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
             return True
@@ -159,7 +159,7 @@ class LocalBackend(Backend):
         return True
 
     def logs(self, key: PodKey, *, offset: int, limit: int) -> LogChunk:
-        """What the pod wrote, unchanged."""
+        """The pod's output, unchanged."""
         folder = self._existing_folder(key)
         status = folder.status()
         try:
@@ -173,21 +173,21 @@ class LocalBackend(Backend):
         return LogChunk(data, begin, begin + len(data), complete=ended and begin + len(data) >= size)
 
     def measure(self, keys: Sequence[PodKey]) -> Sequence[PodMetrics]:
-        """By the pods' control groups, else by their processes, in one pass for all of them."""
+        """From the pods' control groups, else from their processes, in one pass for all pods."""
         found = {key: folder for key in keys if (folder := self._running_folder(key))}
         return pod_metrics.measure_pods(found, at=self._clock()) if found else []
 
     @contextlib.asynccontextmanager
     async def connect(self, key: PodKey, port: int) -> AsyncIterator[Stream]:
-        """At the pod's own address, if the server there listens at it."""
+        """Connect to the pod's own address; the server must listen on it."""
         host = await asyncio.to_thread(self._address_of, key)
         async with sockets.open_socket(host, port) as stream:
             yield stream
 
     def remove(self, job: str, *, tenant: str = "") -> None:  # noqa: ARG002
-        """Kill what still runs of the job, and delete what its pods left but the logs.
+        """Kill the job's running pods, and delete their files except the logs.
 
-        Raises BackendError if the pods take long to end.
+        Raises BackendError if a pod takes more than ten seconds to end.
         """
         if not _SAFE.fullmatch(job):
             return
@@ -202,13 +202,13 @@ class LocalBackend(Backend):
         removal.remove_leftovers(self._pods / job)
 
     def remove_logs(self, job: str, *, tenant: str = "") -> None:  # noqa: ARG002
-        """Delete the job's folder. Raises BackendError as `remove` does."""
+        """Delete the job's folder. Raises BackendError like `remove`."""
         self.remove(job)
         if _SAFE.fullmatch(job):
             removal.delete(self._pods / job)
 
     def inventory(self, *, fresh: bool = True) -> Inventory:  # noqa: ARG002
-        """By the folders, the locks of the shims and, where the system shows them, the processes."""
+        """From the folders, the locks of the shims and, if the system shows them, the processes."""
         return inventory.list_inventory(self._pods)
 
     def close(self) -> None:
@@ -261,7 +261,7 @@ class LocalBackend(Backend):
             )
 
     def _create_tombstone(self, key: PodKey, folder: PodFolder, reason: str) -> bool:
-        """Put a stopped pod in place of one that was never started. False: it was started at this moment."""
+        """Create a stopped pod in place of one that was never started. False if a start came first."""
         with self._draft(folder) as draft:
             recovery.write_final_status(draft, "failed", "Stopped", reason)
         self._mark_active(key)
@@ -269,7 +269,7 @@ class LocalBackend(Backend):
 
     @contextlib.contextmanager
     def _draft(self, folder: PodFolder) -> Iterator[PodFolder]:
-        """A new folder that becomes `folder` in one rename, unless that exists by then."""
+        """A new folder, renamed to `folder` at the end, unless that exists then. Raises BackendError."""
         job = os.path.dirname(folder.path)
         draft = os.path.join(job, f".draft-{uuid.uuid4().hex}")
         try:
@@ -337,7 +337,7 @@ def _observation(key: PodKey, status: ShimStatus) -> Observation:
 
 
 def _rename_new(draft: str, final: str) -> None:
-    """Raises FileExistsError if `final` exists; a folder in use is never empty."""
+    """Rename `draft` to `final`. Raises FileExistsError if `final` exists; a folder in use is never empty."""
     try:
         os.rename(draft, final)
     except OSError as error:

@@ -1,6 +1,6 @@
-"""Limits of memory and CPU by cgroup v2, if the system allows it: a control group for each pod.
+"""Memory and CPU limits by cgroup v2, if the system allows it: a control group for each pod.
 
-Every function here may be repeated. Standard library only: the shim uses it.
+All functions are idempotent. Standard library only, because the shim uses it.
 """
 
 import contextlib
@@ -12,9 +12,9 @@ CPU_PERIOD_MICROSECONDS = 100_000
 
 
 def create_parent(name: str, root: str = ROOT, own: str | None = None) -> str | None:
-    """Create the control group in which each pod gets one with limits; None if the system does not allow it.
+    """Create the parent of the pods' control groups. Returns its path, or None if the system does not allow it.
 
-    It lies beside or above our own group: a group with processes cannot pass limits on.
+    It is not inside our own group, because a group with processes cannot delegate limits.
     """
     parent = os.path.normpath(f"{root}/{_own_group() if own is None else own}")
     while parent.startswith(root):
@@ -25,7 +25,7 @@ def create_parent(name: str, root: str = ROOT, own: str | None = None) -> str | 
 
 
 def limit_files(cpu: float, memory: float) -> dict[str, str]:
-    """Names and contents of a pod's group files, for thousandths of a core and bytes; 0 is no limit."""
+    """The names and contents of a pod's group files. `cpu`: in millicores; `memory`: in bytes; 0 for no limit."""
     limits = {"memory.oom.group": "1"}
     if memory:
         limits |= {"memory.max": str(int(memory)), "memory.swap.max": "0"}
@@ -35,16 +35,16 @@ def limit_files(cpu: float, memory: float) -> dict[str, str]:
 
 
 def create(group: str, limits: dict[str, str]) -> None:
-    """Create the group of one pod. Raises OSError."""
+    """Create the group of one pod, with its limits. Raises OSError."""
     os.makedirs(group, exist_ok=True)
     for name, value in limits.items():
         if name == "memory.swap.max" and not os.path.exists(os.path.join(group, name)):
-            continue  # a kernel without swap has no such file
+            continue  # kernels without swap lack this file
         _write(os.path.join(group, name), value)
 
 
 def enter(group: str) -> None:
-    """Put this process, and all that it starts from now on, into the group. Raises OSError."""
+    """Move this process, and all processes that it starts later, into the group. Raises OSError."""
     _write(os.path.join(group, "cgroup.procs"), "0")
 
 
@@ -56,7 +56,7 @@ def was_oom_killed(group: str) -> bool:
 
 
 def kill(group: str) -> None:
-    """Kill all processes of the group, and delete it if it is empty by then."""
+    """Kill all processes of the group, and delete it if it is empty then."""
     with contextlib.suppress(OSError):
         _write(os.path.join(group, "cgroup.kill"), "1")
     with contextlib.suppress(OSError):

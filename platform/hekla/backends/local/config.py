@@ -1,10 +1,10 @@
-"""What a person may say of this machine as a cluster."""
+"""The configuration of this machine as a cluster."""
 
 from hekla.backends.config import BackendConfig, Quantities
 
 
 class LocalConfig(BackendConfig):
-    """Amounts in place of those measured, and labels besides the machine's own."""
+    """Amounts that replace the measured ones, and labels in addition to the machine's own."""
 
     allocatable: Quantities = {}
     labels: dict[str, str] = {}

@@ -1,7 +1,7 @@
-"""Virtual environments built from a requirements list: once each, by the shim of the first pod that wants it.
+"""Build virtual environments from a list of requirements: once each, by the shim of the first pod that needs it.
 
-A file beside the environment is locked while it is built; other shims wait for it. The marker in it is written last, so
-a build that was cut off is begun anew. Standard library only: this runs in the shim.
+A file beside the environment is locked during the build; other shims wait for it. The marker inside is written last, so
+an interrupted build starts again. Standard library only, because this runs in the shim.
 """
 
 import fcntl
@@ -22,25 +22,28 @@ class EnvironmentBuilder(Protocol):
     """What a build needs from the shim that runs it."""
 
     def note(self, line: str) -> None:
-        """One line into the pod's log."""
+        """Write one line to the pod's log."""
 
     def pause(self, seconds: float) -> None:
         """Sleep. Raises StopRequested."""
 
     def run_step(self, argv: list[str], env: dict[str, str]) -> int:
-        """Run a command, its output in the pod's log; its exit code. Raises PodStartError, Stopped."""
+        """Run a command with its output in the pod's log. Returns its exit code.
+
+        Raises PodStartError, StopRequested.
+        """
 
     def log_tail(self, characters: int) -> str:
         """The end of the pod's log."""
 
 
 def is_ready(wanted: EnvironmentOrder) -> bool:
-    """Whether it is complete."""
+    """Whether the environment is complete."""
     return os.path.exists(os.path.join(wanted["folder"], MARKER))
 
 
 def build_environment(wanted: EnvironmentOrder, pod: EnvironmentBuilder) -> None:
-    """Build it, or wait for another shim that does. Raises PodStartError, StopRequested."""
+    """Build the environment, or wait for another shim that builds it. Raises PodStartError, StopRequested."""
     os.makedirs(os.path.dirname(wanted["folder"]), exist_ok=True)
     with open(wanted["folder"] + ".lock", "w", encoding="utf-8") as lock:
         _wait_for(lock.fileno(), wanted, pod)

@@ -1,4 +1,4 @@
-"""Creating folders for a pod, and what makes that impossible."""
+"""Create folders for a pod, and reject paths that are impossible."""
 
 import os
 from collections.abc import Iterable
@@ -7,18 +7,18 @@ from pathlib import Path, PurePosixPath
 from hekla.backends.base import StartRefused
 
 _MAX_BYTES = 255
-"""Of one part of a path, on the file systems in use."""
+"""The limit for one part of a path, on common file systems."""
 
 
 def check(paths: Iterable[str]) -> None:
-    """Raises StartRefused for a path that no file system accepts."""
+    """Raise StartRefused for a path that no file system accepts."""
     for path in paths:
         if any(len(os.fsencode(part)) > _MAX_BYTES for part in PurePosixPath(path).parts):
             raise StartRefused(f"Each part of a path may have {_MAX_BYTES} bytes: “{path[:80]}…”")
 
 
 def create(root: Path, below: PurePosixPath, what: str) -> None:
-    """Create the folder if missing. Raises StartRefused, about `what`, if a file is in its way; OSError."""
+    """Create the folder if missing. Raises OSError, and StartRefused about `what` if a file is in its place."""
     try:
         (root / below).mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:

@@ -1,4 +1,4 @@
-"""What is left of a cluster's pods on this machine, read from the machine and not from records."""
+"""The inventory of a cluster's pods on this machine, from the machine itself and not from records."""
 
 import contextlib
 import os
@@ -11,7 +11,7 @@ from hekla.backends.local.pod_folder import PodFolder
 
 
 def list_inventory(root: Path) -> Inventory:
-    """By the folders below, the locks of the shims and, if the system shows them, the processes."""
+    """The inventory, from the folders below `root`, the locks of the shims and, if possible, the processes."""
     jobs = names.list_folders(root)
     pods = [PodFolder(str(path)) for job in jobs for path in names.list_folders(job)]
     held = [orders.mark(order) for pod in pods if pod.holder() is not None and (order := pod.order())]
@@ -21,7 +21,7 @@ def list_inventory(root: Path) -> Inventory:
 
 
 def _keys(marks: Iterable[str]) -> Iterator[PodKey]:
-    """A program may write anything into its environment: what is no mark of ours is ignored."""
+    """The keys of these marks. Invalid marks are ignored: programs may write anything into their environment."""
     for mark in marks:
         with contextlib.suppress(ValueError):
             yield names.key_of(mark)

@@ -9,4 +9,4 @@ KIND = BackendKind(
     open=deferred("hekla.backends.local.backend:LocalBackend"),
     durable_files=("local/*/pods/*/*/log", "local/*/pods/*/*/status.json"),
 )
-"""Logs and how pods ended belong into a backup. The folders in which pods work are theirs, and may have any size."""
+"""Logs and final statuses belong in a backup. Working folders do not: they are the pods' own, and may have any size."""

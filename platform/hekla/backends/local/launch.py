@@ -1,7 +1,7 @@
 """The script that becomes a pod's shim: `python -I -S launch.py POD_FOLDER`.
 
-It detaches before anything else is imported: own session, and a parent that has already ended, so that neither the end
-of the process that started it nor a signal to that one's group or tree reaches it.
+It detaches before it imports anything else: it has its own session, and a parent that has already ended. So neither the
+end of the process that started it nor a signal to that process's group or tree affects it.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""This machine as one node: what it has, and whether it is fit for pods now."""
+"""This machine as one node: its resources, and whether it is ready for pods."""
 
 import functools
 import platform
@@ -19,7 +19,7 @@ MIN_FREE_DISK_BYTES = 64 * 2**20
 
 
 def node(home: Path, overrides: Mapping[str, float], labels: Mapping[str, str]) -> NodeInfo:
-    """The node, with `overrides` in place of what was measured."""
+    """The node, with `overrides` in place of measured amounts."""
     free = shutil.disk_usage(home).free
     ready = free >= MIN_FREE_DISK_BYTES
     return NodeInfo(
@@ -32,20 +32,20 @@ def node(home: Path, overrides: Mapping[str, float], labels: Mapping[str, str]) 
 
 
 def node_name() -> str:
-    """The host's name, which is the node's."""
+    """The host name, used as the node's name."""
     return socket.gethostname()
 
 
 @functools.cache
 def measured() -> Mapping[str, float]:
-    """CPUs that this process may use, memory, pods and GPUs, in internal units. Asked once: they do not change."""
+    """CPUs that this process may use, memory, pods and GPUs, in internal units. Measured once: they do not change."""
     cpus = len(psutil.Process().cpu_affinity()) if hasattr(psutil.Process, "cpu_affinity") else psutil.cpu_count() or 1
     found = {"cpu": cpus * 1000, "memory": memory_bytes(), "pods": PODS, GPU: len(gpu_ids()) * 1000}
     return {name: float(amount) for name, amount in found.items() if amount}
 
 
 def memory_bytes() -> int:
-    """The memory of the machine, or of the container that we are in where that is less."""
+    """The memory of the machine, or the limit of our container if that is less, in bytes."""
     limits = [psutil.virtual_memory().total]
     for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         try:
@@ -59,7 +59,7 @@ def memory_bytes() -> int:
 
 @functools.cache
 def gpu_ids() -> tuple[str, ...]:
-    """The identifiers of the GPUs that the NVIDIA driver shows; none where there is no driver."""
+    """The identifiers of the GPUs that the NVIDIA driver reports; none without a driver."""
     try:
         pynvml.nvmlInit()
     except pynvml.NVMLError:
@@ -73,7 +73,7 @@ def gpu_ids() -> tuple[str, ...]:
 
 @functools.cache
 def machine_labels() -> Mapping[str, str]:
-    """The labels that Kubernetes gives to every node."""
+    """The labels that every Kubernetes node has."""
     return {
         "kubernetes.io/hostname": node_name(),
         "kubernetes.io/os": platform.system().lower(),

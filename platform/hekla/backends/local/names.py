@@ -1,4 +1,4 @@
-"""Names of pods on disk and in the environment of their processes, and the keys that they stand for."""
+"""Names of pods on disk and in the environment of their processes, and their keys."""
 
 from pathlib import Path
 
@@ -6,12 +6,12 @@ from hekla.backends.base import PodKey
 
 
 def entry_of(key: PodKey) -> str:
-    """A pod's name among the active ones, also the mark in the environment of its processes."""
+    """The name of a pod's file in `active`, and the mark in the environment of its processes."""
     return f"{key.job}:{key.task}-{key.index}-{key.attempt}"
 
 
 def key_of(entry: str) -> PodKey:
-    """The pod of that name. Raises ValueError if it is no such name."""
+    """The key of the pod with this name. Raises ValueError if it is not such a name."""
     job, _, rest = entry.partition(":")
     task, index, attempt = rest.rsplit("-", 2)
     return PodKey(job, task, int(index), int(attempt))

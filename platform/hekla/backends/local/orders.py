@@ -1,6 +1,6 @@
-"""From what the controller orders to a pod's folder: checked, complete, and nothing of the console's own secrets in it.
+"""Check a pod order, and write it to the pod's folder, without any secrets of the console.
 
-The environment of a pod is made from nothing; what the console itself was started with is not passed on.
+The environment of a pod is built from scratch; it does not inherit that of the console.
 """
 
 import getpass
@@ -25,7 +25,7 @@ _PASSED_TO_BUILDS = (
 
 
 def check(order: PodOrder) -> None:
-    """Raises StartRefused where the order cannot be carried out as it is written."""
+    """Raise StartRefused if the order is not possible here."""
     if not order.command or not order.command[0]:
         raise StartRefused("The pod has no command")
     if any("\0" in text for text in (*order.command, *order.env, *order.env.values(), order.working_dir)):
@@ -46,7 +46,7 @@ def check(order: PodOrder) -> None:
 def write(
     order: PodOrder, folder: PodFolder, *, final: str, wake: Path, environments: Path, cgroup: str | None
 ) -> None:
-    """Fill a new folder that will be renamed to `final`. `cgroup`: where its control group goes, if it gets one."""
+    """Write the order to a new folder that will be renamed to `final`. `cgroup`: the parent control group, if any."""
     work = Path(folder.work)
     os.makedirs(folder.work)
     os.makedirs(folder.tmp)
@@ -68,7 +68,7 @@ def write(
 
 
 def _write_secret(path: Path, content: str) -> None:
-    """A file that nobody else may read, in a folder into which nobody else may look: ssh asks for both."""
+    """Write a file with access for its owner only, in a folder with access for its owner only: ssh requires both."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     path.touch(mode=0o600)
     path.write_text(content, encoding="utf-8", newline="")

@@ -1,17 +1,17 @@
-"""The folder of one pod: what the backend and the shim tell each other, and how either reads it after a crash.
+"""The folder of one pod: the files by which the backend and the shim communicate, also after a crash of either.
 
-    order.json   what is to run; the folder appears with it, in one rename: the claim
+    order.json   the order; one rename creates the folder with it, and so claims the pod
     lock         held by the shim for its whole life; the system releases it, however the shim ends
-    stop.json    the pod is to end; written before the shim is told, so a shim that comes later finds it
-    status.json  what is so, replaced whole at each change
+    stop.json    the stop request; written before the shim is signalled, so a later shim finds it too
+    status.json  the status, replaced as a whole at each change
     log, hosts, work/, tmp/, volumes/
 
-Beside the folders of a job's pods lies `.claims`, with the volumes that they share.
+Beside the folders of a job's pods is `.claims`, with the volumes that they share.
 
-Whoever judges a pod asks for the holder of the lock *before* it reads the status: a status that is not final and was
-read after the lock was found free can never change by itself again.
+Readers get the holder of the lock *before* they read the status: if the lock was free, a status that is not final can
+no longer change by itself.
 
-Standard library only, and little of it: the shim's start-up is part of the time from submission to running.
+Uses only a small part of the standard library: the start of the shim is part of the time from submission to running.
 """
 
 import fcntl
@@ -28,7 +28,7 @@ _FLOCK = "qqihh" if sys.platform == "darwin" else "hhqqi"
 
 
 class ShimStatus(TypedDict, total=False):
-    """What is so with a pod. `launched` is written before its process is made, so that none is ever made twice."""
+    """The status of a pod. `launched` is written before its process is created, so it is never created twice."""
 
     phase: str
     at: float
@@ -43,7 +43,7 @@ class ShimStatus(TypedDict, total=False):
 
 
 class StopRequest(TypedDict):
-    """The pod is to end: SIGTERM now, SIGKILL after `grace_seconds`."""
+    """A request to stop the pod: SIGTERM now, SIGKILL after `grace_seconds`."""
 
     reason: str
     at: float
@@ -51,7 +51,7 @@ class StopRequest(TypedDict):
 
 
 class ShimOrder(TypedDict):
-    """What the shim is to run, ready made: it decides nothing."""
+    """The complete order for the shim, which decides nothing itself."""
 
     key: tuple[str, str, int, int]
     boot: str
@@ -67,7 +67,7 @@ class ShimOrder(TypedDict):
 
 
 class EnvironmentOrder(TypedDict):
-    """A virtual environment that must stand in `folder` before the pod runs."""
+    """A virtual environment that must exist in `folder` before the pod runs."""
 
     name: str
     folder: str
@@ -93,18 +93,18 @@ class PodFolder:
         self._stop = os.path.join(path, "stop.json")
         self._lock = os.path.join(path, "lock")
         self.lasting = frozenset({self.log, self._status})
-        """What stays when the job is deleted: with a final status it never runs again."""
+        """The files that stay when the job is deleted. With its final status, the pod never runs again."""
 
     def order(self) -> ShimOrder | None:
-        """What is to run, or None: no such pod, or one that was stopped before it was started."""
+        """The order, or None if there is no such pod or it was stopped before its start."""
         return cast("ShimOrder | None", _read(self._order))
 
     def write_order(self, order: ShimOrder) -> None:
-        """Only into a folder that is not claimed yet."""
+        """Write the order, only into a folder that is not claimed yet."""
         _write(self._order, order)
 
     def status(self) -> ShimStatus | None:
-        """What is so; None while no shim has said anything. What cannot be read back is a pod that is lost."""
+        """The status, or None before a shim has written one. If the file cannot be parsed, the pod is lost."""
         try:
             return cast("ShimStatus | None", _read(self._status))
         except ValueError as error:
@@ -112,21 +112,24 @@ class PodFolder:
             return ShimStatus(phase="lost", at=os.stat(self._status).st_mtime, reason="Unreadable", message=message)
 
     def write_status(self, status: ShimStatus) -> None:
-        """Replace the status whole, on the disk when this returns."""
+        """Replace the status as a whole. It is on the disk when this returns."""
         _write(self._status, status)
 
     def stop_request(self) -> StopRequest | None:
-        """The request to end this pod, if there is one."""
+        """The request to stop this pod, if there is one."""
         return cast("StopRequest | None", _read(self._stop))
 
     def request_stop(self, request: StopRequest) -> None:
-        """Ask for the end, then wake the shim: it looks at the request, not at the signal."""
+        """Write the stop request, then wake the shim by a signal; the shim reads the request."""
         _write(self._stop, request)
         if (shim := self.holder()) is not None:
             signal_holder(self, shim, signal.SIGUSR1)
 
     def acquire(self) -> int | None:
-        """Take the lock for the life of this process; None where another has it. Never close another handle of it."""
+        """Take the lock for the life of this process; None if another process holds it.
+
+        Never close another handle of the file: that would release the lock.
+        """
         handle = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -136,7 +139,7 @@ class PodFolder:
         return handle
 
     def holder(self) -> int | None:
-        """The process that holds the lock, so the living shim; asking disturbs nobody."""
+        """The pid of the process that holds the lock: the running shim; or None. Does not affect the lock."""
         try:
             handle = os.open(self._lock, os.O_RDWR | os.O_CLOEXEC)
         except FileNotFoundError:
@@ -149,21 +152,21 @@ class PodFolder:
         return None if kind == fcntl.F_UNLCK else pid
 
     def launched_at(self) -> float:
-        """When a shim was last sent for, in seconds of the epoch; 0 where never."""
+        """When a shim was last launched, in seconds of the epoch; 0 if never."""
         try:
             return os.stat(self._lock).st_mtime
         except FileNotFoundError:
             return 0.0
 
     def note_launch(self) -> None:
-        """A shim is sent for now."""
+        """Record that a shim is launched now."""
         handle = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         os.utime(handle)
         os.close(handle)
 
 
 def signal_holder(folder: PodFolder, pid: int, number: int) -> None:
-    """Signal the shim `pid` if it is that still: its number cannot pass to another process in between."""
+    """Signal `pid` if it still is the shim. With a pidfd, the number cannot pass to another process in between."""
     if not hasattr(os, "pidfd_open"):
         os.kill(pid, number)
         return
@@ -181,7 +184,7 @@ def signal_holder(folder: PodFolder, pid: int, number: int) -> None:
 
 
 def boot_id() -> str:
-    """Differs after each start of the machine; empty where the system does not tell."""
+    """An id that differs after each boot of the machine; empty if the system has none."""
     try:
         with open("/proc/sys/kernel/random/boot_id") as file:
             return file.read().strip()
@@ -190,7 +193,7 @@ def boot_id() -> str:
 
 
 def poke(path: str) -> None:
-    """Wake whoever waits at the pipe. Nobody there, or a full pipe, is as good: nothing but time is lost."""
+    """Wake the reader of the pipe. Without a reader, or with a full pipe, nothing happens; that only costs time."""
     try:
         handle = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:

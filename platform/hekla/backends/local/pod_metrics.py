@@ -1,13 +1,13 @@
-"""What running pods use: CPU time, memory, and GPUs if there are any.
+"""Metrics of running pods: CPU time, memory, and GPUs if there are any.
 
-It is read from a pod's control group, if it has one, else from its processes: those below the shim, found in one pass
-over /proc for all pods together, so that the cost grows with the machine's processes and not with pods times processes.
+They come from a pod's control group, if it has one, else from the processes below its shim. One pass over /proc finds
+those of all pods, so its cost grows with the machine's processes and not with pods times processes.
 
-CPU time is that of living processes and, as parents account for their children, of those that ended. A child that is
+CPU time is that of running processes and, because parents account for their children, of ended ones. A child that is
 never waited for is not counted. The figure never falls.
 
-Memory is what each process holds for itself, plus once the largest part that one of them shares (files, shared memory).
-Pages that a forked child still has in common with its parent count for both.
+Memory is the sum of each process's own memory, plus once the largest shared part of any of them (files, shared memory).
+Pages that a forked child still shares with its parent count for both.
 """
 
 import contextlib
@@ -24,11 +24,11 @@ from hekla.backends.local import machine
 from hekla.backends.local.pod_folder import PodFolder
 
 GPU_WINDOW_SECONDS = 10.0
-"""Over how long a GPU's work is averaged."""
+"""The time over which a GPU's utilization is averaged."""
 
 
 class _Process(NamedTuple):
-    """CPU in ticks, memory in pages. `gathered`: of children that have ended and were waited for."""
+    """A process: CPU time in ticks, memory in pages. `gathered`: CPU time of ended children that were waited for."""
 
     pid: int
     parent: int
@@ -48,12 +48,12 @@ class _Figures:
 
 
 def can_measure() -> bool:
-    """Whether this system shows its processes, as Linux does in /proc."""
+    """Whether this system lists its processes in /proc, like Linux."""
     return os.path.exists("/proc/self/stat")
 
 
 def measure_pods(pods: Mapping[PodKey, PodFolder], *, at: datetime) -> list[PodMetrics]:
-    """What these pods use. Pods without a shim are left out."""
+    """The metrics of these pods. Pods without a shim are left out."""
     table = _Table(_processes())
     gpus: Mapping[int, _OnGpu] = _gpu_metrics(at) if machine.gpu_ids() else {}
     found = ((key, _measure_pod(folder, table)) for key, folder in pods.items())
@@ -91,7 +91,7 @@ class _Table:
             self._children.setdefault(process.parent, []).append(process)
 
     def below(self, shim: int) -> _Figures | None:
-        """What the descendants of this process use, itself left out; None where it is gone."""
+        """The total of this process's descendants, without itself; None if it has ended."""
         root = self._by_pid.get(shim)
         if root is None:
             return None
@@ -120,7 +120,7 @@ def _processes() -> Iterator[_Process]:
 
 
 def _read(pid: int) -> _Process | None:
-    """None where it has ended meanwhile. One that waits to be reaped still has its CPU time."""
+    """The process; None if it has ended. One that waits to be reaped still has its CPU time."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
             stat = file.read().rpartition(")")[2].split()
@@ -136,7 +136,7 @@ def _read(pid: int) -> _Process | None:
 
 
 def _read_group(group: str, found: _Figures) -> None:
-    """The kernel's own figures in place of ours, if the group has them."""
+    """Replace our figures by the kernel's own, if the group has them."""
     with contextlib.suppress(OSError, KeyError, ValueError):
         found.cpu_seconds = int(_pairs(f"{group}/cpu.stat")["usage_usec"]) / 1e6
     with contextlib.suppress(OSError, KeyError, ValueError), open(f"{group}/memory.current", encoding="utf-8") as file:
@@ -154,14 +154,14 @@ def _pairs(path: str) -> dict[str, str]:
 
 @dataclass
 class _OnGpu:
-    """What one process does on GPUs. `busy` is None if the driver does not report it."""
+    """The GPU usage of one process. `busy`: None if the driver does not report it."""
 
     busy: float | None = None
     memory_bytes: int = 0
 
 
 def _gpu_metrics(at: datetime) -> dict[int, _OnGpu]:
-    """Each process that computes on a GPU: how many it keeps busy, and the bytes that it holds there."""
+    """By pid, the GPU usage of each process that computes on a GPU."""
     found: dict[int, _OnGpu] = {}
     with contextlib.suppress(pynvml.NVMLError):
         pynvml.nvmlInit()
@@ -183,7 +183,7 @@ def _read_gpu(device: object, at: datetime, found: dict[int, _OnGpu]) -> None:
 
 
 def _utilization(device: object, at: datetime) -> dict[int, float] | None:
-    """The part of this GPU's time that each process used lately; None if the driver does not report it."""
+    """By pid, the fraction of this GPU's time used by each process recently; None if the driver does not report it."""
     since = int((at.timestamp() - GPU_WINDOW_SECONDS) * 1e6)
     shares: dict[int, list[float]] = {}
     try:

@@ -1,9 +1,9 @@
-"""Finding and ending every process of a pod, also those that left its group.
+"""Find and end all processes of a pod, also those that have left its group.
 
-While the shim lives it is the reaper of all descendants, so the process tree tells (`descendants`). After it, the
-session that the pod began with and the mark in the environment of its processes tell (`remains`).
+While the shim runs it is the reaper of all descendants, so the process tree shows them (`descendants`). After its end,
+they are found by the pod's first session and by the mark in their environment (`remains`).
 
-Standard library only; without /proc (macOS) there is the process group and nothing more.
+Standard library only. Without /proc (macOS), only the process group is found.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ MARK, HOSTS_FILE = "HEKLA_POD", "HEKLA_HOSTS_FILE"
 
 
 class ProcessInfo(NamedTuple):
-    """One row of the process table; `started` in ticks since boot, which with the pid names it for ever."""
+    """One row of the process table. `started`: ticks since boot; together with the pid it identifies the process."""
 
     pid: int
     parent: int
@@ -25,7 +25,7 @@ class ProcessInfo(NamedTuple):
 
 
 def process_table() -> Iterator[ProcessInfo]:
-    """Every living process that /proc shows."""
+    """All running processes in /proc."""
     try:
         names = os.listdir("/proc")
     except FileNotFoundError:
@@ -48,7 +48,7 @@ def read_process(pid: int) -> ProcessInfo | None:
 
 
 def descendants(ancestor: int) -> list[int]:
-    """Children, their children, and so on."""
+    """The pids of all descendants of a process."""
     children: dict[int, list[int]] = {}
     for process in process_table():
         children.setdefault(process.parent, []).append(process.pid)
@@ -62,10 +62,10 @@ def descendants(ancestor: int) -> list[int]:
 
 
 def remains(folder: str, mark: str, leader: int | None, leader_started: str) -> list[int]:
-    """What still lives of a pod whose shim is dead: processes of its folder and mark, members of the leader's session.
+    """The running processes of a pod whose shim is dead: those with its folder and mark, and the leader's session.
 
-    A session's number is given away again only when the last member has ended. The mark alone would not do: a copy of
-    a data folder has pods of the same names, and its console must not end those of the original.
+    The system reuses a session's number only after its last member has ended. The mark alone is not enough: a copy of a
+    data folder has pods with the same names, and its console must not end those of the original.
     """
     now = read_process(leader) if leader else None
     session = leader if now is None or now.started == leader_started else None
@@ -73,19 +73,19 @@ def remains(folder: str, mark: str, leader: int | None, leader_started: str) -> 
 
 
 def marks(below: str) -> set[str]:
-    """The marks of pods with a living process, if their folders begin with `below`."""
+    """The marks of pods with a running process whose folders are below `below`."""
     return {mark for process in process_table() if (mark := _mark_of(process.pid, below))}
 
 
 def kill(pids: list[int]) -> None:
-    """Send SIGKILL to each that still exists."""
+    """Send SIGKILL to each process that still exists."""
     for pid in pids:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
 
 
 def signal_group(group: int, number: int) -> None:
-    """Send signal `number` to the whole process group, if any of it is left."""
+    """Send signal `number` to the process group, if it still exists."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)
 

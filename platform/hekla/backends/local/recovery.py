@@ -1,7 +1,7 @@
-"""The status of a pod from its folder, whatever happened to its shim.
+"""The status of a pod from its folder, also after its shim has died.
 
-`settle_status` is level-triggered: it reads, and repairs what a crash left behind. A pod that was never launched is
-launched again. One that was launched and whose shim is gone is killed and reported as lost: it never runs twice.
+`settle_status` is level-triggered: it reads the status, and cleans up after a crash. A pod whose process was never
+launched gets a new shim. A launched pod without a shim is killed and reported as lost: it never runs twice.
 """
 
 import os
@@ -22,7 +22,7 @@ _KILL_ROUNDS = 50
 def settle_status(folder: PodFolder, *, launch_seconds: float = LAUNCH_SECONDS) -> ShimStatus | None:
     """The present status; None if there is no such pod.
 
-    A launched shim may take `launch_seconds` to appear before another is launched. Raises BackendError.
+    A new shim has `launch_seconds` to appear before another is launched. Raises BackendError.
     """
     status = folder.status()
     if status and status["phase"] in FINAL:
@@ -79,7 +79,7 @@ def _kill_processes(folder: PodFolder, order: ShimOrder, status: ShimStatus) -> 
 
 
 def _launch(folder: PodFolder) -> None:
-    """Launch a shim. What it cannot report itself goes to `shim.log`."""
+    """Launch a shim. Its own output, for example a traceback, goes to `shim.log`."""
     folder.note_launch()
     command = [sys.executable, "-I", "-S", str(LAUNCH), folder.path]
     clean = {"PATH": orders.SYSTEM_PATH, "LANG": "C.UTF-8"}

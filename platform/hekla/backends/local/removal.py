@@ -1,6 +1,6 @@
-"""What is deleted with a job, and what stays: of each pod its log, and its final status.
+"""Delete the files of a job, except the log and the final status of each pod.
 
-Every function here may be interrupted and repeated.
+All functions here may be interrupted and repeated.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ _DRAFT = ".draft-"
 
 
 def remove_all_but_log(folder: PodFolder) -> None:
-    """Delete everything of an ended pod but its log and status. Raises BackendError."""
+    """Delete everything of an ended pod except its log and status. Raises BackendError."""
     order = folder.order()
     if order and order["cgroup"]:
         cgroups.kill(order["cgroup"])
@@ -34,7 +34,7 @@ def remove_leftovers(job: Path) -> None:
 
 
 def holds_more_than_logs(job: Path) -> bool:
-    """Whether something of a job is there that must be deleted with it."""
+    """Whether the job's folder has files that must be deleted with the job."""
     with contextlib.suppress(FileNotFoundError):
         for pod in os.scandir(job):
             lasting = PodFolder(pod.path).lasting
@@ -45,7 +45,7 @@ def holds_more_than_logs(job: Path) -> bool:
 
 
 def delete(path: Path) -> None:
-    """Delete a file or a folder with all that is in it, if it is there. Raises BackendError."""
+    """Delete a file, or a folder with its content, if it exists. Raises BackendError."""
     if path.is_symlink() or not path.is_dir():
         path.unlink(missing_ok=True)
         return
@@ -57,7 +57,7 @@ def delete(path: Path) -> None:
 
 
 def _make_writable_and_retry(delete_it: Callable[[str], object], path: str, _error: object) -> None:
-    """Pods may leave folders that we must not write to."""
+    """Retry with write permission, because pods may leave folders without it."""
     with contextlib.suppress(OSError):
         os.chmod(os.path.dirname(path), 0o700)
         os.chmod(path, 0o700)

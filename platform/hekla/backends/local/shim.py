@@ -1,10 +1,10 @@
-"""The shim: one small process beside each pod that starts it, waits for it, ends it, and writes down how it ended.
+"""The shim: a small process for each pod that starts it, waits for it, stops it, and records its end.
 
-It outlives everything else of the console and needs none of it. It looks at its folder (`podfolder`) and at its
-children, never at a message: a signal only says that there is something to look at.
+It does not depend on the rest of Hekla, and continues without it. It acts on its folder (`pod_folder`) and its
+children; signals carry no data and only wake it.
 
-Never twice: `launched` is on the disk before the pod's process is made, and a shim that finds it there does nothing.
-Standard library only, few imports: see `podfolder`.
+A pod never runs twice: `launched` is on the disk before the pod's process is created, and a shim that finds it does
+nothing. Few imports, standard library only: see `pod_folder`.
 """
 
 import contextlib
@@ -29,9 +29,9 @@ _INHERITED_IGNORED = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
 def main(path: str) -> None:
-    """Bring the pod in this folder to its end, unless another shim does or did."""
+    """Run the pod in this folder to its end, unless another shim does or did."""
     folder = PodFolder(path)
-    signal.signal(signal.SIGUSR1, _ignore)  # whoever holds the lock may be signalled
+    signal.signal(signal.SIGUSR1, _ignore)  # before the lock: its holder may be signalled
     if folder.acquire() is None:
         return
     order, status = folder.order(), folder.status() or ShimStatus()
@@ -56,7 +56,7 @@ class Shim:
         prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
     def run(self) -> None:
-        """Prepare, launch, wait, and say how it ended."""
+        """Prepare and launch the pod, wait for its end, and record it."""
         try:
             self._refuse_if_hopeless()
             self._prepare()
@@ -72,7 +72,7 @@ class Shim:
             self._finish(*self._verdict(exit_code, stopped))
 
     def note(self, line: str) -> None:
-        """One line of the console's own into the pod's log."""
+        """Write one line of Hekla's own to the pod's log."""
         os.write(self._log, f"[hekla] {line}\n".encode())
 
     def log_tail(self, characters: int) -> str:
@@ -83,19 +83,19 @@ class Shim:
             return log.read().decode(errors="replace")[-characters:].strip()
 
     def check_stop(self) -> None:
-        """Raises StopRequested where the pod is to end."""
+        """Raise StopRequested if a stop of the pod was requested."""
         if self._terminated or self._folder.stop_request():
             raise StopRequested
 
     def run_step(self, argv: list[str], env: dict[str, str]) -> int:
-        """Run a command of the preparation with its output in the pod's log. Raises PodStartError, Stopped."""
+        """Run a command of the preparation with its output in the pod's log. Raises PodStartError, StopRequested."""
         exit_code, stopped = self._wait(self._spawn(argv, env, self._folder.tmp), grace_seconds=5.0)
         if stopped:
             raise StopRequested
         return exit_code
 
     def pause(self, seconds: float) -> None:
-        """Sleep, but not through a signal. Raises StopRequested."""
+        """Sleep until the time is over or a signal arrives. Raises StopRequested."""
         self._sleep(seconds)
         self.check_stop()
 
@@ -109,7 +109,7 @@ class Shim:
         self.check_stop()
         wanted = self._order["environment"]
         if wanted:
-            from hekla.backends.local import environments  # noqa: PLC0415  (few pods need it, all would wait for it)
+            from hekla.backends.local import environments  # noqa: PLC0415  (few pods need it, and the import takes time)
 
             if not environments.is_ready(wanted):
                 self._publish("preparing")
@@ -162,7 +162,7 @@ class Shim:
         poke(self._order["wake"])
 
     def _publish_when_possible(self, phase: str) -> None:
-        """A full disk does not end a pod that runs: what could not be written is written later."""
+        """Publish the status. If the disk is full, the pod continues, and the status is written later."""
         self._status.update(ShimStatus(phase=phase, at=time.time()))
         self._write_again()
 
@@ -170,7 +170,7 @@ class Shim:
         try:
             self._folder.write_status(self._status)
         except FileNotFoundError:
-            self._written = True  # the folder was removed: nobody asks any more
+            self._written = True  # the folder was removed, so no reader remains
         except OSError:
             self._written = False
         else:
@@ -180,9 +180,9 @@ class Shim:
     # Processes
 
     def _spawn(self, argv: list[str], env: dict[str, str], working_dir: str, group: str = "") -> int:
-        """Start a process as the leader of its own session; it runs when this returns. Raises PodStartError.
+        """Start a process as the leader of its own session. Returns its pid when it runs. Raises PodStartError.
 
-        `group`: the control group that it enters, if any.
+        `group`: its control group, if any.
         """
         reader, writer = os.pipe()
         pid = os.fork()
@@ -197,7 +197,7 @@ class Shim:
         return pid
 
     def _wait(self, leader: int, grace_seconds: float) -> tuple[int, bool]:
-        """The exit code of `leader` (negative: the signal), and whether it had been asked to end."""
+        """Wait for `leader`. Returns its exit code (negative: the signal), and whether a stop was requested before."""
         stopped_at: float | None = None
         while True:
             for pid, exit_code in reap():
@@ -213,7 +213,7 @@ class Shim:
             self._sleep(self._patience(stopped_at, grace))
 
     def _press(self, leader: int, stopped_at: float | None, grace: float) -> float:
-        """Ask the pod to end, once, and make it end when its grace is over; when it was asked."""
+        """Send SIGTERM once, and SIGKILL after the grace period. Returns when SIGTERM was sent."""
         if stopped_at is None:
             signal_group(leader, signal.SIGTERM)
             return time.monotonic()
@@ -223,20 +223,20 @@ class Shim:
         return stopped_at
 
     def _patience(self, stopped_at: float | None, grace: float | None) -> float | None:
-        """How long to sleep when no signal comes."""
+        """How long to sleep without a signal; None for no limit."""
         if stopped_at is not None and grace is not None:
             return min(RETRY_SECONDS, max(0.02, stopped_at + grace - time.monotonic()))
         return None if self._written else RETRY_SECONDS
 
     def _grace(self, default: float) -> float | None:
-        """How long a pod that is to end may take; None where it need not end."""
+        """The grace period of a stop; None if no stop was requested."""
         request = self._folder.stop_request()
         if request:
             return min(default, request["grace_seconds"])
         return default if self._terminated else None
 
     def _kill_descendants(self) -> None:
-        """End whatever the pod left behind, and see it gone."""
+        """Kill the remaining processes of the pod, and wait for their end."""
         give_up_at = time.monotonic() + LAST_KILL_SECONDS
         while has_children() and time.monotonic() < give_up_at:
             kill(descendants(os.getpid()))
@@ -266,7 +266,7 @@ class Shim:
 
 
 def become(argv: list[str], env: dict[str, str], working_dir: str, log: int, failure: int, *, group: str) -> None:
-    """In the child: be the pod's process. Where that fails, tell through `failure` what and with which error number."""
+    """In the child: become the pod's process. A failed stage and its errno are written to the pipe `failure`."""
     stage = "setup"
     try:
         os.setsid()
@@ -303,7 +303,7 @@ def _refusal(report: bytes, command: str, working_dir: str) -> PodStartError:
 
 
 def reap() -> list[tuple[int, int]]:
-    """Children that ended since the last look: process and exit code (negative: the signal)."""
+    """Children that ended since the last call: pid and exit code (negative: the signal)."""
     ended = []
     with contextlib.suppress(ChildProcessError):
         while (found := os.waitpid(-1, os.WNOHANG))[0]:
@@ -312,7 +312,7 @@ def reap() -> list[tuple[int, int]]:
 
 
 def has_children() -> bool:
-    """Whether a child lives still, after those that ended are reaped."""
+    """Whether a child still runs. Reaps ended children first."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
@@ -322,10 +322,10 @@ def has_children() -> bool:
 
 
 def prctl(option: int, value: int) -> None:
-    """Linux' process control; where there is none, the process group is all that holds a pod together."""
+    """Call Linux's prctl. On other systems, only the process group keeps a pod's processes together."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
 def _ignore(_number: int, _frame: object) -> None:
-    """The wake-up pipe tells of the signal; an ignored SIGCHLD would reap children by itself."""
+    """A handler without effect, because the wake-up pipe reports the signal. Ignoring SIGCHLD would reap children."""

@@ -1,12 +1,12 @@
-"""Why the shim ends a pod before its own process ran. Standard library only."""
+"""Errors for which the shim ends a pod before the pod's process has run. Standard library only."""
 
 
 class StopRequested(Exception):
-    """The pod was asked to end."""
+    """A stop of the pod was requested."""
 
 
 class PodStartError(Exception):
-    """The pod cannot run: the code of the reason, a sentence, and the exit code that a shell would give."""
+    """The pod cannot run: the reason code, a message, and the exit code that a shell would return."""
 
     def __init__(self, reason: str, message: str, exit_code: int | None = None) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""Connections to servers in pods of this machine."""
+"""Connections to servers in local pods."""
 
 import asyncio
 import contextlib
@@ -16,14 +16,14 @@ class SocketStream:
         self._reader, self._writer = reader, writer
 
     async def receive(self) -> bytes:
-        """The next bytes, as soon as there are any."""
+        """The next bytes, as soon as they arrive."""
         try:
             return await self._reader.read(_CHUNK_BYTES)
         except OSError as error:
             raise BackendError(f"The line to the pod broke: {error.strerror}") from error
 
     async def send(self, data: bytes) -> None:
-        """Waits while the other side is slow."""
+        """Send the data; waits while the other side is slow."""
         try:
             self._writer.write(data)
             await self._writer.drain()
@@ -33,7 +33,7 @@ class SocketStream:
 
 @contextlib.asynccontextmanager
 async def open_socket(host: str, port: int) -> AsyncIterator[SocketStream]:
-    """Connect, and close at the end. Raises BackendError if no server listens there."""
+    """A connection, closed at the end. Raises BackendError if no server listens there."""
     try:
         reader, writer = await asyncio.open_connection(host, port)
     except OSError as error:

@@ -1,8 +1,8 @@
-"""Volumes of pods that share the root of their machine: folders, to which links in the working folder lead.
+"""Volumes of local pods: folders, with links to them in the working folder, because pods share the machine's root.
 
-A claim that is made for a job is a folder beside its pods, which goes with the job; an empty directory is one beside
-the pod's working folder, and on disk whatever its medium. Sizes and `read_only` are not enforced. Nothing can be
-mounted elsewhere than below the working folder, but for /dev/shm, which the machine has anyway.
+A claim created for a job is a folder beside its pods, deleted with the job. An empty directory is a folder beside the
+pod's working folder, on disk whatever its medium. Sizes and `read_only` are not enforced. Volumes can be mounted only
+below the working folder, except at /dev/shm, which the machine has anyway.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from hekla.domain.volumes import SHARED_MEMORY, WORKING_DIR, VolumeMount, Volume
 
 
 def check(order: PodOrder) -> None:
-    """Raises StartRefused for what no folder can stand for."""
+    """Raise StartRefused for volumes and mounts that folders cannot implement."""
     for volume, mount in _mounted(order):
         if volume.volume_claim_name:
             raise StartRefused(
@@ -35,9 +35,9 @@ def check(order: PodOrder) -> None:
 
 
 def write(order: PodOrder, draft: PodFolder, final: PodFolder) -> None:
-    """Make the folders and the links to them. The pod's folder is filled as `draft` and renamed to `final` later.
+    """Create the folders and the links to them. The pod's folder is written as `draft` and renamed to `final` later.
 
-    Raises StartRefused where something else is in the place of one; OSError.
+    Raises OSError, and StartRefused if a file is in the place of a folder or link.
     """
     for volume, mount in _linked(order):
         part = PurePosixPath(mount.sub_path)
@@ -52,9 +52,9 @@ def write(order: PodOrder, draft: PodFolder, final: PodFolder) -> None:
 
 
 def write_working_dir(order: PodOrder, draft: PodFolder) -> None:
-    """Make the working folder where it really lies: links into the final folder lead nowhere yet.
+    """Create the working folder, also inside a volume. Does not follow links: they refer to the final folder.
 
-    Raises StartRefused where something else is in its place; OSError.
+    Raises OSError, and StartRefused if a file is in its place.
     """
     root, wanted = Path(draft.work), WORKING_DIR / order.working_dir
     below = wanted.relative_to(WORKING_DIR)

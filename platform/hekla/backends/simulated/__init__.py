@@ -1,1 +1,1 @@
-"""Pods that are imagined: nodes and run times from a description, time that runs faster, and no process at all."""
+"""Simulated pods: nodes and run times from a configuration, accelerated time, and no real processes."""

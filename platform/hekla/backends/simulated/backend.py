@@ -1,7 +1,7 @@
-"""The backend `simulated`: keeps the contract, runs nothing.
+"""The backend `simulated`: implements the contract without running anything.
 
-What was ordered is in a journal; everything else follows from it and the time (`pods`). `observe` tells what changed
-since a cursor, so that a cluster of 100,000 pods at rest costs nothing.
+A journal stores the orders; everything else follows from it and the time (`pod_plan`). `observe` reports changes since
+a cursor, so a cluster of 100,000 pods without changes costs nothing.
 """
 
 import heapq
@@ -37,7 +37,7 @@ MIN_ENTRIES_TO_REWRITE = 10_000
 
 
 class SimulatedBackend(Backend):
-    """Any number of processes may open the same cluster; threads take turns."""
+    """A simulated cluster. Any number of processes may open the same one; threads are serialized."""
 
     def __init__(self, config: SimulatedConfig, context: BackendContext) -> None:
         self._config = config
@@ -52,17 +52,17 @@ class SimulatedBackend(Backend):
         return self
 
     def nodes(self) -> Sequence[NodeInfo]:
-        """The nodes of the description."""
+        """The nodes of the configuration."""
         return self._nodes
 
     def address(self, replica: Replica) -> str:
-        """An address of a network that is not there."""
+        """An address in a network that does not exist."""
         if not 0 <= replica.slot < SLOTS:
             raise ValueError(f"There are {SLOTS} slots, and no slot {replica.slot}")
         return str(FIRST_ADDRESS + replica.slot)
 
     def _start(self, order: PodOrder) -> None:
-        """Put the pod's course down, unless it is. Raises StartRefused where the order's own wishes are no numbers."""
+        """Record the pod's plan, unless it is recorded. Raises StartRefused if variables of the order are invalid."""
         course = plan_pod(order, self._config, self._now())
         with self._turn, self._journal.writing():
             self._catch_up()
@@ -72,11 +72,11 @@ class SimulatedBackend(Backend):
     def start_many(
         self, orders: Iterable[PodOrder], *, heartbeat: Callable[[], None]
     ) -> Iterator[tuple[PodOrder, BackendError | None]]:
-        """In order."""
+        """Sequentially."""
         return one_by_one(self._start, orders, heartbeat)
 
     def _stop(self, request: tuple[PodKey, str]) -> None:
-        """It ends after `stop_seconds`, or its grace where that is less."""
+        """End the pod after `stop_seconds`, or after its grace period if that is less."""
         key, reason = request
         with self._turn, self._journal.writing():
             self._catch_up()
@@ -89,7 +89,7 @@ class SimulatedBackend(Backend):
     def stop_many(
         self, requests: Iterable[tuple[PodKey, str]], *, heartbeat: Callable[[], None]
     ) -> Iterator[tuple[tuple[PodKey, str], BackendError | None]]:
-        """In order."""
+        """Sequentially."""
         return one_by_one(self._stop, requests, heartbeat)
 
     def observe(self, since: str | None) -> Observations:
@@ -105,7 +105,7 @@ class SimulatedBackend(Backend):
             return Observations(pods, cursor=f"{self._life}:{self._reported}", complete=known is None)
 
     def forget(self, keys: Sequence[PodKey]) -> None:
-        """Tell no more of these pods."""
+        """Stop reporting these pods."""
         with self._turn, self._journal.writing():
             self._catch_up()
             new = [list(_key_fields(key)) for key in keys if key in self._pods and key not in self._forgotten]
@@ -113,7 +113,7 @@ class SimulatedBackend(Backend):
                 self._write({"forget": new})
 
     def wait(self, timeout_seconds: float) -> bool:
-        """Until something was ordered in this process or the next event is due; once for each, observed or not."""
+        """Block until an order in this process or the next event; returns True once for each, observed or not."""
         with self._turn:
             if not self._has_news():
                 self._turn.wait(self._seconds_to_next_event(timeout_seconds))
@@ -122,7 +122,7 @@ class SimulatedBackend(Backend):
             return roused
 
     def logs(self, key: PodKey, *, offset: int, limit: int) -> LogChunk:
-        """A text that says what it is."""
+        """A generated log, which says that the pod is simulated."""
         course, now = self._known(key), self._now()
         text = course.log(now).encode()
         begin = min(max(offset, 0), len(text))
@@ -131,7 +131,7 @@ class SimulatedBackend(Backend):
         return LogChunk(data, begin, end, complete=course.phase(now).is_final and end == len(text))
 
     def remove(self, job: str, *, tenant: str = "") -> None:  # noqa: ARG002
-        """The pods of the job end now and are told of no more; what they would have written can still be read."""
+        """End the pods of the job now, and stop reporting them; their generated logs can still be read."""
         with self._turn, self._journal.writing():
             self._catch_up()
             now, keys = self._now(), self._jobs.get(job, set())
@@ -143,7 +143,7 @@ class SimulatedBackend(Backend):
                 self._write({"forget": [list(_key_fields(key)) for key in keys - self._forgotten]})
 
     def remove_logs(self, job: str, *, tenant: str = "") -> None:  # noqa: ARG002
-        """Forget that the pods of the job ever were."""
+        """Delete the pods of the job from the journal."""
         with self._turn, self._journal.writing():
             self._catch_up()
             if job in self._jobs:
@@ -153,7 +153,7 @@ class SimulatedBackend(Backend):
                 self._catch_up()
 
     def inventory(self, *, fresh: bool = True) -> Inventory:  # noqa: ARG002
-        """By the journal and the time."""
+        """From the journal and the time."""
         with self._turn:
             self._catch_up()
             now = self._now()
@@ -162,7 +162,7 @@ class SimulatedBackend(Backend):
             return Inventory(alive, present, frozenset(self._jobs))
 
     def close(self) -> None:
-        """It holds nothing."""
+        """Nothing to release."""
 
     # The journal
 
@@ -171,7 +171,7 @@ class SimulatedBackend(Backend):
         self._jobs: dict[str, set[PodKey]] = {}
         self._forgotten: set[PodKey] = set()
         self._events: list[tuple[float, int, PodKey]] = []
-        self._order = itertools.count()  # keys have no order, and events at one instant need one
+        self._order = itertools.count()  # a tie-breaker for events at the same time: keys cannot be compared
         self._changes: list[PodKey] = []
         self._dropped = 0
         self._reported = self._roused = 0
@@ -228,7 +228,7 @@ class SimulatedBackend(Backend):
             self._changes.clear()
 
     def _position(self, since: str | None) -> int | None:
-        """Where in the changes the cursor stands; None where all must be told."""
+        """The index of the cursor in the changes; None if all pods must be reported."""
         life, _, count = (since or "").partition(":")
         if life != self._life or not count.isdigit() or int(count) < self._dropped:
             return None

@@ -1,4 +1,4 @@
-"""What a simulated cluster is made of."""
+"""The configuration of a simulated cluster."""
 
 from collections.abc import Iterator
 from typing import Annotated
@@ -14,14 +14,14 @@ Seconds = Annotated[float, Field(ge=0, le=1e9)]
 
 
 class SecondsRange(BackendConfig):
-    """A time drawn evenly between two, in simulated seconds."""
+    """A range of times with a uniform distribution, in simulated seconds."""
 
     min: Seconds
     max: Seconds
 
 
 class SimulatedNodeConfig(BackendConfig):
-    """One node, or `count` alike: their names get a number then."""
+    """One node, or `count` equal nodes, whose names get a number."""
 
     name: str = Field(min_length=1, max_length=200)
     count: int | None = Field(default=None, ge=1, le=100_000)
@@ -29,7 +29,7 @@ class SimulatedNodeConfig(BackendConfig):
     labels: dict[str, str] = {}
 
     def nodes(self) -> Iterator[NodeInfo]:
-        """The nodes that this entry stands for."""
+        """The nodes of this entry."""
         names = [self.name] if self.count is None else [f"{self.name}-{number}" for number in range(self.count)]
         allocatable = Resources.parse({"pods": PODS, **self.allocatable})
         for name in names:
@@ -37,7 +37,7 @@ class SimulatedNodeConfig(BackendConfig):
 
 
 class SimulatedConfig(BackendConfig):
-    """The whole cluster. `speed`: simulated seconds in one real second."""
+    """The whole cluster. `speed`: simulated seconds per real second."""
 
     nodes: tuple[SimulatedNodeConfig, ...] = ()
     seed: int = 0

@@ -1,8 +1,8 @@
-"""The memory of a simulated cluster: one file of JSON lines that is only appended to, and read by whoever opens it.
+"""The journal of a simulated cluster: an append-only file of JSON lines, shared by all processes that open the cluster.
 
-A writer holds the lock of a file beside it, and first takes a torn last line away (a writer died in the middle of it).
-Readers follow without a lock, up to the last whole line. `rewrite` replaces the file; readers see that by its inode and
-begin again. Nothing real depends on it, so lines are not forced to the disk.
+A writer locks a file beside it, and first removes an incomplete last line (left by a writer that died). Readers follow
+without a lock, up to the last complete line. `rewrite` replaces the file; readers detect it by the inode, and start
+again. Nothing real depends on the journal, so lines are not synced to the disk.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ Entry = dict[str, Any]
 
 
 class SimulationJournal:
-    """Reads and writes one journal file. Not for several threads at once."""
+    """Reads and writes one journal file. Not thread-safe."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -28,7 +28,7 @@ class SimulationJournal:
         path.touch(mode=0o600)
 
     def news(self) -> tuple[bool, list[Entry]]:
-        """Entries since the last call; True with them where the file was replaced and these are all of it."""
+        """Entries since the last call. With True: the file was replaced, and these are all its entries."""
         handle, anew = self._follow()
         size = os.fstat(handle).st_size
         if size == self._offset:
@@ -39,7 +39,7 @@ class SimulationJournal:
         return anew, [json.loads(line) for line in chunk[:end].splitlines()]
 
     def _follow(self) -> tuple[int, bool]:
-        """The file that has the name now, and whether it is another. Held open, so its inode is nobody else's."""
+        """A handle of the present file, and whether the file is new. It stays open, so its inode is not reused."""
         if self._handle is not None and os.fstat(self._handle).st_ino == os.stat(self._path).st_ino:
             return self._handle, False
         if self._handle is not None:
@@ -49,19 +49,19 @@ class SimulationJournal:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
-        """Alone with the file. What is appended within is read back by `news`, by us as by all others."""
+        """A context for exclusive writes. Every process, ours included, reads appended entries by `news`."""
         with open(self._lock, "w", encoding="utf-8") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             self._drop_torn_line()
             yield
 
     def append(self, entries: Iterable[Entry]) -> None:
-        """Add lines. Only within `writing`."""
+        """Append entries. Only within `writing`."""
         with open(self._path, "ab") as file:
             file.write(b"".join(_line(entry) for entry in entries))
 
     def rewrite(self, entries: Iterable[Entry]) -> None:
-        """Replace everything. Only within `writing`."""
+        """Replace all entries. Only within `writing`."""
         draft = self._path.with_suffix(".draft")
         with open(draft, "wb") as file:
             file.writelines(_line(entry) for entry in entries)

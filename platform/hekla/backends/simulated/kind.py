@@ -1,4 +1,4 @@
-"""The kind `simulated`: pods that run in simulated time."""
+"""The kind `simulated`: pods in simulated time."""
 
 from hekla.backends.kind import BackendKind, deferred
 from hekla.backends.simulated.config import SimulatedConfig

@@ -1,6 +1,6 @@
-"""One imagined pod. All that will happen to it is known when it starts, so its state is a function of the time.
+"""A simulated pod. Its whole plan is known when it starts, so its state is a function of the time.
 
-Instants are seconds of the epoch, on the clock of the people who watch; `speed` is already worked in.
+Instants are seconds of the epoch on the real clock; `speed` is already applied.
 """
 
 import random
@@ -19,7 +19,7 @@ _LOG_STEPS = 10
 
 @dataclass(frozen=True, slots=True)
 class PodPlan:
-    """A pod's course. `stopped_for` is set where it ends because it was asked to, before `planned_end_at`."""
+    """The plan of a pod. `stopped_for`: the reason if a stop ends it before `planned_end_at`."""
 
     key: PodKey
     node: str
@@ -33,13 +33,13 @@ class PodPlan:
     stopped_for: str | None = None
 
     def phase(self, at: float) -> PodPhase:
-        """Where it stands at this instant."""
+        """The phase at this instant."""
         if at >= self.ends_at:
             return PodPhase.SUCCEEDED if self.exit_code == 0 and self.stopped_for is None else PodPhase.FAILED
         return PodPhase.RUNNING if at >= self.runs_at else PodPhase.PREPARING
 
     def observe(self, at: float) -> Observation:
-        """What a backend tells of it at this instant."""
+        """The observation at this instant."""
         phase = self.phase(at)
         since = {PodPhase.PREPARING: self.started_at, PodPhase.RUNNING: self.runs_at}.get(phase, self.ends_at)
         instant = datetime.fromtimestamp(since, tz=UTC)
@@ -48,7 +48,7 @@ class PodPlan:
         return Observation(self.key, phase, instant, self._reason(), self._message(), self.exit_code)
 
     def log(self, at: float) -> str:
-        """What it would have written until this instant; it says that nothing ran."""
+        """The generated log until this instant, which says that the pod is simulated."""
         lines = [(self.started_at, f"This pod is simulated: nothing runs on {self.node or 'any node'}.")]
         step = (self.planned_end_at - self.runs_at) / _LOG_STEPS
         progress = [(self.runs_at + n * step, f"{n * 100 // _LOG_STEPS} % done") for n in range(1, _LOG_STEPS)]
@@ -57,7 +57,7 @@ class PodPlan:
         return "".join(f"[simulated] {text}\n" for when, text in lines if when <= at)
 
     def stopped(self, at: float, delay_seconds: float, reason: str) -> "PodPlan":
-        """The course after it was asked to end; unchanged where it ends by itself until then."""
+        """The plan after a stop; unchanged if the pod was already stopped, or ends by itself before."""
         end = at + min(delay_seconds, self.grace_seconds)
         if self.stopped_for is not None or end >= self.ends_at:
             return self
@@ -75,9 +75,9 @@ class PodPlan:
 
 
 def plan_pod(order: PodOrder, config: SimulatedConfig, at: float) -> PodPlan:
-    """The course of a pod that starts now: as its environment says, else drawn from the seed and its name alone.
+    """The plan of a pod that starts at `at`: from variables in its environment, else random by seed, job and name.
 
-    Raises StartRefused.
+    Raises StartRefused for invalid variables.
     """
     drawn = random.Random(f"{config.seed}/{order.key.job}/{order.key.name}")  # noqa: S311  (no secret)
     prepare = drawn.uniform(config.prepare_seconds.min, config.prepare_seconds.max)
@@ -91,7 +91,7 @@ def plan_pod(order: PodOrder, config: SimulatedConfig, at: float) -> PodPlan:
 
 
 def plan_tombstone(key: PodKey, at: float, reason: str) -> PodPlan:
-    """A pod that was stopped before it was started, and so never will."""
+    """The plan of a pod that was stopped before its start, and never starts."""
     return PodPlan(key, "", "", 0.0, at, at, at, at, STOPPED_EXIT, reason)
 
 

@@ -1,6 +1,6 @@
-"""`python -m hekla.bench.cluster`: measures, tells its steps on stderr, one JSON object on stdout.
+"""`python -m hekla.bench.cluster`: prints progress on stderr and the result as one JSON object on stdout.
 
-It has servers and rows of its own in a folder that goes with it.
+It uses separate servers and a separate database in a temporary folder.
 """
 
 import argparse
@@ -14,7 +14,7 @@ from hekla.launcher.terminal import LaunchRefused
 
 
 def main() -> int:
-    """Bring a console up that has no pages, and measure what was asked for."""
+    """Start the servers and run the measurements of the options."""
     options = _parser().parse_args()
     try:
         with servers() as home:
@@ -26,7 +26,7 @@ def main() -> int:
 
 
 def _measured(home: Path, options: argparse.Namespace) -> dict[str, Any]:
-    """What Django runs in is known only now, so all that needs Django is imported from here on."""
+    """Django's environment is set only now, so everything that needs Django is imported here."""
     import django  # noqa: PLC0415
 
     django.setup()

@@ -1,15 +1,15 @@
-"""Whether what was bound may stand: no machine holds more than it has, and of each job all is bound or nothing."""
+"""Checks the binds: no node is over-committed, and each job is bound completely or not at all."""
 
 from collections import defaultdict
 
 from hekla.backends.kubernetes import names
-from hekla.bench.cluster.place import Place
+from hekla.bench.cluster.place import BenchCluster
 from hekla.domain.resources import Resources
 from hekla.launcher.terminal import LaunchRefused
 
 
-def check(place: Place, namespace: str) -> None:
-    """Raises LaunchRefused where it may not: the figures of such a run say nothing."""
+def check(place: BenchCluster, namespace: str) -> None:
+    """Raises LaunchRefused if the binds are invalid, because the measurement is then invalid too."""
     held: dict[str, Resources] = defaultdict(Resources)
     bound: dict[str, set[bool]] = defaultdict(set)
     for pod in place.pods(namespace):

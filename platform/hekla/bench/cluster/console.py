@@ -1,4 +1,4 @@
-"""Hekla's side: a console without pages, whose controller runs as it does for people, in processes of its own."""
+"""Hekla under test: a console without pages, with the controller as in production, in separate processes."""
 
 import os
 import socket
@@ -21,7 +21,7 @@ from hekla.apps.jobs import services as jobs
 from hekla.apps.queues import services as queues
 from hekla.apps.tenancy import services as tenancy
 from hekla.apps.tenancy.models import Membership, Tenant
-from hekla.bench.cluster.place import CPU, PATIENCE_SECONDS, Place
+from hekla.bench.cluster.place import CPU, PATIENCE_SECONDS, BenchCluster
 from hekla.domain.jobspec import JobSpec
 from hekla.launcher.terminal import LaunchRefused
 from hekla.launcher.up import roles
@@ -32,7 +32,7 @@ _STOP_SECONDS = 30.0
 
 
 class BenchConsole:
-    """Its rows, and somebody who submits to one cluster after another."""
+    """The rows of a console, with a person who submits jobs to clusters."""
 
     def __init__(self, home: Path, kubeconfig: Path) -> None:
         now = clock.now()
@@ -45,9 +45,9 @@ class BenchConsole:
 
     @contextmanager
     def cluster(self, namespace: str, *, adopts: bool = False) -> Iterator[str]:
-        """The queue to a cluster whose pods are in this namespace, pods of others too if it `adopts` those.
+        """Create a cluster with its pods in this namespace, and yield the name of its queue.
 
-        Nobody turns the cluster afterwards.
+        `adopts`: Hekla also schedules external pods there. The cluster is paused afterwards.
         """
         external_pods = {"namespaces": {namespace: "bench"}, "queue": namespace, "owner": "bench"}
         config = {"kubeconfig": "bench", "namespace": namespace, "external_pods": external_pods if adopts else None}
@@ -59,7 +59,7 @@ class BenchConsole:
             clusters.change(cluster, {"is_paused": True}, actor=PLATFORM, now=clock.now())
 
     def submit(self, queue: str, replicas: int, seconds: float) -> tuple[str, float]:
-        """A gang; its uid as Kubernetes is told it, and the instant of the monotonic clock when it was taken in."""
+        """Submit a gang. Returns its uid in hex, as in pod labels, and the time of the submission (monotonic clock)."""
         self._submitted += 1
         task = {
             "name": "worker", "replicas": replicas, "command": ["true"], "image": "none",
@@ -71,14 +71,14 @@ class BenchConsole:
 
     @contextmanager
     def at_work(self) -> Iterator["Controller"]:
-        """Its controller, from its start on, until the end."""
+        """Run the controller and beat during the context."""
         port = _free_port()
         env = {**os.environ, "HEKLA_METRICS_PORT": str(port), "HEKLA_METRICS_HOST": "127.0.0.1"}
         control, _other = roles.workers(env)
         with ExitStack() as stack, (self._home / "workers.log").open("ab") as log:
             began = time.monotonic()
             started = [role.start(log.fileno()) for role in (control, roles.beat(self._home / "beat", env))]
-            processes = cast("list[subprocess.Popen[bytes]]", started)  # without a launcher nothing is copied
+            processes = cast("list[subprocess.Popen[bytes]]", started)  # without a launcher nothing is forked
             for process in processes:
                 stack.callback(_end, process)
             yield Controller(processes[0], port, began)
@@ -86,14 +86,14 @@ class BenchConsole:
 
 @dataclass(frozen=True, slots=True)
 class Controller:
-    """The process that turns the cluster; it began at that instant of the monotonic clock."""
+    """The process that runs the controller. `began`: its start time by the monotonic clock, in seconds."""
 
     process: subprocess.Popen[bytes]
     port: int
     began: float
 
     def peak_mib(self) -> int:
-        """The most memory that it has had; where the system does not tell, what it has now."""
+        """Its peak memory in MiB; on systems without /proc its present memory."""
         status = Path(f"/proc/{self.process.pid}/status")
         if status.exists():
             line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM:"))
@@ -101,12 +101,12 @@ class Controller:
         return int(psutil.Process(self.process.pid).memory_info().rss // 2**20)
 
     def cpu_seconds(self) -> float:
-        """What it has used."""
+        """CPU seconds that it has used."""
         used = psutil.Process(self.process.pid).cpu_times()
         return float(used.user + used.system)
 
     def writes(self) -> dict[str, int]:
-        """What it has written to the API server, by method and kind."""
+        """The number of its writes to the API server, by method and kind."""
         response = httpx2.get(f"http://127.0.0.1:{self.port}/metrics", timeout=30, trust_env=False)
         families = text_string_to_metric_families(response.raise_for_status().text)
         return {
@@ -118,8 +118,8 @@ class Controller:
         }
 
 
-def until_quiet(place: Place, namespace: str) -> None:
-    """Until all jobs are over and none of their pods is left. Raises LaunchRefused."""
+def until_quiet(place: BenchCluster, namespace: str) -> None:
+    """Wait until no pods are left in the namespace. Raises LaunchRefused after `PATIENCE_SECONDS`."""
     limit = time.monotonic() + PATIENCE_SECONDS
     while any(True for _pod in place.pods(namespace)):
         if time.monotonic() > limit:

@@ -1,4 +1,4 @@
-"""What is measured of Hekla on a cluster: a flood of jobs, a steady flow of them, and a controller that begins anew."""
+"""The measurements of Hekla on a cluster: a flood of jobs, a steady flow, and a restart of the controller."""
 
 import time
 from collections.abc import Iterator
@@ -8,25 +8,25 @@ from typing import Any
 from hekla.bench.cluster.checking import check
 from hekla.bench.cluster.console import BenchConsole, until_quiet
 from hekla.bench.cluster.load import FOR_EVER, fill
-from hekla.bench.cluster.observing import Bound, observed, percentiles
-from hekla.bench.cluster.place import Place, pod_of_others
+from hekla.bench.cluster.observing import BindTimes, observed, percentiles
+from hekla.bench.cluster.place import BenchCluster, pod_of_others
 
 _WARM_UP_SECONDS = 10.0
-Flood = tuple[float, Bound, dict[str, Any]]
-"""When it began, what was bound, and what it cost."""
+Flood = tuple[float, BindTimes, dict[str, Any]]
+"""The start of the controller, the binds, and the cost (CPU, writes per pod)."""
 
 
 @contextmanager
-def _queue(place: Place, console: BenchConsole, *, is_last: bool = False, adopts: bool = False) -> Iterator[str]:
-    """A fresh namespace, and the queue of the same name that leads there."""
+def _queue(place: BenchCluster, console: BenchConsole, *, is_last: bool = False, adopts: bool = False) -> Iterator[str]:
+    """Create a namespace, a cluster and a queue with the same name."""
     with place.namespace(is_last=is_last) as namespace, console.cluster(namespace, adopts=adopts):
         yield namespace
 
 
 def flood(
-    place: Place, console: BenchConsole, *, jobs: int, gang: int, seconds: float
-) -> tuple[float, Bound, dict[str, Any]]:
-    """All jobs are there before the controller begins; its writes are counted until the last pod is gone."""
+    place: BenchCluster, console: BenchConsole, *, jobs: int, gang: int, seconds: float
+) -> tuple[float, BindTimes, dict[str, Any]]:
+    """Submit all jobs before the controller starts. Its writes are counted until the last pod is deleted."""
     with _queue(place, console) as queue:
         for _job in range(jobs):
             console.submit(queue, gang, seconds)
@@ -39,16 +39,20 @@ def flood(
         return controller.began, bound, {**facts, "writes_per_pod": writes}
 
 
-def others(place: Place, console: BenchConsole, *, jobs: int, gang: int, seconds: float) -> tuple[float, Bound]:
-    """The same pods, made by others for our scheduler before the controller begins."""
+def others(
+    place: BenchCluster, console: BenchConsole, *, jobs: int, gang: int, seconds: float
+) -> tuple[float, BindTimes]:
+    """Let Hekla bind the same number of external pods, created before the controller starts."""
     with _queue(place, console, adopts=True) as queue, observed(place, queue, jobs * gang) as observer:
         place.make(queue, (pod_of_others(index, gang, seconds) for index in range(jobs * gang)))
         with console.at_work() as controller:
             return controller.began, observer.wait()
 
 
-def steady_flow(place: Place, console: BenchConsole, *, jobs: int, gang: int, per_second: float) -> dict[str, float]:
-    """Milliseconds from the submission of a job to the bind of each of its pods, where so many come in a second."""
+def steady_flow(
+    place: BenchCluster, console: BenchConsole, *, jobs: int, gang: int, per_second: float
+) -> dict[str, float]:
+    """Percentiles of the milliseconds from submission to bind, per pod, at `per_second` submissions."""
     with _queue(place, console) as queue:
         with observed(place, queue, (jobs + 1) * gang) as observer, console.at_work():
             warm_up, _at = console.submit(queue, gang, 1.0)
@@ -56,7 +60,7 @@ def steady_flow(place: Place, console: BenchConsole, *, jobs: int, gang: int, pe
             since = dict(console.submit(queue, gang, 1.0) for _due in _paced(jobs, per_second))
             bound = observer.wait()
             until_quiet(place, queue)
-        return percentiles(Bound({name: pod for name, pod in bound.pods.items() if pod[0] != warm_up}).waits(since))
+        return percentiles(BindTimes({name: pod for name, pod in bound.pods.items() if pod[0] != warm_up}).waits(since))
 
 
 def _paced(count: int, per_second: float) -> Iterator[None]:
@@ -66,8 +70,8 @@ def _paced(count: int, per_second: float) -> Iterator[None]:
         yield
 
 
-def begin_anew(place: Place, console: BenchConsole, *, running: int, gang: int) -> dict[str, Any]:
-    """With so many pods that run: from a controller's start, after another's sudden end, to the first pod it binds."""
+def begin_anew(place: BenchCluster, console: BenchConsole, *, running: int, gang: int) -> dict[str, Any]:
+    """With `running` pods, kill the controller. Measure the next one: seconds to its first bind, and its memory."""
     with _queue(place, console, is_last=True) as queue:
         fill(place, console, queue, running=running, gang=gang)
         uid, _at = console.submit(queue, 1, FOR_EVER)

@@ -1,7 +1,7 @@
-"""A console and a cluster that run so many pods: put there at once, since to start them one by one would take hours.
+"""Fills a console and a cluster with running pods in bulk, because starting them one by one would take hours.
 
-The jobs are submitted. That their pods were started is written into the rows by the database, and the pods are made on
-the cluster where these rows say, as Hekla would have made them; from there on all is as if it had.
+The jobs are submitted. SQL then marks them as running and inserts their pods. The pods are created on the cluster, on
+the nodes in these rows, with the manifests that Hekla would create.
 """
 
 from collections.abc import Iterator
@@ -14,13 +14,13 @@ from hekla.backends.kubernetes.api import Json
 from hekla.backends.kubernetes.config import KubernetesConfig
 from hekla.backends.kubernetes.manifests import Manifests
 from hekla.bench.cluster.console import BenchConsole
-from hekla.bench.cluster.place import Place, pods_of, until
+from hekla.bench.cluster.place import BenchCluster, pods_of, until
 from hekla.controller.pods import order_of
 
 FOR_EVER = 1_000_000.0
-"""Seconds: longer than any measurement."""
+"""Run time of pods in seconds, longer than any measurement."""
 _AT_ONCE = 10_000
-"""Pods that are made before they are waited for: no machine is so slow that this takes longer than anybody waits."""
+"""Pods that are created before waiting for them, few enough to run within the time-out on a slow machine."""
 _JOBS = """
 UPDATE jobs_job SET phase = 'running', gang_phase = 'running', started_at = now()
 FROM queues_queue queue WHERE queue.id = queue_id AND queue.name = %(queue)s
@@ -39,8 +39,8 @@ FROM (
 """
 
 
-def fill(place: Place, console: BenchConsole, queue: str, *, running: int, gang: int) -> None:
-    """Jobs of this size in the queue, whose pods all run."""
+def fill(place: BenchCluster, console: BenchConsole, queue: str, *, running: int, gang: int) -> None:
+    """Fill the queue with jobs of `gang` pods each, until `running` pods run."""
     for _number in range(running // gang):
         console.submit(queue, gang, FOR_EVER)
     with connection.cursor() as cursor:

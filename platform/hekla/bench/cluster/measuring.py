@@ -1,4 +1,4 @@
-"""Which measurements are taken, in which order, and what is told of them."""
+"""The order of the measurements, and their results."""
 
 import argparse
 import statistics
@@ -10,16 +10,16 @@ from typing import Any
 
 from hekla.bench.cluster import hekla, peers
 from hekla.bench.cluster.console import BenchConsole
-from hekla.bench.cluster.observing import Bound
-from hekla.bench.cluster.place import Place
+from hekla.bench.cluster.observing import BindTimes
+from hekla.bench.cluster.place import BenchCluster
 
 _FILLED_BY = 100
-"""Pods of a job where a cluster is filled."""
+"""Pods per job when a cluster is filled."""
 
 
 def measure(home: Path, options: argparse.Namespace) -> dict[str, Any]:
-    """Binds by turns, then a steady flow of jobs; or how a controller begins anew. Raises LaunchRefused."""
-    place, console = Place(options.kubeconfig), BenchConsole(home, options.kubeconfig)
+    """Measure the bind rates and a steady flow of jobs; with `--running` a restart. Raises LaunchRefused."""
+    place, console = BenchCluster(options.kubeconfig), BenchConsole(home, options.kubeconfig)
     try:
         facts: dict[str, Any] = {"nodes": len(place.nodes())}
         if options.running:
@@ -34,8 +34,8 @@ def measure(home: Path, options: argparse.Namespace) -> dict[str, Any]:
         place.close()
 
 
-def _binds(place: Place, console: BenchConsole, options: argparse.Namespace) -> dict[str, Any]:
-    """In turns, so that what happens to the machine meanwhile happens to all."""
+def _binds(place: BenchCluster, console: BenchConsole, options: argparse.Namespace) -> dict[str, Any]:
+    """Bind rates of all schedulers, in turn, so that other load on the machine affects all of them."""
     runs: dict[str, list[tuple[float, float]]] = defaultdict(list)
     costs: dict[str, Any] = {}
     for _round in range(options.repeat):
@@ -46,8 +46,8 @@ def _binds(place: Place, console: BenchConsole, options: argparse.Namespace) -> 
 
 
 def _round_of(
-    place: Place, console: BenchConsole, options: argparse.Namespace, costs: dict[str, Any]
-) -> Iterator[tuple[str, float, Bound]]:
+    place: BenchCluster, console: BenchConsole, options: argparse.Namespace, costs: dict[str, Any]
+) -> Iterator[tuple[str, float, BindTimes]]:
     pods, seconds = options.jobs * options.gang, options.seconds
     yield "no logic", *peers.no_logic(place, pods, seconds, made_before=False)
     began, bound, cost = hekla.flood(place, console, jobs=options.jobs, gang=options.gang, seconds=seconds)

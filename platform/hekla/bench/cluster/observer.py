@@ -1,7 +1,7 @@
-"""A process that notes when pods of a namespace are first seen bound, by the clock that all processes share.
+"""A process that records when pods of a namespace are first seen bound, by the system's monotonic clock.
 
-`python -m hekla.bench.cluster.observer KUBECONFIG NAMESPACE COUNT SELECTOR` says that it is ready, and when so
-many are bound one JSON object: by the name of each pod its job and the instant, in seconds.
+`python -m hekla.bench.cluster.observer KUBECONFIG NAMESPACE COUNT SELECTOR` prints `ready`. After COUNT binds it prints
+one JSON object: for each pod name its job and the time in seconds.
 """
 
 import json
@@ -19,7 +19,7 @@ _SECONDS = 3600
 
 
 def main(kubeconfig: str, namespace: str, count: str, selector: str) -> int:
-    """Watch, and tell."""
+    """Watch the pods, and print the binds."""
     api, path = Api(from_kubeconfig(Path(kubeconfig))), pods_of(namespace)
     version = api.get(path, limit=1)["metadata"]["resourceVersion"]
     print(READY, flush=True)

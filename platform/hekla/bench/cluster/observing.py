@@ -1,4 +1,4 @@
-"""What the observer saw, and what follows from it."""
+"""Runs the observer, and computes rates and waits from its binds."""
 
 import json
 import statistics
@@ -10,49 +10,49 @@ from dataclasses import dataclass
 
 from hekla.backends.kubernetes import names
 from hekla.bench.cluster.observer import READY
-from hekla.bench.cluster.place import Place
+from hekla.bench.cluster.place import BenchCluster
 from hekla.launcher.terminal import LaunchRefused
 
 _OBSERVER = "hekla.bench.cluster.observer"
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
-    """By pod: its job, and when it was seen bound, in seconds of the monotonic clock."""
+class BindTimes:
+    """For each pod its job and the time of its bind, in seconds of the monotonic clock."""
 
     pods: Mapping[str, tuple[str, float]]
 
     def per_second(self) -> float:
-        """From the first bind to the last."""
+        """Binds per second, from the first bind to the last."""
         at = sorted(instant for _job, instant in self.pods.values())
         return (len(at) - 1) / (at[-1] - at[0])
 
     def per_second_since(self, began: float) -> float:
-        """From that instant to the last bind."""
+        """Binds per second, from `began` to the last bind."""
         return len(self.pods) / (max(instant for _job, instant in self.pods.values()) - began)
 
     def waits(self, since: Mapping[str, float]) -> list[float]:
-        """Milliseconds from the instant of each pod's job to its bind, in order."""
+        """Milliseconds from the time of each pod's job to its bind, sorted."""
         return sorted((instant - since[job]) * 1000 for job, instant in self.pods.values())
 
 
 class Observer:
-    """The process that watches."""
+    """The observer process."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
 
-    def wait(self) -> Bound:
-        """Once all are bound. Raises LaunchRefused where they never were."""
+    def wait(self) -> BindTimes:
+        """Wait until all pods are bound. Raises LaunchRefused if the observer ends earlier."""
         line = self._process.stdout.readline() if self._process.stdout else ""
         if not line:
             raise LaunchRefused("The pods of the measurement were not watched to their end.")
-        return Bound({name: (job, at) for name, (job, at) in json.loads(line).items()})
+        return BindTimes({name: (job, at) for name, (job, at) in json.loads(line).items()})
 
 
 @contextmanager
-def observed(place: Place, namespace: str, count: int, *, job: str = "") -> Iterator[Observer]:
-    """So many pods of this namespace, or of this job alone, from now on."""
+def observed(place: BenchCluster, namespace: str, count: int, *, job: str = "") -> Iterator[Observer]:
+    """Observe `count` binds in this namespace from now on; with `job` only those of this job."""
     which = names.selector({names.JOB: job}) if job else ""
     argv = [sys.executable, "-m", _OBSERVER, str(place.kubeconfig), namespace, str(count), which]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
@@ -65,7 +65,7 @@ def observed(place: Place, namespace: str, count: int, *, job: str = "") -> Iter
 
 
 def percentiles(ordered: list[float]) -> dict[str, float]:
-    """Of figures in order, to a tenth."""
+    """p50, p99 and maximum of sorted values, rounded to 0.1."""
     last = len(ordered) - 1
     found = {"p50": statistics.median(ordered), "p99": ordered[min(last, int(0.99 * len(ordered)))], "max": ordered[-1]}
     return {name: round(value, 1) for name, value in found.items()}

@@ -1,4 +1,4 @@
-"""Who binds pods beside Hekla: somebody without any logic, and Kubernetes' own scheduler."""
+"""The schedulers that Hekla is compared with: a binder without logic, and kube-scheduler."""
 
 import itertools
 import json
@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hekla.backends.kubernetes.api import Json
-from hekla.bench.cluster.observing import Bound, observed
-from hekla.bench.cluster.place import Place, pod, pods_of, until
+from hekla.bench.cluster.observing import BindTimes, observed
+from hekla.bench.cluster.place import BenchCluster, pod, pods_of, until
 from hekla.launcher.embedded.child import spawn
 from hekla.launcher.terminal import LaunchRefused
 
@@ -19,8 +19,8 @@ _DEFAULT = "default-scheduler"
 _REQUESTS_PER_SECOND = 5000
 
 
-def no_logic(place: Place, pods: int, seconds: float, *, made_before: bool) -> tuple[float, Bound]:
-    """One after another to the next machine, as many in flight as Hekla has; returns when it began, and the binds."""
+def no_logic(place: BenchCluster, pods: int, seconds: float, *, made_before: bool) -> tuple[float, BindTimes]:
+    """Bind pods to nodes in turn, with as many requests in flight as Hekla. Returns the start time and the binds."""
     nodes = itertools.cycle(place.nodes())
 
     async def bind(manifest: Json) -> None:
@@ -43,8 +43,13 @@ def no_logic(place: Place, pods: int, seconds: float, *, made_before: bool) -> t
         return began, observer.wait()
 
 
-def kube_scheduler(place: Place, program: Path, pods: int, seconds: float, *, made_before: bool) -> tuple[float, Bound]:
-    """It binds while the pods are made, or what was made before it began; without the limits that it has otherwise."""
+def kube_scheduler(
+    place: BenchCluster, program: Path, pods: int, seconds: float, *, made_before: bool
+) -> tuple[float, BindTimes]:
+    """Bind with kube-scheduler, without its usual client limits. Returns the start time and the binds.
+
+    `made_before`: the pods exist before it starts; otherwise they are created while it runs.
+    """
     manifests = [pod(index, seconds, _DEFAULT) for index in range(pods)]
     if made_before:
         with place.namespace() as namespace, observed(place, namespace, pods) as observer:
@@ -62,7 +67,7 @@ def kube_scheduler(place: Place, program: Path, pods: int, seconds: float, *, ma
 
 
 @contextmanager
-def _running(place: Place, program: Path) -> Iterator[None]:
+def _running(place: BenchCluster, program: Path) -> Iterator[None]:
     limits = {"qps": _REQUESTS_PER_SECOND, "burst": 2 * _REQUESTS_PER_SECOND}
     configuration = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",

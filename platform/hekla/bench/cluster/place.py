@@ -1,4 +1,4 @@
-"""The cluster that is measured: namespaces for one measurement each, its machines, and pods that all are alike."""
+"""The cluster under test: its nodes, a namespace per measurement, and uniform pods."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -21,28 +21,28 @@ _JOB = uuid4().hex
 PATIENCE_SECONDS = 600.0
 
 
-class Place:
-    """One API server, as the current context of a kubeconfig reaches it, by somebody who may do anything there."""
+class BenchCluster:
+    """The cluster of a kubeconfig's current context, with full permissions."""
 
     def __init__(self, kubeconfig: Path) -> None:
         self.kubeconfig, self._access = kubeconfig, access.from_kubeconfig(kubeconfig)
         self.api, self.client = Api(self._access), AsyncClient(self._access)
 
     def nodes(self) -> list[str]:
-        """The names of its machines. Raises LaunchRefused where there are none."""
+        """The names of its nodes. Raises LaunchRefused if there are none."""
         found = [node["metadata"]["name"] for page in self.api.pages("/api/v1/nodes") for node in page["items"]]
         if not found:
             raise LaunchRefused("The cluster has no machines.")
         return found
 
     def pods(self, namespace: str) -> Iterator[Json]:
-        """All that are there now."""
+        """The present pods of a namespace."""
         for page in self.api.pages(pods_of(namespace)):
             yield from page["items"]
 
     @contextmanager
     def namespace(self, *, is_last: bool = False) -> Iterator[str]:
-        """A fresh one, in which pods can be made; it is gone before anything else is measured, if that is to be."""
+        """Create a namespace, and delete it afterwards. Waits for the end of the deletion unless it `is_last`."""
         name = f"hekla-bench-{uuid4().hex[:8]}"
         self.client.run_all(self._make, [name])
         accounts = f"/api/v1/namespaces/{name}/serviceaccounts"
@@ -56,7 +56,7 @@ class Place:
                 until(lambda: not self.api.get("/api/v1/namespaces", **query)["items"], "A namespace does not go.")
 
     def make(self, namespace: str, pods: Iterable[Json]) -> None:
-        """These pods, many at once."""
+        """Create these pods, many in parallel."""
 
         async def make_one(manifest: Json) -> None:
             await self.client.create(pods_of(namespace), manifest)
@@ -67,18 +67,18 @@ class Place:
         await self.client.create("/api/v1/namespaces", {"metadata": {"name": namespace}})
 
     def close(self) -> None:
-        """Let go of its connections."""
+        """Close the connections."""
         self.api.close()
         self.client.close()
 
 
 def pods_of(namespace: str) -> str:
-    """Where they are."""
+    """The API path of the pods of a namespace."""
     return f"/api/v1/namespaces/{namespace}/pods"
 
 
 def pod(index: int, seconds: float, scheduler: str) -> Json:
-    """One that is like those that Hekla makes, down to the length of its names, for this scheduler."""
+    """The manifest of a pod for this scheduler, like Hekla's pods, down to the length of the names."""
     key = PodKey(job=_JOB, task="worker", index=index, attempt=1, tenant="bench")
     address = names.address_of(Replica(key.job, "bench", key.task, index, slot=0))
     env, requests = {"HEKLA_SIM_SECONDS": f"{seconds:g}"}, Resources.parse({"cpu": CPU})
@@ -89,14 +89,14 @@ def pod(index: int, seconds: float, scheduler: str) -> Json:
 
 
 def pod_of_others(index: int, gang: int, seconds: float) -> Json:
-    """One that an operator might have made for Hekla's scheduler, so many of them for each of its jobs."""
+    """The manifest of an external pod for Hekla's scheduler, as an operator creates it, with `gang` pods per job."""
     made = pod(index, seconds, names.SCHEDULER)
     made["metadata"] |= {"labels": {"training.kubeflow.org/job-name": f"job-{index // gang}"}, "annotations": {}}
     return made
 
 
 def until(holds: Callable[[], bool], otherwise: str) -> None:
-    """Ask again and again. Raises LaunchRefused, with these words, where it does not come to hold."""
+    """Poll until the condition holds. Raises LaunchRefused with the message `otherwise` after `PATIENCE_SECONDS`."""
     limit = time.monotonic() + PATIENCE_SECONDS
     while not holds():
         if time.monotonic() > limit:

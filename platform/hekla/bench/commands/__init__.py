@@ -1,1 +1,1 @@
-"""`hekla bench`: how fast Hekla is on this machine."""
+"""`hekla bench`: measures the speed of Hekla on this machine."""

@@ -1,4 +1,4 @@
-"""`hekla bench cluster`: how fast pods come to be bound on a Kubernetes cluster that is there for it."""
+"""`hekla bench cluster`: the bind rate on a dedicated Kubernetes cluster."""
 
 import json
 import subprocess
@@ -11,7 +11,7 @@ import click
 from hekla.cli import output
 from hekla.cli.client import Failure
 
-_MODULE = "hekla.bench.cluster"  # a process of its own: it has other servers and other rows than any console
+_MODULE = "hekla.bench.cluster"  # a separate process, with its own servers and database
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 

@@ -1,4 +1,4 @@
-"""`hekla bench console`: how fast pages, lists and submissions are with many jobs, in a console made for it."""
+"""`hekla bench console`: the speed of pages, lists and submissions in a separate console with many jobs."""
 
 import json
 import subprocess
@@ -12,7 +12,7 @@ from hekla.cli.client import Failure
 
 _TABS = 4
 _CASES = {"spread": "pages of all kinds", "together": "one job"}
-_MODULE = "hekla.bench.console"  # a process of its own: it has other servers and other rows than any console here
+_MODULE = "hekla.bench.console"  # a separate process, with its own servers and database
 
 
 @click.command("console")
@@ -43,7 +43,7 @@ def console(as_json: bool, sockets: int | None, **sizes: float) -> None:
 
 
 def _with_people_for(sockets: int | None, tenants: int) -> dict[str, int]:
-    """As many as open so many pages, some each."""
+    """The options for this number of open pages, with enough people to open them."""
     return {"sockets": sockets, "people_per_tenant": max(4, sockets // tenants // _TABS)} if sockets else {}
 
 

@@ -1,4 +1,4 @@
-"""`hekla bench engine`: how many pods a second the scheduling engine places, every node considered."""
+"""`hekla bench engine`: pods per second that the scheduling engine places, considering every node."""
 
 import json
 import platform
@@ -33,7 +33,7 @@ _MAX_PODS = 10_000_000
 
 @dataclass(frozen=True, slots=True)
 class ScenarioRun:
-    """A scenario at one size. `cost`: seconds, as a multiple of those at its first size."""
+    """The result of a scenario at one size. `cost`: the median time divided by that at the first size."""
 
     scenario: str
     nodes: int

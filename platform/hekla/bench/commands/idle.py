@@ -1,4 +1,4 @@
-"""`hekla bench idle`: what a console costs that nobody uses: processor and memory, of all its processes."""
+"""`hekla bench idle`: CPU and memory of all processes of an idle console."""
 
 import json
 import os
@@ -41,7 +41,7 @@ def idle(seconds: float, settle: float, as_json: bool) -> None:
 
 
 def _compare(before: dict[int, Cost], after: dict[int, Cost], seconds: float) -> dict[str, Any]:
-    """Those that ended meanwhile are counted with their parents."""
+    """The usage between two measurements. CPU of processes that ended in between counts with their parents."""
     rows: list[dict[str, Any]] = [
         {
             "name": cost.name,

@@ -1,4 +1,4 @@
-"""Jobs one after another on a console that runs, and how long something took for each: options and figures."""
+"""Common options and output of latency measurements on a running console, one job after another."""
 
 import json
 import statistics
@@ -25,7 +25,7 @@ _OPTIONS = (
 
 
 def options(command: Callable[..., None]) -> Callable[..., None]:
-    """How many jobs, where, and how to tell."""
+    """Add the common options to a command."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
@@ -34,9 +34,9 @@ def options(command: Callable[..., None]) -> Callable[..., None]:
 def tell(
     head: str, labels: Mapping[str, str], runs: Sequence[Sequence[float]], facts: dict[str, Any], *, as_json: bool
 ) -> None:
-    """Print median, 90th and 99th percentile and most of each column of the runs, which are milliseconds.
+    """Print the median, the 90th and 99th percentile and the maximum of each column of the runs, in milliseconds.
 
-    `labels`: for each column its name in JSON, and its words in the table.
+    `labels`: for each column its name in JSON and its label in the table.
     """
     found = {name: _figures([run[place] for run in runs]) for place, name in enumerate(labels)}
     if as_json:
@@ -49,7 +49,7 @@ def tell(
 
 
 def _figures(timings: Sequence[float]) -> dict[str, float]:
-    """By name, to a tenth of a millisecond."""
+    """The statistics by name, rounded to 0.1 ms."""
     ordered = sorted(timings)
     p90, p99 = (ordered[min(len(ordered) - 1, int(part * len(ordered)))] for part in (0.9, 0.99))
     values = statistics.median(ordered), p90, p99, ordered[-1]

@@ -1,6 +1,6 @@
-"""Whole cycles of the engine, timed one by one.
+"""Times whole cycles of the engine.
 
-The first one knows nothing yet; those that follow keep what did not change, as in a cluster that lives.
+The first cycle builds the cache. Later cycles reuse everything that has not changed, as in a real cluster.
 """
 
 import gc
@@ -24,9 +24,9 @@ _RESET_PEAK = "5"
 
 @dataclass
 class Measurement:
-    """What the last cycle decided, how long each took, and the most memory that the process had meanwhile.
+    """The decisions of the last cycle, the times of all cycles in seconds, and the peak memory of the process.
 
-    `first`: seconds of the cycle that builds everything. `open_seconds`: of each other, up to its first action.
+    `first`: the cycle that builds the cache. `open_seconds`: for each later cycle, the time until its first action.
     """
 
     placed: int = 0
@@ -52,12 +52,12 @@ class Measurement:
 
     @property
     def pods_per_second(self) -> float:
-        """Pods that got a place, or were promised one, by the median."""
+        """Placed and pipelined pods per second, by the median cycle."""
         return (self.placed + self.promised) / self.median
 
 
 def measure(setting: Setting, repeat: int) -> Measurement:
-    """A first cycle, then so many that count. What makes the next state takes place between them."""
+    """Run a first cycle, then `repeat` measured ones. The computation of the next state is not measured."""
     policy, state, found, cache = parse(setting.policy_text), setting.state, Measurement(), SchedulerCache()
     gc.collect()
     _forget_peak()
@@ -82,7 +82,7 @@ def _timed(found: Measurement, turn: Callable[..., Decisions]) -> Decisions:
 
 
 def _forget_peak() -> None:
-    """Linux can be asked to count anew from here; elsewhere the peak is that of the whole process."""
+    """Reset the peak memory on Linux. Elsewhere the peak covers the whole life of the process."""
     try:
         _CLEAR.write_text(_RESET_PEAK)
     except OSError:

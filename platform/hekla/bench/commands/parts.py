@@ -1,4 +1,4 @@
-"""Equal machines and gangs of equal pods, of which the states to measure are put together."""
+"""Uniform nodes and gangs, the parts of the measured cluster states."""
 
 from typing import Any
 
@@ -7,23 +7,23 @@ from hekla.domain.resources import Resources
 from hekla.engine.model import ClusterState, NodeSpec, PodGroupSpec, PodSpec, PodStatus, QueueSpec
 
 CORES, GIB, PODS = 32, 128, 110
-"""What a machine has."""
+"""Capacity of a node."""
 DEFAULT_QUEUE = "default"
 _ROOM = Resources.parse({"cpu": CORES, "memory": f"{GIB}Gi", "pods": PODS})
 
 
 def machines(count: int, **more: Any) -> tuple[NodeSpec, ...]:  # noqa: ANN401
-    """Equal machines, named in their order."""
+    """Uniform nodes, with numbered names."""
     return tuple(NodeSpec(f"node-{at:06}", _ROOM, **more) for at in range(count))
 
 
 def asking(cpu: float = 1, gib: float = 2) -> Resources:
-    """So many cores and GiB."""
+    """A request of this many cores and GiB."""
     return Resources.parse({"cpu": f"{cpu * 1000:.0f}m", "memory": f"{gib * 1024:.0f}Mi"})
 
 
 def gang(name: str, pods: int, request: Resources, *, least: int | None = None, **more: Any) -> PodGroupSpec:  # noqa: ANN401
-    """Equal pods, let in already; all of them must start together unless `least` says how many. `task`: of each pod."""
+    """An admitted gang of uniform pods. `least`: its minimum, by default all pods. `task`: extra fields of each pod."""
     task, least = more.pop("task", {}), pods if least is None else least
     return PodGroupSpec(
         uid=name,
@@ -37,11 +37,11 @@ def gang(name: str, pods: int, request: Resources, *, least: int | None = None, 
 
 
 def running(name: str, pods: int, request: Resources, on: str, **more: Any) -> PodGroupSpec:  # noqa: ANN401
-    """Equal pods that run on one machine."""
+    """A job of uniform pods that run on the node `on`."""
     task = {"status": PodStatus.RUNNING, "node": on}
     return gang(name, pods, request, phase=GangPhase.RUNNING, task=task, **more)
 
 
 def cluster(nodes: tuple[NodeSpec, ...], jobs: list[PodGroupSpec], *queues: QueueSpec) -> ClusterState:
-    """One queue where none is named."""
+    """A cluster state, by default with one queue."""
     return ClusterState(nodes, queues or (QueueSpec(DEFAULT_QUEUE),), tuple(jobs))

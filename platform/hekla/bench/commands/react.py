@@ -1,4 +1,4 @@
-"""`hekla bench react`: how long it takes from a pod's exit to what its job's policy does about it."""
+"""`hekla bench react`: the time from a pod's exit to the action of its job's policy."""
 
 import time
 from datetime import datetime
@@ -35,7 +35,7 @@ def react(
 
 
 def _run(client: Client, queue: str, tenant: str | None, seconds: float) -> tuple[float, float]:
-    """Milliseconds from the pod's end to the policy's action, and to the next attempt."""
+    """Milliseconds from the end of the pod to the policy's action, and to the start of the next attempt."""
     task = {
         "name": "main",
         "command": ["sh", "-c", f"sleep {seconds:g}; exit {_EXIT}"],
@@ -53,7 +53,7 @@ def _run(client: Client, queue: str, tenant: str | None, seconds: float) -> tupl
 
 
 def _times(client: Client, uid: str) -> tuple[datetime, datetime, datetime]:
-    """When its pod ended, when the job began to restart, when the next attempt ran; returns once the job is over."""
+    """The times when the pod ended, the job restarted, and the next attempt ran. Waits for the end of the job."""
     after, at = 0, dict[str, datetime]()
     deadline = time.monotonic() + latencies.GIVE_UP_SECONDS
     while time.monotonic() < deadline:

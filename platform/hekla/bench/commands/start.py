@@ -1,4 +1,4 @@
-"""`hekla bench start`: how long `manage.py up` takes to its link, on a new data folder and an old one."""
+"""`hekla bench start`: the time of `manage.py up` until its sign-in link, on a new and on a used data folder."""
 
 import json
 import os
@@ -33,7 +33,7 @@ def start(repeat: int, as_json: bool) -> None:
 
 
 def _figures(runs: Sequence[tuple[float, float]]) -> dict[str, float]:
-    """CPU seconds are of all processes until the link was there, by the median."""
+    """Median, minimum and maximum seconds, and the median CPU seconds of all processes until the link."""
     wall, cpu = zip(*runs, strict=True)
     found = {"median": statistics.median(wall), "min": min(wall), "max": max(wall), "cpu": statistics.median(cpu)}
     return {name: round(value, 2) for name, value in found.items()}

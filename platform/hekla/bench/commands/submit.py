@@ -1,4 +1,4 @@
-"""`hekla bench submit`: how long it takes from a submission to its first running process, on a console that runs."""
+"""`hekla bench submit`: the time from a submission to its first running process, on a running console."""
 
 import time
 from datetime import datetime
@@ -29,7 +29,7 @@ def submit(
 
 
 def _run(client: Client, queue: str, tenant: str | None, seconds: float) -> tuple[float, float]:
-    """Milliseconds by the events' times, and by this machine's clock from the request to the news."""
+    """Milliseconds by the times of the events, and by this client's clock from the request to the event's arrival."""
     task = {"name": "main", "command": ["sleep", f"{seconds:g}"], "resources": {"cpu": "10m"}, "grace_seconds": 1}
     document = {"name": f"bench-{uuid4().hex[:12]}", "queue": queue, "tasks": [task]}
     began = time.perf_counter()
@@ -40,7 +40,7 @@ def _run(client: Client, queue: str, tenant: str | None, seconds: float) -> tupl
 
 
 def _times(client: Client, uid: str) -> tuple[datetime, datetime, float]:
-    """When it was submitted, when it ran, and when we knew; returns once the job is over."""
+    """The times of submission, of the first running pod, and of its event's arrival. Waits for the end of the job."""
     after, submitted, running, heard = 0, None, None, 0.0
     deadline = time.monotonic() + latencies.GIVE_UP_SECONDS
     while time.monotonic() < deadline:

@@ -1,4 +1,4 @@
-"""`hekla bench whatif`: how long a console takes to say what would be if a job were submitted."""
+"""`hekla bench whatif`: the response time of what-if previews."""
 
 import time
 from typing import Any
@@ -42,7 +42,7 @@ def _draft(queue: str, pods: int, cpu: str) -> dict[str, Any]:
 
 
 def _ask(client: Client, draft: dict[str, Any], tenant: str | None, *, with_eta: bool) -> float:
-    """Milliseconds from question to answer."""
+    """Milliseconds from request to response."""
     began = time.perf_counter()
     client.post("what-if", draft, tenant=tenant, eta="1" if with_eta else "0")
     return (time.perf_counter() - began) * 1000

@@ -1,6 +1,6 @@
-"""A whole console for one measurement: `manage.py up` on a folder, and what its processes cost by /proc.
+"""Runs a whole console for one measurement (`manage.py up`), and reads the usage of its processes from /proc.
 
-Linux only, as nothing else tells how much memory processes share (PSS).
+Linux only, because only Linux reports the proportional share of memory (PSS).
 """
 
 import os
@@ -27,12 +27,12 @@ _MANAGE = Path(hekla.__file__).resolve().parents[2] / "manage.py"
 _LINK = re.compile(r"http://\S+/link/\S+")
 _TICKS = os.sysconf("SC_CLK_TCK")
 _START_SECONDS, _STOP_SECONDS = 180.0, 30.0
-_OF_STAT = slice(11, 15)  # own user and system ticks, and those of children that have ended; after the name
+_OF_STAT = slice(11, 15)  # after the name: user and system ticks of the process and of its ended children
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What one process has cost so far. `switches`: how often it went to sleep, which is how often it was woken."""
+    """The usage of a process so far. `switches`: voluntary context switches, so the number of its wake-ups."""
 
     name: str
     cpu_seconds: float
@@ -42,7 +42,7 @@ class Cost:
 
 @dataclass
 class RunningConsole:
-    """One that runs. `seconds`: from the command to its link. `cpu_seconds`: of all its processes until then."""
+    """A running console. `seconds`: from the command to its link. `cpu_seconds`: of all its processes until then."""
 
     pid: int
     link: str
@@ -50,12 +50,12 @@ class RunningConsole:
     cpu_seconds: float
 
     def costs(self) -> dict[int, Cost]:
-        """By pid, of all its processes."""
+        """The usage of all its processes, by pid."""
         found = {pid: _cost(pid) for pid in [self.pid, *descendants(self.pid)]}
         return {pid: cost for pid, cost in found.items() if cost is not None}
 
     def visit(self) -> None:
-        """Open the first page as the administrator: a console that nobody ever looked at is smaller than it will be."""
+        """Open the first page as the admin, because a console without any visit uses less memory than usual."""
         opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))
         for address in (self.link, self.link.partition("/accounts/")[0]):
             opener.open(address, timeout=30).read()
@@ -63,7 +63,7 @@ class RunningConsole:
 
 @contextmanager
 def new_folder() -> Iterator[Path]:
-    """A place for a data folder that does not exist yet."""
+    """A path for a new data folder. It is deleted afterwards."""
     place = Path(tempfile.mkdtemp(prefix="hekla-bench-"))
     try:
         yield place / "data"
@@ -73,7 +73,7 @@ def new_folder() -> Iterator[Path]:
 
 @contextmanager
 def console(folder: Path) -> Iterator[RunningConsole]:
-    """Start one on this folder, and end it afterwards. Raises Failure."""
+    """Start a console on this folder, and end it afterwards. Raises Failure."""
     if not Path("/proc/self/smaps_rollup").exists():
         raise Failure("This can be measured on Linux only.")
     began = time.perf_counter()
@@ -92,7 +92,7 @@ def console(folder: Path) -> Iterator[RunningConsole]:
 
 
 def _link(process: "subprocess.Popen[str]") -> str:
-    assert process.stdout is not None  # noqa: S101  (asked for)
+    assert process.stdout is not None  # noqa: S101  (stdout is a pipe)
     output = []
     for line in process.stdout:
         output.append(line)
@@ -102,7 +102,7 @@ def _link(process: "subprocess.Popen[str]") -> str:
 
 
 def _cost(pid: int) -> Cost | None:
-    """None where it has ended."""
+    """The usage of a process, or None if it has ended."""
     try:
         return Cost(_name(pid), _cpu_seconds(pid), _kib(pid, "smaps_rollup", "Pss:") / 1024, _switches(pid))
     except (OSError, ValueError):
@@ -126,7 +126,7 @@ def _kib(pid: int, file: str, field: str) -> int:
 
 
 def _switches(pid: int) -> int:
-    """Of all its threads."""
+    """Voluntary context switches of all threads of a process."""
     tasks = Path(f"/proc/{pid}/task").iterdir()
     return sum(_kib(pid, f"task/{task.name}/status", "voluntary_ctxt_switches:") for task in tasks)
 

@@ -1,4 +1,4 @@
-"""The states that are measured, by name: each made for a number of machines and of pods."""
+"""The measured scenarios by name. Each builds a cluster state for a number of nodes and pods."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,7 +30,7 @@ _MODELS, _SERVICES, _HOST = 3, 16, "kubernetes.io/hostname"
 _RACK, _HALL, _SITE, _CLOSE_GANG = 20, 200, 2000, 100
 _TOPOLOGIES = (NetworkTopology(highest_tier=1), NetworkTopology(highest_tier=2), NetworkTopology(is_hard=False))
 _SMALL_PART = 100
-"""One in so many changes, or fits."""
+"""One of this many jobs changes, or one of this many pods fits."""
 
 GoOn = Callable[[ClusterState, Decisions], ClusterState]
 
@@ -41,17 +41,17 @@ def _same_again(state: ClusterState, _decisions: Decisions) -> ClusterState:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A state, what is asked besides the default policy, and what the state of the next cycle is."""
+    """A cluster state, the changes of the default policy, and `go_on`, which computes the state of the next cycle."""
 
     state: ClusterState
     actions: str = "enqueue, allocate, backfill"
     go_on: GoOn = _same_again
     plugin: str = ""
-    """One more, in the last tier."""
+    """An additional plugin in the last tier."""
 
     @property
     def policy_text(self) -> str:
-        """The default policy with these actions, and this plugin."""
+        """The default policy with these actions and this plugin."""
         first, rest = DEFAULT_POLICY_TEXT.split("\n", 1)
         more = f"  - name: {self.plugin}\n" if self.plugin else ""
         return f'{first.partition(":")[0]}: "{self.actions}"\n{rest}{more}'
@@ -73,7 +73,7 @@ def _classes(nodes: int, pods: int) -> Setting:
 
 
 def _distinct(nodes: int, pods: int) -> Setting:
-    """Every pod of a class of its own; half of the machines are tainted, all have zones and models of processors."""
+    """Pods that all differ in requests and constraints. Half of the nodes have taints, all have zones and models."""
     labelled = [
         replace(
             node,
@@ -89,7 +89,7 @@ def _distinct(nodes: int, pods: int) -> Setting:
 
 
 def _own_constraints(at: int) -> dict[str, Any]:
-    """What the pod asks of nodes, by selector or by affinity in turn, and of the other pods of its service."""
+    """Labels and constraints of a pod: node selector or node affinity in turn, and affinity to its service's pods."""
     service = f"s{at % _SERVICES}"
     by_affinity = at % 2 == 0
     return {
@@ -101,7 +101,7 @@ def _own_constraints(at: int) -> dict[str, Any]:
 
 
 def _among_nodes(at: int) -> dict[str, Any]:
-    """One of two zones and not of one model; one of the models that are left rather than the other."""
+    """Node affinity: requires one of two zones and excludes a model; prefers one of the other two models."""
     zones = Requirement("zone", "In", (f"z{at % _ZONES}", f"z{(at + 1) % _ZONES}"))
     other = Requirement("model", "NotIn", (f"m{at % _MODELS}",))
     rather = NodeSelectorTerm((Requirement("model", "In", (f"m{(at + 1) % _MODELS}",)),))
@@ -112,7 +112,7 @@ def _among_nodes(at: int) -> dict[str, Any]:
 
 
 def _among_pods(at: int, service: str) -> PodConstraints:
-    """By service: each on a machine of its own, in the zone of the others, rather spread over zones, or as it comes."""
+    """Pod affinity in turn: one pod per host, all in one zone, preferably spread over zones, or none."""
     own = PodSelector((Requirement("service", "In", (service,)),), frozenset({""}))
     return (
         PodConstraints(pod_anti_affinity=(PodAffinityTerm(own, _HOST),)),
@@ -123,7 +123,7 @@ def _among_pods(at: int, service: str) -> PodConstraints:
 
 
 def _churn(nodes: int, pods: int) -> Setting:
-    """So many pods run; from cycle to cycle a hundredth of the jobs end, and as many come."""
+    """All pods run. In each cycle 1% of the jobs end, and as many new ones arrive."""
     room, numbers = machines(nodes), count(pods)
     jobs = [running(f"job-{at}", _JOB, asking(), room[at % nodes].name) for at in range(max(pods // _JOB, 1))]
 
@@ -136,7 +136,7 @@ def _churn(nodes: int, pods: int) -> Setting:
 
 
 def _with_binds(state: ClusterState, decisions: Decisions) -> tuple[PodGroupSpec, ...]:
-    """The jobs as they are once what was bound runs; those of which nothing was bound are the same objects."""
+    """The jobs with their bound pods running. Jobs without a bind stay the same objects."""
     nodes = {bind.pod: bind.node for bind in decisions.binds}
     bound = {bind.job for bind in decisions.binds}
 
@@ -150,12 +150,12 @@ def _with_binds(state: ClusterState, decisions: Decisions) -> tuple[PodGroupSpec
 
 
 def _pending(nodes: int, pods: int) -> Setting:
-    """Gangs of ten that were all let in, and room for a hundredth of them."""
+    """Admitted gangs of ten, with free resources for 1% of the pods."""
     return _waiting(nodes, pods, _JOB)
 
 
 def _single(nodes: int, pods: int) -> Setting:
-    """The same, each pod a job of its own."""
+    """As `_pending`, with jobs of one pod."""
     return _waiting(nodes, pods, 1)
 
 
@@ -170,7 +170,7 @@ def _waiting(nodes: int, pods: int, size: int) -> Setting:
 
 
 def _full(nodes: int, queue: str) -> list[PodGroupSpec]:
-    """On each machine a job of as many one-core pods as it has cores, of which one must run."""
+    """A job on each node that fills it with one-core pods, with a minimum of one pod."""
     return [
         running(f"runner-{at}", CORES, asking(1, 1), node.name, least=1, queue=queue)
         for at, node in enumerate(machines(nodes))
@@ -178,14 +178,14 @@ def _full(nodes: int, queue: str) -> list[PodGroupSpec]:
 
 
 def _preempt(nodes: int, pods: int) -> Setting:
-    """Urgent gangs of ten of the same queue; every pod wants two cores, so two must yield for it."""
+    """Urgent gangs of ten in the same queue. Each pod requests two cores, so two pods must be evicted for it."""
     task = {"priority": 1000}
     wanting = [gang(f"urgent-{at}", _JOB, asking(2, 1), priority=1000, task=task) for at in range(max(pods // _JOB, 1))]
     return Setting(cluster(machines(nodes), _full(nodes, DEFAULT_QUEUE) + wanting), "enqueue, allocate, preempt")
 
 
 def _reclaim(nodes: int, pods: int) -> Setting:
-    """One queue has borrowed everything; the other one, of the same weight, takes some of its own back."""
+    """One queue has borrowed everything. The other one, with the same weight, reclaims part of its share."""
     queues = QueueSpec("lender"), QueueSpec("borrower")
     wanting = [gang(f"own-{at}", _JOB, asking(1, 1), queue="lender") for at in range(max(pods // _JOB, 1))]
     jobs = _full(nodes, "borrower") + wanting
@@ -193,20 +193,20 @@ def _reclaim(nodes: int, pods: int) -> Setting:
 
 
 def _queues(nodes: int, pods: int) -> Setting:
-    """A hundred queues of unequal weights, all of them wanting more than there is."""
+    """A hundred queues with different weights, which together request more than the cluster has."""
     queues = tuple(QueueSpec(f"queue-{at:03}", weight=at % _WEIGHTS + 1) for at in range(_QUEUES))
     jobs = [gang(f"job-{at}", 1, asking(), queue=queues[at % _QUEUES].name) for at in range(pods)]
     return Setting(cluster(machines(nodes), jobs, *queues))
 
 
 def _blocked(nodes: int, pods: int) -> Setting:
-    """A gang that is too large comes first; small jobs behind it fill what there is."""
+    """A gang that is too large is first in the queue. Small jobs behind it use the free resources."""
     large = gang("large", max(_BLOCKED_GANG, nodes * CORES), asking(2), priority=1)
     return Setting(cluster(machines(nodes), [large, *(gang(f"job-{at}", 1, asking()) for at in range(pods))]))
 
 
 def _close(nodes: int, pods: int) -> Setting:
-    """Gangs that must lie in one rack or in one hall, or rather do; the machines of every other rack are half full."""
+    """Gangs that require one rack or one hall, or prefer to be close. The nodes of every other rack are half full."""
     room = machines(nodes)
     half = [node for rack in _in_parts(room, _RACK)[1::2] for node in rack]
     jobs = [running(f"half-{at}", 1, asking(CORES / 2), node.name) for at, node in enumerate(half)]
@@ -220,7 +220,7 @@ def _close(nodes: int, pods: int) -> Setting:
 
 
 def _hyper_nodes(room: Sequence[NodeSpec]) -> tuple[HyperNode, ...]:
-    """Racks of twenty machines, halls of ten racks, sites of ten halls."""
+    """Racks of 20 nodes, halls of 10 racks, sites of 10 halls."""
     return tuple(
         HyperNode(f"{kind}-{at}", tier, frozenset(node.name for node in inside))
         for tier, (kind, size) in enumerate((("rack", _RACK), ("hall", _HALL), ("site", _SITE)), 1)
@@ -234,7 +234,7 @@ def _in_parts(room: Sequence[NodeSpec], size: int) -> list[Sequence[NodeSpec]]:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """How to make the state, for which sizes (machines, pods) where none is named, and whether it takes seconds."""
+    """How to build the state, the default sizes (nodes, pods), a description, and whether it takes only seconds."""
 
     build: Callable[[int, int], Setting]
     sizes: tuple[tuple[int, int], ...]

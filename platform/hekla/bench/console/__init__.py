@@ -1,4 +1,4 @@
-"""A whole console full of jobs, measured: what `hekla bench console` runs in a process of its own.
+"""Measures a whole console with many jobs. `hekla bench console` runs this in a separate process.
 
-It has servers and rows of its own in a folder that goes with it, so no console that people use is touched.
+It uses separate servers and a separate database in a temporary folder, and touches no other console.
 """

@@ -1,4 +1,4 @@
-"""`python -m hekla.bench.console`: measures, tells its steps on the second stream and one JSON object on the first."""
+"""`python -m hekla.bench.console`: prints progress on stderr and the result as one JSON object on stdout."""
 
 import argparse
 import json
@@ -14,7 +14,7 @@ from hekla.launcher.terminal import LaunchRefused
 
 
 def main() -> int:
-    """Bring a console up, fill it, measure it."""
+    """Start the servers, fill a console, and measure it."""
     options = _parser().parse_args()
     size = Size(options.jobs, options.pods_per_job, options.tenants, options.nodes, options.people_per_tenant)
     try:
@@ -28,7 +28,10 @@ def main() -> int:
 
 
 def _fill(size: Size) -> None:
-    """What Django runs in is known only now, so all that needs Django is imported from here on."""
+    """Create the tables and fill them.
+
+    Django's environment is set only now, so everything that needs Django is imported here.
+    """
     import django  # noqa: PLC0415
 
     django.setup()
@@ -46,7 +49,7 @@ def _measure_sockets(size: Size, options: argparse.Namespace, home: Path) -> dic
     _fill(size)
     from hekla.bench.console import sockets  # noqa: PLC0415
 
-    pace = sockets.Pace(options.changes_per_second, options.seconds)
+    pace = sockets.ChangeRate(options.changes_per_second, options.seconds)
     return asdict(size) | asdict(pace) | sockets.measure(home, options.sockets, pace, say=_say)
 
 

@@ -1,6 +1,6 @@
-"""How long the server takes for each main page and list, how often it asks the database, and for a submission.
+"""Measures the time and the number of queries of each main page, list, submission and preview.
 
-Requests go through all of Django in this process, middlewares, templates and all; what is left out is the network.
+Requests run through all of Django in this process, with middleware and templates. Only the network is left out.
 """
 
 import gc
@@ -31,16 +31,16 @@ from hekla.launcher.gc_tuning import settle_with_pages
 
 _WARM = 2
 _COUNTED = 5
-_OTHERS = 30  # so many jobs, pods and the like are opened in turn
+_OTHERS = 30  # number of jobs, pods etc. that are opened in turn
 _OK = range(200, 300)
 Ask = Callable[[str], Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Milliseconds of one kind of request, and the most queries that one of them asked.
+    """Milliseconds of one kind of request, and the maximum number of its queries.
 
-    `cpu`: the median of what this process computed for it; the rest is the database, or others on the machine.
+    `cpu`: the median CPU time of this process. The rest of the time is the database or other load.
     """
 
     what: str
@@ -52,9 +52,9 @@ class Timing:
 
 
 def measure(repeat: int, *, say: Callable[[str], None]) -> Iterator[Timing]:
-    """Every page for somebody who sees everything and for a member of one tenant; then submissions."""
+    """Measure every page for an admin and for a member of one tenant, then submissions and previews."""
     settings.API_REQUESTS_A_MINUTE = 10**9
-    settle_with_pages()  # as the process does that serves
+    settle_with_pages()  # as in a web process
     for user in (_person(ADMIN), _person("person-0-1")):
         client = _signed_in(user)
         who = "admin" if user.platform_role else "member"
@@ -80,7 +80,7 @@ def _signed_in(user: User) -> Client:
 
 
 def _pages(user: User) -> Iterator[tuple[str, Sequence[str]]]:
-    """What is opened, and the addresses that are taken in turn."""
+    """The name of each page, and the URLs to open in turn."""
     which = {} if user.platform_role else {"tenant__memberships__user": user}
     jobs = some_jobs(_OTHERS, **which)
     job = jobs[len(jobs) // 2]
@@ -120,7 +120,7 @@ def _lists(job: Job) -> Iterator[tuple[str, Sequence[str]]]:
 
 
 def _deep(job: Job) -> str:
-    """The page that begins after a job from the midst of all."""
+    """The query of the list page after this job, which is from the middle of all jobs."""
     return urlencode({"cursor": str(Cursor(False, job.submitted_at, job.pk))})
 
 
@@ -147,7 +147,7 @@ def _rest(jobs: Sequence[Job]) -> Iterator[tuple[str, Sequence[str]]]:
 
 def _timed(what: str, who: str, addresses: Sequence[str], get: Ask, repeat: int) -> Timing:
     turns = cycle(addresses)
-    for address in islice(turns, _WARM):  # what a process keeps is read with the first
+    for address in islice(turns, _WARM):  # the first request fills the caches of the process
         get(address)
     queries = max(_queries(address, get) for address in islice(turns, min(_COUNTED, repeat)))
     gc.collect()
@@ -165,26 +165,26 @@ def _queries(address: str, get: Ask) -> int:
 
 
 def _milliseconds(do: Callable[[], object]) -> tuple[float, float]:
-    """Until it was done, and of this process's processor."""
+    """Milliseconds of wall time, and of CPU time of this process."""
     wall, cpu = time.perf_counter(), time.process_time()
     do()
     return (time.perf_counter() - wall) * 1000, (time.process_time() - cpu) * 1000
 
 
 def _percentiles(milliseconds: Sequence[float]) -> tuple[float, float]:
-    """The median and the 99th percentile, to a tenth of a millisecond; of few, the latter is the most."""
+    """The median and the 99th percentile, rounded to 0.1 ms. With few values the latter is the maximum."""
     ordered = sorted(milliseconds)
     return round(statistics.median(ordered), 1), round(ordered[min(len(ordered) - 1, int(0.99 * len(ordered)))], 1)
 
 
 def _submissions(repeat: int) -> Timing:
-    """Over REST, as a member of a tenant that has many jobs already."""
+    """Submissions over REST, by a member of a tenant with many jobs."""
     user = _person("person-0-1")
     client, queue = _signed_in(user), Job.objects.filter(tenant__slug="team-0").select_related("queue")[0].queue.name
     task = {"name": "main", "command": ["true"], "resources": {"cpu": "1"}}
     numbers = iter(range(repeat + _WARM + _COUNTED))
 
-    def submit(address: str) -> Any:  # noqa: ANN401  (as a test client answers)
+    def submit(address: str) -> Any:  # noqa: ANN401  (the response of a test client)
         document = {"name": f"submitted-{next(numbers)}", "queue": queue, "tasks": [task]}
         return client.post(address, document, content_type="application/json")
 
@@ -192,13 +192,13 @@ def _submissions(repeat: int) -> Timing:
 
 
 def _what_if(what: str, repeat: int, *, pods: int, cpu: str) -> Timing:
-    """A draft of so many pods, as a member of a tenant; where it waits, changes that would let it start are tried."""
+    """Previews of a job of `pods` pods. If it would wait, Hekla also searches for changes that let it start."""
     user = _person("person-0-1")
     client, queue = _signed_in(user), Job.objects.filter(tenant__slug="team-0").select_related("queue")[0].queue.name
     task = {"name": "main", "replicas": pods, "command": ["true"], "resources": {"cpu": cpu}}
     document = {"name": "draft", "queue": queue, "tasks": [task]}
 
-    def ask(address: str) -> Any:  # noqa: ANN401  (as a test client answers)
+    def ask(address: str) -> Any:  # noqa: ANN401  (the response of a test client)
         return client.post(address, document, content_type="application/json")
 
     return _timed(what, "member", [reverse("api:v1:what_if") + "?eta=0"], ask, repeat)

@@ -1,11 +1,11 @@
-"""How much there is in the console that is measured."""
+"""The size of the measured console."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """`pods_per_job`: on average; a job has between one and five times as many."""
+    """The numbers of rows. `pods_per_job`: average; jobs have from about a tenth to five times as many."""
 
     jobs: int = 100_000
     pods_per_job: int = 10
@@ -15,5 +15,5 @@ class Size:
 
     @property
     def queues(self) -> int:
-        """Four tenants share one."""
+        """Number of queues: four tenants share one."""
         return max(1, self.tenants // 4)

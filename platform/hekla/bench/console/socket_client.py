@@ -1,7 +1,7 @@
-"""Many browsers in one process: opens the sockets that a plan names, and notes when each hears of what.
+"""Simulates many browsers in one process: opens the websockets of a plan, and records each message with its time.
 
-A protocol of its own, since a library would cost more for each message than the server does: it must not be the client
-that is measured. It knows as much of websockets as a server needs that sends whole messages and asks for a pong.
+It has its own websocket code, because a library would need more CPU per message than the server, and the client must
+not limit the measurement. It supports only what Hekla's server uses: unfragmented messages and pings.
 """
 
 import asyncio
@@ -28,20 +28,20 @@ _GZIP = 31
 _OPEN_SECONDS = 120.0
 
 
-class Heard:
-    """What was heard: by which socket, up to which number, and when."""
+class ReceivedEvents:
+    """The received messages: the socket, the event number and the time of each."""
 
     def __init__(self) -> None:
         self.sockets, self.numbers, self.times = array("q"), array("q"), array("d")
 
     def note(self, socket: int, number: int) -> None:
-        """Now."""
+        """Record a message that arrives now."""
         self.sockets.append(socket)
         self.numbers.append(number)
         self.times.append(time.monotonic())
 
     def write(self, path: Path) -> None:
-        """Into a file, and begin anew."""
+        """Write the records into a file, and clear them."""
         with path.open("wb") as file:
             for column in (self.sockets, self.numbers, self.times):
                 column.tofile(file)
@@ -51,24 +51,24 @@ class Heard:
 class Browser(asyncio.Protocol):
     """One open page."""
 
-    def __init__(self, place: int, request: bytes, heard: Heard) -> None:
+    def __init__(self, place: int, request: bytes, heard: ReceivedEvents) -> None:
         self.place, self.request, self.heard = place, request, heard
         self.is_open: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self.is_upgraded = False
         self.received = bytearray()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Ask for a socket."""
+        """Send the upgrade request."""
         self.transport = cast(asyncio.Transport, transport)
         self.transport.write(self.request)
 
     def connection_lost(self, _error: Exception | None) -> None:
-        """It could not be opened, or was closed."""
+        """Report a failure if the socket was not open yet."""
         if not self.is_open.done():
             self.is_open.set_result(False)
 
     def data_received(self, data: bytes) -> None:
-        """Read the answer to the request, then frames."""
+        """Read the response to the upgrade, then frames."""
         self.received += data
         if not self.is_upgraded:
             head, end, rest = bytes(self.received).partition(b"\r\n\r\n")
@@ -80,7 +80,7 @@ class Browser(asyncio.Protocol):
             pass
 
     def _took_frame(self) -> bool:
-        """Frames of a server carry no mask."""
+        """Process the next frame; False if it is incomplete. Frames of a server have no mask."""
         if len(self.received) < 2:  # noqa: PLR2004
             return False
         size, start = self.received[1] & 127, 2
@@ -124,8 +124,8 @@ def _request(host: str, path: str, cookie: str) -> bytes:
     return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
 
-async def _open(host: str, plan: Sequence[tuple[str, str]], heard: Heard) -> list[Browser]:
-    """All of them, some at once; then the order: what is opened first is heard of first."""
+async def _open(host: str, plan: Sequence[tuple[str, str]], heard: ReceivedEvents) -> list[Browser]:
+    """Open all sockets, `_AT_ONCE` in parallel. Returns them in the order of the plan."""
     loop, places = asyncio.get_running_loop(), asyncio.Semaphore(_AT_ONCE)
     name, port = host.rsplit(":", 1)
 
@@ -141,8 +141,8 @@ async def _open(host: str, plan: Sequence[tuple[str, str]], heard: Heard) -> lis
 
 
 async def _run(host: str, plan: Sequence[tuple[str, str]]) -> None:
-    """Says how many are open; writes what was heard whenever it is given a path; ends with its input."""
-    heard, loop = Heard(), asyncio.get_running_loop()
+    """Open the sockets and print how many are open. For each path on stdin, write the records to that path."""
+    heard, loop = ReceivedEvents(), asyncio.get_running_loop()
     browsers = await _open(host, plan, heard)
     print(sum(browser.is_open.result() for browser in browsers), flush=True)
     while line := await loop.run_in_executor(None, sys.stdin.readline):
@@ -153,7 +153,7 @@ async def _run(host: str, plan: Sequence[tuple[str, str]]) -> None:
 def main() -> None:
     """`python -m hekla.bench.console.socket_client HOST:PORT PLAN`: the plan is a JSON list of paths with cookies."""
     allow_most()
-    import uvloop  # noqa: PLC0415  (a server has it, where there is one for this system)
+    import uvloop  # noqa: PLC0415  (installed with the server, on systems that uvloop supports)
 
     uvloop.run(_run(sys.argv[1], json.loads(Path(sys.argv[2]).read_text())))
 

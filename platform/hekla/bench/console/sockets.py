@@ -1,7 +1,8 @@
-"""How fast many open pages hear of a change, and what they cost the server.
+"""Measures the delay of changes on many open pages, and the CPU and memory that the pages need in the server.
 
-The server runs as `manage.py up` starts it; a second process holds the pages open, over loopback. Changes are made by
-the service that people use. A page has heard of one with the first message whose number is not below the change's.
+The server runs as under `manage.py up`. A second process keeps the pages open, over loopback. Changes go through the
+same service as for people. A change has arrived at a page with the first message whose number is at least that of
+the change.
 """
 
 import json
@@ -38,12 +39,12 @@ _HOST = "127.0.0.1"
 _START_SECONDS = _STOP_SECONDS = 60.0
 _SETTLE_SECONDS = 5.0
 _WARM = 40
-_FIRST_CHANGES = 5  # a process that serves pages has rendered some before
+_FIRST_CHANGES = 5  # warms up the renderings, as in a web process in use
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
-    """How many changes a second, for so long."""
+class ChangeRate:
+    """The rate and duration of the changes."""
 
     per_second: float
     seconds: float
@@ -51,7 +52,7 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change as the log has it: its number, whom it concerns, and when it was committed."""
+    """A change: its event number, its topics, and the time of its commit (monotonic clock)."""
 
     number: int
     topics: frozenset[str]
@@ -67,18 +68,18 @@ class Server:
 
     @property
     def memory(self) -> int:
-        """Bytes that it has in memory."""
+        """Resident memory in bytes."""
         return int(self._known.memory_info().rss)
 
     @property
     def cpu(self) -> float:
-        """Seconds of processor that it has used."""
+        """CPU seconds used so far."""
         times = self._known.cpu_times()
         return float(times.user + times.system)
 
 
-def measure(home: Path, number: int, pace: Pace, *, say: Callable[[str], None]) -> dict[str, Any]:
-    """Pages spread over many views, then all of them on one job."""
+def measure(home: Path, number: int, pace: ChangeRate, *, say: Callable[[str], None]) -> dict[str, Any]:
+    """Measure pages of many views, then pages of one job."""
     load, known, cases = os.getloadavg()[0], watchers.teams(), {}
     for name, make in (("spread", watchers.spread), ("together", watchers.together)):
         pages, changing = make(known, number)
@@ -93,7 +94,7 @@ def _case(
     server: Server,
     pages: Sequence[WatchedPage],
     changing: Sequence[Job],
-    pace: Pace,
+    pace: ChangeRate,
     say: Callable[[str], None],
 ) -> dict[str, Any]:
     with _browsers(home, server, pages[:: max(1, len(pages) // _WARM)]):
@@ -107,7 +108,7 @@ def _case(
         time.sleep(_SETTLE_SECONDS)
         idle = (server.cpu - cpu) / _SETTLE_SECONDS
         edits = _edits(changing)
-        _change(edits, Pace(1.0, _FIRST_CHANGES))
+        _change(edits, ChangeRate(1.0, _FIRST_CHANGES))
         time.sleep(_SETTLE_SECONDS)
         cpu, changes = server.cpu, _change(edits, pace)
         time.sleep(_SETTLE_SECONDS)
@@ -153,7 +154,10 @@ def _free_port() -> int:
 
 @contextmanager
 def _browsers(home: Path, server: Server, pages: Sequence[WatchedPage]) -> Iterator[Callable[[], Path]]:
-    """These pages, open; what is yielded writes what they heard since then into a file. Raises LaunchRefused."""
+    """Open these pages. Yields a function that writes the messages since its last call to a file, and returns its path.
+
+    Raises LaunchRefused if not all pages can be opened.
+    """
     plan, heard = home / "plan.json", home / "heard"
     plan.write_text(json.dumps([(page.path, page.cookie) for page in pages]))
     argv = [sys.executable, "-m", "hekla.bench.console.socket_client", f"{_HOST}:{server.address.port}", str(plan)]
@@ -174,12 +178,12 @@ def _browsers(home: Path, server: Server, pages: Sequence[WatchedPage]) -> Itera
 
 
 def _edits(changing: Sequence[Job]) -> Iterator[tuple[Job, int]]:
-    """One job after another with a priority that it does not have, without end: the same one is no change."""
+    """An endless series of jobs, each with a new priority, because setting the same priority changes nothing."""
     return zip(cycle(changing[:: max(1, len(changing) // 97)]), (1 + step % 900 for step in count()))
 
 
-def _change(edits: Iterator[tuple[Job, int]], pace: Pace) -> list[Change]:
-    """Give the next jobs their priorities, at that pace."""
+def _change(edits: Iterator[tuple[Job, int]], pace: ChangeRate) -> list[Change]:
+    """Set the priorities of the next jobs at this pace. Returns the changes."""
     user, began = User.objects.get(username=ADMIN), time.monotonic()
     committed: list[float] = []
 
@@ -197,7 +201,7 @@ def _change(edits: Iterator[tuple[Job, int]], pace: Pace) -> list[Change]:
 
 
 def _waits(pages: Sequence[WatchedPage], changes: Sequence[Change], heard: Path) -> dict[str, list[float]]:
-    """By view, for each page and each change that concerns it, the milliseconds until it heard; never is infinite."""
+    """By view, the milliseconds until each change arrived at each page with its topics; infinite: never."""
     by_page = _by_page(heard)
     waits: dict[str, list[float]] = {}
     for place, page in enumerate(pages):
@@ -211,7 +215,7 @@ def _waits(pages: Sequence[WatchedPage], changes: Sequence[Change], heard: Path)
 
 
 def _by_page(heard: Path) -> dict[int, tuple[Any, Any]]:
-    """The numbers that each page was told, and when, in order."""
+    """The event numbers that each page received, and their times, in order."""
     size = heard.stat().st_size // 3 // array("q").itemsize
     with heard.open("rb") as file:
         places, numbers = (np.fromfile(file, np.int64, size) for _ in range(2))
@@ -223,7 +227,7 @@ def _by_page(heard: Path) -> dict[int, tuple[Any, Any]]:
 
 
 def _figures(waits: Sequence[float]) -> dict[str, Any]:
-    """Milliseconds of those who heard, and how many did not."""
+    """Percentiles of the received changes in milliseconds, and the number of lost ones."""
     received = np.array([wait for wait in waits if wait != float("inf")])
     parts = np.percentile(received, (50, 99, 100)) if len(received) else (0.0, 0.0, 0.0)
     named = {name: round(float(part), 1) for name, part in zip(("p50", "p99", "max"), parts, strict=True)}

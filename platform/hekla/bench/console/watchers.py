@@ -1,4 +1,4 @@
-"""Who has which page open: people of many teams, each with some tabs, as on a working day; or all of them one job."""
+"""The open pages: people of many teams with some tabs each, as on a working day, or all of them on one job."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -30,7 +30,7 @@ _JOBS_OF_A_TEAM = 5
 
 @dataclass(frozen=True, slots=True)
 class WatchedPage:
-    """One open page. `topics`: what it must hear of."""
+    """One open page. `topics`: the topics whose changes it must receive."""
 
     view: str
     path: str
@@ -40,7 +40,7 @@ class WatchedPage:
 
 @dataclass(slots=True)
 class Team:
-    """A tenant with what its people look at, and those of them."""
+    """A tenant with its people (with session cookies), its active jobs, and their queue."""
 
     tenant: Tenant
     people: list[tuple[User, str]]
@@ -50,7 +50,7 @@ class Team:
 
 
 def teams() -> list[Team]:
-    """The tenants that have jobs which live, with all their people signed in."""
+    """The tenants with active jobs, with all their people signed in."""
     found = []
     for tenant in Tenant.objects.filter(slug__startswith="team-").order_by("pk"):
         newest = Job.objects.filter(tenant=tenant).select_related("queue").order_by("-pk")[:200]
@@ -62,13 +62,13 @@ def teams() -> list[Team]:
 
 
 def spread(known: Sequence[Team], count: int) -> tuple[list[WatchedPage], list[Job]]:
-    """So many pages, each person some tabs; and the jobs that may change."""
+    """`count` pages, some tabs per person, and the jobs to change."""
     chance, pages = random.Random(7), _tabs(known)  # noqa: S311  (the same pages each time, not a secret)
     return [_page(*next(pages), chance) for _ in range(count)], [job for team in known for job in team.jobs]
 
 
 def together(known: Sequence[Team], count: int) -> tuple[list[WatchedPage], list[Job]]:
-    """So many pages of one job, of a tenant that all are members of."""
+    """`count` pages of one job, in a tenant with all people as members, and that job."""
     now = clock.now()
     tenant = tenancy.create(slug="everybody", name="Everybody", actor=PLATFORM, now=now)
     people = [(user, cookie) for team in known for user, cookie in team.people]
@@ -83,7 +83,7 @@ def together(known: Sequence[Team], count: int) -> tuple[list[WatchedPage], list
 
 
 def _tabs(known: Sequence[Team]) -> Iterator[tuple[Team, User, str]]:
-    """Each person for each tab, again and again where there are more."""
+    """An endless series of people, `TABS` times each, then again from the start."""
     while True:
         for _ in range(TABS):
             yield from ((team, user, cookie) for team in known for user, cookie in team.people)
@@ -106,7 +106,7 @@ def _of(team: Team, user: User, cookie: str, view: str, params: dict[str, str]) 
 
 
 def _signed_in(user: User) -> str:
-    """The cookie of a session of theirs."""
+    """The cookie of a new session of this person."""
     store = SessionStore()
     store[SESSION_KEY], store[BACKEND_SESSION_KEY] = str(user.pk), _BACKEND
     store[HASH_SESSION_KEY] = user.get_session_auth_hash()

@@ -1,6 +1,6 @@
-"""How many bytes a first visit to a page brings, each file compressed as a server would.
+"""Measures the bytes of a first visit to a page, with each file compressed as by a server.
 
-Plotly is not among them: pages load it with their first plot.
+Plotly is not included, because pages load it with their first plot.
 """
 
 import gzip
@@ -22,7 +22,7 @@ _IN_FILES = {".js": re.compile(r"from \"(\./[^\"]+)\""), ".css": re.compile(r"ur
 
 
 def measure() -> dict[str, int]:
-    """Bytes by page, the page itself with all that it loads."""
+    """Bytes by page, including all files that it loads."""
     client = Client(headers={"host": "localhost"})
     client.force_login(User.objects.get(username=ADMIN), backend="django.contrib.auth.backends.ModelBackend")
     job = some_jobs(1, phase="running")[0]

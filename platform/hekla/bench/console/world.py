@@ -1,8 +1,8 @@
-"""The rows of a console that many teams have used for three months.
+"""Fills a console as if many teams had used it for three months.
 
-People, tenants, queues and machines come through the services, and so do some flows, batches and schedules. Jobs are
-copied into their table, and pods and events are made from them by the database: a hundred thousand submissions would
-take an hour. Of the events all that tell of jobs are there; those that tell of pods, for the newest jobs only.
+Services create tenants, queues, the cluster, and some flows, batches and schedules. Jobs are copied into their table,
+and SQL creates pods and events from them, because 100,000 submissions would take an hour. There are events of all
+jobs, but events of pods only for the newest jobs.
 """
 
 import random
@@ -40,7 +40,7 @@ _DAYS = 90
 _NODE = {"cpu": "128", "memory": "1Ti", "nvidia.com/gpu": "8", "pods": "250"}
 _WORDS = ("resnet", "llama", "bert", "whisper", "diffusion", "ranker", "tracker", "tuner", "embed", "digits")
 _KINDS = ("training", "training", "training", "inference", "data")
-_SIZES = (1, 1, 2, 2, 4, 4, 8, 8, 16, 54)  # of jobs, a tenth of which each makes: ten pods on average
+_SIZES = (1, 1, 2, 2, 4, 4, 8, 8, 16, 54)  # sizes of jobs, each for a tenth of the jobs: 10 pods on average
 _LIVING = {"running": 50, "pending": 42, "restarting": 4, "completing": 4}
 _OVER = {"completed": 80, "failed": 13, "aborted": 5, "terminated": 2}
 _LIVING_SHARE = 0.02
@@ -53,7 +53,7 @@ _COLUMNS = (
 
 
 def fill(size: Size) -> None:
-    """Make all of it, and let the database know what it has."""
+    """Create all rows, and analyze the tables."""
     now, chance = clock.now(), random.Random(7)  # noqa: S311  (the same console each time, not a secret)
     with transaction.atomic():
         cluster = _machines(size, now)
@@ -77,7 +77,7 @@ def _machines(size: Size, now: datetime) -> Cluster:
 
 
 def _people(size: Size, now: datetime) -> list[tuple[Tenant, list[User]]]:
-    """Each tenant with its members, the first of whom is its admin; and somebody who runs the platform."""
+    """Create a platform admin, and each tenant with its members, the first of them its admin."""
     User.objects.create(username=ADMIN, password="!", platform_role="admin", date_joined=now)  # noqa: S106  (unusable)
     found = []
     for number in range(size.tenants):
@@ -105,7 +105,7 @@ def _queues(size: Size, cluster: Cluster, members: list[tuple[Tenant, list[User]
 def _jobs(
     size: Size, members: list[tuple[Tenant, list[User]]], places: dict[int, Queue], now: datetime, chance: random.Random
 ) -> Iterator[list[Any]]:
-    """The oldest first. Some tenants submit far more than others."""
+    """The rows of the jobs, oldest first. Some tenants submit far more than others."""
     shapes = {count: _shape(max(1, count * size.pods_per_job // 10)) for count in _SIZES}
     weights = [1 / (place + 1) ** 0.7 for place in range(size.tenants)]
     step = timedelta(days=_DAYS) / size.jobs
@@ -130,12 +130,12 @@ def _jobs(
 
 
 def _shape(pods: int) -> JobSpec:
-    """A job of so many pods; where there are several, some serve the others."""
+    """A job spec with this many pods. With 8 or more, an eighth of them are parameter servers."""
     servers = pods // 8
     tasks = [{"name": "worker", "replicas": pods - servers, "command": ["python", "train.py", "--epochs", "90"]}]
     if servers:
         tasks.append({"name": "ps", "replicas": servers, "command": ["python", "serve.py"]})
-    resources = {"cpu": "6", "memory": "8Gi"}  # what runs of the usual size nearly fills the usual machines
+    resources = {"cpu": "6", "memory": "8Gi"}  # running jobs of the default sizes nearly fill the default nodes
     return JobSpec.parse({"name": "shape", "tasks": [task | {"resources": resources} for task in tasks]})
 
 
@@ -221,7 +221,7 @@ _FEW = 40
 
 
 def _few_of_the_rest(members: list[tuple[Tenant, list[User]]], places: dict[int, Queue], now: datetime) -> None:
-    """A flow, a batch and a schedule each for some of the tenants."""
+    """Create a flow, a batch and a schedule for each of the first `_FEW` tenants."""
     for tenant, people in members[:_FEW]:
         facts: dict[str, Any] = {"tenant": tenant, "user": people[0], "now": now}
         job = {"name": "step", "queue": places[tenant.pk].name, "tasks": [{"name": "main", "command": ["true"]}]}
@@ -233,8 +233,8 @@ def _few_of_the_rest(members: list[tuple[Tenant, list[User]]], places: dict[int,
         schedules.create(spec=ScheduleSpec.parse({"name": "daily", "cron": "@daily", "job": job}), **facts)
 
 
-def some_jobs(count: int, **which: Any) -> list[Job]:  # noqa: ANN401  (as a query's filter takes it)
-    """Jobs from all of the time, spread evenly."""
+def some_jobs(count: int, **which: Any) -> list[Job]:  # noqa: ANN401  (filter arguments)
+    """`count` jobs, spread evenly over the whole time."""
     found = Job.objects.filter(**which).order_by("id").values_list("pk", flat=True)
     chosen = found[:: max(1, len(found) // count)]
     return list(Job.objects.filter(pk__in=list(chosen)[:count]))

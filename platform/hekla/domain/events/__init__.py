@@ -1,8 +1,8 @@
 """The kinds of events in the event log: one frozen model each, with the model's name as its kind.
 
-Pages, history, audit and the controller read the log, and it is stored for long. So a payload holds facts and no
-documents, unknown fields are refused, and every text has a limit. Actor, time, tenant and subject are columns of the
-log. No payload holds a secret.
+Pages, history, audit and the controller read the log, and its rows are kept for a long time. So a payload holds facts
+and no documents, unknown fields are refused, and every text has a limit. Actor, time, tenant and subject are columns of
+the log. No payload holds a secret.
 
 One file for each subject. A new kind is a class in one of them, and needs nothing else.
 """

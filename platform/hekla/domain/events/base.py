@@ -1,4 +1,4 @@
-"""What all kinds of event have in common, and the way into the log and out of it."""
+"""The base of all event kinds, and how the log stores and parses them."""
 
 import json
 from collections.abc import Mapping
@@ -46,7 +46,7 @@ Data = Annotated[JsonValue, AfterValidator(bounded)]
 
 
 class Event(BaseModel):
-    """One thing that happened. `payload` and `parse` carry it through the log."""
+    """One event. `payload` gives what the log stores, `parse` reads it back."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     kind: ClassVar[str] = ""
@@ -59,7 +59,7 @@ class Event(BaseModel):
             _KINDS[cls.kind] = cls
 
     def payload(self) -> dict[str, Any]:
-        """As JSON-like data, without what is left at its default; `parse` reads it back."""
+        """As JSON-like data without default values; `parse` reads it back."""
         return self.model_dump(mode="json", exclude_defaults=True)
 
 
@@ -85,7 +85,7 @@ def kinds() -> tuple[str, ...]:
 
 
 def parse(kind: str, payload: Mapping[str, Any]) -> Event:
-    """The event that was written as `kind` and `payload`. Raises UnknownEventKind, Invalid."""
+    """The event with this kind and payload. Raises UnknownEventKind, Invalid."""
     model = _KINDS.get(kind)
     if model is None:
         raise UnknownEventKind(translate("Unknown event kind “{kind}”.", kind=kind[:80]))
@@ -96,7 +96,7 @@ def parse(kind: str, payload: Mapping[str, Any]) -> Event:
 
 
 class FieldChange(BaseModel):
-    """What a field was and what it is now."""
+    """The old and the new value of a field."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -10,14 +10,14 @@ class BatchSubmitted(Event):
 
 
 class BatchStopped(Event):
-    """So many of its jobs were asked to stop."""
+    """A stop of this number of its jobs was requested."""
 
     name: Name
     jobs: int
 
 
 class BatchRetried(Event):
-    """So many of its jobs had failed and were submitted again."""
+    """This number of its jobs had failed and were submitted again."""
 
     name: Name
     jobs: int

@@ -1,4 +1,4 @@
-"""What happens to flows. The subject is the flow."""
+"""Events of flows. The subject is the flow."""
 
 from typing import Annotated
 
@@ -20,7 +20,7 @@ class FlowStepStarted(Event):
 
 
 class FlowStepRefused(Event):
-    """The step is due, and its job could not be submitted; that is tried again."""
+    """The step is due, but its job could not be submitted; this is retried."""
 
     step: Name
     message: Message
@@ -32,7 +32,7 @@ class FlowPhaseChanged(Event):
 
 
 class FlowStopped(Event):
-    """A person asked for its end."""
+    """A person stopped the flow."""
 
     name: Name
 

@@ -7,7 +7,7 @@ from hekla.domain.events.base import Event, Name, Vocabulary
 
 
 class PersonInvited(Event):
-    """To a tenant, with this role in it; `email` is empty where a link was handed over."""
+    """A person was invited to a tenant with this role. `email` is empty for an invitation by link."""
 
     email: Name = ""
     username: Name = ""
@@ -17,7 +17,7 @@ class PersonInvited(Event):
 
 
 class InvitationResent(Event):
-    """With a new link; the one before it ended."""
+    """A new link was sent; the old one is no longer valid."""
 
     email: Name = ""
     expires_at: datetime

@@ -1,4 +1,4 @@
-"""What happens to jobs, and to the lists and views of them. The subject is the job, where there is one."""
+"""Events of jobs, and of the lists and views of jobs. The subject is the job, if there is one."""
 
 from typing import Annotated
 
@@ -17,7 +17,7 @@ class JobSubmitted(Event):
 
 
 Candidates = Annotated[tuple[dict[str, JsonValue], ...], Field(max_length=64), AfterValidator(bounded)]
-"""What each cluster offered (`domain.routing.PlacementCandidate`), the best first."""
+"""The candidates of all clusters (`domain.routing.PlacementCandidate`), best first."""
 
 
 class JobPlaced(Event):
@@ -74,7 +74,7 @@ class JobUnschedulable(Event):
 
 
 class JobDelayed(Event):
-    """Its pods are scheduled, but the cluster does not start them yet; `message` is its reason."""
+    """Its pods are scheduled, but the cluster does not start them yet; `message` is the cluster's reason."""
 
     message: Message = ""
 
@@ -116,7 +116,7 @@ class JobCleanedUp(Event):
 
 
 class JobTagged(Event):
-    """A tag was added, or removed where `is_on` is False."""
+    """A tag was added, or removed if `is_on` is False."""
 
     tag: Name
     is_on: bool = True

@@ -18,7 +18,7 @@ class UserChanged(Event):
 
 
 class SignedIn(Event):
-    """`method` is how: password, link, token, or an identity provider's name."""
+    """`method`: password, link, token, or the name of an identity provider."""
 
     username: Name
     method: Name
@@ -26,24 +26,24 @@ class SignedIn(Event):
 
 
 class OtherSessionsRevoked(Event):
-    """In so many browsers: by the person, or by a platform admin."""
+    """The sessions in this number of browsers were ended, by the person or by a platform admin."""
 
     username: Name
     browsers: int
 
 
 class SecondFactorAdded(Event):
-    """From now on the code of an app is asked for when this person signs in."""
+    """From now on, sign-in requires a code from the person's authenticator app."""
 
 
 class SecondFactorRemoved(Event):
-    """The app, by the person; or by a platform admin all that the person had."""
+    """The person removed the app, or a platform admin removed all of the person's second factors."""
 
     username: Name
 
 
 class SecurityKeyAdded(Event):
-    """From now on this security key or passkey, as the person calls it, proves them."""
+    """A security key or passkey was added. `name`: the person's name for it."""
 
     name: Name
 
@@ -53,7 +53,7 @@ class SecurityKeyRemoved(Event):
 
 
 class RecoveryCodesGenerated(Event):
-    """Those from before do not work any more."""
+    """New recovery codes were generated; earlier ones are no longer valid."""
 
 
 class RecoveryCodeUsed(Event):
@@ -61,7 +61,7 @@ class RecoveryCodeUsed(Event):
 
 
 class IdentityConnected(Event):
-    """From now on this person may come from that provider."""
+    """From now on, this person can sign in with that identity provider."""
 
     provider: Name
 
@@ -81,7 +81,7 @@ class TokenRevoked(Event):
 
 
 class ImpersonationStarted(Event):
-    """An admin acts for this person, for this reason, and no longer than that."""
+    """An admin acts for this person, for this reason and until this time."""
 
     username: Name
     reason: Name
@@ -89,6 +89,6 @@ class ImpersonationStarted(Event):
 
 
 class ImpersonationEnded(Event):
-    """The admin acts for this person no more."""
+    """The admin stopped acting for this person."""
 
     username: Name

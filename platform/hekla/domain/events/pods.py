@@ -1,4 +1,4 @@
-"""What happens to pods. The subject is their job."""
+"""Events of pods. The subject is their job."""
 
 from typing import Annotated, Literal
 
@@ -50,7 +50,7 @@ class ShareChange(BaseModel):
 class EvictionShares(BaseModel):
     """The effect of an eviction on two shares, as a plugin computes them; 1 is all.
 
-    `of`: shares of queues (of what they deserve) or of jobs (of the cluster). `taker` is None if nobody gains.
+    `of`: shares of queues (of what they deserve) or of jobs (of the cluster). `taker`: None if no queue or job gains.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

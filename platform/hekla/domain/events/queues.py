@@ -26,7 +26,7 @@ class QueueClosed(Event):
 
 
 class QueueDrained(Event):
-    """From now on it lets nobody in; those that are in it may end."""
+    """From now on the queue admits no jobs; admitted jobs may finish."""
 
     name: Name
 

@@ -1,4 +1,4 @@
-"""What happens to schedules. The subject is the schedule."""
+"""Events of schedules. The subject is the schedule."""
 
 from datetime import datetime
 
@@ -45,7 +45,7 @@ class ScheduleSkipped(Event):
 
 
 class ScheduleMissed(Event):
-    """So many runs were due while nobody looked; they are not made up for."""
+    """This number of runs was due while the controller was down; they are not made up for."""
 
     first: datetime
     last: datetime

@@ -1,4 +1,4 @@
-"""What jobs begin with: templates of flows, presets, and the gallery. The subject is the template or the preset."""
+"""Events of templates of flows, presets, and the gallery. The subject is the template or the preset."""
 
 from typing import Annotated
 
@@ -12,7 +12,7 @@ class JobTemplateCreated(Event):
 
 
 class JobTemplateChanged(Event):
-    """`fields`: what of the job is no longer as it was."""
+    """`fields`: the changed fields of the job."""
 
     name: Name
     fields: Annotated[tuple[Name, ...], Field(max_length=64)] = ()
@@ -23,7 +23,7 @@ class JobTemplateDeleted(Event):
 
 
 class PresetSaved(Event):
-    """A job was kept to begin others with; perhaps in the place of another."""
+    """A preset for new jobs was saved; it may replace another."""
 
     name: Name
 
@@ -34,7 +34,7 @@ class PresetRenamed(Event):
 
 
 class PresetDefaultChanged(Event):
-    """New jobs begin with it, or no longer."""
+    """The preset became the default of new jobs, or is no longer the default."""
 
     name: Name
     is_default: bool
@@ -45,7 +45,7 @@ class PresetDeleted(Event):
 
 
 class TemplatePublished(Event):
-    """A template of the gallery, or the next version of one."""
+    """A template was added to the gallery, or a new version of one."""
 
     title: Name
     version: int

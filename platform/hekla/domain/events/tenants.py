@@ -1,4 +1,4 @@
-"""Tenants and departments: their limits, what they keep, and who belongs to them."""
+"""Events of tenants and departments: their settings, quotas, retention and members."""
 
 from typing import Annotated
 
@@ -21,14 +21,14 @@ class DepartmentCreated(Event):
 
 
 class DepartmentChanged(Event):
-    """Its fields, and as lists of names its heads and its tenants."""
+    """`changes`: its fields, and its heads and tenants as lists of names."""
 
     name: Name
     changes: Changes
 
 
 class QuotaSet(Event):
-    """`of`: the tenant, each of its members, or one of them, who then has a name."""
+    """`of`: the tenant, each of its members, or one member, whose name is in `username`."""
 
     of: Name
     username: str = Field(default="", max_length=150)
@@ -36,13 +36,13 @@ class QuotaSet(Event):
 
 
 class LogsPurged(Event):
-    """The logs of so many deleted jobs were removed: the tenant keeps none for longer."""
+    """The logs of this number of deleted jobs were removed after the tenant's retention period."""
 
     jobs: int
 
 
 class HistoryPurged(Event):
-    """So many deleted jobs were removed with all that the log told of them: the tenant keeps none for longer."""
+    """This number of deleted jobs and their events were removed after the tenant's retention period."""
 
     jobs: int
     events: int

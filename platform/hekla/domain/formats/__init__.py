@@ -1,4 +1,4 @@
-"""Manifests in and out: what people already have, read into a JobSpec, and a JobSpec written as what others read."""
+"""Manifest formats: read manifests into a JobSpec, and write a JobSpec as a manifest."""
 
 from hekla.domain.formats.base import Format, LoadedJob
 from hekla.domain.formats.cronjob import LoadedSchedule, dump_schedule, load_schedule

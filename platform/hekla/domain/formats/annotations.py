@@ -1,4 +1,4 @@
-"""The annotations that reading and writing share: what a manifest of any kind cannot say otherwise."""
+"""The annotations that readers and writers share, for facts that manifests have no field for."""
 
 KIND = "hekla.io/kind"
 DESCRIPTION = "hekla.io/description"
@@ -10,14 +10,14 @@ DEADLINE = "hekla.io/active-deadline-seconds"
 """For kinds without a field for it."""
 
 PORTS = "hekla.io/ports"
-"""On a pod template: the ports of its task by their names, as in `board=6006,metrics=9090`."""
+"""On a pod template: the ports of its task by name, for example `board=6006,metrics=9090`."""
 
 DELETED_WITH_JOB = "hekla.io/deleted-with-job"
-"""On a claim that stands beside the job for which it is made."""
+"""On a claim in the stream that is created for the job."""
 
 QUEUE = "scheduling.volcano.sh/queue-name"
 GANG = "scheduling.volcano.sh/group-min-member"
-"""Volcano's, for workloads that know neither queue nor gang."""
+"""Volcano's annotations for workloads without a field for queue or gang."""
 
 SCHEDULING = (
     "volcano.sh/preemptable",
@@ -32,7 +32,7 @@ SCHEDULING = (
     "volcano.sh/task-topology-task-order",
     "hekla.io/datasets",
 )
-"""Annotations of a job that plugins of the scheduler read; they go with the job as they are."""
+"""Annotations of a job that plugins of the scheduler read; they are kept unchanged."""
 
 FOLDER = "/workspace"
-"""Where files are mounted in a manifest that we write."""
+"""The mount path of files in manifests that we write."""

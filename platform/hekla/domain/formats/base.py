@@ -1,4 +1,4 @@
-"""What a format is made of."""
+"""The parts of a manifest format."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -11,10 +11,10 @@ from hekla.domain.jobspec import JobSpec
 
 @dataclass(frozen=True, slots=True)
 class LoadedJob:
-    """The job that a manifest describes, and a sentence for everything in it that has no effect here.
+    """The job in a manifest, and a sentence for everything in it that has no effect here.
 
-    `secrets` are values that its commands speak of, which are no part of the job (`domain.secrets`). `mounted` are the
-    names of the claims beside it that are made for it.
+    `secrets`: values that its commands refer to; they are not part of the job (`domain.secrets`). `mounted`: the names
+    of the claims in the stream that are created for the job.
     """
 
     spec: JobSpec
@@ -25,12 +25,11 @@ class LoadedJob:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One kind of manifest, told by `api_version` and `kind`; `word` names it in a command.
+    """One kind of manifest, identified by `api_version` and `kind`; `word` is its name in commands.
 
-    `read` makes the JSON-like document of a JobSpec and leaves the judging of its values to `JobSpec.parse`. `write`
-    makes the manifest's object, and raises Invalid where the kind cannot hold the job at all. `mounts_files` says
-    whether its pods can mount a ConfigMap with the job's files. `recognise` tells manifests that say what they are
-    otherwise than by `apiVersion` and `kind`.
+    `read` returns the document of a JobSpec; `JobSpec.parse` validates its values. `write` returns the manifest's
+    object, and raises Invalid if the kind cannot hold the job at all. `mounts_files`: whether its pods can mount a
+    ConfigMap with the job's files. `recognise`: identifies manifests that have no `apiVersion` and `kind`.
     """
 
     word: str
@@ -43,5 +42,5 @@ class Format:
 
     @property
     def version(self) -> str:
-        """The version as people read it."""
+        """The version as users read it."""
         return f"OpenPAI, version {self.api_version}" if self.recognise else self.api_version

@@ -28,7 +28,7 @@ _FIELDS = {
 
 @dataclass(frozen=True, slots=True)
 class LoadedSchedule:
-    """The schedule that a manifest describes, and a sentence for everything in it that has no effect here."""
+    """The schedule in a manifest, and a sentence for everything in it that has no effect here."""
 
     spec: ScheduleSpec
     warnings: tuple[str, ...]
@@ -93,7 +93,7 @@ def _read(reading: ManifestReader, manifest: Fields) -> dict[str, Any]:
 
 
 def _template(reading: ManifestReader, template: Fields) -> dict[str, Any]:
-    """The job's document. What is known of its places in the manifest is known of them inside the schedule, then."""
+    """The job's document. The origins of its fields get the prefix `job`."""
     known = dict(reading.findings.origins)
     reading.findings.origins.clear()
     document = {name: value for name, value in VOLCANO.read(reading, template).items() if name != "name"}
@@ -105,7 +105,7 @@ def _template(reading: ManifestReader, template: Fields) -> dict[str, Any]:
 
 
 def _sorted_out(documents: list[Any], findings: Findings) -> tuple[Fields, Companions]:
-    """The one CronJob of a stream, and what its pods mount; a sentence where there is no such one."""
+    """The only CronJob of a stream, and what its pods mount. Raises Invalid without exactly one."""
     found, maps = [], Companions(findings)
     for number, document in enumerate(documents, start=1):
         if is_companion(document):

@@ -1,7 +1,7 @@
-"""Walking through a manifest so that nothing in it is lost: what was not taken is reported, with its path.
+"""Reading a manifest so that no field is lost: unread fields are reported with their path.
 
-A reader takes the fields that it understands from `Fields`; `Fields.close` turns the others into warnings. Problems and
-warnings of a whole manifest gather in one `Findings`.
+A reader takes the fields that it supports from `Fields`; `Fields.close` turns the others into warnings. One `Findings`
+collects the problems and warnings of a whole manifest.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ MAX_WARNINGS = 50
 
 @dataclass
 class Findings:
-    """What is wrong with a manifest, what in it has no effect, and which of its places each part of a job came from."""
+    """The problems of a manifest, its fields without effect, and the origin in it of each part of a job."""
 
     problems: list[Problem] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
@@ -32,18 +32,18 @@ class Findings:
         )
 
     def remark(self, path: str, message: str) -> None:
-        """Something about a part of the JobSpec that is worth a warning."""
+        """A warning about a part of the JobSpec."""
         self.ignored.append(f"{self.place_of(path)}: {message}")
 
     def warnings(self) -> tuple[str, ...]:
-        """What has no effect, each thing once; of very many only the first, and how many more there are."""
+        """The warnings without duplicates; of more than MAX_WARNINGS, the first ones and the number of the others."""
         distinct = list(dict.fromkeys(self.ignored))
         more = len(distinct) - MAX_WARNINGS
         message = translate("… and {more} more ignored fields.", more=more)
         return (*distinct[:MAX_WARNINGS], *([message] if more > 0 else []))
 
     def place_of(self, path: str) -> str:
-        """The manifest's path for a path in the JobSpec: that of the nearest part whose origin is known."""
+        """The manifest's path for a path in the JobSpec, from the nearest part with a known origin."""
         known, rest = path, ""
         while known and known not in self.origins:
             known, _, last = known.rpartition(".")
@@ -51,7 +51,7 @@ class Findings:
         return f"{self.origins[known]}{rest}" if known else path
 
     def translate_paths(self, error: HeklaError) -> HeklaError:
-        """An error about what was made of the manifest, with its paths in the manifest."""
+        """An error about the job or flow, with its paths in the manifest."""
         if isinstance(error, Invalid):
             return Invalid([Problem(self.place_of(problem.path), problem.message) for problem in error.problems])
         if isinstance(error, Refused):
@@ -59,7 +59,7 @@ class Findings:
         return error
 
     def raise_any(self, more: Invalid | None = None) -> None:
-        """Raise Invalid with what was found, and with what a JobSpec made of it complains about."""
+        """Raise Invalid with the problems found, and with those of the JobSpec at other paths."""
         known = {problem.path for problem in self.problems}
         translated = [Problem(self.place_of(p.path), p.message) for p in (more.problems if more else ())]
         problems = [*self.problems, *(problem for problem in translated if problem.path not in known)]
@@ -68,7 +68,7 @@ class Findings:
 
 
 def not_one(count: int, kind: str, version: str) -> str:
-    """That a stream holds none of a kind, or several."""
+    """The message that a stream has none of a kind, or several."""
     if not count:
         return translate("The text has no {kind} of {version}. Exactly one is required.", kind=kind, version=version)
     return translate(
@@ -77,7 +77,7 @@ def not_one(count: int, kind: str, version: str) -> str:
 
 
 def wrong_version(kind: str, version: str, value: object) -> str:
-    """That manifests of a kind have another `apiVersion`."""
+    """The message that manifests of a kind need another `apiVersion`."""
     return translate(
         "For a {kind} this must be {version}, not {given}.", kind=kind, version=version, given=quote(value)
     )
@@ -100,11 +100,11 @@ class Fields:
         return self._data.get(name) is not None
 
     def names(self) -> list[str]:
-        """The fields that are given, in their order."""
+        """The fields with a value, in order."""
         return [name for name, value in self._data.items() if value is not None]
 
     def all_names(self) -> list[str]:
-        """The fields that are there, also those with nothing in them."""
+        """All fields, also those without a value."""
         return list(self._data)
 
     def at(self, name: str) -> str:
@@ -112,12 +112,12 @@ class Fields:
         return f"{self.path}.{name}" if self.path else name
 
     def take(self, name: str) -> Any:  # noqa: ANN401
-        """The value of a field as it stands; None where it is absent."""
+        """The raw value of a field; None if it is absent."""
         self._known.add(name)
         return self._data.get(name)
 
     def text(self, name: str) -> str:
-        """A field that must be text; empty where it is absent."""
+        """A field that must be text; empty if it is absent."""
         value = self.take(name)
         if value is None or isinstance(value, str):
             return value or ""
@@ -129,7 +129,7 @@ class Fields:
         return Fields(self.take(name), self.at(name), self.findings)
 
     def sequence(self, name: str) -> list[Any]:
-        """A field that must be a list; empty where it is absent."""
+        """A field that must be a list; empty if it is absent."""
         value = self.take(name)
         if value is None or isinstance(value, list):
             return value or []
@@ -142,16 +142,16 @@ class Fields:
         return [Fields(item, f"{self.at(name)}[{place}]", self.findings) for place, item in items]
 
     def mapping(self, name: str) -> dict[str, Any]:
-        """A field that must be a mapping of free names; empty where it is absent."""
+        """A field that must be a mapping with any names; empty if it is absent."""
         inner = self.fields(name)
         return dict(inner._data)
 
     def ignore(self, *names: str) -> None:
-        """Fields without consequence for how the job runs."""
+        """Accept fields without effect on how the job runs."""
         self._known.update(names)
 
     def close(self) -> None:
-        """Report the fields that nobody took: as having no effect, or as wrong where they are nearly a known one."""
+        """Report the fields that nothing took: as without effect, or as wrong if the name resembles a known one."""
         for name, value in self._data.items():
             if name in self._known or value in (None, [], {}, ""):
                 continue

@@ -1,4 +1,4 @@
-"""What a pod template mounts: files from ConfigMaps of the stream, in the folder in which it works, and volumes."""
+"""The mounts of a pod template: files from ConfigMaps of the stream, in the working folder, and volumes."""
 
 from collections.abc import Collection, Iterable
 from pathlib import PurePosixPath
@@ -14,7 +14,7 @@ _KINDS = ("ConfigMap", volumes.CLAIM)
 
 
 class Companions:
-    """What stands in a stream beside its jobs: ConfigMaps and claims by name, and the files that were mounted."""
+    """The documents next to the jobs of a stream: ConfigMaps and claims by name; and the files that were mounted."""
 
     def __init__(self, findings: Findings) -> None:
         self.findings = findings
@@ -23,7 +23,7 @@ class Companions:
         self._data: dict[str, dict[str, Any]] = {}
 
     def add(self, document: dict[str, Any]) -> None:
-        """Take one of them."""
+        """Add a ConfigMap or a claim."""
         if document["kind"] == volumes.CLAIM:
             self._add_claim(document)
         else:
@@ -47,11 +47,11 @@ class Companions:
         fields.close()
 
     def get(self, name: str) -> dict[str, Any] | None:
-        """The texts of a ConfigMap by their keys; None where the stream does not hold it."""
+        """The texts of a ConfigMap by key; None if the stream does not have it."""
         return self._data.get(name)
 
     def mount(self, path: str, text: object, where: str) -> None:
-        """Put a text at a path of the working folder; two different ones cannot be at one place."""
+        """Put a text at a path of the working folder. Two different texts at one path are a problem."""
         if self.files.setdefault(path, text) != text:
             message = translate(
                 "Another file exists at {path}. All pods of a job get the same files.", path=quote(path)
@@ -60,7 +60,7 @@ class Companions:
 
 
 def report_unmounted(documents: Iterable[Any], mounted: Collection[str], findings: Findings) -> None:
-    """Report the claims of a stream that would be made for a job if one did mount them."""
+    """Report claims of a stream that are not created because no job mounts them."""
     for document in documents:
         if is_companion(document) and document["kind"] == volumes.CLAIM and volumes.is_deleted_with_job(document):
             name = Fields(document, volumes.CLAIM, Findings()).fields("metadata").text("name")
@@ -69,15 +69,15 @@ def report_unmounted(documents: Iterable[Any], mounted: Collection[str], finding
 
 
 def is_companion(document: object) -> bool:
-    """Whether this stands in a stream for what its jobs mount."""
+    """Whether the document is a ConfigMap or a claim."""
     return isinstance(document, dict) and document.get("kind") in _KINDS
 
 
 class Mounts:
-    """The volumes of one pod template; those that are nothing for jobs are reported.
+    """The volumes of one pod template; unsupported ones are reported.
 
-    `shared`: what the containers of all templates mount. `volume_mounts`: what of the job's volumes the container
-    mounts, once it is settled.
+    `shared`: the mounts of all templates' containers. `volume_mounts`: the container's mounts of the job's volumes,
+    after `settle`.
     """
 
     def __init__(
@@ -114,9 +114,9 @@ class Mounts:
         volume.close()
 
     def settle(self, container: Fields, working_dir: object, command: list[Any], target: str) -> object:
-        """Mount what the container mounts; answers its working folder, as seen from the folder of the pod's files.
+        """Mount the container's volumes. Returns its working folder, relative to the folder of the pod's files.
 
-        `target`: the place of its task in the JobSpec.
+        `target`: the path of its task in the JobSpec.
         """
         mounts: list[tuple[Fields, str, PurePosixPath]] = []
         wanted: list[volumes.MountRequest] = []
@@ -143,7 +143,9 @@ class Mounts:
         return pod_folder
 
     def _wanted(self, mount: Fields, name: str) -> list[volumes.MountRequest]:
-        """The mount of a volume that jobs have; nothing where all of it would be mounted in place of a part."""
+        """The mount of a supported volume; none for `subPathExpr`, which would mount all of the volume instead of a
+        part.
+        """
         if "subPathExpr" in mount:
             self.findings.not_honoured(mount.path, translate("paths with variables are not supported. Use subPath."))
             return []
@@ -154,7 +156,7 @@ class Mounts:
         return [volumes.MountRequest(name, source, path, volume_at, mount.path, mount.at("mountPath"), more)]
 
     def _add_mount(self, wanted: volumes.MountRequest, path: object, target: str) -> None:
-        """Take a mount, or say why the task goes without."""
+        """Add a mount, or report why it is left out."""
         if why := self._why_left_out(wanted, path):
             self.findings.not_honoured(wanted.at, why)
             return
@@ -168,7 +170,7 @@ class Mounts:
         self.volume_mounts.append({field: value for field, value in document.items() if value is not None})
 
     def _why_left_out(self, wanted: volumes.MountRequest, path: object) -> str:
-        """Nothing where the mount can be had, and where its path is none at all, which is a mistake."""
+        """Why the mount is left out; empty if it is possible, or if its path is invalid, a problem of its own."""
         if not isinstance(path, str) or not path.startswith("/"):
             return ""
         place = PurePosixPath("/", *PurePosixPath(path).parts[1:])
@@ -204,7 +206,7 @@ class Mounts:
 
 
 def _chosen(source: Fields, data: dict[str, Any]) -> dict[str, Any]:
-    """The files of a volume: all keys, or those that `items` names, at the paths that it gives."""
+    """The files of a volume: all keys, or those in `items`, at the paths given there."""
     if "items" not in source:
         return data
     chosen = {}
@@ -219,14 +221,14 @@ def _chosen(source: Fields, data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _root(mounted: list[PurePosixPath], working_dir: str | None) -> PurePosixPath:
-    """The folder that stands for the pod's own: the working one if files are mounted in it, else where they are."""
+    """The folder that becomes the pod's: the working folder if files are mounted in it, else their first mount path."""
     if working_dir and any(path.is_relative_to(working_dir) for path in mounted):
         return PurePosixPath(working_dir)
     return mounted[0]
 
 
 def _below_work(root: PurePosixPath, path: object) -> object:
-    """Where a volume is in the pod whose working folder is what the template calls `root`."""
+    """The path of a volume in a pod whose working folder is `root` in the template."""
     if not isinstance(path, str) or not PurePosixPath(path).is_relative_to(root):
         return path
     return str(WORKING_DIR / PurePosixPath(path).relative_to(root))

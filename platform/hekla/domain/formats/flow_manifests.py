@@ -1,8 +1,8 @@
-"""Volcano's JobTemplate and JobFlow (`flow.volcano.sh/v1alpha1`) in and out.
+"""Reads and writes Volcano's JobTemplate and JobFlow (`flow.volcano.sh/v1alpha1`).
 
-A template holds the spec of a Volcano Job. A step of a flow is called like its template; where it is not, the field
-`template` of the step says which one it is, a field that is ours, as is `metadata` in a patch. A job that stands in a
-step is written as a template.
+A template holds the spec of a Volcano Job. A step of a flow has the name of its template, or names it in its field
+`template`. This field and `metadata` in a patch are Hekla's additions. An inline job of a step is written as a
+template.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,7 +30,7 @@ _STATES = {"completed": "succeeded"}
 
 @dataclass(frozen=True, slots=True)
 class LoadedFlow:
-    """The templates and the flow (if any) that a stream holds, and a sentence for everything that has no effect."""
+    """The templates and the flow (if any) of a stream, and a sentence for everything that has no effect."""
 
     templates: tuple[JobSpec, ...]
     flow: FlowSpec | None
@@ -38,12 +38,12 @@ class LoadedFlow:
     findings: Findings
 
     def translate_paths(self, error: HeklaError) -> HeklaError:
-        """An error about the flow with its paths in the manifest."""
+        """An error about the flow, with its paths in the manifest."""
         return self.findings.translate_paths(error)
 
 
 def holds_flows(documents: Sequence[Any]) -> bool:
-    """Whether a stream speaks of templates or flows."""
+    """Whether a stream has templates or flows."""
     return any(isinstance(document, dict) and document.get("kind") in FLOW_KINDS for document in documents)
 
 
@@ -68,7 +68,7 @@ def dump_template(spec: JobSpec) -> str:
 
 
 def dump_flow(flow: FlowSpec, templates: Sequence[JobSpec] = ()) -> str:
-    """A flow as a manifest, after templates for the jobs that stand in it, and after others if these are given."""
+    """A flow as a manifest, after the given templates and templates for its inline jobs."""
     own = [
         step.job.model_copy(update={"name": flow.job_name(step.name)}) for step in flow.steps if step.job is not None
     ]
@@ -77,7 +77,9 @@ def dump_flow(flow: FlowSpec, templates: Sequence[JobSpec] = ()) -> str:
 
 
 def _sorted_out(documents: list[Any], findings: Findings) -> tuple[list[Any], list[Any], list[Any]]:
-    """Templates, flows and what templates mount, of a stream; a sentence where there is nothing to be done."""
+    """The templates, flows and companions of a stream. Raises Invalid without a template or flow, or with several
+    flows.
+    """
     found: dict[str, list[Any]] = {_TEMPLATE: [], _FLOW: []}
     beside: list[Any] = []
     for number, document in enumerate(documents, start=1):
@@ -168,7 +170,7 @@ def _step(step: Fields, target: str, findings: Findings) -> dict[str, Any]:
 
 
 def _probes(probe: Fields, target: str, findings: Findings) -> Iterator[dict[str, Any]]:
-    """The three lists of a manifest one after the other, as one list."""
+    """The three lists of probes in a manifest as one list."""
     entries = [
         *((entry, _state) for entry in probe.list_of_fields("taskStatusList")),
         *((entry, _port) for entry in probe.list_of_fields("tcpSocketList")),

@@ -1,4 +1,4 @@
-"""JAXJobs (`kubeflow.org/v1`): workers alike, the first of which coordinates."""
+"""JAXJobs (`kubeflow.org/v1`): equal workers, the first of which coordinates."""
 
 from hekla.domain.formats.kubeflow import KubeflowKind
 

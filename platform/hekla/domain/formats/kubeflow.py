@@ -1,13 +1,13 @@
 """What Kubeflow's jobs have in common: replicas by role, a restart policy for each, and one `runPolicy`.
 
-A role becomes a task of its name in small letters. Its restart policy becomes policies of the task:
+A role becomes a task with its name in lower case. Its restart policy becomes policies of the task:
 
-    OnFailure, Always  a pod that fails is restarted, as often as `backoffLimit` allows (without it, three times)
-    ExitCode           it is restarted if its exit code tells of a signal that comes from outside
-    Never              a pod that fails ends the job, unless the job is that one pod
+    OnFailure, Always  a failed pod is restarted, up to `backoffLimit` times (default: 3)
+    ExitCode           it is restarted if its exit code is that of an external signal
+    Never              a failed pod ends the job, unless it is the job's only pod
 
-Of the roles in `leaders` the first that the job has leads: when its pods have succeeded, the others are stopped and the
-job is complete.
+The first role of `leaders` that the job has is its leader: when the leader's pods have succeeded, the others are
+stopped and the job completes.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -39,7 +39,7 @@ _RESTART_NOTES = {
 
 
 def _no_fields(_reading: ManifestReader, _spec: Fields, _document: Document) -> None:
-    """A kind without fields of its own."""
+    """For kinds without fields of their own."""
 
 
 def _nothing_more(_spec: JobSpec, _roles: Mapping[str, TaskSpec]) -> Document:
@@ -54,11 +54,11 @@ def _usual_names(_tasks: Collection[str]) -> Mapping[str, str] | None:
 class KubeflowKind:
     """A kind of job whose replicas have roles.
 
-    `replicas` is the field that holds them, `restart` their restart policy where they name none (`leader_restart` that
-    of a leader, if it differs); `container` is the one that trains and `port` names its port. `main` is the role of a
-    task that is alone in its job. `plugin` tells pods about one another; `arguments` are those that it needs for tasks
-    of these names, None if it has no use for them. `read` takes the fields that only this kind has, into the JobSpec's
-    document; `write` answers them.
+    `replicas`: the field that holds them; `restart`: their default restart policy (`leader_restart`: a leader's, if it
+    differs); `container`: the name of the main container; `port`: the name of its port. `main`: the role of a task that
+    is alone in its job. `plugin`: the job plugin that connects the pods; `arguments`: its arguments for tasks of these
+    names, None if it is not needed. `read`: reads the fields that only this kind has into the JobSpec document;
+    `write`: returns those fields.
     """
 
     kind: str
@@ -76,7 +76,7 @@ class KubeflowKind:
     write: Callable[[JobSpec, Mapping[str, TaskSpec]], Document] = _nothing_more
 
     def format(self, *, api_version: str = "kubeflow.org/v1", word: str = "") -> Format:
-        """As the registry holds it."""
+        """The format for the registry."""
         return Format(word or self.kind.lower(), api_version, self.kind, self._read, self._write)
 
     def _read(self, reading: ManifestReader, job: Fields) -> Document:
@@ -130,7 +130,7 @@ class KubeflowKind:
         return without_none(document)
 
     def _policies(self, role: str, restart: str, counts: Mapping[str, int]) -> list[Document]:
-        """What a task's policies say, in either direction: what is read, and what is recognised again."""
+        """The policies of a task: those that are read, and those that are recognised when writing."""
         others = sum(count for other, count in counts.items() if other != role)
         leads = others and role == next((leader for leader in self.leaders if leader in counts), None)
         ends = {"events": ["PodFailed"], "action": "TerminateJob"}
@@ -147,7 +147,7 @@ class KubeflowKind:
         return {**arguments, "port": str(ports[0])} if ports and arguments is not None else arguments
 
     def _port_of(self, replica: Fields) -> object:
-        """The port that a template names; looked up beside the reading proper, which has no use for ports."""
+        """The port that a template names. It is looked up separately, since the reader of pods ignores ports."""
         pod = Fields(replica.take("template"), "", Findings()).fields("spec")
         ports = [port for one in pod.list_of_fields("containers") for port in one.list_of_fields("ports")]
         return next(
@@ -161,7 +161,7 @@ class KubeflowKind:
         return {"metadata": metadata(spec), "spec": fields}
 
     def _roles_of(self, spec: JobSpec) -> dict[str, TaskSpec]:
-        """Which task has which role: that of its name, or the one that it has for the plugin."""
+        """The task of each role: the task with the role's name, or with the name in the plugin's option."""
         options = self._options(spec)
         roles: dict[str, TaskSpec] = {}
         problems = []
@@ -177,7 +177,7 @@ class KubeflowKind:
         return roles
 
     def _misfit(self, task: TaskSpec, role: str, assigned: Mapping[str, TaskSpec]) -> str:
-        """Why the task cannot have that role in this kind of job; nothing if it can."""
+        """Why the task cannot have that role in this kind of job; empty if it can."""
         if not role:
             return translate(
                 "A {kind} has the roles {roles}. {task} is not one of them.",

@@ -1,9 +1,8 @@
-"""Jobs of Kubernetes itself (`batch/v1`): one pod template, so many completions.
+"""Jobs of Kubernetes (`batch/v1`): one pod template and a number of completions.
 
-Kubernetes starts the pods of such a Job one by one, so a gang is named by the annotation
-`scheduling.volcano.sh/group-min-member`, and a queue by `scheduling.volcano.sh/queue-name`. A pod that fails is
-restarted as often as `backoffLimit` says; where it says 0, the pod's failure ends the job. Without `completions` one
-success is enough once all pods have ended.
+Kubernetes starts the pods of a Job one by one, so the annotation `scheduling.volcano.sh/group-min-member` sets the
+gang, and `scheduling.volcano.sh/queue-name` the queue. A failed pod is restarted up to `backoffLimit` times; with 0 its
+failure ends the job. Without `completions`, one success is enough when all pods have ended.
 """
 
 import re
@@ -51,7 +50,7 @@ def _read(reading: ManifestReader, job: Fields) -> dict[str, Any]:
 
 
 def _counts(reading: ManifestReader, spec: Fields, document: dict[str, Any]) -> object:
-    """How many replicas there are; sets how many of them make the gang, and how many must succeed."""
+    """The number of replicas. Also sets the gang's minimum and the required successes."""
     parallelism, completions = spec.take("parallelism"), spec.take("completions")
     replicas = (1 if parallelism is None else parallelism) if completions is None else completions
     named = "parallelism" if completions is None else "completions"
@@ -69,7 +68,7 @@ def _counts(reading: ManifestReader, spec: Fields, document: dict[str, Any]) -> 
 
 
 def _successes(reading: ManifestReader, spec: Fields) -> object:
-    """How many successes are enough by the success policy, if it says so."""
+    """The required successes in the success policy; None without one."""
     wanted = None
     policy = spec.fields("successPolicy")
     for place, rule in enumerate(policy.list_of_fields("rules")):
@@ -91,14 +90,16 @@ def _task(reading: ManifestReader, spec: Fields, replicas: object) -> dict[str, 
 
 
 def _container_name(spec: Fields) -> str:
-    """The task is called like its container, where that is a name for a task; looked up beside the reading proper."""
+    """The task's name: its container's if valid, else `main`. Looked up with findings of its own, which are not
+    reported.
+    """
     pod = Fields(spec.take("template"), "", Findings()).fields("spec")
     names = [container.text("name") for container in pod.list_of_fields("containers")]
     return names[0] if names and _NAME.fullmatch(names[0]) else "main"
 
 
 def _failure_rules(reading: ManifestReader, spec: Fields, *, retries: bool) -> list[dict[str, Any]]:
-    """`podFailurePolicy` as policies; a failure that counts is one too many where no retry is left."""
+    """`podFailurePolicy` as policies. Without retries, a failure that counts ends the job anyway and needs no rule."""
     policy = spec.fields("podFailurePolicy")
     found: list[dict[str, Any]] = []
     for rule in policy.list_of_fields("rules"):

@@ -1,11 +1,10 @@
-"""One YAML (or JSON) stream in or out: one job of whichever kind, and beside it the ConfigMaps and claims that its pods
-mount.
+"""Reads and writes one YAML (or JSON) stream: a job of any kind, with the ConfigMaps and claims that its pods mount.
 
-A PodGroup beside the job says how its pods are placed (`podgroup`).
+A PodGroup next to the job says how its pods are placed (`podgroup`).
 
-A file that is mounted into the container's working folder (or below it) becomes a file of the JobSpec. What a kind of
-manifest cannot hold is found by reading back what was written: whatever then differs is said, so that nothing can be
-forgotten here.
+A file that is mounted into the container's working folder (or below it) becomes a file of the JobSpec. To find what a
+kind of manifest cannot hold, the written manifest is read back. Every difference is reported, so none can be forgotten
+here.
 """
 
 from dataclasses import dataclass, replace
@@ -50,13 +49,15 @@ def load(text: str | bytes) -> LoadedJob:
 
 
 def load_documents(documents: list[Any]) -> LoadedJob:
-    """The job in the documents of a stream, one document of a JobSpec among them. Raises Invalid as `load` does."""
+    """The job in the documents of a stream, or in a single JobSpec document. Raises Invalid as `load` does."""
     loaded = load_beside(documents)
     return replace(loaded, warnings=(*loaded.warnings, *_unmounted(documents, loaded.mounted)))
 
 
 def load_beside(documents: list[Any]) -> LoadedJob:
-    """As `load_documents`, where claims may be there for other jobs. Raises Invalid as `load` does."""
+    """As `load_documents`, but unmounted claims may belong to other jobs and give no warning. Raises Invalid as `load`
+    does.
+    """
     if len(documents) == 1 and _is_spec(documents[0]):
         return _load_spec(documents[0])
     findings = Findings()
@@ -85,10 +86,10 @@ def load_beside(documents: list[Any]) -> LoadedJob:
 
 
 def load_many(text: str | bytes) -> tuple[LoadedJob, ...]:
-    """Every job in a YAML (or JSON) stream: manifests of any kind, and documents of a JobSpec, in their order.
+    """Every job in a YAML (or JSON) stream, in order: manifests of any kind, and JobSpec documents.
 
-    ConfigMaps and claims serve all jobs of the stream, PodGroups those whose pods name them. Raises Invalid with every
-    problem and its path, such as `document 3.spec`.
+    ConfigMaps and claims serve all jobs of the stream, PodGroups the jobs whose pods name them. Raises Invalid with
+    every problem and its path, for example `document 3.spec`.
     """
     documents = yaml_text.read(text)
     maps = [one for one in documents if is_companion(one)]
@@ -122,7 +123,7 @@ def _unmounted(documents: list[Any], mounted: frozenset[str]) -> tuple[str, ...]
 
 
 def _strays(numbered: list[tuple[int, Any]], jobs: list[Any]) -> list[Problem]:
-    """That none of the jobs names a PodGroup."""
+    """The problem of each PodGroup that no job names."""
     return [
         Problem(f"document {number}", podgroup.no_pod_message())
         for number, one in numbered
@@ -144,18 +145,18 @@ def _is_spec(document: Any) -> bool:  # noqa: ANN401  (whatever the YAML holds)
 
 
 def write(spec: JobSpec, form: Format = VOLCANO) -> DumpedManifest:
-    """The job as a manifest of that kind. Raises Invalid where the kind cannot hold it at all."""
+    """The job as a manifest of that kind. Raises Invalid if the kind cannot hold the job at all."""
     text = _text(spec, form)
     return DumpedManifest(text, unsupported_fields(spec, load(text).spec, form.kind))
 
 
 def dump(spec: JobSpec) -> str:
-    """The job as a Volcano Job: the kind that holds every job whole, but for annotations that nothing here reads."""
+    """The job as a Volcano Job, which holds every job completely, except annotations that no format reads."""
     return _text(spec, VOLCANO)
 
 
 def dump_whole(spec: JobSpec) -> str:
-    """The job as a Volcano Job; as the document of its JobSpec where it has annotations that such a Job would lose."""
+    """The job as a Volcano Job; as a JobSpec document if a Volcano Job would lose something, such as annotations."""
     try:
         written = write(spec)
     except Invalid:
@@ -164,7 +165,7 @@ def dump_whole(spec: JobSpec) -> str:
 
 
 def documents(spec: JobSpec, form: Format = VOLCANO) -> list[dict[str, Any]]:
-    """The job as the documents of a stream: its files and claims where it has some, and itself at the end."""
+    """The job as the documents of a stream: its files and claims, if it has any, then the job."""
     head = {} if form.recognise else {"apiVersion": form.api_version, "kind": form.kind}
     job = {**head, **form.write(spec)}
     return [*(companions(spec) if form.mounts_files else []), job]
@@ -175,7 +176,7 @@ def _text(spec: JobSpec, form: Format) -> str:
 
 
 def _sorted_out(documents: list[Any], findings: Findings) -> tuple[Any, list[Any], Companions]:
-    """The one job of a stream, its PodGroups and what its pods mount; a sentence where there is no such job."""
+    """The only job of a stream, its PodGroups, and what its pods mount. Raises Invalid without exactly one job."""
     jobs, groups, maps = [], [], Companions(findings)
     for number, document in enumerate(documents, start=1):
         if not isinstance(document, dict):

@@ -1,8 +1,8 @@
-"""Changing a job by a part of its manifest: a JSON merge patch (RFC 7396), merged into the job as a Volcano Job.
+"""JSON merge patches (RFC 7396) of a job's manifest, as a Volcano Job.
 
-A field replaces the field of its name, mappings are merged, null takes a field away, and a list replaces the whole
-list. One thing is added: a mapping where the manifest has a list of named entries (tasks, containers, env) changes
-those entries by their names. By the RFC it would only replace the list, by something that is none.
+A field replaces the field of its name, mappings are merged, null removes a field, and a list replaces the whole list.
+One addition: a mapping in place of a list of named entries (tasks, containers, env) changes those entries by name. By
+the RFC it would replace the list with a mapping, which is never valid.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ _NAMED = ("tasks", "containers", "env")
 
 
 def apply_patch(spec: JobSpec, patch: Mapping[str, Any]) -> LoadedJob:
-    """The job with the patch in it. Raises Invalid with paths in the manifest, as in `spec.tasks[0].replicas`."""
+    """The patched job. Raises Invalid with paths in the manifest, for example `spec.tasks[0].replicas`."""
     *files, manifest = documents(spec)
     problems = list(_misplaced(patch))
     if problems:
@@ -46,7 +46,7 @@ def merge(target: Any, patch: Any) -> Any:  # noqa: ANN401  (JSON-like data)
 
 
 def _misplaced(patch: Mapping[str, Any]) -> list[Problem]:
-    """What a patch may not touch: a step's job has its name from the flow, and stays a Job."""
+    """Fields that a patch must not change: the name comes from the flow, and the job stays a Job."""
     metadata = patch.get("metadata")
     named = isinstance(metadata, Mapping) and "name" in metadata
     elsewhere = translate("A patch can change spec or metadata of the job only.")

@@ -1,4 +1,4 @@
-"""MPIJobs (`kubeflow.org/v2beta1`, and `v1` before it): a launcher that starts ranks in the workers."""
+"""MPIJobs (`kubeflow.org/v2beta1`, and the older `v1`): a launcher that starts ranks in the workers."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace

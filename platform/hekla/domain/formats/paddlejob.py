@@ -1,4 +1,4 @@
-"""PaddleJobs (`kubeflow.org/v1`): the workers are PaddlePaddle's trainers, and meet at the first of them."""
+"""PaddleJobs (`kubeflow.org/v1`): the workers are PaddlePaddle's trainers; the first one is their rendezvous."""
 
 from collections.abc import Collection, Mapping
 

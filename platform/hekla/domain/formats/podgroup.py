@@ -1,7 +1,7 @@
-"""Volcano's PodGroup (`scheduling.volcano.sh/v1beta1`): how the pods of a job that stands beside it are placed.
+"""Volcano's PodGroup (`scheduling.volcano.sh/v1beta1`): how the pods of the job next to it are placed.
 
-A job's pods name their group in an annotation; where the text holds one job and one group, they need not. What the
-group says counts, as for Volcano's scheduler, also where the job says something else.
+A job's pods name their group in an annotation; with one job and one group in the text, this is optional. As in
+Volcano's scheduler, settings of the group take precedence over those of the job.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,7 +22,7 @@ NAMES = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
 
 
 def no_job_message() -> str:
-    """That a group needs a job beside it."""
+    """The message that a group needs a job next to it."""
     return translate(
         "The text has a {kind} without a job. Put both into one text, separated by ---, and set the annotation "
         "{name} on the job's pods.",
@@ -32,7 +32,7 @@ def no_job_message() -> str:
 
 
 def no_pod_message() -> str:
-    """That no job of several names the group."""
+    """The message that no job of several names the group."""
     return translate(
         "No pod of a job in this text refers to this {kind} with the annotation {name}.", kind=KIND, name=NAMES[0]
     )
@@ -44,7 +44,7 @@ def is_group(document: object) -> bool:
 
 
 def groups_of(job: object, groups: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Those of the groups that pods of a job name."""
+    """The groups that pods of a job name."""
     names = set(_names(job))
     return [group for group in groups if _name(group) in names]
 
@@ -56,7 +56,7 @@ class PodGroupManifest:
     fields: Fields
 
     def apply(self, reading: ManifestReader, document: dict[str, Any]) -> None:
-        """Let a job's document say what the group says; what it cannot say is reported."""
+        """Apply the group's settings to a job's document; report those without effect."""
         self.fields.ignore("apiVersion", "kind", "status")
         metadata, spec = self.fields.fields("metadata"), self.fields.fields("spec")
         metadata.ignore("name")
@@ -68,12 +68,12 @@ class PodGroupManifest:
         _say(reading, document, "min_available", spec, "minMember")
         _say_of_tasks(reading, document, spec.fields("minTaskMember"))
         _say(reading, document, "priority_class", spec, "priorityClassName")
-        spec.mapping("minResources")  # `compare` looks at it
+        spec.mapping("minResources")  # read by `compare`
         spec.close()
         self.fields.close()
 
     def compare(self, job: JobSpec) -> None:
-        """Report what the group wants to be free before the job starts, if that is not what the job's gang needs."""
+        """Report the group's `minResources` if they differ from what the job's gang needs."""
         spec = self.fields.fields("spec")
         least = job.minimum_resources()
         wanted = spec.mapping("minResources")
@@ -90,7 +90,7 @@ class PodGroupManifest:
 
 
 def select_group(job: dict[str, Any], groups: Sequence[dict[str, Any]], findings: Findings) -> PodGroupManifest | None:
-    """The group of the only job of a stream, if it has one; the others are reported. Raises Invalid."""
+    """The group of the only job of a stream, if it has one. Other groups are reported. Raises Invalid."""
     named = groups_of(job, groups)
     if len(named) > 1:
         message = translate(
@@ -112,7 +112,7 @@ def select_group(job: dict[str, Any], groups: Sequence[dict[str, Any]], findings
 
 
 def without_name(data: Any, group: PodGroupManifest) -> Any:  # noqa: ANN401  (whatever the YAML holds)
-    """A job without the annotations that name its group: they have done what they are for."""
+    """A job without the annotations that name its group, which are no longer needed."""
     if isinstance(data, list):
         return [without_name(one, group) for one in data]
     if not isinstance(data, dict):

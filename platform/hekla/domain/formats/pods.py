@@ -1,4 +1,4 @@
-"""Pod templates in and out: the same in every kind of manifest, as they are Kubernetes' own."""
+"""Reads and writes pod templates, which are Kubernetes' own in every kind of manifest."""
 
 import re
 from collections.abc import Collection
@@ -25,10 +25,10 @@ def read(
     restarts: Collection[str] = ("Never",),
     commanded: bool = False,
 ) -> dict[str, Any]:
-    """What a pod template says about the task at `target`.
+    """The fields of the task at `target` in a pod template.
 
-    Of several containers the one called `main` counts, else the first. `restarts` are the restart policies of which
-    the manifest's kind takes care itself. `commanded`: a job plugin says what runs, if the container does not.
+    Of several containers, the one named `main` counts, else the first. `restarts`: the restart policies that the
+    manifest's kind handles itself. `commanded`: a job plugin provides the command if the container has none.
     """
     metadata, pod = template.fields("metadata"), template.fields("spec")
     annotations = metadata.mapping("annotations")
@@ -50,7 +50,7 @@ def read(
 def _ports(
     reading: ManifestReader, metadata: Fields, annotations: dict[str, Any], target: str
 ) -> dict[str, int] | None:
-    """The ports at which the task serves. Those that containers declare are not meant to be opened to people."""
+    """The ports that the task publishes. Ports that containers declare are not meant for users."""
     text = annotations.pop(words.PORTS, None)
     reading.findings.origins[target] = path = f"{metadata.at('annotations')}.{words.PORTS}"
     pairs = [_PORT.fullmatch(part.strip()) for part in text.split(",")] if isinstance(text, str) and text else []
@@ -100,7 +100,7 @@ def container(
     resources: str = "resources",
     commanded: bool = False,
 ) -> dict[str, Any]:
-    """What a container says, or something that is written like one; `resources` is what it calls its amounts."""
+    """The task's fields in a container, or in an object with the same fields. `resources`: the field of its amounts."""
     fields.ignore("name", "ports")
     command = _command(reading, fields, join(target, "command"), commanded=commanded)
     document = {
@@ -118,7 +118,7 @@ def container(
 
 
 def _command(reading: ManifestReader, container: Fields, target: str, *, commanded: bool) -> list[Any]:
-    """What the container starts; nothing where a plugin says it."""
+    """The command of the container; empty if a plugin provides it."""
     command, arguments = container.sequence("command"), container.sequence("args")
     reading.findings.origins[target] = container.at("command")
     for place in range(len(arguments)):
@@ -146,7 +146,7 @@ def _env(reading: ManifestReader, container: Fields, target: str) -> dict[str, A
 
 
 def _resources(reading: ManifestReader, resources: Fields, target: str) -> dict[str, Any]:
-    """What is requested; of what is only limited, the limit, as in Kubernetes."""
+    """The requests. A limit without a request is also the request, as in Kubernetes."""
     requests, limits = resources.mapping("requests"), resources.mapping("limits")
     for name, limit in limits.items():
         reading.findings.origins[join(target, name)] = f"{resources.at('limits')}.{name}"
@@ -162,7 +162,7 @@ def _resources(reading: ManifestReader, resources: Fields, target: str) -> dict[
 def write(
     task: TaskSpec, spec: JobSpec, *, name: str = "", restart: str | None = "Never", port: tuple[str, int] | None = None
 ) -> dict[str, Any]:
-    """The pod template of a task. `name` is its container's, if not the task's; `port` one that it listens on."""
+    """The pod template of a task. `name`: the container's, by default the task's; `port`: one on which it listens."""
     annotations = writing.without_empty(
         **{words.ENVIRONMENT: task.environment or None, words.PORTS: _written_ports(task)}
     )
@@ -194,17 +194,17 @@ def _written_container(task: TaskSpec, spec: JobSpec, name: str, port: tuple[str
 
 
 def variables(task: TaskSpec) -> list[dict[str, str]]:
-    """A task's variables, as a container has them."""
+    """A task's variables in the form of a container."""
     return [{"name": name, "value": value} for name, value in task.env.items()]
 
 
 def amounts(task: TaskSpec) -> dict[str, Any]:
-    """What a replica asks for, which is also its limit."""
+    """The requests of a replica, which are also its limits."""
     return writing.without_empty(requests=dict(task.resources), limits=dict(task.resources))
 
 
 def _working_dir(task: TaskSpec, spec: JobSpec) -> str | None:
-    """Without files a pod's own folder needs no name; with them it is where they are mounted."""
+    """Without files, the pod's own folder needs no name; with files, it is their mount path."""
     if not spec.files or task.working_dir.startswith("/"):
         return task.working_dir or None
     return f"{writing.folder(spec)}/{task.working_dir}".rstrip("/")

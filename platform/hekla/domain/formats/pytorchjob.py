@@ -1,7 +1,7 @@
 """PyTorchJobs (`kubeflow.org/v1`). Without a Master, the first worker leads torch.distributed.
 
-An elastic job's workers run from `minReplicas` to `maxReplicas`, and torchrun learns of it from the plugin pytorch.
-What else speaks to torchrun becomes variables that it reads (`PET_…`).
+An elastic job has `minReplicas` to `maxReplicas` workers, which the plugin pytorch passes to torchrun. Other options of
+torchrun become variables that it reads (`PET_…`).
 """
 
 from collections.abc import Collection, Mapping
@@ -32,7 +32,7 @@ def _read(reading: ManifestReader, spec: Fields, document: Document) -> None:
 
 
 def _elastic(reading: ManifestReader, policy: Fields, document: Document) -> object:
-    """Let the workers' number vary, and torchrun know of it; answers how often it may restart its processes."""
+    """Set the range of workers, and torchrun's options. Returns how often torchrun may restart its processes."""
     place, workers = next(
         ((n, task) for n, task in enumerate(document["tasks"]) if task["name"] == "worker"), (0, dict[str, Any]())
     )

@@ -1,8 +1,7 @@
-"""Volcano's Queue (`scheduling.volcano.sh/v1beta1`) in and out.
+"""Reads and writes Volcano's Queue (`scheduling.volcano.sh/v1beta1`).
 
-What it cannot say stands in annotations: `hekla.io/cluster`, `hekla.io/description`, and in `hekla.io/tenants` who may
-submit, with commas between. A queue is closed where its status says so, and
-drained where that is `Closing`.
+Annotations hold what it has no field for: `hekla.io/cluster`, `hekla.io/description`, and `hekla.io/tenants`, the
+tenants that may submit, separated by commas. A queue is closed if its status is `Closed`, and draining if `Closing`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,25 +21,25 @@ from hekla.domain.validation import quote
 API_VERSION, KIND = "scheduling.volcano.sh/v1beta1", "Queue"
 CLUSTER, TENANTS = "hekla.io/cluster", "hekla.io/tenants"
 ROOT = "root"
-"""What Volcano calls that of which all queues are a part."""
+"""Volcano's name of the root of all queues."""
 
 _FIELDS = ("weight", "priority", "capability", "deserved", "reclaimable", "parent")
 _STATES = {"Closing": "draining", "Closed": "closed"}
-"""Those that a manifest sets; a queue is usually open."""
+"""The states that a manifest can set; the default is open."""
 _NO_NAMESPACE = gettext_noop("a queue belongs to a cluster.")
 _NO_ORDER = gettext_noop("a job that does not fit does not block the jobs behind it.")
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedQueue:
-    """What a manifest says of a queue, as REST takes it, and a sentence for everything that has no effect here."""
+    """The queue in a manifest, as REST accepts it, and a sentence for everything that has no effect here."""
 
     document: dict[str, Any]
     warnings: tuple[str, ...]
     findings: Findings
 
     def placed(self, clusters: Sequence[str]) -> dict[str, Any]:
-        """The document with its cluster: the one that is named, else the only one. Raises Invalid."""
+        """The document with its cluster: the one in the manifest, else the only one. Raises Invalid."""
         if "cluster" in self.document:
             return self.document
         if len(clusters) == 1:
@@ -53,7 +52,7 @@ class LoadedQueue:
 
 
 def holds_queues(documents: Sequence[Any]) -> bool:
-    """Whether a stream speaks of queues and of nothing else."""
+    """Whether a stream has queues and nothing else."""
     return bool(documents) and all(_is_queue(document) for document in documents)
 
 
@@ -71,7 +70,7 @@ def load_queue(text: str | bytes) -> LoadedQueue:
 
 
 def dump_queue(document: Mapping[str, Any]) -> str:
-    """A queue, as REST tells of it, as a manifest."""
+    """The manifest of a queue, from its REST document."""
     annotations = {
         CLUSTER: document.get("cluster"),
         words.DESCRIPTION: document.get("description") or None,
@@ -123,7 +122,7 @@ def _spec(reading: ManifestReader, spec: Fields) -> dict[str, Any]:
 
 
 def _sorted_out(documents: list[Any], findings: Findings) -> dict[str, Any]:
-    """The one queue of a stream; a sentence where there is no such one."""
+    """The only queue of a stream. Raises Invalid without exactly one."""
     found = [document for document in documents if _is_queue(document)]
     for number, document in enumerate(documents, start=1):
         if not _is_queue(document):

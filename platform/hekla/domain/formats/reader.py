@@ -1,4 +1,4 @@
-"""A manifest on its way to the document of a JobSpec: what every kind of manifest has in common."""
+"""From a manifest to the document of a JobSpec: what every kind of manifest has in common."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -19,8 +19,8 @@ _WORDS = {"kind": words.KIND, "description": words.DESCRIPTION, "priority": word
 
 
 class ManifestReader:
-    """What stands beside the job in the stream, the findings, and what belongs to the job as a whole: its volumes, its
-    secrets, the environment that it names for all its tasks, and what all of them mount.
+    """The companions in the stream, the findings, and settings of the whole job: its volumes, its secrets, the default
+    environment of its tasks, and the mounts of all tasks.
     """
 
     def __init__(self, companions: Companions, findings: Findings) -> None:
@@ -31,13 +31,13 @@ class ManifestReader:
         self.secrets: dict[str, str] = {}
 
     def take(self, fields: Fields, name: str, target: str, *, zero_is_default: bool = False) -> Any:  # noqa: ANN401
-        """A field's value as it stands, with its path remembered for what a JobSpec may say about it."""
+        """The raw value of a field. Records its path, for problems of the JobSpec at `target`."""
         self.findings.origins[target] = fields.at(name)
         value = fields.take(name)
         return None if zero_is_default and value == 0 and not isinstance(value, bool) else value
 
     def head(self, metadata: Fields, **more: str) -> dict[str, Any]:
-        """What a job's metadata say. `more` names the annotations in which this kind says a further JobSpec field."""
+        """The JobSpec fields in a job's metadata. `more`: the annotations of this kind for further JobSpec fields."""
         annotations = metadata.mapping("annotations")
         document = {
             "name": self.take(metadata, "name", "name"),
@@ -53,9 +53,9 @@ class ManifestReader:
         return document
 
     def close_metadata(self, metadata: Fields, annotations: dict[str, Any], elsewhere: str = _TENANT) -> None:
-        """Report what else stands in the metadata of a job or a pod, and the annotations that are left.
+        """Report the unread fields in the metadata of a job or a pod, and the remaining annotations.
 
-        `elsewhere` says to what it belongs, if not to a namespace.
+        `elsewhere`: why a namespace has no effect.
         """
         if metadata.take("namespace"):
             self.findings.not_honoured(metadata.at("namespace"), translate(elsewhere))
@@ -65,13 +65,13 @@ class ManifestReader:
             self.findings.not_honoured(f"{metadata.at('annotations')}.{name}")
 
     def unless(self, owner: Fields, name: str, fitting: Collection[object], why: str) -> None:
-        """Report a field that has no effect here, unless what it asks for is what happens anyway."""
+        """Report a field without effect, unless its value is empty or requests what happens anyway (`fitting`)."""
         value = owner.take(name)
         if value not in (None, "", *fitting):
             self.findings.not_honoured(owner.at(name), why)
 
     def plugin(self, name: str, arguments: Mapping[str, str], path: str) -> dict[str, list[str]]:
-        """The job plugin that tells pods about one another; arguments that only say its defaults are left out."""
+        """The job plugin that connects the pods, with its arguments; default values are left out."""
         framework = frameworks.load_frameworks().get(name)
         if framework is None:
             why = translate("unknown job plugin {name}, so pods get no information about each other.", name=name)
@@ -83,7 +83,7 @@ class ManifestReader:
         return {name: words}
 
     def _annotation_value(self, metadata: Fields, annotations: dict[str, Any], field: str, name: str) -> object:
-        """The value of an annotation; a whole number where the field wants one, though annotations are text."""
+        """The value of an annotation; an integer for number fields, since annotations are text."""
         text = annotations.pop(name, None)
         self.findings.origins[field] = path = f"{metadata.at('annotations')}.{name}"
         if text is None or field not in _NUMBERS:
@@ -95,5 +95,5 @@ class ManifestReader:
 
 
 def without_none(document: dict[str, Any]) -> dict[str, Any]:
-    """Without the fields that the manifest leaves to their defaults."""
+    """The fields without None, which the manifest leaves to their defaults."""
     return {name: value for name, value in document.items() if value is not None}

@@ -1,4 +1,4 @@
-"""Which kinds of manifest there are."""
+"""The supported kinds of manifest."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -32,7 +32,7 @@ FORMATS = (
 
 
 def find(api_version: object, kind: object) -> Format | None:
-    """The format of that apiVersion and kind."""
+    """The format with that apiVersion and kind; None if unknown."""
     return next(
         (one for one in FORMATS if not one.recognise and (one.api_version, one.kind) == (api_version, kind)), None
     )
@@ -44,5 +44,5 @@ def formats_of_kind(kind: object) -> list[Format]:
 
 
 def recognise(job: Mapping[str, Any]) -> Format | None:
-    """The format of a manifest that does not say its kind as Kubernetes' do."""
+    """The format of a manifest without apiVersion and kind; None if unknown."""
     return next((one for one in FORMATS if one.recognise and one.recognise(job)), None)

@@ -1,4 +1,4 @@
-"""How long, how often and in which queue a job runs: `runPolicy` of Kubeflow's jobs, and what a plain Job has of it."""
+"""Limits, retries and queue of a job: `runPolicy` of Kubeflow's jobs, and the same fields of a Kubernetes Job."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ _WAIT = gettext_noop("a gang waits until it fits.")
 
 
 def read(reading: ManifestReader, spec: Fields) -> tuple[dict[str, Any], bool]:
-    """The JobSpec's fields from `runPolicy`, and whether pods that failed may be started again at all."""
+    """The JobSpec fields in `runPolicy`, and whether failed pods may restart at all."""
     policy = spec.fields("runPolicy")
     scheduling = policy.fields("schedulingPolicy")
     document, retries = read_limits(reading, policy)
@@ -32,7 +32,7 @@ def read(reading: ManifestReader, spec: Fields) -> tuple[dict[str, Any], bool]:
 
 
 def read_limits(reading: ManifestReader, owner: Fields) -> tuple[dict[str, Any], bool]:
-    """The fields that a plain Job has, too."""
+    """The fields that a Kubernetes Job has too."""
     reading.unless(owner, "suspend", (False,), translate("a submitted job starts as soon as it fits."))
     reading.unless(owner, "managedBy", (), translate("this platform runs the job."))
     reading.findings.origins["max_retry"] = owner.at("backoffLimit")
@@ -48,12 +48,12 @@ def read_limits(reading: ManifestReader, owner: Fields) -> tuple[dict[str, Any],
 
 
 def most_retries() -> str:
-    """How often a job restarts at most."""
+    """The message about the maximum number of restarts."""
     return translate("a job restarts at most {most} times.", most=MAX_RETRY)
 
 
 def write(spec: JobSpec) -> dict[str, Any]:
-    """`runPolicy`, so that the job ends there as it does here."""
+    """The `runPolicy` with which the job ends in Kubeflow as it does here."""
     return without_empty(
         cleanPodPolicy="Running",
         backoffLimit=spec.max_retry,

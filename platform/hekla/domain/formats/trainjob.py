@@ -1,8 +1,7 @@
-"""TrainJobs (`trainer.kubeflow.org/v1alpha1`): so many nodes alike, and a runtime that tells them how to meet.
+"""TrainJobs (`trainer.kubeflow.org/v1alpha1`): a number of equal nodes, and a runtime that connects them.
 
-Of a runtime only its framework is known here, by its name; what its templates say beyond that is not. As in the
-runtimes that come with Kubeflow, a pod that fails is restarted up to six times. A queue is named by the annotation that
-plain Jobs have for it.
+Only the framework of a runtime is known, from the runtime's name; its templates are not read. As in Kubeflow's own
+runtimes, a failed pod is restarted up to six times. The queue is in the same annotation as for Kubernetes Jobs.
 """
 
 from typing import Any
@@ -92,7 +91,7 @@ def _write(spec: JobSpec) -> dict[str, Any]:
 
 
 def _processes(spec: JobSpec) -> str | int | None:
-    """How many processes torchrun starts on a node, if it is told."""
+    """The number of processes that torchrun starts on a node; None for the default."""
     options = frameworks.load_frameworks()["pytorch"].read(spec.plugins.get("pytorch", ()))[0]
     processes = str(options["nproc-per-node"])
     if processes == "1":

@@ -1,4 +1,4 @@
-"""What a job lost on its way through a manifest, field by field."""
+"""The fields that a job loses in a manifest."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -15,7 +15,7 @@ def unsupported_fields(before: JobSpec, after: JobSpec, kind: str) -> tuple[str,
 
 
 def _document(spec: JobSpec) -> dict[str, Any]:
-    """As it is compared: arguments of plugins by what they set, since a default may be written or not."""
+    """As compared: plugins by their options instead of arguments, since a default may be written or not."""
     options = {
         name: dict(frameworks.load_frameworks()[name].read(arguments)[0]) for name, arguments in spec.plugins.items()
     }
@@ -50,7 +50,7 @@ def _aside(value: Any) -> str:  # noqa: ANN401  (JSON-like data)
 
 
 def _summary(value: Any) -> str:  # noqa: ANN401  (JSON-like data)
-    """A value in a few words; of policies, what they do."""
+    """A short form of a value; of policies, their events and actions."""
     if isinstance(value, list) and value and all(isinstance(item, dict) and "action" in item for item in value):
         return "; ".join(_policy(policy) for policy in value)
     if isinstance(value, list) and all(isinstance(item, str) for item in value):

@@ -1,9 +1,8 @@
-"""Volcano Jobs (`batch.volcano.sh/v1alpha1`): the kind that holds every job whole.
+"""Volcano Jobs (`batch.volcano.sh/v1alpha1`): the kind that holds every job completely.
 
-What it cannot say otherwise stands in annotations: on the Job `hekla.io/kind`, `hekla.io/description`,
-`hekla.io/priority`, `hekla.io/active-deadline-seconds`; on the Job or a pod template `hekla.io/environment`; on a pod
-template `hekla.io/ports`.
-Annotations for plugins of the scheduler (`words.SCHEDULING`) stay as they are.
+Annotations hold what it has no field for: on the Job `hekla.io/kind`, `hekla.io/description`, `hekla.io/priority`,
+`hekla.io/active-deadline-seconds`; on the Job or a pod template `hekla.io/environment`; on a pod template
+`hekla.io/ports`. Annotations for plugins of the scheduler (`annotations.SCHEDULING`) are kept.
 """
 
 from collections.abc import Collection
@@ -114,7 +113,7 @@ def _task(reading: ManifestReader, task: Fields, place: int, commands: Collectio
 
 
 def _partitions(reading: ManifestReader, policy: Fields, target: str, document: dict[str, Any]) -> None:
-    """A partition is restarted as a whole; so many of them as are needed are a number of pods."""
+    """Read a partition policy. A partition restarts as a whole; the minimum of partitions becomes a minimum of pods."""
     total, least = policy.take("totalPartitions"), policy.take("minPartitions")
     size = document["partition_size"] = reading.take(policy, "partitionSize", join(target, "partition_size"))
     replicas = 1 if document["replicas"] is None else document["replicas"]
@@ -139,7 +138,7 @@ def _partitions(reading: ManifestReader, policy: Fields, target: str, document: 
 
 
 def _depends_on(reading: ManifestReader, dependency: Fields, target: str) -> dict[str, Any] | None:
-    """Without names there is nothing to wait for."""
+    """None without names, since there is nothing to wait for."""
     reading.findings.origins[target] = dependency.path
     document = {
         "tasks": reading.take(dependency, "name", join(target, "tasks")),

@@ -1,7 +1,7 @@
-"""Volumes of pod templates and of Volcano's Jobs, in and out.
+"""Reads and writes the volumes of pod templates and of Volcano Jobs.
 
-A claim that is made for a job stands in a stream beside it, as a PersistentVolumeClaim with the annotation
-`hekla.io/deleted-with-job`; a claim without it is nobody's to make or to delete here.
+A claim that is created for a job is a PersistentVolumeClaim in the same stream with the annotation
+`hekla.io/deleted-with-job`. Claims without it are neither created nor deleted.
 """
 
 import re
@@ -25,10 +25,10 @@ _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 @dataclass(frozen=True, slots=True)
 class MountRequest:
-    """A mount that a manifest asks for, before it is known whether the job can have it.
+    """A mount in a manifest, before it is known whether the job can have it.
 
-    `name` is what the manifest calls its volume, `volume_at`, `at` and `path_at` are the places of the volume, of the
-    mount and of its path in the manifest; `more` is the rest of the mount as a JobSpec has it.
+    `name`: the manifest's name of its volume; `volume_at`, `at`, `path_at`: the paths in the manifest of the volume,
+    the mount and its mount path; `more`: the other fields of the mount in a JobSpec.
     """
 
     name: str
@@ -41,25 +41,25 @@ class MountRequest:
 
 
 class JobVolumes:
-    """The volumes of one job. Templates say them anew each; those that are alike are one."""
+    """The volumes of one job. Templates repeat them; equal ones are one volume."""
 
     def __init__(self, findings: Findings, claims: dict[str, Document]) -> None:
         self._findings, self._claims = findings, claims
         self._found: dict[str, Document] = {}
 
     def documents(self) -> list[Document]:
-        """As the document of a JobSpec has them."""
+        """As in the document of a JobSpec."""
         return [{"name": name, **source} for name, source in self._found.items()]
 
     def mounted_claims(self) -> frozenset[str]:
-        """The names of the claims beside the job that it mounts."""
+        """The names of the claims in the stream that the job mounts."""
         made = [source.get("volume_claim") for source in self._found.values()]
         return frozenset(name for name, one in self._claims.items() if any(one is claim for claim in made))
 
     def keep(self, wanted: str, source: Document, path: str) -> str | None:
-        """The name under which the job has this volume: the wanted one, unless another is called so.
+        """Add a volume and return its name in the job: the wanted name, unless another volume has it.
 
-        None: the job has as many as it may have.
+        None: the job has the maximum number of volumes.
         """
         base = wanted if _NAME.fullmatch(wanted) else "volume"
         names = (base, *(f"{base[:58]}-{number}" for number in range(2, len(self._found) + 3)))
@@ -73,7 +73,7 @@ class JobVolumes:
         return name
 
     def source(self, volume: Fields) -> tuple[Document, bool] | None:
-        """What is behind a volume of a template, and whether it is only to be read; None: nothing that jobs have."""
+        """The source of a template's volume, and whether it is read-only; None if jobs do not support it."""
         if "persistentVolumeClaim" in volume:
             claim = volume.fields("persistentVolumeClaim")
             name, read_only = claim.text("claimName"), bool(claim.take("readOnly"))
@@ -85,7 +85,7 @@ class JobVolumes:
         return None
 
     def _empty_dir(self, empty: Fields) -> tuple[Document, bool] | None:
-        """None where it lies on something that is neither disk nor memory."""
+        """None if its medium is neither disk nor memory."""
         medium, limit = empty.take("medium"), empty.take("sizeLimit")
         if medium not in (None, *Medium):
             return None
@@ -97,7 +97,7 @@ class JobVolumes:
         return {"empty_dir": {name: value for name, value in fields.items() if value not in (None, "")}}, False
 
     def of_job(self, volume: Fields, place: int) -> MountRequest:
-        """A volume that a Volcano Job has for all of its tasks, as each of them mounts it."""
+        """A volume of a Volcano Job, which each of its tasks mounts."""
         name, path = volume.text("volumeClaimName"), volume.take("mountPath")
         source: Document = {"volume_claim_name": name} if name else {}
         if "volumeClaim" in volume:
@@ -107,7 +107,7 @@ class JobVolumes:
 
 
 def _is_same(one: Document, other: Document) -> bool:
-    """Two claims that ask for the same are two all the same."""
+    """Whether both are the same volume. Two claims with equal requests are still two."""
     return one == other and one.get("volume_claim") is other.get("volume_claim")
 
 
@@ -119,14 +119,14 @@ def _is_zero(size: object) -> bool:
 
 
 def is_deleted_with_job(document: Document) -> bool:
-    """Whether the claim was written beside a job that makes it and deletes it."""
+    """Whether the claim is created for its job and deleted with it."""
     metadata = document.get("metadata")
     annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
     return isinstance(annotations, dict) and annotations.get(words.DELETED_WITH_JOB) == "true"
 
 
 def claim(spec: Fields) -> Document:
-    """What a claim's own `spec` asks for."""
+    """The requests in the `spec` of a claim."""
     resources = spec.fields("resources")
     requests = resources.mapping("requests")
     fields = {
@@ -148,7 +148,7 @@ def dump_volumes(task: TaskSpec, spec: JobSpec) -> list[Document]:
 
 
 def dump_mounts(mounts: Iterable[VolumeMount]) -> list[Document]:
-    """Where a container has its volumes."""
+    """The volume mounts of a container."""
     return [
         {
             "name": mount.name,
@@ -161,7 +161,7 @@ def dump_mounts(mounts: Iterable[VolumeMount]) -> list[Document]:
 
 
 def dump_claims(spec: JobSpec) -> list[Document]:
-    """The claims that are made for the job."""
+    """The claims that are created for the job."""
     return [
         {
             "apiVersion": "v1",
@@ -184,14 +184,14 @@ def claim_spec(wanted: VolumeClaim) -> Document:
 
 
 def empty_dir(volume: VolumeSpec) -> Document:
-    """The source of a volume that begins empty."""
+    """The source of an empty directory."""
     wanted = volume.empty_dir
     fields = {"medium": str(wanted.medium), "sizeLimit": wanted.size_limit} if wanted else {}
     return {"emptyDir": {name: value for name, value in fields.items() if value}}
 
 
 def claim_name(spec: JobSpec, volume: VolumeSpec) -> str:
-    """How the claim is called that is made for this job."""
+    """The name of the claim that is created for this job."""
     return f"{spec.name}-{volume.name}"
 
 

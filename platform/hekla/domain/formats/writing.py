@@ -1,4 +1,4 @@
-"""What the manifests that we write have in common."""
+"""What written manifests have in common."""
 
 import re
 from collections.abc import Mapping
@@ -13,12 +13,12 @@ _CONFIG_KEY = re.compile(r"[-._A-Za-z0-9]+")
 
 
 def without_empty(**fields: Any) -> dict[str, Any]:  # noqa: ANN401
-    """The fields that say something."""
+    """The fields without None, empty lists and empty mappings."""
     return {name: value for name, value in fields.items() if value is not None and value not in ([], {})}
 
 
 def metadata(spec: JobSpec, more: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """The name, and as annotations what no field of a manifest says. `more` are further annotations."""
+    """The name, and annotations for facts that manifests have no field for. `more`: further annotations."""
     annotations = {
         **spec.annotations,
         words.KIND: spec.kind if spec.kind != "training" else None,
@@ -30,7 +30,7 @@ def metadata(spec: JobSpec, more: Mapping[str, str] | None = None) -> dict[str, 
 
 
 def deadline(spec: JobSpec) -> dict[str, str]:
-    """The annotation that tells how long the job may run, if it may not run for ever."""
+    """The annotation with the job's deadline, if it has one."""
     return {words.DEADLINE: str(spec.active_deadline_seconds)} if spec.active_deadline_seconds else {}
 
 
@@ -40,23 +40,23 @@ def priority_class(spec: JobSpec) -> dict[str, str]:
 
 
 def config_map(spec: JobSpec) -> dict[str, Any]:
-    """The job's files."""
+    """The ConfigMap with the job's files."""
     data = dict(zip(_keys(spec), spec.files.values(), strict=True))
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": _config_name(spec)}, "data": data}
 
 
 def companions(spec: JobSpec) -> list[dict[str, Any]]:
-    """What stands beside the job for its pods to mount."""
+    """The documents of what the job's pods mount: the ConfigMap and the claims."""
     return [*([config_map(spec)] if spec.files else []), *volumes.dump_claims(spec)]
 
 
 def folder(spec: JobSpec) -> str:
-    """Where the job's files are mounted: with volumes around them, where they are in a pod of ours."""
+    """The mount path of the job's files. With volumes, it is the working folder of a pod in Hekla."""
     return str(WORKING_DIR) if spec.volumes else words.FOLDER
 
 
 def files_mount(spec: JobSpec) -> dict[str, str]:
-    """Where containers have the job's files."""
+    """The mount of the job's files in a container."""
     return {"name": _files_name(spec), "mountPath": folder(spec)}
 
 
@@ -72,13 +72,13 @@ def files_volume(spec: JobSpec) -> dict[str, Any]:
 
 
 def _files_name(spec: JobSpec) -> str:
-    """One that no volume of the job has."""
+    """A name that no volume of the job has."""
     names = {volume.name for volume in spec.volumes}
     return next(name for name in ("files", *(f"files-{n}" for n in range(len(names)))) if name not in names)
 
 
 def _keys(spec: JobSpec) -> list[str]:
-    """A key of a ConfigMap has no folders: where a path is none, all files are numbered."""
+    """The ConfigMap keys of the files. Keys have no folders: if a path is not a valid key, all files are numbered."""
     if all(_CONFIG_KEY.fullmatch(path) for path in spec.files):
         return list(spec.files)
     return [f"file-{number}" for number in range(len(spec.files))]

@@ -1,7 +1,7 @@
-"""Reading YAML that came from a stranger: bounded in size, depth and expansion before anything is built from it.
+"""Reads untrusted YAML: size, depth and expansion are limited before anything is built.
 
-The rules for plain words follow Kubernetes' tools rather than YAML 1.1 where the two part: `22:30` and `2026-01-31` are
-text. A key that is written twice is an error, since one of the two would be lost.
+Plain scalars follow Kubernetes' tools if these differ from YAML 1.1: `22:30` and `2026-01-31` are text. A duplicate key
+is an error, since one of the values would be lost.
 """
 
 import re
@@ -39,18 +39,18 @@ _PROBLEMS = (
     gettext_noop("mapping keys are not allowed in this context"),
     gettext_noop("mapping values are not allowed in this context"),
 )
-"""What the reader of YAML says most often, in its own words."""
-# YAML folds these like line ends where they are not escaped.
+"""The most frequent messages of the YAML parser."""
+# YAML folds these like line ends, unless they are escaped.
 _OTHER_BREAKS = re.compile("[\r\x85\u2028\u2029]")
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _DuplicateKey(yaml.constructor.ConstructorError):
-    """A mapping says one key two times."""
+    """A mapping has a key twice."""
 
 
 class _Loader(_Base):  # type: ignore[misc]
-    """The safe loader, with our rules for plain words and for repeated keys."""
+    """The safe loader, with our rules for plain scalars and duplicate keys."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         keys = set()
@@ -107,7 +107,7 @@ def _decoded(text: str | bytes) -> str:
 
 
 def _measure(text: str) -> None:
-    """Refuse what is too deep or, with all its aliases written out, too large: without building any of it."""
+    """Refuse text that is too deep, or too large with expanded aliases, without building it. Raises ValueError."""
     sizes: dict[str, int] = {}
     open_nodes: list[tuple[str | None, int]] = [(None, 0)]
     for event in yaml.parse(text, Loader=_Loader):
@@ -150,7 +150,7 @@ def _describe(error: yaml.YAMLError) -> str:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes texts of several lines as such."""
+    """Writes multi-line texts as blocks."""
 
     def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002
         return True
@@ -162,7 +162,7 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 
 
 _Dumper.add_representer(str, _text)
-for _tag, _rule in _NUMBERS:  # beside its own rules, so that text is in quotes wherever some reader sees a number
+for _tag, _rule in _NUMBERS:  # besides its own rules: quote text that any parser would read as a number
     _Dumper.add_implicit_resolver(_tag, _rule, list("-+0123456789."))
 
 

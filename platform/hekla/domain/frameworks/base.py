@@ -1,4 +1,4 @@
-"""What a job plugin is made of."""
+"""The parts of a job plugin."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from hekla.domain.errors import Problem
 from hekla.domain.translation import gettext_noop, translate
 from hekla.domain.validation import quote, suggest
 
-if TYPE_CHECKING:  # a JobSpec is checked with the help of this package
+if TYPE_CHECKING:  # jobspec imports this package
     from hekla.domain.jobspec import JobSpec, TaskSpec
 
 Value = str | int | bool
@@ -24,7 +24,7 @@ class PodSettings:
 
     `secrets`: files that only the pod's processes may read. `mounts`: folders of files by the absolute paths where
     programs also look for them; pods of the local backend share the machine's root and have none. `is_closed`: only
-    pods of the same job may connect, where the cluster has network policies.
+    pods of the same job may connect, if the cluster has network policies.
     """
 
     env: Mapping[str, str] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class PodSettings:
         return {*self.files, *self.secrets}
 
     def __or__(self, other: "PodSettings") -> "PodSettings":
-        """Both; where both set the same thing, `other` holds."""
+        """Both combined; `other` wins if both set the same thing."""
         return PodSettings(
             env={**self.env, **other.env},
             files={**self.files, **other.files},
@@ -67,11 +67,11 @@ class PodContext:
 
     @property
     def own_address(self) -> str:
-        """Where this pod can be reached."""
+        """The address of this pod."""
         return self.addresses[self.task, self.index]
 
     def addresses_of(self, task: "TaskSpec", port: Value | None = None) -> list[str]:
-        """The addresses of a task's replicas in order, with the port where one is given."""
+        """The addresses of a task's replicas in order, with the port if one is given."""
         suffix = "" if port is None else f":{port}"
         return [f"{self.addresses[task.name, index]}{suffix}" for index in range(task.replicas)]
 
@@ -85,7 +85,7 @@ class PodContext:
 
 
 def port_at(address: str, port: int) -> int:
-    """The port for a server there that listens on every address of its machine.
+    """The port of a server at this address that listens on every address of its machine.
 
     All loopback addresses belong to one machine, so such servers would collide. Each loopback address therefore gets
     its own port, below Linux's range for outgoing connections.

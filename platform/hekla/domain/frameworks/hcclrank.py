@@ -1,8 +1,8 @@
-"""`hcclrank`: a pod's number in collective communication among Ascend devices, the master's replicas first.
+"""`hcclrank`: a pod's rank in collective communication among Ascend devices; the master's replicas come first.
 
-Volcano writes it as the annotation `hccl/rankIndex`. Pods here have no annotations: it is the variable RANK, which goes
-before the annotation there as well, and a file. The rank table itself names the addresses of devices, which are not
-known before a pod has some, so none is made.
+Volcano writes it as the annotation `hccl/rankIndex`. Pods here have no annotations, so it is in a file and in the
+variable RANK, which takes precedence over the annotation in Volcano too. The rank table contains addresses of devices,
+which are unknown before a pod has its devices, so none is created.
 """
 
 from collections.abc import Sequence

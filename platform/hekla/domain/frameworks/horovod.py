@@ -1,6 +1,6 @@
-"""`horovod`: what `mpi` gives, and Horovod told to speak over it.
+"""`horovod`: the settings of `mpi`, and Horovod configured to use MPI.
 
-`horovodrun` reaches workers by ssh, which pods do not have; mpirun starts the ranks instead, as Horovod allows.
+`horovodrun` connects to workers by ssh, which pods do not have. mpirun starts the ranks instead, as Horovod allows.
 """
 
 from collections.abc import Sequence

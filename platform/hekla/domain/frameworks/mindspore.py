@@ -1,6 +1,6 @@
-"""`mindspore`: a dynamic cluster, in which a scheduler brings workers (and parameter servers, if any) together.
+"""`mindspore`: a dynamic cluster, in which a scheduler connects workers (and parameter servers, if any).
 
-Each process has one role and speaks from its pod's address. Workers and servers are numbered in the order of replicas.
+Each process has one role and uses its pod's address. Workers and servers are numbered in the order of replicas.
 """
 
 from collections.abc import Sequence

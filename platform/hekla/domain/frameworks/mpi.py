@@ -1,8 +1,8 @@
-"""`mpi`: mpirun in the master starts ranks in the workers; by ssh where these are on machines of their own.
+"""`mpi`: mpirun in the master starts ranks in the workers; by ssh if they are on machines of their own.
 
-The master finds the workers in two hostfiles, each in the words of its mpirun, and in variables that name hostfile and
-launcher. For pods of one machine the launcher is a file (`mpi_agent.py`); for others it is ssh, with the keys of the
-plugin `ssh`. Workers that have no command of their own serve with that file: it knows where it is.
+The master gets the workers in two hostfiles, one for each format (Open MPI, Hydra), and variables that name hostfile
+and launcher. For pods on one machine the launcher is a file (`mpi_agent.py`); for others it is ssh, with the keys of
+the plugin `ssh`. Workers without a command run that file, which serves in either case.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,7 +45,7 @@ def _settings(context: PodContext, options: Options) -> PodSettings:
 
 
 def _ssh(context: PodContext, options: Options) -> PodSettings:
-    """What the plugin `ssh` gives, unless the job asks for that itself, and the port for a worker that serves."""
+    """The settings of the plugin `ssh`, unless the job uses it itself, and the port for a serving worker."""
     ssh_options = {**SSH.read(())[0], "ssh-port": options["port"]}
     keys = PodSettings() if SSH.name in context.spec.plugins else SSH.settings(context, ssh_options)
     return keys | PodSettings(env={mpi_agent.PORT: str(options["port"])})
@@ -66,7 +66,7 @@ def _of_master(context: PodContext, workers: "TaskSpec", options: Options) -> Po
 
 
 def _hosts(working_dir: str) -> dict[str, str]:
-    """What mpirun reads of Hydra (MPICH), and of Open MPI before and since its version 5."""
+    """The hostfile variables of Hydra (MPICH), and of Open MPI before and since version 5."""
     hydra, open_mpi = (_relative_path(working_dir, path) for path in (HYDRA_HOSTS, OPEN_MPI_HOSTS))
     return {
         "HYDRA_HOST_FILE": hydra,
@@ -76,7 +76,7 @@ def _hosts(working_dir: str) -> dict[str, str]:
 
 
 def _agent(working_dir: str) -> dict[str, str]:
-    """In place of ssh. Ranks have the variables of the pod that they run in; those of the master name its address."""
+    """The launcher in place of ssh. Ranks keep the variables of their own pod; the master's contain its address."""
     agent = _relative_path(working_dir, AGENT)
     return {
         "HYDRA_ENV": "none",
@@ -90,7 +90,7 @@ def _agent(working_dir: str) -> dict[str, str]:
 
 
 def _relative_path(working_dir: str, path: str) -> str:
-    """A file of the pod's folder, from the folder below it in which the program starts."""
+    """A file of the pod's folder, relative to the folder below it in which the program starts."""
     return relpath(path, working_dir) if working_dir else path
 
 

@@ -1,9 +1,9 @@
-"""Starts the ranks of MPI in the pods of workers, where `mpirun` would take ssh. It goes into pods as a file.
+"""Starts MPI ranks in worker pods, in place of the ssh that `mpirun` would use. This file is copied into pods.
 
-Without arguments it serves in a worker until it is ended; where workers have machines of their own it becomes an sshd.
-As `mpi_agent.py HOST COMMAND…`, which is how mpirun calls it among pods of one machine and one user, it has the worker
-at HOST run the command, with the caller's input and outputs, and ends as the command does. What it starts is the
-worker's own: it counts for that pod and ends with it.
+Without arguments it serves in a worker until it is ended; if workers have machines of their own, it becomes an sshd.
+`mpi_agent.py HOST COMMAND…` is what mpirun calls among pods of one machine and one user: the worker at HOST runs the
+command with the caller's input and outputs, and this process exits with its exit code. The command is a process of the
+worker: it counts for that pod and ends with it.
 """
 
 import array
@@ -30,7 +30,7 @@ def main(arguments: list[str]) -> int:
 
 
 def become_sshd(port: str, home: str) -> int:
-    """Serve by ssh, to whoever proves to be of the job by its keys; with those as its own, or else the image's."""
+    """Become an sshd for clients with the job's key. Its host key is the job's key too, or else the image's."""
     sshd = shutil.which("sshd") or shutil.which("sshd", path="/usr/sbin:/usr/local/sbin")
     if sshd is None:
         sys.exit("there is no sshd in this image, by which mpirun could start ranks in it")
@@ -43,7 +43,7 @@ def become_sshd(port: str, home: str) -> int:
 
 
 def serve(host: str) -> int:
-    """Run what callers ask for, each beside the others."""
+    """Run the commands of callers in parallel."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
         listener.bind(_name(host))
         listener.listen(64)
@@ -54,7 +54,7 @@ def serve(host: str) -> int:
 
 
 def call(host: str, command: str) -> int:
-    """Have the worker at that host run a command line of the shell. Answers its exit code."""
+    """Run a shell command line in the worker at that host. Returns its exit code."""
     with _connected(host) as worker:
         streams = array.array("i", [0, 1, 2])
         worker.sendmsg([command.encode()], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, streams)])
@@ -80,7 +80,7 @@ def _run(caller: socket.socket) -> None:
 
 
 def _end_with(caller: socket.socket, process: "subprocess.Popen[bytes]") -> None:
-    """A caller says nothing more; when it is gone, so is what it asked for."""
+    """End the command when its caller is gone. (Callers send nothing more.)"""
     try:
         caller.recv(1)
         os.killpg(process.pid, signal.SIGTERM)
@@ -89,7 +89,7 @@ def _end_with(caller: socket.socket, process: "subprocess.Popen[bytes]") -> None
 
 
 def _connected(host: str) -> socket.socket:
-    """The worker's door, for which one waits while its pod is made ready."""
+    """A connection to the worker; waits up to PATIENCE_SECONDS for a pod that is still being prepared."""
     worker = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
@@ -107,7 +107,7 @@ def _connected(host: str) -> socket.socket:
 
 
 def _name(host: str) -> str:
-    """A socket's name that is no file, so that nothing of it is left behind."""
+    """An abstract socket name: it is not a file, so nothing is left behind."""
     return f"\0hekla/mpi/{host}"
 
 

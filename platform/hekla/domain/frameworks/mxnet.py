@@ -1,6 +1,6 @@
-"""`mxnet`: the roles of MXNet's distributed key-value store, as its DMLC_ variables tell them.
+"""`mxnet`: the roles of MXNet's distributed key-value store, in its DMLC_ variables.
 
-One scheduler, by which servers and workers find one another.
+Servers and workers find one another through one scheduler.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
-"""`openpai`: pods learn of one another by the variables that programs written for OpenPAI read.
+"""`openpai`: pods get the variables that programs for OpenPAI read.
 
-The variables name task roles and ports as OpenPAI does, where names are less narrow than ours, so the arguments hold
-what the job was called there. Ports are not asked for: every pod has an address of its own, and begins to count at a
-port that is made from it, so that pods which listen everywhere on one machine hardly meet.
+The variables contain OpenPAI's names of task roles and ports, which allow more characters than ours, so the arguments
+hold the original names. Ports are not allocated: every pod has its own address, and its ports start at a number derived
+from the address. So pods that listen on all addresses of one machine rarely collide.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hekla.domain.jobspec import TaskSpec
 
 DEFAULT_PORTS = ("ssh", "http")
-"""Every task role has these, asked for or not."""
+"""Every task role has these ports, requested or not."""
 DEVICE = "nvidia.com/gpu"
 MAX_PORTS = 100
 MANY_PODS = 1000
@@ -40,7 +40,7 @@ _ENTRIES = {
 
 @dataclass(frozen=True, slots=True)
 class TaskRole:
-    """What OpenPAI knows of a task role and we do not: its name there, its ports, when it ends the job, its memory."""
+    """Facts that a TaskSpec lacks: the role's name in OpenPAI, ports, when it ends the job, shared memory (MiB)."""
 
     name: str
     ports: Mapping[str, int] = field(default_factory=dict)
@@ -49,12 +49,12 @@ class TaskRole:
     shm: int = 0
 
     def succeeded(self, task: "TaskSpec") -> int:
-        """How many successes end the job; all, where nothing is said."""
+        """The number of successes that end the job; by default all."""
         return task.replicas if self.min_succeeded is None else self.min_succeeded
 
 
 def arguments(name: str, roles: Mapping[str, TaskRole]) -> list[str]:
-    """The plugin's arguments for a job of this name there (empty: as here), and the roles by our tasks' names."""
+    """The plugin's arguments. `name`: the job's name in OpenPAI, empty if the same here; `roles`: by task name."""
     lists = {
         "roles": [f"{task}:{role.name}" for task, role in roles.items() if role.name != task],
         "ports": [f"{task}/{label}:{count}" for task, role in roles.items() for label, count in role.ports.items()],
@@ -70,7 +70,7 @@ def arguments(name: str, roles: Mapping[str, TaskRole]) -> list[str]:
 
 
 def roles_of(tasks: Sequence["TaskSpec"], options: Options) -> dict[str, TaskRole]:
-    """Each task's role."""
+    """The role of each task."""
     names = {match["task"]: match["role"] for match in _matches(options, "roles")}
     ports: dict[str, dict[str, int]] = {}
     for match in _matches(options, "ports"):
@@ -93,7 +93,7 @@ def _successes(match: re.Match[str]) -> int | None:
 
 
 def ports_of(role: TaskRole, address: str) -> dict[str, list[int]]:
-    """The ports of a pod of this role at this address, by their labels."""
+    """The ports of a pod of this role at this address, by label."""
     wanted = {**dict.fromkeys(DEFAULT_PORTS, 1), **role.ports}
     room = _LAST_PORT - _FIRST_PORT + 1 - sum(wanted.values())
     at = _FIRST_PORT + int.from_bytes(hashlib.sha256(address.encode()).digest()[:4], "big") % room
@@ -123,7 +123,7 @@ def _settings(context: PodContext, options: Options) -> PodSettings:
 
 
 def _numbers(tasks: Sequence["TaskSpec"], roles: Mapping[str, TaskRole]) -> dict[str, str]:
-    """How many roles and tasks there are, also by the names that they had in older versions."""
+    """The counts, resources and minimums of task roles; counts also under the variable names of older versions."""
     names, pods = ",".join(role.name for role in roles.values()), str(sum(task.replicas for task in tasks))
     env = {"PAI_TASK_ROLE_LIST": names, "PAI_JOB_TASK_ROLE_LIST": names}
     env |= dict.fromkeys(("PAI_TASK_ROLE_COUNT", "PAI_TASK_ROLES_NUM", "PAI_JOB_TASK_ROLE_COUNT"), str(len(tasks)))
@@ -140,13 +140,13 @@ def _numbers(tasks: Sequence["TaskSpec"], roles: Mapping[str, TaskRole]) -> dict
 
 
 def _resources(request: Resources, role: TaskRole) -> str:
-    """Devices, processors, and MiB of memory and of shared memory."""
+    """Numbers of GPUs and processors, then MiB of memory and of shared memory."""
     amounts = (request.amount(DEVICE) / 1000, request.amount("cpu") / 1000, request.amount("memory") / _MiB)
     return ",".join([*(f"{amount:.10g}" for amount in amounts), str(role.shm)])
 
 
 def _everybody(context: PodContext, roles: Mapping[str, TaskRole]) -> dict[str, str]:
-    """Where every pod of the job is."""
+    """The addresses and ports of all pods of the job."""
     env, instances = {}, []
     for task in context.spec.tasks:
         role, hosts = roles[task.name], []
@@ -164,7 +164,7 @@ def _everybody(context: PodContext, roles: Mapping[str, TaskRole]) -> dict[str, 
 
 
 def _own(context: PodContext, role: TaskRole) -> dict[str, str]:
-    """What a pod is told of itself."""
+    """The variables about the pod itself."""
     index, address, ports = str(context.index), context.own_address, ports_of(role, context.own_address)
     lists = {label: ",".join(map(str, numbers)) for label, numbers in ports.items()}
     return {

@@ -1,7 +1,7 @@
-"""`paddle`: trainers of PaddlePaddle that agree among themselves or, where a job has a task for them, by servers.
+"""`paddle`: PaddlePaddle's trainers, in collective mode or, if the job has a task for them, with parameter servers.
 
-The variables are those that `paddle.distributed` reads in a process, and with which `paddle.distributed.launch` starts
-processes. A job's first trainer is where they meet.
+The variables are those that `paddle.distributed` reads in a process, and those with which `paddle.distributed.launch`
+starts processes. The job's first trainer is the rendezvous.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ def _settings(context: PodContext, options: Options) -> PodSettings:
 
 
 def _roles(context: PodContext, servers: "TaskSpec", trainers: "TaskSpec", port: str | int) -> dict[str, str]:
-    """What fleet reads where parameters live in servers."""
+    """The variables that fleet reads with parameter servers."""
     return {
         "TRAINING_ROLE": "PSERVER" if context.task == servers.name else "TRAINER",
         "PADDLE_PSERVERS_IP_PORT_LIST": ",".join(context.addresses_of(servers, port)),
@@ -45,7 +45,7 @@ def _roles(context: PodContext, servers: "TaskSpec", trainers: "TaskSpec", port:
 
 
 def _meeting(context: PodContext, trainers: "TaskSpec", options: Options) -> dict[str, str]:
-    """What trainers read to find one another, alone or by way of the launcher."""
+    """The variables by which trainers find one another, alone or through the launcher."""
     endpoints = context.addresses_of(trainers, options["port"])
     return {
         "PADDLE_TRAINER_ENDPOINTS": ",".join(endpoints),

@@ -1,8 +1,8 @@
-"""`pytorch`: the address of the master, the size of the world and the pod's rank, as torch.distributed reads them.
+"""`pytorch`: MASTER_ADDR, WORLD_SIZE and the pod's RANK, as torch.distributed reads them.
 
 The master's replicas have the first ranks. One task may be both: `--master=worker` makes the first worker the master.
-With `--nnodes=MIN:MAX` the pods are nodes of torchrun, which gives ranks itself: they learn where to meet instead, in
-the variables that stand for its options (PET_…), so that the command is `torchrun train.py`.
+With `--nnodes=MIN:MAX` the pods are nodes of torchrun, which assigns ranks itself. They get the rendezvous settings
+instead, in the variables for torchrun's options (PET_…), so the command is `torchrun train.py`.
 """
 
 import re
@@ -48,10 +48,10 @@ def _settings(context: PodContext, options: Options) -> PodSettings:
 
 
 def _rendezvous(context: PodContext, options: Options) -> dict[str, str]:
-    """The first pod of the master keeps the list of who is there.
+    """The variables of torchrun's rendezvous. The first pod of the master hosts the store of members.
 
-    Where torchrun shares that store with the program (seen in torch 2.8), those who were there before never tell a pod
-    that comes later where to go on; so it is told not to.
+    If torchrun shares that store with the program (observed in torch 2.8), a pod that joins later never learns from the
+    others where to continue. So sharing is disabled.
     """
     keeps = (context.task, context.index) == (options["master"], 0)
     return {
@@ -67,7 +67,7 @@ def _rendezvous(context: PodContext, options: Options) -> dict[str, str]:
 
 
 def _pods(tasks: Sequence["TaskSpec"], options: Options) -> int:
-    """How many pods take part."""
+    """The number of pods that take part."""
     return sum(task.replicas for task in tasks if task.name in (options["master"], options["worker"]))
 
 

@@ -1,7 +1,7 @@
 """`ray`: a head and the workers that join it.
 
-Head and workers without a command of their own start Ray; whatever has a command runs that. All tasks find the head in
-the variables that Ray reads, so another task may bring it work. On the local cluster each listens at its pod's address.
+Head and workers without a command start Ray; a task's own command replaces that. All tasks get the head's address in
+the variables that Ray reads, so other tasks can submit work. On the local cluster each listens at its pod's address.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ def _settings(context: PodContext, options: Options) -> PodSettings:
         env={
             "RAY_ADDRESS": f"{host}:{options['port']}",
             "RAY_API_SERVER_ADDRESS": f"http://{host}:{options['dashboardPort']}",
-            "RAY_TMPDIR": "/tmp",  # noqa: S108 - the path of a pod's own folder is longer than a socket's name may be
+            "RAY_TMPDIR": "/tmp",  # noqa: S108 - a pod's own folder exceeds the length limit of socket paths
         }
     )
 
@@ -58,7 +58,7 @@ def _problems(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
 
 
 def _remarks(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
-    """Volcano replaces every command by its own. Here a job's own command runs."""
+    """Warn about tasks with their own command, which runs here. Volcano replaces every command by its own."""
     commands = _commands(options)
     return [
         translate("“{task}” has its own command, which runs instead of ray start.", task=task.name)

@@ -54,7 +54,7 @@ Plugins = Mapping[str, Sequence[str]]
 
 @cache
 def load_frameworks() -> Mapping[str, Framework]:
-    """Every plugin by its name. An error in somebody's package is raised here, at the start."""
+    """All plugins by name. Errors in another package's plugin are raised here, at the start."""
     added = [entry.load() for entry in entry_points(group=ENTRY_POINTS)]
     return {framework.name: framework for framework in (*added, *_BUILT_IN)}
 

@@ -1,8 +1,8 @@
-"""`ssh`: the pods of a job hold one pair of keys, and know one another's addresses by name.
+"""`ssh`: the pods of a job share one key pair, and reach one another by name.
 
-Volcano makes a Secret and mounts it among root's keys. Here the pair is derived from `PodContext.secret` of the job, so
-only the pods hold it: in `.ssh` of their working folder. Pods with a root file system of their own also have it in the
-folder that `--ssh-key-file-path` names, as in Volcano. No sshd runs unless the job starts one.
+Volcano creates a Secret and mounts it in root's `.ssh`. Here the pair is derived from `PodContext.secret` of the job,
+so only the pods have it: in `.ssh` of their working folder. Pods with their own root file system also have it in the
+folder of `--ssh-key-file-path`, as in Volcano. No sshd runs unless the job starts one.
 """
 
 import re
@@ -52,7 +52,7 @@ def _pair(secret: bytes, job: str) -> KeyPair:
 
 
 def _config(context: PodContext, options: Options) -> str:
-    """A name for each pod, as `svc` calls it, and how to reach it."""
+    """For each pod, its names (as in `svc`), its address and its port."""
     job = context.spec.name
     hosts = (
         f"Host {job}-{task}-{index} {job}-{task}-{index}.{job}\n  HostName {address}\n  Port {options['ssh-port']}\n"
@@ -72,7 +72,7 @@ def _problems(_tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
 
 
 def _is_folder(path: str) -> bool:
-    """Plainly written: it stands in a configuration that ssh reads word by word."""
+    """Whether it is an absolute path of plain characters, since ssh splits the lines of its configuration."""
     return bool(_FOLDER.fullmatch(path)) and ".." not in PurePosixPath(path).parts
 
 

@@ -1,8 +1,8 @@
-"""`svc`: the pods of a job know one another's addresses.
+"""`svc`: the pods of a job get one another's addresses.
 
-A task's addresses come as a variable, as a file with one a line, and as host names `<job>-<task>-<index>`, with and
-without the job's name behind a dot. Names of addresses that are names already are left to the cluster's DNS. Unless it
-is told not to, a cluster with a network of its own lets nothing but pods of the job reach them.
+Each task's addresses are in a variable, in a file with one per line, and in host names `<job>-<task>-<index>`, with and
+without the suffix `.<job>`. Addresses that are DNS names already are left to the cluster's DNS. By default, a cluster
+with network policies lets only pods of the job connect to them.
 """
 
 from ipaddress import ip_address

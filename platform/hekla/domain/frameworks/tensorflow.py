@@ -1,7 +1,7 @@
 """`tensorflow`: TF_CONFIG, the description of the cluster and of the pod's role that TensorFlow reads.
 
-TensorFlow's servers listen on every address of their machine, so pods of the local cluster have ports of their own.
-A job of a single pod gets none, since TensorFlow then trains alone; neither do pods of tasks that have no role in it.
+TensorFlow's servers listen on every address of their machine, so pods of the local cluster get different ports. The pod
+of a job with a single pod gets none, since TensorFlow then trains alone; nor do pods of tasks without a role.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""`xgboost`: ranks as torch.distributed has them, and the workers' addresses."""
+"""`xgboost`: the variables of torch.distributed, and the workers' addresses."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING

@@ -1,27 +1,28 @@
-"""The life of a job: what happened, what is to be done about it, and where that leads.
+"""The lifecycle of a job: events, the actions that they cause, and the resulting phases.
 
 Pure steps, each a function of facts that are passed in:
 
-1. `stimuli_of` reads what the news of pods mean, `resolve` reads the policies: stimulus -> action. (`overdue`
-   finds the policies with a timeout whose time has come.)
-2. `advance` looks the action up in `TRANSITIONS`, a table of phase x action, and answers with an `Outcome`: the new
-   phase, the pods to stop, the pods to create.
-3. The caller writes all of the outcome in one transaction and carries it out; it calls again with `Action.SYNC_JOB`
-   whenever a fact changed. To call once too often changes nothing.
+1. `stimuli_of` turns changes of pods into stimuli, `resolve` applies the policies: stimulus -> action. (`overdue` finds
+   the policies whose timeout has passed.)
+2. `advance` looks the action up in `TRANSITIONS`, a table of phase x action, and returns a `JobOutcome`: the new phase,
+   the pods to stop, the pods to create.
+3. The caller writes the whole outcome in one transaction and carries it out. It calls again with
+   `LifecycleAction.SYNC_JOB` whenever a fact has changed. An extra call changes nothing.
 
-The semantics are Volcano's. Where its bookkeeping works against the person who waits for the job, this differs:
+The semantics are Volcano's. Where Volcano's bookkeeping is a disadvantage for the job's owner, this differs:
 
-- `max_retry` is the number of restarts that are really done; the next one that is asked for fails the job.
-- A restart or a resumption that a person asks for is a wish, not a retry: it is not counted.
-- Resuming keeps what had succeeded; all else, also what had failed, runs again.
-- While a job restarts it can still be aborted, completed or terminated.
-- Counts are taken from the pods that are there, also after a kill; the last retry is like the others.
-- A pod that was lost (its node or its record is gone) is replaced like a deleted one, but only as often as its task's
-  `max_retry` says; then it counts as failed. So a pod that breaks its machines does not do so for ever.
-- A task that waits for others is no part of the gang until its pods may be made (`stages`): nothing waits for itself.
-- A job can have a deadline, which Volcano's has not: it counts from the first pods at work, over restarts (`expire`).
-- `JobUpdated` happens: a person gave a task another size. `*` does not mean it, since nothing went wrong.
-- Asking for an action that the phase does not know is an error for a person, and nothing for a policy.
+- `max_retry` is the number of restarts that really happen; the next request for one fails the job.
+- A restart or a resumption that a person requests is not a retry, so it is not counted.
+- Resuming keeps the succeeded pods; all others run again, also failed ones.
+- While a job restarts, it can still be aborted, completed or terminated.
+- Counts come from the existing pods, also after a kill; the last retry is like the others.
+- A lost pod (its node or its record is gone) is replaced like a deleted one, but only up to its task's `max_retry`
+  times; then it counts as failed. So a pod that breaks its nodes does not do so forever.
+- A task that waits for others is not part of the gang until its pods may be created (`stages`), to avoid a deadlock.
+- A job can have a deadline, which Volcano does not have: it counts from the first running pods, over restarts
+  (`expire`).
+- `JobUpdated` occurs when a person changes the size of a task. `*` does not include it, since it is not a failure.
+- An action that the phase does not support is an error for a person, and is ignored for a policy.
 """
 
 from hekla.domain.lifecycle import delegated

@@ -16,7 +16,7 @@ class Fact:
     args: Mapping[str, Any]
 
     def data(self) -> dict[str, Any]:
-        """As it is stored."""
+        """As stored in rows and events."""
         return {"code": self.code, **self.args}
 
 
@@ -33,7 +33,7 @@ class FactMessage(str):
 
 
 def fact(code: str, **args: Any) -> Fact:  # noqa: ANN401  (whatever JSON knows)
-    """A fact of one of the kinds in ENGLISH."""
+    """A fact; its code is a key of ENGLISH."""
     return Fact(code, args)
 
 

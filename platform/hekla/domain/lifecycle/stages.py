@@ -37,7 +37,7 @@ def stage_of(job: JobFacts, pods: Sequence[PodFacts]) -> GangStage:
 
 
 def stage(roster: AttemptIndex, current: Mapping[Slot, PodFacts]) -> GangStage:
-    """The same, if the current attempts are known already."""
+    """As `stage_of`, with the current attempts."""
     spec = roster.spec
     waits = _unmet(spec, current.values()) if spec.has_dependencies else {}
     if not waits:

@@ -1,4 +1,4 @@
-"""From what happened to the action that a policy asks for."""
+"""From events to the actions of policies."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Which part of a job a person means: a wish about a part must say which, and a wish about the whole must not."""
+"""The part of a job that a request names: partial actions must name one, and actions on the whole job must not."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from hekla.domain.validation import no_task
 
 
 def target_of(spec: JobSpec, action: LifecycleAction, task: str, index: int | None) -> ActionTarget | None:
-    """The part that is meant by a task's name and a replica's number. Raises Invalid with the paths task and index."""
+    """The part of the job with this task and replica; None if no task is given. Raises Invalid with their paths."""
     problems = list(_wrong(spec, action, task, index))
     if problems:
         raise Invalid(problems)

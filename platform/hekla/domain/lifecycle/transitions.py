@@ -1,7 +1,6 @@
-"""The state machine of a job: a table of phase x action, and the moves that stand in it.
+"""The state machine of a job: a table of phase x action, and the moves in its cells.
 
-A move changes a `_Course`, the job while it is on its way; then the rules of the phase that was reached are applied
-until nothing follows any more.
+A move changes a `_Transition`. Then the SYNC_JOB move of the new phase runs, until the phase no longer changes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +19,7 @@ from hekla.domain.translation import translate
 
 
 class PhaseChange(NamedTuple):
-    """A phase that was entered, and why; the message is mostly a `FactMessage`, which knows its facts."""
+    """A phase that was entered, and why. The message is usually a `FactMessage`."""
 
     phase: JobPhase
     reason: str
@@ -29,13 +28,12 @@ class PhaseChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class JobOutcome:
-    """What to write and to do.
+    """The new state of a job, and what to do.
 
-    `steps` are the phases entered on the way, in order (none: the phase is as before); `reason` and `message` say how
-    the job stands, also when its phase did not change. The pods in `stop` are to be marked as stopping, all of them,
-    and ended if they still live; `surplus` are those among them of replicas that the job should not have any more, as
-    large as it is now. `create` are new attempts, to be written with the job's new `version`. A job that is
-    final may still have pods in `stop` that hold their resources until they have ended.
+    `steps`: the phases that were entered, in order; empty if the phase is the same. `reason`, `message`: of the job's
+    state, also if its phase did not change. `stop`: pods to mark as stopping, and to end if they are alive; `surplus`:
+    those of them whose replicas a scale-down removed. `create`: new attempts, to be written with the job's new
+    `version`. A final job may still have pods in `stop` that hold their resources until they have ended.
     """
 
     phase: JobPhase
@@ -51,7 +49,7 @@ class JobOutcome:
 
 
 class ImpossibleTransition(Refused):
-    """The job's phase does not know this action."""
+    """The job's phase does not support this action."""
 
     code = "impossible_transition"
 
@@ -76,7 +74,7 @@ def _impossible(phase: JobPhase, action: LifecycleAction, known: Sequence[JobPha
 
 
 def _word(phase: JobPhase) -> str:
-    """The phase as it stands on pages, within a sentence."""
+    """The phase as on pages, in lower case for use within a sentence."""
     return translate(phase.capitalize()).lower()
 
 
@@ -88,10 +86,10 @@ def advance(
     *,
     by_person: bool = False,
 ) -> JobOutcome:
-    """Do `action`, then whatever follows from the facts. `pods` are all attempts on record.
+    """Apply `action`, then whatever follows from the facts. `pods`: all recorded attempts.
 
-    `target` says which part RestartTask, RestartPod and RestartPartition are about; `by_person` that a restart is a
-    wish and no retry. Raises ImpossibleTransition when the action does not fit the phase.
+    `target`: the part for RestartTask, RestartPod and RestartPartition. `by_person`: a restart is a person's request,
+    not a retry. Raises ImpossibleTransition if the phase does not support the action.
     """
     transition = _Transition(job, AttemptIndex(job.spec, pods), target, counted=not by_person)
     move = TRANSITIONS.get((job.phase, action))
@@ -107,7 +105,7 @@ def advance(
 
 
 def expire(job: JobFacts, pods: Sequence[PodFacts]) -> JobOutcome:
-    """End a job whose time is over, wherever it stands: it has failed, and what lives is stopped."""
+    """Fail a job after its deadline, in any phase, and stop its live pods."""
     transition = _Transition(job, AttemptIndex(job.spec, pods), None, counted=False)
     message = FactMessage(fact("out_of_time", seconds=job.spec.active_deadline_seconds or 0))
     _finish(transition, JobPhase.FAILED, "DeadlineExceeded", message)
@@ -116,9 +114,9 @@ def expire(job: JobFacts, pods: Sequence[PodFacts]) -> JobOutcome:
 
 @dataclass
 class _Tally:
-    """How many replicas stand where; `failed_pods` and `succeeded_by_task` for sentences and for rules by task.
+    """The number of replicas in each state; `failed_pods` and `succeeded_by_task` are for messages and rules by task.
 
-    `stage` says which of the others wait for another task, and how large the gang is meanwhile.
+    `stage`: the replicas that wait for another task, and the gang's size while they wait.
     """
 
     stage: GangStage
@@ -135,7 +133,7 @@ class _Tally:
 
     @property
     def unfinished(self) -> int:
-        """Replicas that may still come to something."""
+        """Replicas whose result is still open."""
         return self.running + self.ending + self.pending
 
 
@@ -168,7 +166,7 @@ class _Transition:
         self.stopped.update(pod.ref for pod in pods if not pod.stopping)
 
     def drop_surplus(self) -> None:
-        """Replicas beyond the number that is wanted now do not count any more, also those that have ended."""
+        """Stop counting the replicas that a scale-down removed, also those that have ended."""
         surplus = self.roster.surplus()
         self.stop(surplus)
         self.surplus = frozenset(pod.ref for pod in surplus if not pod.stopping)
@@ -207,7 +205,7 @@ class _Transition:
         )
 
     def _missing(self) -> list[PodRef]:
-        """New attempts for replicas without one, once the gang was let in; never beside one that still lives.
+        """New attempts for replicas without one, once the gang is admitted; never while an older attempt is alive.
 
         Replicas that wait for another task get none yet.
         """
@@ -223,11 +221,11 @@ class _Transition:
 _WORKING = frozenset({JobPhase.PENDING, JobPhase.RUNNING})
 
 
-# What the phases do by themselves.
+# Moves for SYNC_JOB: what each phase does by itself.
 
 
 def _start(transition: _Transition) -> None:
-    """Pending: enough pods have come to work."""
+    """Pending: start when enough pods run or have ended."""
     tally = transition.tally()
     if tally.stage.minimum <= tally.running + tally.succeeded + tally.failed:
         message = FactMessage(fact("pods_run", running=tally.running, replicas=transition.spec.replicas))
@@ -235,7 +233,7 @@ def _start(transition: _Transition) -> None:
 
 
 def _judge(transition: _Transition) -> None:
-    """Running: is it over, and how? The rules of `volcano-spec` §2.3."""
+    """Running: whether the job has ended, and with which result. The rules of `volcano-spec` §2.3."""
     spec, tally = transition.spec, transition.tally()
     if not spec.replicas:
         return
@@ -252,7 +250,7 @@ def _judge(transition: _Transition) -> None:
 
 
 def _verdict(transition: _Transition, tally: _Tally) -> tuple[JobPhase, str, str]:
-    """How a job ends whose pods have all ended. What still waits for another task will never begin."""
+    """The result of a job whose pods have all ended. A task that still waits for another will never start."""
     spec = transition.spec
     failures = [_failed_fact(tally.failed_pods)] if tally.failed_pods else []
     failures += _never_started(tally.stage)
@@ -275,12 +273,12 @@ def _verdict(transition: _Transition, tally: _Tally) -> tuple[JobPhase, str, str
 
 
 def _never_started(stage: GangStage) -> list[Fact]:
-    """“train never began: it waited for prepare.”"""
+    """“train never started: it waited for prepare.”"""
     return [fact("never_begun", task=name, others=", ".join(waits)) for name, waits in stage.waits.items()]
 
 
 def _begin_again(transition: _Transition) -> None:
-    """Restarting: enough of the old pods are gone."""
+    """Restarting: return to pending when enough of the old pods are gone."""
     if transition.spec.replicas - transition.tally().ending >= transition.spec.gang_minimum:
         transition.enter(
             JobPhase.PENDING,
@@ -290,7 +288,7 @@ def _begin_again(transition: _Transition) -> None:
 
 
 def _ended(phase: JobPhase, message: str) -> "Move":
-    """Aborting, completing, terminating: all pods are gone."""
+    """Aborting, completing, terminating: enter the next phase when all pods are gone."""
 
     def move(transition: _Transition) -> None:
         transition.stop(transition.alive())
@@ -303,15 +301,15 @@ def _ended(phase: JobPhase, message: str) -> "Move":
 
 
 def _rest(transition: _Transition) -> None:
-    """Final: nothing happens, and nothing goes on."""
+    """Final: stop live pods; the phase stays."""
     transition.stop(transition.alive())
 
 
-# What is done to a job.
+# Moves for the other actions.
 
 
 def _restart(transition: _Transition) -> None:
-    """Everything from the start: a new version, and admission to the queue anew."""
+    """Restart everything: a new version, and a new admission to the queue."""
     if _take_retry(transition):
         transition.stop(transition.alive())
         transition.version += 1
@@ -319,12 +317,12 @@ def _restart(transition: _Transition) -> None:
 
 
 def _restart_task(transition: _Transition) -> None:
-    """One task from the start; the gang keeps its admission."""
+    """Restart one task; the gang stays admitted."""
     _restart_part(transition, ActionTarget(transition.target.task) if transition.target else None)
 
 
 def _restart_partition(transition: _Transition) -> None:
-    """The partition of a replica from the start."""
+    """Restart the partition of a replica."""
     if transition.target is None or transition.target.index is None:
         _restart_part(transition, None)
         return
@@ -338,7 +336,7 @@ def _neighbours(task: TaskSpec, index: int) -> list[int]:
 
 
 def _restart_pod(transition: _Transition) -> None:
-    """One replica from the start."""
+    """Restart one replica."""
     _restart_part(transition, transition.target)
 
 
@@ -349,14 +347,14 @@ def _restart_part(transition: _Transition, part: ActionTarget | None) -> None:
 
 
 def _restart_slots(transition: _Transition, slots: AbstractSet[Slot]) -> None:
-    """While the job restarts anyway, a further part of it is not counted once more."""
+    """Restart these replicas. While the job restarts anyway, another part is not counted again."""
     chosen = [pod for slot, pod in transition.current().items() if slot in slots]
     if transition.phase is JobPhase.RESTARTING or _take_retry(transition):
         transition.stop(chosen)
 
 
 def _take_retry(transition: _Transition) -> bool:
-    """Count a restart and enter Restarting; or fail the job when there were as many as allowed."""
+    """Count a restart and enter Restarting, or fail the job if no retries are left. Returns whether it restarts."""
     limit = transition.spec.max_retry
     if not transition.counted:
         transition.enter(JobPhase.RESTARTING, "RestartRequested", FactMessage(fact("restart_asked")))
@@ -372,7 +370,7 @@ def _take_retry(transition: _Transition) -> bool:
 
 
 def _resume(transition: _Transition) -> None:
-    """An aborted job goes on: what succeeded is kept."""
+    """Resume an aborted job; succeeded pods are kept."""
     unfinished = [pod for pod in transition.current().values() if pod.phase is not PodPhase.SUCCEEDED]
     transition.stop(unfinished)
     transition.gang_phase = GangPhase.PENDING
@@ -380,7 +378,7 @@ def _resume(transition: _Transition) -> None:
 
 
 def _end(phase: JobPhase, reason: str) -> "Move":
-    """Stop what runs, keep what has ended, and lead to a final phase."""
+    """Stop live pods, keep ended ones, and enter a phase that leads to a final one."""
 
     def move(transition: _Transition) -> None:
         message = FactMessage(*_cause(transition))
@@ -402,7 +400,7 @@ def _is_in(slot: Slot, target: ActionTarget) -> bool:
 
 
 def _cause(transition: _Transition) -> list[Fact]:
-    """The pod that gave rise to an action, also one that is replaced because it was lost; nothing where none did."""
+    """The failed or lost pod that caused an action, even if it is replaced; empty if there is none."""
     if transition.target is None:
         return []
     slots = [slot for slot in transition.roster.slots() if _is_in(slot, transition.target)]
@@ -422,7 +420,7 @@ Move = Callable[[_Transition], None]
 
 
 def _table() -> Mapping[tuple[JobPhase, LifecycleAction], Move]:
-    """Rows: where the job is. Columns: what is asked. A gap: the phase does not know the action."""
+    """Rows: phases. Columns: actions. A gap: the phase does not support the action."""
     phase = JobPhase
     task, pod, part = _restart_task, _restart_pod, _restart_partition
     abort = _end(phase.ABORTING, "AbortRequested")

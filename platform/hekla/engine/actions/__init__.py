@@ -1,1 +1,1 @@
-"""The actions of a cycle, one per module. They use the session, and not each other."""
+"""The actions of a cycle, one per module. They use the session, but not each other."""

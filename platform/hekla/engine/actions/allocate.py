@@ -1,7 +1,7 @@
 """Allocate: place the pods of admitted jobs (`volcano-spec` §4).
 
-A turn places one job up to its minimum, all or nothing; beyond the minimum each turn places one pod. After each turn
-queue and job go back into their order, so that they take turns.
+A turn places one job up to its minimum, all or nothing; beyond the minimum each turn places one pod. After each turn,
+queue and job return to their priority queues, so queues and jobs take turns.
 """
 
 from collections import deque
@@ -41,7 +41,7 @@ def execute(session: Session, arguments: Mapping[str, Argument]) -> None:
 
 
 def _allocate_next(session: Session, allocator: "JobAllocator", waiting: PriorityQueue[JobInfo]) -> None:
-    """Run turns of the queue's jobs until one changed something: without a change the queue is still the first.
+    """Run turns of the queue's jobs until one changes something: without a change, the queue stays first.
 
     In Volcano one turn only, since the order of its heap of queues may differ.
     """
@@ -56,7 +56,7 @@ def _allocate_next(session: Session, allocator: "JobAllocator", waiting: Priorit
 
 
 def _by_queue(session: Session, allocator: "JobAllocator") -> dict[str, PriorityQueue[JobInfo]]:
-    """The jobs of each queue that may be placed; in Volcano all valid ones, which take part in the order of ties."""
+    """The jobs of each queue that may be placed; in Volcano all valid ones, because they affect the order of ties."""
     if "enqueue" not in session.policy.actions:
         for job in session.unsettled_jobs.values():
             if job.phase is GangPhase.PENDING and not session.is_queue_draining(job):
@@ -83,7 +83,7 @@ def _feasible_classes(
 
 
 class JobAllocator:
-    """Runs the turns of jobs and keeps the pods that each has left."""
+    """Runs the turns of jobs, and holds the pods that each job has left to place."""
 
     def __init__(self, session: Session, arguments: Mapping[str, Argument]) -> None:
         self._session, self._arguments = session, arguments
@@ -139,9 +139,9 @@ class JobAllocator:
         return is_ready
 
     def redeem(self, jobs: list[JobInfo]) -> list[JobInfo]:
-        """Place jobs with nominated nodes before all queues. Returns the jobs that take part in the turns after that.
+        """Place jobs with nominated nodes before all queues. Returns the jobs for the turns after that.
 
-        In Volcano an evicted job may come back, take the room made by its eviction, and be evicted again, for ever.
+        In Volcano an evicted job may come back, take the room made by its eviction, and be evicted again, endlessly.
         """
         session = self._session
         promised: HeapQueue[JobInfo] = HeapQueue(session.job_before, filter(self._is_promised, jobs))

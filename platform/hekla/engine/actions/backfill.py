@@ -17,7 +17,7 @@ _WAITING = (PodStatus.PENDING, PodStatus.PIPELINED)
 
 
 def execute(session: Session, _arguments: Mapping[str, Argument]) -> None:
-    """One pass over queues, jobs and pods in their order at the start."""
+    """Make one pass over queues, jobs and pods, in their order at the start."""
     for pod in list(_in_order(session)):
         _place(session, pod)
         if session.is_ready(pod.job) and _has_its_minimum(session, pod.job):
@@ -37,7 +37,7 @@ def _in_order(session: Session) -> Iterator[PodInfo]:
 
 
 def _place(session: Session, pod: PodInfo) -> None:
-    """Allocate the pod if a node has room now; a pipelined pod gives up its promise first."""
+    """Allocate the pod if a node has room now; a pipelined pod is unplaced first."""
     if pod.status is PodStatus.PIPELINED:
         session.unplace(pod)
     best = session.node_fit(pod).best_node()

@@ -13,7 +13,7 @@ from hekla.engine.session import Session
 
 
 def execute(session: Session, _arguments: Mapping[str, Argument]) -> None:
-    """One job of the first queue at a time; a rejected job does not block those behind it."""
+    """Admit one job of the first queue at a time; a rejected job does not block those behind it."""
     unique, classes = job_queues.waiting_jobs(session)
     waiting = job_queues.queues_by_name(session, filter(_waits, unique), (jobs for jobs in classes if _waits(jobs[0])))
     for name in [name for name in waiting if session.queues[name].is_draining]:

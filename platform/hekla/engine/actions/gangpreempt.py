@@ -20,7 +20,7 @@ _EVICTABLE = frozenset({PodStatus.BOUND, PodStatus.RUNNING})
 
 
 def execute(session: Session, arguments: Mapping[str, Argument]) -> None:
-    """Queue by queue, in job order."""
+    """Preempt queue by queue, in job order."""
 
     def last_first(left: JobInfo, right: JobInfo, _for: JobInfo) -> float:
         return session.compare_jobs(right, left)

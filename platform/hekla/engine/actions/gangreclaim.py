@@ -19,7 +19,7 @@ NAME = "gangreclaim"
 
 
 def execute(session: Session, arguments: Mapping[str, Argument]) -> None:
-    """One job of the first queue at a time; overused queues reclaim nothing."""
+    """Reclaim for one job of the first queue at a time; overused queues reclaim nothing."""
     evictor = GangEvictor(session, _rules(session), arguments)
     found = session.valid_jobs()
     jobs = [job for job in found if job.pending_count and session.is_starving(job)]

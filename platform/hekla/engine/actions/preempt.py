@@ -1,7 +1,7 @@
 """Preempt: evict pods of other jobs of the queue, then lower-priority pods of the same job (`volcano-spec` §4).
 
-Evictions between jobs are committed only if the job reaches its minimum. Victims hold their places until they are gone;
-the preemptor is pipelined there and bound in a later cycle.
+Evictions between jobs are committed only if the job reaches its minimum. Victims keep their resources until they are
+gone; the preemptor is pipelined there and bound in a later cycle.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -31,7 +31,7 @@ NAME = "preempt"
 
 
 def execute(session: Session, arguments: Mapping[str, Argument]) -> None:
-    """Queue by queue: first between its jobs, then within each job."""
+    """Preempt queue by queue: first between its jobs, then within each job."""
     starving: dict[str, list[JobInfo]] = {}
     found = session.valid_jobs()
     for job in found:
@@ -49,7 +49,7 @@ def execute(session: Session, arguments: Mapping[str, Argument]) -> None:
 
 
 def _explain(session: Session, jobs: Iterable[JobInfo]) -> None:
-    """Record why nobody was evicted."""
+    """Record why no pod was evicted."""
     diagnosis, victim_index = (
         PreemptionDiagnosis(session, NAME, Cause.PRIORITY, "nobody_preempted"),
         VictimIndex(session),
@@ -96,7 +96,7 @@ class Preemption:
             failed.try_once(waiting.pop(), self._from_others)
 
     def _from_others(self, job: JobInfo) -> bool:
-        """Whether something was committed."""
+        """Evict pods of other jobs for this job. True if something was committed."""
         session, statement = self._session, Statement(self._session)
         pods = self._pending(job)
         while len(pods) and session.is_starving(job):
@@ -109,13 +109,13 @@ class Preemption:
         return is_pipelined
 
     def inside(self, jobs: list[JobInfo]) -> None:
-        """Evict lower-priority pods of a job for its own pods, until one finds no victim."""
+        """Evict lower-priority pods of a job for its own pods, until a pod finds no victim."""
         failed = PreemptionCache(self._session, ExtensionPoint.PREEMPTABLE)
         for job in jobs:
             failed.try_once(job, self._from_itself)
 
     def _from_itself(self, job: JobInfo) -> bool:
-        """Whether something was committed."""
+        """Evict pods of the job for its own pods. True if something was committed."""
         pods, is_changed = self._pending(job), False
         while len(pods):
             statement = Statement(self._session)

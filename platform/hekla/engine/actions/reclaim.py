@@ -1,6 +1,6 @@
 """Reclaim: starving jobs evict pods of other queues that hold more than they deserve (`volcano-spec` §4).
 
-Nodes are tried in the order of the state, without scores; the first one that works is taken.
+Nodes are tried in the order of the state, without scores; the first suitable one is used.
 """
 
 from collections.abc import Iterable, Mapping
@@ -27,7 +27,7 @@ NAME = "reclaim"
 
 
 def execute(session: Session, _arguments: Mapping[str, Argument]) -> None:
-    """One job of the first queue at a time; overused queues reclaim nothing.
+    """Reclaim for one job of the first queue at a time; overused queues reclaim nothing.
 
     Jobs with a network topology are left to gangreclaim, unless the policy follows Volcano.
     """
@@ -48,7 +48,7 @@ def execute(session: Session, _arguments: Mapping[str, Argument]) -> None:
 
 
 def _explain(session: Session, victim_index: VictimIndex, jobs: Iterable[JobInfo]) -> None:
-    """Record why nobody was evicted."""
+    """Record why no pod was evicted."""
     diagnosis = PreemptionDiagnosis(session, NAME, Cause.QUOTA, "nobody_reclaimed")
     search = VictimSearch(ExtensionPoint.RECLAIMABLE, partial(_is_candidate, session), partial(_barred, session))
     for job in diagnosis.starving(jobs):

@@ -10,7 +10,7 @@ NAME = "shuffle"
 
 
 def execute(session: Session, _arguments: Mapping[str, Argument]) -> None:
-    """Evict all of them; a later cycle places them again."""
+    """Evict all pods that plugins name; a later cycle places them again."""
     statement = Statement(session)
     for pod, plugins in session.victim_pods():
         statement.evict(pod, NAME, "", plugins)

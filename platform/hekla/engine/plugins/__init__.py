@@ -1,1 +1,1 @@
-"""The plugins, one module or package each. They use the session, and not each other."""
+"""The plugins, one module or package each. They use the session, but not each other."""

@@ -1,4 +1,4 @@
-"""Fill nodes before opening new ones: the weighted used part of what the task asks for (`volcano-spec` §5.6)."""
+"""Fill nodes before using new ones: the weighted used part of the requested resources (`volcano-spec` §5.6)."""
 
 import numpy as np
 

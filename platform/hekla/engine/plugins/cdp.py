@@ -1,7 +1,6 @@
-"""Cooldown: a pod that has just been given its node stays there for a while (`volcano-spec` §5.4).
+"""Cooldown: a pod is not evicted for some time after it was scheduled (`volcano-spec` §5.4).
 
-The pod says for how long, as label or annotation `volcano.sh/cooldown-time`; a text that is no duration protects
-nothing.
+The pod's label or annotation `volcano.sh/cooldown-time` sets the duration; an invalid one protects nothing.
 """
 
 from collections.abc import Sequence
@@ -17,7 +16,7 @@ _COOLDOWN = "volcano.sh/cooldown-time"
 
 
 def open_session(session: Session, option: PluginOption) -> None:
-    """Name those whose time is over, and spare the others."""
+    """Allow the eviction of pods that are not in cooldown, and spare the others."""
 
     def is_fresh(pod: PodInfo) -> bool:
         spec = pod.spec

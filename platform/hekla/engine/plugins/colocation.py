@@ -1,13 +1,13 @@
-"""Online and offline work on the same machines: offline work also uses what online work asked for and leaves idle.
+"""Online and offline pods on the same nodes: offline pods also use what online pods requested and leave idle.
 
-A pod is offline when its annotation `volcano.sh/qos-level` is `BE`; all others are online. A node's annotations
-`volcano.sh/oversubscription-cpu` and `-memory` say how much beyond its size may be given out (whoever measures the
-machine writes them). Online pods fit within the machine's size among themselves; offline ones within size and
-oversubscription, together with all the others. Shares of queues are counted in real machines.
+A pod is offline if its annotation `volcano.sh/qos-level` is `BE`; all others are online. The node annotations
+`volcano.sh/oversubscription-cpu` and `-memory` give the additional amounts that may be allocated (a node agent writes
+them). Online pods together must fit the node's size; all pods together must fit size and oversubscription. Queue shares
+are computed without oversubscription.
 
-Online jobs go before offline ones. When a place has to be made for an online pod, offline pods go as long as they
-suffice; for an offline pod no online pod goes. Where oversubscription has shrunk below what runs, the action `shuffle`
-evicts offline pods that are preemptable, the least important first, until the rest fits.
+Online jobs come before offline ones. For an online pod, offline pods are evicted if they suffice; for an offline pod,
+online pods are never evicted. If oversubscription shrinks below the usage, the action `shuffle` evicts preemptable
+offline pods, the least important first, until the rest fits.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ _MORE = {"cpu": "volcano.sh/oversubscription-cpu", "memory": "volcano.sh/oversub
 
 
 def open_session(session: Session, option: PluginOption) -> None:
-    """Widen the machines for offline work, and let it yield."""
+    """Enlarge the nodes for offline pods, and make offline pods yield."""
     table = session.table
     more = np.zeros_like(table.allocatable)
     for at, name in enumerate(_MORE):
@@ -73,7 +73,7 @@ def open_session(session: Session, option: PluginOption) -> None:
 
 
 def is_offline(pod: PodInfo) -> bool:
-    """Whether the pod is offline work."""
+    """Whether the pod is offline."""
     return pod.spec.annotations.get(LEVEL) == OFFLINE
 
 
@@ -85,7 +85,7 @@ def _amount(node: NodeSpec, name: str) -> float:
 
 
 def _yielding(session: Session, pod: PodInfo, candidates: Sequence[PodInfo]) -> list[PodInfo] | None:
-    """Offline work, where that is enough; otherwise the others decide. For offline work: offline work alone."""
+    """The offline victims if they make enough room; else None: abstain. For an offline pod: all offline victims."""
     offline = [victim for victim in candidates if is_offline(victim)]
     if is_offline(pod):
         return offline
@@ -101,9 +101,10 @@ def _spared(pod: PodInfo, candidates: Sequence[PodInfo]) -> list[PodInfo]:
 
 
 def _leavers(session: Session, pods: Sequence[PodInfo], row: int) -> list[PodInfo]:
-    """The least important offline pods of the node, until what stays fits.
+    """The least important offline pods of the node, until the remaining pods fit.
 
-    Those that are not preemptable stay, as with all who evict: they say so themselves, or a budget keeps them for now.
+    Pods that are not preemptable stay, as in every eviction: by their own setting, or because a budget protects them
+    now.
     """
     name, missing = session.table.nodes[row].name, -session.table.future_idle(row)
     offline = [m for m in pods if m.node == name and m.status is PodStatus.RUNNING and is_offline(m)]

@@ -12,7 +12,7 @@ _SYSTEM_NAMESPACE = "kube-system"
 
 
 def open_session(session: Session, option: PluginOption) -> None:
-    """Name the others, and spare these."""
+    """Allow other pods as victims, and spare these."""
     session.register(ExtensionPoint.PREEMPTABLE, option, _others, is_cacheable=True)
     session.register(ExtensionPoint.RECLAIMABLE, option, _others, is_cacheable=True)
     session.register(

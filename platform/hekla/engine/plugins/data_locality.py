@@ -1,8 +1,8 @@
-"""Work goes to its data: nodes that have a job's data sets in their cache are liked better.
+"""Data locality: nodes that cache a job's data sets score higher.
 
 A node's annotation `hekla.io/cached-datasets` and a job's annotation `hekla.io/datasets` list names, separated by
-commas. The score is the part of the job's data sets that the node has, times 100, times the argument `weight` (10: more
-than the usual scores together, for copying data takes longer than a less even load costs).
+commas. The score is the part of the job's data sets that the node has, times 100, times the argument `weight`. The
+default of 10 exceeds the usual scores together, because copying data takes longer than an uneven load costs.
 """
 
 import numpy as np

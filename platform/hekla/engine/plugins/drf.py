@@ -1,6 +1,6 @@
-"""Dominant resource fairness: the job that holds the smaller share of the cluster goes first (`volcano-spec` §5.1).
+"""Dominant resource fairness: the job with the smaller share of the cluster comes first (`volcano-spec` §5.1).
 
-With `enableHierarchy` also the queues, by their shares on a tree (`hierarchy`).
+With `enableHierarchy`, queues are ordered too, by their shares in a tree (`hierarchical_drf`).
 """
 
 from collections.abc import Sequence
@@ -18,9 +18,9 @@ _SAME = 1e-6
 
 
 def open_session(session: Session, option: PluginOption) -> None:
-    """Order jobs by their share, which follows every placement of the session (promised ones count)."""
+    """Order jobs by their current share; pipelined pods count."""
     shares: dict[int, tuple[Vector, float]] = {}
-    """By row: gangs that hold the same mostly share it."""
+    """Rows and their shares by id of the row: jobs that hold equal amounts mostly share one row."""
 
     def share_of(job: JobInfo) -> float:
         known = shares.get(id(job.claimed))
@@ -70,7 +70,7 @@ def _open_hierarchy(session: Session, option: PluginOption) -> None:
         return [v for v in candidates if _compare_after(pod, v, mine, session.queues[v.job.group.queue]) < 0]
 
     def _compare_after(pod: PodInfo, victim: PodInfo, mine: QueueSpec, other: QueueSpec) -> float:
-        """The order of the two queues if the victim's place went to the member."""
+        """The order of the two queues if the victim's resources went to the pod."""
         taker, giver = pod.job.group.uid, victim.job.group.uid
         before = {taker: held[taker], giver: held[giver]}
         held[taker] = held[taker] + pod.request

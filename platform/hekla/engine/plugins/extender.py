@@ -1,8 +1,8 @@
-"""Another program has a say, at the points for which the arguments name a verb (`volcano-spec` §5.4).
+"""Calls an external program at the points for which the arguments name a verb (`volcano-spec` §5.4).
 
 Arguments: `extender.urlPrefix`, `extender.httpTimeout` (1s), `extender.ignorable` (false), `extender.managedResources`
-(names; only tasks that ask for one of them are spoken of; none named: all), and the verbs. A verb is appended to the
-prefix, a JSON document is posted there and one is expected back:
+(names; only pods that request one of them are sent; none: all pods), and the verbs. The plugin posts a JSON document to
+the prefix with the verb appended, and expects one in response:
 
     onSessionOpenVerb, onSessionCloseVerb           {}                            {}
     predicateVerb       {task, nodes}               {refused: {node: reason}}
@@ -13,9 +13,9 @@ prefix, a JSON document is posted there and one is expected back:
     jobReadyVerb        {job}                       {ready: true or false}
     jobEnqueuedVerb, allocateFuncVerb, deallocateFuncVerb    {job} or {task, node}            {}
 
-The engine itself talks to nobody: the caller of the cycle hands in the function that posts. When that is missing, or
-the program does not answer well, an ignorable extender has nothing to say; of one that is not, the answer counts as no.
-Programs answer for each node once a cycle, not after each placement.
+The engine itself does no network I/O: the caller of the cycle passes the function that posts. If that function is
+missing or the response is invalid, an ignorable extender abstains; any other extender counts as a rejection. Responses
+about nodes hold for the whole cycle; they are not requested again after a placement.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -62,7 +62,7 @@ def open_session(session: Session, option: PluginOption) -> None:
 
 
 class _Extender:
-    """The program and what it said."""
+    """The external program and its cached scores."""
 
     def __init__(self, session: Session, option: PluginOption) -> None:
         self._session = session
@@ -76,13 +76,13 @@ class _Extender:
         return bool(self._arguments.get(f"{verb}Verb"))
 
     def ask(self, verb: str, document: Document, read: Callable[[Any], Any]) -> Any:  # noqa: ANN401
-        """What it answers, as `read` understands it; None: no answer."""
+        """The response as parsed by `read`; None without a valid response."""
         if not self.has(verb) or self._session.call is None:
             return None
         address = f"{str(self._arguments.get('urlPrefix', '')).rstrip('/')}/{self._arguments[f'{verb}Verb']}"
         try:
             return read(self._session.call(address, document, self._timeout))
-        except Exception:  # whatever goes wrong between here and another program is no answer
+        except Exception:  # any failure of the call or of parsing counts as no response
             return None
 
     def _manages(self, pod: PodInfo) -> bool:
@@ -146,7 +146,7 @@ class _Extender:
 
 
 def _names(value: object) -> frozenset[str]:
-    """Of a list of names or of `{name: …}`, or of a text with commas."""
+    """The names in a list of names or of `{name: …}`, or in a comma-separated text."""
     if isinstance(value, str):
         return frozenset(name.strip() for name in value.split(",") if name.strip())
     listed = value if isinstance(value, list | tuple) else ()

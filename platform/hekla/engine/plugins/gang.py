@@ -1,4 +1,4 @@
-"""All or nothing: a gang starts when its minimum has places (`volcano-spec` §5.1)."""
+"""All or nothing: a job starts when its minimum is placed (`volcano-spec` §5.1)."""
 
 from collections.abc import Callable, Sequence
 from operator import attrgetter
@@ -19,7 +19,7 @@ _IS_VALID, _IS_READY, _IS_PIPELINED = attrgetter("is_valid"), attrgetter("is_rea
 
 
 def open_session(session: Session, option: PluginOption) -> None:
-    """Gangs below their minimum come first; they are ready only with all of it."""
+    """Order jobs below their minimum first, and make a job ready only with its whole minimum."""
     session.register(ExtensionPoint.JOB_VALID, option, _invalid, is_cacheable=True)
     session.register(ExtensionPoint.JOB_ORDER, option, _is_ready, is_cacheable=True)
     session.register(ExtensionPoint.JOB_READY, option, _is_ready)
@@ -57,7 +57,7 @@ def _is_starving(job: JobInfo) -> bool:
 
 
 def _is_unschedulable(job: JobInfo) -> bool:
-    """Its minimum has no places, and it is not only waiting for what ends to be gone."""
+    """Whether the job lacks its minimum for another reason than pods that are still releasing."""
     if _is_ready(job) or not job.size:
         return False
     waits = job.count_by_status[PodStatus.PENDING] + job.count_by_status[PodStatus.PIPELINED]
@@ -65,7 +65,7 @@ def _is_unschedulable(job: JobInfo) -> bool:
 
 
 def _surplus(_pod: PodInfo, candidates: Sequence[PodInfo]) -> list[PodInfo]:
-    """Of each gang as many as it has above its minimum, in the order given."""
+    """From each job, as many of the candidates as it has pods above its minimum, in the given order."""
     left: dict[str, int] = {}
     chosen = []
     for victim in candidates:
@@ -92,5 +92,5 @@ def _subjob_pipelined(subjob: SubJobInfo) -> Vote:
 
 
 def _enough_subjobs(job: JobInfo, is_good: Callable[[SubJobInfo], bool]) -> bool:
-    """Whether of each of its policies enough sub-groups are good."""
+    """Whether each sub-group policy of the job has enough good sub-jobs."""
     return not job.group.sub_groups or subjobs_of(job).has_enough(is_good)

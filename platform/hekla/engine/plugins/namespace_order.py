@@ -1,8 +1,8 @@
-"""Fair shares between namespaces: jobs of the namespace that holds the least for its weight go first.
+"""Fair shares between namespaces: jobs of the namespace with the smallest share for its weight come first.
 
-A namespace's share is the largest part of any resource of the cluster that its jobs hold, promised places included,
-divided by its weight: the argument `weights: {team-a: 2}`, 1 where none is named. Between jobs of one namespace the
-plugins after this one decide.
+A namespace's share is the largest part of any resource of the cluster that its jobs hold, pipelined pods included,
+divided by its weight: the argument `weights: {team-a: 2}`, 1 by default. Between jobs of one namespace the plugins
+after this one decide.
 """
 
 from collections import defaultdict
@@ -17,7 +17,7 @@ from hekla.engine.session import Session
 
 
 def open_session(session: Session, option: PluginOption) -> None:
-    """Order jobs by the shares of their namespaces, which follow every placement."""
+    """Order jobs by the current shares of their namespaces."""
     weights = {name: number(weight, 1.0) for name, weight in option.inner("weights").items()}
     held: dict[str, Vector] = defaultdict(lambda: np.zeros_like(session.total_resources))
     for job in session.jobs.values():

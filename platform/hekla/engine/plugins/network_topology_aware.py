@@ -1,7 +1,7 @@
-"""Keep a gang close together in the network: which domains may hold it, which are filled first (`volcano-spec` §5.6).
+"""Keeps a job close together in the network: allowed hypernodes, and scores (`volcano-spec` §5.6).
 
-A domain is worth more the fuller it gets; a node more the closer it is to what the gang already holds. Pods of other
-gangs prefer nodes in domains that are well used, so that empty domains stay whole.
+A hypernode scores higher, the fuller it gets; a node, the closer it is to the placed pods of the job. Pods of jobs
+without hypernodes prefer nodes in well-used hypernodes, so that empty hypernodes stay whole.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ _MOST_TO_EVICT_IN = 8
 
 
 def open_session(session: Session, option: PluginOption) -> None:
-    """Speak of domains, and of nodes where there are domains."""
+    """Register functions about hypernodes, and about nodes if there are hypernodes."""
     topology = _Topology(session, option)
     session.on_change.append(topology.update)
     session.register(ExtensionPoint.HYPERNODE_GRADIENT, option, topology.gradient)
@@ -57,10 +57,10 @@ class _Topology:
     def _leaf_indices(self) -> RowList:
         return np.array([leaf.index for leaf in self._hypernodes.leaf_of_row], dtype=np.intp)
 
-    # Which domains.
+    # Hypernodes.
 
     def gradient(self, job: JobInfo | SubJobInfo, hypernode: HyperNodeInfo, purpose: str) -> list[list[HyperNodeInfo]]:
-        """By tier, the closest first; to evict in, the widest first, and no more than a few."""
+        """Candidates by tier, the closest first; for evictions the widest first, and at most `_most`."""
         topology = job.group.topology if isinstance(job, JobInfo) else job.topology
         if topology is None:
             return [[hypernode]]
@@ -78,7 +78,7 @@ class _Topology:
         return _by_tier(found) if purpose == "allocate" else _widest(found, self._most)
 
     def _held(self, job: JobInfo | SubJobInfo) -> HyperNodeInfo | None:
-        """The domain that what has a place is spread over."""
+        """The lowest hypernode that holds all placed pods; None if there are none."""
         return self._spread(job).lowest_common()
 
     def _spread(self, job: JobInfo | SubJobInfo) -> PodDistribution:
@@ -90,14 +90,14 @@ class _Topology:
         return found
 
     def update(self, pod: PodInfo, row: int, sign: int) -> None:
-        """Keep up with places taken and given back."""
+        """Follow placements and removals."""
         if pod.job.uses_hypernodes:
             for job in (pod.job, subjobs_of(pod.job).of_pod(pod)):
                 if job in self._spreads:
                     self._spreads[job].add(row, sign)
 
     def _min_resources(self, job: JobInfo | SubJobInfo) -> Vector | None:
-        """The least that it needs to start, over the dimensions."""
+        """The least resources that it needs to start, over the dimensions."""
         whole = job if isinstance(job, JobInfo) else job.job
         if whole.min_resources is not None and (isinstance(job, JobInfo) or job.is_whole):
             return whole.min_resources
@@ -116,22 +116,22 @@ class _Topology:
         return any(bool((least < room + EPSILON).all()) for room in rooms)
 
     def domain_scores(self, subjob: SubJobInfo, hypernodes: Sequence[HyperNodeInfo]) -> Vector:
-        """The used part, once the whole sub-group is there; among the best, where most of it already is."""
+        """The used part with the whole sub-job; ties for the best are broken by the part that is there already."""
         sums, at = self._sums.refresh(), [hypernode.index for hypernode in hypernodes]
         scores = self._parts(subjob.request, sums.used[at], sums.allocatable[at])
         return self._with_shares(scores, subjob, np.array(at))
 
     def _with_shares(self, scores: Vector, subjob: SubJobInfo, at: RowList) -> Vector:
-        """Those that tie for the best get the part of the sub-group that their domain holds on top."""
+        """Add to the best scores, if several tie, the part of the sub-job that the hypernode holds."""
         best = scores == scores.max()
         if best.sum() > 1:
             scores[best] += self._spread(subjob).counts[at[best]] / len(subjob.pods)
         return scores * _FULL * self._weight
 
-    # Which nodes.
+    # Nodes.
 
     def node_scores(self, pod: PodInfo, rows: RowList) -> Vector:
-        """One in the domain that the sub-group holds, less the wider the domain that both lie in."""
+        """1 in the hypernode that the sub-job holds; less, the wider the hypernode that contains both."""
         subjob = subjobs_of(pod.job).of_pod(pod)
         held = self._held(subjob) if subjob.topology or pod.job.group.topology else None
         if held is None or not len(rows):
@@ -140,7 +140,7 @@ class _Topology:
         return self._with_shares(self._closeness(held)[leaves], subjob, leaves)
 
     def _closeness(self, held: HyperNodeInfo) -> Vector:
-        """How close each domain is to this one."""
+        """How close each hypernode is to this one, from 0 to 1."""
         if held.index not in self._close:
             widest, closest = self._hypernodes.top.tier, self._hypernodes.lowest_tier
             near = np.zeros(len(self._hypernodes.all))
@@ -150,7 +150,7 @@ class _Topology:
         return self._close[held.index]
 
     def ordinary(self, pod: PodInfo, table: NodeTable) -> Callable[[RowList], Vector] | None:
-        """For pods of other gangs: the used parts of a node's domains; the wider the domain, the less it counts."""
+        """For pods of other jobs: the used parts of a node's hypernodes; the wider, the less it counts."""
         if pod.job.uses_hypernodes:
             return None
         tiers = _by_tier(self._hypernodes.all)
@@ -168,7 +168,7 @@ class _Topology:
         return score
 
     def _parts(self, request: Vector, used: Vector, whole: Vector) -> Vector:
-        """Per row the weighted used part after the request; nothing where it is more than all."""
+        """Per row: the weighted used part after the request; 0 if the request does not fit."""
         requested: Mask = (request > 0) & (self._weights > 0)
         after = used[:, requested] + request[requested]
         parts = np.divide(after, whole[:, requested], out=np.zeros_like(after), where=whole[:, requested] > 0)
@@ -177,7 +177,7 @@ class _Topology:
 
 
 def _hypernode_by_row(hypernodes: Sequence[HyperNodeInfo], table: NodeTable) -> RowList:
-    """For each row the domain of this tier that it is in; -1: none."""
+    """Per row: its hypernode among these; -1: none."""
     found = np.full(len(table), -1, dtype=np.intp)
     for hypernode in hypernodes:
         found[hypernode.rows] = hypernode.index

@@ -1,12 +1,13 @@
-"""Queues and their groups of machines: by the label `volcano.sh/nodegroup-name` of nodes (`volcano-spec` §5.5).
+"""Node groups of queues, by the node label `volcano.sh/nodegroup-name` (`volcano-spec` §5.5).
 
-Arguments: `strict` (true; with false a queue without affinity may use machines without a group),
-`enablePreferredOrder` (false; with true the first preferred group counts most). With the switch `enableHierarchy` a
-queue without affinity has that of its nearest ancestor that has one. A queue's annotation
-`volcano.sh/nodegroup-resource-limits` bounds what it may hold in each group: `{"group": {"cpu": "4"}}`.
+Arguments: `strict` (true; if false, a queue without affinity may use nodes without a group), `enablePreferredOrder`
+(false; if true, the first preferred group scores highest). With the switch `enableHierarchy`, a queue without affinity
+inherits that of its nearest ancestor that has one. A queue's annotation `volcano.sh/nodegroup-resource-limits` limits
+what it may hold in each group: `{"group": {"cpu": "4"}}`.
 
-In Volcano a group that should rather be avoided may be used even where it must not, and a queue that only names groups
-to avoid may use none at all. Here what must not be used is not used, and such a queue may use all the others.
+In Volcano, a preferred anti-affinity allows a group even against a required anti-affinity, and a queue with only
+anti-affinity may use no group. Here a required anti-affinity always excludes, and such a queue may use all other
+groups.
 """
 
 import json
@@ -29,7 +30,7 @@ _REQUIRED, _PREFERRED, _AVOIDED = 100.0, 50.0, -1.0
 
 
 def open_session(session: Session, option: PluginOption) -> None:
-    """Refuse and score groups, by queue."""
+    """Refuse and score nodes by their group, for each queue."""
     groups = _Groups(session.table)
     inherits = option.switches.get("enableHierarchy", False)
     is_strict = option.truth("strict", default=True)
@@ -71,11 +72,11 @@ class _Groups:
         self.none: Mask = self.of == self.number[""]
 
     def values(self, value: Callable[[str], float]) -> Vector:
-        """A value a row, by its group."""
+        """A value per row, by its group."""
         return np.array([value(name) for name in self.names])[self.of]
 
     def mask(self, holds: Callable[[str], bool]) -> Mask:
-        """The rows of whose group it holds."""
+        """The rows whose group meets a condition."""
         return np.array([holds(name) for name in self.names])[self.of]
 
 
@@ -103,7 +104,7 @@ def _score(rule: NodeGroupAffinity, group: str, *, in_order: bool) -> float:
     return score + (_AVOIDED if group in rule.anti_preferred else 0.0)
 
 
-# Bounds of a queue in a group.
+# Limits of a queue in a group.
 
 
 def _open_limits(session: Session, option: PluginOption, groups: _Groups) -> None:
@@ -142,7 +143,7 @@ def _open_limits(session: Session, option: PluginOption, groups: _Groups) -> Non
 
 
 def _limits(session: Session, queue: QueueSpec, groups: _Groups) -> Vector | None:
-    """A row of bounds a group, infinite where none was named. None: the annotation makes no sense."""
+    """One row of limits per group, infinite where not set. None: the annotation is invalid."""
     bounds = np.full((len(groups.names), len(session.total_resources)), np.inf)
     try:
         written = {name: Resources.parse(amounts) for name, amounts in json.loads(queue.annotations[LIMITS]).items()}

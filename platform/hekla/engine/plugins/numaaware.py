@@ -1,11 +1,12 @@
-"""Pods that want their cpus and devices near each other go where the kubelet can give them that (`volcano-spec` §5.5).
+"""Places pods with a NUMA policy on nodes where the kubelet can meet it (`volcano-spec` §5.5).
 
-Speaks for pods whose annotation `volcano.sh/numa-topology-policy` is best-effort, restricted or single-numa-node and
-whose limits equal their requests (Guaranteed). Their nodes must have the same policy and the static cpu manager. As
-the kubelet does, each resource that NUMA cells know names the sets of cells that have enough of it, preferred where no
-smaller set could ever do; one set of each is laid over the others, and the best outcome is the preferred, then the
-narrowest. `restricted` needs a preferred one, `single-numa-node` one of a single cell. Fewer cells score better, up to
-100 times the argument `weight` (1). What the session places is taken from the cells that it would get.
+This applies to pods whose annotation `volcano.sh/numa-topology-policy` is best-effort, restricted or single-numa-node
+and whose limits equal their requests (Guaranteed). Their nodes must have the same policy and the static cpu manager. As
+in the kubelet, each resource that NUMA cells have gives hints: the sets of cells with enough of it. A hint is preferred
+if no smaller set could have enough, even with all cells free. One hint of each resource is intersected with the others;
+the best result is a preferred one, then the narrowest. `restricted` needs a preferred result, `single-numa-node` one of
+a single cell. Fewer cells score higher, up to 100 times the argument `weight` (1). Pods that the session places reduce
+the free resources of their cells.
 """
 
 from collections.abc import Callable
@@ -27,10 +28,10 @@ _POLICIES = frozenset({"best-effort", "restricted", "single-numa-node"})
 _SINGLE, _RESTRICTED = "single-numa-node", "restricted"
 _TOLERANCE = 1e-6
 _MAX_CELLS = 8
-"""The kubelet itself has no more: sets of cells grow as powers of two."""
+"""The kubelet supports no more: the number of sets of cells is a power of two."""
 
 Cells = tuple[tuple[float, ...], ...]
-"""A row a cell, over the resources that the pod asks for."""
+"""One row per cell, over the resources that the pod requests."""
 Set = frozenset[int]
 
 
@@ -70,7 +71,7 @@ def open_session(session: Session, option: PluginOption) -> None:
 
 
 def _policy(pod: PodInfo) -> str:
-    """The policy of a pod that has one and is Guaranteed, else nothing."""
+    """The policy of a Guaranteed pod, or an empty text."""
     spec = pod.spec
     policy = spec.annotations.get(POLICY, "")
     requested = {name: amount for name, amount in spec.request.items() if name != "pods"}
@@ -83,7 +84,7 @@ def _offers(numa: Numa | None, policy: str) -> bool:
 
 
 class _Cells:
-    """What is free in the cells of each node, and what the session took."""
+    """The free resources in the cells of each node, and the allocations of this session."""
 
     def __init__(self, session: Session) -> None:
         self._nodes = session.table.nodes
@@ -92,7 +93,7 @@ class _Cells:
         self.counts = np.array([float(len(free)) for free in self._free])
 
     def widths(self, pod: PodInfo, rows: Rows) -> Vector:
-        """In how many cells the pod would lie on each node; -1: its policy cannot be kept; 0: no cells."""
+        """How many cells the pod would use on each node; -1: its policy cannot be met; 0: no cells."""
         wanted_rows = np.arange(len(self._nodes))[rows]
         return np.array([self._width(pod, row) for row in wanted_rows.tolist()], dtype=float)
 
@@ -116,7 +117,7 @@ class _Cells:
         return _merged(free, whole, tuple(pod.spec.request[name] for name in known), _policy(pod) == _SINGLE)
 
     def update(self, pod: PodInfo, row: int, sign: int) -> None:
-        """Take from the cells that the pod would get, or give back what was taken."""
+        """Allocate from the cells that the pod would use, or release its allocation."""
         uid, numa = pod.spec.uid, self._nodes[row].numa
         if sign < 0:
             for at, name, amount in self._allocated.pop(uid, ()):
@@ -145,7 +146,7 @@ def _free(node: NodeSpec) -> list[dict[str, float]]:
 
 @cache
 def _sets(count: int) -> tuple[Set, ...]:
-    """All sets of cells, the narrow first."""
+    """All sets of cells, the smallest first."""
     return tuple(frozenset(one) for size in range(1, count + 1) for one in combinations(range(count), size))
 
 
@@ -162,7 +163,7 @@ def _merged(free: Cells, whole: Cells, request: tuple[float, ...], is_single: bo
 
 
 def _hints(free: Cells, whole: Cells, at: int, wanted: float) -> list[tuple[Set, bool]]:
-    """The sets that have enough of one resource; preferred: no smaller one could have, if all were free."""
+    """The sets with enough of one resource; preferred: no smaller set could have enough if all were free."""
     sets = _sets(len(free))
     least = min((len(s) for s in sets if _amount(whole, s, at) >= wanted - _TOLERANCE), default=0)
     return [(s, len(s) == least) for s in sets if _amount(free, s, at) >= wanted - _TOLERANCE]

@@ -1,4 +1,4 @@
-"""Admission by the cluster as a whole: what is let in may exceed it only by a factor (`volcano-spec` §5.4)."""
+"""Admission by the whole cluster: admitted jobs may exceed it only by a factor (`volcano-spec` §5.4)."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ _DEFAULT_FACTOR = 1.2
 
 
 def open_session(session: Session, option: PluginOption) -> None:
-    """Permit while the least resources of all that is let in stay within total x factor - used."""
+    """Permit while the minimum resources of all admitted jobs stay within total x factor - used."""
     factor = max(option.number("overcommit-factor", _DEFAULT_FACTOR), 0.0)
     factor = factor if factor >= 1 else _DEFAULT_FACTOR
     budget: Vector = session.total_resources * factor - session.table.used.sum(axis=0)

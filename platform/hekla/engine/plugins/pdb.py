@@ -1,8 +1,8 @@
-"""Disruption budgets: of a kind of pods no more are evicted than may be missing now (`volcano-spec` §5.4).
+"""Pod disruption budgets: no more pods are evicted than each budget allows now (`volcano-spec` §5.4).
 
-Volcano never evicts pods without labels, forgets between two questions whom it evicts already, and lets `shuffle` evict
-everybody whom no budget protects. Here a pod that no budget selects may go like any other, evictions of this session
-count against their budgets, and nobody is evicted because of having none.
+Volcano never evicts pods without labels, does not count the evictions of the same session, and lets `shuffle` evict
+every pod that no budget protects. Here a pod that no budget selects may be evicted like any other, evictions of this
+session count against their budgets, and no pod is evicted because it has no budget.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from hekla.engine.session import Session
 
 
 def open_session(session: Session, option: PluginOption) -> None:
-    """Filter victims, and spare those whom their budgets protect."""
+    """Filter victims, and spare pods that their budgets protect."""
     budgets, follows = session.state.budgets, session.policy.follows_volcano
     left = np.array([budget.allowed for budget in budgets], dtype=float)
 
@@ -53,7 +53,7 @@ def open_session(session: Session, option: PluginOption) -> None:
 def _judge(
     budgets: Sequence[DisruptionBudget], left: np.ndarray, candidates: Sequence[PodInfo], follows: bool
 ) -> list[tuple[PodInfo, bool]]:
-    """In the order given, while every budget that selects the pod has something left."""
+    """Whether each candidate may be evicted: in order, while every budget that selects it has something left."""
     judged = []
     for victim in candidates:
         matching = _matching(budgets, victim)

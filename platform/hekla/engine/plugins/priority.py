@@ -1,4 +1,4 @@
-"""Higher priority first, among jobs and tasks of a job; lower priority may be evicted (`volcano-spec` §5.1)."""
+"""Higher priority first, among jobs and among pods of a job; lower priority may be evicted (`volcano-spec` §5.1)."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from hekla.engine.session import Session
 
 
 def open_session(session: Session, option: PluginOption) -> None:
-    """Order jobs and tasks, and say who is worth less."""
+    """Order jobs and pods, and name victims of lower priority."""
     session.register(ExtensionPoint.JOB_ORDER, option, _jobs, is_cacheable=True)
     session.register(ExtensionPoint.TASK_ORDER, option, _tasks)
     session.register(ExtensionPoint.SUBJOB_ORDER, option, lambda left, right: right.priority - left.priority)
@@ -28,7 +28,7 @@ def _tasks(left: PodInfo, right: PodInfo) -> int:
 
 
 def _is_starving(job: JobInfo) -> bool:
-    """Any of its tasks has no place yet."""
+    """Whether any of its pods is not placed yet."""
     return job.ready_count + job.waiting_count < job.size
 
 
@@ -37,7 +37,7 @@ def _lower(pod: PodInfo, candidates: Sequence[PodInfo]) -> list[PodInfo]:
 
 
 def _rank(pod: PodInfo, beside: PodInfo) -> int:
-    """The priority that counts beside another task: that of the task within one job, else that of the job."""
+    """The priority to compare with another pod: the pod's own within one job, else that of its job."""
     return pod.spec.priority if pod.job is beside.job else pod.job.group.priority
 
 
@@ -46,6 +46,6 @@ def _lower_for_gang(job: JobInfo, candidates: Sequence[PodInfo], action: str) ->
 
 
 def _higher(pod: PodInfo, candidates: Sequence[PodInfo]) -> list[PodInfo]:
-    """Within a queue nobody is evicted for less than itself; between queues shares decide."""
+    """Within a queue, no pod is evicted for one of lower priority; between queues, shares decide."""
     queue = pod.job.group.queue
     return [m for m in candidates if m.job.group.queue == queue and _rank(m, pod) > _rank(pod, m)]

@@ -1,4 +1,4 @@
-"""Queues share by weight: what each deserves, who is below it, and who has room (`volcano-spec` §5.2)."""
+"""Divides the cluster among queues by weight: deserved amounts, order, and room (`volcano-spec` §5.2)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -19,7 +19,7 @@ Evictable = Callable[[JobInfo, Sequence[PodInfo], str], list[PodInfo] | None]
 
 
 class ProportionAttributes(queue_attributes.QueueAttributes):
-    """A queue's figures and its share."""
+    """A queue's attributes and its share."""
 
     @property
     def share(self) -> float:
@@ -30,7 +30,7 @@ ByQueue = dict[str, ProportionAttributes]
 
 
 def open_session(session: Session, option: PluginOption) -> None:
-    """Divide the cluster among the queues that have jobs, and speak for the division."""
+    """Divide the cluster among the queues that have jobs, and register functions for the division."""
     by_queue = _attributes_by_queue(session)
     _divide_by_weight(session, list(by_queue.values()))
     _share_by_weight(session, option, by_queue)
@@ -39,7 +39,7 @@ def open_session(session: Session, option: PluginOption) -> None:
 
 
 def _share_by_weight(session: Session, option: PluginOption, by_queue: ByQueue) -> None:
-    """Keep and report what each queue holds; the queue with the smallest share comes first."""
+    """Track and report what each queue holds; order queues by priority, then by the smaller share."""
 
     def order(left: QueueSpec, right: QueueSpec) -> int:
         if left.priority != right.priority:
@@ -81,7 +81,7 @@ def _admit(session: Session, option: PluginOption, by_queue: ByQueue) -> None:
 
 
 def _limit_to_deserved(session: Session, option: PluginOption, by_queue: ByQueue) -> None:
-    """Allocate and reclaim up to what a queue deserves, and take only what is above it."""
+    """Allocate and reclaim up to what a queue deserves, and evict only what is held above that."""
 
     def overused(queue: QueueSpec) -> bool:
         attributes = by_queue[queue.name]
@@ -122,7 +122,7 @@ def _limit_to_deserved(session: Session, option: PluginOption, by_queue: ByQueue
 
 
 def _only_for_reclaim(reclaimable: Callable[[JobInfo, Sequence[PodInfo]], list[PodInfo]]) -> Evictable:
-    """Between queues nobody is pushed below what its queue deserves; Volcano lets whole gangs do that."""
+    """No queue is pushed below what it deserves by another queue; Volcano's gangreclaim allows that."""
     return lambda job, candidates, action: reclaimable(job, candidates) if action == "gangreclaim" else None
 
 
@@ -168,7 +168,7 @@ def _attributes(session: Session, queue: QueueSpec, promised: Vector) -> Proport
 
 
 def _divide_by_weight(session: Session, by_queue: list[ProportionAttributes]) -> None:
-    """Round by round by weight, capped by what each may hold and asks for, never below its guarantee."""
+    """Divide round by round by weight: at most the real capability and the request, at least the guarantee."""
     remaining, unmet = session.total_resources.copy(), list(by_queue)
     while unmet and (weights := sum(attributes.queue.weight for attributes in unmet)):
         at_start, granted = remaining.copy(), np.zeros_like(remaining)

@@ -1,14 +1,14 @@
-"""Each queue its own order of jobs: by the annotation `hekla.io/job-order` of the queue.
+"""Orders the jobs of each queue by the queue's annotation `hekla.io/job-order`.
 
-    fifo        who came first; nothing else counts
-    fair        the namespace that holds the least of what this queue gives out, then who came first
-    priority    the higher priority, then who came first
-    sla         the nearer deadline (annotation `sla-waiting-time` of the job, from its creation on), those without one
-                after those with one, then who came first
+    fifo        the oldest job first; nothing else counts
+    fair        jobs of the namespace that holds the least in this queue, then the oldest
+    priority    the higher priority, then the oldest
+    sla         the earlier deadline (annotation `sla-waiting-time` of the job, from its creation on), jobs without one
+                last, then the oldest
 
-A queue without the annotation follows the argument `default`, and without that the other plugins; so does a queue whose
-annotation names no such order. The plugin belongs before those whose order it is to replace. A job that does not fit
-holds up nobody behind it, in no order.
+A queue without the annotation follows the argument `default`. Without that, or with an unknown order, the other plugins
+decide. List this plugin before those whose order it replaces. In every order, a job that does not fit does not block
+the jobs behind it.
 """
 
 from collections import defaultdict
@@ -51,7 +51,7 @@ def open_session(session: Session, option: PluginOption) -> None:
 
 
 class _Shares:
-    """What each namespace holds of a queue, as a part of the cluster."""
+    """The resources that each namespace holds in a queue, as a part of the cluster."""
 
     def __init__(self, session: Session) -> None:
         self._total = session.total_resources

@@ -1,15 +1,15 @@
-"""Even out the load: tasks leave machines that are busy while others are idle (`volcano-spec` §5.6).
+"""Balances the load: evicts pods from busy nodes while others are idle (`volcano-spec` §5.6).
 
-Names victims for the action `shuffle`. Machines below all `thresholds` are idle, those above any of `targetThresholds`
-busy (per cent of cpu, memory and pods; what is not named is 100). From the busiest on, the least important tasks go
-until their machine is within its targets or the idle machines are full up to theirs.
+Names victims for the action `shuffle`. Nodes below all `thresholds` are idle, nodes above any of `targetThresholds`
+busy (per cent of cpu, memory and pods; the default is 100). From the busiest node on, the least important pods are
+evicted until their node is within its targets or the idle nodes are full up to theirs.
 
     interval: 5m
     strategies: [{name: lowNodeUtilization, params: {thresholds: {cpu: 20}, targetThresholds: {cpu: 50}}}]
 
-The load is what was measured where that is fresh, else what is asked for. The state says when tasks were last evicted
-this way; until `interval` has passed nobody is. Only tasks that may be evicted go, none that another plugin spares (a
-gang is not cut below its minimum), and none that has no room on an idle machine.
+The load is the measured usage if fresh, else the requests. The state contains the time of the last such eviction; until
+`interval` has passed, no pod is evicted. Victims are preemptable pods that no other plugin spares (a job is not cut
+below its minimum) and that have room on an idle node.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ _ALL = 100.0
 
 
 def open_session(session: Session, option: PluginOption) -> None:
-    """Name victims when it is time."""
+    """Name victims once the interval has passed."""
     last, interval = session.state.last_shuffle_at, seconds(str(option.arguments.get("interval", ""))) or _INTERVAL
     if last is not None and session.now - last < interval:
         return
@@ -79,7 +79,7 @@ def _victims(session: Session, pods: Sequence[PodInfo], low: Vector, target: Vec
 
 
 def _load(session: Session) -> Vector:
-    """Per cent of cpu, memory and pods, a row a node."""
+    """Per cent of cpu, memory and pods used, one row per node."""
     table = session.table
     whole = table.allocatable[:, :3]
     load: Vector = np.divide(table.used[:, :3], whole, out=np.zeros_like(whole), where=whole > 0) * 100
@@ -90,7 +90,7 @@ def _load(session: Session) -> Vector:
 
 
 def _leavers(session: Session, pods: Sequence[PodInfo], row: int) -> Iterator[PodInfo]:
-    """The tasks of a node that may leave it, the least important first."""
+    """The pods of a node that may be evicted, the least important first."""
     name = session.table.nodes[row].name
     here = [m for m in pods if m.node == name and m.status is PodStatus.RUNNING and m.spec.preemptable]
     yield from sorted(here, key=lambda m: (not m.best_effort, m.job.group.priority, m.spec.priority, m.spec.uid))
@@ -102,7 +102,7 @@ def _fits_somewhere(session: Session, pod: PodInfo, idle: Mask) -> bool:
 
 
 def _unspared(session: Session, chosen: list[PodInfo]) -> list[PodInfo]:
-    """Without those whom a plugin spares even for the most important of them."""
+    """The pods without those that a plugin spares even for the most important of them."""
     if not chosen:
         return []
     top = max(chosen, key=lambda pod: (pod.job.group.priority, pod.spec.priority))

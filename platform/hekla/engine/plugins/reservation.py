@@ -1,13 +1,12 @@
-"""A large job that has waited long enough gets machines kept for it, so that small ones do not starve it.
+"""Reserves nodes for a large job that has waited long enough, so that small jobs do not starve it.
 
-A gang is due once it has waited for its places for `after` (10m) since its creation. Of those that are due the one with
-the highest priority is elected, then the one that waits longest. Machines that would hold its minimum if they were
-empty are kept for it: those with the most room first, so that a choice, once made, stays while they empty. Nobody
-else's task is placed there until it starts, and the other jobs of its queue leave it the share that it needs; what runs
-there ends in peace. Nothing is kept for a gang that could not start even if nothing else ran, by its size or by its
-queue's bounds; the next one is elected instead. One gang at a time.
+A job is due if it still lacks pods to start `after` (10m) its creation. Of the due jobs, the one with the highest
+priority is elected, then the oldest. Nodes that would hold its minimum if they were empty are reserved: those with the
+most room first, so that the choice stays the same while they empty. Until the job starts, pods of other jobs are not
+placed there, and other jobs of its queue leave it the share that it needs; pods that run there may finish. A job that
+could not start even in an empty cluster, by its size or its queue's limits, is skipped. One job is elected at a time.
 
-The election has no memory: each cycle comes to the same while nothing changes, and ends it when the gang has started.
+The election has no memory: each cycle gets the same result while nothing changes, and it ends when the job has started.
 """
 
 from collections import Counter
@@ -29,11 +28,11 @@ from hekla.lib.durations import seconds
 
 _AFTER = 600.0
 _CANDIDATES = 32
-"""So many are looked at in a cycle; looking at one costs as much as finding places for a new class of tasks."""
+"""How many due jobs are examined in a cycle; each costs as much as placing a new class of pods."""
 
 
 def open_session(session: Session, option: PluginOption) -> None:
-    """Keep the elected gang's machines from all the others."""
+    """Reserve the elected job's nodes."""
     after = seconds(str(option.arguments.get("after", "")))
     reservation = _Reservation(session, _AFTER if after is None else after)
     session.register(ExtensionPoint.TASK_CLASS, option, reservation.is_due)
@@ -43,7 +42,7 @@ def open_session(session: Session, option: PluginOption) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Election:
-    """Who was elected, the machines kept for it, and what its queue must still have for it beyond what ends there."""
+    """The elected job, its reserved nodes, and what its queue must keep for it beyond what it holds on these nodes."""
 
     job: JobInfo | None
     reserved: Mask
@@ -51,7 +50,7 @@ class _Election:
 
 
 class _Reservation:
-    """Who is due, and what is kept; elected when somebody is first asked for a place, when all plugins have spoken."""
+    """The due jobs and the reservation; elected at the first query, when all plugins are registered."""
 
     def __init__(self, session: Session, after: float) -> None:
         self._session = session
@@ -62,7 +61,7 @@ class _Reservation:
         self._is_asking = False
 
     def is_due(self, pod: PodInfo) -> str:
-        """Gangs that are due are classes of their own."""
+        """The class key: each due job is a class of its own."""
         return pod.job.group.uid if pod.job.group.uid in self._uids else ""
 
     def refuse(self, pod: PodInfo, _table: NodeTable) -> list[Refusal]:
@@ -81,7 +80,7 @@ class _Reservation:
         return self._may_hold(election.job, election.share + pod.request)
 
     def _outcome(self) -> _Election | None:
-        """None while it is being found out."""
+        """The election; None while it is being computed."""
         if self._is_asking:
             return None
         if self._election is None:
@@ -99,7 +98,7 @@ class _Reservation:
         return _Election(job, reserved, share)
 
     def _rows(self, job: JobInfo) -> list[int]:
-        """The machines that would do; none if nothing would."""
+        """The rows to reserve; none if the job could not start."""
         pods = _needed(job)
         nothing = np.zeros_like(self._session.total_resources)
         needed = total_request(pods, nothing)
@@ -116,7 +115,7 @@ class _Reservation:
         return total_request((m for m in held if m.job.group.queue == queue), like)
 
     def _may_hold(self, job: JobInfo, more: Vector) -> bool:
-        """Whether the gang's queue may give out so much more, as if one task asked for it."""
+        """Whether the queue of the job may allocate so much more, as if one pod requested it."""
         queue = self._session.queues[job.group.queue]
         asker = copy(job.pods[0])
         asker.request = np.maximum(more, 0.0)
@@ -128,13 +127,13 @@ class _Reservation:
 
 
 def _waits(job: JobInfo, before: float) -> bool:
-    """Let in before that, with fewer places than it needs to start."""
+    """Whether the job is admitted, was created before that time, and lacks pods to start."""
     missing = job.group.min_available - job.ready_count
     return job.is_admitted and missing > 0 and job.group.created_at <= before and bool(job.pending())
 
 
 def _rows(session: Session, pods: Sequence[PodInfo]) -> list[int]:
-    """The machines that would hold all of them if they were empty; none if that does not suffice."""
+    """The rows that would hold all these pods if they were empty; none if they do not suffice."""
     classes = {_class(pod): pod for pod in pods}
     node_fit = {key: NodeFit(pod, session.table, session.functions) for key, pod in classes.items()}
     left = Counter(_class(pod) for pod in pods)
@@ -154,7 +153,7 @@ def _class(pod: PodInfo) -> Hashable:
 
 
 def _roomiest_first(session: Session, pods: Sequence[PodInfo]) -> list[int]:
-    """By the part that is or will be free of what is asked for, then by name."""
+    """Rows by the part of the requested resources that is or will be free, then by name."""
     table = session.table
     requested = np.any([pod.request > 0 for pod in pods], axis=0)
     whole = table.allocatable[:, requested]
@@ -163,7 +162,7 @@ def _roomiest_first(session: Session, pods: Sequence[PodInfo]) -> list[int]:
 
 
 def _fill(room: Vector, left: Counter[Hashable], classes: Sequence[tuple[Hashable, PodInfo]]) -> None:
-    """Put as many of those that are left as fit into the room of an empty machine."""
+    """Put as many of the remaining pods as fit into the room of an empty node."""
     for key, pod in classes:
         requested = pod.request > 0
         count = min(int(((room[requested] + EPSILON) // pod.request[requested]).min()), left[key])
@@ -172,7 +171,7 @@ def _fill(room: Vector, left: Counter[Hashable], classes: Sequence[tuple[Hashabl
 
 
 def _needed(job: JobInfo) -> list[PodInfo]:
-    """As many of its waiting tasks as it needs to start: each role's minimum first."""
+    """As many of its pending pods as it needs to start: each role's minimum first."""
     waiting = sorted(job.pending(), key=lambda m: (m.spec.role, m.spec.uid))
     by_role = Counter({role: -job.count_in_role(role, (PodStatus.RUNNING,)) for role in job.group.min_task_member})
     first: list[PodInfo] = []

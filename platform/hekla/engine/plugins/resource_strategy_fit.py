@@ -1,17 +1,17 @@
-"""Each resource its own strategy: fill nodes by one, spread over nodes by another (`volcano-spec` §5.6).
+"""A strategy per resource: fill nodes by one resource, spread over nodes by another (`volcano-spec` §5.6).
 
     resourceStrategyFitWeight: 10
     resources:
-      nvidia.com/gpu: {type: MostAllocated, weight: 2}      a name may end with *; the longest one that fits counts
+      nvidia.com/gpu: {type: MostAllocated, weight: 2}      a name may end with *; the longest match applies
       cpu: {type: LeastAllocated, weight: 1}                without `resources`: cpu and memory, LeastAllocated, 1
 
-A pod may ask for another strategy by `volcano.sh/resource-strategy-scoring-type`, a type, and
-`volcano.sh/resource-strategy-scoring-weight`, JSON such as `{"cpu": 2}`. Two parts more, off unless enabled:
+A pod may choose another strategy with the annotations `volcano.sh/resource-strategy-scoring-type`, a type, and
+`volcano.sh/resource-strategy-scoring-weight`, JSON like `{"cpu": 2}`. Two more parts are off unless enabled:
 
     sra: {enable: true, resources: "a, b", weight: 1, resourceWeight: {a: 2}}
-        nodes are liked the less, the more of these scarce resources they own
+        a node scores lower, the more of these scarce resources it has
     proportional: {enable: true, resources: nvidia.com/gpu, resourceProportion: {nvidia.com/gpu.cpu: 4, …memory: 8}}
-        who asks for no gpu leaves, on a node, 4 cores and 8 GB for each gpu that is idle there
+        pods without gpus leave 4 cores and 8 GB free on a node for each idle gpu
 """
 
 import json
@@ -39,14 +39,14 @@ _NOTHING: Mapping[str, Argument] = {}
 
 @dataclass(frozen=True, slots=True)
 class _Strategy:
-    """A row over the dimensions: weights, and which dimensions fill nodes instead of spreading."""
+    """Weights over the dimensions, and which dimensions fill nodes instead of spreading."""
 
     weights: Vector
     fills: Vector
 
 
 def open_session(session: Session, option: PluginOption) -> None:
-    """Score by strategy and by scarcity, and keep what belongs to devices."""
+    """Score by strategy and by scarcity, and reserve cpu and memory for devices."""
     makers = [one for one in (_by_strategy(session, option), _by_scarcity(session, option)) if one is not None]
 
     def scorer(pod: PodInfo) -> ResourceScorer:
@@ -98,7 +98,7 @@ def _strategy(names: Sequence[str], resources: Mapping[str, Argument]) -> _Strat
 
 
 def _best_match(name: str, written: Mapping[str, Argument]) -> str:
-    """The name itself, or the longest that ends with * and fits."""
+    """The name itself, or the longest pattern with a final * that matches."""
     if name in written:
         return name
     fitting = [pattern for pattern in written if pattern.endswith("*") and name.startswith(pattern[:-1])]
@@ -106,7 +106,7 @@ def _best_match(name: str, written: Mapping[str, Argument]) -> str:
 
 
 def _changed(default: _Strategy, names: Sequence[str], kind: str, weights: str) -> _Strategy:
-    """With what a pod's annotations say; what they say badly they do not say."""
+    """The default strategy with the pod's annotations applied; invalid annotations are ignored."""
     fills, row = default.fills, default.weights
     if kind in (LEAST, MOST):
         fills = np.full_like(fills, float(kind == MOST))

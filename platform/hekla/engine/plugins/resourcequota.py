@@ -1,7 +1,7 @@
-"""Quotas of namespaces: a job is let in when its least resources still fit in each of them (`volcano-spec` §5.4).
+"""Namespace quotas: a job is admitted if its minimum resources fit in each of them (`volcano-spec` §5.4).
 
-Volcano knows what pods use and what it has let in during this session; what it let in earlier and what has no pods yet
-escapes it. Here such jobs count as well when a quota comes without its use, `requests.cpu` means `cpu`, and a job
+Volcano counts the usage of pods, and jobs that it admitted in this session; it misses jobs that were admitted earlier
+and have no pods yet. Here such jobs count too if a quota comes without its usage, `requests.cpu` means `cpu`, and a job
 counts for as many `pods` as it needs to start.
 """
 
@@ -22,7 +22,7 @@ Amounts = Mapping[str, float]
 
 
 def open_session(session: Session, option: PluginOption) -> None:
-    """Reject what goes over a quota; otherwise permit."""
+    """Reject jobs that exceed a quota; permit the others."""
     follows = session.policy.follows_volcano
     quotas: dict[str, list[tuple[Amounts, Resources]]] = defaultdict(list)
     for quota in session.state.quotas:
@@ -57,7 +57,7 @@ def _least(job: JobInfo, *, follows: bool) -> Resources:
 
 
 def _held(session: Session, namespace: str) -> Resources:
-    """What the namespace's tasks hold, and what those of its jobs that were let in still need for their minimum."""
+    """What pods of the namespace hold, and what its admitted jobs still need for their minimum."""
     return sum((_claim(job) for job in session.jobs.values() if job.group.namespace == namespace), Resources())
 
 

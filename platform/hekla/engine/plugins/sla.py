@@ -1,7 +1,7 @@
-"""Nobody waits for ever: a job that has waited for as long as it may is let in and kept (`volcano-spec` §5.4).
+"""No job waits forever: a job past its waiting time is admitted and kept pipelined (`volcano-spec` §5.4).
 
-The time is the annotation `sla-waiting-time` of the job, else the argument of that name. A time that is none, or none
-above zero, counts as not set.
+The waiting time is the annotation `sla-waiting-time` of the job, else the argument of that name. An invalid or zero
+time counts as not set.
 """
 
 import math
@@ -16,7 +16,7 @@ _NAME = "sla-waiting-time"
 
 
 def open_session(session: Session, option: PluginOption) -> None:
-    """Order jobs by when their time is over, and speak for those whose time is over."""
+    """Order jobs by deadline, and permit jobs past their deadline."""
     general = _positive(str(option.arguments.get(_NAME, "")))
 
     def deadline(job: JobInfo) -> float:

@@ -1,11 +1,11 @@
-"""Time division: nodes that are lent to the cluster for some hours of the day (`volcano-spec` §5.5).
+"""Time division: nodes that the cluster may use only during some hours of the day (`volcano-spec` §5.5).
 
-A node with the label `volcano.sh/revocable-zone` belongs to a zone; the argument `tdm.revocable-zone.<zone>` says when
-it is lent (`22:00-06:00`, by UTC). Then tasks that bear to be revoked may run there, and are liked there; after it they
-are moved off, as many at a time as the disruption budget of their job bears.
+A node with the label `volcano.sh/revocable-zone` belongs to a zone. The argument `tdm.revocable-zone.<zone>` gives its
+window (`22:00-06:00`, in UTC). During the window, revocable pods may run there, and score higher there. Afterwards they
+are evicted, as many at a time as the disruption budget of their job allows.
 
-In Volcano a window is anchored at its start today, so that after midnight an overnight window is closed: here it is
-open until its end, unless the policy asks for Volcano's behaviour.
+In Volcano a window is anchored at today's start, so an overnight window is closed after midnight. Here it is open until
+its end, unless the policy follows Volcano.
 """
 
 import re
@@ -32,7 +32,7 @@ _LIKED = 100.0
 
 
 def open_session(session: Session, option: PluginOption) -> None:
-    """Keep lent nodes for tasks that may be revoked, and give them back in time."""
+    """Reserve zone nodes for revocable pods, and evict the pods when the window ends."""
     zones = _Zones(session, option)
     session.register(ExtensionPoint.TASK_CLASS, option, _is_revocable)
     session.register(ExtensionPoint.PREDICATE, option, zones.refusals)
@@ -46,7 +46,7 @@ def open_session(session: Session, option: PluginOption) -> None:
 
 
 def is_open(window: str, now: float, *, follows_volcano: bool) -> bool:
-    """Whether a window is open at this second; one that is none never is. An end like the start means all day."""
+    """Whether a window is open at this second; an invalid one never is. Equal start and end mean all day."""
     match = _WINDOW.fullmatch(window.strip())
     if not match:
         return False
@@ -58,7 +58,7 @@ def is_open(window: str, now: float, *, follows_volcano: bool) -> bool:
 
 
 class _Zones:
-    """The zones, which of them are lent now, and who has to do with them."""
+    """The zones, and which of them are open now."""
 
     def __init__(self, session: Session, option: PluginOption) -> None:
         self._session, self._follows = session, session.policy.follows_volcano
@@ -73,28 +73,31 @@ class _Zones:
         self._is_closed = np.array([bool(zone) and not self._open.get(zone) for zone in of_nodes], dtype=bool)
 
     def refusals(self, pod: PodInfo, _table: NodeTable) -> Sequence[Refusal]:
-        """Lent nodes are for tasks that may be revoked, and only while they are lent."""
+        """Refuse nodes of closed zones to all pods, and zone nodes to pods that are not revocable."""
         refusals = [Refusal(self._is_closed, "revocable zone is closed")]
         if not _is_revocable(pod):
             refusals.append(Refusal(self._is_lent, "for revocable tasks only"))
         return refusals
 
     def scorer(self, pod: PodInfo, _table: NodeTable) -> Callable[[Rows], Vector] | None:
-        """A task that may be revoked rather goes where only such tasks may go."""
+        """Score nodes of open zones higher for revocable pods."""
         liked = np.where(self._is_lent & ~self._is_closed, _LIKED, 0.0)
         return liked.__getitem__ if _is_revocable(pod) and liked.any() else None
 
     def preemptable(self, pod: PodInfo, candidates: Sequence[PodInfo]) -> list[PodInfo]:
-        """A task that must not be evicted itself takes from those that run on nodes of one's own and may be."""
+        """Victims for a pod that is not preemptable or revocable: running preemptable pods outside zones.
+
+        As many of each job as its disruption budget allows.
+        """
         if pod.spec.preemptable or _is_revocable(pod):
             return []
         own = [m for m in candidates if m.status is PodStatus.RUNNING and m.spec.preemptable and not self._zone(m)]
         return disruption_budgets.within_budget(own, follows_volcano=self._follows)
 
     def overdue(self, running: Sequence[PodInfo]) -> list[PodInfo]:
-        """Who has to leave nodes that are not lent any more, once a period.
+        """The pods to evict from closed zones, once per period.
 
-        Volcano asks the budget of a job anew for each zone that it is in.
+        Volcano applies the budget of a job anew for each of its zones.
         """
         last = self._session.state.last_shuffle_at
         if last is not None and self._session.now < last + self._period:
@@ -116,7 +119,7 @@ class _Zones:
 
 
 def _is_revocable(pod: PodInfo) -> bool:
-    """Its pod says so, or that it may be evicted."""
+    """Whether the pod's annotations make it revocable, or preemptable."""
     annotations = pod.spec.annotations
     return annotations.get(_ZONE) == "*" or annotations.get(_PREEMPTABLE, "").lower() == "true"
 
@@ -126,7 +129,7 @@ def _is_starving(job: JobInfo) -> bool:
 
 
 def _beyond_budget(candidates: Sequence[PodInfo]) -> list[PodInfo]:
-    """Those that the budgets which jobs state do not bear to lose."""
+    """The pods that explicit budgets of their jobs protect."""
     bound = [pod for pod in candidates if pod.status is PodStatus.RUNNING and disruption_budgets.has_budget(pod.job)]
     borne = {pod.spec.uid for pod in disruption_budgets.within_budget(bound, follows_volcano=False)}
     return [pod for pod in bound if pod.spec.uid not in borne]

@@ -1,11 +1,11 @@
-"""Real use counts: busy machines get nothing more, idle ones are liked (`volcano-spec` §5.5).
+"""Measured usage: busy nodes get no more pods, idle ones score higher (`volcano-spec` §5.5).
 
-What machines use comes with the state, as means over ten minutes; figures older than five minutes are not looked at.
-What was placed since a machine was measured counts by an estimate of what it will use.
+The state contains the usage of nodes, as means over ten minutes. Values older than five minutes are ignored. Pods that
+were placed after the measurement count with an estimate of their usage.
 
 Arguments: `usage.weight` 5, `cpu.weight` 1, `memory.weight` 1, `thresholds: {cpu: 80, mem: 80}` in per cent, and under
 `estimator`: `request_ratio` 0.7, `burst_ratio` 0, `risk_threshold` 0.6, `risk_factor` 1.2, `be_cpu` 250m, `be_mem`
-200Mi (pods that ask for nothing).
+200Mi (both for pods without requests).
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ _UNDONE = frozenset({PodStatus.PENDING})
 
 
 def open_session(session: Session, option: PluginOption) -> None:
-    """Refuse the busy, like the idle."""
+    """Refuse busy nodes, and score the others by their idle part."""
     limits = option.inner("thresholds")
     most = np.array([number(limits.get(name), _DEFAULT_THRESHOLD) for name in ("cpu", "mem")])
     weights = np.array([max(option.number(f"{name}.weight", 1.0), 0.0) for name in _NAMES])
@@ -55,13 +55,13 @@ def open_session(session: Session, option: PluginOption) -> None:
 
 
 def _measured(session: Session, known: np.ndarray) -> Vector:
-    """Per cent of cpu and memory, a row a node; zero where nothing is known."""
+    """Per cent of cpu and of memory used, one row per node; zero without a fresh measurement."""
     usages = [node.usage if fresh else None for node, fresh in zip(session.table.nodes, known, strict=True)]
     return np.array([(u.cpu, u.memory) if u else (0.0, 0.0) for u in usages], dtype=float).reshape(len(usages), 2)
 
 
 class _Load:
-    """What each node uses and what was placed there since."""
+    """The load of each node: measured usage, and estimates for pods placed since."""
 
     def __init__(self, session: Session, arguments: Mapping[str, Argument], measured: Vector, weights: Vector) -> None:
         self._table, self._arguments, self._measured = session.table, arguments, measured / 100
@@ -85,7 +85,7 @@ class _Load:
         return part
 
     def update(self, pod: PodInfo, row: int, sign: int) -> None:
-        """Placements and their taking back; who is evicted or kept was measured already."""
+        """Count placements and their undoing. Evictions and their undoing do not count: those pods were measured."""
         if (sign > 0 and pod.status is not PodStatus.RUNNING) or pod.status in _UNDONE:
             self._shadow[row] += sign * self._estimate(pod, row)
 

@@ -1,6 +1,6 @@
-"""Backups of a whole Hekla in one file, and bringing one back.
+"""Backup of a whole Hekla into one file, and restore.
 
-A backup holds the database as of one instant, what pods wrote, and the key by which secrets are sealed. What can be
-made again is left out: environments, sockets, messages. Nothing has to stop for a backup; a restoration wants a place
-where no Hekla runs.
+A backup contains a consistent snapshot of the database, the logs and records of pods, and the encryption key of
+secrets. It leaves out what Hekla can create again: environments, sockets, messages. Hekla can run during a backup,
+but not during a restore.
 """

@@ -1,9 +1,9 @@
-"""The file of a backup: a tar, of which the manifest comes first and says what follows.
+"""The backup file: a tar archive with the manifest first.
 
-manifest.json      who made it, when, of which database; the digest of the dump
-database.dump      PostgreSQL's own format for `pg_restore`
-secret-key         where the data folder holds it
-files/…            logs and records of pods, as they lie in the data folder
+manifest.json      version, time, PostgreSQL version, migrations; size and digest of the dump
+database.dump      in PostgreSQL's custom format, for `pg_restore`
+secret-key         if it is in the data folder
+files/…            logs and records of pods, with their paths in the data folder
 """
 
 import hashlib
@@ -28,7 +28,7 @@ _CHUNK = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a backup says of itself. `changes`: the migrations that its database knows, as `app.name`."""
+    """The metadata of a backup. `changes`: the applied migrations of its database, as `app.name`."""
 
     format: int
     version: str
@@ -40,19 +40,20 @@ class Manifest:
 
     @staticmethod
     def of(dump: Path, *, version: str, postgres: int, changes: tuple[str, ...], made_at: datetime) -> "Manifest":
-        """Of a database that was just dumped."""
+        """The manifest of a new dump."""
         made = made_at.astimezone(UTC).isoformat(timespec="seconds")
         return Manifest(FORMAT, version, made, postgres, changes, dump.stat().st_size, _digest(dump))
 
 
 def write(path: Path, manifest: Manifest, dump: Path, *, key: Path | None, files: Path, durable: Iterator[Path]) -> int:
-    """Make the file in one step, for its owner's eyes only; how many files of pods it holds.
+    """Write the backup atomically, readable only by its owner. Returns the number of pods' files in it.
 
-    `durable`: which files below `files` are taken along. One that goes meanwhile is left out: its job was deleted.
+    `durable`: the files below `files` to include. Files that disappear during the backup are skipped: their job was
+    deleted.
     """
     draft = path.with_name(f"{path.name}.making")
     count = 0
-    draft.unlink(missing_ok=True)  # never into a file that somebody else has laid there
+    draft.unlink(missing_ok=True)  # never write into a file of another user
     try:
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
             with tarfile.open(fileobj=out, mode="w") as tar:
@@ -72,7 +73,7 @@ def write(path: Path, manifest: Manifest, dump: Path, *, key: Path | None, files
 
 @contextmanager
 def opened(path: Path) -> Iterator[tuple[Manifest, tarfile.TarFile]]:
-    """A backup to read from. Raises LaunchRefused where it is none, or is cut off at its beginning."""
+    """Open a backup for reading. Raises LaunchRefused if the file is not a backup, or truncated at its beginning."""
     try:
         with tarfile.open(path, "r:") as tar:
             yield _manifest(tar, path), tar
@@ -83,7 +84,7 @@ def opened(path: Path) -> Iterator[tuple[Manifest, tarfile.TarFile]]:
 
 
 def take_dump(tar: tarfile.TarFile, manifest: Manifest, place: Path) -> None:
-    """Write the database's dump to `place`. Raises LaunchRefused where it is not what was backed up."""
+    """Write the database dump to `place`. Raises LaunchRefused if its size or digest is wrong."""
     source = _member(tar, DUMP)
     with place.open("wb") as out:
         while chunk := source.read(_CHUNK):
@@ -93,12 +94,12 @@ def take_dump(tar: tarfile.TarFile, manifest: Manifest, place: Path) -> None:
 
 
 def key(tar: tarfile.TarFile) -> str | None:
-    """The secret key, if the backup holds one."""
+    """The secret key, or None if the backup contains none."""
     return _member(tar, KEY).read().decode("ascii") if KEY in tar.getnames() else None
 
 
 def take_files(tar: tarfile.TarFile, home: Path) -> int:
-    """Put the files of pods where they were below `home`; how many they are."""
+    """Extract the files of pods to their paths below `home`. Returns their number."""
     members = [member for member in tar.getmembers() if member.name.startswith(_IN_FILES)]
     for member in members:
         member.name = member.name.removeprefix(_IN_FILES)
@@ -107,7 +108,7 @@ def take_files(tar: tarfile.TarFile, home: Path) -> int:
 
 
 def check_files(tar: tarfile.TarFile) -> None:
-    """Raises LaunchRefused where one of them is no plain file, or would not come to lie below the data folder."""
+    """Raises LaunchRefused if a member is not a regular file, or its path leads outside the data folder."""
     for member in tar.getmembers():
         path = PurePosixPath(member.name.removeprefix(_IN_FILES))
         if not member.isfile() or path.is_absolute() or ".." in path.parts:
@@ -143,7 +144,7 @@ def _add_text(tar: tarfile.TarFile, name: str, text: str) -> None:
 
 
 def _add_file(tar: tarfile.TarFile, path: Path, name: str) -> bool:
-    """Of a log that grows as much as there was when it was begun."""
+    """Add a file; False if it does not exist any more. A growing log is added up to its size at the start."""
     try:
         with path.open("rb") as file:
             member = tar.gettarinfo(arcname=name, fileobj=file)

@@ -1,4 +1,4 @@
-"""`manage.py backup FILE` and `manage.py restore FILE`: what they are asked, what they do in turn, what they say."""
+"""The commands `manage.py backup FILE` and `manage.py restore FILE`."""
 
 import argparse
 import os
@@ -20,7 +20,7 @@ from hekla.launcher.up.tables import unknown_changes
 
 
 def back_up(argv: Sequence[str]) -> int:
-    """Save everything, while people go on working. Raises LaunchRefused."""
+    """Write a backup while Hekla runs. Raises LaunchRefused."""
     options = _parser("backup", "Save everything into one file, while people go on working.").parse_args(argv)
     home, path = _home(options.data), Path(options.file)
     if path.exists() and not options.replace:
@@ -50,7 +50,7 @@ _WITHOUT_THE_KEY = "  HEKLA_SECRET_KEY is not in it; without that key, sealed se
 
 
 def restore(argv: Sequence[str]) -> int:
-    """Bring a backup back where no Hekla runs. Raises LaunchRefused, and then the database is as it was."""
+    """Restore a backup. Raises LaunchRefused, for example if Hekla runs. A failed restore keeps the old database."""
     options = _parser("restore", "Bring back what `backup` saved; Hekla must not run meanwhile.").parse_args(argv)
     home = _home(options.data)
     with archive.opened(Path(options.file)) as (manifest, tar):
@@ -68,13 +68,16 @@ def restore(argv: Sequence[str]) -> int:
             _put_key(home, archive.key(tar), replace=options.replace)
             with step("bringing back what pods wrote") as putting:
                 putting.result = f"{archive.take_files(tar, home.path)} files"
-    (home.path / "tables").unlink(missing_ok=True)  # the next start looks whether the tables are as it wants them
+    (home.path / "tables").unlink(missing_ok=True)  # makes the next start check the tables
     say(f"\n  As of {manifest.made_at} all is back in {home.path}. Start it with: python3 manage.py up\n")
     return 0
 
 
 def _check(manifest: archive.Manifest) -> None:
-    """Packages have migrations too; whether theirs are known, Django says at the next start."""
+    """Raises LaunchRefused if the backup has unknown migrations of Hekla.
+
+    Django checks the migrations of other packages at the next start.
+    """
     if unknown := unknown_changes(manifest.changes):
         raise LaunchRefused(
             f"The backup was made by a newer Hekla ({manifest.version}): this one does not know {min(unknown)}. "
@@ -83,7 +86,7 @@ def _check(manifest: archive.Manifest) -> None:
 
 
 def _check_server(manifest: archive.Manifest, url: str) -> None:
-    """Before anything is cleared away for a dump that this server would not take."""
+    """Raises LaunchRefused if the server is older than that of the backup. Runs before anything is removed."""
     if (version := database.version(url)) < manifest.postgres:
         raise LaunchRefused(
             f"The backup was made of PostgreSQL {manifest.postgres}; this database is PostgreSQL {version}. "
@@ -93,7 +96,7 @@ def _check_server(manifest: archive.Manifest, url: str) -> None:
 
 @contextmanager
 def _database(home: Home) -> Iterator[str]:
-    """The address of the one to restore into: the given one, or our own, brought up for it."""
+    """The URL of the target database: DATABASE_URL, or the embedded server, started for the restore."""
     if "DATABASE_URL" in os.environ:
         yield os.environ["DATABASE_URL"]
         return
@@ -104,7 +107,10 @@ def _database(home: Home) -> Iterator[str]:
 
 
 def _room(url: str, *, replace: bool) -> AbstractContextManager[None]:
-    """What is replaced is gone only when what replaces it is there."""
+    """A context in which the database is empty. It deletes the old data only after the restore has succeeded.
+
+    Raises LaunchRefused if the database is not empty and `replace` is off.
+    """
     if database.is_empty(url):
         return nullcontext()
     if not replace:

@@ -1,4 +1,4 @@
-"""The database of a backup, by PostgreSQL's own programs."""
+"""Dumps and restores the database with PostgreSQL's programs."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ _ASIDE = "replaced_by_a_backup"
 
 
 def changes(url: str) -> tuple[str, ...]:
-    """The migrations that the database knows. Raises LaunchRefused where it is not Hekla's, or not to be reached."""
+    """The applied migrations. Raises LaunchRefused if the database is not Hekla's, or unreachable."""
     try:
         with _connected(url) as connection:
             return tuple(row[0] for row in connection.execute(_MIGRATIONS))
@@ -26,7 +26,7 @@ def changes(url: str) -> tuple[str, ...]:
 
 
 def is_empty(url: str) -> bool:
-    """Whether there is no table in it."""
+    """Whether the database has no tables."""
     with _connected(url) as connection:
         found = connection.execute("SELECT 1 FROM pg_tables WHERE schemaname = 'public' LIMIT 1").fetchone()
     return found is None
@@ -39,18 +39,18 @@ def version(url: str) -> int:
 
 
 def dump(url: str, place: Path) -> None:
-    """All of it as of one instant, while everybody goes on. Raises LaunchRefused."""
+    """Dump a consistent snapshot to `place`, without blocking others. Raises LaunchRefused."""
     _run("pg_dump", url, "--format=custom", "--no-owner", "--no-privileges", f"--file={place}")
 
 
 def restore(url: str, place: Path) -> None:
-    """Into an empty database, in one transaction: all of it or nothing. Raises LaunchRefused."""
+    """Restore a dump into an empty database in one transaction, all or nothing. Raises LaunchRefused."""
     _run("pg_restore", url, "--no-owner", "--no-privileges", "--single-transaction", "--exit-on-error", str(place))
 
 
 @contextmanager
 def set_aside(url: str) -> Iterator[None]:
-    """An empty database for as long as something is put into it; where that fails, all that was there is back."""
+    """Empty the database for the duration of the context. Restores the old content after an error."""
     with _connected(url, autocommit=True) as connection:
         connection.execute(f"ALTER SCHEMA public RENAME TO {_ASIDE}; CREATE SCHEMA public")
         try:
@@ -62,7 +62,7 @@ def set_aside(url: str) -> Iterator[None]:
 
 
 def _connected(url: str, *, autocommit: bool = False) -> psycopg.Connection:
-    """Raises LaunchRefused where it does not answer."""
+    """A connection. Raises LaunchRefused if the database does not answer."""
     try:
         return psycopg.connect(url, connect_timeout=5, autocommit=autocommit)
     except psycopg.Error as error:
@@ -72,7 +72,10 @@ def _connected(url: str, *, autocommit: bool = False) -> psycopg.Connection:
 
 
 def _run(program: str, url: str, *arguments: str) -> None:
-    """Others on the machine see the arguments of a process, so the password goes by its environment."""
+    """Run a program on the database. Raises LaunchRefused.
+
+    The password is in the environment, because other users can see the arguments of a process.
+    """
     place, password = _without_password(url)
     secrets = {"PGPASSWORD": password} if password else {}
     argv: Sequence[str | Path] = [postgres_programs() / program, f"--dbname={place}", *arguments]

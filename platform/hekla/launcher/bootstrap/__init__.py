@@ -1,6 +1,6 @@
-"""From a bare Python to a running command: makes the virtual environment, fills it, and goes on inside it.
+"""Creates the virtual environment, installs the packages, and runs the command inside it.
 
-Runs before anything is installed, so the standard library is all there is.
+Runs before anything is installed, so it uses only the standard library.
 """
 
 from hekla.launcher.bootstrap.commands import main

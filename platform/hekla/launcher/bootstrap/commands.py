@@ -1,4 +1,4 @@
-"""Which word of the command line does what."""
+"""The commands of `manage.py`."""
 
 import os
 import sys
@@ -27,7 +27,7 @@ INTERRUPTED = 130
 
 
 def main(argv: Sequence[str]) -> None:
-    """Do what the command line asks; a refusal is one sentence, not a traceback."""
+    """Run the command line and exit. LaunchRefused is printed as a message, without a traceback."""
     try:
         sys.exit(_run(list(argv)))
     except LaunchRefused as refused:
@@ -47,7 +47,7 @@ def _run(argv: list[str]) -> int:
 
 
 def _up(arguments: list[str]) -> int:
-    from hekla.launcher.up import main as up  # noqa: PLC0415  (each command loads its own part)
+    from hekla.launcher.up import main as up  # noqa: PLC0415  (each command loads only its own code)
 
     return up(arguments)
 

@@ -1,7 +1,7 @@
-"""The virtual environment beside manage.py: made once, refilled when the locked set changes, and entered.
+"""The virtual environment next to manage.py: created once, updated when the lock file changes, and entered.
 
-A stamp in it says which locked sets it holds. It is written last, so an installation that was cut off is done again;
-a file lock lets two starts at once take turns.
+A stamp file lists the installed lock files. It is written last, so an interrupted installation is repeated. A file
+lock serializes concurrent starts.
 """
 
 import fcntl
@@ -44,23 +44,26 @@ class VirtualEnvironment:
 
     @classmethod
     def of_this_checkout(cls) -> "VirtualEnvironment":
-        """`.venv` beside manage.py, or what HEKLA_VENV names."""
+        """The environment at HEKLA_VENV, by default `.venv` next to manage.py."""
         return cls(Path(os.path.abspath(os.environ.get("HEKLA_VENV") or CHECKOUT / ".venv")))
 
     @property
     def python(self) -> Path:
-        """Its interpreter."""
+        """The path of its interpreter."""
         return self.folder / "bin" / "python"
 
     def enter(self, wanted: str) -> None:
-        """Go on inside it, with the packages of the set `wanted` ("run" or "test"). Raises LaunchRefused."""
+        """Run this command inside it, with the packages of the set `wanted` ("run" or "test"). Raises LaunchRefused.
+
+        Replaces the process unless it runs inside the environment already.
+        """
         if not self.is_filled(wanted):
             self._fill(wanted)
         if Path(sys.prefix).resolve() != self.folder.resolve():
             self._go_on_inside()
 
     def is_filled(self, wanted: str) -> bool:
-        """Whether it holds that set as the lock now has it."""
+        """Whether the set is installed as in the present lock file."""
         return self._stamp(wanted) in self._recorded() and os.access(self.python, os.X_OK)
 
     def requirements(self, name: str) -> Path:
@@ -69,7 +72,7 @@ class VirtualEnvironment:
 
     def _fill(self, wanted: str) -> None:
         with self._alone():
-            if self.is_filled(wanted):  # somebody else did it while we waited
+            if self.is_filled(wanted):  # another process did it while this one waited
                 return
             say("Hekla installs what it needs. This happens once; later starts skip it.")
             self._make()
@@ -81,7 +84,7 @@ class VirtualEnvironment:
                 self._record(name)
 
     def _make(self) -> None:
-        """Only where it is missing, or where the Python that it was made of has gone."""
+        """Create the environment if it is missing, or if its Python was removed."""
         if os.access(self.python, os.X_OK) and next(self.folder.glob("lib/python3*/site-packages"), None):
             return
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -89,7 +92,7 @@ class VirtualEnvironment:
             installer.make_environment(self.folder)
 
     def _link_code(self) -> None:
-        """Let the environment see the code, and give it the command `hekla`: nothing is built for that."""
+        """Add the code to the import path, and the command `hekla`, without building a package."""
         packages = next(self.folder.glob("lib/python3*/site-packages"))
         (packages / "hekla-checkout.pth").write_text(f"{self.checkout / 'platform'}\n", encoding="utf-8")
         script = self.folder / "bin" / "hekla"
@@ -119,7 +122,7 @@ class VirtualEnvironment:
                 fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
-    # Stamps: one line a set, `name digest place`; what was moved or locked anew no longer matches.
+    # Stamps: one line per set, `name digest folder checkout`. A moved folder or a changed lock file no longer matches.
 
     @property
     def _stamp_file(self) -> Path:

@@ -1,6 +1,6 @@
-"""Making a virtual environment and installing a locked set into it: pip brings uv, and uv the rest.
+"""Creates a virtual environment and installs a lock file: pip installs uv, and uv the rest.
 
-pip alone would take many times as long. Every file is compared with the hash that the lock has for it.
+pip alone would take many times as long. The hash of every file is checked against the lock file.
 """
 
 import os
@@ -28,7 +28,7 @@ _NO_SPACE = re.compile(r"no space left|disk quota", re.IGNORECASE)
 
 
 def make_environment(folder: Path) -> None:
-    """An empty virtual environment of the running Python. Raises LaunchRefused."""
+    """Create an empty virtual environment of the running Python. Raises LaunchRefused."""
     if find_spec("venv") and find_spec("ensurepip"):
         _run([sys.executable, "-m", "venv", str(folder)])
     elif uv := shutil.which("uv"):
@@ -41,7 +41,7 @@ def make_environment(folder: Path) -> None:
 
 
 def install(python: Path, requirements: Path) -> None:
-    """Install the locked set into the environment of `python`. Raises LaunchRefused."""
+    """Install a lock file into the environment of `python`. Raises LaunchRefused."""
     locked = requirements.read_text(encoding="utf-8")
     uv = python.with_name("uv")
     if not _answers(uv):
@@ -54,16 +54,16 @@ def install(python: Path, requirements: Path) -> None:
 
 
 def compile_code(python: Path, folder: Path) -> None:
-    """Make the bytecode of our own code, as the installer does of the packages, so that the first start is not slow.
+    """Compile Hekla's code to bytecode, as the installer does for packages, so that the first start is fast.
 
-    Where the code lies in a folder that is not ours to write in, each start does without.
+    Fails silently in a read-only folder; every start is then slower.
     """
     argv = [str(python), "-m", "compileall", "-q", "-j", "0", str(folder)]
     subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT, check=False)
 
 
 def make_database_template(python: Path, checkout: Path) -> None:
-    """Make the database that new data folders are copies of. Without it their first start takes longer, no more."""
+    """Create the database that new data folders copy. If this fails, their first start only takes longer."""
     argv = [str(python), "-c", "from hekla.launcher.up.template import make_template; make_template()"]
     with step("preparing a database to copy"):
         subprocess.run(
@@ -88,12 +88,12 @@ def _install_uv(python: Path, locked: str, running: Step) -> None:
 
 
 def _certificates_for_uv() -> dict[str, str]:
-    """Trust whom this machine trusts, where it says so: the owner of a proxy may have added to it."""
+    """Make uv use the system's certificates, if there are any: they can include the certificate of a proxy."""
     return {"UV_SYSTEM_CERTS": "true"} if ssl.get_default_verify_paths().cafile else {}
 
 
 def _index_for_uv(python: Path) -> dict[str, str]:
-    """Where pip was told to look, uv looks too: it does not read pip's settings itself."""
+    """Pass pip's package index on to uv, which does not read pip's settings."""
     if "UV_DEFAULT_INDEX" in os.environ or "UV_INDEX_URL" in os.environ:
         return {}
     command = [str(python), "-m", "pip", "config", "get", "global.index-url"]
@@ -111,7 +111,7 @@ def _answers(program: Path) -> bool:
 
 
 def _run(argv: Sequence[str], running: Step | None = None, extra: Mapping[str, str] | None = None) -> None:
-    """Run to the end, showing that it goes on. Raises LaunchRefused with the reason in words."""
+    """Run a program to its end, with progress. Raises LaunchRefused with the reason."""
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
         environment = {**os.environ, **(extra or {})}
         process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment)

@@ -1,7 +1,7 @@
-"""`python3 manage.py lock`: chooses the versions of all packages anew, with hashes, for every platform.
+"""`python3 manage.py lock`: resolves the versions of all packages again, with hashes, for every platform.
 
-The files name no registry, so each machine asks its own. Versions change only where pyproject.toml asks for it, or
-everywhere with `--upgrade`.
+The lock files contain no registry URL, so each machine uses its own. Versions change only if pyproject.toml requires
+it; with `--upgrade` all of them can change.
 """
 
 import subprocess
@@ -16,7 +16,7 @@ _LOCKS = CHECKOUT / "deploy" / "requirements"
 
 
 def refresh(arguments: Sequence[str]) -> int:
-    """Write both lock files: first what the tests need, which contains the rest, then what running needs."""
+    """Write both lock files: first `test.txt`, which includes everything, then `run.txt` with the same versions."""
     with step("choosing the versions of the test tools and everything else"):
         _compile("test.txt", ["--extra", "dev", *arguments])
     with step("taking the versions of what runs from them"):

@@ -1,7 +1,7 @@
-"""PostgreSQL and Valkey as child processes, for a machine where nobody set up servers.
+"""PostgreSQL and Valkey as child processes, for a machine without these servers.
 
-Both listen on a Unix socket in a folder that only the owner may enter, and on nothing else: no port is taken, and
-no password is needed. Standard library only, so that the process that watches over them stays small.
+Both listen only on a Unix socket in a folder that only the owner can access, so they need no port and no password.
+The code uses only the standard library, so that the supervising process stays small.
 """
 
 from hekla.launcher.embedded.child import spawn

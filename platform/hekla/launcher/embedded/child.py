@@ -1,8 +1,8 @@
-"""Starting a process that does not outlive the one that started it, whatever ends that one.
+"""Starts child processes that end with their parent, however the parent ends.
 
-Each child leads a session of its own, so that Ctrl-C in a terminal reaches the parent alone, which then stops its
-children in their order. Should the parent be killed, the kernel sends each child its last signal (Linux only;
-elsewhere the next start finds and ends them).
+Each child leads its own session, so Ctrl-C in a terminal reaches only the parent, which then stops its children in
+order. If the parent is killed, the kernel sends each child its last signal (Linux only; elsewhere the next start finds
+and ends the children).
 """
 
 import ctypes
@@ -27,9 +27,9 @@ def spawn(
     user: int | None = None,
     last_signal: signal.Signals = signal.SIGKILL,
 ) -> subprocess.Popen[bytes]:
-    """Start `argv`; both its output streams go to the descriptor `output`.
+    """Start `argv` with both output streams on the file descriptor `output`.
 
-    Call it from the main thread: the kernel takes the end of the thread that forked for the end of the parent.
+    Call it from the main thread: the kernel treats the end of the forking thread as the end of the parent.
     """
     return subprocess.Popen(
         [str(part) for part in argv],
@@ -47,9 +47,9 @@ def spawn(
 
 
 def follow_parent(parent: int, last_signal: signal.Signals) -> None:
-    """In a process that was just forked: have the kernel send it this signal when its parent ends."""
+    """In a newly forked process: request this signal from the kernel when the parent ends."""
     if _libc is None:
         return
     _libc.prctl(_PR_SET_PDEATHSIG, int(last_signal))
-    if os.getppid() != parent:  # it died before we asked
+    if os.getppid() != parent:  # the parent died before the request
         os._exit(1)

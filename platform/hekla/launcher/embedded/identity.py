@@ -1,8 +1,8 @@
-"""As whom PostgreSQL runs: it refuses to be root.
+"""The user that PostgreSQL runs as, because it refuses to run as root.
 
-As root there are two ways. A user namespace lets it see itself as somebody else, while its files stay root's and no
-folder's permissions change. Where namespaces are forbidden (some containers), it runs as `nobody`, who must be able
-to reach the programs and the data.
+If Hekla runs as root, there are two ways. In a user namespace, PostgreSQL sees another user id, while its files stay
+root's and no permissions change. Without user namespaces (in some containers), it runs as `nobody`, who needs access
+to the programs and the data.
 """
 
 import os
@@ -20,13 +20,13 @@ _UNSHARE = ("unshare", "--user", "--map-user=1000", "--map-group=1000")
 
 @dataclass(frozen=True, slots=True)
 class ProcessIdentity:
-    """What to put before a command, and the user to run it as (None: the present one)."""
+    """The prefix of a command, and the user id to run it as (None: the present user)."""
 
     prefix: tuple[str, ...] = ()
     user: int | None = None
 
     def own(self, *folders: Path) -> None:
-        """Give that user the folders, and what is in them, whoever an earlier start ran as."""
+        """As root, give the folders with their contents to this user: an earlier start may have used another."""
         if os.geteuid() != 0:
             return
         owner = 0 if self.user is None else self.user
@@ -36,7 +36,7 @@ class ProcessIdentity:
                     os.chown(path, owner, owner, follow_symlinks=False)
 
     def let_through(self, folder: Path) -> None:
-        """Let that user reach what lies in `folder`, but not see what else does."""
+        """Let this user reach files below `folder`, without permission to list it."""
         if self.user is None:
             return
         os.chown(folder, -1, self.user)
@@ -44,7 +44,7 @@ class ProcessIdentity:
 
 
 def find_identity(program: Path, home: Path) -> ProcessIdentity:
-    """Somebody who may run `program` on files below `home`. Raises LaunchRefused."""
+    """An identity that can run `program` on files below `home`. Raises LaunchRefused."""
     if os.geteuid() != 0:
         return ProcessIdentity()
     if shutil.which(_UNSHARE[0]) and _succeeds([*_UNSHARE, str(program), "-V"]):

@@ -1,7 +1,7 @@
-"""PostgreSQL as a child process: made once, started, found ready, and cleaned up after a crash.
+"""PostgreSQL as a child process: creation of its data folder, start, readiness, and clean-up after a crash.
 
-The folder with the data comes to be by a rename, so a first start that is cut off leaves nothing half made. Settings
-are given at each start and not written into the folder: an old folder follows a newer Hekla.
+The data folder is created under another name and renamed, so an interrupted first start leaves nothing incomplete.
+Settings are passed at each start and not stored, so an old folder gets the settings of a newer Hekla.
 """
 
 import contextlib
@@ -23,19 +23,19 @@ from hekla.launcher.embedded.identity import ProcessIdentity, find_identity
 from hekla.launcher.embedded.programs import postgres_programs, postgres_version
 from hekla.launcher.terminal import LaunchRefused
 
-NAME = "hekla"  # of the database, and of its owner
-_BUILTIN_LOCALES = 17  # the first version that has them
-_STATUS_LINE = 7  # of postmaster.pid, from 0
+NAME = "hekla"  # name of the database and of its owner
+_BUILTIN_LOCALES = 17  # the first version with the builtin locale provider
+_STATUS_LINE = 7  # line of postmaster.pid, from 0
 _SETTINGS = {
     "listen_addresses": "",
     "max_connections": "100",
     "shared_buffers": "64MB",
-    "max_parallel_workers_per_gather": "0",  # parallel plans want more of /dev/shm than containers have
+    "max_parallel_workers_per_gather": "0",  # parallel plans need more of /dev/shm than containers have
     "jit": "off",
     "timezone": "UTC",
     "log_timezone": "UTC",
     "unix_socket_permissions": "0700",
-    # What was answered must stand, also when PostgreSQL is killed the moment after: "off" loses such submissions.
+    # "off" would lose acknowledged submissions if PostgreSQL is killed right afterwards.
     "synchronous_commit": "on",
 }
 _TRANSIENT = {"fsync": "off", "full_page_writes": "off"}
@@ -43,9 +43,9 @@ _TRANSIENT = {"fsync": "off", "full_page_writes": "off"}
 
 @dataclass(frozen=True)
 class Postgres:
-    """A server whose data lies in `data` and whose socket lies in `run`.
+    """A server with its data in the folder `data` and its socket in the folder `run`.
 
-    `transient`: its data need not survive. `template`: a data folder that a new one is a copy of, where there is one.
+    `transient`: the data may be lost in a crash. `template`: a data folder to copy for a new one; None: use initdb.
     """
 
     data: Path
@@ -62,16 +62,16 @@ class Postgres:
 
     @property
     def url(self) -> str:
-        """What DATABASE_URL says of this server."""
+        """The DATABASE_URL of this server."""
         return self.url_at(self.run)
 
     @staticmethod
     def url_at(run: Path) -> str:
-        """What DATABASE_URL says of a server whose socket lies in `run`."""
+        """The DATABASE_URL of a server with its socket in `run`."""
         return f"postgresql:///{NAME}?host={quote(str(run))}&user={NAME}"
 
     def prepare(self) -> None:
-        """Make the data folder where there is none; end what an earlier run left. Raises LaunchRefused."""
+        """Create a missing data folder. End processes that an earlier run left. Raises LaunchRefused."""
         version = postgres_version(self.programs)
         self._identity.let_through(self.data.parent)
         if self.data.exists():
@@ -82,7 +82,7 @@ class Postgres:
         self._identity.own(self.data, self.run)
 
     def start(self, output: int) -> subprocess.Popen[bytes]:
-        """Start it; its log goes to the descriptor `output`."""
+        """Start the server, with its log on the file descriptor `output`."""
         settings = _SETTINGS | {"unix_socket_directories": str(self.run)} | (_TRANSIENT if self.transient else {})
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         argv: list[str | Path] = [*self._identity.prefix, self.programs / "postgres", "-D", self.data, *options]
@@ -90,7 +90,7 @@ class Postgres:
         return spawn(argv, output=output, env=_environment(), user=self._identity.user, last_signal=last)
 
     def is_ready(self, pid: int) -> bool:
-        """Whether the server with this pid takes connections."""
+        """Whether the server with this pid accepts connections."""
         lines = self._pid_file()
         return len(lines) > _STATUS_LINE and lines[0].strip() == str(pid) and lines[_STATUS_LINE].strip() == "ready"
 
@@ -149,7 +149,7 @@ class Postgres:
             check=False,
             env=_environment(),
             cwd="/",
-            start_new_session=True,  # Ctrl-C is for the process that watches over us
+            start_new_session=True,  # Ctrl-C is only for the supervisor
             **extra,
         )
         if done.returncode != 0 or re.search(r"^\S* ?(ERROR|FATAL|PANIC):", done.stderr, re.MULTILINE):
@@ -157,10 +157,10 @@ class Postgres:
             raise LaunchRefused(f"PostgreSQL could not make its data folder in {self.data.parent}: {reason}")
 
     def _clean_up(self) -> None:
-        """End a server that an earlier run left on this data, and forget one that died with the machine.
+        """End a server that an earlier run left on this data, and delete the pid file of a dead one.
 
-        PostgreSQL takes its pid file for a living server wherever that pid lives, whoever has it by now. A server of
-        our data has it as its working folder, and that cannot be mistaken.
+        PostgreSQL treats its pid file as valid if any process has that pid now. The check here is reliable: the
+        working folder of a server on this data is the data folder.
         """
         lines = self._pid_file()
         main = [pid for pid in self._processes() if lines and str(pid) == lines[0].strip()]
@@ -199,6 +199,6 @@ def _wait_until(holds: Callable[[], bool], seconds: float) -> None:
 
 
 def _environment() -> dict[str, str]:
-    """Only what it needs: no PG… variable of the caller changes how it runs."""
+    """A minimal environment, so that no PG… variable of the caller has an effect."""
     inherited = {name: os.environ[name] for name in ("PATH", "TMPDIR") if name in os.environ}
     return inherited | {"LC_ALL": "C", "TZ": "UTC"}

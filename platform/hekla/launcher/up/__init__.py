@@ -1,6 +1,6 @@
-"""`python3 manage.py up`: everything that Hekla is, on one machine, from one command to one Ctrl-C.
+"""`python3 manage.py up`: starts all of Hekla on one machine, until Ctrl-C.
 
-Standard library only: this process stays for as long as Hekla runs, and should weigh little.
+Uses only the standard library: this process runs as long as Hekla does, and should need little memory.
 """
 
 from hekla.launcher.up.command import main

@@ -1,4 +1,4 @@
-"""One supervised process: what it is (Role), and how it is going (Child)."""
+"""A supervised process: its definition (Role) and its state (Child)."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ _READ_BYTES = 65536
 
 
 class Process(Protocol):
-    """A process that we started, as `subprocess.Popen` shows it."""
+    """A started process, with the interface of `subprocess.Popen`."""
 
     @property
     def pid(self) -> int: ...
@@ -25,35 +25,35 @@ class Process(Protocol):
     def returncode(self) -> int | None: ...
 
     def poll(self) -> int | None:
-        """Its exit status, negative where a signal ended it; None while it runs."""
+        """The exit status, negative after a signal; None while it runs."""
 
     def send_signal(self, number: int, /) -> None:
-        """To this process, never to another that has its number by now."""
+        """Signal this process, never a later process with the same pid."""
 
 
 @dataclass(frozen=True)
 class Role:
-    """What a process is for: how it starts, when it serves, and how it is asked to end."""
+    """The definition of a process: how it starts, when it is ready, and how it is stopped."""
 
     name: str
     start: Callable[[int], Process]
-    """Starts it, with its output on the descriptor given."""
+    """Starts the process, with its output on this file descriptor."""
     stop_stage: int
-    """All of a lower stage have ended before this one is asked to."""
+    """Order of the stop: processes of a stage are stopped after all of the lower stages have ended."""
     prepare: Callable[[], None] = lambda: None
-    """What must be done before each start."""
+    """Runs before each start."""
     is_ready: Callable[[int], bool] = lambda _pid: True
-    """Whether the process with that pid serves."""
+    """Whether the process with this pid is ready."""
     shows: Callable[[str], bool] = lambda _line: True
-    """Whether a line of its output is for the terminal as well."""
+    """Whether to show a line of its output on the terminal too."""
     stop_signal: signal.Signals = signal.SIGTERM
     last_signal: signal.Signals = signal.SIGKILL
-    """For one that does not end within `patience_seconds`."""
+    """The signal if the process does not end within `patience_seconds`."""
     patience_seconds: float = 2.5
 
 
 class Child:
-    """One role's process, and the ones that took its place."""
+    """The present process of a role, restarted after its end."""
 
     def __init__(self, role: Role) -> None:
         self.role = role
@@ -70,17 +70,17 @@ class Child:
 
     @property
     def runs(self) -> bool:
-        """Whether there is a process that has not been found dead."""
+        """Whether there is a process that has not been reaped."""
         return self.process is not None
 
     @property
     def identity(self) -> tuple[int, str] | None:
-        """Its pid, and when that pid began: together they name it for ever."""
+        """The pid and its start time, which together identify the process uniquely."""
         process = read_process(self.process.pid) if self.process else None
         return (process.pid, process.started) if process else None
 
     def start(self) -> None:
-        """Start it. Raises LaunchRefused, OSError."""
+        """Start the process. Raises LaunchRefused, OSError."""
         self.restart_at = None
         self.role.prepare()
         reader, writer = os.pipe()
@@ -96,13 +96,13 @@ class Child:
         self.ready, self._started_at = False, time.monotonic()
 
     def check_ready(self) -> bool:
-        """Whether it serves; asks only until it does."""
+        """Whether the process is ready. Checks only until it is."""
         if self.process is not None and not self.ready:
             self.ready = self.role.is_ready(self.process.pid)
         return self.ready
 
     def lines(self) -> list[str]:
-        """What it has written since the last call, in whole lines."""
+        """The complete lines of output since the last call."""
         if self.output is None:
             return []
         with suppress(BlockingIOError):
@@ -115,7 +115,7 @@ class Child:
         return [line.decode(errors="replace").rstrip("\r") for line in whole]
 
     def reap(self) -> str | None:
-        """How it ended, in words, where it has; then a time for its next start is set."""
+        """If the process has ended, schedule its restart and return how it ended; otherwise None."""
         if self.process is None or self.process.poll() is None:
             return None
         self.exit_code = code = self.process.returncode or 0
@@ -127,18 +127,18 @@ class Child:
         return _how(code)
 
     def put_off(self) -> None:
-        """Set the next start, each time further away."""
+        """Schedule the next start, with exponential backoff."""
         self.restart_at = time.monotonic() + self._delay
         self._delay = min(self._delay * 2, LONGEST_DELAY_SECONDS)
 
     def close(self) -> None:
-        """Let go of its output."""
+        """Close the pipe of its output."""
         if self.output is not None:
             os.close(self.output)
             self.output = None
 
     def signal(self, number: signal.Signals) -> None:
-        """To the process, or where it is the last one, to all of its group."""
+        """Signal the process; SIGKILL goes to its whole process group."""
         if self.process is None:
             return
         with suppress(ProcessLookupError):

@@ -1,4 +1,4 @@
-"""The command itself: what it is asked, what it does one after another, and what it says."""
+"""The command `up`: its options, its steps and its output."""
 
 import argparse
 import os
@@ -20,7 +20,7 @@ from hekla.lib.checkout import CHECKOUT
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run Hekla until somebody ends it; the exit status. Raises LaunchRefused."""
+    """Run Hekla until it is stopped. Returns the exit status. Raises LaunchRefused."""
     options = _parser().parse_args(argv)
     home = Home(Path(os.path.abspath(options.data))) if options.data else Home.default()
     address = Address(options.host, options.port)

@@ -1,4 +1,4 @@
-"""The data folder: everything that one Hekla keeps. One running Hekla at a time; only ours is ever wiped."""
+"""The data folder of one Hekla. Only one Hekla can run on it, and only a folder made by Hekla is ever wiped."""
 
 import fcntl
 import json
@@ -22,13 +22,13 @@ _MARK_TEXT = "Hekla keeps its data in this folder. Without this file Hekla takes
 
 @dataclass(frozen=True)
 class Home:
-    """A data folder, which need not exist yet."""
+    """A data folder, which may not exist yet."""
 
     path: Path
 
     @classmethod
     def default(cls) -> "Home":
-        """What HEKLA_HOME names, else `.hekla` in the checkout."""
+        """The folder in HEKLA_HOME, by default `.hekla` in the checkout."""
         return cls(Path(os.path.abspath(os.environ.get("HEKLA_HOME") or CHECKOUT / ".hekla")))
 
     @property
@@ -38,11 +38,11 @@ class Home:
 
     @property
     def is_ours(self) -> bool:
-        """Whether Hekla made it."""
+        """Whether Hekla created the folder."""
         return (self.path / _MARK).is_file()
 
     def open(self) -> None:
-        """Make it, or make sure that it is ours. Raises LaunchRefused."""
+        """Create the folder, or check that Hekla created it. Raises LaunchRefused."""
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             if not self.is_ours:
@@ -56,7 +56,7 @@ class Home:
             ) from None
 
     def check_space(self) -> None:
-        """Raises LaunchRefused where the disk is nearly full."""
+        """Raises LaunchRefused if the disk is nearly full."""
         free = shutil.disk_usage(self.path).free
         if free < LEAST_FREE_BYTES:
             raise LaunchRefused(
@@ -66,9 +66,9 @@ class Home:
 
     @contextmanager
     def held(self, url: str = "") -> Iterator[None]:
-        """Keep it for this process alone; the system lets go of it however the process ends. Raises LaunchRefused.
+        """Lock the folder for this process. The system releases the lock, however the process ends.
 
-        `url`: where the console is that keeps it; empty: none, it is being restored.
+        `url`: the URL of the console that runs on it; empty during a restore. Raises LaunchRefused if it is locked.
         """
         with (self.path / "lock").open("a+", encoding="utf-8") as lock:
             try:
@@ -82,7 +82,7 @@ class Home:
             yield
 
     def wipe(self) -> None:
-        """Remove all that is in it, except the lock that we hold. Raises LaunchRefused where it is not ours."""
+        """Delete everything in it except the lock and the mark. Raises LaunchRefused if Hekla did not create it."""
         if not self.is_ours:
             raise LaunchRefused(f"{self.path} was not made by Hekla: nothing in it was touched.")
         for entry in self.path.iterdir():
@@ -94,20 +94,20 @@ class Home:
                 entry.unlink()
 
     def secret_key(self) -> str:
-        """The key that signs cookies and links; made at the first start, readable to the owner only."""
+        """The key that signs cookies and links. Created on first use, readable only by the owner."""
         if not self._key.exists():
             self.set_secret_key(secrets.token_urlsafe(48))
         return self._key.read_text(encoding="ascii").strip()
 
     def set_secret_key(self, key: str) -> None:
-        """Keep this key from now on."""
+        """Store this key."""
         written = self._key.with_suffix(".new")
         with os.fdopen(os.open(written, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
             file.write(key)
         written.replace(self._key)
 
     def environment(self) -> Mapping[str, str]:
-        """What Django needs to know to join a Hekla that runs on this folder."""
+        """The environment variables that connect Django to the Hekla that runs on this folder."""
         run = socket_folder(self.path)
         known = self._key.exists()
         return {

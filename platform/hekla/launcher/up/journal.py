@@ -1,6 +1,6 @@
-"""One log on the terminal, a short prefix a process, and the same in files that do not grow without end.
+"""Logs of all processes on the terminal, prefixed by process name, and in rotated files.
 
-A full disk must not end what runs: it is said once, and writing goes on when there is room again.
+A full disk does not stop Hekla: it is reported once, and writing continues when there is space again.
 """
 
 import logging
@@ -17,22 +17,22 @@ OWN_NAME = "hekla"
 
 
 class _File(RotatingFileHandler):
-    """A log file that notes whether it could be written."""
+    """A log file that stores its last write error in `failure`."""
 
     failure = ""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write it, or note why not."""
+        """Write the record. Store the error, if any."""
         self.failure = ""
         super().emit(record)
 
-    def handleError(self, record: logging.LogRecord) -> None:  # noqa: ARG002  (logging's own name)
-        """The disk is full, most likely: no traceback for each line."""
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: ARG002  (the name in `logging`)
+        """Store the error, without a traceback per line: most likely the disk is full."""
         self.failure = str(sys.exc_info()[1])
 
 
 class Journal:
-    """Takes lines from all processes. While `holding`, the terminal sees none: the steps have it to themselves."""
+    """Writes the lines of all processes. While `holding`, the terminal shows only steps, and lines are held back."""
 
     def __init__(self, folder: Path, terminal: TextIO | None = None) -> None:
         self._folder = folder
@@ -43,18 +43,18 @@ class Journal:
         self.holding = False
 
     def say(self, line: str) -> None:
-        """A line of our own."""
+        """Write a line of Hekla itself."""
         self.take(OWN_NAME, line)
 
     def take(self, name: str, line: str, *, show: bool = True) -> None:
-        """A line of the process `name`, into its file and, where `shown`, onto the terminal."""
+        """Write a line of the process `name` into its file and, if `show`, to the terminal."""
         line = line[:_LONGEST_LINE]
         self._write(name, line)
         if show:
             self._show(f"{name:<8} | {line}")
 
     def release(self, *, show: bool) -> None:
-        """End the holding; what was held is shown where it explains a failure."""
+        """Stop holding lines back. `show`: print the held lines, to explain a failure."""
         self.holding = False
         for line in self._held:
             if show:
@@ -68,7 +68,7 @@ class Journal:
         try:
             self._terminal.write(line + "\n")
             self._terminal.flush()
-        except (OSError, ValueError):  # the terminal was closed; what runs goes on until it is told to end
+        except (OSError, ValueError):  # the terminal was closed; Hekla runs until it gets a signal
             return
 
     def _write(self, name: str, line: str) -> None:

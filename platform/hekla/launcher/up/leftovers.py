@@ -1,4 +1,4 @@
-"""The pods of a data folder, which outlive everything else of Hekla: whoever wipes the folder must end them first."""
+"""Ends the local pods of a data folder. They outlive Hekla, so they must be ended before the folder is wiped."""
 
 import os
 from pathlib import Path
@@ -7,7 +7,7 @@ from hekla.backends.local.processes import descendants, kill, process_table
 
 
 def end_pods(home: Path) -> None:
-    """End every process that a local pod of this data folder is made of."""
+    """Kill all processes of local pods of this data folder."""
     pods = f"{os.path.realpath(home)}/local/"
     of_pods = [process.pid for process in process_table() if _is_of(process.pid, pods)]
     children = [pid for shim in of_pods for pid in descendants(shim)]
@@ -16,7 +16,7 @@ def end_pods(home: Path) -> None:
 
 
 def _is_of(pid: int, pods: str) -> bool:
-    """A shim is told its folder; a pod works in it."""
+    """Whether the process is a shim (the folder is an argument) or a pod (the folder is its working folder)."""
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as file:
             arguments = file.read().split(b"\0")

@@ -1,4 +1,4 @@
-"""The address that Hekla listens on: whether it is free, and by which names it will be asked for."""
+"""The address that Hekla listens on: whether it is free, and its host names."""
 
 import errno
 import socket
@@ -13,7 +13,7 @@ _HIGHEST_PORT = 65535
 
 
 def check_free(address: Address) -> None:
-    """Raises LaunchRefused where another program has the port, or where nobody may listen there."""
+    """Raises LaunchRefused if another program uses the port, or Hekla has no permission to listen on it."""
     try:
         _try_to_listen(address)
     except OSError as error:
@@ -21,7 +21,7 @@ def check_free(address: Address) -> None:
 
 
 def allowed_hosts(address: Address) -> str:
-    """The names by which requests may ask for it, as HEKLA_ALLOWED_HOSTS has them."""
+    """The host names that requests may use, in the form of HEKLA_ALLOWED_HOSTS."""
     names = list(_ALWAYS)
     if address.host in _ANY:
         names += [socket.gethostname(), socket.getfqdn(), *filter(None, [outward_address()])]
@@ -31,13 +31,13 @@ def allowed_hosts(address: Address) -> str:
 
 
 def url(address: Address) -> str:
-    """What to type into a browser."""
+    """The URL for the browser."""
     host = (outward_address() or socket.gethostname()) if address.host in _ANY else address.host
     return f"http://{_in_url(host)}:{address.port}"
 
 
 def outward_address() -> str:
-    """This machine's address on the way out; empty where there is no way out. Nothing is sent."""
+    """The address of this machine in its network; empty without a route to the outside. Nothing is sent."""
     with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as line:
         line.connect(("192.0.2.1", 9))
         return str(line.getsockname()[0])

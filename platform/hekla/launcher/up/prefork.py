@@ -1,12 +1,11 @@
-"""Our Python processes as copies of this one, once it has loaded what they all need (the prefork model of servers).
+"""Starts Hekla's Python processes by forking this process, after it has loaded their common code (prefork model).
 
-What is loaded once is in memory once: copies share every page that none of them writes to. And a process that
-crashed is back at once. Copies are made on Linux only; on macOS system libraries do not survive a copy, so each process
-loads for itself there.
+Loaded code is in memory once: forks share all memory pages that none of them writes to. A crashed process is back at
+once. Only Linux forks; on macOS system libraries do not survive a fork, so each process loads its own code.
 
-What copies: this process has one thread and no connection to anything when it copies itself, and it does none of
-their work, so that each copy begins clean. Nothing of it may unwind the stack of the original below it, which holds
-files and servers; that is why a copy ends without coming back.
+Each fork starts clean: when this process forks, it has one thread and no connections, and it does none of the work of
+its children. A fork must not unwind the stack of the original, which holds files and servers. So it ends with
+`os._exit` and never returns.
 """
 
 import contextlib
@@ -28,30 +27,30 @@ from hekla.launcher.up.titles import set_title
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD)
 _INTERRUPTED = 130
 _THREADS = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-"""numpy's library makes a thread for each core when it is loaded, which no copy would have. The engine uses none."""
+"""numpy's libraries start a thread per core when loaded, which a fork would lack. The engine needs none of them."""
 
 
 class Launcher:
-    """Starts `python -m MODULE ARGUMENTS…`, each with its output on a descriptor: copies, once `load` was called."""
+    """Starts `python -m MODULE ARGUMENTS…` with the output on a file descriptor. After `load` it forks."""
 
     def __init__(self) -> None:
         self._loaded_with: Mapping[str, str] | None = None
 
     def load(self, env: Mapping[str, str]) -> None:
-        """Load what the console needs with this environment, where copies can be made of it. Once is enough."""
+        """Load the console's code with this environment, once and only on Linux."""
         if sys.platform != "linux" or self._loaded_with is not None:
             return
         os.environ.update({**_THREADS, **env})
-        gc.disable()  # all of it stays, so there is no use in looking for garbage among it
-        sys.dont_write_bytecode = False  # it would be made again at each start
-        from hekla.launcher.up import preload  # noqa: PLC0415  (this is the moment; nothing of it may be loaded before)
+        gc.disable()  # all loaded objects stay, so a collection is useless
+        sys.dont_write_bytecode = False  # without bytecode each start would compile again
+        from hekla.launcher.up import preload  # noqa: PLC0415  (must not be loaded earlier)
 
         preload.load_console()
         gc.freeze()
         self._loaded_with = env
 
     def load_workers(self) -> None:
-        """Load what the workers need besides: what is copied from now on has it."""
+        """Load the additional code of the workers, for later forks."""
         if self._loaded_with is None:
             return
         from hekla.launcher.up import preload  # noqa: PLC0415  (as in `load`)
@@ -60,10 +59,10 @@ class Launcher:
         gc.freeze()
 
     def start(self, name: str, argv: Sequence[str], env: Mapping[str, str], output: int) -> Process:
-        """Start it; `name` is for those who look at the list of processes.
+        """Start a process. `name`: its title in process lists.
 
-        One whose environment differs loads for itself: the settings that are loaded are not its own. So does each
-        where this process has other threads, which a copy would lack.
+        A process with another environment is not forked, because it needs other settings. Nothing is forked while this
+        process has other threads, which a fork would lack.
         """
         if env != self._loaded_with or threading.active_count() > 1:
             return spawn([sys.executable, "-m", *argv], output=output, env=env)
@@ -71,14 +70,14 @@ class Launcher:
 
 
 class Copy:
-    """A copy of this process, as `subprocess.Popen` shows a process."""
+    """A fork of this process, with the interface of `subprocess.Popen`."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
         self.returncode: int | None = None
 
     def poll(self) -> int | None:
-        """Its exit status, negative where a signal ended it; None while it runs."""
+        """The exit status, negative after a signal; None while it runs."""
         if self.returncode is None:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
@@ -86,7 +85,7 @@ class Copy:
         return self.returncode
 
     def send_signal(self, number: int) -> None:
-        """To this process, never to another that has its number by now."""
+        """Signal this process, never a later process with the same pid."""
         if self.poll() is None:
             os.kill(self.pid, number)
 
@@ -95,7 +94,7 @@ def _copy(name: str, argv: Sequence[str], env: Mapping[str, str], output: int) -
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     parent = os.getpid()
-    old = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # one that comes now must find the copy's own handlers
+    old = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # a signal now must find the handlers of the fork
     try:
         pid = os.fork()
         if pid == 0:
@@ -108,7 +107,7 @@ def _copy(name: str, argv: Sequence[str], env: Mapping[str, str], output: int) -
 def _live(
     name: str, argv: Sequence[str], env: Mapping[str, str], output: int, parent: int, mask: set[int | signal.Signals]
 ) -> NoReturn:
-    """The life of a copy."""
+    """Run the module in the fork, and exit."""
     code = 1
     try:
         os.setsid()
@@ -140,16 +139,17 @@ def _forget_signals(mask: set[int | signal.Signals]) -> None:
 
 
 def _take_files(output: int) -> None:
-    """Both output streams go to `output`. What else the original has open is let go of, its lock among it.
+    """Redirect both output streams to `output`, and release all other files of the original, with its lock.
 
-    Nothing is closed: objects that we inherited would close the same number once more when it is somebody else's.
+    They are replaced by /dev/null, not closed: inherited objects would close the same number again, when it may belong
+    to another file.
     """
     os.dup2(output, sys.__stdout__.fileno() if sys.__stdout__ else 1)
     os.dup2(output, 2)
     nothing = os.open(os.devnull, os.O_RDWR)
     for number in [int(name) for name in os.listdir("/proc/self/fd")]:
         if number not in {1, 2, nothing}:
-            with contextlib.suppress(OSError):  # the one that listed them
+            with contextlib.suppress(OSError):  # the descriptor of the listing itself
                 os.fstat(number)
                 os.dup2(nothing, number, inheritable=False)
     for stream in (sys.stdout, sys.stderr):
@@ -164,7 +164,7 @@ def _code(status: object) -> int:
 
 
 def _end(code: int) -> NoReturn:
-    """As an interpreter ends, but for the files and objects of the original."""
+    """Exit like an interpreter, but leave the files and objects of the original alone."""
     try:
         threading._shutdown()  # type: ignore[attr-defined]
         for stream in (sys.stdout, sys.stderr):

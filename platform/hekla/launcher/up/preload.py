@@ -1,6 +1,6 @@
-"""What the processes of Hekla need, loaded once for the one that then copies itself (see `prefork`).
+"""Loads the common code of Hekla's processes, before they are forked (see `prefork`).
 
-The console comes first: people wait for it. What only the workers need is loaded while it starts.
+The console is loaded first, because people wait for it. The code of the workers is loaded while the console starts.
 """
 
 from importlib import import_module
@@ -20,18 +20,18 @@ _OF_WORKERS = (
 
 
 def load_console() -> None:
-    """Load what web processes and commands need. Nothing is connected to."""
+    """Load the code of web processes and commands, without opening connections."""
     setup()
     from django.urls import get_resolver  # noqa: PLC0415  (Django must be set up first)
 
-    get_resolver().url_patterns  # noqa: B018  (they are loaded by being asked for)
+    get_resolver().url_patterns  # noqa: B018  (the access loads them)
     for name in _OF_CONSOLE:
         import_module(name)
 
 
 def load_workers() -> None:
-    """Load what workers and beat need besides."""
-    app = import_module("hekla.project.celery").app  # by name, as each process names what it runs
+    """Load the additional code of workers and beat."""
+    app = import_module("hekla.project.celery").app  # by name, as in the command lines of the processes
     app.loader.import_default_modules()
     app.finalize()
     for name in _OF_WORKERS:

@@ -1,4 +1,4 @@
-"""The processes of one Hekla: what each is started with, and in which order they end."""
+"""The roles of Hekla's processes: their command lines, and the order in which they stop."""
 
 import http.client
 import re
@@ -18,18 +18,18 @@ _WEB, _BEAT, _WORKERS, _VALKEY, _POSTGRES = range(5)
 
 @dataclass(frozen=True)
 class Address:
-    """Where the web server listens."""
+    """The address on which the web server listens."""
 
     host: str
     port: int
 
     @property
     def local(self) -> str:
-        """The host by which this machine itself reaches it."""
+        """The host for connections from this machine."""
         return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104  (compared, not bound)
 
     def answers(self) -> bool:
-        """Whether the console says that it is well."""
+        """Whether the console answers `/healthz` with 200."""
         line = http.client.HTTPConnection(self.local, self.port, timeout=2)
         try:
             line.request("GET", "/healthz", headers={"Host": "localhost"})
@@ -41,7 +41,7 @@ class Address:
 
 
 def postgres(server: Postgres) -> Role:
-    """Ends last: all others write to it."""
+    """The database server. It stops last, because all others write to it."""
     return Role(
         "postgres",
         server.start,
@@ -55,7 +55,7 @@ def postgres(server: Postgres) -> Role:
 
 
 def valkey(server: Valkey) -> Role:
-    """The messages between the processes."""
+    """The broker of messages between the processes."""
     return Role(
         "valkey",
         server.start,
@@ -68,28 +68,28 @@ def valkey(server: Valkey) -> Role:
 
 
 def web(address: Address, env: Mapping[str, str], launcher: Launcher | None = None) -> Role:
-    """The console: pages, REST, sockets."""
+    """The console: pages, REST, websockets."""
     listen = ["--host", address.host, "--port", str(address.port)]
     quiet = ["--no-access-log", "--log-level", "warning", "--timeout-graceful-shutdown", "1"]
-    # Renderings come compressed already; a compressor for each socket would take more memory than all else about it.
+    # Renderings are compressed already. A compressor per socket would need more memory than the rest of a socket.
     sockets = ["--ws", "websockets-sansio", "--ws-per-message-deflate", "false"]
     argv = ["uvicorn", "hekla.project.asgi:application", *listen, *quiet, *sockets]
     return _python("web", argv, env, launcher, stop_stage=_WEB, is_ready=lambda _pid: address.answers())
 
 
 def workers(env: Mapping[str, str], launcher: Launcher | None = None) -> list[Role]:
-    """One that turns the controllers, and one for all other work, so that neither waits for the other."""
+    """A worker for the controllers and one for all other tasks, so that neither delays the other."""
     return [_worker("control", 4, env, launcher), _worker("default", 4, _next_door(env), launcher)]
 
 
 def _next_door(env: Mapping[str, str]) -> Mapping[str, str]:
-    """Where the workers tell their figures: two of one machine cannot do so by the same port."""
+    """The environment with the next metrics port, as two workers on a machine cannot share one."""
     port = int(env.get("HEKLA_METRICS_PORT") or 0)
     return {**env, "HEKLA_METRICS_PORT": str(port + 1)} if port else env
 
 
 def beat(schedule: Path, env: Mapping[str, str], launcher: Launcher | None = None) -> Role:
-    """Says "look again" at set times."""
+    """Celery beat, which sends the periodic tasks."""
     argv = [*_CELERY, "beat", "--schedule", str(schedule), "--pidfile=", "--loglevel", "warning"]
     return _python("beat", argv, env, launcher, stop_stage=_BEAT)
 
@@ -109,10 +109,10 @@ def _python(
 
 
 def _is_grave(line: str) -> bool:
-    """The servers write much that only the log files need."""
+    """Whether a line of a server is for the terminal. The others are only for the log files."""
     return _GRAVE.search(line) is not None
 
 
 def _is_news(line: str) -> bool:
-    """A worker says good-bye when it is asked to end, with much white space."""
+    """Whether a line of a worker is for the terminal: not empty, and not the message about its shutdown."""
     return bool(line.strip()) and "Warm shutdown" not in line

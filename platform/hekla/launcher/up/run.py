@@ -1,4 +1,4 @@
-"""One run: the steps from an empty machine to a console that answers."""
+"""The steps of a start, from an empty machine to a console that answers."""
 
 import json
 import os
@@ -28,7 +28,7 @@ _LITTLE_DISK_BYTES = 200 * 1024**2
 
 
 class Startup:
-    """What is known of this run while it comes up."""
+    """A start of Hekla: its environment and its steps."""
 
     def __init__(self, home: Home, address: roles.Address, supervisor: Supervisor) -> None:
         self._home = home
@@ -41,18 +41,18 @@ class Startup:
 
     @property
     def public_url(self) -> str:
-        """The address to type into a browser."""
+        """The URL for the browser."""
         return self.env["HEKLA_PUBLIC_URL"]
 
     def bring_up(self, *, demo: bool) -> str:
-        """All steps in order; the path of the sign-in link. Raises LaunchRefused, Stopped."""
+        """Run all steps. Returns the path of the sign-in link. Raises LaunchRefused, Stopped."""
         self._supervisor.end_leftovers()
         self._start_servers()
         self._bring_tables_up()
         return self._start_hekla(demo)
 
     def watch_disk(self) -> None:
-        """Say in time that the disk fills up: PostgreSQL would stop."""
+        """Warn before the disk is full, because PostgreSQL would stop."""
         if time.monotonic() - self._looked_at_disk < DISK_LOOK_SECONDS:
             return
         self._looked_at_disk = time.monotonic()
@@ -65,7 +65,7 @@ class Startup:
             )
 
     def _environment(self) -> dict[str, str]:
-        """For our children. What the caller set stays, so that separate servers can be named."""
+        """The environment of the child processes. The caller's variables override defaults, for separate servers."""
         run = run_dir(self._home.path)
         defaults = {
             "DATABASE_URL": Postgres.url_at(run),
@@ -79,12 +79,12 @@ class Startup:
             "DJANGO_SETTINGS_MODULE": "hekla.project.settings",
             "PYTHONPATH": str(CHECKOUT / "platform"),
             "PYTHONUNBUFFERED": "1",
-            "CELERY_SKIP_CHECKS": "1",  # Django's checks of the code: the tests run them, once is enough
+            "CELERY_SKIP_CHECKS": "1",  # Django's checks of the code: the tests run them
         }
         return {**defaults, **os.environ, **ours}
 
     def _start_servers(self) -> None:
-        """They come up while this process loads: both take their time."""
+        """Start the servers. They start in parallel to the loading of code here, because both take long."""
         servers = self._servers()
         with step("starting " + (" and ".join(servers) or "Hekla")):
             if not self._database.exists():
@@ -96,7 +96,7 @@ class Startup:
             self._wait_for(*started)
 
     def _load_while(self, works: Iterable[Callable[[], None]]) -> None:
-        """A database is made by other processes, for which a thread waits. It has ended when copies are made."""
+        """Load the code while a thread runs `works`, which wait for other processes. It ends before any fork."""
         with ThreadPoolExecutor(1) as beside:
             started = [beside.submit(work) for work in works]
             self._launcher.load(self.env)
@@ -115,7 +115,7 @@ class Startup:
         return TablesStamp(self._home.path / "tables", self.env["DATABASE_URL"])
 
     def _servers(self) -> dict[str, Role]:
-        """Those that nobody else has set up, by name."""
+        """The embedded servers by name: those without a URL in the environment."""
         run = run_dir(self._home.path)
         found = {}
         if "VALKEY_URL" not in os.environ:
@@ -134,7 +134,7 @@ class Startup:
         stamp.write()
 
     def _migrate(self) -> list[str]:
-        """What Django said. Raises OtherVersion, LaunchRefused."""
+        """Run `migrate` and return its output. Raises OtherVersion, LaunchRefused."""
         try:
             return self._django("migrate", "--noinput", "--skip-checks", "--no-color")
         except CommandFailed as failure:
@@ -143,7 +143,10 @@ class Startup:
             raise OtherVersion(_describe_other_version(self._home.path, failure.lines)) from None
 
     def _start_hekla(self, demo: bool) -> str:
-        """The first data are made while the console starts. Then come the workers; their work waits for them."""
+        """Start the console and create the first rows, then start the workers and beat. Returns the sign-in link.
+
+        The workers can start last, because their tasks wait in the queue.
+        """
         with step("starting the console, the workers and the clock"):
             web = self._supervisor.add(roles.web(self._address, self.env, self._launcher))
             lines = self._django("setup_first_data", "--skip-checks", *(["--demo"] if demo else []))
@@ -173,7 +176,7 @@ class Startup:
 
 
 def _describe_other_version(home: Path, lines: list[str]) -> str:
-    """What is the matter with this folder, and what to do."""
+    """The reason why this version cannot use the data folder, and what to do."""
     reason = lines[-1].removeprefix("CommandError: ") if lines else ""
     return (
         f"The data in {home} cannot be used by this version of Hekla.\n"
@@ -186,7 +189,7 @@ def _describe_other_version(home: Path, lines: list[str]) -> str:
 
 
 def _link_in(lines: list[str]) -> str:
-    """The path in the line of JSON that the command printed; it may have written other lines too."""
+    """The path in the JSON line of `setup_first_data`, which can print other lines too."""
     for line in lines:
         if line.startswith("{"):
             return str(json.loads(line).get("sign_in", ""))

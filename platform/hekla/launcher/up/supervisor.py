@@ -1,7 +1,7 @@
-"""Watches over the processes of one Hekla: starts again what died, gathers what they write, ends them in order.
+"""Supervises the processes of one Hekla: restarts them, collects their output, stops them in order.
 
-One thread and one loop: every event (output, a death, Ctrl-C, a time that has come) ends the same wait. A first
-signal asks for an orderly end; a second one for an end at once.
+One thread with one loop: every event (output, the end of a process, Ctrl-C, a timer) wakes the same wait. The first
+signal requests an orderly stop, the second one an immediate stop.
 """
 
 import json
@@ -25,7 +25,7 @@ _LAST_SECONDS = 5.0
 
 
 class Stopped(Exception):
-    """Somebody asked everything to end."""
+    """A signal requested the stop."""
 
 
 class CommandFailed(LaunchRefused):
@@ -37,7 +37,7 @@ class CommandFailed(LaunchRefused):
 
 
 class Supervisor:
-    """Use it as a context: leaving it ends every process it started."""
+    """A context manager. Leaving the context ends every process that it started."""
 
     def __init__(self, journal: Journal, record: Path) -> None:
         self.journal = journal
@@ -70,7 +70,7 @@ class Supervisor:
         os.close(self._waker)
 
     def end_leftovers(self) -> None:
-        """End what an earlier Hekla on this data left running, where the system did not."""
+        """End processes that an earlier Hekla on this data folder left, if the kernel has not ended them."""
         for pid, started in reversed(self._recorded()):
             process = read_process(pid)
             if process is None or process.started != started:
@@ -84,13 +84,13 @@ class Supervisor:
                 time.sleep(_POLL_SECONDS)
 
     def add(self, role: Role) -> Child:
-        """Start a process, and from now on keep it running. Raises LaunchRefused."""
+        """Start a process, and restart it whenever it ends. Raises LaunchRefused."""
         child = self._children[role.name] = Child(role)
         self._start(child)
         return child
 
     def run_until(self, holds: Callable[[], bool], seconds: float = float("inf")) -> bool:
-        """Do the work until the condition holds; False where the time is up first. Raises Stopped."""
+        """Supervise until the condition holds. False after `seconds`. Raises Stopped."""
         limit = time.monotonic() + seconds
         while not holds():
             if self._signals:
@@ -101,16 +101,16 @@ class Supervisor:
         return True
 
     def run_forever(self, every_turn: Callable[[], None]) -> None:
-        """Do the work until somebody asks for the end. Raises Stopped."""
+        """Supervise until a signal. Raises Stopped."""
         while not self._signals:
             every_turn()
             self._turn(_LONGEST_WAIT_SECONDS)
         raise Stopped
 
     def run_once(self, name: str, start: Callable[[int], Process]) -> list[str]:
-        """Run a command to its end while the rest goes on; what it wrote. Raises CommandFailed, Stopped.
+        """Run a command to its end while supervising the others. Returns its output lines.
 
-        Only a failure is logged: what a command says may be a secret.
+        Only the output of a failed command is logged, because it can contain secrets. Raises CommandFailed, Stopped.
         """
         lines: list[str] = []
         child = Child(Role(name, start, stop_stage=0))
@@ -133,7 +133,7 @@ class Supervisor:
         return lines
 
     def stop(self) -> None:
-        """End all in their order; those that do not end in time, and all after a second signal, at once."""
+        """Stop all processes by stage. Kill those that do not end in time, and all after a second signal."""
         self._stopping = True
         signals_before = self._signals
         for stage in sorted({child.role.stop_stage for child in self._children.values()}):
@@ -155,7 +155,7 @@ class Supervisor:
             self._turn(_POLL_SECONDS)
 
     def _turn(self, longest_seconds: float) -> None:
-        """Wait for something to happen, and see to it."""
+        """Wait for an event or `longest_seconds`, then handle output, ended processes and due restarts."""
         for _key, _events in self._selector.select(self._wait_seconds(longest_seconds)):
             self._drain_wakes()
         for child in self._children.values():
@@ -217,7 +217,7 @@ class Supervisor:
     def _count(self, _number: int, _frame: FrameType | None) -> None:
         self._signals += 1
 
-    # Who runs, on disk: for a next start to end what outlived us, and for those who look
+    # The list of running processes, for people, and for the next start to end processes that outlive this one
 
     def _write_record(self) -> None:
         running = {name: child.identity for name, child in self._children.items() if child.runs}

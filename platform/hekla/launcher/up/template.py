@@ -1,7 +1,7 @@
-"""A database with all tables, made once when the packages are installed. A new data folder begins as a copy of it.
+"""A template database with all tables, created when the packages are installed. New data folders copy it.
 
-To make the tables takes as long as all else of a first start together, and gives the same result each time. Where there
-is no template (its making failed, or the code has other migrations by now), a start makes the tables itself.
+Creating the tables takes as long as the rest of a first start together, with the same result each time. Without a
+template (its creation failed, or the migrations have changed since), a start creates the tables itself.
 """
 
 import os
@@ -20,12 +20,12 @@ from hekla.lib.checkout import CHECKOUT
 
 
 def template_folder() -> Path:
-    """Where the template for this code is, or would be: beside the packages that made it."""
+    """The folder of the template for this code, whether it exists or not; in the virtual environment."""
     return _templates() / fingerprint("")
 
 
 def make_template() -> None:
-    """Make it if it is missing, and delete those of other code. Raises LaunchRefused, CalledProcessError."""
+    """Create a missing template, and delete templates of other code. Raises LaunchRefused, CalledProcessError."""
     wanted = template_folder()
     if not wanted.exists():
         _templates().mkdir(exist_ok=True)

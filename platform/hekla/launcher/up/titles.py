@@ -1,6 +1,6 @@
-"""What a process is called in lists of processes (`ps`, `top`). Linux only; elsewhere nothing is changed.
+"""Sets the title of a process in process lists (`ps`, `top`). Linux only; elsewhere it does nothing.
 
-The words that a process was started with lie in its own memory, where /proc looks for them. There they are replaced.
+/proc reads the command line of a process from the memory of that process. The title replaces it there.
 """
 
 import ctypes
@@ -8,11 +8,11 @@ import sys
 
 _PR_SET_NAME = 15
 _LONGEST_NAME = 15
-_ARGUMENTS = slice(45, 47)  # of /proc/self/stat, after the name: where they begin and end
+_ARGUMENTS = slice(45, 47)  # fields of /proc/self/stat after the name: start and end of the arguments
 
 
 def set_title(title: str) -> None:
-    """Call this process so. What is longer than the words that it was started with is cut."""
+    """Set the title of this process, cut to the length of its original command line."""
     if sys.platform != "linux":
         return
     text = title.encode()

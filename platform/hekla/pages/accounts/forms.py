@@ -9,56 +9,60 @@ from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import PLATFORM_ROLE_LABELS
 from hekla.apps.accounts.scopes import SCOPE_LABELS, USUAL, Scope
 
+_KEEP_PASSWORD = _("At least 10 characters. Leave empty to keep the current password.")
+_NO_PASSWORD = _("At least 10 characters. Without a password, the person signs in with a link that you send.")
+
 
 class PersonForm(forms.ModelForm):
-    """A person, as a platform admin edits them."""
+    """A person, edited by a platform admin."""
 
     password = forms.CharField(
         label=_("Password"),
         required=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
-        help_text=_(
-            "Leave empty to keep the password. A new person without a password signs in with a link that you send."
-        ),
+        help_text=_KEEP_PASSWORD,
     )
 
     class Meta:
         model = User
         fields = ["username", "display_name", "platform_role", "is_active"]
-        labels = {"username": _("User name"), "is_active": _("Sign-in enabled")}
+        labels = {"username": _("User name"), "display_name": _("Full name"), "is_active": _("Sign-in enabled")}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
         super().__init__(*args, **kwargs)
         self.fields["username"].help_text = _("Letters, digits and @ . + - _")
         self.fields["is_active"].help_text = ""
+        if self.instance.pk is None:
+            self.fields["password"].help_text = _NO_PASSWORD
         choices = [("", _("none")), *((role.value, name) for role, name in PLATFORM_ROLE_LABELS.items())]
         self.fields["platform_role"].choices = choices  # type: ignore[attr-defined]
 
     def values(self) -> dict[str, Any]:
-        """What was typed, without the password."""
+        """The cleaned values, without the password."""
         return {name: value for name, value in self.cleaned_data.items() if name != "password"}
 
 
 class ProfileForm(forms.ModelForm):
-    """What one may change about oneself."""
+    """The fields of their own account that people can change."""
 
     password = forms.CharField(
         label=_("New password"),
         required=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
-        help_text=_("At least 10 characters. Leave empty to keep the current password."),
+        help_text=_KEEP_PASSWORD,
     )
 
     class Meta:
         model = User
         fields = ["display_name"]
+        labels = {"display_name": _("Full name")}
 
 
 class TokenForm(forms.Form):
-    """A new key for programs."""
+    """A new API token."""
 
     name = forms.CharField(label=_("Purpose"), max_length=80)
-    days = forms.IntegerField(label=_("Valid for (days)"), min_value=1, max_value=366, initial=90)
+    days = forms.IntegerField(label=_("Valid for"), min_value=1, max_value=366, initial=90)
     scopes = forms.TypedMultipleChoiceField(
         label=_("Scope"),
         choices=[(scope.value, words) for scope, words in SCOPE_LABELS.items()],

@@ -5,6 +5,12 @@ from hekla.pages.frame.rail import NavigationItem, Section
 
 ITEMS = [
     NavigationItem(
-        Section.ADMINISTRATION, 20, "accounts:list", "people", _("People"), permission=Permission.MANAGE_PEOPLE
+        Section.ADMINISTRATION,
+        20,
+        "accounts:list",
+        "people",
+        _("People"),
+        also=("accounts:create", "accounts:edit", "accounts:give_link", "accounts:act_for"),
+        permission=Permission.MANAGE_PEOPLE,
     ),
 ]

@@ -1,4 +1,4 @@
-"""People by their names."""
+"""Searches people by name."""
 
 from collections.abc import Iterable, Iterator
 

@@ -1,4 +1,4 @@
-"""The lists about people."""
+"""The table of people."""
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -18,23 +18,27 @@ def _name(user: User) -> SafeString:
 
 
 class PeopleTable(ListTable):
-    """Everybody."""
+    """All people."""
 
     label = gettext_lazy("People")
 
-    name = ListColumn(gettext_lazy("Name"), sort="username", cell=_name)
+    name = ListColumn(gettext_lazy("Person"), sort="username", cell=_name)
     role = ListColumn(
-        gettext_lazy("Platform role"), sort="platform_role", cell=lambda user: user.get_platform_role_display()
+        gettext_lazy("Platform role"),
+        sort="platform_role",
+        cell=lambda user: user.get_platform_role_display() or _("none"),
     )
     last_login = ListColumn(
-        gettext_lazy("Last sign-in"), sort="last_login", cell=lambda user: html.moment(user.last_login)
+        gettext_lazy("Last sign-in"),
+        sort="last_login",
+        cell=lambda user: html.moment(user.last_login) if user.last_login else _("never"),
     )
-    since = ListColumn(gettext_lazy("Since"), sort="date_joined", cell=lambda user: html.moment(user.date_joined))
+    since = ListColumn(gettext_lazy("Added"), sort="date_joined", cell=lambda user: html.moment(user.date_joined))
     actions = ActionsColumn("accounts/_person_actions.html")
 
 
 class PeopleFilter(ListFilter):
-    """Names, and what somebody may do on the platform."""
+    """Filters people by name and platform role."""
 
     search = ("username", "display_name")
     hint = gettext_lazy("Name or user name")

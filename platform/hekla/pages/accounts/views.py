@@ -1,4 +1,4 @@
-"""Pages about people: oneself, and everybody (for platform admins)."""
+"""Pages about people: one's own profile, and all people (for platform admins)."""
 
 from datetime import timedelta
 
@@ -24,7 +24,7 @@ from hekla.pages.frame.tables import listing
 
 @require_safe
 def people(request: HttpRequest) -> HttpResponse:
-    """Everybody."""
+    """List all people."""
     services.require(person(request), Permission.MANAGE_PEOPLE)
     people = listing(request, PeopleTable, selectors.everybody(), PeopleFilter)
     return render(request, "accounts/list.html", {"people": people})
@@ -89,7 +89,7 @@ def edit(request: HttpRequest, user_id: int) -> HttpResponse:
 
 @require_POST
 def give_link(request: HttpRequest, user_id: int) -> HttpResponse:
-    """A sign-in link for somebody, shown once."""
+    """Create a sign-in link for a person, and show it once."""
     services.require(person(request), Permission.MANAGE_PEOPLE)
     user = get_object_or_404(selectors.everybody(), pk=user_id)
     secret = services.issue_link(user, now=clock.now())
@@ -100,7 +100,7 @@ def give_link(request: HttpRequest, user_id: int) -> HttpResponse:
 @sensitive_post_parameters("password")
 @require_http_methods(["GET", "POST"])
 def profile(request: HttpRequest) -> HttpResponse:
-    """Oneself: name, password, keys for programs."""
+    """Show and change one's own name and password; list one's API tokens."""
     user = person(request)
     form = ProfileForm(request.POST or None, instance=user)
     if request.method == "POST" and form.is_valid():
@@ -123,7 +123,7 @@ def profile(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def create_token(request: HttpRequest) -> HttpResponse:
-    """A new key for programs, shown once."""
+    """Create an API token, and show it once."""
     user, form = person(request), TokenForm(request.POST)
     if not form.is_valid():
         return _profile_page(request, ProfileForm(instance=user), form)
@@ -136,7 +136,7 @@ def create_token(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def revoke_token(request: HttpRequest, token_id: int) -> HttpResponse:
-    """End a key."""
+    """Revoke an API token."""
     services.revoke_token(person(request), token_id, now=clock.now())
     messages.success(request, _("Token revoked."))
     return redirect("accounts:profile")

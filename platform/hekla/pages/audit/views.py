@@ -1,4 +1,4 @@
-"""The page of the audit."""
+"""The page of the audit log."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -11,7 +11,7 @@ from hekla.pages.frame.people import person
 
 @require_safe
 def show(request: HttpRequest) -> HttpResponse:
-    """Who did what, newest first."""
+    """List audited actions, newest first."""
     user, query = person(request), audit.parse_query(request.GET.dict())
     acts = audit.acts(user, query, most=audit.PAGE + 1)
     context = {

@@ -1,4 +1,4 @@
-"""What the pages of batches show: gathered once, for the page itself and for its live parts alike."""
+"""The template context of batch pages, shared by the full page and its live parts."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -40,13 +40,13 @@ class BatchRow:
 
 
 def rows(batches: Sequence[Batch]) -> list[BatchRow]:
-    """These batches, each with the states of its jobs."""
+    """Rows for these batches, each with the phases of its jobs."""
     counts = selectors.phase_counts(batches)
     return [BatchRow(batch, sum(counts[batch.pk].values()), bar(counts[batch.pk])) for batch in batches]
 
 
 def bar(counts: Mapping[str, int], chosen: Sequence[str] = ()) -> list[Segment]:
-    """The phases in the order of a job's life."""
+    """The segments of the bar, in the order of a job's life. `chosen`: the phases that the filter selects."""
     total, start, found = sum(counts.values()), 0.0, []
     for phase in _ORDER:
         if count := counts.get(phase, 0):
@@ -57,7 +57,7 @@ def bar(counts: Mapping[str, int], chosen: Sequence[str] = ()) -> list[Segment]:
 
 
 def detail(batch: Batch, user: User, query: QueryDict) -> dict[str, Any]:
-    """Everything that the page of a batch shows; what the table is narrowed to and sorted by stands in the address."""
+    """Everything that the page of a batch shows. The query string holds the filters and the order of the table."""
     members = selectors.current(batch)
     phases, text, sort = query.getlist("phase"), query.get("q", "")[:100], query.get("sort", "")
     counts = Counter(member.job.phase for member in members)
@@ -86,20 +86,20 @@ def detail(batch: Batch, user: User, query: QueryDict) -> dict[str, Any]:
 
 
 def manifest(batch: Batch) -> str:
-    """The job of a sweep, with its placeholders; empty where there is none."""
+    """The manifest of a sweep's job, with its placeholders; empty if the batch has no spec."""
     if not batch.spec:
         return ""
     return formats.dump(SweepSpec.parse(batch.spec).job.model_copy(update={"name": batch.name}))
 
 
 def _fits(member: BatchJob, phases: Sequence[str], text: str) -> bool:
-    """Its phase is chosen, and its name or one of its values holds the text."""
+    """Whether the phase is selected, and the name or a parameter value contains the text."""
     words = [member.job.name, *(f"{name}={value}" for name, value in member.parameters.items())]
     return (not phases or member.job.phase in phases) and any(text.lower() in word.lower() for word in words)
 
 
 def _key(sort: str) -> Any:  # noqa: ANN401  (a function that `sorted` takes)
-    """By the number, the name, the phase, the end, or a parameter (`p.lr`): numbers by size, before words."""
+    """The sort key: number, name, phase, end, or a parameter (`p.lr`; numeric values sort before words)."""
     field = sort.removeprefix("-")
     if field.startswith("p."):
         return lambda member: (*_size(member.parameters.get(field[2:], "")), member.number)

@@ -1,4 +1,4 @@
-"""Batches as people fill them in."""
+"""Forms of batches."""
 
 from typing import Any
 
@@ -24,18 +24,18 @@ def _code(rows: int) -> forms.Textarea:
 
 
 class ParametersForm(forms.Form):
-    """By what a job varies, and which jobs that makes."""
+    """The parameters of a sweep, and how they combine into jobs."""
 
     parameters = forms.CharField(
         label=_("Parameters"),
         widget=_code(4),
         help_text=_(
-            "One per line: lr = 0.1, 0.01. For random values also lr = 0.0001..0.1 log, or width = 16..256 whole."
+            "One per line: lr = 0.1, 0.01. Random values also take ranges: lr = 0.0001..0.1 log, width = 16..256 whole."
         ),
     )
     how = forms.ChoiceField(label=_("Combinations"), choices=_HOW, initial=SweepMethod.GRID.value)
     count = forms.IntegerField(
-        label=_("Number of samples"),
+        label=_("Samples"),
         required=False,
         min_value=1,
         max_value=MAX_JOBS,
@@ -46,7 +46,7 @@ class ParametersForm(forms.Form):
     )
 
     def clean_parameters(self) -> dict[str, Any]:
-        """Names and values, in their order."""
+        """The values of each parameter by name, in their order."""
         found: dict[str, Any] = {}
         for line in self.cleaned_data["parameters"].splitlines():
             if not line.strip():
@@ -69,7 +69,7 @@ class ParametersForm(forms.Form):
 
 
 class SweepForm(ParametersForm):
-    """A sweep: parameters, and the job in which their placeholders stand."""
+    """A sweep: parameters, and a job manifest with their placeholders."""
 
     name = forms.CharField(
         label=_("Name"), max_length=MAX_NAME, help_text=_("Job names are this name plus a number: lr-1, lr-2 …")
@@ -83,7 +83,7 @@ class SweepForm(ParametersForm):
     field_order = ["name", "how", "count", "seed", "parameters", "manifest"]
 
     def spec(self) -> tuple[SweepSpec, tuple[str, ...]]:
-        """What was filled in, and what has no effect. Raises Invalid, with each problem at its field."""
+        """The sweep, and warnings about fields without effect. Raises Invalid, with each problem at its field."""
         cleaned = self.cleaned_data
         try:
             loaded = formats.load(cleaned["manifest"])
@@ -96,24 +96,26 @@ class SweepForm(ParametersForm):
 
 
 class ManifestsForm(ManifestForm):
-    """Many manifests in one text."""
+    """Several manifests in one text."""
 
     name = forms.CharField(label=_("Name"), max_length=MAX_NAME, help_text=_NAME_HELP)
     field_order = ["name", "text", "upload"]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
         super().__init__(*args, **kwargs)
-        self.fields["text"].help_text = _("Up to 1,000 job manifests of any format, separated by ---, at most 1 MiB.")
+        self.fields["text"].help_text = _(
+            "Up to 1,000 job manifests of any format, at most 1 MiB. Separate them with ---."
+        )
 
     def specs(self) -> tuple[list[JobSpec], tuple[str, ...]]:
-        """The jobs, and what has no effect. Raises Invalid."""
+        """The jobs, and at most 20 warnings about fields without effect. Raises Invalid."""
         loaded = formats.load_many(self.cleaned_data["text"])
         warnings = [f"{one.spec.name}: {warning}" for one in loaded for warning in one.warnings]
         return [one.spec for one in loaded], tuple(warnings[:20])
 
 
 def first_job(job: JobSpec) -> dict[str, Any]:
-    """The form for a sweep of a job that there is."""
+    """Initial values of the form for a sweep over an existing job."""
     return {"name": job.name[:MAX_NAME].rstrip("-"), "manifest": formats.dump(job)}
 
 

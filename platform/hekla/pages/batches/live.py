@@ -1,4 +1,4 @@
-"""The live parts of these pages."""
+"""The live views of batch pages."""
 
 from django.template.loader import render_to_string
 
@@ -16,7 +16,7 @@ def _batches(user: User, params: Params) -> str:
 
 
 def _batch_topics(user: User, params: Params) -> frozenset[str]:
-    """Its own topic, and its tenant's: what its jobs do is told there."""
+    """The batch's own topic, and that of its tenant, which has the events of its jobs."""
     batch = batches.get(uid_of(params), user)
     return frozenset({f"batch:{batch.uid}", f"tenant:{batch.tenant_id}"})
 

@@ -1,4 +1,4 @@
-"""Batches by their names."""
+"""Searches batches by name."""
 
 from collections.abc import Iterator
 

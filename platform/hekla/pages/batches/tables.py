@@ -1,4 +1,4 @@
-"""The list of batches."""
+"""The table of batches."""
 
 from django.http import HttpRequest, QueryDict
 from django.utils.safestring import SafeString
@@ -21,7 +21,7 @@ def _name(row: BatchRow) -> SafeString:
 
 
 class BatchesTable(ListTable):
-    """The batches that one may see."""
+    """The batches that the reader may see."""
 
     label = gettext_lazy("Batches")
     ids = "row-{0.batch.uid}"
@@ -35,10 +35,10 @@ class BatchesTable(ListTable):
 
 
 def batches_on(request: HttpRequest, user: User) -> Listing:
-    """The page of the list that somebody opens."""
+    """The page of the list for a request."""
     return listing(request, BatchesTable, selectors.visible_to(user), OwnedFilter, rows=context.rows)
 
 
 def batches_for(query: QueryDict, user: User) -> Listing:
-    """The same page again, for its live part."""
+    """The same page for its live view."""
     return listing_of(query, BatchesTable, selectors.visible_to(user), OwnedFilter, rows=context.rows)

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from hekla.apps.batches import selectors, services
 from hekla.apps.batches.models import Batch
-from hekla.apps.batches.services import One
+from hekla.apps.batches.services import SweepJob
 from hekla.apps.event_log import selectors as event_log
 from hekla.apps.forms import attach
 from hekla.apps.jobs import selectors as jobs
@@ -32,14 +32,14 @@ from hekla.pages.job_forms.forms import MAX_MANIFEST_BYTES
 
 @require_safe
 def batches(request: HttpRequest) -> HttpResponse:
-    """The batches that one may see."""
+    """List the batches that the person may see."""
     since = event_log.last_number()
     return render(request, "batches/list.html", {"since": since, "batches": batches_on(request, person(request))})
 
 
 @require_safe
 def detail(request: HttpRequest, uid: UUID) -> HttpResponse:
-    """One batch."""
+    """Show one batch."""
     since = event_log.last_number()
     batch = selectors.get(uid, person(request))
     context = shown.detail(batch, person(request), request.GET)
@@ -48,13 +48,13 @@ def detail(request: HttpRequest, uid: UUID) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def sweep(request: HttpRequest) -> HttpResponse:
-    """A new sweep: looked at first, then submitted."""
+    """Preview or submit a sweep."""
     tenant = _tenant(request)
     if tenant is None:
         return render(request, "jobs/no_tenant.html")
     form = forms.SweepForm(request.POST or None, initial=_first(request))
 
-    def look() -> list[One]:
+    def look() -> list[SweepJob]:
         return services.check_sweep(spec=form.spec()[0], tenant=tenant, user=person(request), now=clock.now())
 
     def submit() -> tuple[Batch, Sequence[str]]:
@@ -66,13 +66,13 @@ def sweep(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def file(request: HttpRequest) -> HttpResponse:
-    """A new batch from many manifests."""
+    """Preview or submit a batch of many manifests."""
     tenant = _tenant(request)
     if tenant is None:
         return render(request, "jobs/no_tenant.html")
     form = forms.ManifestsForm(request.POST or None, request.FILES or None)
 
-    def look() -> list[One]:
+    def look() -> list[SweepJob]:
         name, now = form.cleaned_data["name"], clock.now()
         return services.check_file(name=name, specs=form.specs()[0], tenant=tenant, user=person(request), now=now)
 
@@ -86,7 +86,7 @@ def file(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def stop(request: HttpRequest, uid: UUID) -> HttpResponse:
-    """Abort all that is not over."""
+    """Abort all jobs of the batch that have not ended."""
     stopped = services.stop(selectors.get(uid, person(request)), user=person(request), now=clock.now())
     sentence = ngettext("Stopping %d job.", "Stopping %d jobs.", stopped)
     messages.success(request, sentence % stopped if stopped else _("No job of this batch is running or pending."))
@@ -95,7 +95,7 @@ def stop(request: HttpRequest, uid: UUID) -> HttpResponse:
 
 @require_POST
 def retry(request: HttpRequest, uid: UUID) -> HttpResponse:
-    """Submit those that failed again."""
+    """Submit the failed jobs again."""
     again = services.retry_failed(selectors.get(uid, person(request)), user=person(request), now=clock.now())
     sentence = ngettext("Resubmitted %d job.", "Resubmitted %d jobs.", again)
     messages.success(request, sentence % again if again else _("No job of this batch has failed."))
@@ -107,10 +107,10 @@ def _form_page(
     template: str,
     form: django_forms.Form,
     tenant: Tenant,
-    look: Callable[[], list[One]],
+    look: Callable[[], list[SweepJob]],
     submit: Callable[[], tuple[Batch, Sequence[str]]],
 ) -> HttpResponse:
-    """The form; what it would submit where one asks to look; or the batch that was made."""
+    """The form, with a preview if the person asks for one; or a redirect to the new batch."""
     context: dict[str, Any] = {"tenant": tenant, "form": form, "most_bytes": MAX_MANIFEST_BYTES}
     if request.method == "POST" and form.is_valid():
         try:
@@ -132,7 +132,7 @@ def _tenant(request: HttpRequest) -> Tenant | None:
 
 
 def _first(request: HttpRequest) -> dict[str, Any]:
-    """What the form begins with: the job to sweep over, where one is named."""
+    """Initial values of the form: the job to sweep over, if the address names one."""
     try:
         uid = UUID(request.GET.get("job", ""))
     except ValueError:

@@ -1,4 +1,4 @@
-"""Pages about clusters and environments."""
+"""Cordoning of nodes, and pages of environments."""
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -23,7 +23,7 @@ from hekla.pages.frame.tables import listing
 
 @require_POST
 def cordon(request: HttpRequest, node_id: int) -> HttpResponse:
-    """Keep new pods off a node, or let them on again."""
+    """Cordon or uncordon a node."""
     accounts.require(person(request), Permission.MANAGE_CLUSTERS)
     node, cordoned = selectors.node(node_id), request.POST.get("cordon") == "yes"
     services.cordon(node, cordoned=cordoned, actor=actor_of(person(request)), now=clock.now())
@@ -33,7 +33,7 @@ def cordon(request: HttpRequest, node_id: int) -> HttpResponse:
 
 @require_safe
 def environments(request: HttpRequest) -> HttpResponse:
-    """All environments: everybody may use them."""
+    """List all environments. All people may use them."""
     facts = {"may_edit": people.may(person(request), Permission.MANAGE_CLUSTERS)}
     found = listing(request, EnvironmentsTable, selectors.environments(), EnvironmentsFilter, facts=facts)
     return render(request, "clusters/environments.html", {"environments": found})
@@ -41,7 +41,7 @@ def environments(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def create_environment(request: HttpRequest) -> HttpResponse:
-    """A new environment."""
+    """Add an environment."""
     accounts.require(person(request), Permission.MANAGE_CLUSTERS)
     form = EnvironmentForm(request.POST or None)
     if request.method == "POST" and form.is_valid():

@@ -1,4 +1,4 @@
-"""Whose pods a cluster's configuration has placed from here though others made them, and what is missing for that."""
+"""The external pods that a cluster's configuration lets Hekla schedule, and problems of that configuration."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from hekla.domain.external_pods import ExternalPodRules
 
 @dataclass(frozen=True, slots=True)
 class NamespaceRow:
-    """A namespace, and whose its pods are. `problem`: why they are left alone all the same; empty: they are not."""
+    """A namespace, and the tenant of its pods. `problem`: why they are not scheduled; empty if they are."""
 
     namespace: str
     tenant: str
@@ -23,7 +23,7 @@ class NamespaceRow:
 
 @dataclass(frozen=True, slots=True)
 class ExternalPodsView:
-    """What a page says of it."""
+    """The external pods of a cluster, as a page shows them."""
 
     scheduler_name: str
     queue: str
@@ -32,12 +32,12 @@ class ExternalPodsView:
 
 
 def of(cluster: Cluster) -> ExternalPodsView | None:
-    """None where the cluster's pods of others are nobody's business here."""
+    """The external pods of a cluster, or None if Hekla schedules none there or their configuration is invalid."""
     if cluster.kind != Cluster.Kind.KUBERNETES or cluster.leads_jobs or not cluster.config.get("external_pods"):
         return None
     try:
         config = ExternalPodsSettings.model_validate(cluster.config["external_pods"])
-    except ValidationError:  # a backend with such a configuration does not open, and its health says so
+    except ValidationError:  # the backend refuses such a configuration, and the cluster's health says so
         return None
     return ExternalPodsView(config.scheduler_name, config.queue, config.owner, tuple(_rows(cluster, config)))
 

@@ -1,4 +1,4 @@
-"""Forms about clusters and environments."""
+"""Forms of clusters and environments."""
 
 import json
 from collections.abc import Iterable
@@ -15,22 +15,22 @@ MAX_KUBECONFIG_BYTES = 64 * 1024
 
 
 class DocumentField(forms.JSONField):
-    """A JSON document, laid out as people read it."""
+    """A JSON document, indented."""
 
     def prepare_value(self, value: object) -> str:
-        """What was typed stays as it was typed."""
+        """The text as typed, or the indented document."""
         return value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
 
 
 class UnshownTextarea(forms.Textarea):
-    """What was typed here is never sent back."""
+    """A text area that never sends its value back to the browser."""
 
     def format_value(self, value: object) -> None:
-        """Nothing."""
+        """None, for every value."""
 
 
 class AccessMethod(models.TextChoices):
-    """How a Kubernetes cluster is reached, as a form asks it."""
+    """How a Kubernetes cluster is reached, as the form offers it."""
 
     KUBECONFIG = "kubeconfig", _("Kubeconfig entered here")
     TOKEN = "token", _("Address and token entered here")
@@ -39,14 +39,15 @@ class AccessMethod(models.TextChoices):
 
 
 class ClusterAccessForm(forms.ModelForm):
-    """How a cluster of the kind kubernetes is reached. Nothing secret that was typed is sent back: `carried` is what
-    was read of it, sealed. Their names tell the page's script to keep no draft of them.
+    """How a cluster of the kind kubernetes is reached. The form never sends secrets back in plain text: the hidden
+    field `secret_carried` holds the credentials encrypted. The field names tell the page's script not to save them in a
+    draft.
     """
 
     found: object = None
-    """What the cluster answered, where the form is handed back with it."""
+    """The health of the cluster, if the form is shown again after a connection check."""
     carried: object = None
-    """What may be shown of the key that is carried on."""
+    """The credentials in the hidden field `secret_carried`, if any. Pages show only what is not secret."""
 
     access = forms.ChoiceField(label=_("Connection"), required=False)
     secret_kubeconfig = forms.CharField(
@@ -71,7 +72,7 @@ class ClusterAccessForm(forms.ModelForm):
     secret_carried = forms.CharField(required=False, widget=forms.HiddenInput)
 
     def access_fields(self) -> dict[str, list[forms.BoundField]]:
-        """What each way asks for, for the page."""
+        """The fields of each access method, for the page."""
         return {
             AccessMethod.KUBECONFIG: [self["secret_kubeconfig"], self["secret_file"]],
             AccessMethod.TOKEN: [self["server"], self["authority"], self["token"]],
@@ -90,29 +91,29 @@ class ClusterAccessForm(forms.ModelForm):
             raise forms.ValidationError(_("Not a text file.")) from None
 
     def clean_config(self) -> dict[str, Any]:
-        """Names and values."""
+        """The configuration, which must be a JSON object."""
         found = self.cleaned_data["config"] or {}
         if not isinstance(found, dict):
             raise forms.ValidationError(_("The configuration must be a JSON object: {…}."))
         return found
 
     def carry(self, encrypted: str) -> None:
-        """Hand this back in place of a key that was given."""
+        """Put the encrypted credentials into the hidden field, instead of sending them back in plain text."""
         self.data = {**{name: self.data[name] for name in self.data}, "secret_carried": encrypted}
 
     def row(self) -> dict[str, Any]:
-        """What is the cluster's own of what was typed."""
+        """The cleaned values that are fields of the Cluster model."""
         return {name: value for name, value in self.cleaned_data.items() if name in (self._meta.fields or ())}
 
     @property
     def chosen_access(self) -> str:
-        """As chosen; where nothing was, as the configuration says."""
+        """The selected method; if none is selected, the one that the configuration implies."""
         by_config = AccessMethod.FILE if self.cleaned_data["config"].get("kubeconfig") else AccessMethod.ACCOUNT
         return str(self.cleaned_data["access"] or by_config)
 
 
 class ClusterForm(ClusterAccessForm):
-    """A new cluster. `kinds`: those to choose from, with their labels."""
+    """A new cluster. `kinds`: the kinds to choose from, with their labels."""
 
     kind = forms.ChoiceField(label=_("Kind"))
 
@@ -127,7 +128,8 @@ class ClusterForm(ClusterAccessForm):
                 'JSON. Kubernetes: {"namespace": "hekla", "image": "python:3.11-slim"}. For one namespace per '
                 'tenant add "namespaces": "tenant". Simulated: {"nodes": [{"name": "gpu", "count": 4, '
                 '"allocatable": {"cpu": "64"}}]}'
-            )
+            ),
+            "is_paused": _("Hekla makes no scheduling decisions for a paused cluster."),
         }
 
     def __init__(self, *args: Any, kinds: Iterable[tuple[str, str]], **kwargs: Any) -> None:  # noqa: ANN401
@@ -136,12 +138,12 @@ class ClusterForm(ClusterAccessForm):
         self.fields["access"].choices = AccessMethod.choices  # type: ignore[attr-defined]
 
     def clean_name(self) -> str:
-        """A name that addresses do not use otherwise."""
+        """The name, unless the URLs reserve it."""
         return refuse_reserved(self.cleaned_data["name"])
 
 
 class ClusterChangeForm(ClusterAccessForm):
-    """A cluster that exists; its name and kind stay."""
+    """An existing cluster. Its name and kind cannot change."""
 
     class Meta(ClusterForm.Meta):
         fields = ["config", "is_paused"]
@@ -160,16 +162,18 @@ class EnvironmentForm(forms.ModelForm):
         widgets = {"requirements": forms.Textarea(attrs={"rows": 8, "class": "code-input", "spellcheck": "false"})}
         error_messages = {"name": NAME_ERRORS}
         help_texts = {
-            "requirements": _("One package per line in pip's format. Empty: the console's default interpreter.")
+            "requirements": _(
+                "One package per line, as in pip's requirements files. If empty, tasks use the console's Python."
+            )
         }
 
     def clean_name(self) -> str:
-        """A name that addresses do not use otherwise."""
+        """The name, unless the URLs reserve it."""
         return refuse_reserved(self.cleaned_data["name"])
 
 
 class EnvironmentChangeForm(forms.ModelForm):
-    """An environment that exists; its name stays."""
+    """An existing environment. Its name cannot change."""
 
     class Meta(EnvironmentForm.Meta):
         fields = ["description", "requirements"]

@@ -1,4 +1,4 @@
-"""The health of a cluster in words that whoever runs it can act on."""
+"""The health of a cluster, in words that its operator can act on."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -14,7 +14,7 @@ from hekla.cluster_access.health import describe_trouble
 
 @dataclass(frozen=True, slots=True)
 class MissingRights:
-    """Rights on one kind of object that are not given; `everywhere`: in the whole cluster, else in that namespace."""
+    """Missing permissions on one resource. `everywhere`: cluster-wide, else only in `namespace`."""
 
     resource: str
     verbs: str
@@ -24,7 +24,9 @@ class MissingRights:
 
 @dataclass(frozen=True, slots=True)
 class HealthView:
-    """What a page says of it. `sentence` and `detail`: why it is out of reach, ours and theirs; empty: it is not."""
+    """The health of a cluster, as a page shows it. `sentence` and `detail`: why it is unreachable, in Hekla's words and
+    as reported; `sentence` is empty if the cluster is reachable.
+    """
 
     namespace: str
     sentence: str
@@ -50,12 +52,12 @@ class HealthView:
 
 
 def of_answer(found: Health, config: Mapping[str, Any]) -> HealthView:
-    """What was answered at this moment."""
+    """The view of a health check that ran now."""
     return _health_view(found, config)
 
 
 def of_row(cluster: Cluster, health: ClusterHealth | None) -> HealthView | None:
-    """What was answered last; None where nobody asked yet."""
+    """The view of the last stored health check, or None if there was none."""
     return _health_view(health, cluster.config, since=health.since, checked_at=health.checked_at) if health else None
 
 

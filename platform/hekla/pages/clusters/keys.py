@@ -1,4 +1,4 @@
-"""What a form says of how a cluster is reached, read by those who know such keys: problems are told at their fields."""
+"""The credentials that a cluster form contains. Problems are reported at their fields."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,14 +18,14 @@ _FIELD = {AccessMethod.KUBECONFIG: "secret_kubeconfig", AccessMethod.TOKEN: "tok
 
 @dataclass(frozen=True, slots=True)
 class KeyChange:
-    """How a cluster is to be reached. `key`: one that was given now; `drops`: none is to be kept; else all stays."""
+    """A change of a cluster's credentials. `key`: the new ones; `drops`: remove the stored ones. Neither: no change."""
 
     key: Key | None = None
     drops: bool = False
 
 
 def requested_key(form: ClusterAccessForm, user: User, *, has_key: bool, now: datetime) -> KeyChange:
-    """Raises Invalid. `has_key`: one is kept, so none need be given."""
+    """The change that the form asks for. `has_key`: credentials are stored; new ones are optional. Raises Invalid."""
     access = form.cleaned_data["access"] if has_key else form.chosen_access
     _check_file_name(form, access)
     if access in (AccessMethod.ACCOUNT, AccessMethod.FILE):
@@ -39,17 +39,17 @@ def requested_key(form: ClusterAccessForm, user: User, *, has_key: bool, now: da
 
 
 def carry(key: Key, access: str, user: User, *, now: datetime) -> str:
-    """For a form that is handed back before anything was saved."""
+    """The encrypted credentials, for a form that is shown again before anything is saved."""
     return encrypt_for_form(f"{access} {key.text}", by=user.pk, now=now)
 
 
 def field_of(access: str) -> str:
-    """Where it is told that a cluster cannot be reached in this way."""
+    """The field that shows a connection failure of this access method."""
     return _FIELD[AccessMethod(access)] if access in _FIELD else "config"
 
 
 def _new_key(form: ClusterAccessForm, access: str, before: keys.ClusterKey | None) -> keys.ClusterKey | None:
-    """What was typed or sent now, or `before` where nothing was. An address may be corrected without the token."""
+    """The credentials in the form, or `before` if it has none. The address can change without a new token."""
     typed = form.cleaned_data
     if access == AccessMethod.KUBECONFIG:
         text = typed["secret_kubeconfig"] or typed["secret_file"]
@@ -59,14 +59,14 @@ def _new_key(form: ClusterAccessForm, access: str, before: keys.ClusterKey | Non
 
 
 def _carried(form: ClusterAccessForm, user: User, access: str, now: datetime) -> keys.ClusterKey | None:
-    """What was given for this way when the form was sent before."""
+    """The credentials that the form carries from an earlier request, if they are for this access method."""
     text = form.cleaned_data["secret_carried"]
     of, _space, key = ((decrypt_from_form(text, by=user.pk, now=now) if text else None) or "").partition(" ")
     return keys.decode(key) if of == access else None
 
 
 def _check_file_name(form: ClusterAccessForm, access: str) -> None:
-    """A file is named where it is used, and nowhere else: what is named and not used would mislead."""
+    """Raises Invalid unless the configuration names a kubeconfig exactly if it is used: an unused one would mislead."""
     named = bool(form.cleaned_data["config"].get("kubeconfig"))
     if access == AccessMethod.FILE and not named:
         sentence = _("Name the file in the configuration as “kubeconfig”.")

@@ -1,4 +1,4 @@
-"""The live parts of these pages."""
+"""The live views of cluster pages."""
 
 from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
@@ -21,7 +21,7 @@ def _nodes(user: User, params: Params) -> str:
 
 
 def _managers(user: User, _params: Params) -> None:
-    """Whoever may manage clusters is shown the same. Raises NotFound for all others."""
+    """The same audience for all who may manage clusters. Raises NotFound for all others."""
     if not accounts.may(user, Permission.MANAGE_CLUSTERS):
         raise NotFound(_("Unknown page."))
 

@@ -1,4 +1,4 @@
-"""The page of all nodes."""
+"""The page of nodes."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ _MACHINES = 16
 
 @require_safe
 def nodes(request: HttpRequest) -> HttpResponse:
-    """All machines."""
+    """List all nodes."""
     return render(
         request,
         "clusters/nodes.html",
@@ -29,10 +29,7 @@ def nodes(request: HttpRequest) -> HttpResponse:
 
 
 def node_parts(user: User, number: str, rights: Rights | None = None) -> dict[str, Any]:
-    """The live parts of the page of the machines: so many of them that one can look at them.
-
-    `rights`: where they were read already.
-    """
+    """The live parts of the page of nodes, at most 16 nodes a page. `rights`: the person's rights, if already read."""
     whole = occupancy.now()
     page = Paginator(figures.nodes(whole), _MACHINES).get_page(number)
     views = list(page.object_list)

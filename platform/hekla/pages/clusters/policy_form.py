@@ -7,7 +7,7 @@ from hekla.engine.policy import MAX_POLICY_BYTES
 
 
 class PolicyForm(forms.Form):
-    """A scheduler configuration, and why it is changed."""
+    """A scheduler configuration, and the reason for the change."""
 
     text = forms.CharField(
         label=_("Configuration"),

@@ -1,4 +1,4 @@
-"""The scheduling policy of a cluster: what is in force, what was, and what another one would do."""
+"""The scheduling policy of a cluster: the current version, earlier ones, and a trial of a new one."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ _MAX_DIFFERENCES = 200
 
 @dataclass(frozen=True, slots=True)
 class PolicyVersionView:
-    """A policy that was put in force, and how it differs from the one before."""
+    """A policy version, and its difference from the version before."""
 
     row: PolicyVersion
     changes: list[DiffLine]
@@ -43,7 +43,7 @@ class PolicyVersionView:
 
 @require_http_methods(["GET", "POST"])
 def show(request: HttpRequest) -> HttpResponse:
-    """The policy and its history. What is posted is tried (`try`), or put in force."""
+    """Show the policy and its history. A POST with `try` tries the new policy; any other POST applies it."""
     user = person(request)
     if not accounts.may(user, Permission.SEE_EVERYTHING):
         raise Refused(_("Only operators and platform admins can see the scheduling policy."))
@@ -86,7 +86,7 @@ def _tried(cluster: Cluster, old: str, new: str, wanted: policy.SchedulerPolicy)
 
 
 def _versions(cluster: Cluster) -> list[PolicyVersionView]:
-    """The newest first; the first of all differs from what Hekla begins with."""
+    """The newest versions first. The first version of all is compared with Hekla's initial policy."""
     rows = list(clusters.policies(cluster)[: _VERSIONS + 1])
     return list(_compared(rows))[:_VERSIONS]
 

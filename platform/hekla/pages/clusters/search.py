@@ -1,4 +1,4 @@
-"""Nodes by their names."""
+"""Searches nodes by name."""
 
 from collections.abc import Iterator
 

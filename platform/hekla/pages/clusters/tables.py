@@ -1,4 +1,4 @@
-"""The lists about clusters."""
+"""The tables of environments and clusters."""
 
 from dataclasses import dataclass
 
@@ -16,8 +16,8 @@ from hekla.pages.frame.tables import ActionsColumn, ListColumn, ListFilter, List
 
 def _packages(environment: Environment) -> SafeString | str:
     if not environment.requirements:
-        return _("console default interpreter")
-    return format_html("<code>{}</code>", truncatechars(environment.requirements, 120))
+        return _("the console's Python")
+    return format_html("<code>{}</code>", truncatechars(", ".join(environment.requirements.splitlines()), 120))
 
 
 class EnvironmentsTable(ListTable):
@@ -28,17 +28,17 @@ class EnvironmentsTable(ListTable):
     name = ListColumn(gettext_lazy("Name"), sort="name")
     description = ListColumn(gettext_lazy("Description"), sort="description")
     packages = ListColumn(gettext_lazy("Packages"), cell=_packages)
-    since = ListColumn(gettext_lazy("Since"), sort="created_at", cell=lambda one: html.moment(one.created_at))
+    since = ListColumn(gettext_lazy("Added"), sort="created_at", cell=lambda one: html.moment(one.created_at))
 
     def render_name(self, record: Environment) -> SafeString:
-        """A link for those who may change it."""
+        """The name, as a link for people who may change it."""
         if self.facts["may_edit"]:
             return named("clusters:edit_environment", record.name, record.name)
         return format_html("{}", record.name)
 
 
 class EnvironmentsFilter(ListFilter):
-    """Names and packages."""
+    """Filters by name, description and packages."""
 
     search = ("name", "description", "requirements")
     hint = gettext_lazy("Name or package")
@@ -46,7 +46,7 @@ class EnvironmentsFilter(ListFilter):
 
 @dataclass(frozen=True, slots=True)
 class ClusterRow:
-    """A cluster with who controls it, and its health if that is known."""
+    """A cluster with the lease of its controller, and its health if known."""
 
     cluster: Cluster
     lease: Lease | None
@@ -61,7 +61,7 @@ def _controller(row: ClusterRow) -> SafeString | None:
 
 
 class ClustersTable(ListTable):
-    """All clusters. `facts.now`: which leases are over."""
+    """All clusters. `facts.now`: the time that decides which leases have expired."""
 
     label = gettext_lazy("Clusters")
 
@@ -77,7 +77,7 @@ class ClustersTable(ListTable):
     )
     controller = ListColumn(gettext_lazy("Controlled by"), sort="lease__holder", cell=_controller)
     since = ListColumn(
-        gettext_lazy("Since"), sort="cluster__created_at", cell=lambda row: html.moment(row.cluster.created_at)
+        gettext_lazy("Added"), sort="cluster__created_at", cell=lambda row: html.moment(row.cluster.created_at)
     )
     actions = ActionsColumn("clusters/_row_actions.html")
 

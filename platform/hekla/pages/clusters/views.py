@@ -1,7 +1,8 @@
-"""The pages of clusters: all of them, one with its health and its key, and the forms that add, change and try one.
+"""The pages of clusters: the list, one cluster with its health and credentials, and the forms that add, change and try
+one.
 
-What its backend makes of what was typed is told at the field. A cluster that does not answer now, or where rights are
-missing, is saved when that is asked for once more.
+Problems that the backend finds in the input are shown at their fields. A cluster that does not answer, or where
+permissions are missing, is saved only if the person confirms it.
 """
 
 import json
@@ -42,7 +43,7 @@ _SECRET = ("secret_kubeconfig", "token", "secret_carried")
 
 @require_safe
 def show_all(request: HttpRequest) -> HttpResponse:
-    """All clusters."""
+    """List all clusters."""
     accounts.require(person(request), Permission.MANAGE_CLUSTERS)
     since, rows, facts = _rows(person(request))
     clusters = listing(request, ClustersTable, rows, CLUSTER_SEARCH, facts=facts)
@@ -51,19 +52,19 @@ def show_all(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def show(request: HttpRequest, name: str) -> HttpResponse:
-    """One cluster: how it is, and how it is reached."""
+    """Show one cluster: its health, and how it is reached."""
     accounts.require(person(request), Permission.MANAGE_CLUSTERS)
     return render(request, "clusters/detail.html", parts(name, person(request)))
 
 
 def all_parts(user: User, query: QueryDict) -> dict[str, Any]:
-    """The live parts of the page of all clusters. Raises NotFound for who may not see it."""
+    """The live parts of the list of clusters. Raises NotFound for people who may not see it."""
     _since, rows, facts = _rows(user)
     return {"clusters": listing_of(query, ClustersTable, rows, CLUSTER_SEARCH, facts=facts)}
 
 
 def _rows(user: User) -> tuple[int, list[ClusterRow], dict[str, Any]]:
-    """All clusters, as of the event of this number, and what their cells need."""
+    """The number of the last event, all clusters as of that event, and the facts that their cells need."""
     _require_sight(user)
     since, now = event_log.last_number(), clock.now()
     rows = [
@@ -74,7 +75,7 @@ def _rows(user: User) -> tuple[int, list[ClusterRow], dict[str, Any]]:
 
 
 def parts(name: str, user: User) -> dict[str, Any]:
-    """The live parts of the page of a cluster. Raises NotFound for who may not see it."""
+    """The live parts of a cluster's page. Raises NotFound for people who may not see it."""
     _require_sight(user)
     since, cluster = event_log.last_number(), selectors.get(name)
     lease = selectors.lease(cluster)
@@ -100,7 +101,7 @@ def _require_sight(user: User) -> None:
 @sensitive_post_parameters(*_SECRET)
 @require_http_methods(["GET", "POST"])
 def create(request: HttpRequest) -> HttpResponse:
-    """A new cluster."""
+    """Add a cluster."""
     accounts.require(person(request), Permission.MANAGE_CLUSTERS)
     form = ClusterForm(request.POST or None, request.FILES or None, kinds=_kinds())
     return _answer(request, form, None) or _page(request, form, title=_("Add cluster"), submit=_("Add"))
@@ -109,7 +110,7 @@ def create(request: HttpRequest) -> HttpResponse:
 @sensitive_post_parameters(*_SECRET)
 @require_http_methods(["GET", "POST"])
 def edit(request: HttpRequest, name: str) -> HttpResponse:
-    """Change a cluster. One that does not answer now can be paused all the same."""
+    """Change a cluster. A cluster that does not answer can still be paused."""
     accounts.require(person(request), Permission.MANAGE_CLUSTERS)
     cluster = selectors.get(name)
     form = ClusterChangeForm(request.POST or None, request.FILES or None, instance=selectors.get(name))
@@ -118,7 +119,7 @@ def edit(request: HttpRequest, name: str) -> HttpResponse:
 
 @require_POST
 def remove_key(request: HttpRequest, name: str) -> HttpResponse:
-    """Forget the key to a cluster."""
+    """Remove the stored credentials of a cluster."""
     accounts.require(person(request), Permission.MANAGE_CLUSTERS)
     services.remove_key(selectors.get(name), actor=actor_of(person(request)), now=clock.now())
     messages.success(request, _("Credentials removed."))
@@ -127,7 +128,7 @@ def remove_key(request: HttpRequest, name: str) -> HttpResponse:
 
 @require_POST
 def remove(request: HttpRequest, name: str) -> HttpResponse:
-    """Forget a cluster that has no queues."""
+    """Remove a cluster that has no queues."""
     accounts.require(person(request), Permission.MANAGE_CLUSTERS)
     try:
         services.remove(selectors.get(name), actor=actor_of(person(request)), now=clock.now())
@@ -143,7 +144,7 @@ def _kinds() -> list[tuple[str, str]]:
 
 
 def _answer(request: HttpRequest, form: ClusterAccessForm, cluster: Cluster | None) -> HttpResponse | None:
-    """Do what was asked, if that can be done; else the form tells why, and what was found out."""
+    """The response to a valid form; None if the page shows the form again, with problems or the result of the check."""
     if request.method != "POST" or not form.is_valid():
         return None
     try:
@@ -154,14 +155,14 @@ def _answer(request: HttpRequest, form: ClusterAccessForm, cluster: Cluster | No
 
 
 class _Attempt:
-    """One sending of the form."""
+    """One submission of the form."""
 
     def __init__(self, request: HttpRequest, form: ClusterAccessForm, cluster: Cluster | None) -> None:
         self._request, self._form, self._cluster = request, form, cluster
         self._user, self._now = person(request), clock.now()
 
     def answer(self) -> HttpResponse | None:
-        """Raises HeklaError for what cannot be done."""
+        """Check the cluster, and save it unless this is a trial. Raises HeklaError."""
         draft, is_trial = self._draft(), "try" in self._request.POST
         found = validation.probe(draft, always=is_trial)
         if is_trial:
@@ -175,9 +176,9 @@ class _Attempt:
         return redirect("clusters:list")
 
     def _draft(self) -> ClusterDraft:
-        """Raises Invalid for a key that cannot be used."""
+        """The cluster as the form describes it. Raises Invalid for unusable credentials."""
         kind = self._cluster.kind if self._cluster else self._form.cleaned_data["kind"]
-        if kind != Cluster.Kind.KUBERNETES:  # only these are reached with a key
+        if kind != Cluster.Kind.KUBERNETES:  # only these need credentials
             return ClusterDraft(self._form.row(), self._cluster)
         has_key = self._cluster is not None and selectors.key(self._cluster) is not None
         requested = keys.requested_key(self._form, self._user, has_key=has_key, now=self._now)
@@ -185,7 +186,7 @@ class _Attempt:
         return ClusterDraft(self._form.row(), self._cluster, requested.key, requested.drops, field)
 
     def _hand_back(self, draft: ClusterDraft, found: Health | None) -> None:
-        """The form shows what was found, and carries the key on, so that nobody need give it again."""
+        """Show the result in the form, and carry the credentials over, so that people need not enter them again."""
         self._form.found = health.of_answer(found, draft.config) if found else None
         if draft.key:
             access = self._form.cleaned_data["access"]

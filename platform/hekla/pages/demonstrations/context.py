@@ -1,4 +1,4 @@
-"""What the page of a demonstration shows: gathered once, for the page itself and for its live parts alike."""
+"""The template context of demonstration pages, shared by the full page and its live parts."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ _TIMELINE_KINDS = ("JobSubmitted", "JobPhaseChanged", "JobUnschedulable", "PodEv
 
 @dataclass(frozen=True, slots=True)
 class JobView:
-    """One job beside the others. `nodes`: where its pods are or were, and how many."""
+    """One job of a run. `nodes`: the nodes of its newest attempts, with the number of pods on each."""
 
     job: Job
     strips: Sequence[TaskStrip]
@@ -36,7 +36,7 @@ class JobView:
 
 @dataclass(frozen=True, slots=True)
 class JobTimelineEntry:
-    """One line of what happened, with the job that it is about."""
+    """An entry of the timeline, with its job."""
 
     job: Job
     line: history.TimelineEntry
@@ -58,7 +58,7 @@ def detail(name: str, user: User) -> dict[str, Any]:
 
 
 def job_views(run: DemoRun) -> list[JobView]:
-    """The jobs of a run as they stand."""
+    """The current views of the jobs of a run."""
     found = selectors.jobs_of(run)
     pods: dict[int, list[Pod]] = {job.pk: [] for job in found}
     for pod in jobs.pods_of(list(pods)):
@@ -83,14 +83,14 @@ def _view(job: Job, pods: Sequence[Pod]) -> JobView:
 
 
 def timeline(about: Sequence[Job]) -> list[JobTimelineEntry]:
-    """What happened to these jobs in one line after the other, the newest first."""
+    """The events of these jobs in one timeline, newest first."""
     events = {job: list(jobs.history(job).filter(kind__in=_TIMELINE_KINDS)) for job in about}
     entries = [JobTimelineEntry(job, line) for job, own in events.items() for line in history.lines(own)]
     return sorted(entries, key=lambda entry: -entry.line.number)
 
 
 def as_announced(demonstration: Demonstration, views: Sequence[JobView]) -> bool:
-    """Whether all came as the demonstration says: which jobs completed, who made room and by what, when and where."""
+    """Whether the run matches its announcement: all jobs completed, with its evictions, action, order and nodes."""
     return (
         len(views) == len(demonstration.acts)
         and all(view.job.phase == JobPhase.COMPLETED for view in views)
@@ -102,6 +102,6 @@ def as_announced(demonstration: Demonstration, views: Sequence[JobView]) -> bool
 
 
 def _one_by_one(views: Sequence[JobView]) -> bool:
-    """No job began before the one before was over."""
+    """Whether each job began only after the one before it ended."""
     times = [(view.job.started_at, view.job.finished_at) for view in views]
     return all(end is not None and begin is not None and end <= begin for (_, end), (begin, _) in pairwise(times))

@@ -1,4 +1,4 @@
-"""The live parts of these pages."""
+"""The live views of demonstration pages."""
 
 from django.template.loader import render_to_string
 
@@ -10,7 +10,7 @@ from hekla.pages.demonstrations import context as demonstrations_shown
 
 
 def _demonstration_topics(_user: User, params: Params) -> frozenset[str]:
-    """All that happens on its machines; whoever sees none of it is sent the page as it was."""
+    """All events of the demonstration's cluster. People who may not see its jobs get the unchanged page."""
     stage = demonstrations.get(params.get("name", "")).stage
     return frozenset(
         f"cluster:{pk}" for pk in clusters.all_clusters().filter(name=stage.name).values_list("pk", flat=True)

@@ -16,7 +16,7 @@ from hekla.pages.frame.people import person
 
 @require_safe
 def demonstrations(request: HttpRequest) -> HttpResponse:
-    """All of them, each with its button."""
+    """List all demonstrations."""
     runs = selectors.visible_to(person(request))
     context = {
         "demonstrations": catalogue.DEMONSTRATIONS,
@@ -28,14 +28,14 @@ def demonstrations(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def detail(request: HttpRequest, name: str) -> HttpResponse:
-    """One of them, and its newest run side by side."""
+    """Show one demonstration and the jobs of its newest run."""
     since = event_log.last_number()
     return render(request, "demonstrations/detail.html", shown.detail(name, person(request)) | {"since": since})
 
 
 @require_POST
 def start(request: HttpRequest, name: str) -> HttpResponse:
-    """The one button."""
+    """Start a run of the demonstration."""
     tenant = current_tenant.tenant(request)
     if tenant is None:
         raise Refused(_("You are not a member of a tenant. Ask a platform admin."))

@@ -1,4 +1,4 @@
-"""The lists about departments."""
+"""The tables of departments."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ from hekla.pages.tenancy.tables import TenantsFilter
 
 
 class DepartmentsTable(ListTable):
-    """The departments that one heads, or all."""
+    """The departments that the person heads, or all."""
 
     label = gettext_lazy("Departments")
 
@@ -28,30 +28,30 @@ class DepartmentsTable(ListTable):
     slug = ListColumn(
         gettext_lazy("Short name"), sort="slug", cell=lambda one: format_html("<code>{}</code>", one.slug)
     )
-    since = ListColumn(gettext_lazy("Since"), sort="created_at", cell=lambda one: html.moment(one.created_at))
+    since = ListColumn(gettext_lazy("Added"), sort="created_at", cell=lambda one: html.moment(one.created_at))
 
 
 class DepartmentsFilter(TenantsFilter):
-    """Names, as of tenants."""
+    """The same filter as for tenants."""
 
 
 @dataclass(frozen=True, slots=True)
 class DepartmentTenant:
-    """A tenant of a department, with `member_count`, and what it holds."""
+    """A tenant of a department, annotated with `member_count`, and what it holds."""
 
     tenant: Tenant
     holding: Holding
 
 
 def _tenant(row: DepartmentTenant) -> SafeString:
-    """Nobody can open the page of an inactive tenant here."""
+    """The tenant's name; without a link for an inactive tenant, whose page cannot be opened here."""
     if row.tenant.is_active:
         return named("tenancy:detail", row.tenant.slug, row.tenant.name)
     return format_html("{} {}", row.tenant.name, html.badge("stopped", _("inactive")))
 
 
 class DepartmentTenantsTable(ListTable):
-    """The tenants of a department, and all of them together below. Facts: `together`, a Holding; `people`."""
+    """The tenants of a department, with totals below. Facts: `together`, the Holding of all; `people`, their number."""
 
     label = gettext_lazy("Tenants")
 

@@ -1,4 +1,4 @@
-"""Pages about departments."""
+"""Pages of departments."""
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -29,7 +29,7 @@ from hekla.pages.tenancy.forms import DepartmentChangeForm, DepartmentForm
 
 @require_safe
 def listed(request: HttpRequest) -> HttpResponse:
-    """The departments that one heads, or all."""
+    """List the departments that the person heads, or all."""
     found = selectors.departments_of(person(request))
     departments_listed = listing(request, DepartmentsTable, found, DepartmentsFilter)
     return render(request, "tenancy/departments.html", {"departments": departments_listed})
@@ -37,7 +37,7 @@ def listed(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def create(request: HttpRequest) -> HttpResponse:
-    """A new department."""
+    """Add a department."""
     accounts.require(person(request), Permission.MANAGE_TENANTS)
     form = DepartmentForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
@@ -78,7 +78,7 @@ def edit(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_safe
 def detail(request: HttpRequest, slug: str) -> HttpResponse:
-    """A department: its heads, its tenants, and what they hold, each and together."""
+    """Show a department: its heads and its tenants, with what they hold, each and in total."""
     department = selectors.department(slug, person(request))
     tenants = list(selectors.with_member_counts(selectors.tenants_in(department)))
     held = holdings.by_tenant([tenant.pk for tenant in tenants])

@@ -1,6 +1,6 @@
-"""The design page: all tokens and components with made-up content, for who writes pages.
+"""The design page: all design tokens and components with sample content, for authors of pages.
 
-It needs no rows, so that it looks the same on every installation and shows states that are rare.
+It needs no database rows, so it looks the same on every installation and shows rare states.
 """
 
 import re
@@ -43,7 +43,7 @@ def show(request: HttpRequest) -> HttpResponse:
 
 
 def samples(now: datetime) -> dict[str, Any]:
-    """What the page shows, as of `now`."""
+    """The context of the page. `now`: the time that the samples are relative to."""
     return {
         "surfaces": SURFACES,
         "states": STATES,
@@ -66,14 +66,14 @@ def samples(now: datetime) -> dict[str, Any]:
 
 
 def icon_names() -> list[str]:
-    """The icons of the sprite, without the shapes of phases."""
+    """The icons of the sprite, except the shapes of phases."""
     sprite = CHECKOUT / "static" / "img" / "icons.svg"
     names = re.findall(r'id="([\w-]+)"', sprite.read_text(encoding="utf-8"))
     return [name for name in names if not name.startswith("phase-")]
 
 
 def jobs(now: datetime) -> list[dict[str, Any]]:
-    """Rows of a list: short and long names, and one that tries to be markup."""
+    """Rows of a list, with short and long names, and one name that contains markup."""
     rows = (
         ("digits", "alice", JobPhase.RUNNING, "default", 3, 2),
         ("resnet50-with-a-name-that-is-as-long-as-names-may-be", "bob", JobPhase.PENDING, "vision", 64, 9),
@@ -94,7 +94,7 @@ def devices() -> list[dict[str, Any]]:
 
 
 def gang(name: str, counts: dict[PodPhase, int]) -> dict[str, Any]:
-    """A task with so many pods in each phase."""
+    """A task with this number of pods in each phase."""
     phases = [phase for phase, count in counts.items() for _ in range(count)]
     pods = [
         {"name": f"{name}-{index}", "title": f"{name}-{index}: {phase}", "phase": phase}
@@ -104,7 +104,7 @@ def gang(name: str, counts: dict[PodPhase, int]) -> dict[str, Any]:
 
 
 def cells() -> list[dict[str, Any]]:
-    """A reason ribbon with every reason once."""
+    """A reason ribbon with one cell for each reason."""
     ribbon: list[dict[str, Any]] = []
     start = 0
     for kind, width in (*WAITING, RUNNING):

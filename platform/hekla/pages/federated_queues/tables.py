@@ -1,4 +1,4 @@
-"""The lists about federated queues."""
+"""The tables of federated queues."""
 
 from dataclasses import dataclass
 
@@ -7,16 +7,16 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from hekla.apps.queues.models import Queue, Span
+from hekla.apps.queues.models import FederatedQueue, Queue
 from hekla.pages.frame import html
 from hekla.pages.frame.tables import ListColumn, ListFilter, ListTable, named
 
 
 @dataclass(frozen=True, slots=True)
-class SpanRow:
-    """A federated queue with those of its queues that the reader may see."""
+class FederatedQueueRow:
+    """A federated queue, and those of its member queues that the reader may see."""
 
-    span: Span
+    span: FederatedQueue
     members: list[Queue]
 
 
@@ -33,11 +33,11 @@ def _queue(queue: Queue) -> SafeString:
     return format_html('{} <span class="muted">({})</span>{}', link, queue.cluster.name, state)
 
 
-def _queues(row: SpanRow) -> SafeString:
+def _queues(row: FederatedQueueRow) -> SafeString:
     return format_html("<span>{}</span>", format_html_join(_(", "), "{}", ((_queue(one),) for one in row.members)))
 
 
-class SpansTable(ListTable):
+class FederatedQueuesTable(ListTable):
     """Federated queues."""
 
     label = gettext_lazy("Federated queues")
@@ -49,14 +49,14 @@ class SpansTable(ListTable):
     description = ListColumn(gettext_lazy("Description"), sort="description", cell=lambda row: row.span.description)
 
 
-class SpansFilter(ListFilter):
-    """Names."""
+class FederatedQueuesFilter(ListFilter):
+    """Filters by name and description."""
 
     search = ("name", "description")
     hint = gettext_lazy("Name or description")
 
 
-class SpanMembersTable(ListTable):
+class FederatedMembersTable(ListTable):
     """The queues of a federated queue."""
 
     label = gettext_lazy("Queues")

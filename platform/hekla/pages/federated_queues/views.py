@@ -1,4 +1,4 @@
-"""Pages of names for queues of several clusters."""
+"""Pages of federated queues: one name for queues of several clusters."""
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -12,48 +12,55 @@ from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.forms import attach, form_page
 from hekla.apps.queues import selectors, services
-from hekla.apps.queues.models import Span
+from hekla.apps.queues.models import FederatedQueue
 from hekla.domain.errors import HeklaError
 from hekla.lib import clock
-from hekla.pages.federated_queues.tables import SpanMembersTable, SpanRow, SpansFilter, SpansTable
+from hekla.pages.federated_queues.tables import (
+    FederatedMembersTable,
+    FederatedQueueRow,
+    FederatedQueuesFilter,
+    FederatedQueuesTable,
+)
 from hekla.pages.frame import current_tenant
 from hekla.pages.frame.people import person
 from hekla.pages.frame.tables import listing
-from hekla.pages.queues.forms import SpanChangeForm, SpanForm
+from hekla.pages.queues.forms import FederatedQueueChangeForm, FederatedQueueForm
 
 
 @require_safe
 def listed(request: HttpRequest) -> HttpResponse:
-    """All that one may submit to."""
+    """List the federated queues that the person may see."""
     user, rights = person(request), current_tenant.rights(request)
     visible = {queue.pk: queue for queue in selectors.visible_to(user, rights).order_by("cluster__name")}
 
-    def rows(spans: list[Span]) -> list[SpanRow]:
+    def rows(spans: list[FederatedQueue]) -> list[FederatedQueueRow]:
         within = [{queue.pk for queue in span.members.all()} for span in spans]
         return [
-            SpanRow(span, [queue for pk, queue in visible.items() if pk in members])
+            FederatedQueueRow(span, [queue for pk, queue in visible.items() if pk in members])
             for span, members in zip(spans, within, strict=True)
         ]
 
-    found = listing(request, SpansTable, selectors.spans_visible_to(user, rights), SpansFilter, rows=rows)
+    found = listing(
+        request, FederatedQueuesTable, selectors.federated_visible_to(user, rights), FederatedQueuesFilter, rows=rows
+    )
     return render(request, "queues/spans.html", {"spans": found})
 
 
 @require_safe
 def detail(request: HttpRequest, name: str) -> HttpResponse:
-    """One, with its queues."""
+    """Show one federated queue with its member queues."""
     user, rights = person(request), current_tenant.rights(request)
     span = selectors.span(name, user, rights)
-    members = listing(request, SpanMembersTable, selectors.visible_members(span, user, rights))
+    members = listing(request, FederatedMembersTable, selectors.visible_members(span, user, rights))
     return render(request, "queues/span.html", {"span": span, "members": members})
 
 
 @require_http_methods(["GET", "POST"])
 def create(request: HttpRequest) -> HttpResponse:
-    """A new one."""
+    """Add a federated queue."""
     user = person(request)
     accounts.require(user, Permission.MANAGE_QUEUES)
-    form = SpanForm(request.POST or None)
+    form = FederatedQueueForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:
             span = services.create_span(**form.cleaned_data, actor=actor_of(user), now=clock.now())
@@ -67,14 +74,14 @@ def create(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def edit(request: HttpRequest, name: str) -> HttpResponse:
-    """Change one."""
+    """Change a federated queue."""
     user = person(request)
     accounts.require(user, Permission.MANAGE_QUEUES)
-    form = SpanChangeForm(request.POST or None, instance=selectors.span(name, user))
+    form = FederatedQueueChangeForm(request.POST or None, instance=selectors.span(name, user))
     if request.method == "POST" and form.is_valid():
         fresh = selectors.span(name, user)
         try:
-            services.change_span(fresh, **form.cleaned_data, by=user, actor=actor_of(user), now=clock.now())
+            services.change_federated(fresh, **form.cleaned_data, by=user, actor=actor_of(user), now=clock.now())
         except HeklaError as error:
             attach(form, error)
         else:
@@ -85,9 +92,9 @@ def edit(request: HttpRequest, name: str) -> HttpResponse:
 
 @require_POST
 def delete(request: HttpRequest, name: str) -> HttpResponse:
-    """Give the name up."""
+    """Delete a federated queue. Its member queues stay."""
     user = person(request)
     accounts.require(user, Permission.MANAGE_QUEUES)
-    services.delete_span(selectors.span(name, user), actor=actor_of(user), now=clock.now())
+    services.delete_federated(selectors.span(name, user), actor=actor_of(user), now=clock.now())
     messages.success(request, _("Deleted %s. Its queues stay.") % name)
     return redirect("spans:list")

@@ -1,4 +1,4 @@
-"""Forms of flows and templates: manifests, typed or uploaded, and the name of a job that is made from a template."""
+"""Forms of flows and templates: manifests, typed or uploaded, and the name of a job from a template."""
 
 from django import forms
 from django.utils.translation import gettext_lazy
@@ -7,25 +7,25 @@ from hekla.pages.job_forms.forms import ManifestForm
 
 
 class FlowForm(ManifestForm):
-    """A flow, and templates that come with it."""
+    """A flow, with optional templates."""
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
-        self.fields["text"].help_text = gettext_lazy("A JobFlow of Volcano with optional JobTemplates, at most 1 MiB.")
+        self.fields["text"].help_text = gettext_lazy("A Volcano JobFlow, optionally with JobTemplates. At most 1 MiB.")
 
 
 class TemplateForm(ManifestForm):
-    """A job to be kept."""
+    """A job to save as a template."""
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
         self.fields["text"].help_text = gettext_lazy(
-            "A JobTemplate of Volcano, or a job manifest of Volcano, Kubeflow or Kubernetes, at most 1 MiB."
+            "A Volcano JobTemplate, or a job manifest for Volcano, Kubeflow or Kubernetes. At most 1 MiB."
         )
 
 
 class JobNameForm(forms.Form):
-    """What a job from a template is called."""
+    """The name of a job from a template."""
 
     name = forms.CharField(
         label=gettext_lazy("Job name"), max_length=53, help_text=gettext_lazy("Lowercase letters, digits, hyphens.")

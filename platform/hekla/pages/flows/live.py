@@ -1,4 +1,4 @@
-"""The live parts of these pages."""
+"""The live views of flow pages."""
 
 from django.template.loader import render_to_string
 
@@ -12,7 +12,7 @@ from hekla.pages.frame.topics import tenant_topics, uid_of
 
 
 def _flow_topics(user: User, params: Params) -> frozenset[str]:
-    """All that happens in its tenant: which jobs it will have is not known yet."""
+    """All events of the flow's tenant, because the flow's future jobs are not known yet."""
     return frozenset({f"tenant:{flows.get(uid_of(params), user).tenant_id}"})
 
 

@@ -1,4 +1,4 @@
-"""Flows by their names."""
+"""Searches flows and templates by name."""
 
 from collections.abc import Iterator
 

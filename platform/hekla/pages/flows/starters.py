@@ -1,4 +1,4 @@
-"""What the page that starts a flow begins with: the tenant's own templates one after the other, or an example."""
+"""The initial manifest of the page that starts a flow: the tenant's templates in sequence, or an example."""
 
 from hekla.apps.flows import selectors
 from hekla.apps.flows.facts import spec_of
@@ -12,20 +12,20 @@ _MAIN = {"name": "main", "resources": {"cpu": "100m", "memory": "64Mi"}}
 
 
 def again(flow: Flow, tenant: Tenant) -> str:
-    """The manifest of a flow under a free name."""
+    """The manifest of an existing flow under a free name."""
     spec = spec_of(flow)
     return formats.dump_flow(spec.model_copy(update={"name": selectors.free_name(tenant, spec.name)}))
 
 
 def first(tenant: Tenant) -> str:
-    """A manifest to begin with."""
+    """A manifest of the tenant's first three templates in sequence, or an example if it has none."""
     names = list(selectors.templates_of(tenant).order_by("id").values_list("name", flat=True)[:_MOST])
     steps = [{"name": name, "depends_on": names[place - 1 : place]} for place, name in enumerate(names)] or _example()
     return formats.dump_flow(FlowSpec.parse({"name": selectors.free_name(tenant, "flow"), "steps": steps}))
 
 
 def _example() -> list[dict[str, object]]:
-    """Two jobs that say something."""
+    """Two steps that print a word each."""
     words = {"prepare": "preparing", "train": "training"}
     jobs = {name: {"tasks": [{**_MAIN, "command": ["echo", word]}]} for name, word in words.items()}
     return [

@@ -1,4 +1,4 @@
-"""The lists of flows and of their templates."""
+"""The tables of flows and templates."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ def _owner(thing: Any) -> str:  # noqa: ANN401  (a flow, a template)
 
 
 class FlowsTable(ListTable):
-    """The flows that one may see."""
+    """The flows that the reader may see."""
 
     label = gettext_lazy("Flows")
     ids = "row-{0[flow].uid}"
@@ -57,7 +57,7 @@ class FlowsTable(ListTable):
 
 
 class FlowsFilter(OwnedFilter):
-    """The state too."""
+    """The filter of owned things, plus the state."""
 
     phase = ChoiceFilter(
         label=gettext_lazy("State"),
@@ -67,7 +67,7 @@ class FlowsFilter(OwnedFilter):
 
 
 class TemplatesTable(ListTable):
-    """The templates that one may see."""
+    """The templates that the reader may see."""
 
     label = gettext_lazy("Templates")
 
@@ -82,10 +82,10 @@ class TemplatesTable(ListTable):
 
 
 def flows_on(request: HttpRequest, user: User) -> Listing:
-    """The page of the list that somebody opens."""
+    """The page of the list for a request."""
     return listing(request, FlowsTable, selectors.visible_to(user).defer("spec"), FlowsFilter, rows=overview.rows)
 
 
 def flows_for(query: QueryDict, user: User) -> Listing:
-    """The same page again, for its live part."""
+    """The same page for its live view."""
     return listing_of(query, FlowsTable, selectors.visible_to(user).defer("spec"), FlowsFilter, rows=overview.rows)

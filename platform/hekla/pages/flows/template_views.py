@@ -1,4 +1,4 @@
-"""Pages of templates: the list, a new one, one of them and what can be done with it."""
+"""Pages of templates: the list, a new template, and one template with its actions."""
 
 from typing import Any
 from uuid import UUID
@@ -29,14 +29,14 @@ from hekla.pages.job_forms.forms import MAX_MANIFEST_BYTES
 
 @require_safe
 def templates(request: HttpRequest) -> HttpResponse:
-    """The templates that one may see."""
+    """List the templates that the person may see."""
     found = listing(request, TemplatesTable, selectors.templates(person(request)), OwnedFilter)
     return render(request, "flows/templates.html", {"templates": found})
 
 
 @require_http_methods(["GET", "POST"])
 def create(request: HttpRequest) -> HttpResponse:
-    """A new one: from a manifest, or from a job that was."""
+    """Save a new template, from a manifest or an existing job."""
     tenant = current_tenant.tenant(request)
     if tenant is None:
         return render(request, "jobs/no_tenant.html")
@@ -44,12 +44,12 @@ def create(request: HttpRequest) -> HttpResponse:
     def save(spec: JobSpec) -> JobTemplate:
         return services.create_template(spec=spec, tenant=tenant, user=person(request), now=clock.now())
 
-    return _form_page(request, _("Save template"), _of_job(request), save, {"tenant": tenant})
+    return _form_page(request, _("New template"), _of_job(request), save, {"tenant": tenant})
 
 
 @require_http_methods(["GET", "POST"])
 def edit(request: HttpRequest, uid: UUID) -> HttpResponse:
-    """Another job in its place."""
+    """Replace the job of a template."""
     template = selectors.template(uid, person(request))
 
     def save(spec: JobSpec) -> JobTemplate:
@@ -78,7 +78,7 @@ def _form_page(request: HttpRequest, title: str, first: str, save: Any, more: di
 
 
 def _of_job(request: HttpRequest) -> str:
-    """The job that is to become a template, where one is named."""
+    """The template manifest of the job that the address names; empty if it names none."""
     try:
         uid = UUID(request.GET.get("job", ""))
     except ValueError:
@@ -87,7 +87,7 @@ def _of_job(request: HttpRequest) -> str:
 
 
 def _job_in(text: str) -> LoadedJob:
-    """The one job in a manifest of a template, or of a job."""
+    """The one job of a template manifest or job manifest. Raises Invalid."""
     if not formats.holds_flows(yaml_text.read(text)):
         return formats.load(text)
     loaded = formats.load_flow(text)
@@ -98,7 +98,7 @@ def _job_in(text: str) -> LoadedJob:
 
 @require_safe
 def detail(request: HttpRequest, uid: UUID) -> HttpResponse:
-    """One of them."""
+    """Show one template."""
     template = selectors.template(uid, person(request))
     form = JobNameForm(initial={"name": jobs.free_name(template.tenant, template.name)})
     return _page(request, template, form)
@@ -118,7 +118,7 @@ def _page(request: HttpRequest, template: JobTemplate, form: JobNameForm) -> Htt
 
 @require_POST
 def submit(request: HttpRequest, uid: UUID) -> HttpResponse:
-    """A job from it."""
+    """Submit a job from the template."""
     template = selectors.template(uid, person(request))
     form = JobNameForm(request.POST)
     if form.is_valid():
@@ -134,7 +134,7 @@ def submit(request: HttpRequest, uid: UUID) -> HttpResponse:
 
 @require_POST
 def delete(request: HttpRequest, uid: UUID) -> HttpResponse:
-    """Forget it."""
+    """Delete a template."""
     template = selectors.template(uid, person(request))
     services.delete_template(template, user=person(request), now=clock.now())
     messages.success(request, _("Deleted %s. Started flows are not affected.") % template)
@@ -143,6 +143,6 @@ def delete(request: HttpRequest, uid: UUID) -> HttpResponse:
 
 @require_safe
 def manifest(request: HttpRequest, uid: UUID) -> HttpResponse:
-    """The template as a file."""
+    """Download the template's manifest."""
     template = selectors.template(uid, person(request))
     return downloads.manifest(formats.dump_template(JobSpec.parse(template.spec)), template.name)

@@ -1,4 +1,4 @@
-"""Pages of flows: the list, the start, one flow and what can be done with it."""
+"""Pages of flows: the list, the start, and one flow with its actions."""
 
 from uuid import UUID
 
@@ -27,14 +27,14 @@ from hekla.pages.job_forms.forms import MAX_MANIFEST_BYTES
 
 @require_safe
 def flows(request: HttpRequest) -> HttpResponse:
-    """The flows that one may see."""
+    """List the flows that the person may see."""
     since = event_log.last_number()
     return render(request, "flows/list.html", {"since": since, "flows": flows_on(request, person(request))})
 
 
 @require_safe
 def detail(request: HttpRequest, uid: UUID) -> HttpResponse:
-    """One flow."""
+    """Show one flow."""
     since = event_log.last_number()
     flow = selectors.get(uid, person(request))
     context = overview.detail(flow, person(request)) | {"manifest": formats.dump_flow(spec_of(flow)), "since": since}
@@ -43,7 +43,7 @@ def detail(request: HttpRequest, uid: UUID) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def start(request: HttpRequest) -> HttpResponse:
-    """A manifest, judged as a whole before any of it runs."""
+    """Start a flow from a manifest, which is validated as a whole before any job runs."""
     tenant = current_tenant.tenant(request)
     if tenant is None:
         return render(request, "jobs/no_tenant.html")
@@ -81,7 +81,7 @@ def _start(request: HttpRequest, text: str, tenant: Tenant) -> Flow:
         )
     except HeklaError as error:
         raise loaded.translate_paths(error) from error
-    assert applied.flow is not None  # noqa: S101  (it was asked for)
+    assert applied.flow is not None  # noqa: S101  (`loaded.flow` is not None)
     for warning in (*loaded.warnings, *applied.warnings):
         messages.warning(request, warning)
     return applied.flow
@@ -89,14 +89,14 @@ def _start(request: HttpRequest, text: str, tenant: Tenant) -> Flow:
 
 @require_POST
 def stop(request: HttpRequest, uid: UUID) -> HttpResponse:
-    """Begin nothing more, and end what is at work."""
+    """Start no more steps, and stop the running ones."""
     services.stop(selectors.get(uid, person(request)), user=person(request), now=clock.now())
     return redirect("flows:detail", uid)
 
 
 @require_POST
 def delete(request: HttpRequest, uid: UUID) -> HttpResponse:
-    """Take a flow that is over off the lists."""
+    """Delete a flow that has ended from the lists."""
     flow = selectors.get(uid, person(request))
     services.delete(flow, user=person(request), now=clock.now())
     messages.success(request, _("Deleted %s. Its history stays in the event log.") % flow)
@@ -105,6 +105,6 @@ def delete(request: HttpRequest, uid: UUID) -> HttpResponse:
 
 @require_safe
 def manifest(request: HttpRequest, uid: UUID) -> HttpResponse:
-    """The flow as a file."""
+    """Download the flow's manifest."""
     flow = selectors.get(uid, person(request))
     return downloads.manifest(formats.dump_flow(spec_of(flow)), flow.name)

@@ -1,4 +1,4 @@
-"""What every page knows: who is looking, their tenants, and the one they work for now."""
+"""The context of every page: the person, their tenants, and the current tenant."""
 
 from functools import partial
 from typing import Any
@@ -18,7 +18,7 @@ from hekla.pages.frame.rail import items as navigation_items
 
 
 def _here(request: HttpRequest) -> str:
-    """The page to come back to. What answers to a form may be no page of its own: then where the form was sent from."""
+    """The page to return to. A form's target may not be a page, so a POST returns to the page that sent it."""
     if request.method in {"GET", "HEAD"}:
         return request.get_full_path()
     sent_from = request.headers.get("Referer", "")
@@ -27,7 +27,7 @@ def _here(request: HttpRequest) -> str:
 
 
 def navigation(request: HttpRequest) -> dict[str, Any]:
-    """`nav`: flags and tenants for the frame of the page."""
+    """`nav`: flags and tenants for the page frame."""
     frame = {"here": _here(request), "providers": providers.every()}
     if not isinstance(request.user, User):
         return {"nav": {**frame, "tenants": [], "tenant": None}}
@@ -42,14 +42,14 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
             "may_manage_tenants": accounts.may(user, Permission.MANAGE_TENANTS),
             "tenants": current_tenant.rights(request).tenants,
             "tenant": tenant,
-            # asked by the rail when it is drawn anew, which is seldom
+            # called only when the rail is rendered, which is rare
             **{section.value: partial(navigation_items, section, user) for section in Section},
         }
     }
 
 
 def flags(user: User) -> dict[str, bool]:
-    """What of `nav` the live parts need."""
+    """The flags of `nav` that live parts need."""
     return {
         "may_manage_clusters": accounts.may(user, Permission.MANAGE_CLUSTERS),
         "may_manage_queues": accounts.may(user, Permission.MANAGE_QUEUES),

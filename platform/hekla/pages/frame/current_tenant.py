@@ -1,4 +1,4 @@
-"""The standing of whoever asks for a page, read once however many parts of the page want to know it."""
+"""The rights and the current tenant of the person, read once per request."""
 
 from django.http import HttpRequest
 
@@ -9,7 +9,7 @@ from hekla.pages.frame.people import person
 
 
 def rights(request: HttpRequest) -> Rights:
-    """What they may do in tenants. Whoever is acted for has rights of their own."""
+    """The person's rights in tenants. Cached per person, because impersonation changes the person within a request."""
     user = person(request)
     read: dict[int, Rights] = request.__dict__.setdefault("_rights", {})
     if user.pk not in read:
@@ -18,5 +18,5 @@ def rights(request: HttpRequest) -> Rights:
 
 
 def tenant(request: HttpRequest) -> Tenant | None:
-    """The tenant that they work for now: the one they chose in this session, else the first of their own."""
+    """The current tenant: the one chosen in this session, else the person's first; None without tenants."""
     return selectors.chosen(rights(request).tenants, request.session.get("tenant", ""))

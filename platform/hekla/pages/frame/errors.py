@@ -1,4 +1,4 @@
-"""What people see when a service refuses and the view did not say it in a form of its own."""
+"""Error pages for refusals of services that the view did not show in its own form."""
 
 from collections.abc import Callable
 
@@ -15,17 +15,17 @@ _TOO_LARGE = 413
 
 
 class RefusalMiddleware:
-    """NotFound becomes a 404; any other refusal of a posted button becomes a message on the page it came from."""
+    """Turns NotFound into a 404, and any other refusal of a POST into a message on the page that sent it."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        """Nothing to do unless a view raises."""
+        """Pass the request on; exceptions arrive in `process_exception`."""
         return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
-        """Answer a HeklaError in words; leave everything else to Django."""
+        """The response to a HeklaError; None for other exceptions, which Django handles."""
         if isinstance(exception, NotFound):
             raise Http404(exception.message) from exception
         if not isinstance(exception, HeklaError):
@@ -38,7 +38,7 @@ class RefusalMiddleware:
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Django's 400, and a body that is larger than anything Hekla takes."""
+    """Django's 400 page, or a 413 for a body that exceeds the limit."""
     if not isinstance(exception, RequestDataTooBig):
         return render(request, "400.html", status=400)
     refusal = _(

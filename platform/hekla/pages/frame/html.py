@@ -1,7 +1,6 @@
-"""Small pieces that lists show by the hundred, made by Python: templates take ten times as long over them.
+"""Small pieces of HTML that lists contain by the hundred, built in Python: templates take ten times as long.
 
-The components of the same names print these too, so that each has one markup. Whatever somebody typed goes through
-`text`.
+The components of the same names call these too, so each has one markup. All user input is escaped by `text`.
 """
 
 from datetime import datetime
@@ -24,29 +23,30 @@ NOTHING = mark_safe('<span class="muted">–</span>')
 
 @cache
 def icon(name: str) -> SafeString:
-    """A picture beside which a word stands."""
+    """An icon of the sprite, hidden from screen readers because a word stands beside it."""
     address = static("img/icons.svg")
     return format_html('<svg class="icon" aria-hidden="true"><use href="{}#{}"></use></svg>', address, name)
 
 
 @lru_cache(maxsize=8192)
 def address(view: str, *keys: object) -> str:
-    """Where a page is; made once for each that many rows lead to."""
+    """The URL of a view, cached because many rows link to the same page."""
     return reverse(view, args=keys)
 
 
 @lru_cache(maxsize=4096)
 def link(view: str, key: str, words: str) -> SafeString:
-    """A link to a page that many rows lead to."""
+    """A link to a page, cached because many rows link to the same page."""
     return format_html('<a href="{}">{}</a>', address(view, key), words)
 
 
 def column_head(
     label: str, field: str = "", sort: str = "", number: object = "", query: object = None, page: str = ""
 ) -> SafeString:
-    """A column's head. `field`: by which it sorts the list of this `query`; `sort`: how it is sorted now.
+    """The head of a column. `field`: the sort field of the column; `sort`: the current order of the list of this
+    `query`.
 
-    `page`: where the list is, if not at the address of the page itself.
+    `page`: the URL of the list, if it differs from the URL of the page.
     """
     kind = ' class="number"' if number else ""
     if not field:
@@ -59,7 +59,7 @@ def column_head(
 
 
 def _orders(field: str) -> dict[str, tuple[str, str, str]]:
-    """For each order by a field: how that is said, shown, and by what the list would be sorted next."""
+    """For each order by a field: the ARIA attribute, the icon, and the sort field of the next click."""
     return {
         field: (' aria-sort="ascending"', icon("up"), f"-{field}"),
         f"-{field}": (' aria-sort="descending"', icon("down"), field),
@@ -67,8 +67,8 @@ def _orders(field: str) -> dict[str, tuple[str, str, str]]:
 
 
 def _sorted_by(query: QueryDict, sort: str) -> str:
-    """The first page of the same list in another order."""
-    if not query:  # as most lists are opened: no copy for each column
+    """The URL query of the list's first page in another order."""
+    if not query:  # the usual case: avoid a copy for each column
         return f"?sort={sort}"
     query = query.copy()
     query["sort"] = sort
@@ -78,20 +78,20 @@ def _sorted_by(query: QueryDict, sort: str) -> str:
 
 
 def phase(value: str, title: str = "") -> SafeString:
-    """A phase as colour, shape and word. `title`: more about it."""
+    """A badge of a phase: colour, shape and word. `title`: the tooltip."""
     more = f' title="{text(title)}"' if title else ""
     shape, word = icon(f"phase-{value}"), text(labels.phase(value))
     return mark_safe(f'<span class="badge phase-{text(value)}"{more}>{shape}{word}</span>')
 
 
 def badge(state: str, word: str, title: str = "") -> SafeString:
-    """A word with a state's colour. `title`: more about it."""
+    """A badge with a state's colour. `title`: the tooltip."""
     more = f' title="{text(title)}"' if title else ""
     return mark_safe(f'<span class="badge state-{text(state)}"{more}>{text(word)}</span>')
 
 
 def moment(at: datetime | None, exact: object = "") -> SafeString:
-    """An instant, which the page shows as “3 min ago” unless it is to be `exact`."""
+    """An instant. The page shows it as relative time (“3 min ago”) unless `exact` is true."""
     return _moment(at, get_current_timezone_name(), bool(exact)) if at else NOTHING
 
 
@@ -102,7 +102,7 @@ def _moment(at: datetime, _zone: str, exact: bool) -> SafeString:
 
 
 def duration(began: datetime | None, ended: datetime | None) -> SafeString:
-    """How long something took, or takes until now: the page counts on."""
+    """The time between two instants. If it has not ended, the page counts on."""
     if not began:
         return NOTHING
     if not ended:
@@ -122,7 +122,7 @@ def _duration(began: datetime, ended: datetime | None) -> SafeString:
 
 
 def progress(value: object, most: object, *, label: str, state: str, words: str) -> SafeString:
-    """How far something is. `label`: what, for screen readers; `words`: what stands beside it."""
+    """A progress bar. `label`: its meaning, for screen readers; `words`: the text beside it."""
     bar = f'<progress value="{text(value)}" max="{text(most)}" aria-label="{text(label)}"></progress>'
     beside = f'<span class="number">{text(words)}</span>' if words else ""
     return mark_safe(f'<span class="progress state-{text(state)}">{bar}{beside}</span>')

@@ -1,4 +1,4 @@
-"""Who is asking."""
+"""The signed-in person of a request."""
 
 from django.http import HttpRequest
 
@@ -6,7 +6,7 @@ from hekla.apps.accounts.models import User
 
 
 def person(request: HttpRequest) -> User:
-    """The signed-in person; the login middleware lets nobody else through to a page."""
+    """The signed-in person. Raises TypeError without one, which the login middleware prevents."""
     user = request.user
     if not isinstance(user, User):
         raise TypeError("This page needs somebody who is signed in")

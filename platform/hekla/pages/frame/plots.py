@@ -1,7 +1,7 @@
-"""Plots: Plotly figures built on the server, with a template for the light and one for the dark theme.
+"""Plots: Plotly figures built on the server, with a light and a dark template.
 
-`to_json` makes the JSON that `js/plots.js` hands to `Plotly.react`. Plotly is imported with the first figure: it takes
-a quarter of a second and 23 MB, which processes that draw nothing need not pay. The script comes from Plotly's wheel.
+`to_json` returns the JSON that `js/plots.js` passes to `Plotly.react`. Plotly is imported with the first figure,
+because its import takes a quarter of a second and 23 MB. The script comes from Plotly's wheel.
 """
 
 from collections.abc import Iterator
@@ -108,14 +108,14 @@ class PlotlyFinder(FileSystemFinder):
         self.storages = {root: storage}
 
     def check(self, **_options: object) -> list[Any]:
-        """Nothing to check: no setting names the folder."""
+        """No checks: no setting names the folder."""
         return []
 
     def find_location(self, root: str, path: str, prefix: str | None = None) -> str | None:
-        """The file's place on disk if `path` is the script's address."""
+        """The path of the file if `path` is the script's, else None."""
         return super().find_location(root, path, prefix) if path == f"{PREFIX}/{SCRIPT}" else None
 
     def list(self, _ignore_patterns: object) -> Iterator[tuple[str, FileSystemStorage]]:
-        """The script alone."""
+        """The script only."""
         for storage in self.storages.values():
             yield SCRIPT, storage

@@ -1,4 +1,4 @@
-"""What leads to the pages of the features, from every page."""
+"""The navigation rail: the links from every page to the pages of the features."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,7 +12,7 @@ from hekla.pages import registry
 
 
 class Section(StrEnum):
-    """Where on the rail: the first also lie in the bar at the bottom of a phone."""
+    """A section of the rail. The first is also the bottom bar on phones."""
 
     FIRST = "first"
     WORK = "work"
@@ -22,10 +22,10 @@ class Section(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NavigationItem:
-    """A link of the rail. `order`: from the top of its section; `view`: the name of an address without arguments.
+    """A link of the rail. `order`: its place in the section, from the top; `view`: a view without arguments.
 
-    `within`: namespaces whose pages mark it as the current one, and `also`: one more such view. `permission`: who sees
-    it. `is_searchable`: its list takes `?q=`.
+    The link is marked as current on `view`, on pages of the namespaces in `within`, and on the views in `also`.
+    `permission`: who sees it. `is_searchable`: its list takes `?q=`.
     """
 
     section: Section
@@ -34,13 +34,13 @@ class NavigationItem:
     icon: str
     label: str | Promise
     within: str = ""
-    also: str = ""
+    also: tuple[str, ...] = ()
     permission: Permission | None = None
     is_searchable: bool = False
 
 
 def items(section: Section, user: User) -> list[NavigationItem]:
-    """The links of this section that the person may see, from the top."""
+    """The links of this section that the person may see, in order."""
     found = [item for module in registry.modules("navigation") for item in module.ITEMS if item.section is section]
     return sorted(
         (item for item in found if item.permission is None or accounts.may(user, item.permission)),

@@ -1,10 +1,10 @@
-"""Lists as tables: a column declares its head and its cell together; sorting, filters, pages and saved state follow.
+"""Lists as tables: a column declares its head and its cell; sorting, filters, pages and saved state follow from that.
 
-A feature declares its tables in `tables.py`. A view calls `listing` and gives the result to `<c-listing>`, which prints
-all of it. Words of the address that a list does not know never fail a page: they are left out.
+A feature declares its tables in `tables.py`. A view calls `listing` and passes the result to `<c-listing>`, which
+renders it all. Unknown query parameters never cause an error; they are ignored.
 
-What a person last sorted and filtered by is kept in their session, for each list by itself. It applies where the list
-is opened without words of its own; `all=yes` opens the list as such, and forgets it.
+The session stores the last order and filters of each list. They apply if the list is opened without its own query
+parameters; `all=yes` opens the list without them, and clears them.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -37,12 +37,12 @@ _SORT, _PAGE, _EVERYTHING = "sort", "page", "all"
 
 
 class ListColumn(django_tables2.Column):  # type: ignore[misc]
-    """A column: its head and its cell. Without `sort` the list cannot be sorted by it.
+    """A column: its head and its cell. Without `sort` it is not sortable.
 
-    `sort`: the fields that it sorts by, of rows in the database or of objects. `cell`: what it shows of a record; else
-    `template`, which has the `record` and the `facts` of its table; else the value of its own name. `number`: aligned
-    to the right; `wide`: at least so wide that a bar fits. `foot`: what it shows below all rows, of the facts of its
-    table: a sum, for example.
+    `sort`: the sort fields, of database rows or of objects. `cell`: a function of the record that returns the content;
+    else `template`, rendered with the `record` and the `facts` of the table; else the value of the column's name.
+    `number`: right-aligned; `wide`: wide enough for a bar. `foot`: the content below all rows, from the facts of the
+    table, for example a sum.
     """
 
     def __init__(
@@ -61,11 +61,11 @@ class ListColumn(django_tables2.Column):  # type: ignore[misc]
         self.kind = "number" if number else "wide-cell" if wide else ""
 
     def __deepcopy__(self, _memo: dict[int, Any]) -> "ListColumn":
-        """Each table has columns of its own, which know it. What was declared is never changed, so they share it."""
+        """A shallow copy. Each table needs its own columns, but their declarations never change and can be shared."""
         return copy(self)
 
     def content(self, record: Any, table: "ListTable", bound: BoundColumn) -> object:  # noqa: ANN401  (any row)
-        """What the cell shows of a record."""
+        """The content of the cell for a record."""
         if self.template:
             return _print(self.template, table.context, {**table.facts, "record": record})
         value = self.cell(record) if self.cell else bound.accessor.resolve(record, quiet=True)
@@ -73,7 +73,7 @@ class ListColumn(django_tables2.Column):  # type: ignore[misc]
 
 
 class ActionsColumn(ListColumn):
-    """What can be done to a row. Its head is only heard."""
+    """The actions of a row. Only screen readers see its head."""
 
     def __init__(self, template: str) -> None:
         super().__init__(_("Actions"), template=template)
@@ -81,18 +81,18 @@ class ActionsColumn(ListColumn):
 
 
 def _print(name: str, context: Context, facts: Mapping[str, Any]) -> SafeString:
-    """A small template as a part of the page."""
+    """A rendered template, as a part of the page."""
     with context.push(**facts):
         return SafeString(get_template(name).template.render(context))  # type: ignore[attr-defined]
 
 
 def named(view: str, key: object, words: object, note: object = "") -> SafeString:
-    """The cell that names a row: a link to its page, and a note below it."""
+    """The cell that names a row: a link to its page, with a note below."""
     return _noted(format_html('<a href="{}">{}</a>', html.address(view, key), words), note)
 
 
 def noted(words: object, note: object) -> SafeString:
-    """Another cell with a note below it: on phones it stands beside its head, as one piece."""
+    """Another cell with a note below. On phones both are one element beside the head."""
     return format_html("<span>{}</span>", _noted(words, note))
 
 
@@ -101,11 +101,13 @@ def _noted(words: object, note: object) -> SafeString:
 
 
 class ListTable(django_tables2.Table):  # type: ignore[misc]
-    """A list of rows, each column of which has a name: that is also the word of the address that sorts by it.
-    A method `render_` with that name shows a record where that needs the `facts` of the table.
+    """A table of rows. The name of a column is also its sort parameter in the URL.
 
-    `label`: what it lists; `heading`: the column that names a row, else the first; `keys`: rows are walked with j, k
-    and Enter; `ids`: the id of a row's element, where the list is live. `facts`: what its cells need beside the record.
+    A method `render_<column>` renders a cell that needs the `facts` of the table.
+
+    `label`: what the table lists; `heading`: the column that names a row, by default the first; `keys`: whether j, k
+    and Enter move between rows; `ids`: the format of a row's element id, if the list is live. `facts`: values that
+    cells need besides the record.
     """
 
     label: ClassVar[Words] = ""
@@ -120,18 +122,18 @@ class ListTable(django_tables2.Table):  # type: ignore[misc]
         self.title = self.heading or next(iter(self.columns.names()), "")
 
     def sort_by(self, sort: str) -> str:
-        """Sort by this word of the address; the word, or nothing where it is none of this table."""
+        """Sort by this query parameter. Returns it, or an empty string if no sortable column has that name."""
         name = sort.removeprefix("-")
         if name not in self.columns.names() or not self.columns[name].orderable:
             return ""
         self.order_by = [sort]
         rows = self.data.data
-        if isinstance(rows, QuerySet):  # equal rows stay on their page
+        if isinstance(rows, QuerySet):  # a stable order, so that equal rows stay on their page
             self.data.data = rows.order_by(*rows.query.order_by, "pk")
         return sort
 
     def head(self, column: BoundColumn, query: QueryDict, sort: str, address: str) -> SafeString:
-        """The head of a column: a link that sorts by it."""
+        """The head of a column, with a link that sorts by it."""
         words = str(column.header)
         if column.column.is_hidden:
             return format_html('<th scope="col"><span class="hidden-text">{}</span></th>', words)
@@ -139,13 +141,13 @@ class ListTable(django_tables2.Table):  # type: ignore[misc]
         return html.column_head(words, column.name if column.orderable else "", sort, number, query, address)
 
     def row(self, record: object, context: Context) -> SafeString:
-        """A row: the column that names it is its head."""
+        """A row of the table. The cell that names it is its head."""
         self.context, name = context, self.ids.format(record)
         cells = format_html_join("", "{}{}{}", ((begin, content(record), end) for begin, content, end in self._cells))
         return format_html("<tr{}>{}</tr>", format_html(' id="{}"', name) if name else "", cells)
 
     def foot(self) -> SafeString:
-        """The row below all others, where a column has something to show there."""
+        """The row below all others; empty if no column has a foot."""
         feet = [bound.column.foot for bound in self.columns]
         if not any(feet):
             return SafeString()
@@ -155,7 +157,7 @@ class ListTable(django_tables2.Table):  # type: ignore[misc]
 
     @cached_property
     def _cells(self) -> list[tuple[SafeString, Callable[[Any], object], SafeString]]:
-        """Of each column: how its cells begin, what they show of a record, how they end."""
+        """For each column: the opening tag of its cells, the content function, and the closing tag."""
         return [self._cell(bound) for bound in self.columns]
 
     def _cell(self, bound: BoundColumn) -> tuple[SafeString, Callable[[Any], object], SafeString]:
@@ -170,7 +172,7 @@ class ListTable(django_tables2.Table):  # type: ignore[misc]
 
 
 class ListFilter(FilterSet):  # type: ignore[misc]
-    """The filters of a list. `search`: the fields in one of which the text is looked for; `hint`: what these are."""
+    """The filters of a list. `search`: the fields that the text search covers; `hint`: their description."""
 
     search: ClassVar[tuple[str, ...]] = ()
     hint: ClassVar[Words] = ""
@@ -178,7 +180,7 @@ class ListFilter(FilterSet):  # type: ignore[misc]
     q = CharFilter(method="holds", max_length=100)
 
     def holds(self, rows: QuerySet[Any], _name: str, text: str) -> QuerySet[Any]:
-        """The rows one of whose fields holds the text."""
+        """The rows with a field that contains the text."""
         found = Q()
         for field in self.search:
             found |= Q(**{f"{field}__icontains": text})
@@ -186,7 +188,7 @@ class ListFilter(FilterSet):  # type: ignore[misc]
 
 
 class OwnedFilter(ListFilter):
-    """Of what people have in their tenants: its name, its owner and its tenant."""
+    """Filters things that people own in tenants, by name, owner and tenant."""
 
     search = ("name", "owner__username", "owner__display_name", "tenant__name")
     hint = _("Name, owner or tenant")
@@ -198,13 +200,13 @@ class _TextForm(forms.Form):
 
 @dataclass(frozen=True)
 class TextSearch:
-    """The search of a list that is no query: it looks in the text of each row."""
+    """The search of a list that is not a queryset: it searches the text of each row."""
 
     text: Callable[[Any], str]
     hint: Words = ""
 
     def found(self, rows: Iterable[Any], words: str) -> list[Any]:
-        """The rows whose text holds these words."""
+        """The rows whose text contains these words, ignoring case; all rows without words."""
         return [row for row in rows if words.casefold() in self.text(row).casefold()] if words else list(rows)
 
 
@@ -213,9 +215,9 @@ Filters = type[ListFilter] | TextSearch
 
 @dataclass
 class Listing:
-    """A page of a list. `state`: how it is sorted and filtered; `query`: that, and the words of the page around it.
+    """A page of a list. `state`: its order and filters; `query`: these, and the other query parameters of the page.
 
-    `address`: where the list is, if it is shown at other addresses too.
+    `address`: the URL of the list, if it is also shown at other URLs.
     """
 
     table: ListTable
@@ -229,33 +231,33 @@ class Listing:
 
     @cached_property
     def form(self) -> forms.Form | None:
-        """The form that searches and filters; most lists are too short to show it."""
+        """The search and filter form. Created on demand, because most lists are too short to show it."""
         return self.make_form() if self.make_form else None
 
     @property
     def is_filtered(self) -> bool:
-        """Whether something narrows it."""
+        """Whether a filter is active."""
         return bool(self.state.keys() - {_SORT})
 
     @property
     def has_filters(self) -> bool:
-        """Whether there is a reason to search in it."""
+        """Whether to show the form: a filter is active, or there are several pages."""
         return self.make_form is not None and (self.is_filtered or self.page.paginator.num_pages > 1)
 
     @cached_property
     def heads(self) -> list[SafeString]:
-        """Its heads. What sorts it unasked is shown too."""
+        """The column heads. The default order is marked too."""
         sort = self.state.get(_SORT, "") or next(iter(self.table.order_by or ()), "")
         return [self.table.head(column, self.query, sort, self.address) for column in self.table.columns]
 
     @cached_property
     def foot(self) -> SafeString:
-        """Its last row. It is of the whole list, so a narrowed one has none."""
+        """The last row. It covers the whole list, so a filtered list has none."""
         return SafeString() if self.is_filtered else self.table.foot()
 
     @property
     def selects(self) -> list[Any]:
-        """The fields beside the text."""
+        """The filter fields, without the text search."""
         fields = [self.form[name] for name in self.form.fields if name != "q"] if self.form else []
         for field in fields:
             field.field.widget.attrs["aria-label"] = field.label
@@ -263,24 +265,24 @@ class Listing:
 
     @property
     def hidden(self) -> list[tuple[str, str]]:
-        """What the form sends beside its fields. Without `all` an emptied form would bring back what was saved."""
+        """The hidden fields of the form. Without `all`, an emptied form would restore the saved state."""
         fields = self.form.fields if self.form else ()
         rest = [(name, value) for name, values in self.query.lists() if name not in fields for value in values]
         return [*rest, (_EVERYTHING, "yes")]
 
     @property
     def previous(self) -> str:
-        """The address of the page before this one; empty where there is none."""
+        """The URL of the previous page; empty on the first page."""
         return self.address + self._words(self.page.number - 1) if self.page.has_previous() else ""
 
     @property
     def next(self) -> str:
-        """The address of the page after this one, likewise."""
+        """The URL of the next page; empty on the last page."""
         return self.address + self._words(self.page.number + 1) if self.page.has_next() else ""
 
     @property
     def cleared(self) -> str:
-        """The address of the list as such."""
+        """The URL of the list without order and filters."""
         query = self.query.copy()
         for word in self.state:
             query.pop(word, None)
@@ -289,7 +291,7 @@ class Listing:
 
     @property
     def live_query(self) -> str:
-        """What a live view needs to know to print the same page."""
+        """The query string with which a live view renders the same page."""
         return self._words(self.page.number).removeprefix("?")
 
     def _words(self, number: int) -> str:
@@ -307,7 +309,7 @@ def listing(
     filters: Filters | None = None,
     **options: Any,  # noqa: ANN401
 ) -> Listing:
-    """The page of a list that the address asks for, or that the person last had; for `options` see `listing_of`."""
+    """The page of a list for this request, or with the person's saved state. `options`: see `listing_of`."""
     key, words = f"{person(request).pk}:{table.__name__}", {_SORT, _EVERYTHING, *_fields(filters)}
     saved, query = request.session.get(_SESSION, {}), request.GET.copy()
     if not words & query.keys():
@@ -321,7 +323,7 @@ def listing(
 
 
 def words_of(params: Mapping[str, str]) -> QueryDict:
-    """The words of the address of a page that is live."""
+    """The query parameters of a live page."""
     return QueryDict(params.get("query", "")[: 2 * MOST_IN_ADDRESS])
 
 
@@ -336,10 +338,10 @@ def listing_of(
     facts: Mapping[str, Any] | None = None,
     address: str = "",
 ) -> Listing:
-    """The page of a list that these words ask for; live views begin here.
+    """The page of a list for these query parameters. Live views call it directly.
 
-    `rows`: makes of the records of one page what the cells are of; `exclude`: columns that are not for this reader;
-    `address`: where the list is, if a form of the page is answered elsewhere.
+    `rows`: turns the records of one page into the rows of the table; `exclude`: columns that this reader does not see;
+    `address`: the URL of the list, if a form of the page posts elsewhere.
     """
     found, make_form, state = _narrowed(data, filters, query)
     whole = table(found, exclude=exclude, facts=facts)
@@ -357,7 +359,7 @@ def listing_of(
 
 
 def _page(rows: Any, size: int, number: str) -> Page[Any]:  # noqa: ANN401  (a query, or a list)
-    """A page of them. Rows that all fit on the first page are read and not counted."""
+    """A page of the rows. If all rows fit on the first page, no count query runs."""
     pages = Paginator(rows, size)
     if isinstance(rows, QuerySet) and number in {"", "1"}:
         first = list(rows[: size + 1])
@@ -376,7 +378,7 @@ def _narrowed(
     filters: Filters | None,
     query: QueryDict,
 ) -> tuple[Any, Callable[[], forms.Form] | None, QueryDict]:
-    """The rows that are asked for, what makes the form that asks, and which words of the address it understood."""
+    """The filtered rows, a factory of the filter form, and the query parameters that took effect."""
     state = QueryDict(mutable=True)
     if filters is None:
         return data, None, state
@@ -396,5 +398,5 @@ def _filtered(data: Any, filters: Filters, query: QueryDict) -> tuple[Any, forms
         return filters.found(data, form.cleaned_data.get("q", "")), form
     chosen = filters(query, queryset=data)
     found = chosen.qs
-    chosen.form.auto_id = ""  # the page may have a form with such fields
+    chosen.form.auto_id = ""  # avoid duplicate ids: the page may have a form with the same fields
     return found, chosen.form

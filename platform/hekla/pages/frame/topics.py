@@ -1,4 +1,4 @@
-"""What live views of several features listen to, and to whom they show the same."""
+"""Topics and audiences that live views of several features share."""
 
 from uuid import UUID
 
@@ -22,16 +22,16 @@ def uid_of(params: Params) -> UUID:
 
 
 def everybody(_user: User, _params: Params) -> None:
-    """Whoever sees it is shown the same."""
+    """The same audience for all people."""
 
 
 def role_snapshot(user: User, _params: Params) -> RoleSnapshot:
-    """Shown to those who have the same roles everywhere."""
+    """One audience for all people with the same roles."""
     return tenancy.standings([user.pk])[user.pk]
 
 
 def tenant_topics(user: User, _params: Params) -> frozenset[str]:
-    """All that happens in the tenants that one may see."""
+    """All events of the tenants that the person may see."""
     return frozenset(f"tenant:{pk}" for pk in tenancy.visible_to(user).values_list("pk", flat=True))
 
 
@@ -40,11 +40,11 @@ def owner_topics(user: User, _params: Params) -> frozenset[str]:
 
 
 def all_topics(user: User, _params: Params) -> frozenset[str]:
-    """All that happens in any cluster: what is free is everybody's business."""
+    """All events of the person's tenants and of all clusters: free capacity concerns everyone."""
     own = tenant_topics(user, _params)
     return own | frozenset(f"cluster:{pk}" for pk in clusters.all_clusters().values_list("pk", flat=True))
 
 
 def cluster_topics(_user: User, _params: Params) -> frozenset[str]:
-    """What happens to any cluster: what is free is everybody's business."""
+    """All events of clusters and machines: free capacity concerns everyone."""
     return MACHINES | {f"cluster:{pk}" for pk in clusters.all_clusters().values_list("pk", flat=True)}

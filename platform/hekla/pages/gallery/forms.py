@@ -1,4 +1,4 @@
-"""A template as an admin publishes it, and as people fill it in."""
+"""The forms that publish a gallery template, and that fill it in."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -27,9 +27,9 @@ _WORDS = {
 
 
 class FillForm(forms.Form):
-    """The name of the job, and the fields that the template leaves open."""
+    """The name of the job, and the open fields of the template."""
 
-    name = forms.CharField(label=_("Name"), max_length=60, help_text=_("Lowercase letters, digits, hyphens."))
+    name = forms.CharField(label=_("Job name"), max_length=60, help_text=_("Lowercase letters, digits, hyphens."))
     version = forms.IntegerField(widget=forms.HiddenInput)
 
     def __init__(self, data: Mapping[str, Any] | None, *, spec: JobSpec, open_: Sequence[OpenField], **kwargs: Any):  # noqa: ANN204, ANN401
@@ -40,27 +40,27 @@ class FillForm(forms.Form):
             self.fields[_name(field.place)] = _control(field, there.get(field.place, ""))
 
     def values(self) -> dict[str, str]:
-        """What was filled in, by place."""
+        """The values of the open fields, by place."""
         return {place: self.cleaned_data[_name(place)].replace("\r\n", "\n") for place in self._places}
 
     def show(self, error: HeklaError) -> None:
-        """Put each problem beside its field, the rest above."""
+        """Show each problem at its field, the rest above."""
         if isinstance(error, Invalid):
             error = Invalid([Problem(self._field_at(each.path), each.message) for each in error.problems])
         attach(self, error)
 
     def look_again(self, version: int) -> None:
-        """Submit to this version next."""
+        """Make the next submission apply to this version."""
         self.data = {**{name: self.data[name] for name in self.data}, "version": version}
 
     def _field_at(self, path: str) -> str:
-        """The field of a place, or of something within it, such as a word of a command."""
+        """The field of a place, or of a path within it, for example a word of a command."""
         inside = (place for place in self._places if path == place or path.startswith(f"{place}."))
         return next(map(_name, inside), path)
 
 
 class PublishForm(forms.Form):
-    """What the card says, and which fields of the job are open, within which bounds."""
+    """The title and description of the template, and the fields of the job that are open, with their bounds."""
 
     title = forms.CharField(label=_("Title"), max_length=80)
     description = forms.CharField(
@@ -73,14 +73,14 @@ class PublishForm(forms.Form):
         self.places = list(openable_fields(spec))
         for number, (place, _value) in enumerate(self.places):
             self.fields[f"open-{number}"] = forms.BooleanField(label=label_of(place), required=False)
-            self.fields[f"least-{number}"] = forms.CharField(label=_("Minimum"), max_length=64, required=False)
-            self.fields[f"most-{number}"] = forms.CharField(label=_("Maximum"), max_length=64, required=False)
+            self.fields[f"least-{number}"] = forms.CharField(label=_("Lower limit"), max_length=64, required=False)
+            self.fields[f"most-{number}"] = forms.CharField(label=_("Upper limit"), max_length=64, required=False)
             self.fields[f"choices-{number}"] = forms.CharField(
-                label=_("Or one of"), max_length=2000, required=False, help_text=_("Separated by |.")
+                label=_("Allowed values"), max_length=2000, required=False, help_text=_("Separated by |.")
             )
 
     def rows(self) -> list[dict[str, Any]]:
-        """One for each field of the job: its place, what stands there, and the controls."""
+        """A row for each field of the job: its place, its value, and the controls."""
         names = ("open", "least", "most", "choices")
         return [
             {"place": place, "value": value, **{name: self[f"{name}-{number}"] for name in names}}
@@ -88,7 +88,7 @@ class PublishForm(forms.Form):
         ]
 
     def open_fields(self) -> list[dict[str, Any]]:
-        """Those that were opened, as `gallery.services.publish` wants them."""
+        """The open fields, as `gallery.services.publish` takes them."""
         cleaned = self.cleaned_data
         return [
             {
@@ -103,7 +103,7 @@ class PublishForm(forms.Form):
 
     @staticmethod
     def first(fields: Sequence[OpenField], spec: JobSpec) -> dict[str, Any]:
-        """What the form begins with, to publish the next version."""
+        """The initial values of the form for the next version of a template."""
         known = {field.place: field for field in fields}
         found: dict[str, Any] = {}
         for number, (place, _value) in enumerate(openable_fields(spec)):
@@ -114,7 +114,7 @@ class PublishForm(forms.Form):
 
 
 def label_of(place: str) -> str:
-    """A place of a job in words; what belongs to a task begins with its name."""
+    """The label of a place in a job. Places in a task begin with the task's name."""
     task, _dot, rest = place.removeprefix("tasks.").partition(".")
     if not place.startswith("tasks."):
         return str(_WORDS.get(place, place.removeprefix("files.")))
@@ -126,7 +126,7 @@ def _name(place: str) -> str:
 
 
 def _control(field: OpenField, value: str) -> forms.Field:
-    """The control of an open field, with what the template says as its first value."""
+    """The form field of an open field, with the template's value as its initial value."""
     options: dict[str, Any] = {
         "label": label_of(field.place),
         "initial": value,

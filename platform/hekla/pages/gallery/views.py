@@ -28,13 +28,13 @@ from hekla.pages.gallery.forms import FillForm, PublishForm
 
 @require_safe
 def gallery(request: HttpRequest) -> HttpResponse:
-    """The cards."""
+    """List the templates that the person may see."""
     return render(request, "gallery/list.html", {"templates": selectors.visible_to(person(request))})
 
 
 @require_http_methods(["GET", "POST"])
 def template(request: HttpRequest, uid: UUID) -> HttpResponse:
-    """One template: its open fields to fill in, all else to look at."""
+    """Show a template, and submit a job from it with its open fields filled in."""
     tenant = _tenant(request)
     if tenant is None:
         return render(request, "jobs/no_tenant.html")
@@ -63,7 +63,7 @@ def template(request: HttpRequest, uid: UUID) -> HttpResponse:
 
 @require_POST
 def withdraw(request: HttpRequest, uid: UUID) -> HttpResponse:
-    """Offer it no more."""
+    """Withdraw the template. Jobs that used it stay."""
     found = selectors.get(uid, person(request))
     services.withdraw(found, user=person(request), now=clock.now())
     messages.success(request, _("“%s” was withdrawn.") % found.title)
@@ -72,7 +72,7 @@ def withdraw(request: HttpRequest, uid: UUID) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def publish(request: HttpRequest) -> HttpResponse:
-    """A preset or a job as a template, or a template as its next version: what is open is chosen here."""
+    """Publish a preset or job as a template, or the next version of a template. The form selects the open fields."""
     tenant, may_for_all = _tenant(request), selectors.may_publish(person(request), None)
     if not may_for_all and not (tenant and selectors.may_publish(person(request), tenant.pk)):
         raise Forbidden(
@@ -105,7 +105,7 @@ class _Source:
 
 
 def _source(request: HttpRequest) -> _Source | None:
-    """What is published; None where the address names nothing. Raises NotFound for what one does not see."""
+    """The job spec to publish; None if the address names nothing. Raises NotFound for what the person may not see."""
     user = person(request)
     try:
         uids = {name: UUID(request.GET[name]) for name in ("template", "preset", "job") if name in request.GET}

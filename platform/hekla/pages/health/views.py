@@ -1,8 +1,8 @@
-"""Whether this process lives, and whether it should be sent requests: for proxies, supervisors and Kubernetes.
+"""Liveness and readiness of this process, for proxies, supervisors and Kubernetes.
 
-A process lives as long as it answers, whatever became of the database: to restart it would mend nothing. It is ready
-while the database answers and has the tables that this code wants. Messages only wake: that they cannot be sent is
-told, and keeps nobody away.
+The process is live as long as it answers, whatever the state of the database, because a restart would not repair that.
+It is ready if the database answers and has this version's tables. Valkey messages only wake pages early: if Valkey is
+unreachable, `ready` reports it, but the process stays ready.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,20 +18,20 @@ from django.views.decorators.http import require_safe
 from hekla.live import wake
 
 _UNAVAILABLE = 503
-_once_complete: set[str] = set()  # the tables that this code wants are not taken away while it runs
+_once_complete: set[str] = set()  # complete tables are not removed while the process runs
 
 
 @login_not_required
 @require_safe
 def live(_request: HttpRequest) -> HttpResponse:
-    """This process answers."""
+    """200 if this process answers."""
     return HttpResponse("ok", content_type="text/plain")
 
 
 @login_not_required
 @require_safe
 def health(_request: HttpRequest) -> HttpResponse:
-    """This process answers, and its database does."""
+    """200 if the database answers, else 503."""
     found = _database()
     return HttpResponse(found or "ok", status=_UNAVAILABLE if found else 200, content_type="text/plain")
 
@@ -39,7 +39,7 @@ def health(_request: HttpRequest) -> HttpResponse:
 @login_not_required
 @require_safe
 def ready(_request: HttpRequest) -> HttpResponse:
-    """A line for each thing that this process needs: `ok`, or what is wrong with it."""
+    """A line for each dependency: `ok`, or the problem. 503 if the database or its tables are not ready."""
     needed = {"database": _database(), "tables": _tables()}
     lines = [f"{name}: {wrong or 'ok'}\n" for name, wrong in {**needed, "messages": _messages()}.items()]
     return HttpResponse("".join(lines), status=_UNAVAILABLE if any(needed.values()) else 200, content_type="text/plain")
@@ -50,35 +50,37 @@ def _database() -> str:
 
 
 def _tables() -> str:
-    """That there are more changes than this code knows is well: they were made for the next version."""
+    """Empty if all migrations of this code have run. Unknown newer migrations are allowed: they belong to the next
+    version.
+    """
     if connection.alias in _once_complete:
         return ""
 
     def look(probe: BaseDatabaseWrapper) -> None:
         executor = MigrationExecutor(probe)
         if executor.migration_plan(executor.loader.graph.leaf_nodes()):
-            raise DatabaseError("changes are missing")
+            raise DatabaseError("migrations are missing")
         _once_complete.add(connection.alias)
 
-    return _wrong("not as this version wants them: run `python3 manage.py migrate`", look)
+    return _wrong("not up to date: run `python3 manage.py migrate`", look)
 
 
 def _messages() -> str:
-    return "" if wake.is_reachable() else "no Valkey; pages look each second by themselves"
+    return "" if wake.is_reachable() else "no Valkey; pages check for changes every second"
 
 
 def _wrong(sentence: str, look: Callable[[BaseDatabaseWrapper], object]) -> str:
     try:
         with _probe() as probe:
             look(probe)
-    except (DatabaseError, InterfaceError):  # the latter where the connection is closed already
+    except (DatabaseError, InterfaceError):  # InterfaceError if the connection is already closed
         return sentence
     return ""
 
 
 @contextmanager
 def _probe() -> Iterator[BaseDatabaseWrapper]:
-    """A connection beside the pool: while many requests wait for the pool's, this process is still well."""
+    """A connection outside the pool: if requests exhaust the pool, the process is still healthy."""
     if "pool" not in connection.settings_dict["OPTIONS"]:
         yield connection
         return

@@ -12,13 +12,13 @@ _ORDER = (
 
 
 def titles(language: str) -> list[tuple[str, str]]:
-    """Name and title of each page, in the order in which one reads them."""
+    """The name and title of each page, in reading order."""
     names = [name for name in _ORDER if _file(name, language).is_file()]
     return [(name, text(name, language).partition("\n")[0].lstrip("# ").strip()) for name in names]
 
 
 def text(name: str, language: str) -> str:
-    """The Markdown of a page, its title first."""
+    """The Markdown of a page. Its first line is the title."""
     file = _file(name, language)
     return _read(file, file.stat().st_mtime)
 

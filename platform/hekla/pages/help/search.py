@@ -1,4 +1,4 @@
-"""Help pages by any word in them."""
+"""Searches the text of help pages."""
 
 import re
 from collections.abc import Iterator

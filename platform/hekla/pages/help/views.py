@@ -1,4 +1,4 @@
-"""The help pages, as people read them."""
+"""The help pages in the browser."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -20,13 +20,13 @@ from hekla.pages.help import documents
 
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
-    """All pages."""
+    """List all help pages."""
     return render(request, "help/index.html", {"pages": documents.titles(get_language() or "en")})
 
 
 @require_safe
 def page(request: HttpRequest, name: str) -> HttpResponse:
-    """One page."""
+    """Show one help page."""
     language = get_language() or "en"
     pages = dict(documents.titles(language))
     if name not in pages:
@@ -38,7 +38,7 @@ def page(request: HttpRequest, name: str) -> HttpResponse:
 
 @cache
 def _html(text: str) -> str:
-    """Safe HTML of a page, without its title."""
+    """The sanitized HTML of a page, without its title."""
     body = text.partition("\n")[2]
     renderer = MarkdownIt("commonmark").enable("table")
     renderer.add_render_rule("softbreak", _line_break)
@@ -46,7 +46,7 @@ def _html(text: str) -> str:
 
 
 def _line_break(_renderer: object, tokens: Sequence[Token], place: int, *_more: object) -> str:
-    """A line's end is a space between words, and nothing between Chinese characters."""
+    """A newline between words, or nothing between Chinese characters."""
     before = next((token.content for token in reversed(tokens[:place]) if token.content), "")
     after = next((token.content for token in tokens[place + 1 :] if token.content), "")
     return "" if space_after(before) == "" or (_is_wide(before[-1:]) and _is_wide(after[:1])) else "\n"

@@ -1,4 +1,4 @@
-"""The examples that come with Hekla: real jobs in folders, submitted by one button."""
+"""The examples that come with Hekla: real jobs in folders, each with a button that submits it."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,12 +20,12 @@ FOLDER = CHECKOUT / "platform" / "examples"
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A folder with a manifest and the files that go with it."""
+    """A folder with a job manifest and its files."""
 
     name: str
 
     def spec(self) -> JobSpec:
-        """The job, with every other Python file of its folder beside it. Raises NotFound."""
+        """The job, with the other Python files of its folder. Raises NotFound."""
         folder = FOLDER / self.name
         if not (folder / "job.yaml").is_file():
             raise NotFound(_("Unknown example."))
@@ -35,7 +35,7 @@ class Example:
 
 
 def names() -> list[str]:
-    """The examples there are."""
+    """The names of all examples."""
     return sorted(path.parent.name for path in FOLDER.glob("*/job.yaml"))
 
 

@@ -1,4 +1,4 @@
-"""The live parts of these pages."""
+"""The live views of the home page."""
 
 from django.template.loader import render_to_string
 

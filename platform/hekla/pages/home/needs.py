@@ -1,4 +1,4 @@
-"""What on the home page is asked for after it: what needs somebody, and how near their limits are."""
+"""A part of the home page that loads after it: jobs that need attention, and usage near the limits."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -19,12 +19,12 @@ from hekla.pages.frame.people import person
 _RECENT = timedelta(days=1)
 _MOST = 5
 _LOOKED_AT = 100
-"""Of one's waiting jobs: so many of the newest."""
+"""At most this many of the person's newest pending jobs are examined."""
 
 
 @require_safe
 def show(request: HttpRequest) -> HttpResponse:
-    """A part of the home page; empty where nothing is to be said."""
+    """The part of the home page; empty if there is nothing to report."""
     user, now = person(request), clock.now()
     tenant = current_tenant.tenant(request)
     rows = quota_usage.visible_rows(user, tenant, now) if tenant else []
@@ -40,5 +40,5 @@ def _needs(user: User, now: datetime) -> dict[str, Any]:
 
 
 def _can_never_start(job: Job) -> bool:
-    """No change of load will help it."""
+    """Whether the job cannot start even on an empty cluster."""
     return any(not reason.get("ever", True) for reason in job.waiting)

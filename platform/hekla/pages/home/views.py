@@ -36,19 +36,19 @@ _STAGES = {stage.name for stage in STAGES}
 
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
-    """Where one begins."""
+    """Show the home page."""
     context = {"examples": examples.names(), "digits": "digits" in examples.names()}
     return render(request, "home.html", home_parts(person(request), current_tenant.rights(request)) | context)
 
 
 def home_parts(user: User, rights: Rights | None = None) -> dict[str, Any]:
-    """The live parts of the home page. `rights`: where they were read already."""
+    """The live parts of the home page. `rights`: the person's rights, if already read."""
     whole = occupancy.now()
     return {"since": whole.number} | home_jobs(user, rights) | home_queues(user, whole, rights) | home_free(whole)
 
 
 def home_jobs(user: User, rights: Rights | None = None) -> dict[str, Any]:
-    """One's own jobs."""
+    """The person's own jobs."""
     rights = rights or tenancy.rights(user)
     mine = jobs.visible_to(user, rights).filter(owner=user)
     return {
@@ -60,27 +60,27 @@ def home_jobs(user: User, rights: Rights | None = None) -> dict[str, Any]:
 
 
 def home_queues(user: User, whole: Occupancy | None = None, rights: Rights | None = None) -> dict[str, Any]:
-    """The busiest of the queues that one may see."""
+    """The busiest queues that the person may see."""
     return {"queues": _busiest(figures.queue_views(user, whole or occupancy.now(), rights))}
 
 
 def home_free(whole: Occupancy | None = None) -> dict[str, Any]:
-    """What is free on the machines, for everybody alike."""
-    # Demonstrations have their own page; at rest their machines and queues say nothing here.
+    """The free resources of the nodes, the same for all people."""
+    # Demonstrations have their own page; their nodes and queues are mostly idle.
     views = [view for view in figures.nodes(whole or occupancy.now()) if view.node.cluster.name not in _STAGES]
     real = [view for view in views if not view.node.cluster.is_simulated]
     return {"nodes": views, "free": figures.total_free(real), "slots": figures.free_slots(real)}
 
 
 def _busiest(views: Sequence[figures.QueueView]) -> list[figures.QueueView]:
-    """As many queues as a home page has room for, those first in which most jobs are."""
+    """The queues with the most jobs, at most as many as the home page has room for."""
     real = [view for view in views if view.queue.cluster.name not in _STAGES]
     return sorted(real, key=lambda view: -(view.use.running + view.use.waiting))[:_QUEUES]
 
 
 @require_POST
 def run_example(request: HttpRequest, name: str) -> HttpResponse:
-    """The one button: an example job for the tenant that one works for."""
+    """Submit an example job for the current tenant."""
     tenant = current_tenant.tenant(request)
     if tenant is None:
         raise Refused(_("You are not a member of a tenant. Ask a platform admin."))
@@ -91,5 +91,5 @@ def run_example(request: HttpRequest, name: str) -> HttpResponse:
 @login_not_required
 @require_safe
 def favicon(_request: HttpRequest) -> HttpResponse:
-    """Browsers ask for it by this name whatever the page says."""
+    """The icon at the fixed URL that browsers request regardless of the page."""
     return redirect(f"{settings.STATIC_URL}img/favicon.svg", permanent=True)

@@ -1,4 +1,4 @@
-"""The way to a provider, and back."""
+"""Sign-in through an identity provider: the redirect there, and the way back."""
 
 from datetime import timedelta
 
@@ -32,9 +32,9 @@ _CONSENT_LASTS = timedelta(minutes=10)
 @never_cache
 @require_safe
 def start(request: HttpRequest, name: str) -> HttpResponse:
-    """To the provider. What this visit is for stays in the session: where to go then, or which invitation to accept.
+    """Redirect to the provider. The session stores where to go afterwards, or which invitation to accept.
 
-    It is a link and no form: the content security policy lets forms lead to nowhere else.
+    This is a link, not a form, because the content security policy blocks form submissions to other sites.
     """
     provider, target = providers.named(name), request.GET.get("next", "")
     safe = url_has_allowed_host_and_scheme(target, {request.get_host()})
@@ -52,7 +52,7 @@ def start(request: HttpRequest, name: str) -> HttpResponse:
 @never_cache
 @require_safe
 def back(request: HttpRequest, name: str) -> HttpResponse:
-    """From the provider: come in, join, or keep a further way in."""
+    """Return from the provider: sign in, sign up, or link the identity to the account."""
     provider, trip = providers.named(name), request.session.pop(_TRIP, {})
     consent = request.session.pop(_CONNECT, {})
     try:
@@ -67,7 +67,7 @@ def back(request: HttpRequest, name: str) -> HttpResponse:
 
 @require_safe
 def identities(request: HttpRequest) -> HttpResponse:
-    """Where else one signs in."""
+    """List the person's linked identities."""
     context = {"identities": selectors.of(person(request)), "providers": providers.every()}
     return render(request, "identities/list.html", context)
 
@@ -75,7 +75,7 @@ def identities(request: HttpRequest) -> HttpResponse:
 @require_POST
 @freshly_proved
 def connect(request: HttpRequest, name: str) -> HttpResponse:
-    """Somebody who is signed in wants to come from there too: their word for it, before the link leads there."""
+    """Ask a signed-in person to confirm before they link an identity of this provider."""
     provider = providers.named(name)
     request.session[_CONNECT] = {"provider": name, "at": clock.now().timestamp()}
     return render(request, "identities/connect.html", {"provider": provider})
@@ -84,7 +84,7 @@ def connect(request: HttpRequest, name: str) -> HttpResponse:
 @require_POST
 @freshly_proved
 def disconnect(request: HttpRequest, identity_id: int) -> HttpResponse:
-    """One way in less."""
+    """Unlink an identity."""
     services.disconnect(person(request), identity_id, now=clock.now())
     messages.success(request, _("Removed."))
     return redirect("accounts:identities")

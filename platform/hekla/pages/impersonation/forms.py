@@ -1,11 +1,11 @@
-"""Forms of acting for people."""
+"""Forms of impersonation."""
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
 
 class ReasonForm(forms.Form):
-    """Why an admin acts for somebody."""
+    """The reason why an admin acts for a person."""
 
     reason = forms.CharField(
         label=_("Reason"),

@@ -1,4 +1,4 @@
-"""While a session names an acting, its requests are those of the person acted for, and say on whose behalf."""
+"""While a session impersonates a person, its requests run as that person, on behalf of the admin."""
 
 from collections.abc import Callable
 
@@ -11,19 +11,19 @@ from hekla.apps.accounts.models import User
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.event_log.services import on_behalf
 from hekla.apps.impersonation import selectors, services
-from hekla.apps.impersonation.models import Acting
+from hekla.apps.impersonation.models import ImpersonationSession
 from hekla.lib import clock
 from hekla.pages.impersonation import reach, sessions
 
 
-class ActingMiddleware:
-    """Stands after all that is asked of the session's owner: their sign-in, their second factor, where they are."""
+class ImpersonationMiddleware:
+    """Comes after all middleware that checks the session's owner: sign-in, second factor, login session."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        """Answer as the person; who asks is asked for anew each time."""
+        """Handle the request, and check first that the impersonation is still in force."""
         admin, acting_id = request.user, request.session.get(selectors.KEY)
         if acting_id is None or not isinstance(admin, User):
             return self.get_response(request)
@@ -38,8 +38,8 @@ class ActingMiddleware:
             request.user = admin
 
     def process_view(self, request: HttpRequest, *_view: object) -> HttpResponse | None:
-        """Now that the address is known: close it, or answer as the person."""
-        acting: Acting | None = getattr(request, "acting", None)
+        """Refuse routes that are closed to impersonation; run the others as the person."""
+        acting: ImpersonationSession | None = getattr(request, "acting", None)
         if acting is None:
             return None
         name = reach.name_of(request.resolver_match)
@@ -57,8 +57,9 @@ def _closed(request: HttpRequest) -> HttpResponse:
 
 
 def _lapsed(request: HttpRequest, acting_id: int, admin: User) -> HttpResponse:
-    """Nothing is done, whatever was asked: it was asked as another. What a page asks for by itself only tells it to
-    load anew.
+    """End an expired impersonation without handling the request, which was meant for the other person.
+
+    HTMX requests only get the instruction to reload the page.
     """
     if request.headers.get("HX-Request"):
         return HttpResponse(status=403, headers={"HX-Refresh": "true"})

@@ -1,7 +1,7 @@
-"""What an admin who acts for somebody can reach: what its route's access opens to that. All else is closed.
+"""The routes that an admin can use while acting for a person: those whose access opens them. All others are closed.
 
-Open is the work itself. Closed is who the person is (password, factors, tokens, browsers, identities), where they hear
-of things, whom they let in and how they set a tenant up; so are REST and everything that takes tokens.
+The work itself is open. Closed are the person's account (password, factors, tokens, login sessions, identities), their
+notifications, invitations, and the settings of tenants, as well as REST and everything that takes tokens.
 """
 
 from django.urls import ResolverMatch
@@ -13,11 +13,11 @@ AS_ONESELF = frozenset({END, SIGN_OUT})
 
 
 def is_open(name: str, verb: str) -> bool:
-    """Whether this address answers by this verb to somebody who acts for another."""
+    """Whether the route accepts this verb from an admin who acts for a person."""
     access = registry.routes().get(name)
     return access is not None and access.is_open_to_impersonation(verb)
 
 
 def name_of(match: ResolverMatch | None) -> str:
-    """The name of an address; empty for none."""
+    """The name of a route; empty for none."""
     return match.view_name if match else ""

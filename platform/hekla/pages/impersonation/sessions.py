@@ -1,7 +1,7 @@
-"""The session of an admin who begins or ends to act for somebody.
+"""The session of an admin who starts or stops acting for a person.
 
-It gets another key, which ends the sockets that were opened by the one before, and forms are signed anew: a page of the
-one person cannot be sent as the other.
+Its key changes, which closes the sockets of the old key, and so does the CSRF token: a page of one person cannot be
+submitted as the other.
 """
 
 from django.http import HttpRequest
@@ -11,13 +11,13 @@ from hekla.apps.impersonation.selectors import KEY
 
 
 def enter(request: HttpRequest, acting_id: int) -> None:
-    """From now on the session names this acting."""
+    """Start impersonation in this session."""
     request.session[KEY] = acting_id
     _renew(request)
 
 
 def leave(request: HttpRequest) -> None:
-    """It names none any more."""
+    """Stop impersonation in this session."""
     request.session.pop(KEY, None)
     _renew(request)
 

@@ -1,4 +1,4 @@
-"""Acting for somebody: the question for a reason, and the end."""
+"""Impersonation: asking for a reason, and the end."""
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -21,7 +21,7 @@ from hekla.pages.signin.entry import freshly_proved
 
 @require_http_methods(["GET", "POST"])
 def act_for(request: HttpRequest, user_id: int) -> HttpResponse:
-    """Begin to act for somebody."""
+    """Start to act for a person."""
     account_services.require(person(request), Permission.ACT_FOR_PEOPLE)
     return _act_for(request, user_id)
 
@@ -43,7 +43,7 @@ def _act_for(request: HttpRequest, user_id: int) -> HttpResponse:
 
 @require_POST
 def end(request: HttpRequest) -> HttpResponse:
-    """Be oneself again. Raises NotFound for whoever acts for nobody."""
+    """Stop acting for a person. Raises NotFound for people who act for no one."""
     acting_id = request.session.get(selectors.KEY)
     if acting_id is None:
         raise NotFound(_("You are no longer acting for another person."))

@@ -1,4 +1,4 @@
-"""The page that brings people in by a table."""
+"""The page that imports people from a table."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -24,7 +24,7 @@ _HEAD = ("username", "email", "name", "tenant", "role", "link")
 @never_cache
 @require_http_methods(["GET", "POST"])
 def import_people(request: HttpRequest) -> HttpResponse:
-    """A table of people: looked at first, then imported."""
+    """Preview or import a table of people."""
     user = person(request)
     tenancy_services.require_some(user)
     initial, tenants = {"tenant": request.GET.get("tenant", "")}, tenancy.managed_by(user)
@@ -42,9 +42,9 @@ def import_people(request: HttpRequest) -> HttpResponse:
 
 
 def _links_file(rows: Sequence[Issued]) -> str:
-    """The links as a file that the page itself holds: they are kept nowhere. Empty without any."""
+    """The links as a CSV data URL in the page, because they are stored nowhere; empty without links."""
     links = [_of_link(row) for row in rows if row.link]
-    mark = "\ufeff"  # by which spreadsheets know UTF-8
+    mark = "\ufeff"  # a byte order mark, by which spreadsheets recognize UTF-8
     return f"data:text/csv;charset=utf-8,{quote(mark + csv_text([_HEAD, *links]))}" if links else ""
 
 

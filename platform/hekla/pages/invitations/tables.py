@@ -1,16 +1,16 @@
-"""The list of a tenant's open invitations."""
+"""The table of a tenant's open invitations."""
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from hekla.apps.invitations.models import Invitation, Letter
+from hekla.apps.invitations.models import Invitation, InvitationMail
 from hekla.pages.frame import html
 from hekla.pages.frame.tables import ActionsColumn, ListColumn, ListFilter, ListTable, noted
 
 
-def _letter(letter: Letter) -> str:
+def _letter(letter: InvitationMail) -> str:
     if not letter.due_at:
         return _("Not mailed: %(why)s") % {"why": letter.error}
     if letter.error:
@@ -31,7 +31,7 @@ def _role(invitation: Invitation) -> str:
 
 
 class InvitationsTable(ListTable):
-    """Those that nobody accepted or revoked. `facts.now`: which are too old."""
+    """Invitations that are neither accepted nor revoked. `facts.now`: the time that decides which have expired."""
 
     label = gettext_lazy("Invitations")
     keys = False
@@ -47,13 +47,13 @@ class InvitationsTable(ListTable):
     actions = ActionsColumn("invitations/_actions.html")
 
     def render_valid_until(self, record: Invitation) -> SafeString:
-        """When it becomes too old, or that it is."""
+        """The time of expiry, or a badge if the invitation has expired."""
         is_over = record.expires_at < self.facts["now"]
         return html.badge("stopped", _("expired")) if is_over else html.moment(record.expires_at, exact=True)
 
 
 class InvitationsFilter(ListFilter):
-    """Who is invited, and by whom."""
+    """Filters by invited person and inviter."""
 
     search = ("email", "username", "display_name", "invited_by__username", "invited_by__display_name")
     hint = gettext_lazy("Name or email address")

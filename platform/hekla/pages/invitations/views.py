@@ -1,4 +1,4 @@
-"""Pages about invitations: those of a tenant, and the one that somebody who was invited sees."""
+"""Pages of invitations: the list of a tenant, and the page that an invited person sees."""
 
 from django.conf import settings
 from django.contrib import messages
@@ -30,7 +30,7 @@ from hekla.pages.signin import entry
 
 @require_http_methods(["GET", "POST"])
 def invitations(request: HttpRequest, slug: str) -> HttpResponse:
-    """A tenant's invitations that wait, and a form for one more."""
+    """List a tenant's open invitations, and invite a person."""
     tenant = _managed(request, slug)
     may_more = selectors.may_give_platform_roles(person(request))
     form = InvitationForm(request.POST or None, platform_roles=may_more)
@@ -49,14 +49,14 @@ def invitations(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def resend(request: HttpRequest, slug: str, invitation_id: int) -> HttpResponse:
-    """A new link for somebody who was invited."""
+    """Create a new link for an invitation."""
     tenant = _managed(request, slug)
     return _link_page(request, *services.resend(tenant, invitation_id, by=person(request), now=clock.now()))
 
 
 @require_POST
 def revoke(request: HttpRequest, slug: str, invitation_id: int) -> HttpResponse:
-    """The link leads nowhere any more."""
+    """Revoke an invitation."""
     services.revoke(_managed(request, slug), invitation_id, by=person(request), now=clock.now())
     messages.success(request, _("Invitation revoked."))
     return redirect("invitations:list", slug)
@@ -68,7 +68,7 @@ def revoke(request: HttpRequest, slug: str, invitation_id: int) -> HttpResponse:
 @sensitive_post_parameters("password")
 @require_http_methods(["GET", "POST"])
 def sign_up(request: HttpRequest, secret: str) -> HttpResponse:
-    """Where the link leads: make an account, or accept with the one that one has."""
+    """The target of the link: create an account, or accept with an existing one."""
     try:
         invitation = selectors.by_secret(secret, now=clock.now())
     except NotFound as refusal:
@@ -91,7 +91,7 @@ def sign_up(request: HttpRequest, secret: str) -> HttpResponse:
 
 @require_POST
 def accept(request: HttpRequest, secret: str) -> HttpResponse:
-    """Somebody who is signed in joins."""
+    """Let a signed-in person join the tenant."""
     try:
         tenant = services.accept(secret, person(request), now=clock.now())
     except NotFound as refusal:

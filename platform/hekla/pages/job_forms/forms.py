@@ -1,4 +1,4 @@
-"""The submission forms: a job, its tasks and its files as people fill them in; or a manifest."""
+"""The submission forms: a job with its tasks and files, or a manifest."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -50,7 +50,7 @@ def _code(rows: int) -> forms.Textarea:
 
 
 class SecretsField(forms.CharField):
-    """Values that commands name, which are kept apart from the job and never shown once they were taken."""
+    """Secrets that commands refer to. They are stored separately from the job, and never shown after submission."""
 
     def __init__(self, **kwargs: Any) -> None:  # noqa: ANN401
         kwargs.setdefault("label", gettext_lazy("Secrets"))
@@ -60,7 +60,7 @@ class SecretsField(forms.CharField):
         super().__init__(required=False, strip=False, widget=_code(3), **kwargs)
 
     def clean(self, value: str | None) -> dict[str, str]:
-        """Names and values."""
+        """The secrets by name."""
         try:
             return secret_texts.read(super().clean(value) or "")
         except Invalid as error:
@@ -71,7 +71,7 @@ Choices = Sequence[tuple[str, str]]
 
 
 class JobForm(forms.Form):
-    """What is about the job as a whole. `shape` says which fields are shown at first, and nothing else."""
+    """The fields of the job as a whole. `shape` only selects the fields that are visible at first."""
 
     name = forms.CharField(
         label=gettext_lazy("Name"), max_length=60, help_text=gettext_lazy("Lowercase letters, digits, hyphens.")
@@ -128,18 +128,18 @@ class JobForm(forms.Form):
 
     @property
     def times_matter(self) -> bool:
-        """Whether something is said, or wrong, about when it starts, restarts and goes."""
+        """Whether a field about start, restarts or clean-up has a non-default value or an error."""
         return _says(self, _TIMES if self["shape"].value() == "debugging" else (*_TIMES, "active_deadline_seconds"))
 
     @property
     def words_matter(self) -> bool:
-        """Whether something is said, or wrong, about description, kind and secrets."""
+        """Whether a hidden field about description, kind, framework or secrets has a non-default value or an error."""
         shape = self["shape"].value()
         visible = {"debugging": {"kind"}, "distributed": {"framework"}, "sweep": {"framework"}}.get(shape, set())
         return _says(self, [name for name in _WORDS if name not in visible])
 
     def document(self) -> dict[str, Any]:
-        """As the fields of a JobSpec document that are about the whole job."""
+        """The job-level fields of a JobSpec document."""
         cleaned = self.cleaned_data
         numbers = (
             "min_available",
@@ -220,13 +220,13 @@ class TaskForm(forms.Form):
 
     @property
     def opens(self) -> bool:
-        """Whether something is said, or wrong, in what is shown on demand."""
+        """Whether an optional field has a non-default value or an error, so that its section must be open."""
         return _says(self, ("env", "image", "working_dir", "min_available", "depends_on")) or bool(
             {"name", "replicas"} & set(self.errors)
         )
 
     def clean_env(self) -> dict[str, str]:
-        """Names and values."""
+        """The variables by name."""
         lines = [
             line for line in passthrough_fields.with_our_ends(self.cleaned_data["env"]).split("\n") if line.strip()
         ]
@@ -238,11 +238,11 @@ class TaskForm(forms.Form):
         return dict(pairs)
 
     def clean_depends_on(self) -> list[str]:
-        """The names of the roles."""
+        """The names of the tasks to wait for."""
         return re.findall(r"[^\s,，]+", self.cleaned_data["depends_on"])
 
     def clean(self) -> dict[str, Any]:
-        """The words of the command line, with what it holds that a page cannot show."""
+        """The cleaned data, with the command split into words; words that the page cannot show are kept."""
         cleaned = super().clean() or self.cleaned_data
         try:
             return cleaned | {
@@ -253,7 +253,7 @@ class TaskForm(forms.Form):
             return cleaned
 
     def document(self) -> dict[str, Any]:
-        """As a task of a JobSpec document. Without a command it has the one that the framework gives such a role."""
+        """A task of a JobSpec document. Without a command, the task uses the command that its framework provides."""
         cleaned, rest = self.cleaned_data, self.cleaned_data["rest"]
         typed = {name: cleaned[field] for name, field in passthrough_fields.FIELD_OF_RESOURCE.items() if cleaned[field]}
         optional = {name: cleaned[name] or rest.get(name) for name in ("command", "image", "working_dir")}
@@ -276,24 +276,24 @@ class TaskForm(forms.Form):
 
 
 class JobFileForm(forms.Form):
-    """A file that every pod finds in its working folder. A row that is empty counts as absent."""
+    """A file in the working folder of every pod. An empty row counts as absent."""
 
     name = forms.CharField(label=gettext_lazy("Name"), required=False, max_length=255)
     text = forms.CharField(label=gettext_lazy("Text"), required=False, strip=False, widget=_code(10))
 
     def clean(self) -> dict[str, Any]:
-        """A text needs a name; its lines end as they do on the machines where it is used."""
+        """The file, with line endings as in Unix. Text without a name is an error."""
         cleaned = super().clean() or self.cleaned_data
         if cleaned.get("text") and not cleaned.get("name"):
             self.add_error("name", _("Enter a file name, for example train.py."))
         return cleaned | {"text": passthrough_fields.with_our_ends(cleaned.get("text", ""))}
 
 
-class OneOfAName(forms.BaseFormSet):
-    """Files, of which no two have the same name."""
+class UniqueNames(forms.BaseFormSet):
+    """Files with distinct names."""
 
     def clean(self) -> None:
-        """Say it at the second of them."""
+        """Report a duplicate name at the second file."""
         names = set()
         for form in self.forms:
             name = form.cleaned_data.get("name")
@@ -306,12 +306,12 @@ TaskFormSet = forms.formset_factory(
     TaskForm, extra=0, min_num=1, max_num=MAX_TASK_ROWS, validate_min=True, validate_max=True
 )
 FileFormSet = forms.formset_factory(
-    JobFileForm, formset=OneOfAName, extra=0, min_num=0, max_num=MAX_FILE_ROWS, validate_max=True
+    JobFileForm, formset=UniqueNames, extra=0, min_num=0, max_num=MAX_FILE_ROWS, validate_max=True
 )
 
 
 class ManifestForm(forms.Form):
-    """A job as YAML, typed or uploaded."""
+    """A job manifest, typed or uploaded."""
 
     text = forms.CharField(
         label=gettext_lazy("Manifest"),
@@ -323,11 +323,11 @@ class ManifestForm(forms.Form):
     upload = forms.FileField(label=gettext_lazy("Or upload a file"), required=False)
 
     def clean_upload(self) -> str:
-        """The text of the file, where one was chosen."""
+        """The text of the file; empty without a file."""
         return _text_of(self.cleaned_data["upload"])
 
     def clean(self) -> dict[str, Any]:
-        """The text of whichever was given."""
+        """The cleaned data, with the uploaded text in `text` if a file was chosen."""
         cleaned = super().clean() or self.cleaned_data
         if cleaned.get("upload"):
             cleaned["text"] = cleaned["upload"]
@@ -337,7 +337,7 @@ class ManifestForm(forms.Form):
 
 
 class UploadForm(forms.Form):
-    """A file with a manifest, to be filled in where a job is written, which can do without one."""
+    """A manifest file that fills in the submission form. The file is optional there."""
 
     use_required_attribute = False
     upload = forms.FileField(
@@ -351,16 +351,16 @@ class UploadForm(forms.Form):
     )
 
     def clean_upload(self) -> str:
-        """Its text."""
+        """The text of the file."""
         return _text_of(self.cleaned_data["upload"])
 
     @property
     def file_name(self) -> str:
-        """What the chosen file is called."""
+        """The name of the chosen file."""
         return str(getattr(self.files.get("upload"), "name", ""))
 
     def refuse(self, error: HeklaError) -> None:
-        """Say at the field why nothing is made of it."""
+        """Show at the field why the file cannot be used."""
         problems = error.problems if isinstance(error, Invalid) else (Problem("", error.message),)
         for problem in problems:
             self.add_error("upload", f"{problem.path}: {problem.message}" if problem.path else problem.message)
@@ -377,19 +377,21 @@ def _text_of(upload: UploadedFile | None) -> str:
 
 
 def _offer(form: forms.Form, field: str, choices: Sequence[tuple[str, Any]], word: Any) -> None:  # noqa: ANN401
-    """These choices; and what the form begins with or was sent, which else would become another unseen."""
+    """Offer these choices, and keep an unavailable current value as a choice: the browser would silently select
+    another.
+    """
     value = form[field].value() or ""
     known = not value or any(name == value for name, _label in choices)
     form.fields[field].choices = choices if known else [*choices, (value, word % value)]  # type: ignore[attr-defined]
 
 
 def _says(form: forms.Form, fields: Iterable[str]) -> bool:
-    """Whether one of these fields has a problem, or another value than by default."""
+    """Whether one of these fields has an error or a non-default value."""
     return any(name in form.errors or _word(form[name].value()) != _word(form.fields[name].initial) for name in fields)
 
 
 def _word(value: object) -> str:
-    """A value as it is typed; nothing for what is as good as nothing, a nought among it."""
+    """The value as text; empty for empty values and for zero."""
     return "" if value == "0" else str(value or "")
 
 
@@ -402,13 +404,13 @@ def _refuse_repeated(names: Iterable[str]) -> None:
 
 
 class JobManifestForm(ManifestForm):
-    """A job's manifest, and the secrets that its commands name."""
+    """A job manifest, and the secrets that its commands refer to."""
 
     secrets = SecretsField()
 
 
 class PresetForm(forms.Form):
-    """The name under which the job on the page is kept, to begin others with. It stands beside the job's own form."""
+    """The name of a new preset of the job. Its fields belong to the job's form in HTML."""
 
     name = forms.CharField(
         label=gettext_lazy("Name"), max_length=60, required=False, widget=forms.TextInput({"form": "submission"})
@@ -424,7 +426,7 @@ class PresetForm(forms.Form):
 
 
 class LogSearchForm(forms.Form):
-    """What to look for in a log, and from where on."""
+    """The text to search for in a log, and the position to start at."""
 
     q = forms.CharField(label=gettext_lazy("Search the whole log"), max_length=200, strip=False)
     ignore_case = forms.BooleanField(label=gettext_lazy("Ignore case"), required=False)
@@ -432,7 +434,7 @@ class LogSearchForm(forms.Form):
     line = forms.IntegerField(min_value=1, max_value=2**62, required=False)
 
     def clean_q(self) -> str:
-        """A line cannot hold a line break, nor text a zero."""
+        """The text, without line breaks: a search covers single lines only. (CharField refuses null characters.)"""
         text: str = self.cleaned_data["q"]
         if "\n" in text:
             raise forms.ValidationError(_("Enter text to search for within one line."))

@@ -1,7 +1,8 @@
-"""What of a job its form has no field for: it goes along with what is typed, untouched, in one hidden field a form.
+"""Fields of a job without a form control: they pass through one hidden field of each form, unchanged.
 
-Beside features that only a manifest can say these are texts which a control of a page would change: a browser ends
-lines in its own way, and a single line holds none. Nothing here is trusted: it becomes a JobSpec as anything else does.
+Besides features that only manifests have, these are texts that a form control would change: browsers change line
+endings, and a single-line control removes them. Hidden fields are not trusted: they are parsed as a JobSpec like all
+other input.
 """
 
 import shlex
@@ -48,7 +49,7 @@ _WORDS = {
 
 
 class RestField(forms.JSONField):
-    """The hidden field: a JSON object that has only these keys."""
+    """The hidden field: a JSON object with a fixed set of keys."""
 
     widget = forms.HiddenInput
 
@@ -57,7 +58,7 @@ class RestField(forms.JSONField):
         self._types = types
 
     def to_python(self, value: object) -> Rest:  # type: ignore[override]
-        """What goes along. Raises ValidationError where it is nothing that a form of ours could have sent."""
+        """The passthrough values. Raises ValidationError for data that Hekla's forms cannot have sent."""
         try:
             found = super().to_python(value) or {}
         except (forms.ValidationError, RecursionError):
@@ -67,7 +68,7 @@ class RestField(forms.JSONField):
         return found
 
     def bound_data(self, data: object, initial: object) -> object:
-        """What was sent, also where it is no JSON."""
+        """The submitted data, even if it is not valid JSON."""
         try:
             return super().bound_data(data, initial)
         except RecursionError:
@@ -75,17 +76,17 @@ class RestField(forms.JSONField):
 
 
 def job_field() -> RestField:
-    """For the form of the whole job."""
+    """The hidden field of the job form."""
     return RestField(_JOB)
 
 
 def task_field() -> RestField:
-    """For the form of a task."""
+    """The hidden field of a task form."""
     return RestField(_TASK)
 
 
 def of_job(spec: JobSpec) -> Rest:
-    """What the job's form leaves to its hidden field."""
+    """The passthrough values of the job form."""
     document = spec.document()
     values = {
         "policies": document.get("policies", [])[len(RESTART_ON_LOSS) * restarts(spec) :],
@@ -102,7 +103,7 @@ def of_job(spec: JobSpec) -> Rest:
 
 
 def of_task(task: TaskSpec) -> Rest:
-    """What the task's form leaves to its hidden field."""
+    """The passthrough values of a task form."""
     document = task.model_dump(mode="json", exclude_defaults=True)
     values = {
         "resources": {
@@ -119,7 +120,7 @@ def of_task(task: TaskSpec) -> Rest:
 
 
 def with_its_volumes(job: Rest, tasks: Sequence[Rest]) -> Rest:
-    """The job's document without volumes whose last task was taken out of the form, where they cannot be seen."""
+    """The job document without volumes that no remaining task mounts: the form does not show volumes."""
     if "volumes" not in job:
         return job
     mounts = (mount for task in tasks for mount in task.get("volume_mounts", ()))
@@ -129,17 +130,17 @@ def with_its_volumes(job: Rest, tasks: Sequence[Rest]) -> Rest:
 
 
 def restarts(spec: JobSpec) -> bool:
-    """Whether the job begins its policies with the one that the form has a box for."""
+    """Whether the job's policies begin with the ones that the form has a checkbox for."""
     return spec.policies[: len(RESTART_ON_LOSS)] == RESTART_ON_LOSS
 
 
 def framework_of(plugins: Mapping[str, Any]) -> str:
-    """The plugin that the form shows as the framework: the first that is not for all jobs."""
+    """The plugin that the form shows as the framework: the first that is not one of `env`, `svc` and `ssh`."""
     return next((name for name in plugins if name not in ("env", "svc", "ssh")), "")
 
 
 def merged_plugins(rest: Rest, framework: str) -> dict[str, Any]:
-    """The plugins, with this as the framework: those that went along, of which another framework is taken away."""
+    """The passthrough plugins, with their framework replaced by this one."""
     carried = rest.get("plugins", {"env": [], "svc": []})
     if "plugins" in rest and framework_of(carried) == framework:
         return dict(carried)
@@ -148,7 +149,7 @@ def merged_plugins(rest: Rest, framework: str) -> dict[str, Any]:
 
 
 def merged_command(rest: Rest, typed: str) -> list[str]:
-    """The words of the command; those that went along where what is typed still shows them. Raises ValueError."""
+    """The words of the command: the passthrough words if the typed text still equals them. Raises ValueError."""
     carried = [str(word) for word in rest.get("command", [])]
     if carried and with_our_ends(shlex.join(carried)) == with_our_ends(typed):
         return carried
@@ -156,15 +157,15 @@ def merged_command(rest: Rest, typed: str) -> list[str]:
 
 
 def with_our_ends(text: str) -> str:
-    """A text of several lines as it was typed, not as browsers send it."""
+    """The text with Unix line endings. Browsers send CRLF."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def is_line(text: str) -> bool:
-    """Whether a control of one line leaves it as it is."""
+    """Whether a single-line control leaves the text unchanged."""
     return text == text.strip() and not {"\n", "\r"} & set(text)
 
 
 def words(rest: Rest) -> Iterator[str]:
-    """What goes along, in words. What was damaged on its way has none; it is refused when it is sent."""
+    """The labels of the passthrough fields. Unknown keys have none; validation refuses them."""
     yield from (str(_WORDS[name]) for name in rest if name in _WORDS)

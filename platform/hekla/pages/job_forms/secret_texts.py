@@ -1,4 +1,4 @@
-"""Secrets as people type them: YAML, a name and its value a line, or a value of several lines as a block."""
+"""Secrets as YAML text: one name and value per line, or a block for a value of several lines."""
 
 from collections.abc import Mapping
 
@@ -10,7 +10,7 @@ from hekla.domain.formats import yaml_text
 
 
 def read(text: str) -> dict[str, str]:
-    """Names and values. Raises Invalid, which repeats none of them."""
+    """The secrets by name. Raises Invalid; its message contains no secret."""
     try:
         documents = yaml_text.read(text)
     except Invalid as error:
@@ -21,15 +21,15 @@ def read(text: str) -> dict[str, str]:
 
 
 def write(values: Mapping[str, str]) -> str:
-    """As they would be typed."""
+    """The secrets as YAML text."""
     return yaml_text.write([dict(values)]) if values else ""
 
 
 def joined(typed: str, more: Mapping[str, str]) -> str:
-    """What was typed, and these beside it; of one that both name, what was typed holds."""
+    """The typed secrets combined with these. The typed value wins if both have the same name."""
     if not more:
         return typed
     try:
         return write({**more, **read(typed)})
     except Invalid:
-        return f"{typed}\n{write(more)}"  # nobody can tell what it names: all stands there, to be put right
+        return f"{typed}\n{write(more)}"  # the typed text is not valid: keep it all, so that the person can correct it

@@ -1,4 +1,4 @@
-"""The submission page's three forms as one: what it begins with, what it asks for, and where its problems stand."""
+"""The three forms of the submission page as one: initial values, submitted values, and the fields of problems."""
 
 import re
 from collections.abc import Sequence
@@ -21,12 +21,12 @@ Values = dict[str, Any]
 
 
 class SubmissionForm:
-    """A job with its tasks and its files."""
+    """A job with its tasks and files."""
 
     def __init__(
         self,
         data: QueryDict | None,
-        first: "First",
+        first: "InitialValues",
         *,
         queues: Choices,
         environments: Sequence[str],
@@ -42,7 +42,7 @@ class SubmissionForm:
             self.tasks.min_num = 0
 
     def spec(self) -> JobSpec | None:
-        """The JobSpec that was filled in; None, with the problems in the forms, where it is not one."""
+        """The submitted JobSpec; None if it is invalid, with the problems in the forms."""
         if not all([self.job.is_valid(), self.tasks.is_valid(), self.files.is_valid()]):
             return None
         try:
@@ -61,35 +61,37 @@ class SubmissionForm:
             "files": job.get("files", {}) | files,
         }
 
-    def typed(self) -> "First":
-        """What stands in the fields, right or wrong, for a form that begins with it."""
-        return First(_typed(self.job), [_typed(form) for form in self.tasks], [_typed(form) for form in self.files])
+    def typed(self) -> "InitialValues":
+        """The current values of all fields, valid or not, as initial values of another form."""
+        return InitialValues(
+            _typed(self.job), [_typed(form) for form in self.tasks], [_typed(form) for form in self.files]
+        )
 
     @property
     def shape(self) -> str:
-        """Of which kind the job is, so that the form shows what matters for it."""
+        """The kind of job, which selects the visible fields."""
         return self.job["shape"].value() or "distributed"
 
     @property
     def is_of_several(self) -> bool:
-        """Whether it has several pods, or may well get them: then what tells them apart is shown at first."""
+        """Whether the job has, or is likely to get, several pods: then the fields that distinguish them are visible."""
         replicas = {str(form["replicas"].value()) for form in self.tasks}
         return self.shape in ("distributed", "sweep") or len(self.tasks.forms) > 1 or replicas != {"1"}
 
     @property
     def secrets(self) -> dict[str, str]:
-        """The values of the secrets that were typed."""
+        """The secrets in the form, by name."""
         return dict(self.job.cleaned_data.get("secrets", {}))
 
     @property
     def also(self) -> list[str]:
-        """What the job has beside the fields of the form, in words."""
+        """The labels of the job's passthrough fields, which the form does not show."""
         forms = [(None, self.job), *((task["name"].value(), task) for task in self.tasks)]
         found = [(name, word) for name, form in forms for word in passthrough_fields.words(_rest(form))]
         return [f"{name}: {word}" if name else word for name, word in found]
 
     def show(self, error: HeklaError) -> None:
-        """Put each problem beside the field that it is about; the rest above."""
+        """Show each problem at its field; the rest above."""
         problems = error.problems if isinstance(error, Invalid) else (Problem(_path(error), error.message),)
         for problem in problems:
             form, name = self._place(problem.path)
@@ -112,15 +114,15 @@ class SubmissionForm:
 
 
 @dataclass(frozen=True, slots=True)
-class First:
-    """What the forms begin with."""
+class InitialValues:
+    """The initial values of the forms."""
 
     job: Values = field(default_factory=dict)
     tasks: Sequence[Values] = ()
     files: Sequence[Values] = ()
 
-    def copy(self) -> "First":
-        """The same, to be changed."""
+    def copy(self) -> "InitialValues":
+        """A deep copy that can be changed."""
         return deepcopy(self)
 
 
@@ -129,7 +131,7 @@ def _typed(form: forms.Form) -> Values:
 
 
 def _tight(data: QueryDict) -> QueryDict:
-    """Every placeholder of a sweep is a part of one word of its command."""
+    """The data with each sweep placeholder as a single word of its command."""
     copy = data.copy()
     for name in [name for name in copy if name.startswith("tasks-") and name.endswith("-command")]:
         copy[name] = sweeps.compact_placeholders(str(copy[name]))
@@ -137,7 +139,7 @@ def _tight(data: QueryDict) -> QueryDict:
 
 
 def _rest(form: forms.Form) -> passthrough_fields.Rest:
-    """What goes along with a form; nothing where it was damaged."""
+    """The passthrough values of a form; empty if they were damaged."""
     if form.is_bound:
         return getattr(form, "cleaned_data", {}).get("rest") or {}
     return form.get_initial_for_field(form.fields["rest"], "rest") or {}

@@ -1,7 +1,7 @@
-"""The columns of the list of jobs: each with its head, its cell, and what it says in a file.
+"""The columns of the list of jobs: the head, the cell, and the value in a CSV file.
 
-The cells are made by the hundred, so they are written by Python (`frame/html`); whatever somebody typed goes through
-`text` there or in `job_rows`.
+Lists have hundreds of cells, so Python renders them (`frame/html`). All user input is escaped by `text`, there or in
+`job_rows`.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -25,8 +25,8 @@ _STATES = {JobPhase.COMPLETED: "done", JobPhase.FAILED: "failed"}
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column. `cell`: what it shows of a row; `value`: what it says of the job in a file; `sort`: by which word of
-    the address the list is sorted by it; `number`: aligned to the right.
+    """A column. `cell`: the content for a row; `value`: the value of a job in a file; `sort`: the sort parameter in the
+    URL; `number`: right-aligned.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Column:
 
 
 def seconds_run(job: Job) -> int | str:
-    """How long it ran, once that is known."""
+    """The run time in seconds; empty until the job has ended."""
     return int((job.finished_at - job.started_at).total_seconds()) if job.started_at and job.finished_at else ""
 
 
@@ -99,11 +99,11 @@ USUAL = ("phase", "pods", "queue", "submitted", "ran")
 
 
 def chosen(names: Collection[str]) -> list[Column]:
-    """Those of these names, in the order of the list; the usual ones where none is named."""
+    """The columns of these names, in the order of the list; the default columns if none matches."""
     found = [column for column in COLUMNS if column.name in names]
     return found or [column for column in COLUMNS if column.name in USUAL]
 
 
 def short() -> list[Column]:
-    """What matters of jobs on the pages of other things, where nothing is sorted."""
+    """The columns for lists of jobs on other pages, without sorting."""
     return [replace(column, sort="") for column in chosen(("phase", "pods", "submitted"))]

@@ -1,4 +1,4 @@
-"""What the pages of jobs show: gathered once, for the page itself and for its live parts alike."""
+"""The template context of job pages, shared by the full page and its live parts."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ PAGE = 50
 
 @dataclass(frozen=True, slots=True)
 class TaskStrip:
-    """A task's pods for the gang strip. `note`: for which tasks it waits, if it does."""
+    """A task's pods for the gang strip. `note`: the tasks that it waits for, if any."""
 
     name: str
     summary: str
@@ -38,8 +38,8 @@ class TaskStrip:
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
-    """A pod that failed, why, and how many others failed likewise."""
+class FailedPod:
+    """A failed pod, the explanation, and the number of other pods that failed in the same way."""
 
     pod: Pod
     why: Explanation
@@ -47,8 +47,8 @@ class Failed:
 
 
 def detail(job: Job, params: Mapping[str, str], *, may_act: bool) -> dict[str, Any]:
-    """Everything the job's page shows. `params`: `log`, the pod whose log is chosen, or “all” of those that
-    `many_logs` is asked for; `events`, “all” or none.
+    """Everything that the job's page shows. `params`: `log`, the pod whose log is selected, or “all” for the merged
+    logs (`merged_logs`); `events`, “all” or absent.
     """
     all_events = params.get("events") == "all"
     pods = list(selectors.pods(job))
@@ -89,8 +89,8 @@ def detail(job: Job, params: Mapping[str, str], *, may_act: bool) -> dict[str, A
     }
 
 
-def _live_query(params: Mapping[str, str], all_logs: merged_logs.ManyLogs | None) -> str:
-    """What the live view needs to know, beside the job, to print the same page."""
+def _live_query(params: Mapping[str, str], all_logs: merged_logs.MergedLogs | None) -> str:
+    """The parameters with which the live view renders the same page."""
     events = {"events": params.get("events")}
     log = {} if all_logs else {"log": params.get("log")}
     chosen = urlencode({name: value for name, value in (log | events).items() if value})
@@ -98,15 +98,17 @@ def _live_query(params: Mapping[str, str], all_logs: merged_logs.ManyLogs | None
 
 
 def deletion(job: Job) -> dict[str, Any]:
-    """What is asked before the job is deleted. `is_final`: something goes that cannot be got back."""
+    """The confirmation question before deletion. `is_final`: something is lost for good."""
     keeps_no_logs, has_files = job.tenant.log_days == 0, bool(job.started_at) and not job.cluster.is_simulated
     lost = [labels.files_go(job.replicas)] * has_files + [labels.logs_go()] * keeps_no_logs
     retained = labels.retention(job.tenant.log_days, job.tenant.history_days)
     return {"text": together([*lost, retained]), "is_final": bool(lost)}
 
 
-def _failures(job: Job, current: Sequence[Pod]) -> list[Failed]:
-    """Why the job failed: a pod for each way in which one did, those that ended first before the others."""
+def _failures(job: Job, current: Sequence[Pod]) -> list[FailedPod]:
+    """Why the job failed: one pod for each combination of reason and exit code, those that ended first before the
+    others.
+    """
     if job.phase != JobPhase.FAILED:
         return []
     found: dict[tuple[str, int | None], list[Pod]] = {}
@@ -114,11 +116,11 @@ def _failures(job: Job, current: Sequence[Pod]) -> list[Failed]:
         if failures.explain(pod):
             found.setdefault((pod.reason, pod.exit_code), []).append(pod)
     alike = list(found.values())[:_MOST_FAILURES]
-    return [Failed(pods[0], why, len(pods) - 1) for pods in alike if (why := failures.explain(pods[0]))]
+    return [FailedPod(pods[0], why, len(pods) - 1) for pods in alike if (why := failures.explain(pods[0]))]
 
 
 def _log(pods: Sequence[Pod], current: Sequence[Pod], chosen: str) -> Pod | None:
-    """The pod whose log is shown: the one chosen, else one that failed, else the first that has begun."""
+    """The pod whose log is shown: the selected one, else the first failed, else the first started, else the first."""
     wanted = [pod for pod in pods if str(pod.pk) == chosen]
     failed = [pod for pod in current if pod.phase == PodPhase.FAILED]
     started = [pod for pod in current if pod.started_at]
@@ -126,7 +128,7 @@ def _log(pods: Sequence[Pod], current: Sequence[Pod], chosen: str) -> Pod | None
 
 
 def phases(counts: Mapping[str, int], chosen: Sequence[str]) -> list[dict[str, Any]]:
-    """A chip for each phase that some job is in, or that is chosen."""
+    """A filter chip for each phase that has jobs or is selected."""
     return [
         {"value": phase.value, "count": counted(counts.get(phase.value, 0)), "chosen": phase.value in chosen}
         for phase in JobPhase
@@ -135,12 +137,12 @@ def phases(counts: Mapping[str, int], chosen: Sequence[str]) -> list[dict[str, A
 
 
 def counted(count: int) -> str:
-    """A count as far as anybody counted."""
+    """The count, or the limit with a plus if there are more."""
     return str(count) if count <= selectors.MOST_COUNTED else f"{selectors.MOST_COUNTED}+"
 
 
 def offered(job: Job) -> list[str]:
-    """The actions that its phase knows and that would change something."""
+    """The actions that the job's phase supports and that would change something."""
     if job.is_external:
         return []
     phase = JobPhase(job.phase)
@@ -150,7 +152,7 @@ def offered(job: Job) -> list[str]:
 
 
 def _possible(job: Job, actions: list[str]) -> tuple[list[str], str]:
-    """Those that whoever leads the job would carry out, and why not another."""
+    """The actions that the job's controller accepts, and the first reason why it refuses another."""
     if not job.cluster.leads_jobs:
         return actions, ""
     refusals = {action: delegated.refusal(job_facts(job), LifecycleAction(action)) for action in actions}
@@ -158,7 +160,7 @@ def _possible(job: Job, actions: list[str]) -> tuple[list[str], str]:
 
 
 def strips(job: Job, current: Sequence[Pod]) -> list[TaskStrip]:
-    """The gang strip: every replica that the job should have, also those without a pod yet."""
+    """The gang strips: every replica of the job, including those without a pod."""
     phases = {(pod.task, pod.index): pod for pod in current}
     notes, place = _waiting_tasks(job, current), html.address("jobs:detail", job.uid)
     found = []
@@ -172,7 +174,7 @@ def strips(job: Job, current: Sequence[Pod]) -> list[TaskStrip]:
 
 
 def _waiting_tasks(job: Job, current: Sequence[Pod]) -> dict[str, str]:
-    """What each task waits for, as a note, where it waits for other tasks."""
+    """A note for each task that waits for other tasks."""
     if job.is_final:
         return {}
     waits = stage_of(job_facts(job), all_pod_facts(current)).waits
@@ -180,14 +182,14 @@ def _waiting_tasks(job: Job, current: Sequence[Pod]) -> dict[str, str]:
 
 
 def _square(task: str, index: int, pod: Pod | None, place: str) -> dict[str, Any]:
-    """Written out here, word and all: a job may have a thousand of them."""
+    """A pod's square, rendered without helpers because a job may have a thousand of them."""
     phase, name = pod.phase if pod else PodPhase.PENDING.value, f"{task}-{index}"
     url = f"{place}pods/{pod.pk}/" if pod else ""
     return {"name": name, "phase": phase, "url": url, "title": f"{name}: {labels.phase(phase)}"}
 
 
 def rows(jobs: Iterable[Job], may_act: Callable[[Job], bool] = lambda _job: False) -> list[dict[str, Any]]:
-    """Jobs as rows of a list: each with how many of its pods run or are done, and what the person may do to it."""
+    """Rows of a list: each job with its pod counts, and the actions that the person may take."""
     jobs = list(jobs)
     counts, actions = selectors.pod_counts(jobs), _all_possible(jobs, may_act)
     words = {
@@ -209,7 +211,7 @@ def rows(jobs: Iterable[Job], may_act: Callable[[Job], bool] = lambda _job: Fals
 
 
 def _all_possible(jobs: Iterable[Job], may_act: Callable[[Job], bool]) -> dict[int, list[str]]:
-    """What is offered for each of these jobs on which the person may act; specifications are read together."""
+    """The actions for each job that the person may act on. Their specs are read in one query."""
     wanted = {job: offered(job) for job in jobs if job.deleted_at is None and may_act(job)}
     read_specs(job for job, actions in wanted.items() if actions and job.cluster.leads_jobs)
     return {job.pk: _possible(job, actions)[0] for job, actions in wanted.items()}

@@ -1,4 +1,4 @@
-"""A job as the manifests that other systems read: which kinds can hold it, and what each of them loses of it."""
+"""A job as manifests of other systems: which formats can hold it, and what each loses."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from hekla.domain.jobspec import JobSpec
 
 @dataclass(frozen=True, slots=True)
 class ManifestOption:
-    """A kind of manifest. `losses`: what of the job it cannot say; `refusals`: why it cannot hold the job at all."""
+    """A manifest format. `losses`: what it cannot express; `refusals`: why it cannot hold the job at all."""
 
     format: Format
     losses: Sequence[str] = ()
@@ -21,13 +21,13 @@ class ManifestOption:
 
 
 def manifest_options(spec: JobSpec) -> list[ManifestOption]:
-    """Every kind: first those that hold the job whole, last those that cannot hold it."""
+    """All formats: first those without losses, last those that cannot hold the job."""
     found = [_offer(spec, form) for form in formats.FORMATS]
     return sorted(found, key=lambda offer: (bool(offer.refusals), bool(offer.losses)))
 
 
 def text(spec: JobSpec, word: str) -> str:
-    """The job as that kind of manifest. Raises NotFound for an unknown kind, Invalid where it cannot hold the job."""
+    """The job's manifest in that format. Raises NotFound for an unknown format, Invalid if it cannot hold the job."""
     form = next((form for form in formats.FORMATS if form.word == word), None)
     if form is None:
         raise NotFound(_("Unknown manifest format."))

@@ -1,4 +1,4 @@
-"""The rows of a job's timeline as pictures: see `jobs/_gantt.html`, which has their scale and their key."""
+"""The rows of a job's timeline as SVG: see `jobs/_gantt.html`, which has their scale and legend."""
 
 from collections.abc import Iterable
 
@@ -15,7 +15,7 @@ _GROUND = '<rect class="gantt-ground" x="0" y="0" width="1000" height="14" />'
 
 
 def gantt_rows(job: Job, rows: Iterable[GanttRow]) -> SafeString:
-    """A row for the job itself, and one for each of these pods of it."""
+    """A row for the job itself, and one for each of these pods."""
     place = html.address("jobs:detail", job.uid)
     return mark_safe("".join(_of_pod(place, row) if row.pod_id else _of_job(row) for row in rows))
 

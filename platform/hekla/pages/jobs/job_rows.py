@@ -1,4 +1,4 @@
-"""The rows of a list of jobs: the cells of its columns, and what can be done to a job there."""
+"""The rows of a list of jobs: the cells of its columns, and the actions on a job."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -15,7 +15,9 @@ from hekla.pages.jobs.columns import Column, JobTableRow
 def job_rows(
     rows: Iterable[JobTableRow], columns: Sequence[Column], *, choosable: object, in_line: object
 ) -> SafeString:
-    """A table's rows: see `jobs/_table.html`, which has their heads."""
+    """The rows of the table in `jobs/_table.html`. `choosable`: with checkboxes and actions; `in_line`: with queue
+    positions.
+    """
     makers = [_head, *(_cell(column) for column in columns)]
     if in_line:
         makers.insert(0, _place())
@@ -58,7 +60,7 @@ def _choice() -> Callable[[JobTableRow], str]:
 
 
 def _actions() -> Callable[[JobTableRow], str]:
-    """What one can do to the job at once, and a link to run it again."""
+    """The buttons of the job's actions, and a link that submits a copy."""
     again, form, picture = text(_("Edit and run again")), reverse("jobs:submit"), html.icon("clone")
 
     def actions(row: JobTableRow) -> str:

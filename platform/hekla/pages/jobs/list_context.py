@@ -1,4 +1,4 @@
-"""What the list of jobs shows: gathered once, for the page itself and for its live parts alike."""
+"""The template context of the list of jobs, shared by the full page and its live parts."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from hekla.apps import paging
 from hekla.apps.accounts.models import User
 from hekla.apps.jobs import filters, groups, selectors
-from hekla.apps.jobs.models import Arrangement, Job
+from hekla.apps.jobs.models import Job, JobListSettings
 from hekla.apps.queues import selectors as queues
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.selectors import Rights
@@ -20,7 +20,7 @@ from hekla.pages.jobs import context as job_context
 
 
 def filtered_jobs(query: QueryDict, user: User) -> QuerySet[Job]:
-    """The jobs that this address asks for, of those that the person may see. Raises Invalid."""
+    """The visible jobs that match the filters of the query. Raises Invalid."""
     return filters.narrowed(_visible(query, user, tenancy.rights(user)), query, user)
 
 
@@ -29,11 +29,11 @@ def _visible(query: QueryDict, user: User, rights: Rights) -> QuerySet[Job]:
 
 
 def context(
-    query: QueryDict, user: User, *, rights: Rights | None = None, arrangement: Arrangement | None = None
+    query: QueryDict, user: User, *, rights: Rights | None = None, arrangement: JobListSettings | None = None
 ) -> dict[str, Any]:
-    """What the list shows for this address; what is asked for wrongly is said, and nothing is shown for it.
+    """The content of the list for this query. Invalid filters give problems and an empty list.
 
-    `rights`, `arrangement`: where they were read already.
+    `rights`, `arrangement`: if already read.
     """
     rights = rights or tenancy.rights(user)
     visible, problems = _visible(query, user, rights), list[Problem]()
@@ -62,7 +62,7 @@ def context(
 
 
 def choices(query: QueryDict, user: User, rights: Rights) -> dict[str, Any]:
-    """What stands around the list: what there is to choose from, and what was chosen."""
+    """The filters around the list: the choices, and the current values."""
     return {
         "queues": list(queues.visible_to(user, rights).values_list("name", flat=True)),
         "group_labels": groups.LABELS,
@@ -72,7 +72,7 @@ def choices(query: QueryDict, user: User, rights: Rights) -> dict[str, Any]:
 
 
 def _rows(
-    query: QueryDict, found: QuerySet[Job], may_act: Callable[[Job], bool], arrangement: Arrangement
+    query: QueryDict, found: QuerySet[Job], may_act: Callable[[Job], bool], arrangement: JobListSettings
 ) -> dict[str, Any]:
     page = paging.page(selectors.listed(found), filters.order(query), query.get("cursor", ""), job_context.PAGE)
     return {
@@ -84,12 +84,12 @@ def _rows(
 
 
 def _count(count: int) -> dict[str, Any]:
-    """Up to so many are counted; beyond that only that there are more."""
+    """The count up to a limit, and whether there are more."""
     return {"n": min(count, selectors.MOST_COUNTED), "is_more": count > selectors.MOST_COUNTED}
 
 
 def _address(query: QueryDict, cursor: str) -> str:
-    """The same list, another page of it; empty where there is none."""
+    """The URL query of another page of the same list; empty without a cursor."""
     changed = query.copy()
     changed["cursor"] = cursor
     return f"?{changed.urlencode()}" if cursor else ""
@@ -99,7 +99,7 @@ _ALWAYS_VISIBLE = {"q", "phase", "whose", "queue"}
 
 
 def _chips(query: QueryDict, narrowing: Mapping[str, list[str]]) -> list[dict[str, str]]:
-    """What narrows the list beyond the fields that always stand there: each with the address that is without it."""
+    """The active filters without a permanent field, each with the URL query that removes it."""
     return [
         {"label": _label(name), "value": values[-1], "without": _without(query, name)}
         for name, values in narrowing.items()

@@ -1,4 +1,4 @@
-"""What the list of jobs is asked: one action on many, a view under a name, columns."""
+"""Forms of the list of jobs: bulk actions, saved views, and columns."""
 
 from typing import Any
 
@@ -19,13 +19,13 @@ _PARAMETERS = {*JobFilter.base_filters, "sort", "group", "deleted"}
 
 
 class QueryField(forms.CharField):
-    """The address of a list, without its page."""
+    """The URL query of a list, without its page."""
 
     def __init__(self) -> None:
         super().__init__(required=False, max_length=MOST_IN_ADDRESS, widget=forms.HiddenInput)
 
     def to_python(self, value: Any) -> str:  # noqa: ANN401  (whatever was sent)
-        """Only what a list is made of."""
+        """The query, reduced to the parameters of a list."""
         query = QueryDict(super().to_python(value) or "", mutable=True)
         for word in set(query) - _PARAMETERS:
             del query[word]
@@ -33,7 +33,9 @@ class QueryField(forms.CharField):
 
 
 class ActionForm(forms.Form):
-    """`all`: on all that the list of `query` holds, else on those that are named beside. `priority`: the one to set."""
+    """A bulk action. `all`: on all jobs of the list with this `query`, else on the selected jobs. `priority`: the new
+    priority.
+    """
 
     action = forms.ChoiceField(choices=[(name, name) for name in BULK_ACTIONS])
     priority = forms.IntegerField(required=False, min_value=-MAX_PRIORITY, max_value=MAX_PRIORITY)
@@ -41,8 +43,8 @@ class ActionForm(forms.Form):
     query = QueryField()
 
 
-class ArrangementForm(forms.Form):
-    """Columns, and the view that the list opens with."""
+class JobListSettingsForm(forms.Form):
+    """The columns, and the view that the list opens with."""
 
     columns = forms.MultipleChoiceField(choices=[(column.name, column.label) for column in COLUMNS], required=False)
     opens_with = forms.ModelChoiceField(SavedView.objects.none(), required=False)
@@ -53,7 +55,7 @@ class ArrangementForm(forms.Form):
 
 
 class ViewForm(forms.Form):
-    """A name for a list. `tenant`: whose members see it too."""
+    """A name for a saved view. `tenant`: the tenant whose members can also see it."""
 
     name = forms.CharField(label=gettext_lazy("Name"), max_length=60)
     query = QueryField()

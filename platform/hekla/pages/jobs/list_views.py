@@ -1,4 +1,4 @@
-"""The list of jobs: the page, its file, what is done to many at once, and how a person arranges it."""
+"""The list of jobs: the page, its CSV file, bulk actions, and how a person arranges it."""
 
 from collections import Counter
 from uuid import UUID
@@ -22,12 +22,12 @@ from hekla.pages.frame import current_tenant
 from hekla.pages.frame.people import person
 from hekla.pages.jobs import columns, list_context
 from hekla.pages.jobs import table_file as files
-from hekla.pages.jobs.list_forms import ActionForm, ArrangementForm, QueryField, ViewForm
+from hekla.pages.jobs.list_forms import ActionForm, JobListSettingsForm, QueryField, ViewForm
 
 
 @require_safe
 def jobs(request: HttpRequest) -> HttpResponse:
-    """The jobs that one may see, narrowed and sorted by the address; without one, the view that one opens with."""
+    """List the jobs that the person may see, filtered and sorted by the query. Without a query, open the saved view."""
     since, user = event_log.last_number(), person(request)
     arrangement = selectors.arrangement(user)
     if not request.GET and arrangement.opens_with is not None:
@@ -46,7 +46,7 @@ def jobs(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def table_file(request: HttpRequest) -> StreamingHttpResponse:
-    """What the list holds, all pages of it, as CSV."""
+    """Download all pages of the list as CSV."""
     found = list_context.filtered_jobs(request.GET, person(request))
     response = StreamingHttpResponse(
         files.lines(found, filters.order(request.GET)), content_type="text/csv; charset=utf-8"
@@ -57,7 +57,7 @@ def table_file(request: HttpRequest) -> StreamingHttpResponse:
 
 @require_POST
 def act(request: HttpRequest) -> HttpResponse:
-    """One action on the chosen jobs, or on all that the list holds; what became of each is told."""
+    """Run an action on the selected jobs or on all jobs of the list, and show the outcome of each."""
     form = _valid(ActionForm(request.POST))
     query = QueryDict(form.cleaned_data["query"])
     chosen, left = _chosen(request, query, everything=form.cleaned_data["all"])
@@ -70,7 +70,7 @@ def act(request: HttpRequest) -> HttpResponse:
 
 
 def _chosen(request: HttpRequest, query: QueryDict, *, everything: bool) -> tuple[list[Job], bool]:
-    """The jobs that are meant, and whether there are more of them than are taken at once."""
+    """The selected jobs, and whether there are more than one request may act on."""
     user, most = person(request), services.MOST_AT_ONCE
     if everything:
         found = list(filters.order(query).of(list_context.filtered_jobs(query, user))[: most + 1])
@@ -84,16 +84,16 @@ def _chosen(request: HttpRequest, query: QueryDict, *, everything: bool) -> tupl
 
 @require_POST
 def arrange(request: HttpRequest) -> HttpResponse:
-    """Which columns the list shows, and with which view it opens."""
+    """Save the columns of the list, and its default view."""
     user = person(request)
-    form = _valid(ArrangementForm(request.POST, views=selectors.views_of(user)))
+    form = _valid(JobListSettingsForm(request.POST, views=selectors.views_of(user)))
     services.arrange(**form.cleaned_data, user=user, now=clock.now())
     return _back(request)
 
 
 @require_POST
 def save_view(request: HttpRequest) -> HttpResponse:
-    """Give the list as it stands a name."""
+    """Save the current list as a named view."""
     user = person(request)
     form = _valid(ViewForm(request.POST, tenants=tenancy.own(user)))
     view = services.save_view(**form.cleaned_data, user=user, now=clock.now())
@@ -103,20 +103,20 @@ def save_view(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def delete_view(request: HttpRequest, pk: int) -> HttpResponse:
-    """Forget a view; no job is touched."""
+    """Delete a saved view. Jobs are not affected."""
     user = person(request)
     services.delete_view(selectors.view(pk, user), user=user, now=clock.now())
     return _back(request)
 
 
 def _valid(form: Form) -> Form:
-    """The form, once what was sent in it is right. Raises Invalid."""
+    """The form, validated. Raises Invalid."""
     if not form.is_valid():
         raise Invalid([Problem(name, str(text)) for name, texts in form.errors.items() for text in texts])
     return form
 
 
 def _back(request: HttpRequest) -> HttpResponse:
-    """To the list from which it was asked."""
+    """A redirect to the list that sent the form."""
     query = QueryField().to_python(request.POST.get("query", ""))
     return redirect(f"{reverse('jobs:list')}?{query or 'all=yes'}")

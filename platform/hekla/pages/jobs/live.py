@@ -1,4 +1,4 @@
-"""The live parts of these pages."""
+"""The live views of job pages."""
 
 from django.http import QueryDict
 from django.template.loader import render_to_string
@@ -17,7 +17,7 @@ from hekla.pages.jobs import list_context, pod_context
 
 
 def _job_topics(_user: User, params: Params) -> frozenset[str]:
-    """Whether the person may see it, its audience has asked."""
+    """The job's topic. The audience has already checked that the person may see the job."""
     return frozenset({f"job:{uid_of(params)}"})
 
 
@@ -28,7 +28,7 @@ def _job(user: User, params: Params) -> str:
 
 
 def _job_audience(user: User, params: Params) -> bool:
-    """Those who may act on it, and those who may only look."""
+    """Whether the person may act on the job: people who may share one rendering, those who may not another."""
     rights = tenancy.rights(user)
     return jobs.acting(user, rights)(jobs.get(uid_of(params), user, rights))
 

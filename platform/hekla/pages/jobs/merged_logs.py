@@ -1,4 +1,4 @@
-"""Which pods' logs are followed as one: those of a role, of some numbers, only those that failed; a page at a time."""
+"""Merged logs: the pods whose logs are followed together, by task, index, or only failed ones, a page at a time."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -14,12 +14,12 @@ from hekla.apps.jobs.models import Pod
 from hekla.domain.phases import PodPhase
 
 PAGE = 16
-"""Each is a connection of its own."""
+"""Pods per page. Each needs its own connection."""
 _RANGE = re.compile(r"(\d{1,6})(?:\s*-\s*(\d{1,6}))?")
 
 
 class NumbersField(forms.CharField):
-    """Numbers of pods as people write them: `0-15, 20`; none for all."""
+    """Pod indexes as people type them (`0-15, 20`); empty for all."""
 
     def clean(self, value: str | None) -> list[range]:
         """The ranges. Raises ValidationError."""
@@ -30,8 +30,8 @@ class NumbersField(forms.CharField):
         return [range(int(match[1]), int(match[2] or match[1]) + 1) for match in found if match]
 
 
-class WhichLogs(forms.Form):
-    """Which pods."""
+class LogSelectionForm(forms.Form):
+    """The filter of pods."""
 
     log_task = forms.ChoiceField(label=gettext_lazy("Role"), required=False)
     log_index = NumbersField(label=gettext_lazy("Numbers"), required=False, max_length=200)
@@ -44,7 +44,7 @@ class WhichLogs(forms.Form):
         self.fields["log_index"].widget.attrs["placeholder"] = "0-15, 20"
 
     def fitting(self, pods: Sequence[Pod]) -> list[Pod]:
-        """Those that are asked for, in their order; none where it was asked wrongly."""
+        """The pods that match, by task and index; none if the form is invalid."""
         if not self.is_valid():
             return []
         cleaned = self.cleaned_data
@@ -58,10 +58,12 @@ class WhichLogs(forms.Form):
 
 
 @dataclass(frozen=True, slots=True)
-class ManyLogs:
-    """A page of the pods that are followed. `ids`, `names`: theirs, with commas. `query`: how it is asked for."""
+class MergedLogs:
+    """A page of the followed pods. `ids`, `names`: those of the pods, separated by commas. `query`: the URL query of
+    the page.
+    """
 
-    form: WhichLogs
+    form: LogSelectionForm
     ids: str
     names: str
     first: int
@@ -72,16 +74,16 @@ class ManyLogs:
     next: str
 
 
-def of(current: Sequence[Pod], query: Mapping[str, str]) -> ManyLogs | None:
-    """What is followed together; None where there are no several."""
+def of(current: Sequence[Pod], query: Mapping[str, str]) -> MergedLogs | None:
+    """The merged logs; None with fewer than two pods."""
     if len(current) < 2:  # noqa: PLR2004
         return None
-    form = WhichLogs(query, tasks=sorted({pod.task for pod in current}))
+    form = LogSelectionForm(query, tasks=sorted({pod.task for pod in current}))
     found = form.fitting(current)
     pages = max(1, -(-len(found) // PAGE))
     page = min(max(1, _whole(query.get("log_page", ""))), pages)
     visible = found[(page - 1) * PAGE : page * PAGE]
-    return ManyLogs(
+    return MergedLogs(
         form=form,
         ids=",".join(str(pod.pk) for pod in visible),
         names=",".join(map(str, visible)),
@@ -95,7 +97,7 @@ def of(current: Sequence[Pod], query: Mapping[str, str]) -> ManyLogs | None:
 
 
 def _query(query: Mapping[str, str], page: int) -> str:
-    filters: dict[str, Any] = {name: query[name] for name in WhichLogs.base_fields if query.get(name)}
+    filters: dict[str, Any] = {name: query[name] for name in LogSelectionForm.base_fields if query.get(name)}
     return urlencode({"log": "all", **filters, **({"log_page": page} if page > 1 else {})})
 
 

@@ -3,5 +3,5 @@ from django.utils.translation import gettext_lazy as _
 from hekla.pages.frame.rail import NavigationItem, Section
 
 ITEMS = [
-    NavigationItem(Section.FIRST, 20, "jobs:list", "jobs", _("Jobs"), within="jobs", is_searchable=True),
+    NavigationItem(Section.FIRST, 20, "jobs:list", "jobs", _("Jobs"), within="jobs gallery", is_searchable=True),
 ]

@@ -1,4 +1,4 @@
-"""Who is on a machine, as links: to the pod where a job has one there, else to the job."""
+"""The jobs on a node, as links: to the pod if the job has a single one there, else to the job."""
 
 from collections.abc import Sequence
 
@@ -6,19 +6,19 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
-from hekla.apps.jobs.selectors import OnNode
+from hekla.apps.jobs.selectors import JobOnNode
 from hekla.pages.frame import html
 
 _MOST = 8
 
 
-def node_jobs(found: Sequence[OnNode]) -> SafeString:
-    """The first few of those that are on a machine."""
+def node_jobs(found: Sequence[JobOnNode]) -> SafeString:
+    """Links to the first eight jobs on a node."""
     more = " …" if len(found) > _MOST else ""
     return mark_safe(_(", ").join(map(_link, found[:_MOST])) + more)
 
 
-def _link(one: OnNode) -> SafeString:
+def _link(one: JobOnNode) -> SafeString:
     place = html.address("jobs:detail", one.job.uid)
     if one.count == 1:
         return format_html('<a href="{}#pod-{}">{} {}</a>', place, one.pod_id, one.job.name, one.pod_name)

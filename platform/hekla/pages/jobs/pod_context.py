@@ -1,4 +1,4 @@
-"""All that is known of one attempt of a replica: every state with its time and reason, and how it ended."""
+"""The context of a pod's page: every state with its time and reason, and how the pod ended."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from hekla.apps.job_history import endings, failures, history, labels, waits
-from hekla.apps.job_history.waits import Stretch
+from hekla.apps.job_history.waits import WaitInterval
 from hekla.apps.jobs import selectors
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Pod
@@ -17,7 +17,7 @@ from hekla.apps.jobs.models import Pod
 
 @dataclass(frozen=True, slots=True)
 class PodStateEntry:
-    """What became so at an instant, and for how long (until what follows, or until now); `state` gives its colour."""
+    """A state of the pod and how long it lasted, until the next state or until now. `state` selects its colour."""
 
     at: datetime
     state: str
@@ -26,7 +26,7 @@ class PodStateEntry:
 
 
 def page(pod: Pod, *, now: datetime) -> dict[str, Any]:
-    """What the page of an attempt shows."""
+    """The context of the page."""
     attempts = selectors.attempts(pod.job, [(pod.task, pod.index)])
     waited = waits.stretches(pod.job, selectors.course(pod.job))
     return {
@@ -41,7 +41,7 @@ def page(pod: Pod, *, now: datetime) -> dict[str, Any]:
     }
 
 
-def _states(pod: Pod, waited: Sequence[Stretch], now: datetime) -> list[PodStateEntry]:
+def _states(pod: Pod, waited: Sequence[WaitInterval], now: datetime) -> list[PodStateEntry]:
     end = pod.finished_at or now
     states = sorted([*_waiting(pod, waited, end), *_events(pod)], key=lambda one: one[0])
     behind = [at for at, _state, _sentence in states[1:]]
@@ -55,8 +55,8 @@ def _events(pod: Pod) -> Iterator[tuple[datetime, str, str]]:
     return ((line.at, line.state, line.sentence) for line in history.lines(selectors.pod_history(pod)))
 
 
-def _waiting(pod: Pod, waited: Sequence[Stretch], end: datetime) -> Iterator[tuple[datetime, str, str]]:
-    """From its beginning until it has a place, with what the job waited for then."""
+def _waiting(pod: Pod, waited: Sequence[WaitInterval], end: datetime) -> Iterator[tuple[datetime, str, str]]:
+    """The time from creation until the pod is bound, with what the job waited for."""
     pieces = list(waits.cut(pod.created_at, pod.bound_at or end, waited))
     yield pod.created_at, "waiting", _("Attempt %d was created and is pending.") % pod.attempt
     for piece in pieces:

@@ -1,4 +1,4 @@
-"""Where people reach the ports that a job names, on clusters that lead them there."""
+"""Links to the named ports of a job, on clusters with an ingress."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ from hekla.domain.phases import JobPhase
 
 @dataclass(frozen=True, slots=True)
 class PortLink:
-    """A port by its name, and the address that leads there."""
+    """The name of a port, and its URL."""
 
     name: str
     url: str
 
 
 def of(job: Job) -> Sequence[PortLink]:
-    """While it runs; none where its cluster leads nobody there, or nobody can read what the cluster says."""
+    """The links while the job runs; none if its cluster has no ingress, or an unreadable configuration of it."""
     ingress = job.cluster.config.get("ingress") if job.cluster.kind == Cluster.Kind.KUBERNETES else None
     is_there = job.phase == JobPhase.RUNNING and not job.is_external
     if not is_there or not isinstance(ingress, Mapping) or not isinstance(ingress.get("domain"), str):

@@ -1,4 +1,4 @@
-"""The form by which a job gets another priority."""
+"""The form that changes a job's priority."""
 
 from django import forms
 from django.http import QueryDict
@@ -11,7 +11,7 @@ from hekla.domain.jobspec import MAX_PRIORITY
 
 
 class PriorityForm(forms.Form):
-    """A job's priority as it is, or as somebody typed it."""
+    """A job's priority, current or as typed."""
 
     revision = forms.IntegerField(widget=forms.HiddenInput, min_value=1)
     priority = forms.IntegerField(
@@ -28,8 +28,8 @@ class PriorityForm(forms.Form):
         super().__init__(data, initial=first, prefix="priority")
 
     def show(self, error: HeklaError, job: Job) -> None:
-        """Put the problem beside its field; sent once more it is about the job as it is now."""
+        """Show the problem at its field, and make the next submission apply to the job's current revision."""
         attach(self, error)
-        assert isinstance(self.data, QueryDict)  # noqa: S101  (it was posted)
+        assert isinstance(self.data, QueryDict)  # noqa: S101  (the form is bound)
         self.data = self.data.copy()
         self.data[self.add_prefix("revision")] = str(job.revision)

@@ -1,4 +1,4 @@
-"""Jobs by their names."""
+"""Searches jobs by name."""
 
 from collections.abc import Iterator
 

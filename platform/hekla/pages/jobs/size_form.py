@@ -1,4 +1,4 @@
-"""The form by which a job gets another size: a row for each task, and how few pods will do together."""
+"""The form that scales a job: a row for each task, and the minimum of pods for the whole job."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -27,12 +27,12 @@ class TaskSizeRow:
 
     @property
     def fields(self) -> tuple[BoundField, BoundField]:
-        """Both."""
+        """Both fields."""
         return self.replicas, self.least
 
 
 class SizeForm(forms.Form):
-    """A job's size as it is, or as somebody typed it."""
+    """A job's size, current or as typed."""
 
     revision = forms.IntegerField(widget=forms.HiddenInput, min_value=1)
 
@@ -52,12 +52,12 @@ class SizeForm(forms.Form):
         )
 
     def rows(self) -> Iterator[TaskSizeRow]:
-        """The tasks in order."""
+        """The rows of the tasks, in order."""
         for place, name in enumerate(self.names):
             yield TaskSizeRow(name, self[f"replicas-{place}"], self[f"least-{place}"])
 
     def size(self) -> JobScale:
-        """The size that was filled in."""
+        """The submitted size. Raises Invalid."""
         cleaned = self.cleaned_data
         tasks = {
             name: {"replicas": cleaned[f"replicas-{place}"], "min_available": cleaned[f"least-{place}"]}
@@ -66,24 +66,24 @@ class SizeForm(forms.Form):
         return JobScale.parse({"tasks": tasks, "min_available": cleaned["min_available"]})
 
     def show(self, error: HeklaError) -> None:
-        """Put each problem beside the field that it is about; the rest above."""
+        """Show each problem at its field; the rest above."""
         if isinstance(error, Invalid):
             error = Invalid([Problem(self._field(one.path), one.message) for one in error.problems])
         attach(self, error)
 
     def look_again(self, job: Job) -> None:
-        """What was typed stands; sent once more it is about the job as it is now."""
-        assert isinstance(self.data, QueryDict)  # noqa: S101  (it was posted)
+        """Make the next submission apply to the job's current revision. The typed values stay."""
+        assert isinstance(self.data, QueryDict)  # noqa: S101  (the form is bound)
         self.data = self.data.copy()
         self.data[self.add_prefix("revision")] = str(job.revision)
 
     def _field(self, path: str) -> str:
-        """`tasks.worker.replicas` as the name of its field."""
+        """The field of a path, for example of `tasks.worker.replicas`."""
         head, _, rest = path.partition(".")
         name, _, field = rest.partition(".")
         kinds = {"replicas": "replicas", "min_available": "least"}
         return f"{kinds[field]}-{self.names.index(name)}" if head == "tasks" and field in kinds else path
 
 
-def _number(label: Any, first: int) -> forms.IntegerField:  # noqa: ANN401  (a sentence that is translated later)
+def _number(label: Any, first: int) -> forms.IntegerField:  # noqa: ANN401  (a lazy translation)
     return forms.IntegerField(label=label, initial=first, min_value=0, max_value=MAX_REPLICAS)

@@ -1,4 +1,4 @@
-"""The list of jobs as a file for spreadsheets, written row by row, so that its length costs no memory."""
+"""The list of jobs as a CSV file, streamed so that its length costs no memory."""
 
 from collections.abc import AsyncIterator
 
@@ -17,7 +17,7 @@ HEAD = ("uid", "name", *(column.name for column in COLUMNS))
 
 
 async def lines(jobs: QuerySet[Job], order: Order) -> AsyncIterator[str]:
-    """The file, some jobs at a time. Times are UTC, what a job ran for is in seconds."""
+    """The lines of the file, in chunks of 1000 jobs. Times are in UTC, run times in seconds."""
     cursor = ""
     yield csv_text([HEAD])
     while True:

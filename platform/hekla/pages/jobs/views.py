@@ -1,4 +1,4 @@
-"""Pages of one job, and what can be done with it. Their list is in `list_views`, the submission in `submit_views`."""
+"""Pages of one job, and actions on it. `list_views` has the list, `hekla.pages.submit` the submission."""
 
 from urllib.parse import urlencode
 from uuid import UUID
@@ -29,7 +29,7 @@ from hekla.pages.jobs.size_form import SizeForm
 
 @require_safe
 def detail(request: HttpRequest, uid: UUID) -> HttpResponse:
-    """One job."""
+    """Show one job."""
     since = event_log.last_number()
     user, rights = person(request), current_tenant.rights(request)
     job = selectors.get(uid, user, rights)
@@ -45,10 +45,10 @@ def _detail(
     size: SizeForm | None = None,
     priority: PriorityForm | None = None,
 ) -> HttpResponse:
-    """The page; a form that was refused is shown as it was typed.
+    """The page of a job. Refused forms keep their typed values.
 
-    `since`: the last number of the log before anything was read that is shown, so that the page's socket makes up for
-    whatever happens while the page is made.
+    `since`: the number of the last event before the page reads any data. The page's socket then catches up with
+    everything that happens while the page is rendered.
     """
     if may_act and size is None and services.is_scalable(job):
         size = SizeForm(job=job)
@@ -68,7 +68,7 @@ def _detail(
 
 @require_safe
 def timeline(request: HttpRequest, uid: UUID) -> HttpResponse:
-    """The job's pods along the time, as they are now: the page asks again."""
+    """The current timeline of the job's pods. The page polls it."""
     job = selectors.get(uid, person(request))
     context = gantt.chart(job, request.GET, now=clock.now())
     return render(request, "jobs/_gantt.html", context | {"job": job, "query": _gantt_query(request)})
@@ -76,7 +76,7 @@ def timeline(request: HttpRequest, uid: UUID) -> HttpResponse:
 
 @require_safe
 def pod(request: HttpRequest, uid: UUID, pod_id: int) -> HttpResponse:
-    """One attempt of a replica, with all that is known of it."""
+    """Show one pod: an attempt of a replica."""
     since = event_log.last_number()
     found = selectors.pod(pod_id, person(request))
     if found.job.uid != uid:
@@ -86,7 +86,7 @@ def pod(request: HttpRequest, uid: UUID, pod_id: int) -> HttpResponse:
 
 
 def _gantt_query(request: HttpRequest) -> str:
-    """What of the address narrows the picture, and nothing else."""
+    """The query parameters that filter the timeline."""
     filters = {name: request.GET[name] for name in ("task", "phase", "pods", "since") if name in request.GET}
     return urlencode(filters)
 
@@ -97,7 +97,7 @@ def _spec(job: Job) -> JobSpec:
 
 @require_POST
 def command(request: HttpRequest, uid: UUID) -> HttpResponse:
-    """Abort, resume, restart."""
+    """Abort, resume or restart a job."""
     job = selectors.get(uid, person(request))
     try:
         action = LifecycleAction(request.POST.get("action", ""))
@@ -109,7 +109,7 @@ def command(request: HttpRequest, uid: UUID) -> HttpResponse:
 
 @require_POST
 def scale(request: HttpRequest, uid: UUID) -> HttpResponse:
-    """Give the job another size; a refusal shows the page with what was typed."""
+    """Scale the job. A refusal shows the page with the typed values."""
     since = event_log.last_number()
     job = selectors.get(uid, person(request))
     form = SizeForm(request.POST, job=job)
@@ -131,7 +131,7 @@ def scale(request: HttpRequest, uid: UUID) -> HttpResponse:
 
 @require_POST
 def priority(request: HttpRequest, uid: UUID) -> HttpResponse:
-    """Give the job another priority; a refusal shows the page with what was typed."""
+    """Change the job's priority. A refusal shows the page with the typed values."""
     since = event_log.last_number()
     job = selectors.get(uid, person(request))
     form = PriorityForm(request.POST, job=job)
@@ -150,7 +150,7 @@ def priority(request: HttpRequest, uid: UUID) -> HttpResponse:
 
 @require_POST
 def delete(request: HttpRequest, uid: UUID) -> HttpResponse:
-    """Let a finished job go."""
+    """Delete a finished job."""
     job = selectors.get(uid, person(request))
     services.delete(job, user=person(request), now=clock.now())
     messages.success(request, _("Deleted %s. Its logs and history are under “Deleted”.") % job)
@@ -159,7 +159,7 @@ def delete(request: HttpRequest, uid: UUID) -> HttpResponse:
 
 @require_safe
 def manifest(request: HttpRequest, uid: UUID) -> HttpResponse:
-    """The job as a file, of the kind that `as` names; without it as the kind that holds every job whole."""
+    """Download the job's manifest in the format `as`, by default the one that can hold every job."""
     job = selectors.get(uid, person(request))
     text = exports.text(_spec(job), request.GET.get("as", formats.FORMATS[0].word))
     return downloads.manifest(text, job.name)
@@ -167,6 +167,6 @@ def manifest(request: HttpRequest, uid: UUID) -> HttpResponse:
 
 @require_safe
 def export(request: HttpRequest, uid: UUID) -> HttpResponse:
-    """The kinds of manifests in which the job can be taken along, and what each loses."""
+    """Show the manifest formats for the job, and what each loses."""
     job = selectors.get(uid, person(request))
     return render(request, "jobs/export.html", {"job": job, "offers": exports.manifest_options(_spec(job))})

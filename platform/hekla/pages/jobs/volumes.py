@@ -1,4 +1,4 @@
-"""Volumes of a job in words."""
+"""The volumes of a job in words."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from hekla.domain.volumes import Medium, VolumeSpec
 
 @dataclass(frozen=True, slots=True)
 class TaskVolumeMount:
-    """Where pods of a task have a volume."""
+    """A mount of a volume in the pods of a task."""
 
     task: str
     path: str
@@ -19,7 +19,7 @@ class TaskVolumeMount:
 
 @dataclass(frozen=True, slots=True)
 class VolumeView:
-    """A volume as a page tells of it."""
+    """A volume, as a page shows it."""
 
     name: str
     words: str
@@ -27,7 +27,7 @@ class VolumeView:
 
 
 def volume_views(spec: JobSpec) -> list[VolumeView]:
-    """All of the job."""
+    """All volumes of the job."""
     return [VolumeView(volume.name, _words(volume), _places(spec, volume.name)) for volume in spec.volumes]
 
 

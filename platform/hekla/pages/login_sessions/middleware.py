@@ -1,4 +1,4 @@
-"""Notes which browsers are signed in, once a minute each; what was noted last stands in the session itself."""
+"""Records the browsers in which people are signed in, at most once a minute. The session stores the last record."""
 
 from collections.abc import Callable
 
@@ -13,14 +13,14 @@ _SESSION_KEY = "visit"
 _EVERY_SECONDS = 60
 
 
-class VisitMiddleware:
-    """After the answer, since it may have signed somebody in or given the session another key."""
+class LoginSessionMiddleware:
+    """Runs after the response, because the view may sign the person in or change the session's key."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        """Answer, then note."""
+        """Handle the request, then record the browser."""
         answer = self.get_response(request)
         if isinstance(request.user, User) and request.session.session_key:
             _note(request, request.user, request.session.session_key)

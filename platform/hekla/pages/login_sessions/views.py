@@ -1,4 +1,4 @@
-"""Where one is signed in."""
+"""Pages of a person's login sessions."""
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -19,7 +19,7 @@ from hekla.pages.login_sessions.tables import SEARCH, SessionsTable
 
 @require_safe
 def visits(request: HttpRequest) -> HttpResponse:
-    """The browsers in which one is signed in, this one marked."""
+    """List the person's login sessions, with the current one marked."""
     found = selectors.of(person(request), now=clock.now())
     here = request.session.session_key
     sessions = listing(request, SessionsTable, found, SEARCH, facts={"here": here})
@@ -28,7 +28,7 @@ def visits(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def end(request: HttpRequest, visit_id: int) -> HttpResponse:
-    """Sign out in one of them."""
+    """End one of the person's login sessions."""
     services.end(person(request), visit_id, now=clock.now())
     messages.success(request, _("Session ended."))
     return redirect("accounts:visits")
@@ -36,7 +36,7 @@ def end(request: HttpRequest, visit_id: int) -> HttpResponse:
 
 @require_POST
 def end_others(request: HttpRequest) -> HttpResponse:
-    """Sign out everywhere else."""
+    """End the person's other login sessions."""
     ended = services.end_others(person(request), request.session.session_key or "", now=clock.now())
     messages.success(request, _describe_ended(ended))
     return redirect("accounts:visits")
@@ -44,7 +44,7 @@ def end_others(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def end_all(request: HttpRequest, user_id: int) -> HttpResponse:
-    """A platform admin signs somebody out everywhere."""
+    """End all login sessions of a person, as a platform admin."""
     account_services.require(person(request), Permission.MANAGE_PEOPLE)
     user = get_object_or_404(accounts.everybody(), pk=user_id)
     messages.success(request, _describe_ended(services.end_all(user, by=person(request), now=clock.now())))

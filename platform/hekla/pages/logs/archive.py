@@ -1,4 +1,4 @@
-"""All logs of a job as one archive, made while it is sent: neither disk nor memory takes any of it in whole."""
+"""All logs of a job as a zip archive, streamed: neither disk nor memory ever holds it whole."""
 
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
@@ -7,30 +7,30 @@ Pieces = Callable[[], Iterator[bytes]]
 
 
 class _Outlet:
-    """A file that can only be written to, and emptied."""
+    """A write-only file that buffers its content until it is taken."""
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
 
     def write(self, piece: bytes) -> int:
-        """Keep it until it is taken."""
+        """Buffer the bytes."""
         self._pieces.append(bytes(piece))
         return len(piece)
 
     def flush(self) -> None:
-        """Nothing is held back."""
+        """Do nothing: writes are never delayed."""
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: there is no open file."""
 
     def take(self) -> bytes:
-        """What was written since."""
+        """The bytes since the last call."""
         data, self._pieces = b"".join(self._pieces), []
         return data
 
 
 def zipped(files: Iterable[tuple[str, Pieces]]) -> Iterator[bytes]:
-    """The files, each by its name and a way to its bytes, as a zip archive in pieces."""
+    """The files as chunks of a zip archive. Each has a name and a function that returns its content."""
     outlet = _Outlet()
     with zipfile.ZipFile(outlet, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, pieces in files:

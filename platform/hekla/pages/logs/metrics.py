@@ -1,4 +1,4 @@
-"""Figures that a job prints about itself: lines such as `::metric step=100 loss=0.23` in the logs of its pods."""
+"""Metrics that a job prints: lines like `::metric step=100 loss=0.23` in the logs of its pods."""
 
 import re
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ _MOST_POINTS = 2000
 
 @dataclass
 class Series:
-    """One figure of one pod over its steps."""
+    """The values of one metric of one pod, by step."""
 
     pod: str
     name: str
@@ -24,7 +24,7 @@ class Series:
 
 
 def of_pods(pods: Iterable[Pod]) -> list[Series]:
-    """All figures in the first MiB of each pod's log, thinned to what a plot can show."""
+    """All metrics in the first MiB of each pod's log, at most about 2000 points each."""
     found: dict[tuple[str, str], Series] = {}
     for pod in pods:
         text = read_bytes(pod, offset=0, limit=_MOST_BYTES).data.decode(errors="replace")

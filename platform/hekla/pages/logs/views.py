@@ -1,4 +1,4 @@
-"""Pages' parts that are read from backends: results, and logs to keep."""
+"""Parts of pages that are read from backends: results and logs."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -31,13 +31,13 @@ _EVIDENCE_LINES = 40
 
 
 def _person(request: HttpRequest) -> User:
-    assert isinstance(request.user, User)  # noqa: S101  (the login middleware lets nobody else through)
+    assert isinstance(request.user, User)  # noqa: S101  (the login middleware requires a signed-in person)
     return request.user
 
 
 @require_GET
 def results(request: HttpRequest, uid: UUID) -> HttpResponse:
-    """The figures that the job prints: the last value of each, and their course."""
+    """Show the metrics that the job prints: the last value of each, and a plot."""
     job = jobs.get(uid, _person(request))
     plots: dict[str, Plot] = {}
     for series in metrics.of_pods(jobs.current_pods(job)):
@@ -47,7 +47,7 @@ def results(request: HttpRequest, uid: UUID) -> HttpResponse:
 
 @dataclass
 class Plot:
-    """One figure of a job, from every pod that prints it."""
+    """One metric of a job, from every pod that prints it."""
 
     series: list[metrics.Series] = field(default_factory=list)
 
@@ -62,7 +62,7 @@ class Plot:
 
     @property
     def figure(self) -> SafeString | None:
-        """Its course as JSON for the page's script; None for a single value."""
+        """The plot as JSON for the page's script; None if every series has a single value."""
         if max(len(one.values) for one in self.series) < 2:  # noqa: PLR2004
             return None
         figure = plots.new_figure(xaxis_title_text="step")
@@ -73,7 +73,7 @@ class Plot:
 
 @require_GET
 def search_log(request: HttpRequest, pod_id: int) -> HttpResponse:
-    """The next lines of a pod's log that hold a text."""
+    """Show the next lines of a pod's log that contain a text."""
     jobs.pod(pod_id, _person(request))
     form = LogSearchForm(request.GET)
     if not form.is_valid():
@@ -90,7 +90,7 @@ def search_log(request: HttpRequest, pod_id: int) -> HttpResponse:
 
 @require_GET
 def evidence(request: HttpRequest, pod_id: int) -> HttpResponse:
-    """What the end of a pod's log says about how it ended."""
+    """Show the end of a pod's log, and what it says about the pod's end."""
     pod = jobs.pod(pod_id, _person(request))
     lines = read_logs.last_lines(pod, _EVIDENCE_LINES)
     context = {"pod": pod, "text": "\n".join(lines), "explanation": failures.explain_log("\n".join(lines))}
@@ -99,7 +99,7 @@ def evidence(request: HttpRequest, pod_id: int) -> HttpResponse:
 
 @require_GET
 def download_log(request: HttpRequest, pod_id: int) -> StreamingHttpResponse:
-    """A pod's whole log as a file."""
+    """Download a pod's whole log."""
     pod = jobs.pod(pod_id, _person(request))
     name = f"{pod.job.name}-{pod.task}-{pod.index}-{pod.attempt}.log"
     response = StreamingHttpResponse(_bytes(pod), content_type="text/plain; charset=utf-8")
@@ -109,7 +109,7 @@ def download_log(request: HttpRequest, pod_id: int) -> StreamingHttpResponse:
 
 @require_GET
 def download_logs(request: HttpRequest, uid: UUID) -> StreamingHttpResponse:
-    """The logs of all attempts of all pods of a job, as one archive; at most so many."""
+    """Download the logs of all pods of a job, including earlier attempts, as a zip archive. At most 2000 logs."""
     job = jobs.get(uid, _person(request))
     pods = jobs.pods(job).select_related("job__cluster")[:_MOST_LOGS]
     files = [(f"{job.name}/{pod}-{pod.attempt}.log", partial(_bytes, pod)) for pod in pods]

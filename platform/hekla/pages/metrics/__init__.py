@@ -1,9 +1,10 @@
-"""Figures for Prometheus: what the rows say at a scrape (`rows`), and what each process measures of itself.
+"""Prometheus metrics: values from the database at the time of the scrape (`rows`), and counters of each process.
 
-Requests and tasks are measured here; turns, cycles and open pages where they happen, in modules called `instruments`.
+Requests and tasks are measured here. Reconcile turns, scheduling cycles and open pages are measured where they happen,
+in modules called `instruments`.
 """
 
 from prometheus_client import disable_created_metrics
 
-# Since when each figure is counted: as many lines again that nobody asks for.
+# No `_created` samples: they would add as many lines again, for no use.
 disable_created_metrics()  # type: ignore[no-untyped-call]

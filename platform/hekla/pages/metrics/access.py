@@ -3,5 +3,5 @@
 from hekla.apps.accounts.access import NOBODY, RouteAccess
 
 ROUTES = {
-    "metrics": RouteAccess(NOBODY),  # but for programs with the token of `HEKLA_METRICS_TOKEN`, where it is set
+    "metrics": RouteAccess(NOBODY),  # except with the token in `HEKLA_METRICS_TOKEN`, if set
 }

@@ -1,4 +1,4 @@
-"""What is measured of requests: by the name of the address, so that nobody can add to the figures by asking."""
+"""Metrics of requests, labelled by the route's name instead of the URL, so that clients cannot add label values."""
 
 import time
 from collections.abc import Callable
@@ -10,24 +10,24 @@ from hekla.apps.accounts.access import VERBS
 
 _METHODS = frozenset({*(verb.upper() for verb in VERBS), "HEAD", "OPTIONS"})
 REQUESTS = Counter(
-    "hekla_http_requests", "Requests that were answered, by the class of the status.", ["route", "method", "status"]
+    "hekla_http_requests", "Answered requests, by the class of the status.", ["route", "method", "status"]
 )
 REQUEST_SECONDS = Histogram(
     "hekla_http_request_duration_seconds",
-    "How long requests took to answer.",
+    "Response time of requests.",
     ["route", "method"],
     buckets=(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0),
 )
 
 
 class RequestFigures:
-    """Measures whatever is not a static file."""
+    """Measures all requests except those for static files."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        """Answer it, then count it."""
+        """Handle the request, then count it."""
         began = time.perf_counter()
         response = self.get_response(request)
         route = request.resolver_match.view_name if request.resolver_match else ""

@@ -1,4 +1,4 @@
-"""What is measured of tasks, and where a worker tells what it measured."""
+"""Metrics of background tasks, and the endpoint where a worker serves its metrics."""
 
 import logging
 import time
@@ -10,10 +10,10 @@ from django.conf import settings
 from prometheus_client import Counter, Histogram, start_http_server
 
 log = logging.getLogger(__name__)
-TASKS = Counter("hekla_tasks", "Tasks that a worker has done, by how they ended.", ["task", "state"])
+TASKS = Counter("hekla_tasks", "Finished tasks of a worker, by their final state.", ["task", "state"])
 TASK_SECONDS = Histogram(
     "hekla_task_duration_seconds",
-    "How long tasks took.",
+    "Run time of tasks.",
     ["task"],
     buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0),
 )
@@ -22,13 +22,13 @@ _began: dict[str, float] = {}
 
 @task_prerun.connect
 def begin(*, task_id: str, **_kwargs: Any) -> None:  # noqa: ANN401
-    """A task begins."""
+    """Record the start of a task."""
     _began[task_id] = time.perf_counter()
 
 
 @task_postrun.connect
 def end(*, task_id: str, task: Task[..., Any], state: str | None, **_kwargs: Any) -> None:  # noqa: ANN401
-    """It is over, however it went."""
+    """Record the duration and the final state of a task."""
     if (began := _began.pop(task_id, None)) is not None:
         TASK_SECONDS.labels(task.name).observe(time.perf_counter() - began)
     TASKS.labels(task.name, (state or "unknown").lower()).inc()
@@ -36,7 +36,7 @@ def end(*, task_id: str, task: Task[..., Any], state: str | None, **_kwargs: Any
 
 @worker_ready.connect
 def serve(**_kwargs: Any) -> None:  # noqa: ANN401
-    """Tell the figures of this worker, where that is asked for. It works on where it cannot."""
+    """Serve the metrics of this worker if a port is configured. A failure is logged, and the worker continues."""
     if not settings.METRICS_PORT:
         return
     try:

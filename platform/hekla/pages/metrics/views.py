@@ -1,4 +1,4 @@
-"""Where Prometheus reads the figures of the web process, and those of the rows."""
+"""The endpoint where Prometheus scrapes the web process and the metrics from the database."""
 
 from http import HTTPStatus
 
@@ -16,7 +16,7 @@ from hekla.pages.metrics.rows import rows
 @login_not_required
 @require_safe
 def show(request: HttpRequest) -> HttpResponse:
-    """All of them, for whoever has the token; who is signed in makes no difference. Nothing where none is set."""
+    """All metrics, for clients with the token; it does not matter who is signed in. 404 if no token is configured."""
     if not settings.METRICS_TOKEN:
         raise Http404
     if not _has_token(request):

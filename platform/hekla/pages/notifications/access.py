@@ -7,7 +7,7 @@ ROUTES = {
     "notifications:bell": RouteAccess(SIGNED_IN, impersonation=READ),
     "notifications:read": RouteAccess(post=SIGNED_IN),
     "notifications:settings": RouteAccess(SIGNED_IN, SIGNED_IN),
-    "notifications:secret": RouteAccess(post=who(rest="refused")),  # nobody has a webhook
+    "notifications:secret": RouteAccess(post=who(rest="refused")),  # no role has a webhook in the tests
     "notifications:job": RouteAccess(TENANT, TENANT),
 }
 

@@ -1,4 +1,4 @@
-"""The live parts of these pages."""
+"""The live view of the notification bell."""
 
 from django.template.loader import render_to_string
 

@@ -1,4 +1,4 @@
-"""Pages of notifications: the bell, the list, and what one chooses, for all jobs and for one."""
+"""Pages of notifications: the bell, the list, and preferences, for all jobs and for one."""
 
 from typing import Any
 from uuid import UUID
@@ -36,7 +36,7 @@ _STATES = {
 
 @require_safe
 def notifications(request: HttpRequest) -> HttpResponse:
-    """What one was told, newest first; it asks for itself again."""
+    """List the person's notifications, newest first. The list polls for its updates."""
     page = Paginator(selectors.visible_to(person(request)), _PAGE).get_page(request.GET.get("page"))
     rows = [_row(notification) for notification in page.object_list]
     context = {"page": page, "rows": rows, "newest": rows[0]["notification"].pk if rows else 0}
@@ -54,13 +54,13 @@ def _row(notification: Notification) -> dict[str, Any]:
 
 @require_safe
 def bell(request: HttpRequest) -> HttpResponse:
-    """How many one has not read."""
+    """The number of unread notifications."""
     return render(request, "notifications/_bell.html", {"unread": selectors.unread(person(request))})
 
 
 @require_POST
 def read(request: HttpRequest) -> HttpResponse:
-    """One has seen all that the page showed."""
+    """Mark all notifications that the page showed as read."""
     newest = request.POST.get("newest", "")
     if newest.isascii() and newest.isdigit() and len(newest) < 19:  # noqa: PLR2004
         services.mark_read(person(request), up_to=int(newest), now=clock.now())
@@ -69,7 +69,7 @@ def read(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def settings(request: HttpRequest) -> HttpResponse:
-    """What holds for all of one's jobs, and where one is reached."""
+    """Show and change the preferences for all jobs, and the channels."""
     user = person(request)
     if request.method != "POST":
         return _settings(request, PreferenceForm.showing(selectors.preference(user)))
@@ -87,7 +87,7 @@ def settings(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def secret(request: HttpRequest) -> HttpResponse:
-    """Another secret for the webhook, shown once."""
+    """Create a new webhook secret, and show it once."""
     user = person(request)
     made = services.renew_secret(user)
     return _settings(request, PreferenceForm.showing(selectors.preference(user)), made)
@@ -106,7 +106,7 @@ def _settings(request: HttpRequest, form: ChoiceForm, secret: str = "") -> HttpR
 
 @require_http_methods(["GET", "POST"])
 def job(request: HttpRequest, uid: UUID) -> HttpResponse:
-    """What one wants to hear of this job: a part of its page, and alone where it was refused."""
+    """Show and change the preferences for one job: a part of its page, or a page of its own after a refusal."""
     user = person(request)
     found = jobs.get(uid, user)
     if request.method != "POST":

@@ -1,4 +1,4 @@
-"""Forms about priority classes."""
+"""Forms of priority classes."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from hekla.apps.priorities.models import PriorityClass
 
 
 class PriorityClassForm(forms.ModelForm):
-    """A new class."""
+    """A new priority class."""
 
     class Meta:
         model = PriorityClass
@@ -26,16 +26,16 @@ class PriorityClassForm(forms.ModelForm):
         }
 
     def clean_name(self) -> str:
-        """A name that addresses do not use otherwise."""
+        """The name, unless the URLs reserve it."""
         return refuse_reserved(self.cleaned_data["name"])
 
     def values(self) -> dict[str, Any]:
-        """The plain fields."""
+        """The cleaned values, without the name and the tenants."""
         return {name: value for name, value in self.cleaned_data.items() if name not in {"name", "tenants"}}
 
 
 class PriorityClassChangeForm(PriorityClassForm):
-    """A class that exists; its name stays."""
+    """An existing priority class. Its name cannot change."""
 
     class Meta(PriorityClassForm.Meta):
         fields = PriorityClassForm.Meta.fields[1:]

@@ -1,4 +1,4 @@
-"""The list of priority classes."""
+"""The table of priority classes."""
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -35,14 +35,14 @@ class PriorityClassesTable(ListTable):
     actions = ActionsColumn("priorities/_actions.html")
 
     def render_name(self, record: PriorityClass) -> SafeString:
-        """A link for those who may change it."""
+        """The name, as a link for people who may change it."""
         if self.facts["manages"]:
             return named("priorities:edit", record.name, record.name)
         return format_html("{}", record.name)
 
 
 class PriorityClassesFilter(ListFilter):
-    """Names."""
+    """Filters by name and description."""
 
     search = ("name", "description")
     hint = gettext_lazy("Name or description")

@@ -1,4 +1,4 @@
-"""Pages about priority classes."""
+"""Pages of priority classes."""
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -22,7 +22,7 @@ from hekla.pages.priorities.tables import PriorityClassesFilter, PriorityClasses
 
 @require_safe
 def show(request: HttpRequest) -> HttpResponse:
-    """Those that one may use; who manages them sees all, and for whom they are."""
+    """List the priority classes that the person can use. People who manage them see all, with their tenants."""
     user = person(request)
     manages = accounts.may(user, Permission.MANAGE_PRIORITY_CLASSES)
     classes = listing(
@@ -38,7 +38,7 @@ def show(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def create(request: HttpRequest) -> HttpResponse:
-    """A new class."""
+    """Add a priority class."""
     require(person(request), Permission.MANAGE_PRIORITY_CLASSES)
     form = PriorityClassForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
@@ -58,7 +58,7 @@ def create(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def edit(request: HttpRequest, name: str) -> HttpResponse:
-    """Change a class."""
+    """Change a priority class."""
     require(person(request), Permission.MANAGE_PRIORITY_CLASSES)
     form = PriorityClassChangeForm(request.POST or None, instance=selectors.get(name, person(request)))
     if request.method == "POST" and form.is_valid():
@@ -72,7 +72,7 @@ def edit(request: HttpRequest, name: str) -> HttpResponse:
 
 @require_POST
 def delete(request: HttpRequest, name: str) -> HttpResponse:
-    """Take a class away."""
+    """Delete a priority class."""
     require(person(request), Permission.MANAGE_PRIORITY_CLASSES)
     services.delete(selectors.get(name, person(request)), actor=actor_of(person(request)), now=clock.now())
     messages.success(request, _("Priority class deleted. Existing jobs keep their priority."))

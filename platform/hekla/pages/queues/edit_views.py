@@ -1,4 +1,4 @@
-"""Pages that change queues. (What queues hold at the moment is shown by `project.pages`, which knows the jobs.)"""
+"""Pages that change queues. (`views` shows what queues hold.)"""
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -21,7 +21,7 @@ from hekla.pages.queues.forms import QueueChangeForm, QueueForm
 
 @require_http_methods(["GET", "POST"])
 def create(request: HttpRequest) -> HttpResponse:
-    """A new queue."""
+    """Add a queue."""
     accounts.require(person(request), Permission.MANAGE_QUEUES)
     form = QueueForm(request.POST or None)
     if request.method == "POST" and form.is_valid():

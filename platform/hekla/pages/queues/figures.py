@@ -1,4 +1,4 @@
-"""What the machines and queues hold now, for the pages that show it."""
+"""The current usage of nodes and queues, for the pages that show it."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -11,7 +11,7 @@ from hekla.apps.accounts.models import User
 from hekla.apps.clusters.models import Node
 from hekla.apps.job_history import labels
 from hekla.apps.jobs import selectors as jobs
-from hekla.apps.jobs.selectors import OnNode
+from hekla.apps.jobs.selectors import JobOnNode
 from hekla.apps.queues import selectors as queues
 from hekla.apps.queues.models import Queue
 from hekla.apps.tenancy.selectors import Rights
@@ -22,7 +22,7 @@ from hekla.scheduling.occupancy import Occupancy, QueueUsage
 _NOTHING = Resources()
 _RESOURCES = ("cpu", "memory", "nvidia.com/gpu")
 _DEEPEST = 5
-"""So many steps a tree is drawn to the right; what is deeper stands under these."""
+"""The deepest indentation of the tree; deeper queues get no more."""
 _PARTS = {
     "borrowed": _("%s borrowed"),
     "lent": _("%s lent"),
@@ -33,10 +33,9 @@ _PARTS = {
 
 @dataclass(frozen=True, slots=True)
 class UsageBar:
-    """Use of one resource: `used` of `capacity`, in thousandths or MiB; `words` for people.
+    """Usage of one resource: `used` of `capacity`, in thousandths or MiB; `words`: the same as text.
 
-    Where it is a queue's: what of it is borrowed, what it lends, and what it is guaranteed and deserves; and `more` of
-    that in words.
+    For a queue also what it borrows, lends, is guaranteed and deserves; and `more`, these as text.
     """
 
     name: str
@@ -56,7 +55,7 @@ class UsageBar:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A queue on the tree: so deep below the highest queue that one may see, which is `above` it."""
+    """A queue in the tree. `depth`: its depth below the highest visible queue; `above`: the name of its parent."""
 
     view: "QueueView"
     depth: int
@@ -65,13 +64,13 @@ class Branch:
 
 @dataclass
 class NodeView:
-    """A machine with what is on it. `used`: the pods among it."""
+    """A node with its usage. `used`: what pods use of it."""
 
     node: Node
     allocatable: Resources
     used: Resources = field(default_factory=Resources)
-    jobs: list[OnNode] = field(default_factory=list)
-    """Of those that the person may know."""
+    jobs: list[JobOnNode] = field(default_factory=list)
+    """Only jobs that the person may see."""
 
     @property
     def bars(self) -> list[UsageBar]:
@@ -84,7 +83,7 @@ class NodeView:
 
 @dataclass
 class QueueView:
-    """A queue with what is in it. `limit`: its capability, else all of its cluster."""
+    """A queue with its usage. `limit`: its capability, at most the capacity of its cluster."""
 
     queue: Queue
     limit: Resources
@@ -96,7 +95,7 @@ class QueueView:
 
 
 def bars(used: Resources, capacity: Resources) -> list[UsageBar]:
-    """A bar for each resource that there is."""
+    """A bar for each resource with a capacity."""
     return [_bar(name, used.amount(name), capacity.amount(name)) for name in _RESOURCES if capacity.amount(name)]
 
 
@@ -110,7 +109,7 @@ def _scaled(name: str, amount: float) -> int:
 
 
 def share_bars(standing: QueueShares) -> list[UsageBar]:
-    """A queue's bar for each resource that it may hold."""
+    """A bar for each resource that the queue may use."""
     return [_share_bar(standing, name) for name in _RESOURCES if standing.limit.amount(name)]
 
 
@@ -123,7 +122,7 @@ def _share_bar(standing: QueueShares, name: str) -> UsageBar:
 
 
 def nodes(whole: Occupancy) -> list[NodeView]:
-    """All machines with what is held on them."""
+    """All nodes with their usage."""
     held = whole.machines
     return [
         NodeView(node, allocatable, held.get((node.cluster_id, node.name), _NOTHING))
@@ -132,25 +131,25 @@ def nodes(whole: Occupancy) -> list[NodeView]:
 
 
 def name_jobs(views: Sequence[NodeView], user: User, rights: Rights) -> None:
-    """Put on these machines the jobs that have pods there, those that the person may know."""
+    """Add to each node the jobs with pods on it that the person may see."""
     sees, found = jobs.seeing(user, rights), jobs.jobs_on([view.node for view in views])
     for view in views:
         view.jobs = [one for one in found.get((view.node.cluster_id, view.node.name), ()) if sees(one.job)]
 
 
 def queue_views(user: User, whole: Occupancy, rights: Rights | None = None) -> list[QueueView]:
-    """The queues that the person may see. `rights`: where they were read already."""
+    """The queues that the person may see. `rights`: the person's rights, if already read."""
     return views_of(queues.visible_to(user, rights), whole)
 
 
 def views_of(rows: Iterable[Queue], whole: Occupancy) -> list[QueueView]:
-    """These queues with what is in them."""
+    """These queues with their usage."""
     clusters, uses = by_cluster(whole), whole.queues
     return [QueueView(queue, _limit(queue, clusters), uses.get(queue.pk, QueueUsage())) for queue in rows]
 
 
 def as_tree(views: Sequence[QueueView]) -> list[Branch]:
-    """Each queue behind the one that it is a part of; parts of what one may not see stand by themselves."""
+    """The queues in tree order, each after its parent. Queues without a visible parent are roots."""
     below: dict[int | None, list[QueueView]] = defaultdict(list)
     known = {view.queue.pk for view in views}
     for view in views:
@@ -168,7 +167,7 @@ def as_tree(views: Sequence[QueueView]) -> list[Branch]:
 
 
 def by_cluster(whole: Occupancy) -> dict[int, Resources]:
-    """What all machines of each cluster can give together, by its row id."""
+    """The total allocatable resources of each cluster, by the cluster's primary key."""
     found: defaultdict[int, Counter[str]] = defaultdict(Counter)
     for node, allocatable in whole.nodes:
         found[node.cluster_id].update(allocatable)
@@ -181,7 +180,7 @@ def _limit(queue: Queue, whole: dict[int, Resources]) -> Resources:
 
 
 def free_slots(views: Sequence[NodeView]) -> list[dict[str, Any]]:
-    """How many machines can still take 8, 4, 2, 1 GPUs at once; nothing where there are none."""
+    """The number of nodes with at least 8, 4, 2 and 1 free GPUs; empty if no node has GPUs."""
     free = [view.allocatable.amount("nvidia.com/gpu") - view.used.amount("nvidia.com/gpu") for view in views]
     if not any(view.allocatable.amount("nvidia.com/gpu") for view in views):
         return []
@@ -191,7 +190,7 @@ def free_slots(views: Sequence[NodeView]) -> list[dict[str, Any]]:
 
 
 def total_free(views: Sequence[NodeView]) -> list[str]:
-    """What is free altogether, resource by resource."""
+    """The total free amount of each resource, on nodes that are ready and not cordoned."""
     ready = [view for view in views if view.node.is_ready and not view.node.is_cordoned]
     free = {name: sum(v.allocatable.amount(name) - v.used.amount(name) for v in ready) for name in _RESOURCES}
     return [labels.amounts(Resources({name: amount})) for name, amount in free.items() if amount]

@@ -1,4 +1,4 @@
-"""Forms about queues."""
+"""Forms of queues."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from hekla.apps.forms import NAME_ERRORS, QuantitiesField, refuse_reserved
-from hekla.apps.queues.models import Queue, Span
+from hekla.apps.queues.models import FederatedQueue, Queue
 
 
 class QueueForm(forms.ModelForm):
@@ -39,40 +39,40 @@ class QueueForm(forms.ModelForm):
             self.fields["cluster"].empty_label = _("Select a cluster")  # type: ignore[attr-defined]
 
     def clean_name(self) -> str:
-        """A name that addresses do not use otherwise."""
+        """The name, unless the URLs reserve it."""
         return refuse_reserved(self.cleaned_data["name"])
 
     def clean_weight(self) -> int:
-        """At least 1, at most what Volcano takes."""
+        """The weight, from 1 to 65535, Volcano's maximum."""
         weight: int = self.cleaned_data["weight"]
         if not 1 <= weight <= 65535:  # noqa: PLR2004
             raise forms.ValidationError(_("The weight must be between 1 and 65535."))
         return weight
 
     def values(self) -> dict[str, Any]:
-        """The plain fields."""
+        """The cleaned values, without the cluster, the name and the tenants."""
         return {k: v for k, v in self.cleaned_data.items() if k not in {"cluster", "name", "tenants"}}
 
 
 class QueueChangeForm(QueueForm):
-    """A queue that exists; its cluster and name stay."""
+    """An existing queue. Its cluster and name cannot change."""
 
     class Meta(QueueForm.Meta):
         fields = [field for field in QueueForm.Meta.fields if field not in {"cluster", "name"}]
 
 
 class MembersField(forms.ModelMultipleChoiceField):
-    """Queues, each with its cluster."""
+    """Queues, each labelled with its cluster."""
 
     widget = forms.CheckboxSelectMultiple
 
     def label_from_instance(self, obj: Queue) -> str:
-        """Its name and where it is."""
+        """The queue's name and cluster."""
         return f"{obj.name} ({obj.cluster.name})"
 
 
-class SpanForm(forms.ModelForm):
-    """A new name for queues of several clusters."""
+class FederatedQueueForm(forms.ModelForm):
+    """A new federated queue: a name for queues of several clusters."""
 
     members = MembersField(
         queryset=Queue.objects.select_related("cluster").order_by("cluster__name", "name"),
@@ -81,7 +81,7 @@ class SpanForm(forms.ModelForm):
     )
 
     class Meta:
-        model = Span
+        model = FederatedQueue
         fields = ["name", "description", "members", "tenants"]
         widgets = {"tenants": forms.CheckboxSelectMultiple}
         error_messages = {"name": NAME_ERRORS}
@@ -92,12 +92,12 @@ class SpanForm(forms.ModelForm):
         }
 
     def clean_name(self) -> str:
-        """A name that addresses do not use otherwise."""
+        """The name, unless the URLs reserve it."""
         return refuse_reserved(self.cleaned_data["name"])
 
 
-class SpanChangeForm(SpanForm):
-    """One that exists; its name stays."""
+class FederatedQueueChangeForm(FederatedQueueForm):
+    """An existing federated queue. Its name cannot change."""
 
-    class Meta(SpanForm.Meta):
+    class Meta(FederatedQueueForm.Meta):
         fields = ["description", "members", "tenants"]

@@ -1,4 +1,4 @@
-"""The live parts of these pages."""
+"""The live views of queue pages."""
 
 from django.template.loader import render_to_string
 
@@ -14,12 +14,12 @@ QUEUES = frozenset({"queues"})
 
 
 def queues_topics(user: User, _params: Params) -> frozenset[str]:
-    """What happens in the queues that one may see, to them, and to the machines."""
+    """All events in and about the queues that the person may see, and about nodes."""
     return QUEUES | MACHINES | {f"queue:{pk}" for pk in visible_queues(user, _params)}
 
 
 def visible_queues(user: User, _params: Params) -> tuple[int, ...]:
-    """Shown to those who may see the same queues."""
+    """The same audience for people who may see the same queues."""
     return tuple(queues.visible_to(user).order_by("pk").values_list("pk", flat=True))
 
 

@@ -1,4 +1,4 @@
-"""What a change of a queue would do to everybody's share, told while one types; nothing is saved."""
+"""A preview of how a change of a queue affects all shares, while the person types. Nothing is saved."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -28,7 +28,7 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class QueueShareChange:
-    """A queue before and after, in words. `lost`: how many pods it would lose at once."""
+    """A queue's share before and after, in words. `lost`: the number of pods that it would lose at once."""
 
     name: str
     is_this: bool
@@ -41,14 +41,14 @@ class QueueShareChange:
 
 @require_POST
 def of_new(request: HttpRequest) -> HttpResponse:
-    """If there were a queue as the form says."""
+    """Preview a new queue with the form's values."""
     accounts.require(person(request), Permission.MANAGE_QUEUES)
     return _render_preview(request, QueueForm(request.POST))
 
 
 @require_POST
 def of_change(request: HttpRequest, name: str) -> HttpResponse:
-    """If the queue were as the form says."""
+    """Preview the queue with the form's values."""
     accounts.require(person(request), Permission.MANAGE_QUEUES)
     return _render_preview(request, QueueChangeForm(request.POST, instance=queues.get(name, person(request))))
 
@@ -61,7 +61,7 @@ def _render_preview(request: HttpRequest, form: QueueForm) -> HttpResponse:
 
 
 def _forecast(form: QueueForm) -> ShareForecast | None:
-    """None where the settings contradict each other; the form says how."""
+    """The forecast; None if the settings contradict each other, with the problems in the form."""
     queue, now = form.instance, clock.now()
     queue.created_at = queue.created_at or now
     try:
@@ -73,7 +73,7 @@ def _forecast(form: QueueForm) -> ShareForecast | None:
 
 
 def _problems(form: QueueForm) -> dict[str, object]:
-    """For every field what is wrong with what was typed: a field that is still empty is not wrong yet."""
+    """The problems of each field. Empty fields have none yet."""
     wrong = {field.auto_id: list(field.errors) if field.data not in (None, "") else [] for field in form}
     elsewhere = list(form.non_field_errors())
     return {"problems": wrong, "elsewhere": elsewhere, "is_wrong": any([*wrong.values(), elsewhere])}
@@ -103,5 +103,5 @@ def _share_change(
 
 
 def _percent(standing: QueueShares) -> str:
-    """How much of what it deserves it holds; a dash where it holds nothing."""
+    """The used percentage of the deserved share; a dash if the queue uses nothing."""
     return f"{standing.share:.0%}" if standing.allocated else "–"

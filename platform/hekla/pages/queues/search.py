@@ -1,4 +1,4 @@
-"""Queues by their names, also those over several clusters."""
+"""Searches queues by name, including federated queues."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ from hekla.apps.search.registry import LIMIT_OF_EACH, Hit, Source
 def _queues(user: User, text: str, _language: str) -> Iterator[Hit]:
     for queue in selectors.visible_to(user).filter(name__icontains=text)[:LIMIT_OF_EACH]:
         yield Hit("queue", queue.name, queue.cluster.name, reverse("queues:detail", args=[queue.name]))
-    for span in selectors.spans_visible_to(user).filter(name__icontains=text)[:LIMIT_OF_EACH]:
+    for span in selectors.federated_visible_to(user).filter(name__icontains=text)[:LIMIT_OF_EACH]:
         yield Hit("queue", span.name, gettext("federated queue"), reverse("spans:detail", args=[span.name]))
 
 

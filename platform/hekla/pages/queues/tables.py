@@ -1,4 +1,4 @@
-"""The list of queues."""
+"""The table of queues."""
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -24,7 +24,7 @@ def _note(branch: Branch) -> str:
 
 
 class QueuesTable(ListTable):
-    """The queues that one may see, as a tree until they are sorted."""
+    """The queues that the reader may see, as a tree unless sorted."""
 
     label = gettext_lazy("Queues")
     ids = "queue-{0.view.queue.pk}"
@@ -42,7 +42,7 @@ class QueuesTable(ListTable):
     actions = ActionsColumn("queues/_row_actions.html")
 
     def render_name(self, record: Branch) -> SafeString:
-        """Its name, as deep in the tree as it is."""
+        """The name, indented by its depth in the tree."""
         queue, depth = record.view.queue, 0 if self.order_by else record.depth
         link = named("queues:detail", queue.name, queue.name, _note(record))
         return format_html('<span class="depth-{}">{}</span>', depth, link)

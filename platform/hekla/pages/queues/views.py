@@ -1,4 +1,4 @@
-"""The pages of queues that need to know the jobs: the tree of all, and one as it stands."""
+"""The pages of queues that show jobs: the tree of all queues, and one queue."""
 
 from typing import Any
 
@@ -25,15 +25,15 @@ from hekla.pages.queues.tables import SEARCH, QueuesTable
 from hekla.scheduling import occupancy
 from hekla.scheduling.occupancy import Occupancy
 from hekla.simulation import queue_shares
-from hekla.simulation.queue_order import PlacesInQueue, line
+from hekla.simulation.queue_order import QueuePositions, line
 
 _MOST = 25
-"""So many jobs are shown of those that wait, and of the others; the list of jobs has them all."""
+"""At most this many pending jobs and this many others are shown; the list of jobs has them all."""
 
 
 @require_safe
 def show_all(request: HttpRequest) -> HttpResponse:
-    """The queues that one may see as a tree, and what is in them."""
+    """List the queues that the person may see as a tree, with their usage."""
     user, whole = person(request), occupancy.now()
     found = listing(request, QueuesTable, _branches(user, whole), SEARCH, exclude=_exclude(user))
     return render(request, "queues/list.html", {"since": whole.number, "queues": found})
@@ -41,12 +41,12 @@ def show_all(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def show(request: HttpRequest, name: str) -> HttpResponse:
-    """One queue, and its jobs in the order of their turns."""
+    """Show one queue, and its jobs in scheduling order."""
     return render(request, "queues/detail.html", parts(name, person(request), current_tenant.rights(request)))
 
 
 def all_parts(user: User, query: QueryDict) -> dict[str, Any]:
-    """The live parts of the page of all queues."""
+    """The live parts of the list of queues."""
     branches = _branches(user, occupancy.now())
     return {"queues": listing_of(query, QueuesTable, branches, SEARCH, exclude=_exclude(user))}
 
@@ -56,12 +56,12 @@ def _branches(user: User, whole: Occupancy) -> list[figures.Branch]:
 
 
 def _exclude(user: User) -> tuple[str, ...]:
-    """The columns that are not for this person."""
+    """The columns that this person does not see."""
     return () if accounts.may(user, Permission.MANAGE_QUEUES) else ("actions",)
 
 
 def parts(name: str, user: User, rights: Rights | None = None) -> dict[str, Any]:
-    """The live parts of a queue's page. `rights`: where they were read already. Raises NotFound."""
+    """The live parts of a queue's page. `rights`: the person's rights, if already read. Raises NotFound."""
     since, rights = event_log.last_number(), rights or tenancy.rights(user)
     queue = queues.get(name, user, rights)
     here = queue_shares.present(queue)
@@ -80,8 +80,8 @@ def parts(name: str, user: User, rights: Rights | None = None) -> dict[str, Any]
     }
 
 
-def _rows(found: PlacesInQueue, known: QuerySet[Job]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The first rows of those that wait, in line, and of the others, the newest first."""
+def _rows(found: QueuePositions, known: QuerySet[Job]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The first rows of pending jobs, in scheduling order, and of other jobs, newest first."""
     first, rest = list(found.places)[:_MOST], found.others[::-1][:_MOST]
     rows = {row["job"].pk: row for row in context.rows(jobs.listed(known.filter(pk__in=[*first, *rest])))}
     waiting = [{**rows[pk], "turn": found.places[pk]} for pk in first if pk in rows]

@@ -1,4 +1,4 @@
-"""The list of a tenant's quotas."""
+"""The table of a tenant's quotas."""
 
 from django.template.defaultfilters import floatformat
 from django.utils.translation import gettext as _
@@ -10,7 +10,7 @@ from hekla.pages.frame.tables import ActionsColumn, ListColumn, ListTable, TextS
 
 
 def _used(used: object, most: object, words: object, label: str) -> object:
-    """What is used: a bar where it is bounded, else the figure alone."""
+    """The usage: a bar if there is a limit, else the number alone."""
     return words if most is None else html.progress(used, most, label=label, state="running", words=f"{words} / {most}")
 
 
@@ -28,7 +28,7 @@ def _gpu_hours(row: QuotaRow) -> object:
 
 
 class QuotasTable(ListTable):
-    """What the tenant and its members may have, and what they have."""
+    """The limits of the tenant and its members, and their usage."""
 
     label = gettext_lazy("Limits and usage")
     keys = False

@@ -1,4 +1,4 @@
-"""The page of a tenant's quotas: what it and its members may have, and what they have."""
+"""The page of a tenant's quotas: the limits of the tenant and its members, and their usage."""
 
 from datetime import datetime
 from typing import Any
@@ -27,7 +27,7 @@ from hekla.pages.quotas.tables import SEARCH, QuotasTable
 
 @require_http_methods(["GET", "POST"])
 def show(request: HttpRequest, slug: str) -> HttpResponse:
-    """What is bound and what is used; whoever may sets it here."""
+    """Show limits and usage. People with permission set limits here."""
     user, now = person(request), clock.now()
     tenant = tenancy.get(slug, user)
     allowed = [of for of in Quota.Of if selectors.may_set(user, tenant, of)]
@@ -55,7 +55,7 @@ def _saved(form: QuotaForm, tenant: Tenant, user: User, now: datetime) -> bool:
 
 
 def _first(request: HttpRequest, tenant: Tenant) -> dict[str, Any]:
-    """The quota that the address names, as it is."""
+    """Initial values of the form: the quota that the address names."""
     whose = request.GET.get("whose", "")
     quota = next((one for one in selectors.of_tenant(tenant) if key_of(one) == whose), None)
     bounds = {name: getattr(quota, name) for name in BOUNDS} if quota else {}

@@ -1,4 +1,4 @@
-"""What each role may do."""
+"""The page of roles and their permissions."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -10,5 +10,5 @@ from hekla.pages.frame.people import person
 
 @require_safe
 def roles(request: HttpRequest) -> HttpResponse:
-    """What each role may do, for those who give roles."""
+    """Show the permissions of each role to people who can assign roles."""
     return render(request, "tenancy/roles.html", {"tables": selectors.role_tables(person(request))})

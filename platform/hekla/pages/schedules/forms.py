@@ -1,4 +1,4 @@
-"""Schedules as people fill them in."""
+"""Forms of schedules."""
 
 from typing import Any
 from zoneinfo import available_timezones
@@ -21,7 +21,7 @@ _ORIGIN = "job"
 
 
 class ScheduleForm(forms.Form):
-    """A schedule; its job is a manifest of any kind that can be submitted."""
+    """A schedule. Its job is a manifest of any format that can be submitted."""
 
     name = forms.CharField(
         label=_("Name"),
@@ -63,7 +63,7 @@ class ScheduleForm(forms.Form):
         self.warnings: tuple[str, ...] = ()
 
     def spec(self) -> ScheduleSpec:
-        """What was filled in. Raises Invalid, with the problems of the job at the field of its manifest."""
+        """The submitted schedule. Raises Invalid, with the problems of the job at the manifest field."""
         filled = {name: value for name, value in self.cleaned_data.items() if name != "manifest" and value is not None}
         try:
             loaded = formats.load(self.cleaned_data["manifest"])
@@ -77,18 +77,18 @@ class ScheduleForm(forms.Form):
 
 
 def first_values(spec: ScheduleSpec) -> dict[str, Any]:
-    """The form as it would have to be filled in for this schedule."""
+    """Initial values of the form for an existing schedule."""
     job = spec.job.model_copy(update={"name": spec.name})
     return {**spec.model_dump(mode="json", exclude={"job"}), "manifest": formats.dump(job)}
 
 
 def first_job(job: JobSpec) -> dict[str, Any]:
-    """The form for a schedule of a job that there is."""
+    """Initial values of the form for a schedule of an existing job."""
     return {"name": job.name[:MAX_NAME].rstrip("-"), "manifest": formats.dump(job)}
 
 
 def time_zones() -> list[str]:
-    """What the field proposes."""
+    """The time zones that the field suggests."""
     return sorted(name for name in available_timezones() if "/" in name and not name.startswith(("Etc/", "SystemV/")))
 
 

@@ -1,4 +1,4 @@
-"""The live parts of these pages."""
+"""The live views of schedule pages."""
 
 from django.template.loader import render_to_string
 
@@ -17,7 +17,7 @@ def _schedules(user: User, params: Params) -> str:
 
 
 def _schedule_topics(user: User, params: Params) -> frozenset[str]:
-    """Its own topic, and its tenant's: what its jobs do is told there."""
+    """The schedule's own topic, and that of its tenant, which has the events of its jobs."""
     schedule = schedules.get(uid_of(params), user)
     return frozenset({f"schedule:{schedule.uid}", f"tenant:{schedule.tenant_id}"})
 

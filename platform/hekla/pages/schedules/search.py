@@ -1,4 +1,4 @@
-"""Schedules by their names."""
+"""Searches schedules by name."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""The lists about schedules."""
+"""The tables of schedules and their runs."""
 
 from django.http import HttpRequest, QueryDict
 from django.utils.html import format_html
@@ -32,7 +32,7 @@ def _next(row: ScheduleRow) -> SafeString:
 
 
 class SchedulesTable(ListTable):
-    """The schedules that one may see."""
+    """The schedules that the reader may see."""
 
     label = gettext_lazy("Schedules")
     ids = "row-{0.schedule.uid}"
@@ -52,12 +52,12 @@ class SchedulesTable(ListTable):
 
 
 def schedules_on(request: HttpRequest, user: User) -> Listing:
-    """The page of the list that somebody opens."""
+    """The page of the list for a request."""
     return listing(request, SchedulesTable, selectors.visible_to(user), OwnedFilter, rows=overview.rows)
 
 
 def schedules_for(query: QueryDict, user: User) -> Listing:
-    """The same page again, for its live part."""
+    """The same page for its live view."""
     return listing_of(query, SchedulesTable, selectors.visible_to(user), OwnedFilter, rows=overview.rows)
 
 
@@ -81,7 +81,7 @@ def _took(row: RunRow) -> SafeString | None:
 
 
 class ScheduleRunsTable(ListTable):
-    """What came of the times of a schedule."""
+    """The runs of a schedule, including skipped and missed ones."""
 
     label = gettext_lazy("Run history")
     ids = "run-{0.run.pk}"
@@ -93,7 +93,7 @@ class ScheduleRunsTable(ListTable):
 
 
 class ScheduleRunsFilter(ListFilter):
-    """Jobs, and what came of the time."""
+    """Filters by job and result."""
 
     search = ("job__name", "message")
     hint = gettext_lazy("Job name")
@@ -110,10 +110,10 @@ class ScheduleRunsFilter(ListFilter):
 
 
 def runs_on(request: HttpRequest, schedule: Schedule) -> Listing:
-    """The page of the history that somebody opens."""
+    """The page of the run history for a request."""
     return listing(request, ScheduleRunsTable, selectors.runs(schedule), ScheduleRunsFilter, rows=overview.run_rows)
 
 
 def runs_for(query: QueryDict, schedule: Schedule) -> Listing:
-    """The same page again, for its live part."""
+    """The same page for its live view."""
     return listing_of(query, ScheduleRunsTable, selectors.runs(schedule), ScheduleRunsFilter, rows=overview.run_rows)

@@ -29,14 +29,14 @@ from hekla.pages.schedules.tables import runs_on, schedules_on
 
 @require_safe
 def schedules(request: HttpRequest) -> HttpResponse:
-    """The schedules that one may see."""
+    """List the schedules that the person may see."""
     since = event_log.last_number()
     return render(request, "schedules/list.html", {"since": since, "schedules": schedules_on(request, person(request))})
 
 
 @require_safe
 def detail(request: HttpRequest, uid: UUID) -> HttpResponse:
-    """One schedule."""
+    """Show one schedule."""
     since = event_log.last_number()
     schedule = selectors.get(uid, person(request))
     context = overview.detail(schedule, person(request), now=clock.now())
@@ -46,7 +46,7 @@ def detail(request: HttpRequest, uid: UUID) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def create(request: HttpRequest) -> HttpResponse:
-    """A new schedule."""
+    """Add a schedule."""
     tenant = _tenant(request)
     if tenant is None:
         return render(request, "jobs/no_tenant.html")
@@ -63,7 +63,7 @@ def create(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def create_yaml(request: HttpRequest) -> HttpResponse:
-    """A new schedule from a CronJob."""
+    """Add a schedule from a CronJob manifest."""
     tenant = _tenant(request)
     if tenant is None:
         return render(request, "jobs/no_tenant.html")
@@ -105,7 +105,7 @@ def edit(request: HttpRequest, uid: UUID) -> HttpResponse:
 
 @require_POST
 def suspend(request: HttpRequest, uid: UUID) -> HttpResponse:
-    """Suspend or resume."""
+    """Suspend or resume the schedule."""
     suspended = request.POST.get("suspend") == "yes"
     schedule = selectors.get(uid, person(request))
     services.set_suspended(schedule, suspended=suspended, user=person(request), now=clock.now())
@@ -122,7 +122,7 @@ def run(request: HttpRequest, uid: UUID) -> HttpResponse:
 
 @require_POST
 def delete(request: HttpRequest, uid: UUID) -> HttpResponse:
-    """Take a schedule away."""
+    """Delete the schedule."""
     schedule = selectors.get(uid, person(request))
     services.delete(schedule, user=person(request), now=clock.now())
     messages.success(request, _("Deleted schedule %s. Its jobs stay.") % schedule)
@@ -131,7 +131,7 @@ def delete(request: HttpRequest, uid: UUID) -> HttpResponse:
 
 @require_safe
 def manifest(request: HttpRequest, uid: UUID) -> HttpResponse:
-    """The schedule as a CronJob."""
+    """Download the schedule as a CronJob manifest."""
     schedule = selectors.get(uid, person(request))
     return downloads.manifest(formats.dump_schedule(selectors.spec_of(schedule)), schedule.name)
 
@@ -141,7 +141,7 @@ def _tenant(request: HttpRequest) -> Tenant | None:
 
 
 def _first(request: HttpRequest) -> dict[str, Any]:
-    """What the form begins with: the job to repeat, where one is named."""
+    """Initial values of the form: the job to repeat, if the address names one."""
     try:
         uid = UUID(request.GET.get("job", ""))
     except ValueError:

@@ -1,4 +1,4 @@
-"""The page of what was found; the palette asks REST for the same."""
+"""The page of search results. The command palette gets the same results from REST."""
 
 from itertools import groupby
 
@@ -13,7 +13,7 @@ from hekla.pages.frame.people import person
 
 @require_safe
 def search(request: HttpRequest) -> HttpResponse:
-    """What holds the text `q` in its name."""
+    """Show everything whose name contains the text `q`."""
     text = request.GET.get("q", "")
     hits = selectors.find(person(request), text, get_language() or "en")
     found = [(registry.get(kind), list(some)) for kind, some in groupby(hits, key=lambda hit: hit.kind)]

@@ -1,4 +1,4 @@
-"""Asking a browser for a key: what a page needs for it, and what it says where it cannot be."""
+"""The WebAuthn challenge of a page, or the reason why security keys cannot be used there."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,18 +15,20 @@ _QUESTIONS: dict[Purpose, _Question] = {Purpose.ADD: keys.to_make, Purpose.USE: 
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
-    """`options` for the browser; empty where it cannot ask: then keys work at `elsewhere`, or for nobody."""
+class KeyChallenge:
+    """`options`: for the browser; empty if keys do not work here. `elsewhere`: the origin where they work; empty if
+    none.
+    """
 
     options: str = ""
     elsewhere: str = ""
 
 
-def ask(request: HttpRequest, purpose: Purpose, user: User) -> Asking:
-    """For this page, with a challenge of its own."""
+def ask(request: HttpRequest, purpose: Purpose, user: User) -> KeyChallenge:
+    """The challenge options for this page."""
     party = relying_party()
     if party is None:
-        return Asking()
+        return KeyChallenge()
     if party.netloc != request.get_host().lower():
-        return Asking(elsewhere=party.origin)
-    return Asking(_QUESTIONS[purpose](party, user, challenges.hand_out(request, purpose, user)))
+        return KeyChallenge(elsewhere=party.origin)
+    return KeyChallenge(_QUESTIONS[purpose](party, user, challenges.hand_out(request, purpose, user)))

@@ -1,6 +1,6 @@
-"""The way in: what a password, a link or an invitation opens is either the console, or the question for a code.
+"""The sign-in flow: after a password, link or invitation, either sign in, or ask for the second factor first.
 
-Between the two nobody is signed in: the session only remembers who is half way, for a few minutes.
+Until then the person is not signed in: the session only remembers the pending sign-in, for five minutes.
 """
 
 from collections.abc import Callable
@@ -31,8 +31,8 @@ _More = ParamSpec("_More")
 
 
 @dataclass(frozen=True, slots=True)
-class Half:
-    """Somebody who came with the first proof and still owes the second."""
+class PendingSignIn:
+    """A pending sign-in: the first factor is proved, the second is not."""
 
     user: User
     method: str
@@ -40,7 +40,7 @@ class Half:
 
 
 def enter(request: HttpRequest, user: User, *, method: str, target: str = "home") -> HttpResponseRedirect:
-    """Let somebody in who came by `method`, or ask for their code first."""
+    """Sign in a person who came by `method`, or ask for the second factor first."""
     if not selectors.has_second_factor(user):
         return complete(request, user, method=method, target=target)
     request.session.cycle_key()
@@ -50,7 +50,7 @@ def enter(request: HttpRequest, user: User, *, method: str, target: str = "home"
 
 
 def complete(request: HttpRequest, user: User, *, method: str, target: str = "home") -> HttpResponseRedirect:
-    """Sign in, whoever it was before; the log tells how."""
+    """Sign in, replacing any earlier login, and record the method in the event log."""
     request.session.pop(_HALF, None)
     login(request, user, backend=_BACKEND)
     note_proof(request)
@@ -59,26 +59,29 @@ def complete(request: HttpRequest, user: User, *, method: str, target: str = "ho
     return redirect(target)
 
 
-def half_way(request: HttpRequest) -> Half | None:
-    """Who is half way in this browser, if it was not too long ago."""
+def half_way(request: HttpRequest) -> PendingSignIn | None:
+    """The pending sign-in of this browser, unless it is older than five minutes."""
     facts = request.session.get(_HALF)
     if not facts or clock.now().timestamp() - facts["at"] > HALF_WAY.total_seconds():
         return None
     try:
-        return Half(accounts.active(facts["user"]), facts["method"], facts["target"])
+        return PendingSignIn(accounts.active(facts["user"]), facts["method"], facts["target"])
     except NotFound:
         return None
 
 
 def note_proof(request: HttpRequest) -> None:
-    """This person has just proved who they are."""
+    """Record that the person has just proved their identity."""
     request.session[_PROVED] = clock.now().timestamp()
 
 
 def freshly_proved(
     view: Callable[Concatenate[HttpRequest, _More], HttpResponse],
 ) -> Callable[Concatenate[HttpRequest, _More], HttpResponse]:
-    """For what an unlocked screen must not be enough for: asks for the password or a code, unless it was just given."""
+    """Decorator: ask for the second factor or password unless it was proved in the last ten minutes.
+
+    It protects actions for which an unlocked screen must not be enough.
+    """
 
     @wraps(view)
     def guarded(request: HttpRequest, /, *args: _More.args, **kwargs: _More.kwargs) -> HttpResponse:

@@ -1,4 +1,4 @@
-"""The page on which a person manages what proves them besides the password."""
+"""The page where people manage their second factors."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -19,7 +19,7 @@ from hekla.pages.signin.tables import KeysTable
 def factor_page(
     request: HttpRequest, *, form: ConfirmationForm | None = None, key_form: NewKeyForm | None = None
 ) -> HttpResponse:
-    """All that there is, with what was wrong with a form that was sent."""
+    """The page, with the errors of a submitted form."""
     user = person(request)
     factor, keys = selectors.factor_of(user), selectors.keys_of(user)
     context = {
@@ -38,15 +38,15 @@ def factor_page(
 
 
 def recovery_codes_page(request: HttpRequest, fresh: list[str]) -> HttpResponse:
-    """After a factor was added: the recovery codes that came with it, or where there were some, back to the page."""
+    """The new recovery codes after a factor was added; without new ones, a redirect to the page."""
     if not fresh:
         return redirect("accounts:second_factor")
     return render(request, "signin/recovery_codes.html", {"codes": "\n".join(fresh), "is_new": True})
 
 
 def _to_scan(factor: SecondFactor | None, user: User) -> dict[str, str]:
-    """The secret as a picture and as text, while it is not confirmed."""
+    """The secret as a QR code and as text, until it is confirmed."""
     if factor is None or factor.confirmed_at is not None:
         return {}
     secret = services.secret_of(factor)
-    return {"picture": mark_safe(codes.picture(secret, user.username)), "secret": secret}  # noqa: S308  (we drew it)
+    return {"picture": mark_safe(codes.picture(secret, user.username)), "secret": secret}  # noqa: S308  (Hekla drew it)

@@ -1,4 +1,4 @@
-"""Forms of signing in."""
+"""Forms of the sign-in."""
 
 from django import forms
 from django.contrib.auth.forms import AuthenticationForm, UsernameField
@@ -8,7 +8,7 @@ _CODE = {"autocomplete": "one-time-code", "autocapitalize": "none", "spellcheck"
 
 
 class SignInForm(AuthenticationForm):
-    """A name and a password."""
+    """A user name and a password."""
 
     username = UsernameField(label=_("User name"), widget=forms.TextInput(attrs={"autofocus": True}))
     error_messages = AuthenticationForm.error_messages | {
@@ -17,7 +17,7 @@ class SignInForm(AuthenticationForm):
 
 
 class CodeForm(forms.Form):
-    """A code of the app, or a recovery code."""
+    """A code of the authenticator app, or a recovery code."""
 
     code = forms.CharField(
         label=_("Code"),
@@ -28,7 +28,7 @@ class CodeForm(forms.Form):
 
 
 class KeyForm(forms.Form):
-    """What a security key or passkey answered, as JSON; scripts put it there."""
+    """The response of a security key or passkey, as JSON that a script fills in."""
 
     credential = forms.CharField(
         label=_("Security key or passkey"),
@@ -39,7 +39,7 @@ class KeyForm(forms.Form):
 
 
 class NewKeyForm(KeyForm):
-    """A new key, as its owner calls it."""
+    """A new security key, with a name."""
 
     name = forms.CharField(
         label=_("Name"), max_length=60, help_text=_("A name to recognize the key, for example “blue key” or “laptop”.")
@@ -47,7 +47,7 @@ class NewKeyForm(KeyForm):
 
 
 class ConfirmationForm(forms.Form):
-    """The first code of a new app."""
+    """The first code of a new authenticator app."""
 
     code = forms.CharField(
         label=_("Code"),
@@ -58,7 +58,7 @@ class ConfirmationForm(forms.Form):
 
 
 class PasswordForm(forms.Form):
-    """One's password once more."""
+    """The person's password once more."""
 
     password = forms.CharField(
         label=_("Password"),

@@ -1,4 +1,4 @@
-"""Adding and removing security keys and passkeys; the page itself is that of the second factor."""
+"""Adding and removing security keys and passkeys. The page is that of the second factor."""
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -22,7 +22,7 @@ from hekla.pages.signin.forms import NewKeyForm
 @require_POST
 @freshly_proved
 def add(request: HttpRequest) -> HttpResponse:
-    """From now on this key is asked for."""
+    """Add a security key."""
     form, user = NewKeyForm(request.POST), person(request)
     challenge = challenges.take(request, Purpose.ADD, user)
     if not form.is_valid():
@@ -40,7 +40,7 @@ def add(request: HttpRequest) -> HttpResponse:
 @require_POST
 @freshly_proved
 def remove(request: HttpRequest, key_id: int) -> HttpResponse:
-    """This key is taken no more."""
+    """Remove a security key."""
     services.remove_key(person(request), key_id, now=clock.now())
     messages.success(request, _("Key removed."))
     return redirect("accounts:second_factor")

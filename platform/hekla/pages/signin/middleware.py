@@ -1,4 +1,4 @@
-"""The rule that some people must have a second factor: until they have, they find the page that makes one."""
+"""Requires a second factor of the people who must have one: until they add it, other pages redirect to its set-up."""
 
 from collections.abc import Callable
 
@@ -15,17 +15,17 @@ _OPEN |= {f"accounts:{name}" for name in _SETTING_UP | _COMING_IN}
 
 
 class SecondFactorRule:
-    """Looks at sessions only: programs come with tokens, which are made by somebody who is signed in."""
+    """Covers sessions only. API tokens are exempt, because only a signed-in person can create them."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        """Nothing to do before the address is known."""
+        """Pass the request on; the check needs the resolved URL."""
         return self.get_response(request)
 
     def process_view(self, request: HttpRequest, *_view: object) -> HttpResponse | None:
-        """Send those to the page that lack what they must have."""
+        """Redirect people who lack a required second factor to its page."""
         user = request.user
         if not isinstance(user, User) or not selectors.must_have(user):
             return None

@@ -1,4 +1,4 @@
-"""The forms by which somebody proves their second factor: a code or a key, side by side on one page."""
+"""The forms that prove the second factor: a code or a security key, side by side on one page."""
 
 from django.http import HttpRequest
 
@@ -15,12 +15,12 @@ Proof = CodeForm | KeyForm
 
 
 def sent(request: HttpRequest) -> Proof:
-    """The one of them that was sent; the empty form of a code while none was."""
+    """The submitted form; an empty code form if none was submitted."""
     return KeyForm(request.POST) if "credential" in request.POST else CodeForm(request.POST or None)
 
 
 def holds(request: HttpRequest, proof: Proof, user: User) -> bool:
-    """Whether it proves this person; else the form says why not."""
+    """Whether the form proves this person; if not, the form has the reason."""
     if not proof.is_valid():
         return False
     try:
@@ -31,7 +31,7 @@ def holds(request: HttpRequest, proof: Proof, user: User) -> bool:
 
 
 def proof_context(request: HttpRequest, proof: Proof, user: User) -> dict[str, object]:
-    """Both forms for a template, what was wrong with the one that was sent, and what a key is to sign."""
+    """Both forms for a template, with the errors of the submitted one, and the challenge for a key."""
     has_key = selectors.keys_of(user).exists()
     return {
         "form": CodeForm() if isinstance(proof, KeyForm) else proof,

@@ -1,4 +1,4 @@
-"""The list of one's security keys and passkeys."""
+"""The table of a person's security keys and passkeys."""
 
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
@@ -18,7 +18,7 @@ def _used(key: SecurityKey) -> object:
 
 
 class KeysTable(ListTable):
-    """What proves a person besides the password."""
+    """Security keys and passkeys."""
 
     label = gettext_lazy("Security keys and passkeys")
     keys = False

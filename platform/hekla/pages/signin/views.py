@@ -1,4 +1,4 @@
-"""The pages by which people come in, and those of their second factor."""
+"""The pages of the sign-in and of the second factor."""
 
 from django.contrib import messages
 from django.contrib.auth import authenticate
@@ -32,16 +32,16 @@ from hekla.pages.signin.forms import ConfirmationForm, PasswordForm, SignInForm
 
 @method_decorator(counted_by_address, name="post")
 class SignIn(LoginView):
-    """By name and password."""
+    """Sign in by user name and password."""
 
     template_name = "signin/sign_in.html"
     form_class = SignInForm
     redirect_authenticated_user = True
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
-        """The password was right."""
+        """Continue the sign-in after a correct password."""
         user = form.get_user()
-        assert isinstance(user, User)  # noqa: S101  (we have no other kind)
+        assert isinstance(user, User)  # noqa: S101  (there is no other user model)
         return entry.enter(self.request, user, method="password", target=self.get_success_url())
 
 
@@ -49,7 +49,7 @@ class SignIn(LoginView):
 @counted_by_address
 @require_http_methods(["GET", "POST"])
 def use_link(request: HttpRequest, secret: str) -> HttpResponse:
-    """A one-time link: the visit shows a button, the button signs in. (Previews of links do not use them up.)"""
+    """A one-time link: the page shows a button that signs in, so that link previews do not use up the link."""
     if request.method == "GET":
         return render(request, "signin/use_link.html")
     try:
@@ -65,7 +65,7 @@ def use_link(request: HttpRequest, secret: str) -> HttpResponse:
 @sensitive_post_parameters("code")
 @require_http_methods(["GET", "POST"])
 def second_step(request: HttpRequest) -> HttpResponse:
-    """A code or a key, for somebody who came with a password or a link."""
+    """Ask for a code or key after a password or link."""
     half = entry.half_way(request)
     if half is None:
         return redirect("accounts:sign_in")
@@ -79,7 +79,7 @@ def second_step(request: HttpRequest) -> HttpResponse:
 @sensitive_post_parameters()
 @require_http_methods(["GET", "POST"])
 def prove(request: HttpRequest) -> HttpResponse:
-    """Who is signed in says once more who they are: by the second factor where they have one, else by the password."""
+    """Ask a signed-in person to prove their identity again: by the second factor, or without one by the password."""
     user, next_url = person(request), request.POST.get("next") or request.GET.get("next", "")
     target = next_url if url_has_allowed_host_and_scheme(next_url, {request.get_host()}) else "accounts:profile"
     if not selectors.has_second_factor(user):
@@ -110,14 +110,14 @@ def _proved(request: HttpRequest, target: str) -> HttpResponse:
 @require_safe
 @freshly_proved
 def second_factor(request: HttpRequest) -> HttpResponse:
-    """Whether one has a second factor, and what to do about it."""
+    """Show and manage the person's second factors."""
     return factor_page(request)
 
 
 @require_POST
 @freshly_proved
 def begin(request: HttpRequest) -> HttpResponse:
-    """Make a secret for an app."""
+    """Create a secret for an authenticator app."""
     services.begin(person(request), now=clock.now())
     return redirect("accounts:second_factor")
 
@@ -126,7 +126,7 @@ def begin(request: HttpRequest) -> HttpResponse:
 @require_POST
 @freshly_proved
 def confirm(request: HttpRequest) -> HttpResponse:
-    """The app knows the secret: from now on its codes are asked for."""
+    """Turn on the authenticator app after its first correct code."""
     form = ConfirmationForm(request.POST)
     if form.is_valid():
         try:
@@ -142,7 +142,7 @@ def confirm(request: HttpRequest) -> HttpResponse:
 @require_POST
 @freshly_proved
 def renew_codes(request: HttpRequest) -> HttpResponse:
-    """New recovery codes, shown once."""
+    """Create new recovery codes, and show them once."""
     fresh = services.renew_codes(person(request), now=clock.now())
     return render(request, "signin/recovery_codes.html", {"codes": "\n".join(fresh)})
 
@@ -150,7 +150,7 @@ def renew_codes(request: HttpRequest) -> HttpResponse:
 @require_POST
 @freshly_proved
 def remove(request: HttpRequest) -> HttpResponse:
-    """No code of the app is asked for any more."""
+    """Turn off the authenticator app."""
     services.remove(person(request), now=clock.now())
     messages.success(request, _("Authenticator app turned off."))
     return redirect("accounts:second_factor")
@@ -158,7 +158,7 @@ def remove(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def reset(request: HttpRequest, user_id: int) -> HttpResponse:
-    """A platform admin ends the second factor of somebody who lost it."""
+    """Turn off the two-factor authentication of a person who lost it, as a platform admin."""
     account_services.require(person(request), Permission.MANAGE_PEOPLE)
     return _reset(request, user_id)
 

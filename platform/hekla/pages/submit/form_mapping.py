@@ -1,18 +1,18 @@
-"""The submission form as it would have to be filled in for a job: what it then says is that job again."""
+"""The submission form for an existing job: filled in so that it describes the same job."""
 
 import shlex
 from typing import Any
 
 from hekla.domain.jobspec import Iteration, JobSpec, TaskSpec
 from hekla.pages.job_forms import passthrough_fields
-from hekla.pages.job_forms.submission_form import First
+from hekla.pages.job_forms.submission_form import InitialValues
 
 DEBUGGING = "debugging"
 _NUMBERS = ("min_available", "priority", "max_retry", "active_deadline_seconds", "ttl_seconds_after_finished")
 
 
-def filled(spec: JobSpec) -> First:
-    """What the form begins with, so that it says this job."""
+def filled(spec: JobSpec) -> InitialValues:
+    """Initial values with which the form describes this job."""
     rest = passthrough_fields.of_job(spec)
     job = {
         "name": spec.name,
@@ -27,11 +27,11 @@ def filled(spec: JobSpec) -> First:
         **{name: getattr(spec, name) for name in _NUMBERS},
     }
     files = [{"name": name, "text": text} for name, text in spec.files.items() if name not in rest.get("files", {})]
-    return First(job, [_task(task) for task in spec.tasks], files)
+    return InitialValues(job, [_task(task) for task in spec.tasks], files)
 
 
 def shape_of(spec: JobSpec) -> str:
-    """Which of the form's kinds of jobs this is, so that it shows what matters for it."""
+    """The kind of job, which selects the visible fields."""
     if spec.replicas > 1 or len(spec.tasks) > 1:
         return "distributed"
     return DEBUGGING if spec.kind == DEBUGGING else "single"

@@ -1,4 +1,4 @@
-"""A framework taken into a draft: its roles, how they run, and its program. What was typed beside that stays."""
+"""Applies a framework to a draft: its roles, how they run, and its program. Other typed values stay."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,24 +7,24 @@ from django.forms import Form
 
 from hekla.pages.job_forms import passthrough_fields
 from hekla.pages.job_forms.forms import JobForm, TaskForm
-from hekla.pages.job_forms.submission_form import First, Values
-from hekla.pages.submit.presets import FRAMEWORKS, KINDS, Beginning, beginning, is_alike
+from hekla.pages.job_forms.submission_form import InitialValues, Values
+from hekla.pages.submit.presets import FRAMEWORKS, KINDS, StartingForm, beginning, is_alike
 
 HOW_A_ROLE_RUNS = ("name", "command", "depends_on", "depends_on_any", "rest")
-_WORKER = "worker"  # the role that is asked the most of, where a framework has one
+_WORKER = "worker"  # in most frameworks the role with most of the work
 _USUAL_PLUGINS: dict[str, list[str]] = {"env": [], "svc": []}
 
 
-def apply_framework(typed: First, framework: Beginning) -> First:
+def apply_framework(typed: InitialValues, framework: StartingForm) -> InitialValues:
     """The draft as a job of the framework."""
     new = framework.first.copy()
     job = typed.job | {"framework": "", "restart": False} | new.job | {"shape": "distributed"}
     job["rest"] = _job_rest(typed.job.get("rest"), new.job.get("rest", {}))
-    return First(job, _tasks(typed, new.tasks), _files(typed.files, new.files))
+    return InitialValues(job, _tasks(typed, new.tasks), _files(typed.files, new.files))
 
 
-def differences(before: First, after: First) -> list[str]:
-    """The fields, and the files, in which two drafts differ."""
+def differences(before: InitialValues, after: InitialValues) -> list[str]:
+    """The labels of the fields, and the names of the files, in which two drafts differ."""
     job = _fields(JobForm.base_fields, [(before.job, after.job)])
     texts = [{file["name"]: file["text"] for file in first.files} for first in (before, after)]
     files = [name for name in texts[0] | texts[1] if not is_alike(texts[0].get(name), texts[1].get(name))]
@@ -32,7 +32,7 @@ def differences(before: First, after: First) -> list[str]:
 
 
 def _roles(before: Sequence[Values], after: Sequence[Values]) -> list[str]:
-    """Which roles there are, where they are others now; and what is different in those that were there before."""
+    """The list of roles if it has changed, and the differing fields of roles that both drafts have."""
     former, present = ({str(task["name"]): task for task in tasks} for tasks in (before, after))
     names = f"{TaskForm.base_fields['name'].label} ({', '.join(present)})"
     stayed = [(former[name], task) for name, task in present.items() if name in former]
@@ -41,7 +41,7 @@ def _roles(before: Sequence[Values], after: Sequence[Values]) -> list[str]:
 
 
 def _fields(fields: Mapping[str, Any], pairs: Sequence[tuple[Values, Values]]) -> list[str]:
-    """Those that a page shows, and that one form of a pair says otherwise than the other."""
+    """The labels of the visible fields that differ in a pair of forms."""
     labels = {name: str(field.label) for name, field in fields.items() if field.label}
     return [
         label
@@ -51,7 +51,7 @@ def _fields(fields: Mapping[str, Any], pairs: Sequence[tuple[Values, Values]]) -
 
 
 def _carried(pairs: Sequence[tuple[Values, Values]]) -> list[str]:
-    """What goes along with one form of a pair, and not or otherwise with the other, in words."""
+    """The labels of the passthrough fields that differ in a pair of forms."""
     rests = [(one.get("rest") or {}, other.get("rest") or {}) for one, other in pairs]
     changed = {
         name: None
@@ -63,8 +63,8 @@ def _carried(pairs: Sequence[tuple[Values, Values]]) -> list[str]:
     return [*passthrough_fields.words(changed)]
 
 
-def _job_rest(typed: Any, new: Values) -> Any:  # noqa: ANN401  (what was damaged on its way stays, to be refused)
-    """What goes along, with the plugins of the framework in the place of another's."""
+def _job_rest(typed: Any, new: Values) -> Any:  # noqa: ANN401  (damaged data stays, and validation refuses it)
+    """The job's passthrough fields, with the plugins of the framework in place of another framework's."""
     if typed and not isinstance(typed, dict):
         return typed
     rest = dict(typed or {})
@@ -75,14 +75,14 @@ def _job_rest(typed: Any, new: Values) -> Any:  # noqa: ANN401  (what was damage
     return rest | new | ({"plugins": plugins} if plugins != _USUAL_PLUGINS else {})
 
 
-def _tasks(typed: First, roles: Sequence[Values]) -> list[Values]:
+def _tasks(typed: InitialValues, roles: Sequence[Values]) -> list[Values]:
     usual = {task["name"]: task for task in began_with(typed).tasks}
     found = former(roles, typed.tasks)
     return [_task(role, found.get(role["name"], {}), usual) for role in roles]
 
 
 def former(roles: Sequence[Values], tasks: Sequence[Values]) -> dict[str, Values]:
-    """Whose place each role takes: of the task of its name, else of one that has no other successor."""
+    """Tasks by name, plus for each new role the task whose values it inherits: a leftover one, first for `worker`."""
     found = {str(task["name"]): task for task in tasks}
     names = [role["name"] for role in roles]
     left = [task for name, task in found.items() if name not in names]
@@ -93,7 +93,7 @@ def former(roles: Sequence[Values], tasks: Sequence[Values]) -> dict[str, Values
 
 
 def _task(role: Values, former: Values, usual: Mapping[str, Values]) -> Values:
-    """The role, with what was typed for whom it takes the place of."""
+    """The role, with the values that were typed for the task that it replaces."""
     usually = initial(TaskForm)
     began = usually | usual.get(str(former.get("name")), {})
     typed = {name: value for name, value in former.items() if not is_alike(value, began.get(name))}
@@ -101,7 +101,7 @@ def _task(role: Values, former: Values, usual: Mapping[str, Values]) -> Values:
     return usually | role | retained | {"rest": _task_rest(former.get("rest"), role.get("rest", {}))}
 
 
-def _task_rest(typed: Any, new: Values) -> Any:  # noqa: ANN401  (what was damaged on its way stays, to be refused)
+def _task_rest(typed: Any, new: Values) -> Any:  # noqa: ANN401  (damaged data stays, and validation refuses it)
     if typed and not isinstance(typed, dict):
         return typed
     retained = {name: value for name, value in (typed or {}).items() if name not in ("command", "policies")}
@@ -109,12 +109,12 @@ def _task_rest(typed: Any, new: Values) -> Any:  # noqa: ANN401  (what was damag
 
 
 def initial(form: type[Form]) -> Values:
-    """What stands in a form's fields before anything says otherwise."""
+    """The default values of a form's fields."""
     return {name: field.initial for name, field in form.base_fields.items()}
 
 
-def began_with(typed: First) -> First:
-    """What the draft was before anything was typed, as far as its framework and its roles tell."""
+def began_with(typed: InitialValues) -> InitialValues:
+    """The likely initial draft, found by its framework and the names of its roles."""
     kind = beginning(typed.job.get("shape") or "distributed")
     described = str(typed.job.get("framework") or ""), [task["name"] for task in typed.tasks]
     for each in (*FRAMEWORKS, kind, *KINDS):
@@ -124,7 +124,7 @@ def began_with(typed: First) -> First:
 
 
 def _files(typed: Sequence[Values], new: Sequence[Values]) -> list[Values]:
-    """The files, with the program of the framework in the place of another's. One that was written by hand stays."""
+    """The files, with the framework's program in place of another framework's. Files that people wrote stay."""
     programs = [file["text"] for each in FRAMEWORKS for file in each.first.files]
     retained = [file for file in typed if not any(is_alike(file["text"], program) for program in programs)]
     names = {file["name"] for file in retained}

@@ -1,7 +1,4 @@
-"""What stands beside a new job on its page: by what it varies, and what one wants to hear of it.
-
-What is submitted then is a job, or a sweep.
-"""
+"""The options beside a new job: sweep parameters and notification preferences. The submission is a job or a sweep."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -31,7 +28,7 @@ _PREFIX, _HEARS = "sweep", "notify"
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A job as it was read from the page, for whom it would be, and the secrets that were typed."""
+    """A job read from the page, with its tenant, its user and the typed secrets."""
 
     spec: JobSpec
     tenant: Tenant
@@ -39,10 +36,10 @@ class Draft:
     secrets: Mapping[str, str]
 
 
-class Beside:
-    """The same on both pages, the form and the manifest. What is not shown keeps what was typed.
+class SubmissionOptions:
+    """The options on both pages, the form and the manifest. Hidden options keep their typed values.
 
-    `first`: the parameters that it begins with. Unless `is_sent`, what was typed is shown again without being judged.
+    `first`: the initial sweep parameters. Unless `is_sent`, the typed values are shown again without validation.
     """
 
     def __init__(
@@ -60,18 +57,18 @@ class Beside:
         self._usual = ChoiceForm.showing(usual)
 
     def is_valid(self) -> bool:
-        """Whether it can be gone by; else the problems stand in the forms."""
+        """Whether the options are valid; if not, the forms have the problems."""
         forms = self.parameters, self.hears
         return all(form.is_valid() for form in forms if form.is_bound)
 
     @property
     def wrong(self) -> list[BoundField]:
-        """The fields in which something is."""
+        """The fields with errors."""
         return [field for form in (self.parameters, self.hears) for field in form if field.errors]
 
     @property
     def hears_usual(self) -> bool:
-        """Whether what holds for all jobs is shown."""
+        """Whether the notification options equal the person's preferences for all jobs."""
         values = ((self.hears[name].value(), self._usual[name].value()) for name in self._usual.fields)
         return not self.hears.errors and all(_words(one) == _words(other) for one, other in values)
 
@@ -80,12 +77,14 @@ class Beside:
         return self.parameters.sweep(spec.name, spec)
 
     def look(self, draft: Draft, *, now: datetime) -> dict[str, Any]:
-        """How many jobs there would be, and the first of them. Raises what submitting them raises."""
+        """A preview: the number of jobs, and the first of them. Raises what submitting them raises."""
         found = batches.check_sweep(spec=self._judged(draft), tenant=draft.tenant, user=draft.user, now=now)
         return {"preview": found[: context.MOST_IN_PREVIEW], "size": len(found)}
 
     def submit(self, draft: Draft, *, now: datetime) -> str:
-        """Take in the job, or all jobs of the sweep; the address of what was made. Raises what submitting raises."""
+        """Submit the job or all jobs of the sweep. Returns the URL of the new job or batch. Raises what submitting
+        raises.
+        """
         tenant, user = draft.tenant, draft.user
         if self.is_sweep:
             batch = batches.submit_sweep(spec=self._judged(draft), tenant=tenant, user=user, now=now)
@@ -102,7 +101,7 @@ class Beside:
         return self.sweep(draft.spec)
 
     def show(self, error: HeklaError, show_in_job: Callable[[HeklaError], None]) -> None:
-        """Put what is about the parameters, or the ways to be told, beside them; the rest where the job is written."""
+        """Show problems of the options at their fields, and pass the others to `show_in_job`."""
         if not isinstance(error, Invalid):
             show_in_job(error)
             return
@@ -126,7 +125,7 @@ def _words(value: object) -> set[str]:
 
 
 def _of_the_job(problem: Problem) -> Problem:
-    """A problem of one of the sweep's jobs, as one of the job in which the placeholders stand."""
+    """A problem of one job of the sweep, turned into a problem of the job with the placeholders."""
     first, _dot, rest = problem.path.partition(".")
     if first == "job":
         return Problem(rest, problem.message)

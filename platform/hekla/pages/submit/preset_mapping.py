@@ -1,25 +1,27 @@
-"""A preset taken into a draft: all that is filled in in it. Where it is empty, what was typed stays."""
+"""Applies a preset to a draft: its values replace typed ones; where the preset is empty, typed values stay."""
 
 from collections.abc import Collection, Sequence
 from typing import Any
 
 from hekla.pages.job_forms.forms import JobForm, TaskForm
-from hekla.pages.job_forms.submission_form import First, Values
+from hekla.pages.job_forms.submission_form import InitialValues, Values
 from hekla.pages.submit.framework_defaults import HOW_A_ROLE_RUNS, former, initial
 from hekla.pages.submit.presets import SWEEP, is_alike
 
 _HOW_A_JOB_RUNS = ("framework", "shape", "rest")
-_WITH_THEM = ("plugins", "policies", "command")  # of what goes along
+_WITH_THEM = ("plugins", "policies", "command")  # passthrough fields
 
 
-def apply_preset(typed: First, base: First, preset: First) -> First:
-    """The draft with what the preset says; where that is empty, with what was typed since the draft was `base`."""
+def apply_preset(typed: InitialValues, base: InitialValues, preset: InitialValues) -> InitialValues:
+    """The draft with the preset's values. Where these are empty, values typed since the draft was `base` stay."""
     job = _merge_job(typed.job, initial(JobForm) | base.job, preset.job)
-    return First(job, _merge_tasks(typed, base, preset.tasks), _merge_files(typed.files, base.files, preset.files))
+    return InitialValues(
+        job, _merge_tasks(typed, base, preset.tasks), _merge_files(typed.files, base.files, preset.files)
+    )
 
 
 def _merge_job(typed: Values, base: Values, preset: Values) -> Values:
-    """Who named the job keeps its name; what a sweep varies is not the preset's to say."""
+    """The job's values. A name that the person typed stays, and so does the shape of a sweep."""
     job = _filled(typed, base, preset, _HOW_A_JOB_RUNS)
     if typed.get("name") and not is_alike(typed["name"], base.get("name")):
         job["name"] = typed["name"]
@@ -28,7 +30,7 @@ def _merge_job(typed: Values, base: Values, preset: Values) -> Values:
     return job
 
 
-def _merge_tasks(typed: First, base: First, roles: Sequence[Values]) -> list[Values]:
+def _merge_tasks(typed: InitialValues, base: InitialValues, roles: Sequence[Values]) -> list[Values]:
     usual = {task["name"]: task for task in base.tasks}
     found = former(roles, typed.tasks)
     pairs = [(found.get(role["name"], {}), role) for role in roles]
@@ -39,12 +41,12 @@ def _merge_tasks(typed: First, base: First, roles: Sequence[Values]) -> list[Val
 
 
 def _filled(typed: Values, base: Values, preset: Values, decided: Collection[str]) -> Values:
-    """One form: as the preset has it; where that is empty, what was typed. `decided`: by the preset in any case."""
+    """One form: the preset's values, else the typed ones. `decided`: fields that always come from the preset."""
     retained = _typed_values(typed, base, preset, decided)
     return preset | retained | {"rest": _merge_rest(typed.get("rest"), base.get("rest") or {}, preset["rest"])}
 
 
-def _merge_rest(typed: Any, base: Values, preset: Values) -> Any:  # noqa: ANN401  (damaged, it stays, to be refused)
+def _merge_rest(typed: Any, base: Values, preset: Values) -> Any:  # noqa: ANN401  (damaged data is refused later)
     if typed and not isinstance(typed, dict):
         return typed
     return preset | _typed_values(typed or {}, base, preset, _WITH_THEM)
@@ -56,7 +58,7 @@ def _typed_values(typed: Values, base: Values, preset: Values, decided: Collecti
 
 
 def _merge_files(typed: Sequence[Values], base: Sequence[Values], preset: Sequence[Values]) -> list[Values]:
-    """Those of the preset, then what was written by hand under other names."""
+    """The preset's files, then files that people wrote under other names."""
     names = {file["name"] for file in preset}
     began = [file["text"] for file in base]
     others = [file for file in typed if file["name"] not in names]

@@ -1,4 +1,4 @@
-"""The page of presets: what is kept to begin jobs with, and what can be done with it."""
+"""The page of presets, and actions on them."""
 
 from uuid import UUID
 
@@ -19,7 +19,7 @@ from hekla.pages.submit.tables import PresetsFilter, PresetsTable
 
 @require_safe
 def presets(request: HttpRequest) -> HttpResponse:
-    """One's own, and those of one's tenants."""
+    """List the person's presets, and those of their tenants."""
     user = person(request)
 
     def rows(presets: list[Preset]) -> list[tuple[Preset, bool]]:
@@ -31,7 +31,7 @@ def presets(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def rename(request: HttpRequest, uid: UUID) -> HttpResponse:
-    """Give a preset another name; a refusal is said above the list."""
+    """Rename a preset. A refusal is shown above the list."""
     preset = selectors.get(uid, person(request))
     try:
         services.rename(preset, request.POST.get("name", ""), user=person(request), now=clock.now())
@@ -44,7 +44,7 @@ def rename(request: HttpRequest, uid: UUID) -> HttpResponse:
 
 @require_POST
 def choose(request: HttpRequest, uid: UUID) -> HttpResponse:
-    """Let new jobs begin with it, or no longer."""
+    """Make the preset the default for new jobs, or no longer."""
     preset = selectors.get(uid, person(request))
     is_default = request.POST.get("default") == "yes"
     services.set_default(preset, is_default=is_default, user=person(request), now=clock.now())
@@ -53,7 +53,7 @@ def choose(request: HttpRequest, uid: UUID) -> HttpResponse:
 
 @require_POST
 def delete(request: HttpRequest, uid: UUID) -> HttpResponse:
-    """Forget it."""
+    """Delete a preset."""
     preset = selectors.get(uid, person(request))
     services.delete(preset, user=person(request), now=clock.now())
     messages.success(request, _("Deleted preset “%s”.") % preset.name)

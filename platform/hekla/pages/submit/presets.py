@@ -1,6 +1,6 @@
-"""What the submission form begins with: a job of some kind, or of a framework, that runs as it stands.
+"""The initial jobs of the submission form, one for each kind and framework. Each runs without changes.
 
-A program that comes with one of them does without its framework where that is not there, and says so.
+The programs of most frameworks also run if the framework is not installed, and print that it is missing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from hekla.domain.jobspec import SESSION
 from hekla.domain.policies import LifecycleAction, LifecycleEvent
 from hekla.pages.job_forms.forms import JobForm, TaskForm
 from hekla.pages.job_forms.passthrough_fields import with_our_ends
-from hekla.pages.job_forms.submission_form import First, Values
+from hekla.pages.job_forms.submission_form import InitialValues, Values
 
 _SMALL = {"cpu": "500m", "memory": "512Mi"}
 _TRAIN = _SMALL | {"command": "python train.py"}
@@ -34,8 +34,8 @@ else:
 """
 _TORCH = """\
 import os
-told = {name: os.environ.get(name) for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "PET_RDZV_ENDPOINT")}
-print("I was told", told)
+settings = {name: os.environ.get(name) for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "PET_RDZV_ENDPOINT")}
+print("settings:", settings)
 try:
     import torch
     import torch.distributed as world
@@ -45,7 +45,7 @@ else:
     world.init_process_group("gloo")
     one = torch.ones(1)
     world.all_reduce(one)
-    print("together we are", int(one.item()))
+    print("processes:", int(one.item()))
     world.destroy_process_group()
 """
 _TORCHRUN = "sh -c 'if command -v torchrun; then exec torchrun train.py; else exec python train.py; fi'"
@@ -61,47 +61,45 @@ print(sum(ray.get([ray.remote(lambda n: n * n).remote(n) for n in range(10)])))
 """
 _JAX = """\
 import os
-meeting = os.environ["COORDINATOR_ADDRESS"] + ":" + os.environ["COORDINATOR_PORT"]
+coordinator = os.environ["COORDINATOR_ADDRESS"] + ":" + os.environ["COORDINATOR_PORT"]
 processes, number = int(os.environ["NUM_PROCESSES"]), int(os.environ["PROCESS_ID"])
-print("process", number, "of", processes, "meets the others at", meeting)
+print("process", number, "of", processes, "connects to", coordinator)
 try:
     import jax
 except ImportError:
     print("JAX is not in this environment; nothing is computed.")
 else:
-    jax.distributed.initialize(meeting, processes, number)
+    jax.distributed.initialize(coordinator, processes, number)
     print(jax.devices())
 """
 _MXNET = """\
 import os
-print("I am a", os.environ["DMLC_ROLE"], "and meet the others at", os.environ["DMLC_PS_ROOT_URI"])
+print("role", os.environ["DMLC_ROLE"], "connects to", os.environ["DMLC_PS_ROOT_URI"])
 try:
-    import mxnet  # in a scheduler and in a server it goes on from here until the workers are done
+    import mxnet  # in a scheduler and a server this import returns when the workers are done
 except ImportError:
     print("MXNet is not in this environment; nothing is trained.")
 else:
     store = mxnet.kv.create("dist_sync")
     print("worker", store.rank, "of", store.num_workers, "- put your training here.")
 """
-_WHEN_THE_LEADER_IS_DONE = [
-    {"events": [str(LifecycleEvent.TASK_COMPLETED)], "action": str(LifecycleAction.COMPLETE_JOB)}
-]
+_COMPLETE_WITH_LEADER = [{"events": [str(LifecycleEvent.TASK_COMPLETED)], "action": str(LifecycleAction.COMPLETE_JOB)}]
 
 
 @dataclass(frozen=True, slots=True)
-class Beginning:
-    """What a form begins with, under a name. `needs`: the program that its environment must have."""
+class StartingForm:
+    """The initial content of the form, with a name. `needs`: the programs that its environment must have."""
 
     name: str
     title: Any
-    first: First
+    first: InitialValues
     needs: str = ""
 
 
-def _job(name: str, title: Any, tasks: Sequence[dict[str, Any]], program: str = "", **job: Any) -> Beginning:  # noqa: ANN401
+def _job(name: str, title: Any, tasks: Sequence[dict[str, Any]], program: str = "", **job: Any) -> StartingForm:  # noqa: ANN401
     needs = job.pop("needs", "")
     files = [{"name": "train.py", "text": program}] if program else []
-    return Beginning(name, title, First(job, tasks, files), needs)
+    return StartingForm(name, title, InitialValues(job, tasks, files), needs)
 
 
 KINDS = (
@@ -161,7 +159,7 @@ FRAMEWORKS = (
         [
             _SMALL
             | {"name": "master", "command": "mpirun python train.py"}
-            | {"rest": {"policies": _WHEN_THE_LEADER_IS_DONE}},
+            | {"rest": {"policies": _COMPLETE_WITH_LEADER}},
             _SMALL | {"name": "worker", "replicas": 2},
         ],
         _MPI,
@@ -183,7 +181,7 @@ FRAMEWORKS = (
         [
             _SMALL | {"name": "head", "memory": "1Gi"},
             _SMALL | {"name": "worker", "replicas": 2, "memory": "1Gi"},
-            _TRAIN | {"name": "driver", "depends_on": "head", "rest": {"policies": _WHEN_THE_LEADER_IS_DONE}},
+            _TRAIN | {"name": "driver", "depends_on": "head", "rest": {"policies": _COMPLETE_WITH_LEADER}},
         ],
         _RAY,
         framework="ray",
@@ -200,26 +198,26 @@ FRAMEWORKS = (
 )
 
 
-def beginning(name: str) -> Beginning:
-    """That beginning; a single process where there is none of the name."""
+def beginning(name: str) -> StartingForm:
+    """The initial job of that name; a single process if there is none."""
     return next((each for each in (*KINDS, SWEEP, *FRAMEWORKS) if each.name == name), KINDS[0])
 
 
-def swept_by(first: First) -> str:
-    """The parameters that go with the command that a sweep begins with; none go with another."""
+def swept_by(first: InitialValues) -> str:
+    """The sweep parameters for the initial command of a sweep; empty for any other command."""
     return _SWEPT if [task.get("command") for task in first.tasks] == [_SWEEPING] else ""
 
 
-def turned(first: First, kind: str) -> First:
+def turned(first: InitialValues, kind: str) -> InitialValues:
     """The same form for another kind of job.
 
-    What still says how the old kind begins says how the new one does; what was typed stays as it is.
+    Values that are still the defaults of the old kind become the defaults of the new one. Typed values stay.
     """
     old, new = (beginning(name).first for name in (first.job.get("shape") or "distributed", kind))
     job = _turned(first.job, old.job, new.job, JobForm.base_fields) | {"shape": kind}
     if len(first.tasks) != 1:
-        return First(job, first.tasks, first.files)
-    return First(job, [_turned(first.tasks[0], old.tasks[0], new.tasks[0], TaskForm.base_fields)], first.files)
+        return InitialValues(job, first.tasks, first.files)
+    return InitialValues(job, [_turned(first.tasks[0], old.tasks[0], new.tasks[0], TaskForm.base_fields)], first.files)
 
 
 def _turned(typed: Values, old: Values, new: Values, fields: Mapping[str, Field]) -> Values:
@@ -228,7 +226,7 @@ def _turned(typed: Values, old: Values, new: Values, fields: Mapping[str, Field]
 
 
 def is_alike(one: object, other: object) -> bool:
-    """Whether two values of a field are typed alike."""
+    """Whether two values of a field have the same text."""
     return _text(one) == _text(other)
 
 

@@ -1,4 +1,4 @@
-"""The list of presets."""
+"""The table of presets."""
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -17,7 +17,7 @@ def _name(row: tuple[Preset, bool]) -> SafeString:
 
 
 class PresetsTable(ListTable):
-    """One's own presets, and those of one's tenants; each with whether the reader may change it."""
+    """The person's presets, and those of their tenants, each with whether the reader may change it."""
 
     label = gettext_lazy("Presets")
     keys = False
@@ -32,7 +32,7 @@ class PresetsTable(ListTable):
 
 
 class PresetsFilter(ListFilter):
-    """Names of presets and tenants."""
+    """Filters by the names of presets and tenants."""
 
     search = ("name", "tenant__name")
     hint = gettext_lazy("Name or tenant")

@@ -1,6 +1,6 @@
-"""What was filled into a draft at once, and what stood there before.
+"""Undo of an action that filled in a draft, by the draft before it.
 
-The page itself carries it, so that nothing is kept of a job that nobody submitted.
+The page itself contains the earlier draft, so the server stores nothing about jobs that are not submitted.
 """
 
 import json
@@ -13,8 +13,8 @@ _OURS = (_BEFORE, _WORDS, "do", "csrfmiddlewaretoken")
 
 
 @dataclass(frozen=True, slots=True)
-class Filling:
-    """It, in words. `before`: the draft as it was sent; `is_new`: it was filled in just now."""
+class AppliedFill:
+    """An action that filled in the draft, in words. `before`: the draft before it; `is_new`: this request did it."""
 
     words: str
     before: QueryDict
@@ -22,22 +22,22 @@ class Filling:
 
     @property
     def document(self) -> str:
-        """What stood there before, as a page carries it."""
+        """The earlier draft as JSON, for a hidden field of the page."""
         return json.dumps(dict(self.before.lists()), ensure_ascii=False, separators=(",", ":"))
 
 
 def draft_of(sent: QueryDict) -> QueryDict:
-    """What was typed, without what was asked to be done with it."""
+    """The typed values, without the requested action."""
     draft = sent.copy()
     for name in _OURS:
         draft.pop(name, None)
     return draft
 
 
-def carried(sent: QueryDict) -> Filling | None:
-    """What was filled in some time before and can still be undone."""
+def carried(sent: QueryDict) -> AppliedFill | None:
+    """The earlier action that can still be undone, or None."""
     before = _read(sent.get(_BEFORE, ""))
-    return Filling(sent.get(_WORDS, ""), before, is_new=False) if before else None
+    return AppliedFill(sent.get(_WORDS, ""), before, is_new=False) if before else None
 
 
 def _read(text: str) -> QueryDict | None:

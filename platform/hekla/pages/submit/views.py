@@ -1,4 +1,4 @@
-"""The submission: a job or a sweep, as a form or a manifest. Each is made from the other, and keeps what was typed."""
+"""The submission of a job or sweep, as a form or a manifest. Each can become the other, with what was typed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -32,11 +32,11 @@ from hekla.pages.frame import current_tenant
 from hekla.pages.frame.people import person
 from hekla.pages.job_forms import secret_texts
 from hekla.pages.job_forms.forms import MAX_MANIFEST_BYTES, JobManifestForm, PresetForm, UploadForm
-from hekla.pages.job_forms.submission_form import First, SubmissionForm
+from hekla.pages.job_forms.submission_form import InitialValues, SubmissionForm
 from hekla.pages.submit import framework_defaults, preset_mapping, undo
 from hekla.pages.submit import presets as beginnings
 from hekla.pages.submit.form_mapping import filled
-from hekla.pages.submit.options import SWEEP, Beside, Draft
+from hekla.pages.submit.options import SWEEP, Draft, SubmissionOptions
 
 Secrets = Mapping[str, str]
 _SAVED = "saved:"
@@ -45,7 +45,7 @@ _KINDS = (*beginnings.KINDS, beginnings.SWEEP)
 
 @require_http_methods(["GET", "POST"])
 def submit(request: HttpRequest) -> HttpResponse:
-    """The form. What is posted is submitted, turned into another kind, shown as YAML, or kept as a preset."""
+    """The form. A POST submits it, changes the kind of job, shows it as YAML, or saves it as a preset."""
     tenant = _tenant(request)
     if tenant is None:
         return render(request, "jobs/no_tenant.html")
@@ -56,7 +56,7 @@ def submit(request: HttpRequest) -> HttpResponse:
     first = filled(copy.spec) if copy else _beginning(request, tenant, preset)
     if request.GET.get("kind") == SWEEP:
         first.job["shape"] = SWEEP
-    beside = Beside(None, first.job.get("shape", ""), person(request), first=beginnings.swept_by(first))
+    beside = SubmissionOptions(None, first.job.get("shape", ""), person(request), first=beginnings.swept_by(first))
     base_preset = str(preset.uid) if preset else request.GET.get("preset", "")
     return _form_page(
         request, tenant, _form(None, first, tenant), beside, copy.secrets if copy else (), base_preset=base_preset
@@ -64,7 +64,7 @@ def submit(request: HttpRequest) -> HttpResponse:
 
 
 def _refilled(request: HttpRequest, tenant: Tenant) -> HttpResponse | None:
-    """The draft with something else filled in, where that was asked for. A file that was chosen is never left aside."""
+    """The draft with other content, if the request asks for that. A chosen file is never ignored."""
     do = request.POST.get("do", "")
     if do == "undo":
         return _undone(request, tenant)
@@ -81,22 +81,22 @@ def _refilled(request: HttpRequest, tenant: Tenant) -> HttpResponse | None:
 
 
 def _undone(request: HttpRequest, tenant: Tenant) -> HttpResponse:
-    """What stood there before; what stands there now can be had again in the same way."""
+    """The earlier draft. The current one becomes its earlier draft, so that undo can be undone."""
     now, filling = undo.draft_of(request.POST), undo.carried(request.POST)
     if filling is None:
         return _draft_page(request, tenant, now)
-    back = undo.Filling(_("Undone."), now)
+    back = undo.AppliedFill(_("Undone."), now)
     return _draft_page(request, tenant, filling.before, filling=back)
 
 
 def _back(request: HttpRequest, tenant: Tenant) -> HttpResponse:
-    """A draft that was left, as a page elsewhere carried it."""
+    """A draft that was left, as another page contained it."""
     left = undo.carried(request.POST)
     return _draft_page(request, tenant, left.before, filling=None) if left else redirect("jobs:submit")
 
 
 def _uploaded(request: HttpRequest, tenant: Tenant) -> HttpResponse:
-    """The draft as the chosen file says, or as it was, with what is wrong with the file."""
+    """The draft with the content of the chosen file; unchanged, with the problems, if the file is invalid."""
     draft, upload = undo.draft_of(request.POST), UploadForm(request.POST, request.FILES)
     try:
         loaded = formats.load(upload.cleaned_data["upload"]) if upload.is_valid() else None
@@ -108,16 +108,16 @@ def _uploaded(request: HttpRequest, tenant: Tenant) -> HttpResponse:
     if "text" in draft:
         return _text_page(request, tenant, draft, upload.cleaned_data["upload"], filling)
     secrets = secret_texts.joined(draft.get("secrets", ""), loaded.secrets)
-    beside = Beside(draft, draft.get("shape", ""), person(request), is_sent=False)
+    beside = SubmissionOptions(draft, draft.get("shape", ""), person(request), is_sent=False)
     return _filled_page(request, tenant, loaded, secrets, beside, filling=filling)
 
 
-def _filling_from(title: str, draft: QueryDict) -> undo.Filling:
-    return undo.Filling(_("The form now has the job from “%(file)s”.") % {"file": title}, draft)
+def _filling_from(title: str, draft: QueryDict) -> undo.AppliedFill:
+    return undo.AppliedFill(_("The form now has the job from “%(file)s”.") % {"file": title}, draft)
 
 
 def _text_page(
-    request: HttpRequest, tenant: Tenant, draft: QueryDict, text: str, filling: undo.Filling
+    request: HttpRequest, tenant: Tenant, draft: QueryDict, text: str, filling: undo.AppliedFill
 ) -> HttpResponse:
     """The draft with another text."""
     changed = draft.copy()
@@ -125,15 +125,15 @@ def _text_page(
     return _draft_page(request, tenant, changed, filling=filling)
 
 
-def _apply_framework(request: HttpRequest, tenant: Tenant, framework: beginnings.Beginning) -> HttpResponse:
-    """The draft as a job of the framework, with what was typed beside."""
-    typed = _form(undo.draft_of(request.POST), First(), tenant).typed()
+def _apply_framework(request: HttpRequest, tenant: Tenant, framework: beginnings.StartingForm) -> HttpResponse:
+    """The draft as a job of the framework, with the other typed values."""
+    typed = _form(undo.draft_of(request.POST), InitialValues(), tenant).typed()
     first = framework_defaults.apply_framework(typed, framework)
     return _changed_page(request, tenant, typed, first, title=framework.title, base_preset=framework.name)
 
 
 def _apply_preset(request: HttpRequest, tenant: Tenant) -> HttpResponse:
-    """The draft with what the chosen preset says; as it was, where that is gone meanwhile."""
+    """The draft with the values of the chosen preset; unchanged if that was deleted."""
     draft = undo.draft_of(request.POST)
     try:
         preset = _preset(request.POST["do"].removeprefix(_SAVED), request)
@@ -142,19 +142,19 @@ def _apply_preset(request: HttpRequest, tenant: Tenant) -> HttpResponse:
         return _draft_page(request, tenant, draft)
     if "text" in draft:
         return _apply_preset_to_text(request, tenant, draft, preset)
-    typed = _form(draft, First(), tenant).typed()
+    typed = _form(draft, InitialValues(), tenant).typed()
     first = preset_mapping.apply_preset(typed, _base(request, tenant, typed), _first_of(preset, tenant))
     return _changed_page(request, tenant, typed, first, title=preset.name, base_preset=str(preset.uid))
 
 
 def _apply_preset_to_text(request: HttpRequest, tenant: Tenant, draft: QueryDict, preset: Preset) -> HttpResponse:
-    """A text may be anything, so that the preset takes the place of all of it."""
+    """The draft with the preset as its whole text: a free text cannot be merged."""
     text = formats.dump_whole(clone_spec(presets.spec_of(preset), tenant).spec)
     return _text_page(request, tenant, draft, text, _filling_from(preset.name, draft))
 
 
-def _base(request: HttpRequest, tenant: Tenant, typed: First) -> First:
-    """What the draft was before anything was typed."""
+def _base(request: HttpRequest, tenant: Tenant, typed: InitialValues) -> InitialValues:
+    """The draft before anything was typed."""
     try:
         return _first_of(_preset(request.POST.get("base_preset", ""), request), tenant)
     except NotFound:
@@ -162,11 +162,11 @@ def _base(request: HttpRequest, tenant: Tenant, typed: First) -> First:
 
 
 def _changed_page(
-    request: HttpRequest, tenant: Tenant, typed: First, first: First, *, title: str, base_preset: str
+    request: HttpRequest, tenant: Tenant, typed: InitialValues, first: InitialValues, *, title: str, base_preset: str
 ) -> HttpResponse:
     draft = undo.draft_of(request.POST)
-    beside = Beside(draft, first.job["shape"], person(request), is_sent=False)
-    filling = undo.Filling(_describe_filling(title, framework_defaults.differences(typed, first)), draft)
+    beside = SubmissionOptions(draft, first.job["shape"], person(request), is_sent=False)
+    filling = undo.AppliedFill(_describe_filling(title, framework_defaults.differences(typed, first)), draft)
     return _form_page(request, tenant, _form(None, first, tenant), beside, filling=filling, base_preset=base_preset)
 
 
@@ -183,27 +183,27 @@ def _draft_page(
     draft: QueryDict,
     **more: Any,  # noqa: ANN401
 ) -> HttpResponse:
-    """A draft as it was typed, right or wrong, on the page on which it was."""
+    """A draft with its typed values, valid or not, on the page where it was typed."""
     shape = draft.get("shape", "")
-    beside = Beside(draft, shape, person(request), is_sent=False)
+    beside = SubmissionOptions(draft, shape, person(request), is_sent=False)
     if "text" in draft:
         return _yaml_page(request, tenant, JobManifestForm(initial=draft.dict()), beside, shape=shape, **more)
-    typed = _form(draft, First(), tenant).typed()
+    typed = _form(draft, InitialValues(), tenant).typed()
     more = {"base_preset": draft.get("base_preset", "")} | more
     return _form_page(request, tenant, _form(None, typed, tenant), beside, **more)
 
 
 def _turned(request: HttpRequest, tenant: Tenant) -> HttpResponse:
-    """The form for another kind of job, with all that was typed, right or wrong."""
-    kind, typed = request.POST["do"], _form(request.POST, First(), tenant).typed()
+    """The form for another kind of job, with all typed values, valid or not."""
+    kind, typed = request.POST["do"], _form(request.POST, InitialValues(), tenant).typed()
     first = beginnings.turned(typed, kind)
-    beside = Beside(request.POST, kind, person(request), is_sent=False, first=beginnings.swept_by(first))
+    beside = SubmissionOptions(request.POST, kind, person(request), is_sent=False, first=beginnings.swept_by(first))
     return _form_page(request, tenant, _form(None, first, tenant), beside, turned_to=kind)
 
 
 def _posted_form(request: HttpRequest, tenant: Tenant) -> HttpResponse:
-    form, do = _form(request.POST, First(), tenant), request.POST.get("do")
-    beside = Beside(request.POST, form.shape, person(request))
+    form, do = _form(request.POST, InitialValues(), tenant), request.POST.get("do")
+    beside = SubmissionOptions(request.POST, form.shape, person(request))
     spec = form.spec()
     if spec is not None and do == "yaml":
         return _yaml_page(request, tenant, _manifest_form(spec, form.secrets), beside)
@@ -224,7 +224,7 @@ def _posted_form(request: HttpRequest, tenant: Tenant) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def submit_yaml(request: HttpRequest) -> HttpResponse:
-    """The manifest. What is posted is submitted, shown as a form, or kept as a preset."""
+    """The manifest. A POST submits it, shows it as a form, or saves it as a preset."""
     tenant = _tenant(request)
     if tenant is None:
         return render(request, "jobs/no_tenant.html")
@@ -232,7 +232,7 @@ def submit_yaml(request: HttpRequest) -> HttpResponse:
         return _posted_yaml(request, tenant)
     copy = _copy(request, tenant)
     form = _manifest_form(copy.spec) if copy else JobManifestForm()
-    return _yaml_page(request, tenant, form, Beside(None, "", person(request)), copy.secrets if copy else ())
+    return _yaml_page(request, tenant, form, SubmissionOptions(None, "", person(request)), copy.secrets if copy else ())
 
 
 def _posted_yaml(request: HttpRequest, tenant: Tenant) -> HttpResponse:
@@ -242,7 +242,7 @@ def _posted_yaml(request: HttpRequest, tenant: Tenant) -> HttpResponse:
     if do.startswith(_SAVED):
         return _apply_preset(request, tenant)
     form = JobManifestForm(request.POST, request.FILES)
-    beside = Beside(request.POST, request.POST.get("shape", ""), person(request))
+    beside = SubmissionOptions(request.POST, request.POST.get("shape", ""), person(request))
     goes_on = do in ("form", "keep")
     if not form.is_valid() or not (goes_on or beside.is_valid()):
         return _yaml_page(request, tenant, form, beside)
@@ -255,8 +255,8 @@ def _posted_yaml(request: HttpRequest, tenant: Tenant) -> HttpResponse:
         return _yaml_page(request, tenant, form, beside)
 
 
-def _done(request: HttpRequest, tenant: Tenant, cleaned: dict[str, Any], beside: Beside) -> HttpResponse:
-    """What was asked for with a manifest. Raises what doing it raises."""
+def _done(request: HttpRequest, tenant: Tenant, cleaned: dict[str, Any], beside: SubmissionOptions) -> HttpResponse:
+    """The response to a valid manifest, according to the requested action. Raises what the action raises."""
     loaded, do = formats.load(cleaned["text"]), request.POST.get("do")
     secrets = {**loaded.secrets, **cleaned["secrets"]}
     if do == "form":
@@ -272,14 +272,14 @@ def _done(request: HttpRequest, tenant: Tenant, cleaned: dict[str, Any], beside:
 
 
 def _as_typed(request: HttpRequest, text: str) -> JobManifestForm:
-    """The manifest again, with the text of what was uploaded."""
+    """The manifest form with this text, which may come from an upload."""
     form = JobManifestForm({**request.POST.dict(), "text": text})
     form.is_valid()
     return form
 
 
 def _made(request: HttpRequest, address: str, warnings: Sequence[str]) -> HttpResponse:
-    """To what was submitted, with what is said beside it."""
+    """A redirect to the new job or batch, with warnings as messages."""
     for warning in warnings:
         messages.warning(request, warning)
     return redirect(address)
@@ -290,7 +290,7 @@ def _filled_page(
     tenant: Tenant,
     loaded: formats.LoadedJob,
     secrets: str,
-    beside: Beside,
+    beside: SubmissionOptions,
     **more: Any,  # noqa: ANN401
 ) -> HttpResponse:
     for warning in loaded.warnings:
@@ -307,7 +307,7 @@ def _manifest_form(spec: JobSpec, secrets: Secrets | None = None) -> JobManifest
 
 
 def _save_preset(request: HttpRequest, tenant: Tenant, spec: JobSpec) -> HttpResponse:
-    """Keep the job on the page as a preset, and go on with it."""
+    """Save the current job as a preset, and open the form with it."""
     preset_form = PresetForm(request.POST)
     preset_form.is_valid()
     name, whose = preset_form.cleaned_data.get("name", ""), tenant if preset_form.cleaned_data["for_tenant"] else None
@@ -319,39 +319,39 @@ def _save_preset(request: HttpRequest, tenant: Tenant, spec: JobSpec) -> HttpRes
     return redirect(f"{reverse('jobs:submit')}?saved={preset.uid}")
 
 
-def _beginning(request: HttpRequest, tenant: Tenant, preset: Preset | None) -> First:
-    """What the address asks to begin with; else the default preset; else one process."""
+def _beginning(request: HttpRequest, tenant: Tenant, preset: Preset | None) -> InitialValues:
+    """The preset if there is one; else the initial job that the address names; else a single process."""
     if preset:
         return _first_of(preset, tenant)
     return _named(beginnings.beginning(request.GET.get("preset", "")).first, tenant)
 
 
-def _named(first: First, tenant: Tenant) -> First:
+def _named(first: InitialValues, tenant: Tenant) -> InitialValues:
     named = first.copy()
     named.job.update(name=selectors.free_name(tenant, "train"), queue=_usual_queue(tenant))
     return named
 
 
-def _first_of(preset: Preset, tenant: Tenant) -> First:
+def _first_of(preset: Preset, tenant: Tenant) -> InitialValues:
     return filled(clone_spec(presets.spec_of(preset), tenant).spec)
 
 
 def _saved(request: HttpRequest, tenant: Tenant) -> Preset | None:
-    """The preset that the address names, or the default where it names nothing at all."""
+    """The preset that the address names; the default preset if it names no beginning at all."""
     if "saved" not in request.GET:
         return None if "preset" in request.GET else presets.default(person(request), tenant)
     return _preset(request.GET["saved"], request)
 
 
 def _preset(uid: str, request: HttpRequest) -> Preset:
-    """Raises NotFound."""
+    """The preset of this UID. Raises NotFound."""
     try:
         return presets.get(UUID(uid), person(request))
     except ValueError as error:
         raise NotFound(_("Unknown preset.")) from error
 
 
-def _form(data: QueryDict | None, first: First, tenant: Tenant) -> SubmissionForm:
+def _form(data: QueryDict | None, first: InitialValues, tenant: Tenant) -> SubmissionForm:
     environments = list(clusters.environments().values_list("name", flat=True))
     classes = [(one.name, f"{one.name} ({one.value})") for one in priorities.offer_to(tenant).classes]
     return SubmissionForm(data, first, queues=_queues(tenant), environments=environments, classes=classes)
@@ -361,7 +361,7 @@ def _form_page(
     request: HttpRequest,
     tenant: Tenant,
     form: SubmissionForm,
-    beside: Beside,
+    beside: SubmissionOptions,
     secrets: Sequence[str] = (),
     **more: Any,  # noqa: ANN401
 ) -> HttpResponse:
@@ -388,7 +388,7 @@ def _form_page(
 
 
 def _side(request: HttpRequest, tenant: Tenant) -> dict[str, Any]:
-    """What stands beside both, whatever the job is."""
+    """The context that both pages share, whatever the job is."""
     return {
         "presets": presets.offered(person(request), tenant).defer("spec"),
         "keep": PresetForm(request.POST or None),
@@ -400,7 +400,7 @@ def _yaml_page(
     request: HttpRequest,
     tenant: Tenant,
     form: JobManifestForm,
-    beside: Beside,
+    beside: SubmissionOptions,
     secrets: Sequence[str] = (),
     **more: Any,  # noqa: ANN401
 ) -> HttpResponse:
@@ -419,18 +419,18 @@ def _queues(tenant: Tenant) -> list[tuple[str, str]]:
         (queue.name, queue.name if queue.is_open else f"{queue.name} ({queue.get_state_display()})")
         for queue in queues.open_to(tenant)
     ]
-    over = [(span.name, _("%s (the cluster that starts it first)") % span) for span in queues.spans_open_to(tenant)]
+    over = [(span.name, _("%s (the cluster that starts it first)") % span) for span in queues.federated_open_to(tenant)]
     return [*found, *over]
 
 
 def _usual_queue(tenant: Tenant) -> str:
-    """The queue for whoever does not choose: the one that manifests without a queue go to, else the first open one."""
+    """The default queue: `default`, where manifests without a queue go; else the first open one; else empty."""
     names = [queue.name for queue in queues.open_to(tenant) if queue.is_open]
     return "default" if "default" in names else next(iter(names), "")
 
 
 def _copy(request: HttpRequest, tenant: Tenant) -> JobClone | None:
-    """The copy of the job that the address names, where it names one, with the changes that are named beside it."""
+    """A clone of the job that the address names, with the changes that it names; None if it names no job."""
     try:
         uid = UUID(request.GET.get("clone", ""))
     except ValueError:

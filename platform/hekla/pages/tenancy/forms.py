@@ -1,4 +1,4 @@
-"""Forms about tenants."""
+"""Forms of tenants and departments."""
 
 import re
 from typing import Any
@@ -28,12 +28,12 @@ class TenantForm(forms.ModelForm):
         help_texts = {"slug": _("Lowercase letters, digits and hyphens. Used in addresses and commands.")}
 
     def clean_slug(self) -> str:
-        """A name that addresses do not use otherwise."""
+        """The short name, unless the URLs reserve it."""
         return refuse_reserved(self.cleaned_data["slug"])
 
 
 class TenantChangeForm(forms.ModelForm):
-    """A tenant that exists; its short name stays."""
+    """An existing tenant. Its short name cannot change."""
 
     class Meta:
         model = Tenant
@@ -42,7 +42,7 @@ class TenantChangeForm(forms.ModelForm):
 
 
 class RetentionForm(forms.Form):
-    """For how long what deleted jobs leave is kept; the service judges it."""
+    """The retention of logs and history of deleted jobs. The service validates the combination."""
 
     log_days = forms.IntegerField(
         label=_("Log retention (days)"),
@@ -59,7 +59,7 @@ class RetentionForm(forms.Form):
 
 
 class MemberForm(forms.Form):
-    """Somebody who joins."""
+    """A new member."""
 
     user = forms.ModelChoiceField(
         label=_("User name"),
@@ -106,11 +106,11 @@ class DepartmentForm(forms.ModelForm):
             self.initial["tenants"] = list(selectors.tenants_in(known))
 
     def clean_slug(self) -> str:
-        """A name that addresses do not use otherwise."""
+        """The short name, unless the URLs reserve it."""
         return refuse_reserved(self.cleaned_data["slug"])
 
     def clean_heads(self) -> list[User]:
-        """The people of those names."""
+        """The active people of these user names."""
         names = {name for name in re.split(r"[,\s]+", self.cleaned_data["heads"]) if name}
         found = list(User.objects.filter(username__in=names, is_active=True))
         unknown = sorted(names - {user.username for user in found})
@@ -122,7 +122,7 @@ class DepartmentForm(forms.ModelForm):
 
 
 class DepartmentChangeForm(DepartmentForm):
-    """A department that exists; its short name stays."""
+    """An existing department. Its short name cannot change."""
 
     class Meta(DepartmentForm.Meta):
         fields = ["name", "description"]

@@ -1,4 +1,4 @@
-"""Tenants by their names."""
+"""Searches tenants by name."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""The lists about tenants."""
+"""The tables of tenants and members."""
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -18,7 +18,7 @@ def _name(tenant: Tenant) -> SafeString:
 
 
 class TenantsTable(ListTable):
-    """The tenants that one may see."""
+    """The tenants that the reader may see."""
 
     label = gettext_lazy("Tenants")
 
@@ -33,14 +33,14 @@ class TenantsTable(ListTable):
 
 
 class TenantsFilter(ListFilter):
-    """Names."""
+    """Filters by name and description."""
 
     search = ("name", "slug", "description")
     hint = gettext_lazy("Name or description")
 
 
 class MembersTable(ListTable):
-    """Who belongs to a tenant."""
+    """The members of a tenant."""
 
     label = gettext_lazy("Members")
     keys = False
@@ -52,7 +52,7 @@ class MembersTable(ListTable):
 
 
 class MembersFilter(ListFilter):
-    """Names and roles."""
+    """Filters by name and role."""
 
     search = ("user__username", "user__display_name")
     hint = gettext_lazy("Name or user name")

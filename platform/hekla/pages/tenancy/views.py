@@ -1,4 +1,4 @@
-"""Pages about tenants."""
+"""Pages of tenants."""
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -24,7 +24,7 @@ from hekla.pages.tenancy.tables import MembersFilter, MembersTable, TenantsFilte
 
 @require_safe
 def tenants(request: HttpRequest) -> HttpResponse:
-    """The tenants that one may see."""
+    """List the tenants that the person may see."""
     found = selectors.with_member_counts(selectors.visible_to(person(request)))
     context = {
         "tenants": listing(request, TenantsTable, found, TenantsFilter),
@@ -36,7 +36,7 @@ def tenants(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def create(request: HttpRequest) -> HttpResponse:
-    """A new tenant."""
+    """Add a tenant."""
     accounts.require(person(request), Permission.MANAGE_TENANTS)
     form = TenantForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
@@ -52,7 +52,7 @@ def create(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def detail(request: HttpRequest, slug: str) -> HttpResponse:
-    """A tenant and its members."""
+    """Show a tenant and its members."""
     return _detail_page(request, selectors.get(slug, person(request)), MemberForm())
 
 
@@ -73,7 +73,7 @@ def edit(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def set_retention(request: HttpRequest, slug: str) -> HttpResponse:
-    """For how long logs and history of deleted jobs are kept."""
+    """Set how long logs and history of deleted jobs are retained."""
     tenant = selectors.get(slug, person(request))
     services.require(person(request), tenant, Permission.SET_RETENTION)
     form = RetentionForm(request.POST)
@@ -90,7 +90,7 @@ def set_retention(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def add_member(request: HttpRequest, slug: str) -> HttpResponse:
-    """Somebody joins."""
+    """Add a member."""
     tenant = _managed(request, slug)
     form = MemberForm(request.POST)
     if form.is_valid():
@@ -107,7 +107,7 @@ def add_member(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def change_role(request: HttpRequest, slug: str, user_id: int) -> HttpResponse:
-    """A member gets another role."""
+    """Change the role of a member."""
     tenant, role = _managed(request, slug), request.POST.get("role", "")
     if role not in dict(ROLES):
         raise Refused(_("Unknown role."))
@@ -118,7 +118,7 @@ def change_role(request: HttpRequest, slug: str, user_id: int) -> HttpResponse:
 
 @require_POST
 def remove_member(request: HttpRequest, slug: str, user_id: int) -> HttpResponse:
-    """A member leaves."""
+    """Remove a member."""
     tenant = _managed(request, slug)
     services.remove_member(tenant, user_id, actor=actor_of(person(request)), now=clock.now())
     messages.success(request, _("Removed."))
@@ -127,7 +127,7 @@ def remove_member(request: HttpRequest, slug: str, user_id: int) -> HttpResponse
 
 @require_POST
 def switch(request: HttpRequest) -> HttpResponse:
-    """Work for another of one's tenants from now on."""
+    """Switch to another of the person's tenants."""
     request.session["tenant"] = selectors.get(request.POST.get("tenant", ""), person(request)).slug
     target = request.POST.get("next", "")
     safe = url_has_allowed_host_and_scheme(target, {request.get_host()})

@@ -1,4 +1,4 @@
-"""Courses as figures for Plotly, and the same as a table for who cannot or will not look."""
+"""Resource usage as Plotly figures, and as a table for people who cannot use plots."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,20 +22,20 @@ Value = Callable[[UsagePoint], float | None]
 
 @dataclass(frozen=True, slots=True)
 class UsagePlot:
-    """One figure. `title` has the unit in it."""
+    """One figure. `title` contains the unit."""
 
     title: str
     figure: "go.Figure"
 
     @property
     def json(self) -> SafeString:
-        """The figure for the page's script."""
+        """The figure as JSON for the page's script."""
         return plots.to_json(self.figure)
 
 
 @dataclass(frozen=True, slots=True)
 class UsageRow:
-    """What one line used, in words; `asked` is what it asked for."""
+    """The usage of one line in words; `requested`: its request."""
 
     line: str
     mean_cpu: str
@@ -46,9 +46,9 @@ class UsageRow:
 
 
 def pictures(points: Sequence[UsagePoint], requested: Mapping[str, Resources]) -> list[UsagePlot]:
-    """CPU and memory, and GPUs where some were seen. `asked`: what each line asked for.
+    """Figures of CPU, memory, and GPUs if they were measured. `requested`: the request of each line.
 
-    None where no line has two points: then the table says it all.
+    Empty if no line has two points: then the table has all of it.
     """
     if not any(len(some) > 1 for some in _by_line(points).values()):
         return []
@@ -76,7 +76,7 @@ def _gpu_pictures(points: Sequence[UsagePoint], requested: Mapping[str, Resource
 
 
 def rows(points: Sequence[UsagePoint], requested: Mapping[str, Resources]) -> list[UsageRow]:
-    """A row a line."""
+    """A table row for each line."""
     return [_row(line, some, requested.get(line, Resources())) for line, some in _by_line(points).items()]
 
 
@@ -126,7 +126,7 @@ def _by_line(points: Sequence[UsagePoint]) -> dict[str, list[UsagePoint]]:
 
 
 def _same(requested: Mapping[str, Resources], name: str, size: int) -> float | None:
-    """What every line asked for, where all asked for the same."""
+    """The request of one line, in units of `size`, if all lines request the same; else None."""
     amounts = {resources.amount(name) for resources in requested.values()}
     return amounts.pop() / size if len(amounts) == 1 and any(amounts) else None
 

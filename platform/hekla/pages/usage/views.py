@@ -1,4 +1,4 @@
-"""The part of a job's and of a pod's page that shows what was used. It asks for itself again while the pods run."""
+"""The resource usage on the pages of a job and of a pod. The part polls for updates while the pods run."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -18,13 +18,13 @@ from hekla.pages.frame.people import person
 from hekla.pages.usage import plots
 
 MOST_LINES = 7
-"""Colours that one can tell apart. With more pods a line is a whole task."""
+"""The number of distinguishable colours. With more pods, each line is a whole task."""
 _MOST_PODS = 2000
 
 
 @require_safe
 def job(request: HttpRequest, uid: UUID) -> HttpResponse:
-    """What a job's pods use."""
+    """Show the resource usage of a job's pods."""
     found = jobs.get(uid, person(request))
     pods = list(jobs.pods(found).exclude(started_at=None)[:_MOST_PODS])
     by_task = len({str(pod) for pod in pods}) > MOST_LINES
@@ -33,7 +33,7 @@ def job(request: HttpRequest, uid: UUID) -> HttpResponse:
 
 @require_safe
 def pod(request: HttpRequest, pod_id: int) -> HttpResponse:
-    """What one attempt uses."""
+    """Show the resource usage of one pod."""
     found = jobs.pod(pod_id, person(request))
     return _part(request, found.job, [found], by_task=False, address=reverse("usage:pod", args=[pod_id]))
 
@@ -54,7 +54,7 @@ def _part(request: HttpRequest, job: Job, pods: Sequence[Pod], *, by_task: bool,
 
 
 def _requests(job: Job, pods: Sequence[Pod], *, by_task: bool) -> dict[str, Resources]:
-    """What each line asked for: a pod its request, a task that of all its replicas."""
+    """The request of each line: of a pod, or of all replicas of a task."""
     spec = spec_of(job)
     if by_task:
         return {task.name: task.request * task.replicas for task in spec.tasks}

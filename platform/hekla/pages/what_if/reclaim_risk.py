@@ -1,4 +1,4 @@
-"""What of a job other queues may take back, as a part of its page that comes when the page is there."""
+"""The reclaim risk of a job: the resources that other queues may reclaim. A part of the job's page that loads later."""
 
 from uuid import UUID
 
@@ -13,12 +13,12 @@ from hekla.apps.sentences import together
 from hekla.lib import clock
 from hekla.pages.frame.people import person
 from hekla.simulation import reclaim_risk
-from hekla.simulation.reclaim_risk import Claimant, Exposure
+from hekla.simulation.reclaim_risk import Claimant, ReclaimRisk
 
 
 @require_safe
 def part(request: HttpRequest, uid: UUID) -> HttpResponse:
-    """The card; queues that one may not see have no name in it."""
+    """The card of the reclaim risk. Queues that the person may not see have no name in it."""
     user = person(request)
     job = jobs.get(uid, user)
     found = reclaim_risk.visible_risk(user, job, now=clock.now())
@@ -27,8 +27,8 @@ def part(request: HttpRequest, uid: UUID) -> HttpResponse:
     return render(request, "jobs/_exposure.html", context)
 
 
-def sentence(found: Exposure) -> str:
-    """What is so now, and what could be."""
+def sentence(found: ReclaimRisk) -> str:
+    """The current borrowing and the possible evictions, in words."""
     if found.is_safe:
         return _SAFE[found.is_safe]()
     facts = {"n": found.now, "of": found.pods, "most": found.most}

@@ -1,4 +1,4 @@
-"""What would be if: beside the form in which a job is written, and on the page of a job that waits."""
+"""What-if previews: beside the submission form, and on the page of a pending job."""
 
 from typing import Any
 from uuid import UUID
@@ -27,12 +27,12 @@ from hekla.lib import clock
 from hekla.pages.frame import current_tenant
 from hekla.pages.frame.people import person
 from hekla.pages.job_forms.forms import MAX_MANIFEST_BYTES
-from hekla.pages.job_forms.submission_form import First, SubmissionForm
+from hekla.pages.job_forms.submission_form import InitialValues, SubmissionForm
 from hekla.pages.submit.form_mapping import filled
-from hekla.pages.submit.options import Beside
+from hekla.pages.submit.options import SubmissionOptions
 from hekla.simulation import descriptions
 from hekla.simulation import what_if as asking
-from hekla.simulation.what_if import Answer, NotForetold, StartVerdict
+from hekla.simulation.what_if import NoForecast, StartVerdict, WhatIfResult
 
 _DRAFT_NAME, _DRAFT_COMMAND = "draft", "true"
 _STATES = {
@@ -44,7 +44,7 @@ _STATES = {
 
 @require_POST
 def what_if(request: HttpRequest) -> HttpResponse:
-    """What would be if the form as it stands were sent; until when it would wait is asked for apart."""
+    """Preview the submission of the current form. The page requests the expected start time separately, from `when`."""
     if not may_ask_what_if(person(request).pk):
         return render(request, "jobs/_what_if.html", {"remark": _("Too many previews. Retrying in a few seconds.")})
     tenant = _tenant(request)
@@ -62,7 +62,7 @@ def what_if(request: HttpRequest) -> HttpResponse:
     except Invalid as error:
         return render(request, "jobs/_what_if.html", {"remark": _remark(error)})
     state, icon = _STATES[answer.verdict]
-    waits_somewhere = route.span is not None and answer.verdict is StartVerdict.WAITS  # `when` says where, and why
+    waits_somewhere = route.span is not None and answer.verdict is StartVerdict.WAITS  # `when` shows where, and why
     context = {
         "state": state,
         "icon": icon,
@@ -80,7 +80,7 @@ def what_if(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def when(request: HttpRequest) -> HttpResponse:
-    """Until when the job in the form would wait, and what would help where there was no time to try that before."""
+    """Show the expected start time of the form's job, and suggestions if `what_if` had no time to try them."""
     tenant, user = _tenant(request), person(request)
     if not may_ask_what_if(user.pk):
         return HttpResponse("")
@@ -92,7 +92,7 @@ def when(request: HttpRequest) -> HttpResponse:
         )
     except Forbidden:
         return HttpResponse("", status=403)
-    except (Invalid, Refused):  # it was changed meanwhile, and is asked about anew
+    except (Invalid, Refused):  # the form has changed, and the page requests a new preview
         return HttpResponse("")
     accuracy = forecasts.accuracy(route.queue.pk)
     context = {"sentences": descriptions.when(answer, clock.now(), accuracy), "tried": "suggestions" in request.GET}
@@ -101,14 +101,14 @@ def when(request: HttpRequest) -> HttpResponse:
 
 
 def _prospects(route: Route) -> list[ClusterProspect]:
-    """What each cluster says, where the queue stands for several."""
+    """The prospects on each cluster, if the queue is a federated queue."""
     return prospects.describe_clusters(
         [one.as_data() for one in route.candidates], clock.now(), chosen=route.queue.cluster.name
     )
 
 
-def _suggestions(request: HttpRequest, spec: JobSpec, answer: Answer) -> dict[str, Any]:
-    """What would help, and whether the form can take it: what it has to keep secret it would lose."""
+def _suggestions(request: HttpRequest, spec: JobSpec, answer: WhatIfResult) -> dict[str, Any]:
+    """Suggestions that would help, and whether the form can apply them: applying one would lose the job's secrets."""
     return {
         "suggestions": descriptions.describe_suggestions(spec, answer.offers),
         "can_take": not _has_secrets(request),
@@ -117,7 +117,7 @@ def _suggestions(request: HttpRequest, spec: JobSpec, answer: Answer) -> dict[st
 
 @require_POST
 def take(request: HttpRequest) -> JsonResponse:
-    """The fields of the form that another value makes of an offer, with these values."""
+    """The form fields that a suggestion changes, with their new values, as JSON."""
     tenant = _tenant(request)
     try:
         spec = _spec(request, tenant)
@@ -131,7 +131,7 @@ def take(request: HttpRequest) -> JsonResponse:
 
 @require_safe
 def unblock(request: HttpRequest, uid: UUID) -> HttpResponse:
-    """What a waiting job waits for, until when, and what would start it now."""
+    """Show what a pending job waits for, its expected start time, and changes that would start it now."""
     job = selectors.get(uid, person(request))
     if job.is_final or job.cluster.leads_jobs or not may_ask_what_if(person(request).pk):
         return HttpResponse("")
@@ -150,7 +150,7 @@ def unblock(request: HttpRequest, uid: UUID) -> HttpResponse:
 
 @require_POST
 def ease(request: HttpRequest, uid: UUID) -> HttpResponse:
-    """Take an offer for a job that waits: its size is changed; for anything else the form of a copy is opened."""
+    """Apply a suggestion to a pending job: scale it if only its size changes, else open the form of a changed copy."""
     job = selectors.get(uid, person(request))
     services.require_right(job, person(request))
     text = request.POST.get("change", "")
@@ -176,29 +176,29 @@ def _tenant(request: HttpRequest) -> Tenant:
 
 
 def _spec(request: HttpRequest, tenant: Tenant) -> JobSpec:
-    """The job in the form or in the manifest. Raises Invalid."""
+    """The job in the form or manifest. Raises Invalid."""
     if "text" in request.POST:
         text = request.POST["text"]
         if len(text.encode(errors="replace")) > MAX_MANIFEST_BYTES:
             raise Invalid([Problem("", _("The manifest is larger than 1 MiB."))])
         return formats.load(text).spec
     environments = list(clusters.environments().values_list("name", flat=True))
-    open_ones = [*map(str, queues.open_to(tenant)), *map(str, queues.spans_open_to(tenant))]
+    open_ones = [*map(str, queues.open_to(tenant)), *map(str, queues.federated_open_to(tenant))]
     names = [(name, name) for name in open_ones]
-    spec = SubmissionForm(_filled(request.POST), First(), queues=names, environments=environments).spec()
+    spec = SubmissionForm(_filled(request.POST), InitialValues(), queues=names, environments=environments).spec()
     if spec is None:
         raise Invalid([Problem("", _("Fix the marked fields to see a preview."))])
     return spec
 
 
 def _is_blank(request: HttpRequest) -> bool:
-    """Whether it is the page of the manifest, and nothing was typed yet."""
+    """Whether the request comes from an empty manifest page."""
     return "text" in request.POST and not request.POST["text"].strip()
 
 
 def _swept(request: HttpRequest, spec: JobSpec) -> tuple[JobSpec, int]:
-    """The first job of the sweep, and how many there are; the job itself, and 0, without one. Raises Invalid."""
-    beside = Beside(request.POST, request.POST.get("shape", ""), person(request))
+    """The first job of the sweep, and the number of jobs; without a sweep the job itself, and 0. Raises Invalid."""
+    beside = SubmissionOptions(request.POST, request.POST.get("shape", ""), person(request))
     if not beside.is_sweep:
         return spec, 0
     if not beside.is_valid():
@@ -210,7 +210,7 @@ def _swept(request: HttpRequest, spec: JobSpec) -> tuple[JobSpec, int]:
 
 
 def _filled(data: QueryDict) -> QueryDict:
-    """With a name and commands where there are none yet: they make no difference to where it starts."""
+    """The data with placeholders for an empty name and commands, which do not affect scheduling."""
     copy = data.copy()
     for name in [key for key in copy if key == "name" or key.endswith("-command")]:
         if not copy.get(name, "").strip():
@@ -219,8 +219,8 @@ def _filled(data: QueryDict) -> QueryDict:
 
 
 def _refusal(error: Refused) -> dict[str, Any]:
-    """What is not wrong with the job would be refused all the same: a quota is used up, a queue is closed."""
-    if isinstance(error, NotForetold):
+    """The preview of a job that is valid but would be refused, for example by a quota or a closed queue."""
+    if isinstance(error, NoForecast):
         return {"remark": error.message}
     state, icon = _STATES[StartVerdict.NEVER]
     return {
@@ -239,12 +239,12 @@ def _remark(error: Invalid) -> str:
 
 
 def _has_secrets(request: HttpRequest) -> bool:
-    """A JobConfig with secrets is not written anew: their values would be lost."""
+    """Whether the manifest is an OpenPAI job with secrets, which cannot be rewritten without losing their values."""
     return "text" in request.POST and bool(formats.load(request.POST["text"]).secrets)
 
 
-def _differences(old: First, new: First) -> dict[str, Any]:
-    """By the names of the fields."""
+def _differences(old: InitialValues, new: InitialValues) -> dict[str, Any]:
+    """The changed fields of the form, by field name."""
     fields = {name: value for name, value in new.job.items() if value != old.job[name]}
     for place, (before, after) in enumerate(zip(old.tasks, new.tasks, strict=True)):
         fields |= {f"tasks-{place}-{name}": value for name, value in after.items() if value != before[name]}

@@ -1,7 +1,7 @@
-"""Letting flows go on: level-triggered, and each step that begins is one transaction with its events.
+"""Advances flows: level-triggered; each step starts in one transaction with its events.
 
-A look reads rows without locking any, asks the ports that probes name, and only where something is to be done locks
-the flow's row and decides once more by what it then finds.
+A pass reads rows without locks and probes ports. Only if something is due, it locks the flow's row, and decides again
+by what it finds then.
 """
 
 import logging
@@ -24,11 +24,11 @@ from hekla.domain.phases import FlowPhase
 
 log = logging.getLogger(__name__)
 TRY_AGAIN_SECONDS = 15
-"""How long a step that could not be submitted waits until that is tried again."""
+"""The delay before a step that could not be submitted is tried again."""
 
 
 def advance_all(*, now: datetime) -> None:
-    """Begin the steps that are due, and end the flows that are over. One flow in trouble does not hold up others."""
+    """Start the steps that are due, and end the flows that are over. A flow that fails does not block others."""
     flows = [(flow, list(flow.steps.all())) for flow in selectors.in_progress() if _is_readable(flow)]
     pods = current_pods(flows)
     answers = port_checks.run_checks(
@@ -44,7 +44,7 @@ def advance_all(*, now: datetime) -> None:
 
 
 def _is_readable(flow: Flow) -> bool:
-    """Whether this version knows what was asked for."""
+    """Whether this version can parse the flow's spec; logs the error if not."""
     try:
         spec_of(flow)
     except Invalid:
@@ -54,7 +54,7 @@ def _is_readable(flow: Flow) -> bool:
 
 
 def begin_what_is_due(pk: int, *, answered: Collection[PortProbe] = (), now: datetime) -> None:
-    """Submit the jobs of the steps that are due, one after the other, and write down where the flow stands."""
+    """Submit the jobs of the steps that are due, one after the other, and store the flow's phase."""
     while _begin_next(pk, answered, now):
         pass
 
@@ -74,7 +74,7 @@ def _progress(
 
 
 def _begin_next(pk: int, answered: Collection[PortProbe], now: datetime) -> bool:
-    """One step, in one transaction. Returns whether there was one."""
+    """Start the next step that is due, in one transaction. Returns whether there was one."""
     with unit_of_work():
         flow = Flow.objects.select_for_update(skip_locked=True).filter(pk=pk, ended_at=None).first()
         if flow is None:
@@ -93,14 +93,14 @@ def _begin_next(pk: int, answered: Collection[PortProbe], now: datetime) -> bool
 
 
 def _next(steps: Sequence[FlowStep], stands: FlowProgress, now: datetime) -> FlowStep | None:
-    """The first step that is due and was not refused a moment ago."""
+    """The first step that is due and was not refused within TRY_AGAIN_SECONDS, or None."""
     since = now - timedelta(seconds=TRY_AGAIN_SECONDS)
     due = (step for step in steps if step.name in stands.due)
     return next((step for step in due if step.refused_at is None or step.refused_at <= since), None)
 
 
 def _begin(flow: Flow, step: FlowStep, now: datetime) -> None:
-    # Who comes first in a queue is told by the time, so no two jobs have the same.
+    # Time decides the order in a queue, so no two jobs get the same time.
     at = now + timedelta(microseconds=step.place)
     job = job_services.submit(spec=JobSpec.parse(step.spec), tenant=flow.tenant, user=flow.owner, now=at)
     step.job, step.started_at, step.refusal, step.refused_at = job, now, "", None
@@ -110,7 +110,7 @@ def _begin(flow: Flow, step: FlowStep, now: datetime) -> None:
 
 
 def _refuse(flow: Flow, step: FlowStep, refusal: HeklaError, now: datetime) -> None:
-    """Keep why a step could not be submitted; it is tried again later. Told once as long as it is the same."""
+    """Store why a step could not be submitted; it is retried later. The same reason records only one event."""
     why = str(refusal)[: events.MAX_MESSAGE]
     if why != step.refusal:
         tell(flow, events.FlowStepRefused(step=step.name, message=why), actor=PLATFORM, now=now)
@@ -119,7 +119,7 @@ def _refuse(flow: Flow, step: FlowStep, refusal: HeklaError, now: datetime) -> N
 
 
 def write(flow: Flow, stands: FlowProgress, steps: Sequence[FlowStep], now: datetime) -> None:
-    """Write down where the flow stands. Call with its row locked."""
+    """Store the flow's phase and its end, with the event. Call with the flow's row locked."""
     if stands.phase != flow.phase:
         event = events.FlowPhaseChanged(old=FlowPhase(flow.phase), new=stands.phase)
         flow.phase = stands.phase

@@ -1,4 +1,4 @@
-"""From the steps of a flow to the jobs that will be submitted: templates looked up, patches merged in, names given."""
+"""Resolves the steps of a flow to the jobs to submit: finds templates, applies patches, assigns names."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,17 +13,17 @@ from hekla.domain.validation import join, suggest
 
 
 @dataclass(frozen=True, slots=True)
-class Resolved:
-    """The job of each step by its name, and what in the patches has no effect."""
+class ResolvedFlow:
+    """The jobs by step, and warnings about fields of patches without effect."""
 
     jobs: Mapping[str, JobSpec]
     warnings: tuple[str, ...]
 
 
-def resolve(spec: FlowSpec, templates: Mapping[str, JobSpec], names: Sequence[str]) -> Resolved:
-    """The jobs of a flow. Raises Invalid with every problem and its path, as in `steps.1.patch.spec.maxRetry`.
+def resolve(spec: FlowSpec, templates: Mapping[str, JobSpec], names: Sequence[str]) -> ResolvedFlow:
+    """The jobs of a flow. Raises Invalid with every problem and its path, for example `steps.1.patch.spec.maxRetry`.
 
-    `templates`: those that it needs, of all that there are by their `names`.
+    `templates`: those that the flow needs. `names`: of all existing templates, for error messages.
     """
     jobs: dict[str, JobSpec] = {}
     problems: list[Problem] = []
@@ -38,7 +38,7 @@ def resolve(spec: FlowSpec, templates: Mapping[str, JobSpec], names: Sequence[st
     problems += _unknown_tasks(spec, jobs)
     if problems:
         raise Invalid(problems)
-    return Resolved(jobs, tuple(warnings))
+    return ResolvedFlow(jobs, tuple(warnings))
 
 
 def _job(
@@ -58,7 +58,7 @@ def _job(
 
 
 class _below:
-    """Problems that come out of the block lie below this path."""
+    """Puts the paths of problems raised in the block below this path."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -80,7 +80,7 @@ def _no_template(name: str, names: Sequence[str]) -> str:
 
 
 def _unknown_tasks(spec: FlowSpec, jobs: Mapping[str, JobSpec]) -> Iterator[Problem]:
-    """Probes that ask about tasks which the jobs that are waited for do not have."""
+    """Problems of probes with a task that the job of the step's dependency does not have."""
     for place, step in enumerate(spec.steps):
         for number, probe in enumerate(step.probes):
             for target in spec.waits[step.name]:

@@ -1,4 +1,4 @@
-"""Starting a flow: all of it is judged before any of it runs."""
+"""Starts flows: all of a flow is validated before any of it runs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.flows import selectors
 from hekla.apps.flows.models import Flow, FlowStep, JobTemplate
 from hekla.apps.flows.services.advancing import begin_what_is_due
-from hekla.apps.flows.services.resolving import Resolved, resolve
+from hekla.apps.flows.services.resolving import ResolvedFlow, resolve
 from hekla.apps.flows.services.telling import tell
 from hekla.apps.flows.services.templates import FlowNameConflict, may_submit, save_template
 from hekla.apps.jobs import services as job_services
@@ -25,18 +25,18 @@ from hekla.domain.flows import FlowSpec
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.validation import join
 
-_KEYS = UUID("0b6f4f0e-54d5-4b0b-a5a0-6a2f5f1d9d3c")  # the name space of idempotency keys
+_KEYS = UUID("0b6f4f0e-54d5-4b0b-a5a0-6a2f5f1d9d3c")  # the namespace of idempotency keys
 
 
 class FlowKeyConflict(Refused):
-    """The idempotency key stands for another flow."""
+    """The idempotency key was used for another flow."""
 
     code = "key_used"
 
 
 @dataclass(frozen=True, slots=True)
-class Applied:
-    """What became of a manifest."""
+class AppliedManifest:
+    """The result of applying a manifest."""
 
     templates: Sequence[JobTemplate]
     flow: Flow | None
@@ -45,24 +45,24 @@ class Applied:
 
 def apply(
     *, templates: Sequence[JobSpec], flow: FlowSpec | None, tenant: Tenant, user: User, now: datetime, key: str = ""
-) -> Applied:
-    """Keep these templates and start this flow: all of it, or nothing. Raises what each of it raises."""
+) -> AppliedManifest:
+    """Save these templates and start this flow, all or nothing. Raises what `save_template` and `start` raise."""
     with unit_of_work():
         saved = [save_template(spec=spec, tenant=tenant, user=user, now=now) for spec in templates]
         started, warnings = _start(flow, tenant, user, now, key) if flow else (None, ())
-    return Applied(saved, started, warnings)
+    return AppliedManifest(saved, started, warnings)
 
 
 def start(*, spec: FlowSpec, tenant: Tenant, user: User, now: datetime, key: str = "") -> Flow:
-    """Start a flow. Raises NotFound, Forbidden, Invalid, FlowNameConflict, FlowKeyConflict, and as submitting a job.
+    """Start a flow. With an idempotency `key`, a second start by the same person returns the flow of the first.
 
-    With an idempotency `key`, the same person's second start under it gives the flow of the first.
+    Raises NotFound, Forbidden, Invalid, FlowNameConflict, FlowKeyConflict, and what submitting a job raises.
     """
     return _start(spec, tenant, user, now, key)[0]
 
 
-def check(*, spec: FlowSpec, tenant: Tenant, user: User, more: Sequence[JobSpec] = ()) -> Resolved:
-    """The jobs of the flow, where this person may submit all of them here. `more`: templates to come with it."""
+def check(*, spec: FlowSpec, tenant: Tenant, user: User, more: Sequence[JobSpec] = ()) -> ResolvedFlow:
+    """The jobs of the flow, not submitted; raises what `start` raises. `more`: templates to be saved with it."""
     may_submit(user, tenant)
     known, coming = selectors.templates_of(tenant), {template.name: template for template in more}
     needed = known.filter(name__in={step.template_name for step in spec.steps} - set(coming))
@@ -90,7 +90,7 @@ def _start(spec: FlowSpec, tenant: Tenant, user: User, now: datetime, key: str) 
     return flow, resolved.warnings
 
 
-def _create(uid: UUID, spec: FlowSpec, resolved: Resolved, tenant: Tenant, user: User, now: datetime) -> Flow:
+def _create(uid: UUID, spec: FlowSpec, resolved: ResolvedFlow, tenant: Tenant, user: User, now: datetime) -> Flow:
     flow = Flow.objects.create(uid=uid, name=spec.name, tenant=tenant, owner=user, spec=spec.document(), started_at=now)
     FlowStep.objects.bulk_create(
         FlowStep(flow=flow, place=place, name=step.name, spec=resolved.jobs[step.name].document())
@@ -116,8 +116,8 @@ def _check_names(spec: FlowSpec, tenant: Tenant) -> None:
             raise FlowNameConflict(sentence % {"tenant": tenant, "name": name}, join("steps", place, "name"))
 
 
-def _check_jobs(spec: FlowSpec, resolved: Resolved, tenant: Tenant, user: User) -> None:
-    """Whether each job could be submitted now, and could ever run; the paths of what could not are in the flow."""
+def _check_jobs(spec: FlowSpec, resolved: ResolvedFlow, tenant: Tenant, user: User) -> None:
+    """Check that each job can be submitted now, and can ever run. Raises Invalid, Refused, with paths in the flow."""
     problems: list[Problem] = []
     for place, step in enumerate(spec.steps):
         here = join("steps", place, "job")

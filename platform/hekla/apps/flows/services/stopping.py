@@ -1,4 +1,4 @@
-"""Ending a flow before its time, and taking one off the lists."""
+"""Stops flows early, and deletes flows."""
 
 from datetime import datetime
 
@@ -21,7 +21,7 @@ from hekla.domain.policies import LifecycleAction
 
 
 def stop(flow: Flow, *, user: User, now: datetime) -> Flow:
-    """Begin nothing more, and end the jobs that are at work. Raises Forbidden, and Refused where it is over."""
+    """Start no more steps, and terminate the jobs that have not ended. Raises Forbidden; Refused for an ended flow."""
     _require_right(flow, user)
     with unit_of_work():
         flow = Flow.objects.select_for_update().get(pk=flow.pk)
@@ -39,7 +39,7 @@ def stop(flow: Flow, *, user: User, now: datetime) -> Flow:
 
 
 def delete(flow: Flow, *, user: User, now: datetime) -> None:
-    """Take a flow that is over off the lists; its jobs stay. Raises Forbidden, Refused."""
+    """Delete a flow that has ended; its jobs stay. Raises Forbidden; Refused if it has not ended."""
     _require_right(flow, user)
     with unit_of_work():
         flow = Flow.objects.select_for_update().get(pk=flow.pk)
@@ -51,7 +51,7 @@ def delete(flow: Flow, *, user: User, now: datetime) -> None:
 
 
 def _at_work(flow: Flow) -> list[Job]:
-    """Its jobs that are not over, ours until the end of the transaction."""
+    """The flow's jobs that have not ended, locked until the end of the transaction."""
     mine = flow.steps.exclude(job=None).values("job_id")
     return [job for job in Job.objects.select_for_update().filter(pk__in=mine).order_by("pk") if not job.is_final]
 

@@ -1,4 +1,4 @@
-"""Keeping, changing and forgetting templates."""
+"""Saves, changes and deletes templates."""
 
 from datetime import datetime
 
@@ -22,19 +22,19 @@ MAX_TEMPLATES = 1_000
 
 
 class FlowNameConflict(Refused):
-    """The tenant has one of that name."""
+    """The tenant has a template or flow, or for a flow a job, with this name."""
 
     code = "name_taken"
 
 
 class TooManyTemplates(Refused):
-    """The tenant has as many as it may have."""
+    """The tenant has MAX_TEMPLATES templates already."""
 
     code = "too_many"
 
 
 def create_template(*, spec: JobSpec, tenant: Tenant, user: User, now: datetime) -> JobTemplate:
-    """Keep a job under its name. Raises NotFound, Forbidden, FlowNameConflict, TooManyTemplates."""
+    """Save a job as a template of its name. Raises NotFound, Forbidden, FlowNameConflict, TooManyTemplates."""
     may_submit(user, tenant)
     if selectors.templates_of(tenant).count() >= MAX_TEMPLATES:
         sentence = _("%(tenant)s has %(most)d templates, the maximum. Delete some first.")
@@ -51,7 +51,7 @@ def create_template(*, spec: JobSpec, tenant: Tenant, user: User, now: datetime)
 
 
 def change_template(template: JobTemplate, *, spec: JobSpec, user: User, now: datetime) -> JobTemplate:
-    """Keep another job in the template's place. Raises Forbidden, FlowNameConflict."""
+    """Replace the job of the template, and its name. Raises Forbidden, FlowNameConflict."""
     _require_right(template, user)
     document = spec.document()
     try:
@@ -71,7 +71,7 @@ def change_template(template: JobTemplate, *, spec: JobSpec, user: User, now: da
 
 
 def save_template(*, spec: JobSpec, tenant: Tenant, user: User, now: datetime) -> JobTemplate:
-    """Keep a job under its name, in the place of what was kept there. Raises what the two above raise."""
+    """Create the template, or change the one with the same name. Raises as `create_template` and `change_template`."""
     known = selectors.templates_of(tenant).filter(name=spec.name).first()
     if known is None:
         return create_template(spec=spec, tenant=tenant, user=user, now=now)
@@ -80,7 +80,7 @@ def save_template(*, spec: JobSpec, tenant: Tenant, user: User, now: datetime) -
 
 
 def delete_template(template: JobTemplate, *, user: User, now: datetime) -> None:
-    """Forget a template; flows that were started have what they need of it. Raises Forbidden."""
+    """Delete a template; flows that have started keep their own copy of its job. Raises Forbidden."""
     _require_right(template, user)
     with unit_of_work():
         tell(template, events.JobTemplateDeleted(name=template.name), actor=actor_of(user), now=now)
@@ -88,7 +88,7 @@ def delete_template(template: JobTemplate, *, user: User, now: datetime) -> None
 
 
 def may_submit(user: User, tenant: Tenant) -> None:
-    """Raises NotFound, Forbidden."""
+    """Raises NotFound unless the person may see the tenant, Forbidden unless they may submit jobs to it."""
     if not tenancy.visible_to(user).filter(pk=tenant.pk).exists():
         raise NotFound(_("Unknown tenant."))
     if not tenancy.may(user, tenant.pk, Permission.SUBMIT_JOBS):

@@ -1,4 +1,4 @@
-"""Questions about jobs. What is outside one's tenants does not exist."""
+"""Queries about jobs. Jobs outside the person's tenants do not exist."""
 
 from hekla.apps.jobs.selectors.controller import (
     any_waiting,
@@ -39,7 +39,7 @@ from hekla.apps.jobs.selectors.lists import (
     with_uids,
 )
 from hekla.apps.jobs.selectors.metrics import counts_by_queue, living_pods_by_cluster, oldest_waits
-from hekla.apps.jobs.selectors.occupancy import Held, OnNode, held, held_by, jobs_on, living
+from hekla.apps.jobs.selectors.occupancy import JobOnNode, TaskAllocation, held, held_by, jobs_on, living
 from hekla.apps.jobs.selectors.replicas import (
     addresses,
     attempts,
@@ -69,8 +69,8 @@ __all__ = [
     "MOST_COUNTED",
     "MOST_EVICTIONS",
     "MOST_OF_COURSE",
-    "Held",
-    "OnNode",
+    "JobOnNode",
+    "TaskAllocation",
     "acting",
     "addresses",
     "ahead_of",

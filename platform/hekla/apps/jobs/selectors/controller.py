@@ -1,4 +1,4 @@
-"""What the controller asks about the jobs of a cluster."""
+"""Queries of the controller about the jobs of a cluster."""
 
 import re
 from collections.abc import Collection, Iterable
@@ -16,7 +16,7 @@ _FINAL_PODS = [phase.value for phase in FINAL_POD_PHASES]
 
 
 def unfinished(cluster_id: int) -> list[Job]:
-    """Jobs of a cluster that are not over, in the order of their submission."""
+    """Unfinished jobs of a cluster, in order of submission."""
     found = Job.objects.filter(cluster_id=cluster_id).exclude(phase__in=_FINAL_JOBS)
     return list(found.select_related("queue", "owner", "tenant").order_by("id"))
 
@@ -27,21 +27,21 @@ def any_waiting(cluster_id: int) -> bool:
 
 
 def has_work(cluster_id: int) -> bool:
-    """Whether a job of this cluster is not over, or is and has a pod that still holds something."""
+    """Whether this cluster has an unfinished job, or a finished one with an unfinished pod."""
     alive = Job.objects.filter(cluster_id=cluster_id).exclude(phase__in=_FINAL_JOBS)
     held = Pod.objects.filter(job__cluster_id=cluster_id).exclude(phase__in=_FINAL_PODS)
     return alive.exists() or held.exists()
 
 
 def ending(cluster_id: int) -> list[Job]:
-    """Jobs of a cluster that are over and have pods that still hold something."""
+    """Finished jobs of a cluster with unfinished pods."""
     held = Pod.objects.exclude(phase__in=_FINAL_PODS).values("job_id")
     found = Job.objects.filter(cluster_id=cluster_id, phase__in=_FINAL_JOBS, pk__in=held)
     return list(found.select_related("queue", "tenant").order_by("id"))
 
 
 def movable() -> QuerySet[Job]:
-    """Jobs that wait in one of several clusters and of which nothing has a place, in the order of their turns."""
+    """Pending jobs of federated queues without a pod on a node, in scheduling order."""
     waits = Job.objects.filter(phase=JobPhase.PENDING, gang_phase__in=(GangPhase.PENDING, GangPhase.INQUEUE))
     placed = Pod.objects.filter(job=OuterRef("pk")).exclude(phase=PodPhase.PENDING, node="", stopping=False)
     found = waits.filter(~Exists(placed), placement__span__isnull=False, deleted_at=None)
@@ -51,13 +51,13 @@ def movable() -> QuerySet[Job]:
 
 
 def by_uids(cluster_id: int, uids: Collection[str]) -> list[Job]:
-    """These jobs of a cluster, in the order of their submission."""
+    """These jobs of a cluster, in order of submission."""
     found = Job.objects.filter(cluster_id=cluster_id, uid__in=_uids(uids))
     return list(found.select_related("queue", "owner", "tenant").order_by("id"))
 
 
 def gone_among(cluster_id: int, *, present: Collection[str], logged: Collection[str]) -> list[Job]:
-    """Those of `present` that are cleaned, and of `logged` those whose logs are purged: all that is to be gone."""
+    """Jobs whose remains must be deleted: cleaned ones of `present`, and ones of `logged` with purged logs."""
     is_gone = Q(uid__in=_uids(present), cleaned_at__isnull=False) | Q(
         uid__in=_uids(logged), logs_purged_at__isnull=False
     )
@@ -65,24 +65,24 @@ def gone_among(cluster_id: int, *, present: Collection[str], logged: Collection[
 
 
 def _uids(texts: Iterable[str]) -> list[UUID]:
-    """Those that can be the uid of a job: in a cluster anybody may put anything onto an object."""
+    """The texts that are uids: in a cluster anybody can put any text onto an object."""
     return [UUID(text) for text in texts if _UID.fullmatch(text)]
 
 
 def to_clean(cluster_id: int, *, limit: int) -> list[Job]:
-    """Deleted jobs to which something may still be attached."""
+    """Deleted jobs that are not cleaned up yet."""
     found = Job.objects.filter(cluster_id=cluster_id, deleted_at__isnull=False, cleaned_at=None)
     return list(found.select_related("tenant")[:limit])
 
 
 def with_overdue_logs(cluster_id: int, *, now: datetime, limit: int) -> list[Job]:
-    """Jobs of one tenant whose logs it keeps no longer, the first deleted first."""
+    """Jobs of one tenant whose log retention is over, in order of deletion."""
     cleaned = _deleted_before(cluster_id, now, "tenant__log_days").filter(cleaned_at__isnull=False)
     return _of_one_tenant(cleaned.filter(logs_purged_at=None), limit)
 
 
 def with_overdue_history(cluster_id: int, *, now: datetime, limit: int) -> list[Job]:
-    """Jobs of one tenant whose history it keeps no longer, the first deleted first."""
+    """Jobs of one tenant whose history retention is over, in order of deletion."""
     overdue = _deleted_before(cluster_id, now, "tenant__history_days")
     return _of_one_tenant(overdue.filter(logs_purged_at__isnull=False), limit)
 
@@ -98,7 +98,7 @@ def _of_one_tenant(jobs: QuerySet[Job], limit: int) -> list[Job]:
 
 
 def run_times(cluster_id: int, *, limit: int) -> list[tuple[int, str, int, datetime, datetime]]:
-    """Owner, kind, queue, start and end of the jobs of a cluster that completed, the newest first."""
+    """(owner id, kind, queue id, start, end) of completed jobs of a cluster, newest first."""
     found = Job.objects.filter(cluster_id=cluster_id, phase=JobPhase.COMPLETED).order_by("-id")
     rows = found.values_list("owner_id", "kind", "queue_id", "started_at", "finished_at")[:limit]
     return [(owner, kind, queue, began, ended) for owner, kind, queue, began, ended in rows if began and ended]

@@ -1,4 +1,4 @@
-"""What the event log says of jobs and pods."""
+"""Events of jobs and pods in the event log."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -15,18 +15,18 @@ _COURSE = ("JobUnschedulable", "JobPhaseChanged", "GangPhaseChanged")
 
 
 def history(job: Job) -> QuerySet[LoggedEvent]:
-    """Everything that happened to the job, oldest first."""
+    """All events of the job, oldest first."""
     return event_log.about(f"job:{job.uid}")
 
 
 def pod_history(pod: Pod) -> list[LoggedEvent]:
-    """What was told of one attempt, oldest first."""
+    """The events of one attempt, oldest first."""
     facts = {"payload__task": pod.task, "payload__index": pod.index, "payload__attempt": pod.attempt}
     return list(history(pod.job).filter(**facts))
 
 
 def course(job: Job) -> list[LoggedEvent]:
-    """How the job went and what it waited for, oldest first: the newest events, at most `MOST_OF_COURSE`."""
+    """The job's changes of phase and reasons to wait, oldest first: the newest events, at most `MOST_OF_COURSE`."""
     return list(history(job).filter(kind__in=_COURSE).order_by("-id")[:MOST_OF_COURSE])[::-1]
 
 
@@ -36,11 +36,11 @@ def evictions_of(job: Job) -> list[LoggedEvent]:
 
 
 def evictions_for(job: Job) -> list[LoggedEvent]:
-    """The newest evictions of others' pods for this job, newest first; at most `MOST_EVICTIONS`."""
+    """The newest evictions of other jobs' pods for this job, newest first; at most `MOST_EVICTIONS`."""
     return event_log.gains(str(job.uid), limit=MOST_EVICTIONS)
 
 
 def waiting_since(jobs: Sequence[Job]) -> dict[int, datetime]:
-    """For each job (by row id) since when it waits: its submission, or when it was resumed."""
+    """When each job (by row id) began to wait: at its last change of phase, or else at its submission."""
     began = event_log.last_of_kind([f"job:{job.uid}" for job in jobs], "JobPhaseChanged")
     return {job.pk: began.get(f"job:{job.uid}", job.submitted_at) for job in jobs}

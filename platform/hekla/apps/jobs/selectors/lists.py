@@ -1,4 +1,4 @@
-"""Lists of jobs, their counts, and how a person wants them."""
+"""Lists of jobs, their counts, and each person's settings of the list."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from hekla.apps import paging
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
-from hekla.apps.jobs.models import Arrangement, Job, Placement, Pod, SavedView
+from hekla.apps.jobs.models import Job, JobListSettings, Placement, Pod, SavedView
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.apps.tenancy.selectors import Rights
@@ -25,29 +25,29 @@ _AT_REST = [JobPhase.PENDING.value, JobPhase.RESTARTING.value]
 
 
 def of_tenant(tenant_id: int, uids: Collection[str]) -> list[Job]:
-    """Those of these jobs that belong to the tenant."""
+    """The jobs with these uids that belong to the tenant."""
     return list(Job.objects.filter(tenant_id=tenant_id, uid__in=uids)) if uids else []
 
 
 def with_uids(uids: Collection[str]) -> list[Job]:
-    """These jobs, whosever they are."""
+    """The jobs with these uids, of any tenant."""
     return list(Job.objects.filter(uid__in=uids)) if uids else []
 
 
 def ahead_of(job: Job) -> int:
-    """How many other jobs of its queue wait that are more urgent or came before it."""
+    """How many other waiting jobs of its queue have higher priority, or equal priority and an earlier submission."""
     sooner = Q(priority__gt=job.priority) | Q(priority=job.priority, submitted_at__lt=job.submitted_at)
     waiting = Job.objects.filter(queue_id=job.queue_id, deleted_at=None, phase__in=_AT_REST)
     return waiting.filter(sooner).exclude(pk=job.pk).count()
 
 
 def expiring(*, until: datetime, limit: int) -> list[Job]:
-    """Jobs that are over and go by themselves before that, the first to go first."""
+    """Finished jobs that expire before this time, the first to expire first."""
     return list(Job.objects.filter(deleted_at=None, expires_at__lte=until).order_by("expires_at")[:limit])
 
 
 def waiting_of(owner_ids: Collection[int], uids: Collection[UUID], *, limit: int) -> list[Job]:
-    """The jobs that wait to run, of these people or among these; those that came first before the others."""
+    """Pending jobs of these people or with these uids, in order of submission."""
     if not owner_ids and not uids:
         return []
     found = Job.objects.filter(Q(owner_id__in=owner_ids) | Q(uid__in=uids), deleted_at=None, phase=JobPhase.PENDING)
@@ -55,7 +55,7 @@ def waiting_of(owner_ids: Collection[int], uids: Collection[UUID], *, limit: int
 
 
 def pod_counts(jobs: Sequence[Job]) -> dict[int, dict[str, int]]:
-    """For each job (by row id) how many current pods are in each phase; a success that counts no more is left out."""
+    """For each job (by row id) the number of current pods per phase; succeeded pods that are stopping do not count."""
     latest = (
         Pod.objects.filter(job__in=[job.pk for job in jobs])
         .order_by("job_id", "task", "index", "-attempt")
@@ -70,16 +70,16 @@ def pod_counts(jobs: Sequence[Job]) -> dict[int, dict[str, int]]:
 
 
 def phase_counts(jobs: QuerySet[Job], **others: QuerySet[Job]) -> dict[str, int]:
-    """How many of these jobs are in each phase, and how many each of the others holds, where there are any.
+    """The number of these jobs per phase, and of the jobs in each other queryset, without zeros.
 
-    Up to `MOST_COUNTED` are counted: one more stands for any number more.
+    Counting stops at `MOST_COUNTED` + 1, which means "more than `MOST_COUNTED`".
     """
     phases = [phase.value for phase in JobPhase]
     return paging.counts_up_to(MOST_COUNTED, jobs, "phase", phases, **others)
 
 
 def free_name(tenant: Tenant, like: str) -> str:
-    """A name like this one that the tenant has not used: `train-1`, `train-2` …"""
+    """A name like this one that no job of the tenant has: `train-1`, `train-2` …"""
     stem = _NUMBER_AT_END.sub("", like)[:45]
     in_use = set(
         Job.objects.filter(tenant=tenant, deleted_at=None, name__startswith=stem).values_list("name", flat=True)
@@ -88,18 +88,18 @@ def free_name(tenant: Tenant, like: str) -> str:
 
 
 def placement(job: Job) -> Placement | None:
-    """Why it is where it is; None for a job that named its queue itself."""
+    """Why the job is in its cluster; None if it did not name a federated queue."""
     return Placement.objects.filter(job=job).select_related("span").first()
 
 
-def arrangement(user: User) -> Arrangement:
-    """How the person wants the list of jobs."""
-    found = Arrangement.objects.select_related("opens_with").filter(user=user).first()
-    return found or Arrangement(user=user)
+def arrangement(user: User) -> JobListSettings:
+    """The person's settings of the job list; an unsaved row if there are none."""
+    found = JobListSettings.objects.select_related("opens_with").filter(user=user).first()
+    return found or JobListSettings(user=user)
 
 
 def views_of(user: User, rights: Rights | None = None) -> QuerySet[SavedView]:
-    """The views that the person has: their own, and those that their tenants share."""
+    """The person's own views, and those that their tenants share, by name."""
     shared = Q(tenant__in=(rights or tenancy.rights(user)).where(Permission.SEE_TENANT))
     return SavedView.objects.filter(Q(owner=user, tenant=None) | shared).select_related("tenant").order_by("name")
 

@@ -1,4 +1,4 @@
-"""Figures of all tenants together, for the metrics."""
+"""Counts over all tenants, for the metrics."""
 
 from datetime import datetime
 
@@ -15,21 +15,21 @@ _FINAL_PODS = [phase.value for phase in FINAL_POD_PHASES]
 
 
 def counts_by_queue() -> list[tuple[int, str, int]]:
-    """Row id of a queue, phase, and how many jobs of the queue are in it; those that were deleted are left out."""
+    """(queue id, phase, number of jobs), without deleted jobs."""
     found = Job.objects.filter(deleted_at=None).order_by().values_list("queue_id", "phase")
     return list(found.annotate(count=Count("id")))
 
 
 def living_pods_by_cluster() -> list[tuple[int, str, int]]:
-    """Row id of a cluster, phase, and how many pods of the cluster are in it; those that are over are left out."""
+    """(cluster id, phase, number of pods), without finished pods."""
     found = Pod.objects.exclude(phase__in=_FINAL_PODS).order_by().values_list("job__cluster_id", "phase")
     return list(found.annotate(count=Count("id")))
 
 
 def oldest_waits() -> dict[int, datetime]:
-    """For each queue (by row id) in which jobs wait and hold nothing, since when the first of them does.
+    """For each queue (by row id) the start of the oldest wait among its pending jobs that hold no resources.
 
-    As `waiting_since` tells it; a job without a reason never was in another phase, so the log need not be asked.
+    As in `waiting_since`; a job without a reason never was in another phase, so the log is not read for it.
     """
     waiting = Job.objects.filter(~Exists(placed(Pod.objects.filter(job=OuterRef("pk")))), **_WAITING)
     subject = Concat(Value("job:"), Cast(OuterRef("uid"), CharField()))

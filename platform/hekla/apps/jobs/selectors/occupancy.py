@@ -1,4 +1,4 @@
-"""Who holds what, by cluster, tenant and node."""
+"""Resources that jobs hold, by cluster, tenant and node."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -19,26 +19,26 @@ _WAITING = {"phase": JobPhase.PENDING, "deleted_at": None}
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """What the pods of a job's task hold: `request` once for each of `nodes`, where one may stand several times."""
+class TaskAllocation:
+    """What the pods of a task hold: `request` once per entry of `nodes`, where a node can occur several times."""
 
     job: Job
     nodes: Sequence[str]
     request: Resources
 
 
-def held(cluster_ids: Sequence[int]) -> list[Held]:
-    """What is held in these clusters, by job and task: there are far fewer of those than pods."""
+def held(cluster_ids: Sequence[int]) -> list[TaskAllocation]:
+    """What pods hold in these clusters, by job and task: there are far fewer of those than pods."""
     return _with_specs(placed(), Job.objects.filter(cluster_id__in=cluster_ids))
 
 
-def held_by(tenant: Tenant) -> list[Held]:
-    """What the tenant's pods hold in all clusters, likewise."""
+def held_by(tenant: Tenant) -> list[TaskAllocation]:
+    """What the tenant's pods hold in all clusters, by job and task."""
     of_tenant = Job.objects.filter(tenant=tenant).select_related("cluster")
     return _with_specs(placed(Pod.objects.filter(job__tenant=tenant)), of_tenant)
 
 
-def _with_specs(pods: QuerySet[Pod], known: QuerySet[Job]) -> list[Held]:
+def _with_specs(pods: QuerySet[Pod], known: QuerySet[Job]) -> list[TaskAllocation]:
     found = _by_task(pods)
     jobs = known.defer("spec", "message_facts", "waiting", "reserved_slots").in_bulk(
         {job_id for job_id, _t, _n in found}
@@ -47,8 +47,8 @@ def _with_specs(pods: QuerySet[Pod], known: QuerySet[Job]) -> list[Held]:
     return _held(found, jobs)
 
 
-def living(uids: Collection[str] | None) -> tuple[list[Job], list[Held]]:
-    """Which of these jobs, or of all, wait or hold something, and what they hold."""
+def living(uids: Collection[str] | None) -> tuple[list[Job], list[TaskAllocation]]:
+    """The jobs that wait or hold resources, and what they hold. `uids` None: of all jobs."""
     pods = placed() if uids is None else placed(Pod.objects.filter(job__uid__in=uids))
     found = _by_task(pods)
     holding = Q(pk__in={job_id for job_id, _task, _nodes in found})
@@ -62,17 +62,17 @@ def _by_task(pods: QuerySet[Pod]) -> list[tuple[int, str, list[str]]]:
     return list(rows)
 
 
-def _held(found: Iterable[tuple[int, str, list[str]]], jobs: Mapping[int, Job]) -> list[Held]:
+def _held(found: Iterable[tuple[int, str, list[str]]], jobs: Mapping[int, Job]) -> list[TaskAllocation]:
     return [
-        Held(job, nodes, spec_of(job).task(task).request)
+        TaskAllocation(job, nodes, spec_of(job).task(task).request)
         for job_id, task, nodes in found
         if (job := jobs.get(job_id)) is not None
     ]
 
 
 @dataclass(frozen=True, slots=True)
-class OnNode:
-    """Pods of one job on a machine: how many, and the first of them by row id and name."""
+class JobOnNode:
+    """Pods of one job on a node: their number, and the row id and name of the first."""
 
     job: Job
     pod_id: int
@@ -80,8 +80,8 @@ class OnNode:
     count: int
 
 
-def jobs_on(nodes: Collection[Node]) -> dict[tuple[int, str], list[OnNode]]:
-    """Who holds something on these machines, by cluster and name, in the order in which they came."""
+def jobs_on(nodes: Collection[Node]) -> dict[tuple[int, str], list[JobOnNode]]:
+    """The jobs with pods on these nodes, by (cluster id, node name), in the order of their first pods."""
     names, clusters = {node.name for node in nodes}, {node.cluster_id for node in nodes}
     pods = placed(Pod.objects.filter(node__in=names, job__cluster_id__in=clusters))
     first: dict[tuple[int, str], tuple[int, str, int]] = {}
@@ -90,8 +90,8 @@ def jobs_on(nodes: Collection[Node]) -> dict[tuple[int, str], list[OnNode]]:
         first.setdefault((job_id, node), (pk, task, index))
         counts[job_id, node] += 1
     jobs = Job.objects.only("uid", "name", "tenant", "cluster", "deleted_at").in_bulk({job_id for job_id, _n in first})
-    found: defaultdict[tuple[int, str], list[OnNode]] = defaultdict(list)
+    found: defaultdict[tuple[int, str], list[JobOnNode]] = defaultdict(list)
     for (job_id, node), (pk, task, index) in first.items():
-        one = OnNode(jobs[job_id], pk, f"{task}-{index}", counts[job_id, node])
+        one = JobOnNode(jobs[job_id], pk, f"{task}-{index}", counts[job_id, node])
         found[one.job.cluster_id, node].append(one)
     return found

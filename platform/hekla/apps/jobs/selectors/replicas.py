@@ -20,7 +20,7 @@ _PLACED_PODS = [phase.value for phase in PLACED_POD_PHASES]
 
 
 def addresses(job: Job, address_of: Callable[[Replica], str]) -> dict[tuple[str, int], str]:
-    """Where each replica can be reached, those among them that have no pod yet but will."""
+    """The address of each replica, including those with a reserved slot and no pod yet."""
     to_come = {place: address_of(replica_of(job, *place, slot)) for place, slot in reserved_slots(job).items()}
     known = to_come | {
         (task, index): address for task, index, address in pods(job).values_list("task", "index", "address")
@@ -34,12 +34,12 @@ def pods(job: Job) -> QuerySet[Pod]:
 
 
 def has_living_pods(job: Job) -> bool:
-    """Whether a pod of it holds something, or may still."""
+    """Whether the job has an unfinished pod."""
     return pods(job).exclude(phase__in=_FINAL_PODS).exists()
 
 
 def current_pods(job: Job) -> list[Pod]:
-    """The last attempt of every replica, and of those that are wanted no more while they end."""
+    """The last attempt of every replica, including surplus replicas until they have ended."""
     last = pods(job).order_by("task", "index", "-attempt").distinct("task", "index")
     return [pod for pod in last if not pod.is_final or is_wanted(job, pod)]
 
@@ -74,7 +74,7 @@ def pods_of(job_ids: Sequence[int]) -> list[Pod]:
 
 
 def unfinished_pods(cluster_id: int) -> list[Pod]:
-    """Pods of a cluster that are not over, with their jobs."""
+    """Unfinished pods of a cluster, with their jobs."""
     found = Pod.objects.filter(job__cluster_id=cluster_id).exclude(phase__in=_FINAL_PODS)
     return list(found.select_related("job__tenant").order_by("pk"))
 
@@ -85,5 +85,5 @@ def placed(pods_on: QuerySet[Pod] | None = None) -> QuerySet[Pod]:
 
 
 def has_placed_pods(cluster: Cluster) -> bool:
-    """Whether any pod of ours on this cluster holds something, so that it may be at work."""
+    """Whether a pod on this cluster holds resources and may be running; external pods do not count."""
     return placed(Pod.objects.filter(job__cluster=cluster).exclude(job__kind=EXTERNAL)).exists()

@@ -1,4 +1,4 @@
-"""Which jobs exist for a person, and what they may do with them."""
+"""Which jobs a person can see, and what they may do with them."""
 
 from collections.abc import Callable
 from uuid import UUID
@@ -23,17 +23,17 @@ _LISTED = (
 
 
 def visible_to(user: User, rights: Rights | None = None) -> QuerySet[Job]:
-    """The jobs that exist for this person, newest first. `rights`: where they were read already."""
+    """The jobs that this person can see, newest first, without deleted ones. `rights`: pass them if already read."""
     return known_to(user, rights).filter(deleted_at=None)
 
 
 def deleted_for(user: User, rights: Rights | None = None) -> QuerySet[Job]:
-    """The jobs that were deleted and that this person may still look at, newest first."""
+    """The deleted jobs that this person can still see, newest first."""
     return known_to(user, rights).filter(deleted_at__isnull=False)
 
 
 def known_to(user: User, rights: Rights | None = None) -> QuerySet[Job]:
-    """The jobs of which this person may know anything, the deleted ones among them."""
+    """All jobs that this person can see, including deleted ones, newest first."""
     jobs = Job.objects.select_related("tenant", "queue", "cluster", "owner")
     if not accounts.may(user, Permission.SEE_EVERYTHING):
         jobs = jobs.filter(tenant__in=(rights or tenancy.rights(user)).where(Permission.SEE_TENANT))
@@ -41,12 +41,12 @@ def known_to(user: User, rights: Rights | None = None) -> QuerySet[Job]:
 
 
 def listed(jobs: QuerySet[Job]) -> QuerySet[Job]:
-    """These jobs with what a row of a list says of them, and no more: half of a job's columns are wide."""
+    """These jobs with only the columns that a list shows: half of a job's columns are wide."""
     return jobs.only(*_LISTED)
 
 
 def get(uid: UUID, user: User, rights: Rights | None = None) -> Job:
-    """One job, which may be deleted. Raises NotFound."""
+    """One job, possibly deleted. Raises NotFound."""
     job = known_to(user, rights).filter(uid=uid).first()
     if job is None:
         raise NotFound(_("Unknown job."))
@@ -67,13 +67,13 @@ def may_act(user: User, job: Job) -> bool:
 
 
 def seeing(user: User, rights: Rights) -> Callable[[Job], bool]:
-    """Whether a job exists for this person, for many jobs."""
+    """A check whether this person can see a job and it is not deleted, for many jobs without further queries."""
     everywhere, tenants = accounts.may(user, Permission.SEE_EVERYTHING), set(rights.where(Permission.SEE_TENANT))
     return lambda job: job.deleted_at is None and (everywhere or job.tenant_id in tenants)
 
 
 def acting(user: User, rights: Rights) -> Callable[[Job], bool]:
-    """`may_act` for many jobs, of which the database is not asked again."""
+    """`may_act` as a check for many jobs, without further queries."""
     if accounts.may(user, Permission.ACT_ON_ANY_JOB):
         return lambda _job: True
     own, wide = rights.where(Permission.ACT_ON_OWN_JOBS), rights.where(Permission.ACT_ON_TENANT_JOBS)

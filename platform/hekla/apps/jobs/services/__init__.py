@@ -1,4 +1,4 @@
-"""What can be done to jobs. Each verb is one unit of work."""
+"""Changes to jobs. Each change is one unit of work."""
 
 from hekla.apps.jobs.services.blocked_evictions import block_evictions
 from hekla.apps.jobs.services.bulk import BULK_ACTIONS, MOST_AT_ONCE, BulkOutcome, act_on_all, require_priority

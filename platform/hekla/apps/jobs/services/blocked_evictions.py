@@ -14,9 +14,9 @@ from hekla.domain import events
 def block_evictions(
     cluster_id: int, epoch: int, whys: Mapping[int, str], *, logged: AbstractSet[int] = frozenset(), now: datetime
 ) -> None:
-    """Keep these pods (by row, with the reason) and cancel evictions that were requested. Raises LeaseLost.
+    """Keep these pods (by row id, with the reason) and cancel their requested evictions. Raises LeaseLost.
 
-    `logged`: pods whose log says so already.
+    `logged`: pods whose blocked eviction is in the log already.
     """
     for pod in Pod.objects.filter(pk__in=whys).order_by("pk"):
         with unit_of_work():

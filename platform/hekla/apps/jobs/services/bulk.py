@@ -1,4 +1,4 @@
-"""One action on many jobs: each is a unit of work of its own, and each has an outcome."""
+"""One action on many jobs: each job has its own unit of work and its own outcome."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -24,12 +24,12 @@ BULK_ACTIONS = (
     SET_PRIORITY,
     DELETE,
 )
-_MOST_SECONDS = 20.0  # whoever asked waits for the answer
+_MOST_SECONDS = 20.0  # a person waits for the response
 
 
 @dataclass(frozen=True, slots=True)
 class BulkOutcome:
-    """What became of the wish for one job: done, or why not."""
+    """The outcome for one job: done, or why not."""
 
     job: Job
     is_done: bool
@@ -39,17 +39,17 @@ class BulkOutcome:
 def act_on_all(
     jobs: Sequence[Job], action: str, *, user: User, now: datetime, priority: int | None = None
 ) -> list[BulkOutcome]:
-    """Do one of `BULK_ACTIONS` to each of these, at most `MOST_AT_ONCE`, in their order.
+    """Apply one of `BULK_ACTIONS` to each of these jobs, at most `MOST_AT_ONCE`, in their order.
 
-    What is refused to one job keeps no other from it. What could not be reached in the time that a person waits for an
-    answer is told as such, and can be asked for again. Raises Invalid where a `priority` is to be set and none is said.
+    An error of one job does not affect the others. Jobs that are not reached in time are reported as timed out, and can
+    be retried. Raises Invalid if the action sets a priority and `priority` is None.
     """
     require_priority(action, priority)
     return list(_outcomes(jobs[:MOST_AT_ONCE], _act_of(action, priority, user, now)))
 
 
 def require_priority(action: str, priority: int | None) -> None:
-    """It is said where it is to be set. Raises Invalid."""
+    """Raises Invalid if the action sets a priority and none is given."""
     if action == SET_PRIORITY and priority is None:
         raise Invalid([Problem("priority", _("Enter a priority."))])
 

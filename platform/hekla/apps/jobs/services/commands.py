@@ -1,4 +1,4 @@
-"""What a person, or a part of the platform, asks of a job: abort, resume, restart, end."""
+"""Commands of a person or of the platform to a job: abort, resume, restart, end."""
 
 from datetime import datetime
 
@@ -22,10 +22,10 @@ from hekla.domain.policies import LifecycleAction
 def command(
     job: Job, action: LifecycleAction, *, task: str = "", index: int | None = None, user: User, now: datetime
 ) -> Job:
-    """Carry out a person's wish. `task` and `index` name the part that it is about, where it is about a part.
+    """Apply a person's command. `task` and `index` name the part of the job that it concerns, if not all of it.
 
-    Raises Refused where their role or the job's phase does not allow it, Invalid where it is not clear what is meant,
-    QuotaExceeded where it would come alive again and there are as many already.
+    Raises Refused if their role or the job's phase does not allow it, Invalid if the part is wrong, QuotaExceeded if
+    resuming the job would exceed a quota.
     """
     require_right(job, user)
     with unit_of_work():
@@ -46,7 +46,7 @@ def command(
 
 
 def end(job_id: int, *, actor: Actor, now: datetime) -> bool:
-    """A part of the platform wishes a job's end, for good. Returns whether there was anything to end."""
+    """Terminate a job on behalf of the platform. Returns whether there was anything to end."""
     with unit_of_work():
         job = Job.objects.select_for_update().get(pk=job_id)
         if job.is_final or job.is_external:
@@ -64,11 +64,11 @@ def end(job_id: int, *, actor: Actor, now: datetime) -> bool:
 
 
 def _require_quota(job: Job, by: User, now: datetime) -> None:
-    """A job that goes on is one more that its owner has. Raises QuotaExceeded."""
+    """A resumed job counts again for its owner's quota. Raises QuotaExceeded."""
     quota.require([spec_of(job)], [job.queue], tenant=job.tenant, user=job.owner, now=now, by=by)
 
 
 def require_right(job: Job, user: User) -> None:
-    """Raises Forbidden for who may only look."""
+    """Raises Forbidden if the person may only view the job."""
     if not selectors.may_act(user, job):
         raise Forbidden(_("Only the owner of the job and tenant admins can do this."))

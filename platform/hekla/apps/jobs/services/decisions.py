@@ -1,8 +1,8 @@
-"""Recording what the engine decided, all of it before any of it is carried out.
+"""Records the decisions of the engine, all of them before any is applied to the cluster.
 
-A gang's binds are one transaction: after a crash either all of them stand, and are carried out again (which does
-nothing where it was done), or none do. Each write names the lease's epoch. What changed under the engine's feet (a
-person aborted the job in the meantime) wins over the decision.
+A gang's binds are one transaction: after a crash either all are recorded, and are applied again (without effect where
+that was done), or none is. Each write checks the epoch of the lease. A change made while the engine decided (for
+example, a person aborted the job) wins over the decision.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,15 +32,15 @@ class Waiting:
     text: str
 
     def kind(self) -> list[tuple[str, str, str]]:
-        """What makes it another reason, and not the same one with other numbers."""
+        """The reasons without their numbers: two waits of equal kind have the same reason."""
         return [(str(r["cause"]), str(r["plugin"]), str(r["code"])) for r in self.reasons]
 
 
 @dataclass(frozen=True, slots=True)
-class Yield:
-    """Why a pod must go: by which action and plugins, for which job (its row; None: for none in particular).
+class EvictionReason:
+    """Why a pod is evicted: by which action and plugins, for which job (row id; None: for no particular job).
 
-    `shares`: how that moves them.
+    `shares`: how the eviction changes them.
     """
 
     action: str
@@ -51,9 +51,9 @@ class Yield:
 
 @dataclass(frozen=True, slots=True)
 class JobDecision:
-    """The engine's decisions about one job, as it was in that version and revision.
+    """The engine's decisions about one job, based on this version and revision.
 
-    `binds`: pod row → node; `evictions`: pod row → why.
+    `binds`: pod row id → node; `evictions`: pod row id → reason.
     """
 
     job_id: int
@@ -61,7 +61,7 @@ class JobDecision:
     revision: int = 1
     gang_phase: GangPhase | None = None
     binds: Mapping[int, str] = field(default_factory=dict)
-    evictions: Mapping[int, Yield] = field(default_factory=dict)
+    evictions: Mapping[int, EvictionReason] = field(default_factory=dict)
     waiting: Waiting | None = None
 
 
@@ -93,7 +93,7 @@ def _commit_one(
         changed = set_gang_phase(job, decision.gang_phase, actor=CONTROLLER, now=now)
     changed |= _bind(job, [(pods[pod], node) for pod, node in decision.binds.items() if pod in pods], now)
     for pod, why in decision.evictions.items():
-        if pod in pods and (why.for_job is None or why.for_job in gainers):  # else it went to another cluster
+        if pod in pods and (why.for_job is None or why.for_job in gainers):  # else that job moved to another cluster
             event = _eviction(job, pods[pod], why, gainers.get(why.for_job or 0))
             changed |= evict(job, pods[pod], event, actor=CONTROLLER, now=now)
     explained = write_waiting(job, decision.waiting, now)
@@ -105,14 +105,14 @@ def _commit_one(
 
 
 def _react_to_unknown(job: Job, now: datetime) -> None:
-    """A part of the gang runs and a part finds no place: a policy may say what is done then."""
+    """Apply the job's policy if a part of the gang runs and the rest cannot be scheduled (event Unknown)."""
     action = resolve(job_facts(job), Stimulus(event=PolicyEvent.UNKNOWN))
     if action is not LifecycleAction.SYNC_JOB:
         advance(job, list(job.pods.order_by("task", "index", "attempt")), action, actor=CONTROLLER, now=now)
 
 
 def _bind(job: Job, binds: list[tuple[Pod, str]], now: datetime) -> bool:
-    """All of a job's binds of one cycle, or none where a pod of them is not free any more."""
+    """Record all of a job's binds of one cycle, or none if one of its pods cannot be bound any more."""
     if not binds or any(pod.phase != PodPhase.PENDING or pod.stopping for pod, _ in binds):
         return False
     for pod, node in binds:
@@ -123,8 +123,8 @@ def _bind(job: Job, binds: list[tuple[Pod, str]], now: datetime) -> bool:
     return True
 
 
-def _eviction(job: Job, pod: Pod, why: Yield, gainer: Job | None) -> events.PodEvicted:
-    """The event; a job of another tenant has no name here."""
+def _eviction(job: Job, pod: Pod, why: EvictionReason, gainer: Job | None) -> events.PodEvicted:
+    """The event. It does not name a job of another tenant."""
     return events.PodEvicted(
         task=pod.task,
         index=pod.index,
@@ -139,7 +139,7 @@ def _eviction(job: Job, pod: Pod, why: Yield, gainer: Job | None) -> events.PodE
 
 
 def write_waiting(job: Job, waiting: Waiting | None, now: datetime) -> bool:
-    """Keep the newest numbers on the row; tell the log only when the reason is another one."""
+    """Set the newest numbers on the row (not saved yet), and log only a new reason. Returns whether any changed."""
     fresh = list(waiting.reasons) if waiting else []
     if job.waiting == fresh:
         return False

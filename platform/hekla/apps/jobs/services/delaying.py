@@ -1,4 +1,4 @@
-"""Pods that have a place and are not taken there yet."""
+"""Bound pods that the cluster does not accept yet."""
 
 from datetime import datetime
 
@@ -10,7 +10,7 @@ from hekla.domain import events
 
 
 def delay(cluster_id: int, epoch: int, job_id: int, message: str, *, now: datetime) -> None:
-    """The job's log says why its pods are not taken now. Raises LeaseLost."""
+    """Log why the cluster does not accept the job's pods now. Raises LeaseLost."""
     with unit_of_work():
         leases.assert_held(cluster_id, epoch)
         job = Job.objects.select_for_update().get(pk=job_id)

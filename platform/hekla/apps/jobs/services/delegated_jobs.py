@@ -1,7 +1,7 @@
 """Follow jobs that are delegated to another scheduler: rows and log become what its cluster reports.
 
-No policy is read here, and two things only are decided. A job past its deadline has failed, since only we know the
-deadline. A phase that stands for a person's request stays until the request is answered.
+No policy applies here, and only two things are decided. A job past its deadline has failed, since only Hekla knows the
+deadline. A phase that represents a person's request stays until the other scheduler has acted on it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -66,7 +66,7 @@ def follow(
 ) -> bool:
     """Record what is new. `state`: None if the cluster has no such job any more; `pod_states`: of all pods that exist.
 
-    Returns whether anything was. Raises LeaseLost.
+    Returns whether anything changed. Raises LeaseLost.
     """
     with unit_of_work():
         leases.assert_held(cluster_id, epoch)
@@ -107,7 +107,7 @@ def _steps(job: Job, pods: Sequence[Pod], state: DelegatedJobState) -> tuple[Pha
 
 
 def _summary(job: Job, pods: Sequence[Pod], phase: JobPhase) -> str:
-    """What can be said in its leader's stead: Volcano mostly says nothing."""
+    """A message in place of Volcano's, which is usually empty."""
     count = {PodPhase.SUCCEEDED: 0, PodPhase.RUNNING: 0}
     for pod in {(pod.task, pod.index): pod for pod in pods}.values():
         if pod.phase in count:
@@ -142,7 +142,7 @@ def _waiting(job: Job, state: DelegatedJobState) -> Waiting | None:
 
 
 def _follow_pods(job: Job, pods: list[Pod], states: Mapping[PodRef, DelegatedPodState], now: datetime) -> bool:
-    """Ends first: a replica has one place at a time."""
+    """Record the pods' observed states. Pods that are gone end first: a replica has one place at a time."""
     gone = [pod for pod in pods if not pod.is_final and _ref(pod) not in states]
     for pod in gone:
         _end(job, pod, now)
@@ -156,7 +156,7 @@ def _follow_pods(job: Job, pods: list[Pod], states: Mapping[PodRef, DelegatedPod
 
 
 def _unnamed(_replica: Replica) -> str:
-    """Volcano's plugins tell the pods of a job how to find one another."""
+    """No address: Volcano's plugins tell the pods of a job how to reach each other."""
     return ""
 
 
@@ -165,7 +165,7 @@ def _ref(pod: Pod) -> PodRef:
 
 
 def _end(job: Job, pod: Pod, now: datetime) -> None:
-    """It is gone, and nobody saw how it ended."""
+    """End a pod that is gone without a known result."""
     phase, reason, message = PodPhase.LOST, "Vanished", "The cluster does not know this pod any more."
     if pod.stopping:
         phase, reason, message = PodPhase.FAILED, "Stopped", pod.stop_reason
@@ -173,7 +173,7 @@ def _end(job: Job, pod: Pod, now: datetime) -> None:
 
 
 def _move(job: Job, pod: Pod, state: DelegatedPodState, now: datetime) -> bool:
-    """To the observed state. Returns whether that is a new phase."""
+    """Move a pod to its observed state. Returns whether its phase changed."""
     if pod.is_final:
         return False
     if state.is_stopping:
@@ -195,7 +195,7 @@ def _bind(job: Job, pod: Pod, node: str, now: datetime) -> None:
 
 
 def _as_stopped(pod: Pod, sighting: Sighting) -> Sighting:
-    """A pod whose end was wished has not failed by itself, and is not lost when it is gone."""
+    """The observation; a failed or lost pod counts as stopped if its stop was requested."""
     if not pod.stopping or sighting.phase not in (PodPhase.FAILED, PodPhase.LOST):
         return sighting
     return replace(sighting, phase=PodPhase.FAILED, reason="Stopped", message=pod.stop_reason)

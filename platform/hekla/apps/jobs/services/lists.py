@@ -1,4 +1,4 @@
-"""How people arrange the list of jobs: its views under names, its columns, and what it opens with."""
+"""Settings of the job list: saved views, columns, and the view that it opens with."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -10,7 +10,7 @@ from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.event_log.services import record, unit_of_work
-from hekla.apps.jobs.models import Arrangement, SavedView
+from hekla.apps.jobs.models import JobListSettings, SavedView
 from hekla.apps.tenancy import services as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import events
@@ -20,7 +20,7 @@ MOST_VIEWS = 100
 
 
 def save_view(*, name: str, query: str, tenant: Tenant | None, user: User, now: datetime) -> SavedView:
-    """Keep a list under a name, for oneself or for all of a tenant. Raises Forbidden, Refused."""
+    """Save a view, for the person or for all members of a tenant. Raises Forbidden, Refused."""
     if tenant is not None:
         tenancy.require(user, tenant, Permission.SHARE_VIEWS)
     if SavedView.objects.filter(owner=user).count() >= MOST_VIEWS:
@@ -35,7 +35,7 @@ def save_view(*, name: str, query: str, tenant: Tenant | None, user: User, now: 
 
 
 def delete_view(view: SavedView, *, user: User, now: datetime) -> None:
-    """Forget a view: one's own, or as an admin one that the tenant shares. Raises Forbidden."""
+    """Delete a view: the person's own, or as an admin one that the tenant shares. Raises Forbidden."""
     if view.tenant is not None:
         tenancy.require(user, view.tenant, Permission.SHARE_VIEWS)
     elif view.owner_id != user.pk:
@@ -50,11 +50,11 @@ def delete_view(view: SavedView, *, user: User, now: datetime) -> None:
         view.delete()
 
 
-def arrange(*, columns: Sequence[str], opens_with: SavedView | None, user: User, now: datetime) -> Arrangement:
-    """What the person's list shows, and which view it opens with."""
+def arrange(*, columns: Sequence[str], opens_with: SavedView | None, user: User, now: datetime) -> JobListSettings:
+    """Set the columns of the person's list, and the view that it opens with."""
     with unit_of_work():
         values = {"columns": list(columns), "opens_with": opens_with}
-        arrangement, _made = Arrangement.objects.update_or_create(user=user, defaults=values)
+        arrangement, _made = JobListSettings.objects.update_or_create(user=user, defaults=values)
         word = opens_with.name if opens_with else ""
         _tell(events.JobListConfigured(columns=tuple(columns), default_view=word), user, None, now)
     return arrangement

@@ -1,4 +1,4 @@
-"""Many jobs in one submission: all are taken in, or none."""
+"""Many jobs in one submission: all are submitted, or none."""
 
 from collections.abc import Hashable, Sequence
 from datetime import datetime, timedelta
@@ -26,12 +26,12 @@ _MOST_PROBLEMS = 20
 
 
 def submit_many(*, specs: Sequence[JobSpec], tenant: Tenant, user: User, now: datetime) -> list[Job]:
-    """Take in jobs, in their order. Raises what `submit` raises; Invalid with paths such as `jobs.3.tasks`."""
+    """Submit jobs, in their order. Raises what `submit` raises; Invalid with paths like `jobs.3.tasks`."""
     routes = check_many(specs=specs, tenant=tenant, user=user)
     queues = [route.queue for route in routes]
     offer = priorities.offer_to(tenant)
     jobs = [
-        # Who comes first is told by the time.
+        # The submission time decides the order.
         new_row(
             spec, offer.requested(spec), tenant=tenant, queue=queue, user=user, at=now + timedelta(microseconds=place)
         )
@@ -50,14 +50,15 @@ def submit_many(*, specs: Sequence[JobSpec], tenant: Tenant, user: User, now: da
 
 
 def try_out_many(*, specs: Sequence[JobSpec], tenant: Tenant, user: User, now: datetime) -> None:
-    """Whether these jobs would be taken in together, if nobody comes first. Raises as `submit_many` does."""
+    """Check whether `submit_many` would accept these jobs now. Raises what `submit_many` raises."""
     queues = [route.queue for route in check_many(specs=specs, tenant=tenant, user=user)]
     quota.require(specs, queues, tenant=tenant, user=user, now=now, is_dry=True)
 
 
 def check_many(*, specs: Sequence[JobSpec], tenant: Tenant, user: User) -> list[Route]:
-    """Whether these could be submitted together; where each goes. Jobs that are alike are judged once, and go together:
-    those that then wait move on by themselves.
+    """Check whether these jobs can be submitted together. Returns the route of each.
+
+    Jobs with equal requirements are checked once and get the same route; those that wait there can move later.
     """
     known: dict[Hashable, Route] = {}
     problems: list[Problem] = []
@@ -82,7 +83,7 @@ def check_many(*, specs: Sequence[JobSpec], tenant: Tenant, user: User) -> list[
 
 
 def _shape(spec: JobSpec) -> Hashable:
-    """All of a job that decides whether it could ever run here."""
+    """Everything in a job that decides whether it could ever run here."""
     tasks = tuple(
         (
             task.replicas,

@@ -1,7 +1,7 @@
-"""A job that waits goes to another of the clusters that its name stands for, as long as nothing of it has a place.
+"""Moves a pending job to another cluster of its federated queue, while none of its pods has a node.
 
-All of it is one transaction that holds the job's row. The controller of the cluster that it leaves may have decided
-about it meanwhile: that decision names the revision before, so it is void whichever of the two comes first.
+A move is one transaction with the job's row locked. The controller of the old cluster may decide about the job at the
+same time. After a move, that decision names an old revision and is void; after a bind, the job no longer moves.
 """
 
 from collections.abc import Sequence
@@ -18,11 +18,13 @@ from hekla.domain.routing import PlacementCandidate
 
 
 def move(job: Job, queue: Queue, candidates: Sequence[PlacementCandidate], *, now: datetime) -> bool:
-    """Let the job, as `job` has it, wait in this queue of another cluster. Returns whether it went there: it does not
-    where it is another one by now, has a pod with a place or had one, or its name does not stand for that queue.
+    """Move the job to this queue of another cluster. Returns whether it moved.
+
+    It does not move if its revision is no longer that of `job`, if it does not wait or a pod has or had a node, or if
+    the queue is not open or not in its federated queue.
     """
     with unit_of_work():
-        row = Job.objects.select_for_update().get(pk=job.pk)  # joined with its queue, it is not found once it went
+        row = Job.objects.select_for_update().get(pk=job.pk)  # a join finds no row after a concurrent move
         placement = Placement.objects.filter(job=row, span__members=queue).select_related("span").first()
         if placement is None or placement.span is None or row.revision != job.revision or not _may_go(row, queue):
             return False
@@ -40,7 +42,7 @@ def _may_go(job: Job, queue: Queue) -> bool:
 
 
 def _go(job: Job, queue: Queue, placement: Placement, candidates: Sequence[PlacementCandidate], now: datetime) -> None:
-    """What was made of it for the cluster before never left the database, and is made anew for the other one."""
+    """Reset what was made for the old cluster: it never left the database, and is made again for the new one."""
     old, documents = job.queue, tuple(one.as_data() for one in candidates)
     job.pods.all().delete()
     set_gang_phase(job, GangPhase.PENDING, actor=CONTROLLER, now=now)

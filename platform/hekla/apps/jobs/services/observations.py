@@ -1,4 +1,4 @@
-"""What the controller records between commands: what a backend observed of pods, and what follows for their jobs."""
+"""Records of the controller between commands: observations of pods by a backend, and their effect on jobs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from hekla.domain.phases import PodPhase
 from hekla.domain.policies import LifecycleAction
 
 POD_FIELDS = ("phase", "reason", "message", "exit_code", "started_at", "finished_at")
-"""What changes as a pod goes from phase to phase."""
+"""The fields that change with a pod's phase."""
 ORDER = {
     PodPhase.PENDING: 0,
     PodPhase.BOUND: 1,
@@ -31,7 +31,7 @@ ORDER = {
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """What was seen of one pod, at `at`."""
+    """An observation of one pod at the time `at`."""
 
     task: str
     index: int
@@ -46,7 +46,10 @@ class Sighting:
 def observe(
     cluster_id: int, epoch: int, job: UUID, sightings: Sequence[Sighting], *, address_of: AddressOf, now: datetime
 ) -> bool:
-    """Take down what is new about one job's pods. A pod's phase only ever goes forward. Raises LeaseLost."""
+    """Record what is new about one job's pods. A pod's phase only moves forward.
+
+    Returns whether anything was new. Raises LeaseLost.
+    """
     with unit_of_work():
         leases.assert_held(cluster_id, epoch)
         row = Job.objects.select_for_update().filter(uid=job).first()
@@ -67,7 +70,7 @@ def observe(
 
 
 def take_down(job: Job, pod: Pod, sighting: Sighting) -> None:
-    """Move one pod to where it was seen (not saved yet). One that ended with an exit code ran before."""
+    """Move one pod to its observed phase (not saved yet), through RUNNING if it ended with an exit code."""
     if sighting.phase.is_final and pod.started_at is None and sighting.exit_code is not None:
         enter_pod_phase(job, pod, PodPhase.RUNNING, actor=CONTROLLER, now=sighting.at)
     enter_pod_phase(
@@ -83,14 +86,14 @@ def take_down(job: Job, pod: Pod, sighting: Sighting) -> None:
 
 
 def react(job: Job, pods: list[Pod], changed: list[Pod], address_of: AddressOf, now: datetime) -> None:
-    """Do what the job's policies say about what happened to these pods, and move the job on."""
+    """Apply the job's policies to these changes of pods, then advance the job."""
     while changed:
         changed = _act(job, pods, changed, address_of, now)
     advance(job, pods, LifecycleAction.SYNC_JOB, address_of=address_of, actor=CONTROLLER, now=now)
 
 
 def _act(job: Job, pods: list[Pod], changed: list[Pod], address_of: AddressOf, now: datetime) -> list[Pod]:
-    """Do the first action that these news call for. Returns the pods behind it: their news may mean less by now."""
+    """Apply the first action that these changes trigger. Returns the pods after it, which must be evaluated again."""
     facts = job_facts(job)
     stimuli = stimuli_of(facts, all_pod_facts(pods), [pod_facts(pod) for pod in changed])
     for place, stimulus in enumerate(stimuli, start=1):
@@ -102,11 +105,14 @@ def _act(job: Job, pods: list[Pod], changed: list[Pod], address_of: AddressOf, n
 
 
 def sync(cluster_id: int, epoch: int, job_id: int, *, address_of: AddressOf, now: datetime) -> bool:
-    """Look at a job again: create the pods it lacks, move it on where facts allow. Returns whether it changed."""
+    """Reconcile a job: create missing pods, and advance it where possible.
+
+    Returns whether it changed. Raises LeaseLost.
+    """
     with unit_of_work():
         leases.assert_held(cluster_id, epoch)
         job = Job.objects.select_for_update().get(pk=job_id)
-        if job.cluster_id != cluster_id:  # it went elsewhere
+        if job.cluster_id != cluster_id:  # it moved to another cluster
             return False
         pods = list(job.pods.order_by("task", "index", "attempt"))
         if job_facts(job).is_out_of_time(now):
@@ -117,7 +123,7 @@ def sync(cluster_id: int, epoch: int, job_id: int, *, address_of: AddressOf, now
 
 
 def would_sync(job: Job, pods: Sequence[Pod], now: datetime) -> bool:
-    """Whether `sync` would do anything, by these rows: most looks find nothing to do, and then no row is locked."""
+    """Whether `sync` would change anything, by these rows. Usually it would not, and then no row is locked."""
     facts, attempts = job_facts(job), all_pod_facts(pods)
     if facts.is_out_of_time(now) or overdue(facts, attempts, now):
         return True
@@ -132,7 +138,7 @@ def would_sync(job: Job, pods: Sequence[Pod], now: datetime) -> bool:
 
 
 def settle(cluster_id: int, epoch: int, pod_ids: Sequence[int], *, address_of: AddressOf, now: datetime) -> None:
-    """These pods were to be stopped and the backend never began them: they are over."""
+    """End these pods, which were to be stopped and never started by the backend. Raises LeaseLost."""
     for pod in Pod.objects.filter(pk__in=pod_ids):
         with unit_of_work():
             leases.assert_held(cluster_id, epoch)

@@ -1,6 +1,6 @@
-"""Changing the priority of a job: the scheduler goes by the new one from its next cycle on.
+"""Changes the priority of a job. The scheduler uses the new one from its next cycle on.
 
-It moves the job in the order of its queue, and decides who makes room for whom; pods that run go on.
+The priority sets the job's place in its queue, and which jobs it can preempt. Running pods continue.
 """
 
 from datetime import datetime
@@ -25,9 +25,9 @@ from hekla.domain.phases import JobPhase
 
 
 def set_priority(job: Job, priority: int, *, user: User, now: datetime, expected_revision: int | None = None) -> Job:
-    """Give the job another priority; nothing happens where it has that one already.
+    """Set the job's priority; no effect if it has that one already.
 
-    `expected_revision`: the one that the person looked at. Raises Forbidden, Invalid, Refused, RevisionConflict.
+    `expected_revision`: the one that the person saw. Raises Forbidden, Invalid, Refused, RevisionConflict.
     """
     require_right(job, user)
     with unit_of_work():
@@ -53,14 +53,14 @@ def set_priority(job: Job, priority: int, *, user: User, now: datetime, expected
 
 
 def _require_offered(job: Job, priority: int, user: User) -> None:
-    """Higher than before only as far as the tenant's classes go; operators decide that for anybody. Raises Invalid."""
+    """Raises Invalid if a raised priority exceeds the tenant's classes; operators may set any."""
     may_all = accounts.may(user, Permission.ACT_ON_ANY_JOB) or priority < job.priority
     if not may_all and (problems := [*priorities.offer_to(job.tenant).problems_of(priority)]):
         raise Invalid(problems)
 
 
 def fixed_since(job: Job) -> str:
-    """Why nobody can change its priority though it matters; empty where one can."""
+    """Why the priority cannot be changed although it still matters; empty if it can."""
     if not (has_priority(job) and job.cluster.leads_jobs):
         return ""
     return _(
@@ -70,5 +70,5 @@ def fixed_since(job: Job) -> str:
 
 
 def has_priority(job: Job) -> bool:
-    """Whether its priority still matters: it is not over, or may be resumed."""
+    """Whether the priority still matters: the job is unfinished, or can be resumed."""
     return job.deleted_at is None and not job.is_external and (not job.is_final or job.phase == JobPhase.ABORTED)

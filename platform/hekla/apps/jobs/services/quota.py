@@ -1,4 +1,4 @@
-"""Whether so much more may be submitted: the quotas of the tenant and of who submits."""
+"""Checks submissions against the quotas of the tenant and of the person."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from hekla.domain.resources import format_quantity, parse_quantity
 
 
 class QuotaExceeded(Refused):
-    """The tenant, or the person there, has as much as they may have."""
+    """The quota of the tenant, or of the person there, is used up."""
 
     code = "quota_exceeded"
 
@@ -37,10 +37,10 @@ def require(
     is_dry: bool = False,
     by: User | None = None,
 ) -> None:
-    """Whether these jobs of this person may come to these queues. Call it in the unit of work that takes them in.
+    """Raises QuotaExceeded unless these jobs of this person may be submitted to these queues.
 
-    `is_dry`: nobody takes them in, so nobody else has to wait. `by`: who asks, if it is somebody else, and is told so.
-    Raises QuotaExceeded.
+    Call it in the unit of work that submits them. `is_dry`: nothing is submitted, so nothing is locked. `by`: who acts;
+    for another person's jobs the message names the owner.
     """
     facts = {"tenant": tenant, "name": str(user) if by not in (None, user) else ""}
     for quota in quotas.binding(tenant, user, is_dry=is_dry):
@@ -70,14 +70,16 @@ def _require_hours(quota: Quota, user: User, facts: dict[str, Any], now: datetim
 
 
 def never_fitting(spec: JobSpec, *, tenant: Tenant, user: User) -> Iterator[Problem]:
-    """What is more than the tenant, or this person there, may ever use at once."""
+    """Problems of a job that needs more than the tenant, or this person there, may ever use at once."""
     for quota in quotas.binding(tenant, user, is_dry=True):
         for name, text in quota.resources.items():
             yield from _too_much_at_once(spec, quota, name, parse_quantity(name, text))
 
 
 def _too_much_at_once(spec: JobSpec, quota: Quota, name: str, most: float) -> Iterator[Problem]:
-    """One replica at its resources; the gang at the replicas where one task makes it up, else at the tasks."""
+    """Problems with one resource, at its path: a replica's resources; for the gang, the replicas of its only task that
+    uses the resource, else the tasks.
+    """
     facts = {"name": name, "most": format_quantity(name, most), "tenant": quota.tenant}
     requests = {place: amount for place, task in enumerate(spec.tasks) if (amount := task.request.amount(name))}
     for place, amount in requests.items():
@@ -119,7 +121,7 @@ def _gang_exceeds(quota: Quota, facts: dict[str, Any]) -> str:
 
 
 def _asks_gpus(spec: JobSpec, queue: Queue) -> bool:
-    """Whether it would hold real ones."""
+    """Whether the job would hold real GPUs."""
     return not queue.cluster.is_simulated and any(spending.gpus(task.request) for task in spec.tasks)
 
 
@@ -129,7 +131,7 @@ def _of(quota: Quota, user: User, amounts: dict[int, Any]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Refusal:
-    """A sentence for whoever is bound: the tenant, oneself, or somebody else for whom one asks."""
+    """The message by owner of the quota: the tenant, the reader, or another person for whom the reader acts."""
 
     of_tenant: Promise
     of_oneself: Promise

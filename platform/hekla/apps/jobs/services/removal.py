@@ -1,7 +1,7 @@
-"""How a job goes, step by step. Each step is one unit of work and may be asked for again: what is done stays done.
+"""Deletes a job, step by step. Each step is one unit of work and has no effect if repeated.
 
-`delete` only records the intent. The controller does what follows (`hekla.controller.garbage_collection`): it looks at
-the rows, so it goes on after whatever happened.
+`delete` only records the intent. The controller does the rest (`hekla.controller.garbage_collection`): it reads the
+rows, so it continues after any interruption.
 """
 
 from datetime import datetime
@@ -24,7 +24,7 @@ _MOST_EXPIRED = 200
 
 
 def delete(job: Job, *, user: User, now: datetime) -> None:
-    """Take a finished job off the lists, and let what is attached to it go. Raises Refused while it is not finished."""
+    """Delete a finished job: hide it from lists, and request its clean-up. Raises Refused if it is not finished."""
     require_right(job, user)
     with unit_of_work():
         job = Job.objects.select_for_update().get(pk=job.pk)
@@ -34,7 +34,7 @@ def delete(job: Job, *, user: User, now: datetime) -> None:
 
 
 def delete_expired(cluster_id: int, epoch: int, *, now: datetime) -> None:
-    """Finished jobs whose time to live is over are deleted."""
+    """Delete finished jobs whose time to live is over, some at a time. Raises LeaseLost."""
     expired = Job.objects.filter(cluster_id=cluster_id, expires_at__lte=now, deleted_at=None).order_by("pk")
     for pk in expired.values_list("pk", flat=True)[:_MOST_EXPIRED]:
         with unit_of_work():
@@ -45,7 +45,7 @@ def delete_expired(cluster_id: int, epoch: int, *, now: datetime) -> None:
 
 
 def delete_finished(job_id: int, *, actor: Actor, now: datetime) -> bool:
-    """A part of the platform deletes a job that is over. Returns whether it did."""
+    """Delete a finished job on behalf of the platform. Returns whether it was deleted."""
     with unit_of_work():
         job = Job.objects.select_for_update().get(pk=job_id)
         if not job.is_final or job.deleted_at is not None:
@@ -63,7 +63,7 @@ def _delete(job: Job, actor: Actor, now: datetime) -> None:
 
 
 def end_pods(cluster_id: int, epoch: int, job_id: int, *, now: datetime) -> bool:
-    """Wish the end of what a deleted job still has at work. Returns whether all of it is over. Raises LeaseLost."""
+    """Request the stop of a deleted job's unfinished pods. Returns whether all have ended. Raises LeaseLost."""
     with unit_of_work():
         leases.assert_held(cluster_id, epoch)
         job = Job.objects.select_for_update().get(pk=job_id)
@@ -74,7 +74,7 @@ def end_pods(cluster_id: int, epoch: int, job_id: int, *, now: datetime) -> bool
 
 
 def mark_cleaned(cluster_id: int, epoch: int, job_id: int, *, now: datetime) -> None:
-    """What was attached to this deleted job is gone. Raises LeaseLost."""
+    """Record that the clean-up of this deleted job is done. Raises LeaseLost."""
     with unit_of_work():
         leases.assert_held(cluster_id, epoch)
         job = Job.objects.select_for_update().get(pk=job_id)

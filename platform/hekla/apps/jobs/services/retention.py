@@ -1,6 +1,6 @@
-"""Letting go of what a tenant keeps no longer: first the logs of deleted jobs, then their rows and their history.
+"""Purges what a tenant no longer keeps: first the logs of deleted jobs, then their rows and their history.
 
-One batch is one unit of work with one event, so that a purge of whatever size never holds the log for long.
+One batch is one unit of work with one event, so a large purge never locks the event log for long.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from hekla.domain import events
 
 
 def mark_logs_purged(cluster_id: int, epoch: int, jobs: Sequence[Job], *, now: datetime) -> None:
-    """The logs of these jobs of one tenant are gone from the backend. Raises LeaseLost."""
+    """Record that the logs of these jobs of one tenant are deleted in the backend. Raises LeaseLost."""
     with unit_of_work():
         leases.assert_held(cluster_id, epoch)
         count = Job.objects.filter(pk__in=[job.pk for job in jobs], logs_purged_at=None).update(logs_purged_at=now)
@@ -22,7 +22,7 @@ def mark_logs_purged(cluster_id: int, epoch: int, jobs: Sequence[Job], *, now: d
 
 
 def purge_history(cluster_id: int, epoch: int, jobs: Sequence[Job], *, now: datetime) -> None:
-    """Delete these jobs of one tenant, and all that the log tells of them. Raises LeaseLost."""
+    """Delete these jobs of one tenant, and all their events. Raises LeaseLost."""
     with unit_of_work():
         leases.assert_held(cluster_id, epoch)
         rows = Job.objects.filter(pk__in=[job.pk for job in jobs]).exclude(logs_purged_at=None)

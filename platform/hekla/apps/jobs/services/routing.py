@@ -1,7 +1,7 @@
-"""To which queue a job goes: the one that it names, or of those that a name stands for the one that starts it first.
+"""The queue of a job: the one that it names, or the queue of a federated queue that can start it first.
 
-What would be in each cluster is for the engine to say, of which nothing is known here: `settings.ASK_CLUSTERS` names
-who asks it.
+The engine estimates the start in each cluster. This package does not import it: `settings.ASK_CLUSTERS` names the
+function that asks it.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ from hekla.apps.event_log.services import Actor
 from hekla.apps.jobs.models import Job, Placement
 from hekla.apps.jobs.services.telling import tell
 from hekla.apps.queues import selectors as queues
-from hekla.apps.queues.models import Queue, Span
+from hekla.apps.queues.models import FederatedQueue, Queue
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import events
 from hekla.domain.errors import Refused
@@ -28,26 +28,26 @@ Ask = Callable[..., list[PlacementCandidate]]
 
 
 class AllClosed(Refused):
-    """None of the queues takes submissions now."""
+    """No queue of the federated queue accepts submissions now."""
 
     code = "queue_closed"
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The queue to which a job goes. `span`: the federated queue that the job named, if it named one; `candidates`: its
-    clusters' answers, the best first.
+    """The queue of a job. `span`: the federated queue that the job named, if any; `candidates`: the estimates of its
+    clusters, best first.
     """
 
     queue: Queue
-    span: Span | None = None
+    span: FederatedQueue | None = None
     candidates: tuple[PlacementCandidate, ...] = ()
 
 
-def through(span: Span, spec: JobSpec, *, tenant: Tenant, user: User, is_timed: bool = True) -> Route:
-    """The best way of those that there are. Raises AllClosed.
+def through(span: FederatedQueue, spec: JobSpec, *, tenant: Tenant, user: User, is_timed: bool = True) -> Route:
+    """The best route through a federated queue. Raises AllClosed.
 
-    Unless it `is_timed` nobody is asked until when it would wait, which takes longest.
+    `is_timed`: also estimate how long the job would wait, which takes longest.
     """
     members = queues.members_open_to(span, tenant)
     candidates = rank_candidates(prospects(spec, members, tenant=tenant, user=user, is_timed=is_timed))
@@ -60,9 +60,9 @@ def through(span: Span, spec: JobSpec, *, tenant: Tenant, user: User, is_timed: 
 def prospects(
     spec: JobSpec, members: Sequence[Queue], *, tenant: Tenant, user: User, is_timed: bool = True
 ) -> list[PlacementCandidate]:
-    """What would be of the job in each of these queues; until when it would wait, if it `is_timed`.
+    """The estimate for the job in each of these queues; how long it would wait, if `is_timed`.
 
-    Who cannot take it, or is out of reach, is not asked.
+    Clusters that cannot accept it, or are not reachable, are not asked.
     """
     known = {queue.pk: _without_asking(queue) for queue in members}
     ask: Ask = import_string(settings.ASK_CLUSTERS)
@@ -87,7 +87,7 @@ def _without_asking(queue: Queue) -> PlacementCandidate | None:
 
 
 def note(job: Job, route: Route, *, actor: Actor, now: datetime) -> None:
-    """Record where a job that was just taken in went, and why; nothing for one that named its queue itself."""
+    """Record where a new job was placed, and why; nothing if it did not name a federated queue."""
     if route.span is None:
         return
     candidates = tuple(one.as_data() for one in route.candidates)

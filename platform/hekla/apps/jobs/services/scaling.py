@@ -1,7 +1,7 @@
-"""Changing the size of a job: more or fewer replicas of its tasks, and how few will do.
+"""Changes the size of a job: the replicas of its tasks, and their minimum.
 
-New replicas have the next numbers, and their pods are made at the controller's next look; of those that are too many
-the last ones are asked to end. That is a wish like an abort: no policy calls it a failure, and no restart is counted.
+New replicas have the next numbers, and the controller creates their pods when it reconciles next. Of surplus replicas
+the last ones are stopped. That is a request like an abort: no policy treats it as a failure, and it is not a retry.
 """
 
 from collections.abc import Iterable, Mapping
@@ -31,15 +31,15 @@ SCALABLE = frozenset({JobPhase.PENDING, JobPhase.RUNNING, JobPhase.RESTARTING, J
 
 
 class RevisionConflict(Refused):
-    """Somebody else changed the job since it was looked at."""
+    """Another person changed the job since it was read."""
 
     code = "changed_meanwhile"
 
 
 def scale(job: Job, size: JobScale, *, user: User, now: datetime, expected_revision: int | None = None) -> Job:
-    """Give the job another size; nothing happens where it has that size already.
+    """Set the job's size; no effect if it has that size already.
 
-    `expected_revision`: the one that the person looked at. Raises Forbidden, Invalid, Refused, RevisionConflict.
+    `expected_revision`: the one that the person saw. Raises Forbidden, Invalid, Refused, RevisionConflict.
     """
     require_right(job, user)
     with unit_of_work():
@@ -55,12 +55,12 @@ def scale(job: Job, size: JobScale, *, user: User, now: datetime, expected_revis
 
 
 def is_scalable(job: Job) -> bool:
-    """Whether its size may still change."""
+    """Whether the job's size can still change."""
     return job.deleted_at is None and not job.is_external and JobPhase(job.phase) in SCALABLE
 
 
 def remarks(job: Job, pods: Iterable[Pod] | None = None) -> tuple[str, ...]:
-    """What the pods of the job that live do not learn of a change of its size. `pods`: where all were read already."""
+    """What the job's unfinished pods do not learn about a new size. `pods`: pass all of them if already read."""
     lives = selectors.has_living_pods(job) if pods is None else any(not pod.is_final for pod in pods)
     if not lives:
         return ()
@@ -76,7 +76,7 @@ def _require_open(job: Job, expected_revision: int | None) -> None:
 
 
 def _require_possible_there(job: Job, old: JobSpec, changes: Mapping[str, tuple[int, int]]) -> None:
-    """Volcano lets everything change but how many partitions a task has. Raises Refused."""
+    """Volcano cannot change the number of partitions of a task. Raises Refused."""
     divided = [task.name for task in old.tasks if task.partition_size and f"{task.name}.replicas" in changes]
     if job.cluster.leads_jobs and divided:
         raise Refused(
@@ -86,7 +86,7 @@ def _require_possible_there(job: Job, old: JobSpec, changes: Mapping[str, tuple[
 
 
 def require_unchanged(job: Job, expected_revision: int | None) -> None:
-    """Raises RevisionConflict where the job has another revision than the one that was looked at."""
+    """Raises RevisionConflict if the job has another revision than the expected one."""
     if expected_revision is not None and expected_revision != job.revision:
         raise RevisionConflict(
             _("The job was changed by another person meanwhile. Check the current values, then submit again.")
@@ -94,7 +94,7 @@ def require_unchanged(job: Job, expected_revision: int | None) -> None:
 
 
 def _require_room(job: Job, old: JobSpec, new: JobSpec) -> None:
-    """What a job cannot do without must have room in its queue, its cluster and its quotas; what it can need not."""
+    """Raises Invalid if a raised minimum does not fit the job's queue, cluster or quotas; more need not fit."""
     if new.minimum_resources().fits_in(old.minimum_resources()):
         return
     if problems := [*never_fitting(new, job.queue), *quota.never_fitting(new, tenant=job.tenant, user=job.owner)]:
@@ -112,12 +112,12 @@ def _change(job: Job, new: JobSpec, changes: Mapping[str, tuple[int, int]], acto
     recorded = {name: events.FieldChange(old=before, new=after) for name, (before, after) in changes.items()}
     tell(job, events.JobChanged(changes=recorded, revision=job.revision), actor=actor, now=now)
     if job.cluster.leads_jobs:
-        return  # the controller passes it on, and follows what becomes of it
+        return  # the controller passes it to Volcano, and follows the result
     _follow(job, pods, [task.name for task in new.tasks if f"{task.name}.replicas" in changes], actor, now)
 
 
 def _slots(job: Job, known: Mapping[tuple[str, int], int]) -> list[int]:
-    """The slots of all replicas: who starts before the new ones are made is told where they will be."""
+    """The slots of all replicas, so that pods that start before the new ones know the addresses of these."""
     wanted = replicas(job)
     missing = [replica for replica in wanted if replica not in known]
     slots = {**known, **dict(zip(missing, new_slots(len(missing)), strict=True))}
@@ -125,7 +125,7 @@ def _slots(job: Job, known: Mapping[tuple[str, int], int]) -> list[int]:
 
 
 def _follow(job: Job, pods: list[Pod], tasks: list[str], actor: Actor, now: datetime) -> None:
-    """Do what policies say about a change of these tasks, if there is a pod that it may concern; else look."""
+    """Apply the policies about a change of these tasks if the job has unfinished pods, then reconcile."""
     for task in tasks if any(not pod.is_final for pod in pods) else ():
         stimulus = lifecycle.resized(job_facts(job), task)
         if stimulus and stimulus.command:

@@ -1,4 +1,4 @@
-"""The one door behind all doors: form, YAML, REST and command line end in `submit`."""
+"""Submission of jobs: forms, YAML, REST and the command line all call `submit`."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -31,23 +31,23 @@ from hekla.domain.jobspec import EXTERNAL, JobSpec
 from hekla.domain.resources import Resources, format_quantity
 from hekla.domain.scaling import immutable_fields
 
-_KEYS = UUID("5d3a1f0e-8f0c-4d0e-9a5d-6f5b0c1e7a42")  # the name space of idempotency keys
+_KEYS = UUID("5d3a1f0e-8f0c-4d0e-9a5d-6f5b0c1e7a42")  # the namespace of idempotency keys
 
 
 class QueueNotOpen(Refused):
-    """The queue takes no submissions now."""
+    """The queue accepts no submissions now."""
 
     code = "queue_closed"
 
 
 class JobNameConflict(Refused):
-    """The tenant has a job of that name."""
+    """The tenant has a job with that name already."""
 
     code = "name_taken"
 
 
 class JobKeyConflict(Refused):
-    """The idempotency key stands for another job."""
+    """The idempotency key belongs to another job."""
 
     code = "key_used"
 
@@ -61,11 +61,11 @@ def submit(
     key: str = "",
     secrets: Mapping[str, str] | None = None,
 ) -> Job:
-    """Take in a job.
+    """Submit a job.
 
     Raises NotFound, Refused, QueueNotOpen, QuotaExceeded, JobNameConflict, JobKeyConflict, Invalid (can never run).
-    With an idempotency `key`, the same person's second submission under it gives the job of the first. `secrets` are
-    the values of those that its commands name; they are kept apart from it.
+    With an idempotency `key`, the same person's second submission under it returns the job of the first. `secrets`: the
+    values of the secrets that its commands name; they are stored apart from the job.
     """
     uid = uuid5(_KEYS, f"{user.pk}:{key}") if key else uuid4()
     if key and (known := Job.objects.filter(uid=uid).first()):
@@ -93,13 +93,16 @@ def submit(
 def try_out(
     *, spec: JobSpec, tenant: Tenant, user: User, now: datetime, secrets: Mapping[str, str] | None = None
 ) -> None:
-    """Whether this job would be taken in, if nobody comes first and its name is free. Raises as `submit` does."""
+    """Check whether `submit` would accept this job now, if its name is free. Raises what `submit` raises."""
     route = check(spec=spec, tenant=tenant, user=user, secrets=secrets)
     quota.require([spec], [route.queue], tenant=tenant, user=user, now=now, is_dry=True)
 
 
 def check(*, spec: JobSpec, tenant: Tenant, user: User, secrets: Mapping[str, str] | None = None) -> Route:
-    """Whether this person may submit this job here, and whether it could ever run. Returns to which queue it goes."""
+    """Check whether this person may submit this job here, and whether it could ever run. Returns its route.
+
+    Raises Invalid, and what `route_for` raises.
+    """
     route = route_for(spec=spec, tenant=tenant, user=user)
     problems = [
         *_reserved_kind(spec),
@@ -115,7 +118,7 @@ def check(*, spec: JobSpec, tenant: Tenant, user: User, secrets: Mapping[str, st
 
 
 def route_for(*, spec: JobSpec, tenant: Tenant, user: User, is_timed: bool = True) -> Route:
-    """To which open queue the job goes that names one, or several by one name.
+    """The route of the job to the open queue that it names, or through the federated queue that it names.
 
     Raises NotFound, Forbidden (this person may not submit here), Refused.
     """
@@ -123,7 +126,7 @@ def route_for(*, spec: JobSpec, tenant: Tenant, user: User, is_timed: bool = Tru
         raise NotFound(_("Unknown tenant."))
     if not tenancy.may(user, tenant.pk, Permission.SUBMIT_JOBS):
         raise Forbidden(_("You can view this tenant, but not submit to it. Ask a tenant admin."), "tenant")
-    span = queues.spans_open_to(tenant).filter(name=spec.queue).first()
+    span = queues.federated_open_to(tenant).filter(name=spec.queue).first()
     if span is None:
         return Route(_open_queue(spec.queue, tenant))
     return routing.through(span, spec, tenant=tenant, user=user, is_timed=is_timed)
@@ -136,7 +139,7 @@ def _the_same(known: Job, spec: JobSpec, tenant: Tenant) -> Job:
 
 
 def _is_the_same(known: Job, spec: JobSpec) -> bool:
-    """Whether this was asked for; the size of a job may be another one by now."""
+    """Whether this is the specification that was submitted; the job's size may have changed since."""
     if known.revision == 1:
         return bool(known.spec == spec.document())
     return immutable_fields(JobSpec.parse(known.spec)) == immutable_fields(spec)
@@ -145,7 +148,7 @@ def _is_the_same(known: Job, spec: JobSpec) -> bool:
 def new_row(
     spec: JobSpec, requested: RequestedPriority, *, tenant: Tenant, queue: Queue, user: User, at: datetime
 ) -> Job:
-    """The row of a new job, which is not written yet."""
+    """The row of a new job, not saved yet."""
     return Job(
         name=spec.name,
         tenant=tenant,
@@ -162,7 +165,7 @@ def new_row(
 
 
 def submitted(job: Job) -> events.JobSubmitted:
-    """What the log says first of a job."""
+    """The first event of a job."""
     return events.JobSubmitted(name=job.name, queue=job.queue.name, job_kind=job.kind, replicas=job.replicas)
 
 
@@ -217,7 +220,7 @@ def _unknown_environments(spec: JobSpec) -> Iterable[Problem]:
 
 
 def _missing_secrets(spec: JobSpec, values: Mapping[str, str]) -> Iterable[Problem]:
-    """Secrets that a JobConfig names without a value, as in a copy of a job, or that make a command too long."""
+    """Problems with secrets that a JobConfig names without a value, as in a clone, or that make a command too long."""
     for place, task in enumerate(spec.tasks if "openpai" in spec.plugins else ()):
         if missing := sorted(naming.secret_names(task.command) - set(values)):
             sentence = _("The secret “%(name)s” has no value. Send the whole JobConfig with its secrets.")
@@ -228,22 +231,21 @@ def _missing_secrets(spec: JobSpec, values: Mapping[str, str]) -> Iterable[Probl
 
 
 def never_fitting(spec: JobSpec, queue: Queue) -> Iterable[Problem]:
-    """What is larger than any machine, than all machines together, or than the queue may ever hold."""
+    """Problems of a job that exceeds every node, all nodes together, or the queue's limit."""
     return too_large(spec, queue, clusters.sizes(queue.cluster))
 
 
 def too_large(spec: JobSpec, queue: Queue, sizes: Sequence[Resources]) -> Iterable[Problem]:
-    """The same, where it is known what machines of which sizes there are."""
+    """The same, for nodes of these sizes."""
     yield from _larger_than_any_node(spec, sizes) if sizes else ()
     least = spec.minimum_resources()
-    whole = Resources({name: sum(size.amount(name) for size in sizes) for name in least})
-    bounds = [(whole, _("cluster %s") % queue.cluster)] if sizes else []
-    if queue.capability:
-        bounds.append((Resources.parse(queue.capability), _("queue %s") % queue))
-    for bound, owner in bounds:
-        for name, need in least.items():
-            if need > bound.amount(name) and (owner.endswith(queue.cluster.name) or name in bound):
-                yield Problem("tasks", _too_much(name, need, bound.amount(name), owner))
+    cluster = _("cluster %s") % queue.cluster
+    limits = [(name, sum(size.amount(name) for size in sizes), cluster) for name in least if sizes]
+    capability = Resources.parse(queue.capability or {})
+    limits += [(name, capability.amount(name), _("queue %s") % queue) for name in least if name in capability]
+    for name, limit, owner in limits:
+        if least.amount(name) > limit:
+            yield Problem("tasks", _too_much(name, least.amount(name), limit, owner))
 
 
 def _larger_than_any_node(spec: JobSpec, sizes: Sequence[Resources]) -> Iterable[Problem]:

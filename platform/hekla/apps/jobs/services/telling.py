@@ -1,4 +1,4 @@
-"""How events about jobs are addressed."""
+"""Records events about jobs."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -9,7 +9,7 @@ from hekla.domain import events
 
 
 def tell(job: Job, event: events.Event, *, actor: Actor, now: datetime, topics: Sequence[str] = ()) -> None:
-    """Record an event about a job, for all who follow it, its owner, its queue or its cluster, or these topics."""
+    """Record an event about a job, for subscribers of the job, its owner, its queue, its cluster, or these topics."""
     record(
         event,
         subject=f"job:{job.uid}",

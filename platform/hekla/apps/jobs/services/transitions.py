@@ -1,4 +1,4 @@
-"""Writing down what the lifecycle decided: phases, pods to stop, pods to create."""
+"""Writes the outcomes of the lifecycle: phases, pods to stop, pods to create."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
@@ -32,17 +32,17 @@ def advance(
     actor: Actor,
     now: datetime,
 ) -> bool:
-    """Take the job one action further and write the outcome. Returns whether anything changed.
+    """Apply one action to the job and write the outcome. Returns whether anything changed.
 
-    Call inside a unit of work, with the job's row locked. Without `address_of` no pods are created: whoever knows the
-    backend does that at the next look. New pods are added to `pods`.
+    Call inside a unit of work, with the job's row locked. Without `address_of` no pods are created: the controller,
+    which knows the backend, creates them when it reconciles next. New pods are added to `pods`.
     """
     outcome = lifecycle.advance(job_facts(job), all_pod_facts(pods), action, target, by_person=by_person)
     return _write(job, pods, outcome, action, address_of, actor, now)
 
 
 def expire(job: Job, pods: list[Pod], *, actor: Actor, now: datetime) -> bool:
-    """End a job whose time is over. Call as `advance`."""
+    """End a job past its deadline. Call like `advance`."""
     outcome = lifecycle.expire(job_facts(job), all_pod_facts(pods))
     return _write(job, pods, outcome, LifecycleAction.SYNC_JOB, None, actor, now)
 
@@ -50,7 +50,7 @@ def expire(job: Job, pods: list[Pod], *, actor: Actor, now: datetime) -> bool:
 def write(
     job: Job, pods: list[Pod], outcome: JobOutcome, *, address_of: AddressOf | None = None, actor: Actor, now: datetime
 ) -> bool:
-    """Write what somebody else decided about the job, with the same events. Call as `advance`."""
+    """Write an outcome that was decided elsewhere, with the same events. Call like `advance`."""
     return _write(job, pods, outcome, LifecycleAction.SYNC_JOB, address_of, actor, now)
 
 
@@ -113,7 +113,7 @@ def _enter(job: Job, phase: JobPhase, reason: str, message: str, actor: Actor, n
 
 
 def _deadline(job: Job, now: datetime) -> datetime | None:
-    """It is set when the job begins to run, stays over restarts, and is set anew when an aborted job goes on."""
+    """The deadline: set when the job starts, kept over restarts, and set anew when an aborted job is resumed."""
     seconds = spec_of(job).active_deadline_seconds
     if job.phase in (JobPhase.ABORTING, JobPhase.ABORTED):
         return None
@@ -122,7 +122,7 @@ def _deadline(job: Job, now: datetime) -> datetime | None:
 
 
 def _bounded_facts(message: str) -> list[dict[str, Any]]:
-    """The facts of a message, as far as there are no more than a row or an event takes."""
+    """The facts of a message, limited to what a row or an event may hold."""
     return facts_in(message)[:_MOST_FACTS]
 
 
@@ -132,7 +132,7 @@ def _expiry(job: Job, now: datetime) -> datetime | None:
 
 
 def set_gang_phase(job: Job, phase: GangPhase, *, actor: Actor, now: datetime) -> bool:
-    """Move the gang on (not saved yet). Returns whether it moved."""
+    """Set the gang phase (not saved yet). Returns whether it changed."""
     if job.gang_phase == phase:
         return False
     tell(job, events.GangPhaseChanged(old=GangPhase(job.gang_phase), new=phase), actor=actor, now=now)
@@ -141,7 +141,7 @@ def set_gang_phase(job: Job, phase: GangPhase, *, actor: Actor, now: datetime) -
 
 
 def _stop(job: Job, pod: Pod, reason: str, actor: Actor, now: datetime) -> None:
-    """Wish a pod's end; one that has ended already no longer counts for its job."""
+    """Request the stop of a pod; one that has ended already no longer counts for its job."""
     if pod.is_final and not pod.stopping:
         pod.stopping, pod.stop_reason = True, reason[:200]
         pod.save(update_fields=["stopping", "stop_reason"])
@@ -150,7 +150,7 @@ def _stop(job: Job, pod: Pod, reason: str, actor: Actor, now: datetime) -> None:
 
 
 def evict(job: Job, pod: Pod, event: events.PodEvicted, *, actor: Actor, now: datetime) -> bool:
-    """Wish a pod's end because its place is wanted. Returns whether it still had one to give."""
+    """Request the stop of a pod because its resources are needed. Returns False if it is stopping or has ended."""
     if pod.stopping or pod.is_final:
         return False
     pod.evicted = True
@@ -159,14 +159,14 @@ def evict(job: Job, pod: Pod, event: events.PodEvicted, *, actor: Actor, now: da
 
 
 def request_stop(job: Job, pod: Pod, reason: str, *, actor: Actor, now: datetime) -> None:
-    """Wish a pod's end."""
+    """Request the stop of a pod, unless it is stopping or has ended."""
     if not (pod.stopping or pod.is_final):
         event = events.PodStopRequested(task=pod.task, index=pod.index, attempt=pod.attempt, reason=reason)
         _request_end(job, pod, reason, event, actor, now)
 
 
 def _request_end(job: Job, pod: Pod, reason: str, event: events.Event, actor: Actor, now: datetime) -> None:
-    """One that has no node has nothing to end, so it is over at once."""
+    """Mark a pod as stopping. One without a node has nothing to stop, so it ends at once."""
     pod.stopping, pod.stop_reason = True, reason[:200]
     gainer = [f"job:{event.for_job}"] if isinstance(event, events.PodEvicted) and event.for_job else []
     tell(job, event, actor=actor, now=now, topics=gainer)
@@ -231,7 +231,7 @@ def _create_pods(
 
 
 def _slots(job: Job, pods: Sequence[Pod], refs: Sequence[PodRef]) -> dict[tuple[str, int], int]:
-    """The slots of these replicas and of those before; where tasks wait for others, of all that will ever be."""
+    """The slots of these replicas and of earlier ones; if tasks wait for others, of all replicas of the job."""
     slots = reserved_slots(job) | {(pod.task, pod.index): pod.slot for pod in pods}
     in_stages = spec_of(job).has_dependencies
     wanted = replicas(job) if in_stages else [(ref.task, ref.index) for ref in refs]
@@ -244,7 +244,7 @@ def _slots(job: Job, pods: Sequence[Pod], refs: Sequence[PodRef]) -> dict[tuple[
 
 
 def new_slots(count: int) -> list[int]:
-    """So many slots that no replica ever had."""
+    """This many slots that no replica ever had."""
     if not count:
         return []
     with connection.cursor() as cursor:

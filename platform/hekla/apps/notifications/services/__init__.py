@@ -1,4 +1,4 @@
-"""What can be done about notifications."""
+"""Operations on notifications and their settings."""
 
 from hekla.apps.notifications.services.choosing import choose, choose_for_job, forget_choice, mark_read, renew_secret
 from hekla.apps.notifications.services.following import follow

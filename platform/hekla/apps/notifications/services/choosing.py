@@ -1,4 +1,4 @@
-"""People choose what they are told. It is nobody's business but theirs, so no event tells of it."""
+"""Changes notification settings. They are private, so they record no events."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -20,7 +20,7 @@ MOST_JOB_CHOICES = 1_000
 
 
 def choose(user: User, values: dict[str, Any]) -> str:
-    """What holds for all jobs of a person. Returns the new webhook's secret, where there is one. Raises Invalid."""
+    """Store a person's defaults for all jobs. Returns the secret of a new webhook, else "". Raises Invalid."""
     _require_addresses(values["channels"], values)
     with unit_of_work():
         found = Preference.objects.select_for_update().filter(user=user).first() or Preference(user=user)
@@ -35,7 +35,7 @@ def choose(user: User, values: dict[str, Any]) -> str:
 
 
 def renew_secret(user: User) -> str:
-    """Another secret for the webhook; the old one signs nothing any more. Raises Refused."""
+    """Replace the webhook's secret, and return the new one. Raises Refused without a webhook."""
     with unit_of_work():
         found = Preference.objects.select_for_update().filter(user=user).first()
         if found is None or not found.webhook_url:
@@ -46,7 +46,7 @@ def renew_secret(user: User) -> str:
 
 
 def choose_for_job(user: User, job: Job, values: dict[str, Any]) -> JobChoice:
-    """What a person wants to hear of one job that they may see. Raises Invalid, Refused."""
+    """Store a person's choice for one job that they may see. Raises Invalid; Refused above MOST_JOB_CHOICES."""
     reach = Preference.objects.filter(user=user).first() or Preference(user=user, mail=user.email)
     _require_addresses(values["channels"], {"mail": reach.mail, "webhook_url": reach.webhook_url})
     with unit_of_work():
@@ -57,20 +57,20 @@ def choose_for_job(user: User, job: Job, values: dict[str, Any]) -> JobChoice:
 
 
 def forget_choice(user: User, job: Job) -> None:
-    """What holds for all jobs holds for this one too."""
+    """Delete the person's choice for this job, so that their defaults apply."""
     with unit_of_work():
         JobChoice.objects.filter(user=user, job_uid=job.uid).delete()
 
 
 def mark_read(user: User, *, up_to: int, now: datetime) -> None:
-    """They have seen what came up to this notification."""
+    """Mark the person's notifications up to this id as read."""
     with unit_of_work():
         Notification.objects.filter(user=user, pk__lte=up_to, read_at=None).update(read_at=now)
         changed_for(user.pk)
 
 
 def _require_addresses(channels: Sequence[str], reach: dict[str, Any]) -> None:
-    """Each way needs to lead somewhere."""
+    """Raises Invalid if a channel has no address, or the webhook's address is not allowed."""
     problems = []
     if Channel.MAIL in channels and not reach["mail"]:
         problems.append(Problem("mail", _("Enter an email address.")))

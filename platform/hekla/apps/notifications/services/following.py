@@ -1,4 +1,4 @@
-"""Following the event log: who is told is decided from it alone, so losing every message loses nothing."""
+"""Follows the event log. The log alone decides who is notified, so lost wake-up messages lose no notifications."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.notifications import selectors
 from hekla.apps.notifications.choices import Moment
-from hekla.apps.notifications.models import Reader
+from hekla.apps.notifications.models import NotificationCursor
 from hekla.apps.notifications.services.telling import JobNotice, tell, tell_of_themselves
 from hekla.domain.phases import FINAL_JOB_PHASES, JobPhase
 
@@ -22,9 +22,9 @@ _MOST = 500
 
 
 def follow(*, now: datetime) -> int:
-    """Tell of what happened since the last time. Returns how many were told.
+    """Create notifications for the events since the last call. Returns their number.
 
-    One reader at a time; where it stands is kept in the transaction that tells, so nothing is told twice or left out.
+    One reader at a time. Its position is stored in the same transaction, so no event is processed twice or left out.
     """
     with unit_of_work():
         reader = _reader()
@@ -39,10 +39,10 @@ def follow(*, now: datetime) -> int:
     return count
 
 
-def _reader() -> Reader | None:
-    """None while another holds it. The first begins at the newest event: nobody is told of what was before."""
-    Reader.objects.get_or_create(pk=1, defaults={"number": event_log.last_number()})
-    return Reader.objects.select_for_update(skip_locked=True).first()
+def _reader() -> NotificationCursor | None:
+    """The reader, locked; None while another worker holds it. A new one starts at the newest event: no old news."""
+    NotificationCursor.objects.get_or_create(pk=1, defaults={"number": event_log.last_number()})
+    return NotificationCursor.objects.select_for_update(skip_locked=True).first()
 
 
 def _tell_all(events: Sequence[LoggedEvent], now: datetime) -> int:
@@ -62,7 +62,7 @@ def _tell_of_acting(event: LoggedEvent) -> bool:
 
 
 def _moments(events: Iterable[LoggedEvent]) -> dict[str, list[LoggedEvent]]:
-    """The events of each moment, by its key: what was evicted together is one."""
+    """The events of each notification, by its key. Pods of a job that were evicted at the same time are one."""
     found: dict[str, list[LoggedEvent]] = defaultdict(list)
     for event in events:
         together = event.kind == "PodEvicted"

@@ -1,4 +1,4 @@
-"""Moments that no event tells of, since time alone brings them: a long wait, a deletion to come."""
+"""Creates notifications that depend on time alone and have no event: long waits and coming deletions."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
@@ -18,13 +18,13 @@ _MOST = 2_000
 
 
 def look(*, now: datetime) -> int:
-    """Tell of what time has brought. Returns how many were told."""
+    """Notify of long waits and coming deletions. Returns the number of notifications."""
     with unit_of_work():
         return _tell_all(list(_deletions(now)), now) + _tell_waits(now)
 
 
 def tidy(*, now: datetime) -> int:
-    """Forget what people were told long ago, and what they chose for jobs that are gone. Returns how much was told."""
+    """Delete notifications older than RETENTION, and choices for jobs without a row. Returns how many of the former."""
     with unit_of_work():
         JobChoice.objects.exclude(job_uid__in=Job.objects.values("uid")).delete()
         old = Notification.objects.filter(at__lt=now - RETENTION).order_by("pk")[:_MOST]
@@ -35,13 +35,13 @@ def tidy(*, now: datetime) -> int:
 
 def _deletions(now: datetime) -> Iterator[JobNotice]:
     for job in jobs.expiring(until=now + BEFORE_DELETION, limit=_MOST):
-        assert job.expires_at is not None  # noqa: S101  (it was asked for)
+        assert job.expires_at is not None  # noqa: S101  (the query filters by it)
         key = f"deleting:{job.uid}:{job.expires_at.isoformat()}"
         yield JobNotice(job, Moment.DELETING, key, now, {"expires_at": job.expires_at.isoformat()})
 
 
 def _tell_waits(now: datetime) -> int:
-    """Each person has their own idea of a long wait, so each is told of their own."""
+    """Notify each person by their own limit of a long wait."""
     users, uids = selectors.wanting(Moment.WAITS)
     found = jobs.waiting_of(users, uids, limit=_MOST)
     since = jobs.waiting_since(found)
@@ -65,7 +65,7 @@ def _tell_all(moments: Sequence[JobNotice], now: datetime) -> int:
 
 
 def _new_notices(moments: Sequence[JobNotice]) -> list[JobNotice]:
-    """Those of which nobody was told yet: a moment lasts, and is looked at again and again."""
+    """The notices that nobody has received yet: the conditions last, and are checked again and again."""
     keys = set(Notification.objects.filter(key__in=[notice.key for notice in moments]).values_list("key", flat=True))
     return [notice for notice in moments if notice.key not in keys]
 

@@ -1,7 +1,7 @@
-"""Sending what is due. What could not be sent is tried again, ever more seldom, and at last given up.
+"""Sends deliveries that are due. Failed ones are retried with backoff, and abandoned after MOST_ATTEMPTS.
 
-A delivery is claimed by putting off when it is due: who dies while sending leaves it to be sent again a little later,
-under the same number, by which the receiver knows it.
+A worker claims a delivery by postponing its due time: if the worker dies while sending, it is sent again a little
+later, with the same id, by which the receiver can recognize it.
 """
 
 import time
@@ -24,7 +24,7 @@ _BUSY_SECONDS = 6.0
 
 
 def send_due(*, now: datetime) -> int:
-    """Send what is due, for a few seconds at most. Returns how many deliveries were sent."""
+    """Send the deliveries that are due, for a few seconds at most. Returns the number sent."""
     sent, deadline = 0, time.monotonic() + _BUSY_SECONDS
     while time.monotonic() < deadline and (claimed := _claim(now)):
         sent += _send(claimed, now)
@@ -32,7 +32,7 @@ def send_due(*, now: datetime) -> int:
 
 
 def _claim(now: datetime) -> list[Delivery]:
-    """The next delivery; of somebody who wants mail together, all mail that waits for them."""
+    """The next delivery that is due; for people with grouped mail, together with their other waiting mails."""
     with unit_of_work():
         open_ = Delivery.objects.filter(sent_at=None, abandoned_at=None).select_for_update(
             skip_locked=True, of=("self",)
@@ -56,7 +56,7 @@ def _wants_digest(user_id: int) -> bool:
 
 
 def _send(claimed: Sequence[Delivery], now: datetime) -> int:
-    """All of them in one. Outside of any transaction: the other side may be slow."""
+    """Send them as one message, outside any transaction: the receiver may be slow. Returns the number sent."""
     user = claimed[0].notification.user
     reach = Preference.objects.filter(user=user).first() or Preference(user=user, mail=user.email)
     try:

@@ -1,4 +1,4 @@
-"""Submitting a job together with what its owner wants to hear of it: both are taken in, or neither."""
+"""Submits a job together with its owner's notification choice: both or neither."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -27,9 +27,9 @@ def submit(
     key: str = "",
     secrets: Mapping[str, str] | None = None,
 ) -> Job:
-    """Take in a job. Raises what `jobs.services.submit` raises; Invalid, at `notify_by`, for a way that leads nowhere.
+    """Submit a job. Raises what `jobs.services.submit` raises; Invalid at `notify_by` for a channel without an address.
 
-    Without a `choice`, or with the one that holds for all of their jobs anyway, nothing is kept for this job alone.
+    Without a `choice`, or with one equal to the person's defaults, no choice is stored for this job.
     """
     with unit_of_work():
         job = jobs.submit(spec=spec, tenant=tenant, user=user, now=now, key=key, secrets=secrets)

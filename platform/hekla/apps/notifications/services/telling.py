@@ -1,4 +1,4 @@
-"""Writing a notification down, with all ways that it has to go: once for each person and moment."""
+"""Creates notifications with their deliveries: once per person and key."""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -14,12 +14,12 @@ from hekla.apps.notifications.selectors import Choice, preference
 from hekla.apps.notifications.signals import changed_for
 
 DIGEST = timedelta(minutes=15)
-"""How long mail for somebody who wants it together waits for more."""
+"""How long the first mail waits for others, for people with grouped mail."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobNotice:
-    """A moment of a job. `key` is the same however often it is looked at."""
+    """An occasion to notify of a job. `key`: the same each time that the occasion is found."""
 
     job: Job
     moment: Moment
@@ -29,7 +29,10 @@ class JobNotice:
 
 
 def tell(notice: JobNotice, listeners: dict[int, Choice], people: dict[int, User], *, now: datetime) -> int:
-    """Tell everybody who wants to hear it and may see the job. Returns how many that are. Call in a unit of work."""
+    """Notify the listeners who chose this moment and may see the job. Call in a unit of work.
+
+    Returns the number of new notifications.
+    """
     wanting = [pk for pk, choice in listeners.items() if notice.moment in choice.moments and pk in people]
     return sum(_tell_one(notice, people[pk], listeners[pk], now) for pk in wanting if _may_see(people[pk], notice.job))
 
@@ -39,7 +42,10 @@ def _may_see(user: User, job: Job) -> bool:
 
 
 def tell_of_themselves(user: User, moment: Moment, key: str, *, at: datetime, facts: dict[str, Any]) -> bool:
-    """Tell a person what concerns them alone, always in the page too. Whether it is new. Call in a unit of work."""
+    """Notify a person of something about themselves, always in the page too. Call in a unit of work.
+
+    Returns whether the notification is new.
+    """
     return _write(user, key, preference(user), at, {"moment": moment, "at": at, "facts": facts, "in_page": True})
 
 

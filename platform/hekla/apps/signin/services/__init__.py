@@ -1,4 +1,4 @@
-"""Second factors: setting them up, proving them, and ending them. Each verb is one unit of work."""
+"""Second factors: set up, verify, remove. Each function is one unit of work."""
 
 from hekla.apps.signin.services.app import begin, confirm, prove, remove, secret_of
 from hekla.apps.signin.services.counting import MOST_WRONG, WRONG_WITHIN

@@ -1,4 +1,4 @@
-"""The app that shows codes: making its secret, confirming it, proving oneself by a code, and turning it off."""
+"""The authenticator app: create its secret, confirm it, verify its codes, and remove it."""
 
 from datetime import datetime
 
@@ -21,7 +21,7 @@ _PURPOSE = "hekla: second factors"
 
 
 def begin(user: User, *, now: datetime) -> None:
-    """Make a secret that is not asked for until it is confirmed; one that waits already ends. Raises Refused."""
+    """Create a secret, which is not required before it is confirmed. It replaces an unconfirmed one. Raises Refused."""
     with one_at_a_time(user):
         SecondFactor.objects.filter(user=user, confirmed_at=None).delete()
         if SecondFactor.objects.filter(user=user).exists():
@@ -30,7 +30,7 @@ def begin(user: User, *, now: datetime) -> None:
 
 
 def secret_of(factor: SecondFactor) -> str:
-    """What the app is to know. Raises Refused where the console's own secret was changed since."""
+    """The decrypted secret of the app. Raises Refused if the console's secret key was changed since."""
     try:
         return cipher(_PURPOSE).decrypt(bytes(factor.secret))
     except DecryptionError as error:
@@ -44,7 +44,7 @@ def secret_of(factor: SecondFactor) -> str:
 
 
 def confirm(user: User, code: str, *, now: datetime) -> list[str]:
-    """From now on it is asked for. Returns the recovery codes, told this once; none where one has some already.
+    """Require the app from now on. Returns the recovery codes, which are shown only once; none if some exist already.
 
     Raises NotFound, Refused.
     """
@@ -60,7 +60,7 @@ def confirm(user: User, code: str, *, now: datetime) -> list[str]:
 
 
 def prove(user: User, code: str, *, now: datetime) -> None:
-    """The code of the app, or a recovery code, is this person's. Wrong ones count. Raises NotFound, Refused."""
+    """Verify a code of the app, or a recovery code. Wrong ones are counted. Raises NotFound, Refused."""
     with counted(user, now, field="code"):
         require_second_factor(user)
         if use_code(user, code, now):
@@ -72,7 +72,7 @@ def prove(user: User, code: str, *, now: datetime) -> None:
 
 
 def remove(user: User, *, now: datetime) -> None:
-    """No code of the app is asked for any more. Raises NotFound, Refused."""
+    """Remove the app. Raises NotFound, Refused."""
     with one_at_a_time(user):
         _app_of(user).delete()
         settle(user)
@@ -88,7 +88,7 @@ def _app_of(user: User) -> SecondFactor:
 
 
 def _check(factor: SecondFactor, code: str, now: datetime) -> None:
-    """Takes the code, so that it is of no use again. Raises Refused."""
+    """Verify a code, and mark it as used. Raises Refused."""
     step = codes.step_of(secret_of(factor), "".join(code.split()), now)
     if step is None:
         raise Refused(_("Wrong code. Check the clock of the device with your app."), "code")

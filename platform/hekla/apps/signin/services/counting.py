@@ -1,4 +1,4 @@
-"""Wrong proofs are counted by account, on a row and under its lock: a cache that is away opens nothing."""
+"""Counts wrong attempts by account, on a locked row: a cache that is down must not remove the limit."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
 from hekla.apps.event_log.services import unit_of_work
-from hekla.apps.signin.models import Tries
+from hekla.apps.signin.models import SecondFactorAttempts
 from hekla.domain.errors import Refused
 
 MOST_WRONG = 10
@@ -18,18 +18,18 @@ WRONG_WITHIN = timedelta(minutes=15)
 
 
 @contextmanager
-def one_at_a_time(user: User) -> Iterator[Tries]:
-    """One unit of work, in which nobody else changes or proves this person's factors."""
+def one_at_a_time(user: User) -> Iterator[SecondFactorAttempts]:
+    """One unit of work, in which no other request changes or verifies this person's factors."""
     with unit_of_work():
-        yield Tries.objects.select_for_update().get_or_create(user=user)[0]
+        yield SecondFactorAttempts.objects.select_for_update().get_or_create(user=user)[0]
 
 
 @contextmanager
 def counted(user: User, now: datetime, *, field: str) -> Iterator[None]:
-    """A try to prove who one is: what is refused inside is counted and raised, and after too many nothing is tried.
+    """One attempt to verify a factor: a Refused inside is counted and raised; after too many, nothing is tried.
 
-    What is refused must have written nothing: the count is kept, and with it whatever was written. That there were too
-    many is said at this field.
+    Code that raises Refused must not have written anything: the count is committed, and every write with it. `field`
+    gets the message about too many attempts.
     """
     refusal: Refused | None = None
     with one_at_a_time(user) as tries:
@@ -48,12 +48,12 @@ def counted(user: User, now: datetime, *, field: str) -> Iterator[None]:
         raise refusal
 
 
-def _forget_old(tries: Tries, now: datetime) -> None:
+def _forget_old(tries: SecondFactorAttempts, now: datetime) -> None:
     if tries.wrong_since is not None and now - tries.wrong_since >= WRONG_WITHIN:
         tries.wrong, tries.wrong_since = 0, None
 
 
-def _too_many(tries: Tries, now: datetime, field: str) -> Refused:
+def _too_many(tries: SecondFactorAttempts, now: datetime, field: str) -> Refused:
     until = timezone.localtime((tries.wrong_since or now) + WRONG_WITHIN)
     sentence = _("Too many wrong attempts. Try again at %(time)s, or ask a platform admin.")
     return Refused(sentence % {"time": time_format(until, "H:i e")}, field)

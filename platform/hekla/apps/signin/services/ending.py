@@ -1,4 +1,4 @@
-"""What holds when a second factor goes, and how an admin ends them all."""
+"""Rules for the removal of a second factor, and the removal of all of them by an admin."""
 
 from datetime import datetime
 
@@ -17,7 +17,7 @@ from hekla.domain.errors import NotFound, Refused
 
 
 def settle(user: User) -> None:
-    """After a factor went: recovery codes go with the last. Raises Refused where there must be one."""
+    """Call after removing a factor: deletes recovery codes with the last one. Raises Refused if one is required."""
     if selectors.has_second_factor(user):
         return
     if selectors.must_have(user):
@@ -31,7 +31,7 @@ def settle(user: User) -> None:
 
 
 def reset(user: User, *, by: User, now: datetime) -> None:
-    """A platform admin ends all second factors of somebody who lost them. Raises NotFound, Forbidden."""
+    """Remove all second factors of a person who lost them, as a platform admin. Raises NotFound, Forbidden."""
     accounts.require(by, Permission.MANAGE_PEOPLE)
     with one_at_a_time(user):
         factors = (SecondFactor.objects.filter(user=user), SecurityKey.objects.filter(user=user))

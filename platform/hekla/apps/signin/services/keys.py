@@ -1,4 +1,4 @@
-"""Security keys and passkeys: adding one, proving oneself by one, and removing one."""
+"""Security keys and passkeys: add, verify, remove."""
 
 from datetime import datetime
 
@@ -20,7 +20,7 @@ MOST_KEYS = 10
 
 
 def add_key(user: User, *, name: str, answer: str, challenge: bytes | None, now: datetime) -> list[str]:
-    """From now on this key proves the person. Returns the recovery codes, told this once; none where one has some.
+    """Add a key. Returns the recovery codes, which are shown only once; none if some exist already.
 
     Raises Refused.
     """
@@ -44,7 +44,7 @@ def add_key(user: User, *, name: str, answer: str, challenge: bytes | None, now:
 
 
 def prove_with_key(user: User, *, answer: str, challenge: bytes | None, now: datetime) -> None:
-    """A key of this person signed the challenge. Wrong answers count as wrong codes do. Raises Refused."""
+    """Verify that a key of this person signed the challenge. Wrong answers count like wrong codes. Raises Refused."""
     with counted(user, now, field="credential"):
         key = _answering(user, answer)
         key.sign_count = _signed(key, answer, challenge)
@@ -53,7 +53,7 @@ def prove_with_key(user: User, *, answer: str, challenge: bytes | None, now: dat
 
 
 def remove_key(user: User, key_id: int, *, now: datetime) -> None:
-    """This key proves nobody any more. Raises NotFound, Refused."""
+    """Remove a key. Raises NotFound, Refused."""
     with one_at_a_time(user):
         key = SecurityKey.objects.filter(user=user, pk=key_id).first()
         if key is None:
@@ -63,18 +63,18 @@ def remove_key(user: User, key_id: int, *, now: datetime) -> None:
         record(events.SecurityKeyRemoved(name=key.name), subject=f"user:{user.pk}", actor=actor_of(user), at=now)
 
 
-def _made(answer: str, challenge: bytes | None) -> keys.Made:
+def _made(answer: str, challenge: bytes | None) -> keys.NewCredential:
     try:
         return keys.made(_party(), answer, _in_time(challenge))
-    except keys.Unproven as error:
+    except keys.KeyNotVerified as error:
         raise Refused(_("Invalid answer from the key. Try again, or use another key."), "credential") from error
 
 
 def _answering(user: User, answer: str) -> SecurityKey:
-    """The key that answers must be one of this very person's."""
+    """The key that answers. Raises Refused if it is not one of this person's."""
     try:
         found = SecurityKey.objects.filter(user=user, credential_id=keys.credential_id(answer)).first()
-    except keys.Unproven as error:
+    except keys.KeyNotVerified as error:
         raise _wrong() from error
     if found is None:
         raise _wrong()
@@ -84,7 +84,7 @@ def _answering(user: User, answer: str) -> SecurityKey:
 def _signed(key: SecurityKey, answer: str, challenge: bytes | None) -> int:
     try:
         return keys.signed(_party(), key, answer, _in_time(challenge))
-    except keys.Unproven as error:
+    except keys.KeyNotVerified as error:
         raise _wrong() from error
 
 

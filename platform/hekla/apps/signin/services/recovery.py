@@ -1,4 +1,4 @@
-"""Recovery codes: they come with a person's first second factor, and end with the last."""
+"""Recovery codes: they are created with a person's first second factor, and deleted with the last."""
 
 from datetime import datetime
 
@@ -15,7 +15,7 @@ from hekla.domain.errors import NotFound
 
 
 def renew_codes(user: User, *, now: datetime) -> list[str]:
-    """New recovery codes; the ones before end. Raises NotFound."""
+    """New recovery codes, which replace the old ones. Raises NotFound without a second factor."""
     with one_at_a_time(user):
         require_second_factor(user)
         record(events.RecoveryCodesGenerated(), subject=f"user:{user.pk}", actor=actor_of(user), at=now)
@@ -23,12 +23,12 @@ def renew_codes(user: User, *, now: datetime) -> list[str]:
 
 
 def first_codes(user: User) -> list[str]:
-    """Those that come with a first second factor; none where there are some already."""
+    """New recovery codes for a first second factor; none if some exist already."""
     return [] if RecoveryCode.objects.filter(user=user).exists() else _fresh(user)
 
 
 def use_code(user: User, code: str, now: datetime) -> bool:
-    """Whether it was one that is left; from then on it is not."""
+    """Use a recovery code. Returns False if it is wrong or used."""
     left = RecoveryCode.objects.filter(user=user, used_at=None)
     if not left.filter(digest=codes.digest(code)).update(used_at=now):
         return False
@@ -38,7 +38,7 @@ def use_code(user: User, code: str, now: datetime) -> bool:
 
 
 def require_second_factor(user: User) -> None:
-    """Raises NotFound."""
+    """Raises NotFound if the person has no second factor."""
     if not selectors.has_second_factor(user):
         raise NotFound(_("Two-factor authentication is not set up."))
 

@@ -1,4 +1,4 @@
-"""Whether log, rows and machines tell one story. For operators, at any time; it changes nothing."""
+"""Check that event log, rows and backends agree. Operators can run it at any time; it changes nothing."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ class Command(BaseCommand):
     help = "Compare the log, the rows and what really runs; say what is wrong. The exit status is 1 if something is."
 
     def handle(self, *_args: Any, **_options: Any) -> None:  # noqa: ANN401
-        """A line for each finding."""
+        """Print a line for each finding. Raises CommandError if there are any."""
         found = audit.findings()
         for sentence in found:
             self.stdout.write(sentence)

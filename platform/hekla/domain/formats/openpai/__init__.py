@@ -1,4 +1,4 @@
-"""JobConfigs, in which jobs for OpenPAI are written: YAML of protocol version 2, and the JSON from before it."""
+"""JobConfigs, the manifests of OpenPAI: YAML of protocol version 2, and the older JSON."""
 
 from hekla.domain.formats.openpai.v1 import OPENPAI_V1
 from hekla.domain.formats.openpai.v2 import OPENPAI

@@ -1,13 +1,13 @@
-"""When a job is over, and what is tried again: `completion`, `taskRetryCount` and `jobRetryCount` as policies.
+"""When a job ends, and what is retried: `completion`, `taskRetryCount` and `jobRetryCount` as policies.
 
-    minFailedInstances 1       a pod that fails ends the job; with jobRetryCount the job begins again, so many times
-    minFailedInstances other   a pod that fails ends nothing; the job is judged when all pods have ended
-    minSucceededInstances all  of several task roles the first whose pods have all succeeded completes the job
+    minFailedInstances 1       a failed pod ends the job, or restarts it, up to jobRetryCount times
+    minFailedInstances other   a failed pod ends nothing; the job is judged when all pods have ended
+    minSucceededInstances all  of several task roles, the first whose pods have all succeeded completes the job
     minSucceededInstances -1   the job is complete when all pods have ended
-    minSucceededInstances some of a job's only task role so many successes complete it
+    minSucceededInstances some this number of successes completes a job with only one task role
 
-A gang begins again as a whole when one of its pods must make room. Without `extras.gangAllocation` pods start one by
-one, and one that fails is started again, as often as `taskRetryCount` says.
+A gang restarts as a whole when one of its pods is evicted. If `extras.gangAllocation` is false, pods start one by one,
+and a failed one is restarted, up to `taskRetryCount` times.
 """
 
 from collections.abc import Mapping
@@ -34,7 +34,9 @@ _ONE_BY_ONE = gettext_noop("the pods of this job restart one by one.")
 
 @dataclass(frozen=True, slots=True)
 class RoleCompletion:
-    """What is asked for one task role, and where in the JobConfig; `failed` and `succeeded` are never None."""
+    """The completion of one task role, and its path in the JobConfig. NO_LIMIT in `failed`, `succeeded`: no number ends
+    it.
+    """
 
     path: str
     failed: int
@@ -45,7 +47,7 @@ class RoleCompletion:
 
 @dataclass(frozen=True, slots=True)
 class CompletionPlan:
-    """The ends of all task roles, how often the job is retried, and whether it is a gang."""
+    """The completion of all task roles, the retries of the job, and whether it is a gang."""
 
     roles: Mapping[str, RoleCompletion]
     retries: int = 0
@@ -57,12 +59,12 @@ class CompletionPlan:
 
     @property
     def pod_retries(self) -> int:
-        """How often single pods are started again."""
+        """The number of restarts of single pods."""
         return 0 if self.is_gang else max((role.retries for role in self.roles.values()), default=0)
 
 
 def read(plan: CompletionPlan) -> dict[str, Any]:
-    """The fields of a JobSpec document that say it; the policies of the tasks are in `policies_of`."""
+    """The fields of the JobSpec document for the plan; `policies_of` has the policies of the tasks."""
     restarts = plan.retries if any(role.failed == 1 for role in plan.roles.values()) else 0
     limit = min(plan.pod_retries or restarts, MAX_RETRY)
     document: dict[str, Any] = {"max_retry": limit} if limit > 0 else {}
@@ -76,7 +78,7 @@ def read(plan: CompletionPlan) -> dict[str, Any]:
 
 
 def policies_of(plan: CompletionPlan, task: str) -> list[dict[str, Any]]:
-    """What the policies of a task say."""
+    """The policies of a task."""
     ends = plan.roles[task]
     failure = [
         {"events": [str(LifecycleEvent.POD_FAILED)], "action": str(action)} for action in _on_failure(plan, ends)
@@ -96,7 +98,7 @@ def _on_failure(plan: CompletionPlan, ends: RoleCompletion) -> list[LifecycleAct
 
 
 def _successes(plan: CompletionPlan) -> int | None:
-    """How many successes are asked for by a number, if they are."""
+    """The required number of successes; None if the plan has none."""
     alone = next(iter(plan.roles.values())) if len(plan.roles) == 1 else None
     if alone and 0 < alone.succeeded < alone.replicas:
         return alone.succeeded
@@ -105,7 +107,7 @@ def _successes(plan: CompletionPlan) -> int | None:
 
 
 def report(plan: CompletionPlan, findings: Findings, job_path: str) -> None:
-    """Name what goes otherwise than in OpenPAI."""
+    """Report differences from OpenPAI."""
     for role in plan.roles.values():
         if role.failed != 1:
             findings.not_honoured(f"{role.path}.completion.minFailedInstances", translate(_JUDGED))

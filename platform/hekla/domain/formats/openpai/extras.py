@@ -1,4 +1,4 @@
-"""`extras`: what OpenPAI's scheduler and its plugins read. Most of it belongs to that platform and is named."""
+"""`extras`: settings of OpenPAI's scheduler and plugins. Most are specific to that platform, and are reported."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -27,23 +27,23 @@ _SKU = gettext_noop("resourcePerInstance sets the resources of a pod.")
 
 @dataclass(slots=True)
 class Extras:
-    """What of `extras` counts here. `commands` are those of the plugin `cmd`, each for some roles (none: for all)."""
+    """The extras with an effect here. `commands`: those of the plugin `cmd`, each for some roles (none: for all)."""
 
     is_gang: bool = True
     priority: int | None = None
     commands: list[tuple[tuple[str, ...], list[str], list[str]]] = field(default_factory=list)
 
     def before(self, role: str) -> list[str]:
-        """What runs before the commands of a task role."""
+        """The commands before those of a task role."""
         return [line for roles, lines, _ in self.commands if not roles or role in roles for line in lines]
 
     def after(self, role: str) -> list[str]:
-        """What runs after them."""
+        """The commands after those of a task role."""
         return [line for roles, _, lines in self.commands if not roles or role in roles for line in lines]
 
 
 def read(extras: Fields) -> Extras:
-    """What the extras ask for; what has no effect is reported."""
+    """The extras that have an effect; the others are reported."""
     found = Extras()
     extras.ignore("submitFrom")
     gang = extras.take("gangAllocation")
@@ -87,11 +87,11 @@ def _plugins(extras: Fields) -> Iterator[tuple[tuple[str, ...], list[str], list[
 
 
 def _wants_ssh(plugin: Fields) -> bool:
-    """Not where it is only configured to be off, as OpenPAI's own form writes it."""
+    """False if it is only configured to be off, as OpenPAI's own form writes it."""
     parameters = plugin.mapping("parameters")
     return any(parameters.get(name) not in (None, False, [], {}, "") for name in ("jobssh", "userssh", "sshbarrier"))
 
 
 def priority_class(priority: int) -> str | None:
-    """The class that has exactly this priority."""
+    """The class with exactly this priority; None if there is none."""
     return next((name for name, number in PRIORITIES.items() if number == priority), None)

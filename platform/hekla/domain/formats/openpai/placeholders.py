@@ -1,6 +1,6 @@
-"""`<% $parameters.batch %>`: what a command leaves open, and what else the JobConfig says to fill it.
+"""Placeholders in commands, for example `<% $parameters.batch %>`, and the values of the JobConfig for them.
 
-Secrets stay as they are written; `domain.secrets` fills them where the pod is started.
+Secrets stay as placeholders; `domain.secrets` fills them when the pod starts.
 """
 
 import re
@@ -14,7 +14,7 @@ from hekla.domain.validation import quote
 
 MAX_LENGTH = 64 * 1024
 MASK = "******"
-"""What stands for all secrets in a JobConfig that was asked for again."""
+"""Replaces all secrets in a JobConfig that is read back."""
 
 _PLACE = re.compile(r"<%\s*([^%<>]{1,300}?)\s*%>")
 _INDEX = re.compile(r"\[(\d{1,4})\]")
@@ -23,13 +23,15 @@ _UNKNOWN = gettext_noop("{place}: the JobConfig has no value for it, so it stays
 
 
 class PlaceholderValues:
-    """The values by the names with which placeholders begin, such as `$parameters`. What fills nothing is reported."""
+    """The values by the first part of placeholders, for example `$parameters`. Placeholders without a value are
+    reported.
+    """
 
     def __init__(self, values: Mapping[str, Any], findings: Findings) -> None:
         self._values, self._findings = values, findings
 
     def fill(self, text: str, path: str) -> str:
-        """The text with its values, as far as they are known. One that grows without bounds is a problem."""
+        """The text with the known values. A result longer than MAX_LENGTH is a problem."""
         pieces, grown, at = [], 0, 0
         for match in _PLACE.finditer(text):
             piece = text[at : match.start()] + self._value(match, path)
@@ -54,7 +56,7 @@ class PlaceholderValues:
 
 
 def look_up(values: Any, name: str) -> Any:  # noqa: ANN401  (JSON-like data)
-    """What stands at a dotted name; None where nothing does."""
+    """The value at a dotted name; None if there is none."""
     for part in name.split("."):
         if isinstance(values, Mapping):
             values = values.get(part)
@@ -66,12 +68,12 @@ def look_up(values: Any, name: str) -> Any:  # noqa: ANN401  (JSON-like data)
 
 
 def as_word(value: object) -> str:
-    """A value as a command has it."""
+    """A value as a word of a command."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def read_secrets(job: Fields) -> dict[str, str]:
-    """The values of `secrets` by their dotted names. No value is ever repeated, not even one that is wrong."""
+    """The values of `secrets` by their dotted names. Problems never contain a value, not even an invalid one."""
     found: dict[str, str] = {}
     secrets_field, path = job.take("secrets"), job.at("secrets")
     if secrets_field == MASK:

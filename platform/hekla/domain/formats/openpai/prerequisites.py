@@ -1,6 +1,6 @@
-"""`prerequisites`: images, and what commands speak of as `$data`, `$output` and `$script`.
+"""`prerequisites`: images, and what commands refer to as `$data`, `$output` and `$script`.
 
-Those of the plugin `cmd` bring commands of their own, which run before and after the task role's.
+Prerequisites of the plugin `cmd` have their own commands, which run before and after those of the task role.
 """
 
 from collections import defaultdict
@@ -23,7 +23,7 @@ _IGNORE = gettext_noop("a failing command does not stop the script.")
 
 
 class Prerequisites:
-    """The prerequisites of a job, each by its kind and name."""
+    """The prerequisites of a job, by kind and name."""
 
     def __init__(self, job: Fields) -> None:
         self._findings = job.findings
@@ -62,7 +62,7 @@ class Prerequisites:
         return callbacks(fields, _EVENTS)
 
     def chosen(self, role: Fields, field: str) -> Mapping[str, Any]:
-        """What a field of a task role names; nothing, and a problem, where there is no such prerequisite."""
+        """The prerequisite in a field of a task role; empty, and a problem, if it does not exist."""
         name, kind = role.text(field), field.lower()
         if not name:
             return {}
@@ -78,7 +78,7 @@ class Prerequisites:
         return self.chosen(role, "dockerImage").get("uri")
 
     def commands(self, role: Fields) -> tuple[list[str], list[str]]:
-        """What runs before and after the commands of a task role, in order, by the prerequisites that it lists."""
+        """The commands before and after those of a task role, from the prerequisites that it lists."""
         order: list[tuple[str, str]] = []
         for place, name in enumerate(role.sequence("prerequisites")):
             self._visit(name, f"{role.at('prerequisites')}[{place}]", order, ())
@@ -86,7 +86,7 @@ class Prerequisites:
         return before, [line for key in reversed(order) for line in self._commands[key][1]]
 
     def _visit(self, name: object, path: str, order: list[tuple[str, str]], path_names: tuple[str, ...]) -> None:
-        """Put a prerequisite behind those that it requires; each once."""
+        """Append a prerequisite after those that it requires; each once."""
         keys = [key for key in self._found if key[1] == name]
         if not keys or not isinstance(name, str):
             self._missing(path, name, [other for _, other in self._found])
@@ -105,13 +105,13 @@ class Prerequisites:
 
 
 def list_choices(known: Iterable[str]) -> str:
-    """What a name could have been, behind that it is none."""
+    """The end of a message about an unknown name: the available names."""
     names = ", ".join(known)
     return translate(". Available: {names}.", names=names) if names else translate(". None is defined.")
 
 
 def callbacks(owner: Fields, events: Mapping[str, bool]) -> tuple[list[str], list[str]]:
-    """The commands that run before, and those that run after; `events` says which of its events are before."""
+    """The commands to run before, and those to run after; `events` says which events are before."""
     before: list[str] = []
     after: list[str] = []
     for callback in owner.list_of_fields("callbacks"):
@@ -125,7 +125,7 @@ def callbacks(owner: Fields, events: Mapping[str, bool]) -> tuple[list[str], lis
 
 
 def texts(owner: Fields, name: str) -> list[str]:
-    """A field that must be a list of texts."""
+    """A field that must be a list of strings."""
     values = owner.sequence(name)
     for place, line in enumerate(values):
         if not isinstance(line, str):

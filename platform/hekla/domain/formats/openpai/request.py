@@ -1,4 +1,4 @@
-"""What a JobConfig of either version asks for, on its way to the document of a JobSpec."""
+"""The job that a JobConfig of either version requests, and the JobSpec document for it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,12 +22,12 @@ _ROLE_CALLED = gettext_noop(
 )
 _SHARED_MEMORY = gettext_noop("the node limits the shared memory of a pod.")
 _USUAL_MB = (0, 64, 512)
-"""What OpenPAI's forms and versions write where nobody asked for anything."""
+"""The default values that OpenPAI's forms and versions write."""
 
 
 @dataclass(slots=True)
 class RoleRequest:
-    """A task role; what is not judged yet stands as it was written. `fields` are the places in the JobConfig."""
+    """A task role; values of type Any are not validated yet. `fields`: the paths in the JobConfig."""
 
     name: str
     path: str
@@ -46,7 +46,7 @@ class RoleRequest:
 
 @dataclass(slots=True)
 class JobRequest:
-    """A job. `job_path` is where its retries are asked for."""
+    """A job. `retries_path`: the path of its retries."""
 
     name: str
     roles: list[RoleRequest]
@@ -60,7 +60,7 @@ class JobRequest:
 
 
 def document(job: JobRequest, findings: Findings) -> dict[str, Any]:
-    """The document of the JobSpec, with its origins; what is called otherwise here is told."""
+    """The JobSpec document, with its origins. Reports the names that differ here."""
     _judge_names(job, findings)
     tasks = names.role_labels([role.name for role in job.roles])
     name = names.job_label(job.name, tasks)
@@ -86,7 +86,7 @@ def document(job: JobRequest, findings: Findings) -> dict[str, Any]:
 
 
 def _judge_names(job: JobRequest, findings: Findings) -> None:
-    """Whatever is part of an address or of a variable."""
+    """Report invalid names, which would become part of addresses or variables."""
     names_by_path = [("name", job.name), *((role.path, role.name) for role in job.roles)]
     names_by_path += [(role.path, label) for role in job.roles for label in role.ports]
     for path, name in names_by_path:

@@ -1,4 +1,4 @@
-"""What is kept of a JobConfig for those who ask for it again: all but secrets."""
+"""The stored form of a JobConfig, for those who read it back: without secrets."""
 
 import math
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ _NOT_ONE = gettext_noop("Expected one JobConfig: a mapping that begins with prot
 
 
 def document_of(text: str | bytes) -> dict[str, Any]:
-    """The JobConfig in a text as plain data. Raises Invalid where it is something else."""
+    """The JobConfig in a text as plain data. Raises Invalid for anything else."""
     documents = yaml_text.read(text)
     if len(documents) != 1 or not isinstance(documents[0], dict) or not is_jobconfig(documents[0]):
         raise Invalid([Problem("", translate(_NOT_ONE))])
@@ -29,12 +29,12 @@ def is_jobconfig(document: Mapping[str, Any]) -> bool:
 
 
 def own_name(document: Mapping[str, Any]) -> str:
-    """What the job is called in its JobConfig."""
+    """The job's name in its JobConfig."""
     return str(document.get("name") or document.get("jobName") or "")
 
 
 def mask_secrets(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The JobConfig with asterisks in the place of secrets, as data that a database takes."""
+    """The JobConfig with asterisks in place of secrets, as data that a database accepts."""
     copy = {str(name): _clean(value) for name, value in document.items()}
     if "secrets" in copy:
         copy["secrets"] = MASK
@@ -62,7 +62,7 @@ def _clean(value: Any) -> Any:  # noqa: ANN401  (what YAML can hold)
 
 
 def rename(spec: JobSpec, owner: str, name: str) -> JobSpec:
-    """The job under a name of its own, where somebody else has one that is called like it; its pods see no change."""
+    """The job under a unique name, for when another person's job has its name; its pods see no change."""
     room = MAX_HOST_NAME - max(len(f"-{task.name}-{task.replicas}") for task in spec.tasks)
     mark = names.mark(f"{owner}~{name}")
     document = spec.document()

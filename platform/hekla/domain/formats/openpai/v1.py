@@ -25,7 +25,7 @@ _FOR_EVER, _PLAINLY = -1, -2
 
 
 def recognise(job: Mapping[str, Any]) -> bool:
-    """Whether the document is one of these."""
+    """Whether the document is a JobConfig of this version."""
     return "jobName" in job and "protocolVersion" not in job
 
 
@@ -53,7 +53,7 @@ def _read(reading: ManifestReader, job: Fields) -> dict[str, Any]:
 
 
 def _variables(job: Fields) -> dict[str, str]:
-    """What is set in all pods: the job's own variables, and where its folders would be."""
+    """The variables of all pods: the job's own, and the addresses of its folders."""
     env = {name: as_word(value) for name, value in job.mapping("jobEnvs").items() if value is not None}
     for field, name in _FOLDERS.items():
         if address := job.text(field):
@@ -121,7 +121,7 @@ def _ports(role: Fields) -> dict[str, int]:
 
 
 def _ends(role: Fields, replicas: int) -> RoleCompletion:
-    """A count that is null never ends the job."""
+    """A null count never ends the job."""
     failed = 1 if "minFailedTaskCount" not in role.all_names() else read_integer(role, "minFailedTaskCount", -1, 1)
     return RoleCompletion(role.path, failed, read_integer(role, "minSucceededTaskCount", -1, 1), replicas)
 

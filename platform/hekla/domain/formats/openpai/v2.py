@@ -1,7 +1,7 @@
 """JobConfigs of protocol version 2, as OpenPAI's clients send them.
 
-Commands, with those of the deployment and of the prerequisites around them, are one script for bash. `<% … %>` in it is
-filled from the JobConfig, except `$secrets`, whose values are no part of a JobSpec (`domain.secrets`).
+The commands, with those of the deployment and of the prerequisites around them, form one bash script. `<% … %>` in it
+is filled from the JobConfig, except `$secrets`, whose values are not part of a JobSpec (`domain.secrets`).
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ _INFINIBAND = gettext_noop("only GPU devices are supported.")
 
 
 def recognise(job: Mapping[str, Any]) -> bool:
-    """Whether the document is one of these."""
+    """Whether the document is a JobConfig of this version."""
     return "protocolVersion" in job
 
 
@@ -51,7 +51,7 @@ def _read(reading: ManifestReader, job: Fields) -> dict[str, Any]:
 
 
 class _Reader:
-    """One JobConfig, with what its task roles refer to."""
+    """Reads one JobConfig, with what its task roles refer to."""
 
     def __init__(self, job: Fields) -> None:
         self._job, self._findings = job, job.findings
@@ -62,7 +62,7 @@ class _Reader:
         self._deployment = self._chosen_deployment()
 
     def read(self) -> JobRequest:
-        """What it asks for."""
+        """The requested job."""
         job = self._job
         if "name" not in job:
             self._findings.problem(job.at("name"), translate("Required."))
@@ -83,7 +83,7 @@ class _Reader:
         return job_request
 
     def _chosen_deployment(self) -> Fields | None:
-        """The deployment that `defaults` names; the others are there for other platforms."""
+        """The deployment that `defaults` names; the others are for other platforms."""
         found = {one.text("name"): one for one in self._job.list_of_fields("deployments")}
         name = self._defaults.text("deployment")
         if name and name not in found:
@@ -118,7 +118,7 @@ class _Reader:
         return role_request
 
     def _script(self, role: Fields, name: str) -> str:
-        """Everything that a pod runs, filled in."""
+        """The whole script of a pod, with values filled in."""
         around = self._deployment.fields("taskRoles").fields(name) if self._deployment else None
         commands = texts(role, "commands")
         if not commands:
@@ -167,7 +167,9 @@ def _ends(role: Fields, replicas: int) -> RoleCompletion:
 
 
 def read_integer(fields: Fields, name: str, otherwise: int, least: int, *, none: int | None = None) -> int:
-    """A field that must be a whole number of at least `least`, or `none`; OpenPAI takes 0 for nothing said."""
+    """An integer of at least `least`, or `none`; else `otherwise`. With `none` and `least` 1, 0 means unset, as in
+    OpenPAI.
+    """
     value = fields.take(name)
     if value is None or (value == 0 and least == 1 and none is not None):
         return otherwise

@@ -1,4 +1,4 @@
-"""Jobs as JobConfigs. What a JobConfig has no field for is left out, and found by reading back what was written."""
+"""Writes jobs as JobConfigs. Facts without a field are left out, and found by reading the result back."""
 
 import math
 import shlex
@@ -16,7 +16,7 @@ _MiB = 2**20
 
 
 class _Writing:
-    """A job, with what it is called in OpenPAI."""
+    """A job, with its names in OpenPAI."""
 
     def __init__(self, spec: JobSpec) -> None:
         options = load_frameworks()["openpai"].read(spec.plugins.get("openpai", ()))[0]
@@ -32,7 +32,7 @@ class _Writing:
         return self.plan.roles[task.name]
 
     def image(self, task: TaskSpec) -> str:
-        """What the task's image is called among the prerequisites."""
+        """The name of the task's image among the prerequisites."""
         return f"image_{self.images.index(task.image)}"
 
 
@@ -41,7 +41,7 @@ def _roles(spec: JobSpec) -> dict[str, plugin.TaskRole]:
 
 
 def version_2(spec: JobSpec) -> dict[str, Any]:
-    """The job as OpenPAI takes it since its protocol has versions."""
+    """The job as a JobConfig of protocol version 2."""
     job = _Writing(spec)
     images = [
         {"protocolVersion": 2, "type": "dockerimage", "name": f"image_{number}", "uri": uri}
@@ -78,7 +78,7 @@ def _role(job: _Writing, task: TaskSpec) -> dict[str, Any]:
 
 
 def version_1(spec: JobSpec) -> dict[str, Any]:
-    """The job as OpenPAI took it before."""
+    """The job as a JobConfig from before protocol version 2."""
     job = _Writing(spec)
     return without_empty(
         jobName=job.name,
@@ -110,14 +110,14 @@ def _none_below(number: int) -> int | None:
 
 
 def _amounts(task: TaskSpec, cpu: str, memory: str, gpu: str) -> dict[str, int]:
-    """Whole numbers, rounded up."""
+    """Integers, rounded up."""
     request = task.request
     sizes = ((cpu, "cpu", 1000), (memory, "memory", _MiB), (gpu, plugin.DEVICE, 1000))
     return {name: math.ceil(request.amount(resource) / size) for name, resource, size in sizes}
 
 
 def _commands(task: TaskSpec) -> list[str]:
-    """A script by its lines, unless they mean something together; any other command as one line of a shell."""
+    """A script as its lines, or whole if lines are blank or indented; any other command as one shell line."""
     variables = [f"export {name}={shlex.quote(value)}" for name, value in task.env.items()]
     if len(task.command) != len(SHELL) + 1 or task.command[: len(SHELL)] != SHELL:
         return [*variables, shlex.join(task.command)]

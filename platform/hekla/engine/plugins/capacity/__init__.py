@@ -1,6 +1,6 @@
-"""Queues own what they deserve, borrow up to their bound, and take back by reclaim (`volcano-spec` §5.3).
+"""Queues own what they deserve, borrow up to their capability, and reclaim what they deserve (`volcano-spec` §5.3).
 
-With `enableHierarchy` queues form a tree, and each bound above a queue holds for it too.
+With `enableHierarchy`, queues form a tree, and the limits of its ancestors apply to a queue too.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ _LEVEL = "ancestorReclaimLevel"
 
 
 def open_session(session: Session, option: PluginOption) -> None:
-    """Count, and speak for the counts."""
+    """Track the attributes of queues, and register functions that use them."""
     is_tree = option.has("enableHierarchy")
     demand = Demand(session, option)
     by_queue = attributes.of_session(session, demand, is_tree=is_tree)

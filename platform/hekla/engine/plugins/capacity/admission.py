@@ -1,4 +1,4 @@
-"""Whether a queue has room: for a job that wants in, and for a task that wants a place."""
+"""Whether a queue has room: to admit a job, and to place a pod."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -19,14 +19,14 @@ Room = Callable[[CapacityAttributes], Vector]
 
 
 class Admission:
-    """A queue may borrow beyond what it deserves, as far as its own bound and each bound above it reach."""
+    """A queue may borrow beyond what it deserves, up to its own limit and those of its ancestors."""
 
     def __init__(self, session: Session, by_queue: AttributesByQueue, demand: Demand) -> None:
         self._session, self._by_queue, self._demand = session, by_queue, demand
         self._countable = session.dimensions.without_pods
 
     def allocatable(self, queue: QueueSpec, pod: PodInfo) -> bool:
-        """Whether the queue may take one more task."""
+        """Whether the queue may take one more pod."""
         attributes, request = self._by_queue[queue.name], self._demand.of(pod)
         if attributes.problem or attributes.is_inner or not queue.is_open:
             return False
@@ -36,7 +36,7 @@ class Admission:
         )
 
     def enqueueable(self, job: JobInfo) -> Vote:
-        """Whether its least resources fit beside what is there and what was let in before."""
+        """Whether the job's minimum fits beside what is allocated and what admitted jobs need."""
         attributes = self._by_queue[job.group.queue]
         least = job.min_resources if job.min_resources is not None else np.zeros_like(attributes.real_capability)
         reason = self._why_not(attributes, "enqueue", least, lambda ancestor: ancestor.admission_room)
@@ -46,13 +46,13 @@ class Admission:
         return Vote.REJECT
 
     def enqueued(self, job: JobInfo) -> None:
-        """The job was let in."""
+        """Count an admitted job."""
         if job.min_resources is not None:
             for attributes in self._by_queue[job.group.queue].path:
                 attributes.inqueue += job.min_resources
 
     def why_not_allocatable(self, queue: QueueSpec, pods: Sequence[PodInfo]) -> PendingReason | None:
-        """What stands in the way of all these tasks."""
+        """The reason if there is no room for all these pods."""
         need = sum((self._demand.of(pod) for pod in pods), np.zeros_like(self._session.total_resources))
         return self._why_not(
             self._by_queue[queue.name], "allocate", need, lambda ancestor: ancestor.real_capability - ancestor.allocated
@@ -61,7 +61,7 @@ class Admission:
     def _why_not(
         self, attributes: CapacityAttributes, action: str, need: Vector, room_in: Room
     ) -> PendingReason | None:
-        """The first bound that is met on the way up; None where there is room in all of them."""
+        """The reason at the first limit on the path to the root that is exceeded; None if there is room in all."""
         if problem := attributes.problem or (HAS_CHILDREN if attributes.is_inner else ""):
             amount = self._session.dimensions.resources(need)
             return PendingReason(Cause.QUOTA, action, "capacity", problem, amount, ever=False)

@@ -1,4 +1,4 @@
-"""The figures of all queues at the start of a session, and how they follow what it does."""
+"""Attributes of all queues at the start of a session, and their updates."""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -20,10 +20,10 @@ NOT_READY = "queue_tree_not_ready"
 
 @dataclass(eq=False)
 class CapacityAttributes(queue_attributes.QueueAttributes):
-    """A queue's figures and its place in the tree.
+    """A queue's attributes and its place in the tree.
 
-    `counted`: the dimensions in which it deserves something; `owned`: the same without pods.
-    `line` leads from itself up to the root; in a flat cluster it is alone in it. `problem`: why it takes nothing in.
+    `deserved_mask`: the dimensions in which it deserves something; `deserved_without_pods`: the same without pods.
+    `path`: from itself up to the root; without a hierarchy only itself. `problem`: why it accepts nothing.
     """
 
     deserved_without_pods: Mask
@@ -44,18 +44,18 @@ class CapacityAttributes(queue_attributes.QueueAttributes):
 
     @property
     def share(self) -> float:
-        """How much of what it deserves it holds, where that is most; who deserves nothing counts as holding all."""
+        """The dominant share: the largest ratio of allocated to deserved; 1 for a queue that deserves nothing."""
         if self._share is None:
             self._share = self.share_with(np.zeros_like(self.allocated))
         return self._share
 
     def share_with(self, more: Vector) -> float:
-        """The same if it held so much more (or, below zero, less)."""
+        """The share if it held so much more (or less, if negative)."""
         counted = self.deserved_mask
         return share((self.allocated + more)[counted], self.deserved[counted]) if self.deserves_any else 1.0
 
     def allocate(self, amount: Vector, *, weigh: bool) -> None:
-        """It holds so much more; without `weigh` its share stays what it was."""
+        """Allocate more; without `weigh` the share stays as it was."""
         self._share = None if weigh else self.share
         self.allocated += amount
 
@@ -64,10 +64,10 @@ AttributesByQueue = dict[str, CapacityAttributes]
 
 
 def update_allocated(by_queue: AttributesByQueue, pod: PodInfo, amount: Vector, *, weigh_all: bool) -> None:
-    """A task was given a place for so much (or lost it).
+    """Update a queue and its ancestors after a pod was placed, or removed (negative amount).
 
-    Volcano weighs only the queue itself again: for the rest of the session the queues above it are compared by what
-    they held when it began, and one branch may take all turns. Its behaviour is followed without `weigh_all`.
+    Volcano recomputes only the share of the queue itself: for the rest of the session its ancestors are compared by
+    their shares at the start, and one branch may take all turns. `weigh_all` False follows Volcano.
     """
     path = by_queue[pod.job.group.queue].path
     for attributes in path:
@@ -75,7 +75,7 @@ def update_allocated(by_queue: AttributesByQueue, pod: PodInfo, amount: Vector, 
 
 
 def of_session(session: Session, demand: Demand, *, is_tree: bool) -> AttributesByQueue:
-    """The account of each queue."""
+    """The attributes of each queue."""
     by_queue = _of_tree(session) if is_tree else _of_flat(session)
     for name, sums in session.queue_totals.items():
         if name in session.queues:
@@ -118,7 +118,10 @@ def _of_tree(session: Session) -> AttributesByQueue:
 
 
 def _with_root(session: Session) -> dict[str, QueueSpec]:
-    """Volcano makes the root when it starts, and has no tree without it; here it is thought of where none is named."""
+    """The queues with a root.
+
+    Volcano creates the root when it starts, and has no tree without it; here it is added if it is missing.
+    """
     if ROOT in session.queues or session.policy.follows_volcano:
         return session.queues
     return session.queues | {ROOT: QueueSpec(ROOT, reclaimable=False)}
@@ -127,7 +130,7 @@ def _with_root(session: Session) -> dict[str, QueueSpec]:
 def _child_totals(
     session: Session, queues: dict[str, QueueSpec], tree: QueueTree
 ) -> tuple[dict[str, Vector], dict[str, Vector]]:
-    """By queue: what its children are guaranteed, and what they deserve, each no less than it is guaranteed."""
+    """By queue: the guarantees of its children, and what they deserve, each at least its guarantee."""
     promised: dict[str, Vector] = defaultdict(lambda: np.zeros_like(session.total_resources))
     owed: dict[str, Vector] = defaultdict(lambda: np.zeros_like(session.total_resources))
     for name, path in tree.paths.items():
@@ -154,10 +157,10 @@ def _attributes(session: Session, queue: QueueSpec, real: Vector, deserved: Vect
 
 
 def _mark_problems(session: Session, by_queue: AttributesByQueue, tree: QueueTree) -> None:
-    """Say which queues take nothing in.
+    """Mark the queues that accept nothing.
 
-    Volcano's whole tree is out of order for this cycle when one queue hangs nowhere or one job is in an inner queue;
-    otherwise only those queues are.
+    In Volcano the whole tree is disabled for this cycle if one queue has no path to the root or one job is in an inner
+    queue; here only those queues are.
     """
     inner, used = tree.inner, session.queue_totals.keys()
     for name, attributes in by_queue.items():

@@ -1,7 +1,7 @@
-"""Devices that tasks claim by class (Kubernetes' dynamic resource allocation), where queues bound them.
+"""Claimed devices by class (Kubernetes' dynamic resource allocation), where queues limit them.
 
-A queue's capability names such a bound `deviceclass/<class>`. No node publishes these amounts, so they count here and
-not where tasks are fitted onto nodes. A class that no queue names is not counted (`volcano-spec` §5.3).
+A queue's capability names such a limit `deviceclass/<class>`. Nodes do not publish these amounts, so they count here
+and not for the fit of pods on nodes. A class that no queue names is not counted (`volcano-spec` §5.3).
 """
 
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ _SWITCH = "capacity.DynamicResourceAllocationEnable"
 
 
 class Demand:
-    """What a task counts for in its queue: what it asks of a node and, where that is switched on, what it claims."""
+    """What a pod counts for in its queue: its request and, if switched on, the devices that it claims."""
 
     def __init__(self, session: Session, option: PluginOption) -> None:
         self._nothing, self._dimensions = np.zeros_like(session.total_resources), session.dimensions
@@ -27,19 +27,19 @@ class Demand:
 
     @property
     def counts_claims(self) -> bool:
-        """Whether there is anything to count but requests."""
+        """Whether claimed devices count too."""
         return bool(self._classes)
 
     def of(self, pod: PodInfo) -> Vector:
-        """All that one task counts for."""
+        """All that one pod counts for."""
         return pod.request + self._claims(pod) if self._classes and pod.spec.claimed_devices else pod.request
 
     def total(self, pods: Iterable[PodInfo]) -> Vector:
-        """All that these tasks count for."""
+        """All that these pods count for."""
         return sum((self.of(pod) for pod in pods), self._nothing)
 
     def claimed(self, job: JobInfo) -> Vector:
-        """What the placed tasks of a job have claimed."""
+        """What the placed pods of a job have claimed."""
         placed = (pod for pod in job.pods if pod.status in ALLOCATED)
         return sum((self._claims(pod) for pod in placed), self._nothing)
 

@@ -1,17 +1,17 @@
-"""Which queue goes first, and whose tasks go first when some must go."""
+"""The order of queues, and the order in which queues lose pods."""
 
 from hekla.engine.model import QueueSpec
 from hekla.engine.plugins.capacity.attributes import AttributesByQueue, CapacityAttributes
 
 
 class CapacityOrder:
-    """By priority, then by how much of what it deserves a queue holds."""
+    """By priority, then by the part of its deserved resources that a queue holds."""
 
     def __init__(self, by_queue: AttributesByQueue) -> None:
         self._by_queue = by_queue
 
     def of_queues(self, left: QueueSpec, right: QueueSpec) -> float:
-        """In a tree the two branches that part are compared; a queue without children goes before one with some."""
+        """Negative if left comes first. In a tree, the diverging branches are compared; leaf queues come first."""
         if left.priority != right.priority:
             return right.priority - left.priority
         mine, other = self._by_queue[left.name], self._by_queue[right.name]
@@ -20,11 +20,11 @@ class CapacityOrder:
         return _by_share(*_branches(mine, other))
 
     def of_victims(self, left: QueueSpec, right: QueueSpec, of: QueueSpec) -> int:
-        """The nearer relatives of the queue that takes go first."""
+        """Negative if left loses pods first: the closer relative of the reclaiming queue `of` does."""
         return self._kinship(right, of) - self._kinship(left, of)
 
     def _kinship(self, queue: QueueSpec, of: QueueSpec) -> int:
-        """How many queues above are common to both."""
+        """The number of ancestors that both have in common."""
         return len(_common(self._by_queue[queue.name], self._by_queue[of.name]))
 
 
@@ -34,7 +34,7 @@ def _common(left: CapacityAttributes, right: CapacityAttributes) -> list[Capacit
 
 
 def _branches(left: CapacityAttributes, right: CapacityAttributes) -> tuple[CapacityAttributes, CapacityAttributes]:
-    """The highest queues above (or at) each that are not above the other."""
+    """On each path, the highest queue that is not on the other path."""
     common = len(_common(left, right))
     return left.path[-1 - common], right.path[-1 - common]
 

@@ -1,4 +1,4 @@
-"""What a queue may take back from others, and who must give."""
+"""What a queue may reclaim from others, and which pods are victims."""
 
 from collections.abc import Sequence
 from itertools import zip_longest
@@ -13,9 +13,9 @@ from hekla.engine.session import Session
 
 
 class Reclaim:
-    """A queue takes back up to what it deserves from queues that hold more than they deserve.
+    """A queue reclaims up to what it deserves, from queues that hold more than they deserve.
 
-    `level`: how many of the queues above count too (the root never does).
+    `level`: how many of its ancestors count too (the root never does).
     """
 
     def __init__(self, session: Session, by_queue: AttributesByQueue, level: int) -> None:
@@ -23,7 +23,11 @@ class Reclaim:
         self._countable = session.dimensions.without_pods
 
     def preemptive(self, queue: QueueSpec, pods: Sequence[PodInfo]) -> bool:
-        """Within its bound, and within what it (or a queue above) deserves in at least one dimension asked for."""
+        """Whether the queue may reclaim for these pods.
+
+        It must stay within its limit, and it or an ancestor within what it deserves in at least one requested
+        dimension.
+        """
         attributes, wanted = self._by_queue[queue.name], victims.total_request(pods, self._session.total_resources)
         requested = self._requested(wanted)
         if (
@@ -35,7 +39,7 @@ class Reclaim:
         return any(_deserves(one, wanted, requested) for one in (attributes, *self._above(attributes)))
 
     def reclaimable(self, pod: PodInfo, candidates: Sequence[PodInfo]) -> list[PodInfo]:
-        """Of each queue as many as it holds beyond what it deserves, in the order in which victims go."""
+        """From each queue, the pods beyond what it deserves, in eviction order."""
         order = victims.victims_queue(self._session, candidates, pod.job)
         ordered = [order.pop() for _ in range(len(order))]
         reclaimer = self._by_queue[pod.job.group.queue]
@@ -44,7 +48,7 @@ class Reclaim:
         return self._borrowed(reclaimer, alike, requested)
 
     def evictable(self, job: JobInfo, candidates: Sequence[PodInfo], action: str) -> list[PodInfo]:
-        """For a whole gang: between queues the same; within a queue this plugin has nothing against it."""
+        """For a whole job: between queues as `reclaimable`; within a queue all candidates."""
         if action != "gangreclaim":
             return list(candidates)
         requested = self._requested(victims.total_request(job.pending(), self._session.total_resources))
@@ -84,7 +88,10 @@ class Reclaim:
     def _is_protected_in_family(
         self, reclaimer: CapacityAttributes, attributes: CapacityAttributes, requested: Mask
     ) -> bool:
-        """Neither owns anything of the kind, and both belong to one queue above: what it owns is already at home."""
+        """Whether the reclaimer deserves none of the requested resources and shares an ancestor with the victim.
+
+        The victim's queue deserves none either, so what the ancestor deserves is already used within its family.
+        """
         theirs = {one.queue.name for one in self._above(reclaimer)}
         related = any(one.queue.name in theirs for one in self._above(attributes))
         return related and not (reclaimer.deserved_without_pods & requested).any()
@@ -98,7 +105,7 @@ class Reclaim:
 
 
 def _deserves(attributes: CapacityAttributes, wanted: Vector, requested: Mask) -> bool:
-    """Some dimension asked for would stay within what is deserved; where both are nothing, nothing is said."""
+    """Whether a requested dimension would stay within the deserved amount; dimensions where both are 0 do not count."""
     future = attributes.allocated + wanted
     known = requested & ~((future < EPSILON) & (attributes.deserved < EPSILON))
     return bool((future < attributes.deserved + EPSILON)[known].any())

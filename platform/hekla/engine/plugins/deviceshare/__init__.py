@@ -1,15 +1,15 @@
 """Cards within a node: parts of a card's memory, whole cards, or virtual cards (`volcano-spec` §5.7).
 
-The node has room for a task only where its cards have. Which cards a task was given is told its pod by annotation with
-its bind, and read back from there; they are free again when the task is gone or asked to go. Pods with the labels of
-one of the rules (`deviceshare.GPUExclusiveRules`, a list of mappings) never share a virtual card with each other.
+A node is feasible only if its cards have room. The bind writes a pod's cards to its annotations, and the next cycle
+reads them from there. Cards are free again when the pod is gone or evicted. Pods with the labels of one of the rules
+(`deviceshare.GPUExclusiveRules`, a list of mappings) never share a virtual card with each other.
 
-Cards that the hardware cuts up (MIG) are given piece by piece (`pieces`).
+Cards with MIG are allocated by instance (`mig`).
 
-Beyond Volcano: a node may say by annotation `hekla.io/gpu-links` how strongly each pair of its cards is linked, as a
-matrix in JSON. Then the best linked cards are given (`links`), and nodes are liked for the links that they would give,
-with weight `deviceshare.LinkWeight` (1). Of a pod on a node that asks for cards and does not say which it has, Volcano
-counts none; here it is taken to have those that it would be given.
+Beyond Volcano: the node annotation `hekla.io/gpu-links` may give the link strength of each pair of cards, as a JSON
+matrix. Then the best linked cards are chosen (`links`), and nodes score by the links of these cards, with weight
+`deviceshare.LinkWeight` (1). For a pod on a node that requests cards and has no annotation with them, Volcano counts
+none; here it is assumed to hold the cards that it would get.
 """
 
 from collections.abc import Callable
@@ -32,7 +32,7 @@ _POLICIES = ("binpack", "spread")
 
 
 def open_session(session: Session, option: PluginOption) -> None:
-    """Give out cards in the one mode that is switched on; without one there is nothing to say."""
+    """Allocate cards in the mode that is switched on; without one, register nothing."""
     mode = next((mode for mode in Mode if option.truth(f"deviceshare.{mode.value}", default=False)), None)
     if mode is None:
         return
@@ -45,7 +45,7 @@ def open_session(session: Session, option: PluginOption) -> None:
 
 
 class _DeviceShare:
-    """The cards, and who has which."""
+    """The cards, and which pods hold them."""
 
     def __init__(self, session: Session, option: PluginOption, mode: Mode) -> None:
         self._session, self._mode = session, mode
@@ -59,13 +59,13 @@ class _DeviceShare:
         self._requests: dict[str, CardRequest] = {}
         self._held: dict[str, list[list[CardSlice]]] = {}
         self._evicted: dict[str, list[list[CardSlice]]] = {}
-        """What those held that are asked to go, in case that they stay after all."""
+        """The slices of evicted pods, in case the eviction is undone."""
         for row, residents in enumerate(session.node_pods):
             for uid in sorted(residents):
                 self._load(residents[uid], row)
 
     def request_of(self, pod: PodInfo) -> CardRequest:
-        """What the task asks of cards."""
+        """The pod's card request."""
         request = self._requests.get(pod.spec.uid)
         if request is None:
             request = self._requests[pod.spec.uid] = card_request(pod.spec, self._mode, self._rules)
@@ -87,7 +87,7 @@ class _DeviceShare:
         self._held[pod.spec.uid] = slices
 
     def update(self, pod: PodInfo, row: int, sign: int) -> None:
-        """A task got a place, or gave one back."""
+        """Allocate or release cards after a pod was placed (sign 1) or removed (-1)."""
         request = self.request_of(pod)
         if request is NO_CARDS:
             return
@@ -111,10 +111,10 @@ class _DeviceShare:
         if slices is not None and pod.status is PodStatus.RELEASING:
             self._evicted[uid] = slices
 
-    # What plugins are asked.
+    # Registered functions.
 
     def static_refusals(self, pod: PodInfo, _table: NodeTable) -> list[Refusal]:
-        """Nodes whose cards could not serve the task if nobody used them."""
+        """Refuse nodes whose cards could not serve the pod even if all were free."""
         request = self.request_of(pod)
         return (
             []
@@ -123,7 +123,7 @@ class _DeviceShare:
         )
 
     def current_refusals(self, pod: PodInfo, _table: NodeTable) -> Callable[[Rows], list[Refusal]] | None:
-        """Nodes whose cards cannot serve it as they are used now."""
+        """Refuse nodes whose cards have no room for the pod now."""
         request = self.request_of(pod)
 
         def refusals(rows: Rows) -> list[Refusal]:
@@ -132,7 +132,7 @@ class _DeviceShare:
         return None if request is NO_CARDS else refusals
 
     def scorer(self, pod: PodInfo, _table: NodeTable) -> Callable[[Rows], Vector] | None:
-        """How much the cards are liked that a node would give, by the policy and by their links."""
+        """Score nodes by policy and by the links of the cards that they would give."""
         request = self.request_of(pod)
         if request is NO_CARDS:
             return None
@@ -148,14 +148,14 @@ class _DeviceShare:
 
 
 class _CachedScores:
-    """Scores of all rows, reckoned anew only for those whose cards were touched since."""
+    """Scores of all rows, recomputed only for rows whose cards changed."""
 
     def __init__(self, table: CardTable, score: Callable[[Rows], Vector]) -> None:
         self._table, self._score = table, score
         self._scores, self._log_position = score(ALL_ROWS), len(table.change_log)
 
     def scores(self, rows: Rows) -> Vector:
-        """Those of these rows."""
+        """The scores of these rows."""
         if self._log_position < len(self._table.change_log):
             changed = np.unique(np.array(self._table.change_log[self._log_position :], dtype=np.intp))
             self._scores[changed], self._log_position = self._score(changed), len(self._table.change_log)

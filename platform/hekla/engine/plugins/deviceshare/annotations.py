@@ -1,4 +1,4 @@
-"""The annotations by which a pod knows its cards, written and read back (`volcano-spec` §5.7)."""
+"""Writes and reads the pod annotations that name a pod's cards (`volcano-spec` §5.7)."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,11 +13,11 @@ _NANO = 1_000_000_000
 
 
 Slices = Sequence[Sequence[CardSlice]]
-"""One list a container."""
+"""One list per container."""
 
 
 def to_annotations(slices: Slices, cards: Sequence[Card], node: str, now: float, mode: Mode) -> dict[str, str]:
-    """What is told the pod that gets these parts."""
+    """The annotations for a pod with these slices."""
     if mode is not Mode.VIRTUAL:
         index = ",".join(str(card_slice.card) for one in slices for card_slice in one)
         return {_INDEX: index, _TIME: str(int(now) * _NANO)}
@@ -40,7 +40,7 @@ def _device(card_slice: CardSlice, card: Card) -> str:
 def from_annotations(
     annotations: Mapping[str, str], request: CardRequest, cards: Sequence[Card], mode: Mode
 ) -> list[list[CardSlice]] | None:
-    """What the pod holds, by its annotations; None where they do not say."""
+    """The slices that a pod holds, by its annotations; None if they are missing or invalid."""
     try:
         if mode is Mode.VIRTUAL:
             return _read_devices(annotations[_IDS], cards)
@@ -58,7 +58,7 @@ def _read_devices(text: str, cards: Sequence[Card]) -> list[list[CardSlice]]:
 
 
 def _slice(at: Mapping[str, int], name: str, _kind: str, memory: str, cores: str) -> CardSlice:
-    """The name of a piece is that of its card with cut and position in brackets."""
+    """One slice; the id of a MIG instance is that of its card, with geometry and position in brackets."""
     uuid, _, inside = name.removesuffix("]").partition("[")
     geometry, _, position = inside.rpartition("-")
     return CardSlice(at[uuid], float(memory), float(cores), MigInstance(geometry, int(position)) if inside else None)

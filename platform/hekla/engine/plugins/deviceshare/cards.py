@@ -1,6 +1,6 @@
-"""The cards of all nodes as columns, what is used of them, and which of them a share is given.
+"""The cards of all nodes as columns: their usage, and the choice of cards for a request.
 
-One row a node (those of the session's table), one column a card.
+One row per node (as in the session's table), one column per card.
 """
 
 from collections.abc import Sequence
@@ -28,22 +28,22 @@ ALL_CORES = 100.0
 _EPSILON = 1e-6
 Cards = npt.NDArray[np.intp]
 Pieces = dict[int, HeldInstances]
-"""By card of a row: which of its pieces are held."""
+"""By card of a row: the MIG instances that are held."""
 
 
 class CardUsage(NamedTuple):
-    """What is used of the cards of some rows."""
+    """The usage of the cards of some rows."""
 
     memory: Vector
     sharers: Vector
     cores: Vector
     largest_instance: Vector
-    """The memory of the largest piece that is free; without bound where the hardware does not cut the card up."""
+    """The memory of the largest free MIG instance; infinite for a card without MIG."""
 
 
 @dataclass(frozen=True, slots=True)
 class CardSlice:
-    """A part of a card that a task holds."""
+    """A part of a card that a pod holds."""
 
     card: int
     memory: float
@@ -52,7 +52,7 @@ class CardSlice:
 
 
 class CardTable:
-    """See the module. `policy` is binpack, spread or empty."""
+    """The cards of all nodes. `policy` is binpack, spread or empty."""
 
     def __init__(
         self, nodes: list[NodeSpec], mode: Mode, policy: str, geometries: Sequence[AllowedGeometries] = ()
@@ -73,23 +73,23 @@ class CardTable:
             ]
         self._usage = CardUsage(*(one.copy() for one in self._empty))
         self._instances: dict[int, Pieces] = {}
-        """By row: which pieces are held."""
+        """By row: the MIG instances that are held."""
         self._exclusive: dict[int, Vector] = {}
-        """By rule: how many parts of each card are held by pods that have it."""
+        """By rule: how many parts of each card are held by pods with this rule."""
         self._matches: dict[CardFilter, Mask] = {CardFilter(): self._usable}
         self._links = _Links(nodes, self.cards)
         self.change_log: list[int] = []
-        """The rows on which something was taken or given back, in order."""
+        """The rows where cards were allocated or released, in order."""
 
     @property
     def has_links(self) -> bool:
-        """Whether any node says how its cards are linked."""
+        """Whether any node has an annotation with the links of its cards."""
         return bool(self._links.by_row)
 
-    # What fits.
+    # Feasibility.
 
     def fits(self, request: CardRequest, rows: Rows, *, when_empty: bool = False) -> Mask:
-        """Per row: whether the cards can serve the ask (or could, if nobody used them)."""
+        """Per row: whether the cards can serve the request now (or, `when_empty`, if all were free)."""
         usage = CardUsage(*(one[rows] for one in self._empty)) if when_empty else self._usage_for(request, rows)
         if len(request.shares) == 1:
             share = request.shares[0]
@@ -104,14 +104,14 @@ class CardTable:
         return np.array([slices is not None for slices in chosen], dtype=bool)
 
     def _usage_for(self, request: CardRequest, rows: Rows) -> CardUsage:
-        """What is used; a card that the task must not share with who is on it has all its sharers."""
+        """The usage; a card that the pod must not share with its current pods counts as fully shared."""
         usage = CardUsage(*(one[rows] for one in self._usage))
         for exclusive in (self._exclusive[rule][rows] for rule in request.rules if rule in self._exclusive):
             usage = usage._replace(sharers=np.where(exclusive > 0, np.inf, usage.sharers))
         return usage
 
     def _has_room(self, share: ContainerRequest, filters: CardFilter, rows: Rows, usage: CardUsage) -> Mask:
-        """Per row and card: whether the card can give one such part."""
+        """Per row and card: whether the card has room for one such part."""
         room = self._need(share, rows) <= self.memory[rows] - usage.memory + _EPSILON
         room &= self._need(share, rows) <= usage.largest_instance
         room &= (usage.sharers < self._max_sharers[rows]) & self._matching(filters)[rows]
@@ -123,7 +123,7 @@ class CardTable:
         return room
 
     def _need(self, share: ContainerRequest, rows: Rows) -> Vector:
-        """How much memory of each card the part takes; a whole card counts by its use alone."""
+        """The memory of each card that the part takes; 0 for a whole card, which must only be unused."""
         whole = self.memory[rows]
         return np.full_like(whole, share.memory) if not share.percentage else whole * share.percentage / 100
 
@@ -135,10 +135,10 @@ class CardTable:
             self._matches[filters] = wanted
         return self._matches[filters]
 
-    # What is given.
+    # Allocation.
 
     def choose(self, request: CardRequest, row: int) -> list[list[CardSlice]] | None:
-        """The parts for each container, none taken yet. None: the cards cannot serve the ask."""
+        """The slices for each container, not yet allocated. None: the cards cannot serve the request."""
         usage = CardUsage(*(one[0].copy() for one in self._usage_for(request, slice(row, row + 1))))
         return self._choose_all(request, row, usage, dict(self._instances.get(row, {})))
 
@@ -170,14 +170,14 @@ class CardTable:
         return tuple(free[self._order(usage)[free].argsort(kind="stable")][: share.count].tolist())
 
     def _slice(self, row: int, card: int, need: float, cores: float, instances: Pieces) -> CardSlice:
-        """As much of the card; of one that is cut up a whole piece."""
+        """The slice of a card; a MIG card gives a whole instance."""
         if not (geometries := self.cards[row][card].geometries):
             return CardSlice(card, need, cores)
         instance, memory = pick_instance(geometries, instances.get(card, NONE_HELD), need)
         return CardSlice(card, memory, cores, instance)
 
     def _add(self, row: int, usage: CardUsage, instances: Pieces, slices: list[CardSlice], sign: int) -> None:
-        """Count parts in what is used of the row."""
+        """Add slices to the usage of the row (sign -1: subtract them)."""
         for card_slice in slices:
             usage.memory[card_slice.card] += sign * card_slice.memory
             usage.sharers[card_slice.card] += sign
@@ -188,9 +188,9 @@ class CardTable:
                 usage.largest_instance[card_slice.card] = largest_free(geometries, instances[card_slice.card])
 
     def _order(self, usage: CardUsage) -> Vector:
-        """The lowest goes first: the fullest card, the one with the fewest sharers, or by number.
+        """The sort key, lowest first: the fullest card (binpack), the fewest sharers (spread), or the number.
 
-        Virtual cards are given from the last one on, as Volcano does.
+        Virtual cards are allocated from the last one on, as in Volcano.
         """
         if self._policy == "binpack":
             return -usage.memory
@@ -200,7 +200,7 @@ class CardTable:
         return -numbers if self._mode is Mode.VIRTUAL else numbers
 
     def allocate(self, row: int, slices: list[CardSlice], request: CardRequest, sign: int = 1) -> None:
-        """A task gets these parts, or gives them back."""
+        """Allocate slices to a pod (sign -1: release them)."""
         self._add(row, CardUsage(*(one[row] for one in self._usage)), self._instances.setdefault(row, {}), slices, sign)
         for rule in request.rules:
             np.add.at(
@@ -210,10 +210,10 @@ class CardTable:
             )
         self.change_log.append(row)
 
-    # What a place is worth.
+    # Scores.
 
     def scores(self, request: CardRequest, rows: Rows) -> Vector:
-        """0 to 100, by the policy: how full the card is afterwards, or whether it is used for the first time."""
+        """Scores from 0 to 100: how full the chosen card gets; with the policy spread, 100 if it was unused."""
         share, usage = request.shares[0], self._usage_for(request, rows)
         room = self._has_room(share, request.filters, rows, usage)
         if not room.size:
@@ -229,7 +229,7 @@ class CardTable:
         return np.where(room.any(axis=1), worth, 0.0)
 
     def link_scores(self, request: CardRequest, rows: Rows) -> Vector:
-        """0 to 100: how strong the weakest link of the set is that a row would give, beside the strongest there is."""
+        """Scores from 0 to 100: the weakest link of the chosen cards, relative to the strongest link of all nodes."""
         share, usage = request.shares[0], self._usage_for(request, rows)
         room = self._has_room(share, request.filters, rows, usage)
         numbers = np.arange(len(self.cards))[rows].tolist()
@@ -238,7 +238,7 @@ class CardTable:
 
 @dataclass
 class _Links:
-    """The links of the nodes that say them; what a set is worth is reckoned once for equal servers."""
+    """The card links of nodes; the score of a set is computed once for equal nodes."""
 
     nodes: list[NodeSpec]
     cards: list[tuple[Card, ...]]

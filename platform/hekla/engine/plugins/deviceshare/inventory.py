@@ -1,4 +1,4 @@
-"""Which cards a node has, by what it offers and by what it registered (`volcano-spec` §5.7)."""
+"""The cards of a node, from its allocatable resources and its annotations (`volcano-spec` §5.7)."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ MAX_CARDS = 64
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One card: its memory, how many may share it, whether it may be given out, and how the hardware may cut it up."""
+    """One card: its memory, how many pods may share it, whether it may be allocated, and its MIG geometries."""
 
     index: int
     memory: float
@@ -32,7 +32,7 @@ class Card:
 
 
 def cards_of(node: NodeSpec, mode: Mode, geometries: Sequence[AllowedGeometries] = ()) -> tuple[Card, ...]:
-    """The cards of a node; none where what it says of them makes no sense."""
+    """The cards of a node; none if its data is invalid or names more than `MAX_CARDS`."""
     try:
         found = _registered(node, geometries) if mode is Mode.VIRTUAL else _equal_ones(node)
     except (ValueError, IndexError):
@@ -48,9 +48,9 @@ def _equal_ones(node: NodeSpec) -> tuple[Card, ...]:
 
 
 def _registered(node: NodeSpec, geometries: Sequence[AllowedGeometries]) -> tuple[Card, ...]:
-    """Cards as `uuid,count,memory,type,health,mode`, one after the other with colons between.
+    """Cards as `uuid,count,memory,type,health,mode`, separated by colons.
 
-    One that is cut up by the hardware (`mig`) is not given out where nobody says how it may be cut.
+    A MIG card (mode `mig`) without known geometries is not allocated.
     """
     texts = [text for text in node.annotations.get(_REGISTER, "").split(":") if text.strip()]
     return tuple(_card(index, text.split(","), geometries) for index, text in enumerate(texts))
@@ -64,14 +64,14 @@ def _card(index: int, fields: list[str], allowed: Sequence[AllowedGeometries]) -
 
 
 def links_of(node: NodeSpec, cards: int, note: Callable[[str], Vector]) -> Vector | None:
-    """How strongly each pair of cards is linked; None where the node does not say, or not of these cards."""
+    """The link strength of each pair of cards; None if the node has no valid matrix for these cards."""
     text = node.annotations.get(LINKS, "")
     matrix = note(text) if text else None
     return matrix if matrix is not None and matrix.shape == (cards, cards) else None
 
 
 def parse_links(text: str) -> Vector:
-    """A square matrix from JSON; an empty one where it is none. A card's link to itself does not count."""
+    """A symmetric matrix from JSON; an empty one if invalid. A card's link to itself does not count."""
     try:
         matrix = np.atleast_1d(np.array(json.loads(text), dtype=float))
     except (ValueError, TypeError):

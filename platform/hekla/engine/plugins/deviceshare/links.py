@@ -1,7 +1,7 @@
-"""The best set of cards within one server, by how strongly they are linked.
+"""The best set of cards within one node, by the strength of their links.
 
-Cards that work together are as fast as the weakest link between two of them; so the set whose weakest link is strongest
-is taken, of equal ones that with the most links, then the one that leaves the rest best linked, then the lowest cards.
+Cards that work together are as fast as the weakest link between two of them. So the set whose weakest link is strongest
+is chosen; ties are broken by the sum of its links, then by the links of the remaining cards, then by the lowest cards.
 """
 
 from functools import cache
@@ -12,11 +12,11 @@ import numpy as np
 from hekla.engine.columns import Vector
 
 MOST = 16
-"""Of more free cards than this only the first ones are compared: sixteen have 12,870 sets of eight."""
+"""If more cards are free, only the first ones are compared: 16 cards have 12,870 sets of eight."""
 
 
 def best_set(links: Vector, free: tuple[int, ...], count: int) -> tuple[int, ...]:
-    """The best `count` of the free cards. Raises ValueError where there are not as many."""
+    """The best `count` of the free cards. Raises ValueError if there are fewer."""
     free = free[: max(MOST, count)] if count <= MOST else free[:count]
     sets = _sets(len(free), count)
     within = links[np.ix_(free, free)]
@@ -29,7 +29,7 @@ def best_set(links: Vector, free: tuple[int, ...], count: int) -> tuple[int, ...
 
 
 def quality(links: Vector, cards: tuple[int, ...]) -> float:
-    """The weakest link of a set; of a single card nothing."""
+    """The weakest link of a set; 0 for a single card."""
     return min((float(links[a, b]) for a, b in combinations(cards, 2)), default=0.0)
 
 

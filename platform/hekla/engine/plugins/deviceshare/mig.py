@@ -1,7 +1,7 @@
-"""Cards that the hardware cuts up (MIG): in one of a few ways at a time, each of them into pieces of fixed sizes.
+"""MIG: the hardware divides a card in one of a few geometries at a time, each with instances of fixed sizes.
 
-Volcano reads from a ConfigMap how the models of cards may be cut. The engine reads nothing: the same list stands among
-the plugin's arguments, as `deviceshare.knownMigGeometries`.
+Volcano reads the geometries of card models from a ConfigMap. The engine reads nothing: the same list is the plugin's
+argument `deviceshare.knownMigGeometries`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,14 +15,14 @@ MAX_INSTANCES = 64
 
 @dataclass(frozen=True, slots=True)
 class MigGeometry:
-    """One way to cut a card: the memory of each piece, by its position."""
+    """One way to divide a card: the memory of each instance, by its position."""
 
     name: str
     instances: tuple[float, ...]
 
 
 class MigInstance(NamedTuple):
-    """A piece of a card."""
+    """An instance of a card."""
 
     geometry: str
     position: int
@@ -30,7 +30,7 @@ class MigInstance(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AllowedGeometries:
-    """In which ways, in their order, cards may be cut whose type has one of these words in it."""
+    """The geometries, in order, for cards whose type contains one of these words."""
 
     models: tuple[str, ...]
     geometries: tuple[MigGeometry, ...]
@@ -39,11 +39,11 @@ class AllowedGeometries:
 HeldInstances = frozenset[MigInstance]
 NONE_HELD: HeldInstances = frozenset()
 InstanceMemory = tuple[MigInstance, float]
-"""A piece and its memory."""
+"""An instance and its memory."""
 
 
 def allowed_geometries(written: Argument | None) -> tuple[AllowedGeometries, ...]:
-    """What the argument says; what makes no sense of it does not count."""
+    """The geometries in the argument; invalid entries are ignored."""
     return tuple(
         AllowedGeometries(tuple(map(str, _listed(one.get("models")))), tuple(_geometries(one.get("allowedGeometries"))))
         for one in _mappings(written)
@@ -73,14 +73,14 @@ def _mappings(written: Argument | None) -> Iterator[Mapping[str, Argument]]:
 
 
 def geometries_for(kind: str, geometries: Sequence[AllowedGeometries]) -> tuple[MigGeometry, ...]:
-    """How a card of this type may be cut; nothing where nobody says."""
+    """The geometries for a card of this type; empty if none are known."""
     return next((one.geometries for one in geometries if any(model in kind for model in one.models)), ())
 
 
 def pick_instance(geometries: Sequence[MigGeometry], held: HeldInstances, need: float) -> InstanceMemory:
-    """The smallest free piece that is large enough. A card of which a piece is held stays cut as it is.
+    """The smallest free instance that is large enough. A card with a held instance keeps its geometry.
 
-    Raises ValueError where there is none, which `largest` tells beforehand.
+    Raises ValueError if there is none; `largest_free` tells beforehand.
     """
     for geometry in _possible(geometries, held):
         free = [
@@ -95,7 +95,7 @@ def pick_instance(geometries: Sequence[MigGeometry], held: HeldInstances, need: 
 
 
 def largest_free(geometries: Sequence[MigGeometry], held: HeldInstances) -> float:
-    """The memory of the largest free piece; below zero where there is none."""
+    """The memory of the largest free instance; -1 if there is none."""
     free = (
         memory
         for geometry in _possible(geometries, held)

@@ -1,4 +1,4 @@
-"""What a task asks of the cards of a node, by the limits of its containers (`volcano-spec` §5.7)."""
+"""The cards that a pod requests, by the limits of its containers (`volcano-spec` §5.7)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _UNIT = 1000
 
 
 class Mode(Enum):
-    """How cards are given out: parts of their memory, whole cards, or virtual cards."""
+    """How cards are allocated: parts of their memory, whole cards, or virtual cards."""
 
     SHARING = "GPUSharingEnable"
     NUMBER = "GPUNumberEnable"
@@ -22,7 +22,7 @@ class Mode(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ContainerRequest:
-    """So many different cards, and this much of each: memory as an amount or per cent, cores per cent, or all of it."""
+    """The number of different cards, and the part of each: memory (amount or per cent) and cores (per cent), or all."""
 
     count: int
     memory: float = 0.0
@@ -33,7 +33,7 @@ class ContainerRequest:
 
 @dataclass(frozen=True, slots=True)
 class CardFilter:
-    """Which cards a pod wants or does not want, by words in their type and by their ids; empty: any."""
+    """The cards that a pod allows and excludes, by words in their type and by id; empty: any."""
 
     types: tuple[str, ...] = ()
     no_types: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ class CardFilter:
 
 @dataclass(frozen=True, slots=True)
 class CardRequest:
-    """One share a container that asks for cards. `rules`: no card is shared with pods that have one of them too."""
+    """One share per container that requests cards. `rules`: pods with a common rule never share a card."""
 
     shares: tuple[ContainerRequest, ...] = ()
     filters: CardFilter = CardFilter()
@@ -56,14 +56,14 @@ Rule = Mapping[str, str]
 
 
 def exclusive_rules(written: Argument | None) -> tuple[Rule, ...]:
-    """`deviceshare.GPUExclusiveRules`: a list of mappings, of which values that are no texts do not count."""
+    """The rules in `deviceshare.GPUExclusiveRules`, a list of mappings; values that are no strings are ignored."""
     listed = written if isinstance(written, Sequence) and not isinstance(written, str) else ()
     rules = ({k: v for k, v in rule.items() if isinstance(v, str)} for rule in listed if isinstance(rule, Mapping))
     return tuple(rule for rule in rules if rule)
 
 
 def card_request(spec: PodSpec, mode: Mode, rules: Sequence[Rule] = ()) -> CardRequest:
-    """What the task asks for in this mode."""
+    """The pod's card request in this mode."""
     containers = spec.device_limits or ((spec.limits,) if spec.limits else (spec.request,))
     if mode is Mode.VIRTUAL:
         shares = tuple(_virtual(limits) for limits in containers if _plain(limits, "vgpu-number") >= 1)
@@ -77,7 +77,7 @@ def card_request(spec: PodSpec, mode: Mode, rules: Sequence[Rule] = ()) -> CardR
 
 
 def _virtual(limits: Resources) -> ContainerRequest:
-    """Who names no memory gets all of the card's."""
+    """The virtual cards of one container; without a memory limit, all memory of each card."""
     memory, percentage = _plain(limits, "vgpu-memory"), _plain(limits, "vgpu-memory-percentage")
     percentage = 0.0 if memory else percentage or 100.0
     return ContainerRequest(int(_plain(limits, "vgpu-number")), memory, percentage, _plain(limits, "vgpu-cores"))

@@ -1,7 +1,7 @@
-"""How much a place is liked: Kubernetes' scorers of the same names (`volcano-spec` §5.6).
+"""Scores nodes with Kubernetes' scorers of the same names (`volcano-spec` §5.6).
 
-Each scorer gives whole numbers from 0 to 100, times its weight `<name>.weight`; weight 0 leaves it out.
-Some compare the nodes that come into question with each other and bring the best of them to 100.
+Each scorer returns whole numbers from 0 to 100, times its weight `<name>.weight`; weight 0 disables it. Some compare
+the candidate nodes with each other and scale the best to 100.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Scorers by the node alone: node affinity, taints, images; and the scale of scores."""
+"""Scorers by the node alone: node affinity, taints, images; and the scaling of scores."""
 
 from collections.abc import Callable
 
@@ -14,14 +14,14 @@ MAX_NODE_SCORE = 100
 
 
 def normalized(raw: Vector) -> Vector:
-    """The largest becomes 100; nothing stays nothing."""
+    """Scores scaled so that the largest becomes 100; zeros stay 0."""
     most = raw.max(initial=0)
     scaled: Vector = np.floor_divide(raw * MAX_NODE_SCORE, most) if most > 0 else np.zeros(len(raw))
     return scaled
 
 
 def spread_normalized(raw: Vector) -> Vector:
-    """The smallest becomes 0, the largest 100; where all are equal, all become 0."""
+    """Scores scaled so that the smallest becomes 0 and the largest 100; all 0 if all are equal."""
     if not len(raw) or raw.max() == raw.min():
         return np.zeros(len(raw))
     scaled: Vector = np.floor(MAX_NODE_SCORE * ((raw - raw.min()) / (raw.max() - raw.min())))
@@ -90,7 +90,7 @@ def full_name(image: str) -> str:
 
 
 def _worth(session: Session, image: str) -> Vector:
-    """Its size where it is, less the rarer it is, so that one node does not draw all pods."""
+    """The image's size on nodes that have it, times the part of nodes that do: one node shall not attract all pods."""
     sizes: Vector = np.array([node.images.get(image, 0.0) for node in session.table.nodes])
     has = sizes > 0
     worth: Vector = np.floor(sizes * (has.sum() / max(len(sizes), 1)))

@@ -1,6 +1,6 @@
-"""Scorers by pods around: InterPodAffinity and PodTopologySpread.
+"""Scorers by other pods: InterPodAffinity and PodTopologySpread.
 
-Volcano forgets, for a pod without preferred terms of its own, the terms of pods placed in the same session on nodes
+Volcano ignores, for a pod without preferred terms of its own, the terms of pods placed in the same session on nodes
 that had no pod with affinity before. Only a policy that follows Volcano does so too.
 """
 
@@ -70,7 +70,7 @@ Part = Callable[[Rows, Mask], Vector]
 
 
 def topology_spread(session: Session, pod: PodInfo) -> Callable[[Rows], Vector] | None:
-    """PodTopologySpread, ScheduleAnyway: the nodes with fewest such pods around become 100.
+    """PodTopologySpread, ScheduleAnyway: the nodes with the fewest such pods in their domain become 100.
 
     A node without the labels of all such constraints gets 0.
     """
@@ -83,7 +83,7 @@ def topology_spread(session: Session, pod: PodInfo) -> Callable[[Rows], Vector] 
 
 
 def _part(session: Session, pod: PodInfo, constraint: TopologySpreadConstraint, labelled: Mask) -> Part:
-    """Pods around times a weight that grows with the number of values there are to choose from."""
+    """Pods in the domain, times a weight that grows with the number of values to choose from."""
     domain, pods = (
         session.node_index.domain(constraint.topology_key),
         session.topology_counts.matching_not_terminating(constraint.selector),

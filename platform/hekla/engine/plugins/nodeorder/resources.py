@@ -1,7 +1,7 @@
-"""Scores by cpu and memory. Pods promised a place count, and those that the session evicts do not.
+"""Scores by cpu and memory. Pipelined pods count; pods that the session evicts do not.
 
-least requested: the mean free part after the placement; most requested: the mean used part; both reckon a little for
-containers that ask for nothing. balanced: how much the placement brings the used parts together or apart, around 75.
+least requested: the mean free part after the placement; most requested: the mean used part. Both add a default for
+containers without requests. balanced: how much the placement makes the used parts more or less equal, around 75.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ _MIDDLE = 75
 
 
 def count_surplus(session: Session) -> None:
-    """Keep what scorers count on each node beyond what is asked for."""
+    """Track what scorers count on each node on top of requests."""
     surplus = session.table.nonzero_surplus
 
     def update(pod: PodInfo, row: int, sign: int) -> None:
@@ -28,7 +28,7 @@ def count_surplus(session: Session) -> None:
 
 
 def least(_session: Session, pod: PodInfo) -> ResourceScorer:
-    """The more is free, the better."""
+    """More free resources score higher."""
 
     def score(resources: NodeResources) -> Vector:
         whole, after = resources.allocatable[:, _CPU_AND_MEMORY], _counted_after(resources, pod)
@@ -38,7 +38,7 @@ def least(_session: Session, pod: PodInfo) -> ResourceScorer:
 
 
 def most(_session: Session, pod: PodInfo) -> ResourceScorer:
-    """The more is used, the better."""
+    """More used resources score higher."""
 
     def score(resources: NodeResources) -> Vector:
         whole = resources.allocatable[:, _CPU_AND_MEMORY]
@@ -54,7 +54,7 @@ def _counted_after(resources: NodeResources, pod: PodInfo) -> Vector:
 
 
 def _mean_part(amounts: Vector, whole: Vector) -> Vector:
-    """The mean of the parts, each in whole hundredths, as a whole number. What a node has none of is left out."""
+    """The mean of the parts in whole per cent, rounded down; resources that a node lacks are left out."""
     hundredths = np.floor(fractions(amounts * 100, whole, otherwise=0.0))
     kinds = np.maximum(np.count_nonzero(whole, axis=1), 1)
     means: Vector = np.floor((hundredths[:, 0] + hundredths[:, 1]) / kinds)
@@ -62,7 +62,7 @@ def _mean_part(amounts: Vector, whole: Vector) -> Vector:
 
 
 def balanced(session: Session, pod: PodInfo) -> ResourceScorer | None:
-    """The more alike the used parts become, the better: of cpu, memory and the GPUs of a task that asks for some."""
+    """More equal used parts score higher: of cpu, memory, and GPUs if the pod requests some."""
     names = session.dimensions.names
     gpus = [at for at, name in enumerate(names) if name == _GPU and pod.request[at] > 0]
     weighed = [*_PAIR, *gpus]
@@ -79,9 +79,9 @@ def balanced(session: Session, pod: PodInfo) -> ResourceScorer | None:
 
 
 def _balance(used: Vector, whole: Vector) -> Vector:
-    """How alike the used parts are: 100 where alike, less by their standard deviation, as a whole number.
+    """How equal the used parts are: 100 if equal, less by their standard deviation, as a whole number.
 
-    GPUs count where the node has some.
+    GPUs count if the node has some.
     """
     filled = np.minimum(fractions(used, whole, otherwise=1.0), 1.0)
     apart = np.abs(filled[:, 0] - filled[:, 1]) / 2

@@ -1,9 +1,9 @@
-"""Which nodes a task may land on at all: Kubernetes' filters of the same names (`volcano-spec` §5.5).
+"""Feasible nodes of a pod: Kubernetes' filters of the same names (`volcano-spec` §5.5).
 
-Each filter but the first and the pod count can be switched off by `predicate.<name>Enable: false`; that of
-claimed devices must be switched on (`predicate.DynamicResourceAllocationEnable: true`). Room is not asked here: it
-changes with every placement and is looked at by the session itself. Limits on the volumes that a node can attach are
-not asked for: nothing here knows them.
+Each filter except the first and the pod count can be switched off by `predicate.<name>Enable: false`. The filter of
+claimed devices must be switched on (`predicate.DynamicResourceAllocationEnable: true`). Free resources are not checked
+here: they change with every placement, and the session checks them. Limits on the volumes that a node can attach are
+not checked, because the state does not contain them.
 """
 
 from collections.abc import Callable, Iterable, Sequence

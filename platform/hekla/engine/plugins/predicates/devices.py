@@ -1,6 +1,6 @@
-"""DynamicResources: the devices that a pod's claims name must be free on the node, or be those that the claims have.
+"""DynamicResources: devices for a pod's claims must be free on the node, or reachable if already allocated.
 
-What a placement of this session would use is kept for it, and so is what pods that run have been given but do not say.
+Devices are assumed for placements of this session, and for running pods whose claims have no recorded allocation.
 """
 
 from collections import Counter
@@ -21,7 +21,7 @@ _NONE, _FAILS = "no device to claim", "device selector fails"
 
 
 class AssumedDevices:
-    """Which devices claims have or would get."""
+    """The devices that claims have or would get."""
 
     def __init__(self, session: Session) -> None:
         self._session, self._claims = session, session.devices.claims
@@ -33,9 +33,9 @@ class AssumedDevices:
             for row in self._rows(device):
                 self._by_row[row].append(device)
         self._changed: list[int] = []
-        """Rows on which something was taken or given back."""
+        """Rows where devices were allocated or released."""
         self._refused: dict[Names, tuple[int, dict[int, str]]] = {}
-        """By claims: how many changes were looked at, and the rows that refuse them, and why."""
+        """By claims: how many changes were processed, and the rows that refuse them, with the reason."""
         if self._claims:
             self._load()
             session.on_change.append(self._update)
@@ -50,7 +50,7 @@ class AssumedDevices:
         return rows
 
     def predicate(self, _session: Session, pod: PodInfo) -> Callable[[], Iterator[Refusal]] | None:
-        """Refuse nodes on which a claim of the pod would not get its devices, or from which it cannot reach them."""
+        """Refuse nodes where a claim would get no devices, or from which its devices cannot be reached."""
         names = pod.spec.constraints.device_claims
         return (lambda: self._refusals(names)) if names else None
 
@@ -78,7 +78,7 @@ class AssumedDevices:
         return found
 
     def _check(self, names: Names) -> dict[int, str]:
-        """The rows that have no devices for claims without any; only those that changed are asked again."""
+        """Rows without devices for these unallocated claims, with the reason; only changed rows are checked again."""
         position, why = self._refused.get(names, (None, {}))
         for row in range(len(self._by_row)) if position is None else set(self._changed[position:]):
             why.pop(row, None)
@@ -104,7 +104,7 @@ class AssumedDevices:
             self._release(name for name in names if not self._users[name])
 
     def _assume(self, names: Names, row: int) -> None:
-        """Who runs already without what it claims, for whatever reason, takes nothing."""
+        """Assume devices for these claims; a pod that runs without its devices, for whatever reason, gets none."""
         try:
             found = self._find(names, row)
         except (DevicesUnavailable, SelectorError):

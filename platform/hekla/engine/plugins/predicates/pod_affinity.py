@@ -1,6 +1,6 @@
-"""InterPodAffinity: near to the pods one needs, apart from those one must not meet, in both directions.
+"""InterPodAffinity: near required pods, and apart from pods to avoid, in both directions.
 
-"Near" is where a node's label `topology_key` has the same value.
+Nodes are near each other if their label `topology_key` has the same value.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,13 +17,16 @@ Check = Callable[[], Refusal]
 
 
 def predicate(session: Session, pod: PodInfo) -> Callable[[], Iterator[Refusal]] | None:
-    """Refuse nodes far from what the pod needs, near what it avoids, or near pods that avoid it."""
+    """Refuse nodes far from required pods, near pods to avoid, or near pods that avoid this one."""
     checks = [*_near(session, pod), *_apart(session, pod), *_avoided(session, pod)]
     return (lambda: (check() for check in checks)) if checks else None
 
 
 def _near(session: Session, pod: PodInfo) -> Iterator[Check]:
-    """Pods that meet all terms must be near by each of them. The first of a group that needs itself may go anywhere."""
+    """Pods that match all terms must be near, for each term.
+
+    The first pod of a group that requires itself may be placed anywhere.
+    """
     terms = pod.spec.constraints.pod_affinity
     if not terms:
         return

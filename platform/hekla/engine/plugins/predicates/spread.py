@@ -1,7 +1,7 @@
-"""PodTopologySpread, DoNotSchedule: no value of a label may have many more of these pods than the one with fewest.
+"""PodTopologySpread, DoNotSchedule: limits how many more matching pods a label value has than the one with fewest.
 
-Counted are nodes that have the labels of all such constraints and, as a constraint says, that the pod could go to by
-its node affinity and tolerations. With fewer values than `min_domains` the fewest count as none.
+Nodes count if they have the labels of all such constraints and, depending on the constraint, match the pod's node
+affinity and tolerations. With fewer values than `min_domains`, the minimum is 0.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ Check = Callable[[], Refusal]
 
 
 def predicate(session: Session, pod: PodInfo) -> Callable[[], Iterator[Refusal]] | None:
-    """Refuse nodes without the labels, and those that would have too many."""
+    """Refuse nodes without the labels, and nodes that would have too many matching pods."""
     hard = [constraint for constraint in pod.spec.constraints.topology_spread if constraint.is_hard]
     if not hard:
         return None

@@ -1,7 +1,7 @@
 """Filters by persistent volumes: VolumeBinding and VolumeZone.
 
 Bound volumes must be reachable, and claims that wait for a consumer must find or get a volume on the node. A claim that
-should be bound and is not (its class binds at once, or it has none) keeps its pod from every node. Volumes that a
+should be bound and is not (its class binds immediately, or it has none) makes every node infeasible. Volumes that a
 placement of this session would use are assumed for it.
 """
 
@@ -17,11 +17,11 @@ from hekla.engine.session import Session
 from hekla.engine.storage import NO_PROVISIONER, PersistentVolume, PersistentVolumeClaim
 
 Pick = tuple[str, str, Mask]
-"""A claim, the volume it would take, and the rows on which it would."""
+"""A claim, a volume that it could take, and the rows on which it would."""
 
 
 def volume_binding(session: Session, pod: PodInfo) -> Iterator[Refusal]:
-    """What claims that are bound, or ought to be, allow."""
+    """VolumeBinding: refuse nodes out of reach of bound volumes; every node if a claim should be bound."""
     volumes = {volume.name: volume for volume in session.storage.volumes}
     for name in pod.spec.constraints.volume_claims:
         claim = session.storage.claims.get(name)
@@ -45,7 +45,7 @@ def _waits(session: Session, claim: PersistentVolumeClaim) -> bool:
 
 
 class AssumedVolumes:
-    """Which volumes the placements of this session would use, by volume."""
+    """The volumes that claims have, or would get from placements of this session."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -54,7 +54,7 @@ class AssumedVolumes:
             session.on_change.append(self._update)
 
     def predicate(self, _session: Session, pod: PodInfo) -> Callable[[], Iterator[Refusal]] | None:
-        """Refuse nodes on which a waiting claim would get no volume."""
+        """Refuse nodes where a waiting claim would get no volume."""
         claims = self._waiting(pod)
         if not claims:
             return None
@@ -65,7 +65,7 @@ class AssumedVolumes:
         return refuse
 
     def _waiting(self, pod: PodInfo) -> list[str]:
-        """The claims to find volumes for, the smallest first."""
+        """The claims that wait for a consumer, the smallest first."""
         known = self._session.storage.claims
         names = [name for name in pod.spec.constraints.volume_claims if name in known]
         return sorted((name for name in names if _waits(self._session, known[name])), key=lambda name: known[name].size)
@@ -78,7 +78,7 @@ class AssumedVolumes:
             self._claim_of = {volume: claim for volume, claim in self._claim_of.items() if claim not in claims}
 
     def _find(self, claims: Sequence[str]) -> tuple[Mask, list[Pick]]:
-        """Where every claim gets a volume, and which: the smallest that is free, or else a new one."""
+        """The rows where every claim gets a volume, and which: the smallest free one, or else a new one."""
         session = self._session
         everywhere: Mask = np.ones(len(session.table), dtype=bool)
         free: dict[str, Mask] = {}

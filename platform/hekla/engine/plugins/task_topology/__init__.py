@@ -1,7 +1,7 @@
-"""Roles of a job near each other or apart, as it says by annotation (`volcano-spec` §5.6).
+"""Places roles of a job together or apart, by the job's annotations (`volcano-spec` §5.6).
 
-Tasks are gathered into buckets of those that want to be together. Buckets are placed one after the other, the largest
-first, and a node is liked by how much of the bucket is or could be there.
+Pods with affinity to each other are gathered into buckets. Buckets are placed one after the other, the largest first. A
+node scores higher, the more pods of the bucket are or could be there.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ _FULL = 100.0
 
 
 def open_session(session: Session, option: PluginOption) -> None:
-    """Order the tasks of the jobs that say how, and score nodes for them."""
+    """Order the pods of jobs with these annotations, and score nodes for them."""
     weight, buckets_by_job = option.whole("task-topology.weight", 1), _jobs(session)
     if not buckets_by_job:
         return
@@ -56,7 +56,7 @@ def open_session(session: Session, option: PluginOption) -> None:
 
 
 def _jobs(session: Session) -> dict[str, JobBuckets]:
-    """Of the jobs that say something and still have tasks to place."""
+    """The buckets of jobs that have such annotations and pods to place, by uid."""
     waiting = {uid: job for uid, job in session.jobs.items() if job.pending()}
     found = {uid: (job, Relations(job.group)) for uid, job in waiting.items()}
     return {
@@ -67,7 +67,7 @@ def _jobs(session: Session) -> dict[str, JobBuckets]:
 
 
 def _rank(bucket: Bucket | None) -> tuple[int, int, int]:
-    """Tasks in buckets first, of larger buckets first, of older ones first."""
+    """The sort key: pods in buckets first, then larger buckets, then older ones."""
     return (1, 0, 0) if bucket is None else (0, -bucket.size, bucket.index)
 
 

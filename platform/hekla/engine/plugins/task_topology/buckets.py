@@ -1,4 +1,4 @@
-"""Tasks of a job gathered into buckets, each to be placed on one node as far as it goes (`volcano-spec` §5.6)."""
+"""Buckets: pods of a job to place on one node as far as possible (`volcano-spec` §5.6)."""
 
 from bisect import bisect_left, insort
 from collections import Counter
@@ -15,7 +15,7 @@ Key = tuple[float, float, str]
 
 
 class Bucket:
-    """Tasks that want to be together: those that wait, what they ask for, and how many have a place on which node."""
+    """Pods with affinity to each other: the pending ones, their request, and the number of placed ones by row."""
 
     def __init__(self, index: int, width: int) -> None:
         self.index, self.size = index, 0
@@ -24,12 +24,12 @@ class Bucket:
         self.request: Vector = np.zeros(width)
         self._waiting: dict[str, PodInfo] = {}
         self._uids: list[str] = []
-        """Who waits, in order."""
+        """The uids of pending pods, sorted."""
         self._turns: dict[str, list[tuple[Key, str]]] = {}
-        """Who waits of each role, in the order in which they will be placed."""
+        """The pending pods of each role, in the order of placement."""
 
     def add(self, pod: PodInfo, row: int | None) -> None:
-        """One more task: with a place on this row, or without one."""
+        """Add a pod that is placed on this row, or pending if it is None."""
         self.size += 1
         self.roles[pod.spec.role] += 1
         if row is not None:
@@ -38,7 +38,7 @@ class Bucket:
             self._wait(pod)
 
     def move(self, pod: PodInfo, row: int, sign: int) -> None:
-        """A task of it got a place, or gave it back to wait for another."""
+        """Update the bucket after its pod was placed (sign 1), or removed to wait again (-1)."""
         self.placed[row] += sign
         if sign < 0:
             self._wait(pod)
@@ -55,12 +55,12 @@ class Bucket:
         self.request += pod.request
 
     def next_of(self, role: str) -> str:
-        """The id of the task of this role that is placed next; empty: none waits."""
+        """The uid of the role's next pod to place; empty if none is pending."""
         turns = self._turns.get(role)
         return turns[0][1] if turns else ""
 
     def together(self, pod: PodInfo, room: Vector) -> Vector:
-        """Per row: how many of those that wait fit there: one like this, and then the others, the last id first."""
+        """Per row: how many pending pods fit there: first one like this, then the others, the last uid first."""
         itself = self.next_of(pod.spec.role)
         sums, most = [pod.request], room.max(axis=0, initial=0.0)
         for uid in reversed(self._uids):
@@ -78,7 +78,7 @@ class Bucket:
 
 
 class JobBuckets:
-    """The buckets of one job, and its tasks on each node by role."""
+    """The buckets of one job, and its pods on each row by role."""
 
     def __init__(self, job: JobInfo, relations: Relations, table: NodeTable, dimensions: Dimensions) -> None:
         self.relations, self._table = relations, table
@@ -89,10 +89,10 @@ class JobBuckets:
         self._fill(job.pods)
         self.largest = max((bucket.size for bucket in self.buckets), default=0)
 
-    # Into buckets.
+    # Filling.
 
     def _fill(self, pods: Iterable[PodInfo]) -> None:
-        """Those with a place first, one bucket a node; then each to where it wants to be most, or to a new one."""
+        """Put placed pods first, one bucket per node; then each pending pod into its best bucket, or a new one."""
         on_nodes: dict[str, Bucket] = {}
         for pod in pods:
             if (row := self._table.row_of.get(pod.node)) is not None:
@@ -112,13 +112,13 @@ class JobBuckets:
         return not pod.node, pod.node, -order, -strength, pod.spec.name
 
     def _best(self, role: str) -> Bucket | None:
-        """The bucket that the role wants to be in most, of equal ones that which asks for least; None: in none."""
+        """The bucket with the highest affinity to the role, then the smallest request; None if all are negative."""
         wanted = [(self.relations.affinity(role, bucket.roles), bucket) for bucket in self.buckets]
         wanted = [(affinity, bucket) for affinity, bucket in wanted if affinity >= 0]
         return min(wanted, key=lambda one: (-one[0], self._weight(one[1].request)))[1] if wanted else None
 
     def _weight(self, request: Vector) -> float:
-        """One MiB of memory weighs as much as a thousandth of a core or of a device."""
+        """The weight of a request: 1 MiB of memory counts as much as a thousandth of a core or of a device."""
         scale = [_MEBI if name == "memory" else 1.0 for name in self._dimensions.names]
         return float((request / scale)[self._dimensions.without_pods].sum())
 
@@ -126,17 +126,20 @@ class JobBuckets:
         self.of[pod.spec.uid] = bucket
         bucket.add(pod, self._table.row_of.get(pod.node))
 
-    # As tasks are placed.
+    # Placements.
 
     def move(self, pod: PodInfo, row: int, sign: int) -> None:
-        """A task of the job got a place, or gave it back."""
+        """Update the counts after a pod of the job was placed (sign 1) or removed (-1)."""
         self._roles_on.setdefault(pod.spec.role, Counter())[row] += sign
         bucket = self.of.get(pod.spec.uid)
         if bucket is not None:
             bucket.move(pod, row, sign)
 
     def scores(self, pod: PodInfo, rows: Rows) -> Vector:
-        """Per row: of its bucket those that are there and those that could follow, less whom it does not want there."""
+        """Per row: pods of the bucket there, plus pods that could follow, minus pods of roles with anti-affinity.
+
+        Divided by the size of the largest bucket; 0 if the pod itself does not fit.
+        """
         bucket = self.of[pod.spec.uid]
         room = self._table.idle[rows] + self._table.releasing[rows]
         there = self._counts(bucket.placed)

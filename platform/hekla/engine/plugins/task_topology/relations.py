@@ -1,4 +1,4 @@
-"""Which roles of a job want to be together, and which apart, as its annotations say (`volcano-spec` §5.6)."""
+"""Affinity and anti-affinity between roles of a job, from its annotations (`volcano-spec` §5.6)."""
 
 from collections.abc import Iterable, Mapping
 from itertools import permutations
@@ -9,11 +9,11 @@ _AFFINITY = "volcano.sh/task-topology-affinity"
 _ANTI_AFFINITY = "volcano.sh/task-topology-anti-affinity"
 _ORDER = "volcano.sh/task-topology-task-order"
 _SELF_ANTI, _INTER, _SELF, _INTER_ANTI = 4, 3, 2, 1
-"""How strong a relation is: roles with stronger ones are placed first."""
+"""The strength of a relation: roles with stronger relations are placed first."""
 
 
 class Relations:
-    """Groups of roles as `a,b;c`: each of a group with each other; a role alone is meant with itself."""
+    """Groups of roles as `a,b;c`: all pairs within a group; a single role relates to itself."""
 
     def __init__(self, job: PodGroupSpec) -> None:
         self._together = _pairs(_groups(job, _AFFINITY))
@@ -28,34 +28,34 @@ class Relations:
 
     @property
     def concern_any(self) -> bool:
-        """Whether anything is said of any role."""
+        """Whether any role has a relation."""
         return bool(self._strength)
 
     def concern(self, role: str) -> bool:
-        """Whether anything is said of the role."""
+        """Whether the role has a relation."""
         return role in self._strength
 
     def rank(self, role: str) -> tuple[int, int]:
-        """The highest goes first: by the order that the job states, then by how strong its relations are."""
+        """The sort key, highest first: the order that the job defines, then the strength of the role's relations."""
         return self._order.get(role, 0), self._strength.get(role, 0)
 
     def affinity(self, role: str, others: Mapping[str, int]) -> int:
-        """How much a role wants to be with these: one for each that it wants, one less for each that it does not."""
+        """The affinity of a role to these pods: one for each with affinity, minus one for each with anti-affinity."""
         return sum(count * ((role, other) in self._together) for other, count in others.items()) + self.dislike(
             role, others
         )
 
     def dislike(self, role: str, others: Mapping[str, int]) -> int:
-        """Minus one for each of these that the role does not want to be with."""
+        """Minus one for each of these pods with anti-affinity to the role."""
         return -sum(count * ((role, other) in self._apart) for other, count in others.items())
 
     def disliked(self, role: str) -> list[str]:
-        """The roles it does not want to be with."""
+        """The roles with anti-affinity to the role."""
         return [right for left, right in self._apart if left == role]
 
 
 def _groups(job: PodGroupSpec, name: str) -> list[list[str]]:
-    """The groups that an annotation names; none where it names a role twice, or one that the job does not have."""
+    """The groups in an annotation; none if a group repeats a role or the job does not have one."""
     text = job.annotations.get(name, "").strip()
     groups = [[role.strip() for role in group.split(",")] for group in text.split(";")] if text else []
     roles = {spec.role for spec in job.pods}

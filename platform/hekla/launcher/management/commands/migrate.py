@@ -1,8 +1,8 @@
-"""Django's command, which refuses a database that this version cannot bring up to date.
+"""Django's `migrate`, but refuses a database that this version cannot upgrade.
 
-A database that is newer has all changes of this version and more; it is taken as it is (decision 0029). One from before
-the migrations were written anew has changes that are not here and lacks some that are: Django would take those of equal
-name as done.
+A newer database has all migrations of this version and more; it is accepted unchanged (decision 0029). A database from
+before the migrations were rewritten has unknown migrations and lacks known ones: Django would treat migrations with
+the same name as applied.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ from hekla.launcher.up.tables import OTHER_VERSION_EXIT_CODE, known_changes, unk
 
 class Command(migrate.Command):
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401
-        """Refuse, or migrate as Django does."""
+        """Refuse the database, or migrate it as Django does."""
         recorder = MigrationRecorder(connections[options["database"]])
         applied = [f"{app}.{name}" for app, name in recorder.applied_migrations()]
         if (unknown := unknown_changes(applied)) and not known_changes().issubset(applied):

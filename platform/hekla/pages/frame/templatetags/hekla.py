@@ -1,4 +1,4 @@
-"""Filters and tags that every page may use: small pieces of markup, and amounts."""
+"""Filters and tags for all pages: small pieces of markup, and amounts."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -25,17 +25,17 @@ register.filter(space_after)
 
 @register.filter
 def amount(value: float, name: str) -> str:
-    """An amount in internal units as people write it (`250m`, `4Gi`)."""
+    """An amount in internal units as a quantity (`250m`, `4Gi`)."""
     return format_quantity(name, value)
 
 
 @register.filter
 def entry(mapping: Mapping[str, Any], key: object) -> Any:  # noqa: ANN401
-    """The value of a key that is itself a variable; empty where it is absent."""
+    """The value of a variable key; empty if absent."""
     return mapping.get(str(key), "") if hasattr(mapping, "get") else ""
 
 
 @register.simple_tag(takes_context=True)
 def table_row(context: template.Context, table: ListTable, record: object) -> SafeString:
-    """A row of a list, with the token that its forms send."""
+    """A row of a list. The context has the CSRF token for its forms."""
     return table.row(record, context)

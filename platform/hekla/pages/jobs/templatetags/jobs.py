@@ -1,4 +1,4 @@
-"""Filters and tags about jobs: reasons in words, rows of long lists, and what a job is a part of."""
+"""Filters and tags for jobs: reasons in words, rows of long lists, and the origin of a job."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -23,59 +23,59 @@ register.simple_tag(node_jobs.node_jobs)
 
 @register.filter
 def in_words(quantities: Mapping[str, str]) -> str:
-    """Kubernetes quantities as one phrase: `2 CPU, 4 GiB`."""
+    """Kubernetes quantities as a phrase: `2 CPU, 4 GiB`."""
     return labels.amounts(Resources.parse(quantities))
 
 
 @register.filter
 def in_amounts(resources: Resources) -> str:
-    """Amounts in internal units, likewise."""
+    """Amounts in internal units as a phrase: `2 CPU, 4 GiB`."""
     return labels.amounts(resources)
 
 
 @register.filter
 def phase_word(value: str) -> str:
-    """The word of a phase or a state."""
+    """The label of a phase or state."""
     return labels.phase(value)
 
 
 @register.filter
 def message_of(job: Job) -> str:
-    """Why a job stands as it does, in the reader's language."""
+    """Why the job is in its state, in the reader's language."""
     return messages.of_job(job)
 
 
 @register.filter
 def detail_of(pod: Pod) -> str:
-    """What is said of an attempt's end beyond its exit code."""
+    """Details of a pod's end besides its exit code."""
     return endings.detail(pod.reason, pod.message)
 
 
 @register.filter
 def stop_reason_of(pod: Pod) -> str:
-    """Why an attempt was asked to end."""
+    """Why a pod was stopped."""
     return endings.stop_reason(pod.stop_reason)
 
 
 @register.filter
 def exit_of(pod: Pod) -> str:
-    """How an attempt's process ended, with all that its backend knows."""
+    """How a pod's process ended, with everything that the backend reports."""
     return endings.exit_of(pod)
 
 
 @register.filter
 def reason_in_words(reason: Mapping[str, Any]) -> str:
-    """One of the engine's reasons as a sentence."""
+    """One of the scheduler's reasons as a sentence."""
     return labels.reason(reason)
 
 
 @register.simple_tag
 def template_use(job: Job) -> TemplateUse | None:
-    """The version of a template with which a job was begun."""
+    """The template version that the job was submitted from, or None."""
     return gallery.use_of(job)
 
 
 @register.simple_tag
 def flow_of(job: Job) -> Flow | None:
-    """The flow that a job is a step of."""
+    """The flow that the job is a step of, or None."""
     return flows.flow_of(job)

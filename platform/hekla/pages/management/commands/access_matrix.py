@@ -1,4 +1,4 @@
-"""The access matrix on paper, in Markdown: the table that the tests hold the code against."""
+"""Prints the access matrix in Markdown. Tests compare the code with the same matrix."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -15,7 +15,7 @@ class Command(BaseCommand):
     help = "Print who may open and do what, for every address, verb, role, socket and token, as Markdown."
 
     def handle(self, *_args: Any, **_options: Any) -> None:  # noqa: ANN401
-        """The whole of it."""
+        """Print the matrix."""
         self.stdout.write("\n".join(_lines()))
 
 

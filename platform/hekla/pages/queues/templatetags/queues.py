@@ -1,4 +1,4 @@
-"""The bars of queues and nodes in lists."""
+"""The usage bars of queues and nodes in lists."""
 
 from collections.abc import Iterable
 
@@ -14,7 +14,7 @@ register = template.Library()
 
 @register.simple_tag
 def bar_lines(bars: Iterable[UsageBar]) -> SafeString:
-    """How much of each resource is used, each as words and a bar."""
+    """The usage of each resource as text and a bar."""
     return format_html_join("", '<span class="muted number">{}</span>{}', ((bar.words, _drawn(bar)) for bar in bars))
 
 
