@@ -1,4 +1,4 @@
-"""Alice owns the jobs, Bob works in her tenant, Charlie is a stranger, Root is the platform's admin."""
+"""Alice owns the jobs, Bob is a member of her tenant, Charlie is an outsider, Root is the platform admin."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -21,7 +21,7 @@ from hekla.lib import clock
 
 @dataclass
 class World:
-    """What the tests act on."""
+    """The people and rows that the tests use."""
 
     people: dict[str, User]
     tenant: Tenant
@@ -29,7 +29,7 @@ class World:
     queue: Queue
 
     def as_(self, name: str) -> APIClient:
-        """A program with that person's token."""
+        """A client with a token of this person."""
         token = accounts.create_token(self.people[name], name="test", lifetime=timedelta(hours=1), now=clock.now())
         client = APIClient()
         client.credentials(HTTP_AUTHORIZATION=f"Bearer {token}")
@@ -79,7 +79,7 @@ def root(world: World) -> APIClient:
 
 
 def job(name: str = "train", **changes: Any) -> dict[str, Any]:
-    """A small job that is right."""
+    """A small valid job."""
     return {"name": name, "tasks": [{"name": "worker", "command": ["true"], "resources": {"cpu": "1"}}], **changes}
 
 

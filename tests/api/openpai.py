@@ -1,4 +1,4 @@
-"""JobConfigs that the tests of OpenPAI's door send."""
+"""JobConfigs for the tests of the OpenPAI API."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ V1, V2 = "/rest-server/api/v1", "/rest-server/api/v2"
 
 
 def config(name: str = "train", **changes: Any) -> dict[str, Any]:
-    """A small JobConfig of version 2 that is right."""
+    """A small valid JobConfig of version 2."""
     role = {
         "instances": 1,
         "dockerImage": "image",

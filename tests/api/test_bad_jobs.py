@@ -1,4 +1,4 @@
-"""A wrong job gets an answer that names the field and says what would be right."""
+"""An invalid job gets an answer with the path of the field and the reason."""
 
 import pytest
 
@@ -23,7 +23,7 @@ def _task(**changes):
         ({"replikas": 3}, 400, "invalid", "replikas", ""),
     ],
 )
-def test_the_field_is_named(alice, a_job, document, status, code, path, words):
+def test_errors_name_the_field(alice, a_job, document, status, code, path, words):
     answer = alice.post(JOBS, {**a_job, **document}, format="json")
     body = answer.json()
     assert answer["Content-Type"] == "application/problem+json"
@@ -31,20 +31,20 @@ def test_the_field_is_named(alice, a_job, document, status, code, path, words):
     assert [error for error in body["errors"] if error["path"] == path and words in error["message"]], body
 
 
-def test_all_problems_are_told_at_once(alice):
+def test_all_problems_are_reported_at_once(alice):
     body = alice.post(JOBS, {"name": "X", "tasks": [_task(replicas=-1)]}, format="json").json()
     assert {error["path"] for error in body["errors"]} >= {"name", "tasks.0.replicas"}
     assert "errors" in body["detail"]
 
 
-def test_a_closed_queue_says_since_when(alice, root, a_job):
+def test_closed_queue_error_names_the_time(alice, root, a_job):
     assert root.patch("/api/v1/queues/default", {"is_open": False}, format="json").status_code == 200
     body = alice.post(JOBS, a_job, format="json").json()
     assert (body["status"], body["code"], body["errors"][0]["path"]) == (409, "queue_closed", "queue")
     assert "closed since" in body["detail"]
 
 
-def test_a_name_is_taken_once(alice, bob, a_job):
+def test_duplicate_name_returns_409(alice, bob, a_job):
     assert alice.post(JOBS, a_job, format="json").status_code == 201
     body = bob.post(JOBS, a_job, format="json").json()
     assert (body["status"], body["code"], body["errors"][0]["path"]) == (409, "name_taken", "name")
@@ -63,7 +63,7 @@ spec:
 """
 
 
-def test_wrong_types_in_yaml_are_named_by_their_place_in_the_manifest(alice):
+def test_yaml_errors_have_manifest_paths(alice):
     body = alice.post(JOBS, MANIFEST, content_type="application/yaml").json()
     assert body["status"] == 400
     paths = {error["path"] for error in body["errors"]}
@@ -72,7 +72,7 @@ def test_wrong_types_in_yaml_are_named_by_their_place_in_the_manifest(alice):
 
 
 @pytest.mark.parametrize("kind", ["application/yaml", "application/json"])
-def test_ten_megabytes_are_refused_with_both_sizes(alice, kind):
+def test_oversized_body_error_names_both_sizes(alice, kind):
     body = alice.post(JOBS, b"a: " + b"x" * 10 * 1024**2, content_type=kind).json()
     assert (body["status"], body["code"]) == (413, "too_large")
     assert "10.0 MiB" in body["detail"]
@@ -93,7 +93,7 @@ def test_ten_megabytes_are_refused_with_both_sizes(alice, kind):
         ("multipart/form-data; boundary=x", "--x--", 415),
     ],
 )
-def test_what_cannot_be_read_is_a_problem_with_a_sentence(alice, kind, text, status):
+def test_unreadable_body_returns_problem_json(alice, kind, text, status):
     answer = alice.post(JOBS, text, content_type=kind)
     assert (answer.status_code, answer["Content-Type"]) == (status, "application/problem+json")
     assert answer.json()["detail"]

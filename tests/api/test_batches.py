@@ -21,13 +21,13 @@ spec: {tasks: [{name: main, template: {spec: {containers: [{name: m, command: ["
 
 
 @pytest.fixture
-def made(alice):
+def batch(alice):
     answer = alice.post(BATCHES, SWEEP, format="json")
     assert answer.status_code == 201, answer.json()
     return answer.json()["batch"]
 
 
-def at(batch):
+def url_of(batch):
     return f"{BATCHES}/{batch['uid']}"
 
 
@@ -35,16 +35,16 @@ def send(client, text, query="name=both"):
     return client.generic("POST", f"{BATCHES}?{query}", text, content_type="application/yaml")
 
 
-def test_a_sweep_is_submitted_and_told(alice, made):
-    told = alice.get(at(made)).json()
-    assert (told["kind"], told["phases"], told["owner"]) == ("sweep", {"pending": 2}, "alice")
-    assert [(job["number"], job["job"], job["parameters"]) for job in told["jobs"]] == [
+def test_sweep_is_submitted_and_described(alice, batch):
+    body = alice.get(url_of(batch)).json()
+    assert (body["kind"], body["phases"], body["owner"]) == ("sweep", {"pending": 2}, "alice")
+    assert [(job["number"], job["job"], job["parameters"]) for job in body["jobs"]] == [
         (1, "lr-1", {"lr": "0.1"}), (2, "lr-2", {"lr": "0.01"}),
     ]  # fmt: skip
     assert [batch["name"] for batch in alice.get(BATCHES).json()["results"]] == ["lr"]
 
 
-def test_one_looks_first(alice):
+def test_dry_run_submits_nothing(alice):
     answer = alice.post(f"{BATCHES}?dry_run=1", SWEEP, format="json")
     assert (answer.status_code, answer.json()["size"]) == (200, 2)
     assert answer.json()["jobs"][1]["spec"]["tasks"][0]["command"] == ["train", "--lr", "0.01"]
@@ -74,7 +74,7 @@ def test_manifests_are_submitted_together(alice):
          400, "jobs.1.tasks.0.resources.cpu"),
     ],
 )  # fmt: skip
-def test_a_wrong_field_is_named(alice, changes, status, path):
+def test_errors_name_the_field(alice, changes, status, path):
     answer = alice.post(BATCHES, {**SWEEP, **changes}, format="json")
     assert (answer.status_code, answer.json()["errors"][0]["path"]) == (status, path)
     assert not Job.objects.exists()
@@ -88,25 +88,25 @@ def test_a_wrong_field_is_named(alice, changes, status, path):
         (MANIFESTS.replace("second", "first"), "name=x", "jobs.2.name"),
     ],
 )
-def test_what_is_wrong_with_manifests_is_named(alice, text, query, path):
+def test_manifest_errors_name_the_field(alice, text, query, path):
     answer = send(alice, text, query)
     assert (answer.status_code, answer.json()["errors"][0]["path"]) == (400, path)
     assert not Job.objects.exists()
 
 
-def test_it_is_stopped_and_what_failed_is_tried_again(alice, made):
-    stopped = alice.post(f"{at(made)}/actions", {"action": "stop"}, format="json").json()
+def test_batch_is_stopped_and_failed_jobs_are_retried(alice, batch):
+    stopped = alice.post(f"{url_of(batch)}/actions", {"action": "stop"}, format="json").json()
     assert set(stopped["phases"]) <= {"aborting", "aborted"}
     Job.objects.update(phase="failed")
-    again = alice.post(f"{at(made)}/actions", {"action": "retry"}, format="json").json()
+    again = alice.post(f"{url_of(batch)}/actions", {"action": "retry"}, format="json").json()
     assert [(job["job"], job["attempt"], job["phase"]) for job in again["jobs"]] == [
         ("lr-1-r2", 2, "pending"), ("lr-2-r2", 2, "pending"),
     ]  # fmt: skip
-    assert alice.post(f"{at(made)}/actions", {"action": "dance"}, format="json").status_code == 400
+    assert alice.post(f"{url_of(batch)}/actions", {"action": "dance"}, format="json").status_code == 400
 
 
-def test_a_mate_sees_it_and_a_stranger_does_not(bob, charlie, made):
-    assert bob.get(at(made)).status_code == 200
-    assert bob.post(f"{at(made)}/actions", {"action": "stop"}, format="json").status_code == 403
-    assert charlie.get(at(made)).status_code == 404
+def test_members_can_read_and_outsiders_get_404(bob, charlie, batch):
+    assert bob.get(url_of(batch)).status_code == 200
+    assert bob.post(f"{url_of(batch)}/actions", {"action": "stop"}, format="json").status_code == 403
+    assert charlie.get(url_of(batch)).status_code == 404
     assert charlie.get(BATCHES).json()["results"] == []

@@ -1,4 +1,4 @@
-"""Clusters over REST: checked as on the pages, and what opens one is never told again."""
+"""Clusters over REST: the same checks as on the pages, and no answer contains the credentials."""
 
 import logging
 from collections.abc import Iterator
@@ -24,11 +24,11 @@ contexts: [{name: c, context: {cluster: k, user: u}}]
 clusters: [{name: k, cluster: {server: "https://127.0.0.1:1"}}]
 users: [{name: u, user: {token: token-that-nobody-is-shown}}]
 """
-FAR = {"name": "far", "kind": "kubernetes", "kubeconfig": KUBECONFIG}
+UNREACHABLE = {"name": "far", "kind": "kubernetes", "kubeconfig": KUBECONFIG}
 
 
 @pytest.fixture(autouse=True)
-def _closed(world: World) -> Iterator[None]:
+def close_backends(world: World) -> Iterator[None]:
     yield
     for cluster in Cluster.objects.filter(kind="kubernetes"):
         backend_of(cluster).close()
@@ -45,10 +45,10 @@ def post(client: APIClient, document: dict[str, Any], path: str = CLUSTERS) -> A
     return client.post(path, document, format="json")
 
 
-def test_a_cluster_is_added_shown_paused_and_removed(operator: APIClient, alice: APIClient) -> None:
-    wish = {"name": "lab", "kind": "simulated", "config": NODES}
-    assert post(alice, wish).status_code == 403
-    made = post(operator, wish)
+def test_cluster_is_added_listed_paused_and_removed(operator: APIClient, alice: APIClient) -> None:
+    fields = {"name": "lab", "kind": "simulated", "config": NODES}
+    assert post(alice, fields).status_code == 403
+    made = post(operator, fields)
     assert made.status_code == 201, made.json()
     assert (made.json()["config"], made.json()["key"], made.json()["health"]) == (NODES, None, None)
     assert [one["name"] for one in alice.get(CLUSTERS).json()] == ["sim", "lab"]
@@ -70,7 +70,7 @@ def test_a_cluster_with_queues_is_not_removed(operator: APIClient) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wish", "status", "path"),
+    ("fields", "status", "path"),
     [
         ({"name": "A b"}, 400, "name"),
         ({"name": "nodes"}, 400, "name"),
@@ -85,24 +85,24 @@ def test_a_cluster_with_queues_is_not_removed(operator: APIClient) -> None:
         ({"kind": "kubernetes", "config": {}, "server": "http://far", "token": SECRET}, 400, "server"),
         ({"kind": "kubernetes", "config": {}, "server": "https://far", "token": ""}, 400, "token"),
         ({"kind": "kubernetes", "config": {"kubeconfig": "a"}, "kubeconfig": KUBECONFIG}, 400, "config"),
-        ({"kind": "kubernetes", "config": {}, "kubeconfig": KUBECONFIG}, 400, "kubeconfig"),  # nobody listens
+        ({"kind": "kubernetes", "config": {}, "kubeconfig": KUBECONFIG}, 400, "kubeconfig"),  # nothing listens there
     ],
 )
-def test_what_cannot_be_used_is_told_at_its_field(operator: APIClient, wish, status: int, path: str) -> None:
-    answer = post(operator, {"name": "lab", "kind": "simulated", "config": NODES, **wish})
+def test_invalid_values_are_reported_at_their_field(operator: APIClient, fields, status: int, path: str) -> None:
+    answer = post(operator, {"name": "lab", "kind": "simulated", "config": NODES, **fields})
     assert (answer.status_code, answer["Content-Type"]) == (status, "application/problem+json")
     assert path in {error["path"].partition(".")[0] for error in answer.json()["errors"]}
     assert SECRET not in answer.content.decode()
     assert Cluster.objects.count() == 1
 
 
-def test_one_that_does_not_answer_now_is_saved_when_that_is_wished(operator: APIClient) -> None:
-    made = post(operator, {**FAR, "anyway": True})
+def test_unreachable_cluster_is_saved_with_anyway(operator: APIClient) -> None:
+    made = post(operator, {**UNREACHABLE, "anyway": True})
     assert made.status_code == 201
-    told = made.json()
-    assert (told["key"]["server"], told["key"]["added_by"]) == ("https://127.0.0.1:1", "bob")
-    assert (told["health"]["is_reachable"], told["health"]["problem"]) == (False, "silent")
-    assert "does not answer" in told["health"]["sentence"]
+    body = made.json()
+    assert (body["key"]["server"], body["key"]["added_by"]) == ("https://127.0.0.1:1", "bob")
+    assert (body["health"]["is_reachable"], body["health"]["problem"]) == (False, "silent")
+    assert "does not answer" in body["health"]["sentence"]
     tried = post(operator, {}, f"{CLUSTERS}/far/try").json()
     assert (tried["is_whole"], tried["problem"]) == (False, "silent")
     assert SECRET not in made.content.decode() + operator.get(f"{CLUSTERS}/far").content.decode()
@@ -111,8 +111,8 @@ def test_one_that_does_not_answer_now_is_saved_when_that_is_wished(operator: API
     assert operator.get(f"{CLUSTERS}/far").json()["key"] is None
 
 
-def test_trying_saves_nothing(operator: APIClient) -> None:
-    tried = post(operator, FAR, f"{CLUSTERS}?dry_run=1")
+def test_connection_check_saves_nothing(operator: APIClient) -> None:
+    tried = post(operator, UNREACHABLE, f"{CLUSTERS}?dry_run=1")
     assert (tried.status_code, tried.json()["problem"]) == (200, "silent")
     post(operator, {"name": "lab", "kind": "simulated", "config": NODES})
     assert post(operator, {"config": {"nodes": []}}, f"{CLUSTERS}/lab/try").json()["is_whole"] is True
@@ -120,13 +120,13 @@ def test_trying_saves_nothing(operator: APIClient) -> None:
     assert Cluster.objects.count() == 2
 
 
-def test_a_kubeconfig_that_is_sent_reaches_the_cluster_and_is_told_nowhere(
+def test_sent_kubeconfig_works_and_is_never_revealed(
     operator: APIClient, small_cluster: ControlPlane, given_namespace: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
     token = small_cluster.user_token
     text = yaml.safe_dump(small_cluster.kubeconfig(token))
-    made = post(operator, {**FAR, "kubeconfig": text, "config": {"namespace": given_namespace}})
+    made = post(operator, {**UNREACHABLE, "kubeconfig": text, "config": {"namespace": given_namespace}})
     assert made.status_code == 201, made.json()
     assert made.json()["health"]["is_reachable"]
     assert backend_of(Cluster.objects.get(name="far")).nodes()

@@ -1,4 +1,4 @@
-"""Templates and flows through the API: as documents and as Volcano's manifests."""
+"""Templates and flows over REST, as documents and as Volcano's manifests."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ kind: JobTemplate
 metadata: {name: prepare, labels: {a: b}}
 spec: {tasks: [{name: main, template: {spec: {containers: [{name: m, command: ["true"]}]}}}]}
 """
-STARTS = f"""{MANIFEST}---
+FLOW_MANIFEST = f"""{MANIFEST}---
 apiVersion: flow.volcano.sh/v1alpha1
 kind: JobFlow
 metadata: {{name: weekly}}
@@ -37,18 +37,18 @@ def send(client: Any, address: str, text: str, **query: str) -> Any:
     return client.post(f"/api/v1/{address}?{words}", text.encode(), content_type="application/yaml")
 
 
-def keep(client: Any, name: str = "train") -> Any:
+def save_template(client: Any, name: str = "train") -> Any:
     return client.post("/api/v1/templates", job(name), format="json")
 
 
-def test_a_template_is_kept_changed_and_forgotten(alice, bob):
-    made = keep(alice)
+def test_template_is_created_changed_and_deleted(alice, bob):
+    made = save_template(alice)
     assert (made.status_code, made.json()["warnings"]) == (201, [])
-    [kept] = made.json()["templates"]
-    assert kept["spec"]["name"] == "train"
-    assert "kind: JobTemplate" in kept["manifest"]
+    [template] = made.json()["templates"]
+    assert template["spec"]["name"] == "train"
+    assert "kind: JobTemplate" in template["manifest"]
     alice.post("/api/v1/templates", job("train", priority=3), format="json")
-    address = f"/api/v1/templates/{kept['uid']}"
+    address = f"/api/v1/templates/{template['uid']}"
     assert alice.get(address).json()["spec"]["priority"] == 3
     assert [row["name"] for row in bob.get("/api/v1/templates").json()["results"]] == ["train"]
     assert bob.delete(address).status_code == 403
@@ -57,7 +57,7 @@ def test_a_template_is_kept_changed_and_forgotten(alice, bob):
 
 
 def test_a_flow_document_is_started_listed_stopped_and_deleted(alice, bob):
-    keep(alice)
+    save_template(alice)
     made = alice.post("/api/v1/flows", FLOW, format="json")
     assert made.status_code == 201
     flow = made.json()["flow"]
@@ -79,20 +79,20 @@ def test_a_flow_document_is_started_listed_stopped_and_deleted(alice, bob):
     assert alice.delete(address).status_code == 204
 
 
-def test_what_is_wrong_is_told_at_once_and_nothing_is_started(alice):
+def test_all_problems_are_reported_and_nothing_starts(alice):
     wrong = {"name": "n", "steps": [{"name": "a", "template": "trian", "depends_on": ["c"]}, {"name": "a"}]}
     answer = alice.post("/api/v1/flows", wrong, format="json")
     assert answer.status_code == 400
     assert [error["path"] for error in answer.json()["errors"]] == ["steps.1.name", "steps.0.depends_on.0"]
-    keep(alice)
+    save_template(alice)
     answer = alice.post("/api/v1/flows", {"name": "n", "steps": [{"name": "trian"}]}, format="json")
     assert answer.json()["errors"] == [
         {"path": "steps.0.name", "message": "Unknown template “trian”. Did you mean “train”?"}
     ]
 
 
-def test_a_manifest_keeps_its_templates_starts_its_flow_and_comes_back(alice):
-    made = send(alice, "flows", STARTS)
+def test_manifest_saves_templates_starts_flow_and_round_trips(alice):
+    made = send(alice, "flows", FLOW_MANIFEST)
     assert made.status_code == 201
     assert made.json()["warnings"] == [
         "JobTemplate prepare.metadata.labels: ignored.",
@@ -106,15 +106,15 @@ def test_a_manifest_keeps_its_templates_starts_its_flow_and_comes_back(alice):
     assert again.json()["flow"]["spec"]["steps"] == made.json()["flow"]["spec"]["steps"]
 
 
-def test_paths_of_problems_are_those_of_the_manifest(alice):
-    text = STARTS.replace("maxRetry: 5", "maxRetry: many")
+def test_problems_have_manifest_paths(alice):
+    text = FLOW_MANIFEST.replace("maxRetry: 5", "maxRetry: many")
     [error] = send(alice, "flows", text).json()["errors"]
     assert error["path"] == "spec.flows[1].patch.jobSpec.maxRetry"
     assert alice.get("/api/v1/templates").json()["results"] == []
 
 
-def test_a_dry_run_keeps_and_starts_nothing(alice):
-    answer = send(alice, "flows", STARTS, dry_run="1")
+def test_dry_run_saves_and_starts_nothing(alice):
+    answer = send(alice, "flows", FLOW_MANIFEST, dry_run="1")
     assert answer.status_code == 200
     assert [(each["step"], each["spec"]["name"]) for each in answer.json()["jobs"]] == [
         ("prepare", "weekly-prepare"),
@@ -123,21 +123,21 @@ def test_a_dry_run_keeps_and_starts_nothing(alice):
     assert alice.get("/api/v1/flows").json()["results"] == alice.get("/api/v1/templates").json()["results"] == []
 
 
-def test_a_key_that_is_sent_again_gives_the_flow_of_the_first_time(alice):
-    keep(alice)
+def test_same_idempotency_key_returns_the_same_flow(alice):
+    save_template(alice)
     sent = [alice.post("/api/v1/flows", FLOW, format="json", headers={"Idempotency-Key": "k"}) for _ in range(2)]
     assert [answer.status_code for answer in sent] == [201, 200]
     assert sent[0].json()["flow"]["uid"] == sent[1].json()["flow"]["uid"]
 
 
-def test_the_doors_name_one_another(alice):
+def test_wrong_endpoint_names_the_right_one(alice):
     assert "templates alone are kept at" in send(alice, "flows", MANIFEST).json()["detail"]
-    assert "flows are started at" in send(alice, "templates", STARTS).json()["detail"]
-    assert "/api/v1/flows" in send(alice, "jobs", STARTS).json()["detail"]
+    assert "flows are started at" in send(alice, "templates", FLOW_MANIFEST).json()["detail"]
+    assert "/api/v1/flows" in send(alice, "jobs", FLOW_MANIFEST).json()["detail"]
 
 
-def test_outside_the_tenant_nothing_exists(alice, charlie):
-    keep(alice)
+def test_outsiders_get_404(alice, charlie):
+    save_template(alice)
     flow = alice.post("/api/v1/flows", FLOW, format="json").json()["flow"]
     template = alice.get("/api/v1/templates").json()["results"][0]
     for address in (f"flows/{flow['uid']}", f"templates/{template['uid']}"):
@@ -161,7 +161,7 @@ def test_outside_the_tenant_nothing_exists(alice, charlie):
         {"name": None, "steps": [{"depends_on": ["a"]}, {"name": "a"}]},
     ],
 )
-def test_nonsense_is_refused_in_words(alice, body):
+def test_malformed_flows_return_errors(alice, body):
     answer = alice.post("/api/v1/flows", body, format="json")
     assert answer.status_code == 400
     assert answer.json()["errors"]

@@ -1,7 +1,7 @@
-"""The whole of REST by its own OpenAPI document: whatever is sent there is an answer with a sentence, and no fault.
+"""Every REST operation of the OpenAPI document, with generated requests: no request causes a server error.
 
-Schemathesis makes requests of every operation, right and wrong ones. Half of them are about things that are there.
-What they change is undone after each.
+Schemathesis generates valid and invalid requests for every operation. Half of them concern rows that exist. Each
+request is rolled back.
 """
 
 import json
@@ -25,7 +25,7 @@ from hekla.apps.jobs.models import Job, Pod
 from hekla.lib import clock
 
 JOB = {"name": "there", "tasks": [{"name": "main", "command": ["true"]}]}
-THINGS = {
+DOCUMENTS = {
     "jobs": JOB,
     "templates": JOB,
     "flows": {"name": "there", "steps": [{"name": "a", "job": JOB}]},
@@ -50,27 +50,27 @@ OPERATIONS = _operations()
 
 
 @pytest.fixture
-def known(world: World) -> dict[str, dict[str, Any]]:
-    """What is there, by the first word of an address: the values that may stand in the address."""
+def path_values(world: World) -> dict[str, dict[str, Any]]:
+    """Values for path parameters of existing rows, by the first segment of the path."""
     alice = world.as_("alice")
     found: dict[str, dict[str, Any]] = {kind: {"name": name, "slug": name} for kind, name in NAMES.items()}
-    for kind, document in THINGS.items():
+    for kind, document in DOCUMENTS.items():
         assert alice.post(f"/api/v1/{kind}", document, format="json").status_code == 201
         [made, *_] = alice.get(f"/api/v1/{kind}").json()["results"]
         found[kind] = {"uid": made["uid"], "task": "main", "index": 0}
     job = Job.objects.get(uid=found["jobs"]["uid"])
-    place = {"task": "main", "index": 0, "attempt": 1, "version": 1, "slot": 1, "address": "127.0.0.1"}
-    Pod.objects.create(job=job, **place, created_at=clock.now())
+    replica = {"task": "main", "index": 0, "attempt": 1, "version": 1, "slot": 1, "address": "127.0.0.1"}
+    Pod.objects.create(job=job, **replica, created_at=clock.now())
     return found
 
 
 @pytest.fixture
 def clients(world: World) -> list[APIClient]:
-    """Somebody who may do everything, and a member of a tenant."""
+    """A platform admin, and a member of a tenant."""
     return [world.as_("root"), world.as_("alice")]
 
 
-def test_every_operation_is_tried() -> None:
+def test_all_operations_are_found() -> None:
     assert len(OPERATIONS) > 40
 
 
@@ -84,13 +84,13 @@ def test_every_operation_is_tried() -> None:
     suppress_health_check=list(HealthCheck),
 )
 @given(data=st.data())
-def test_no_request_is_a_fault(
-    clients: list[APIClient], known: dict[str, dict[str, Any]], label: str, data: st.DataObject
+def test_no_request_causes_a_server_error(
+    clients: list[APIClient], path_values: dict[str, dict[str, Any]], label: str, data: st.DataObject
 ) -> None:
     case = data.draw(OPERATIONS[label].as_strategy())
-    about = known.get(label.rsplit("/api/v1/", maxsplit=1)[-1].split("/", maxsplit=1)[0], {})
+    values = path_values.get(label.rsplit("/api/v1/", maxsplit=1)[-1].split("/", maxsplit=1)[0], {})
     if data.draw(st.booleans(), "about what is there"):
-        case.path_parameters = {name: about.get(name, value) for name, value in (case.path_parameters or {}).items()}
+        case.path_parameters = {name: values.get(name, value) for name, value in (case.path_parameters or {}).items()}
     for client in clients:
         answer = _send(client, case)
         assert answer.status_code < 500, (answer.status_code, answer.content[:300])
@@ -100,14 +100,14 @@ def test_no_request_is_a_fault(
             assert answer.json()["detail"]
 
 
-_NOT_SENT = {"content-length", "cookie", "accept-encoding"}
-"""What answers say is read here as it is made, not as it travels."""
+_OMITTED_HEADERS = {"content-length", "cookie", "accept-encoding"}
+"""Answers are read before transport encoding."""
 
 
 def _send(client: APIClient, case: schemathesis.Case) -> HttpResponse:
-    """Send the request as the person, and undo it."""
+    """Send the request with this client, and roll it back."""
     made = requests.Request(**case.as_transport_kwargs(base_url="http://testserver")).prepare()
-    headers = {name: value for name, value in made.headers.items() if name.lower() not in _NOT_SENT}
+    headers = {name: value for name, value in made.headers.items() if name.lower() not in _OMITTED_HEADERS}
     kind = headers.pop("Content-Type", "application/json")
     body = made.body.encode() if isinstance(made.body, str) else made.body or b""
     with transaction.atomic():

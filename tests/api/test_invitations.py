@@ -15,7 +15,7 @@ def admin(world):
     return world.as_("alice")
 
 
-def test_an_invitation_through_its_life(world, admin):
+def test_invitation_is_created_listed_resent_and_revoked(world, admin):
     made = admin.post(AT, {"email": "dora@example.org"}, format="json")
     assert made.status_code == 201
     assert (made.json()["role"], made.json()["sent"], made.json()["invited_by"]) == ("member", False, "alice")
@@ -30,7 +30,7 @@ def test_an_invitation_through_its_life(world, admin):
 
 
 @pytest.mark.parametrize(
-    ("wish", "status"),
+    ("fields", "status"),
     [
         ({"email": "no address"}, 400),
         ({"role": "king"}, 400),
@@ -39,10 +39,10 @@ def test_an_invitation_through_its_life(world, admin):
         ({}, 201),
     ],
 )
-def test_what_can_be_asked(admin, wish, status):
-    assert admin.post(AT, wish, format="json").status_code == status
+def test_fields_of_an_invitation(admin, fields, status):
+    assert admin.post(AT, fields, format="json").status_code == status
 
 
-def test_only_admins_of_the_tenant(world, bob, charlie):
-    assert [who.get(AT).status_code for who in (bob, charlie)] == [403, 404]
-    assert [who.post(AT, {}, format="json").status_code for who in (bob, charlie)] == [403, 404]
+def test_only_tenant_admins_invite(world, bob, charlie):
+    assert [client.get(AT).status_code for client in (bob, charlie)] == [403, 404]
+    assert [client.post(AT, {}, format="json").status_code for client in (bob, charlie)] == [403, 404]

@@ -1,4 +1,4 @@
-"""What programs may rely on when they submit jobs and look at them."""
+"""Jobs over REST: submission, lists, actions, events and secrets."""
 
 import pytest
 
@@ -36,35 +36,35 @@ def submitted(alice, a_job):
     return submit(alice, a_job).json()["job"]
 
 
-def test_a_job_is_told_as_it_was_sent(alice, a_job):
+def test_answer_describes_the_submitted_job(alice, a_job):
     answer = submit(alice, a_job)
     assert answer.status_code == 201
-    told = answer.json()["job"]
-    assert (told["name"], told["tenant"], told["queue"], told["owner"]) == ("train", "lab", "default", "alice")
-    assert (told["phase"], told["is_final"], told["is_simulated"]) == ("pending", False, True)
-    assert told["spec"] == a_job
-    assert alice.get(f"{JOBS}/{told['uid']}").json() == told
+    body = answer.json()["job"]
+    assert (body["name"], body["tenant"], body["queue"], body["owner"]) == ("train", "lab", "default", "alice")
+    assert (body["phase"], body["is_final"], body["is_simulated"]) == ("pending", False, True)
+    assert body["spec"] == a_job
+    assert alice.get(f"{JOBS}/{body['uid']}").json() == body
 
 
-def test_a_manifest_tells_what_it_could_not_honour(alice):
+def test_manifest_warns_about_ignored_fields(alice):
     answer = yaml(alice, MANIFEST)
     assert answer.status_code == 201
     assert answer.json()["job"]["name"] == "from-yaml"
     assert any("namespace" in warning for warning in answer.json()["warnings"])
 
 
-def test_a_dry_run_takes_nothing_in(alice, a_job):
+def test_dry_run_submits_nothing(alice, a_job):
     answer = alice.post(f"{JOBS}?dry_run=1", a_job, format="json")
     assert (answer.status_code, answer.json()["spec"]) == (200, a_job)
     assert not Job.objects.exists()
 
 
-def test_a_dry_run_judges_like_a_submission(alice, a_job):
+def test_dry_run_has_the_errors_of_a_submission(alice, a_job):
     wrong = {**a_job, "queue": "nowhere"}
     assert alice.post(f"{JOBS}?dry_run=1", wrong, format="json").json() == submit(alice, wrong).json()
 
 
-def test_the_same_key_gives_the_same_job(alice, bob, a_job):
+def test_same_idempotency_key_returns_the_same_job(alice, bob, a_job):
     first = submit(alice, a_job, HTTP_IDEMPOTENCY_KEY="k")
     again = submit(alice, a_job, HTTP_IDEMPOTENCY_KEY="k")
     assert (first.status_code, again.status_code) == (201, 200)
@@ -74,7 +74,7 @@ def test_the_same_key_gives_the_same_job(alice, bob, a_job):
     assert submit(bob, {**a_job, "name": "bobs"}, HTTP_IDEMPOTENCY_KEY="k").status_code == 201
 
 
-def test_lists_are_narrowed_and_paged(alice, bob, a_job):
+def test_list_is_filtered_and_paged(alice, bob, a_job):
     for number in range(3):
         submit(alice, {**a_job, "name": f"a-{number}"})
     submit(bob, {**a_job, "name": "b"})
@@ -88,22 +88,22 @@ def test_lists_are_narrowed_and_paged(alice, bob, a_job):
     assert len(bob.get(f"{JOBS}?tenant=lab&queue=default&phase=pending&phase=running").json()["results"]) == 4
 
 
-def test_a_list_costs_the_same_for_many_jobs(alice, a_job, django_assert_max_num_queries):
+def test_list_query_count_is_constant(alice, a_job, django_assert_max_num_queries):
     for number in range(12):
         submit(alice, {**a_job, "name": f"a-{number}"})
     with django_assert_max_num_queries(5):
         assert len(alice.get(JOBS).json()["results"]) == 12
 
 
-def test_the_owner_acts_on_a_job(alice, submitted):
+def test_owner_aborts_and_deletes_a_job(alice, submitted):
     where = f"{JOBS}/{submitted['uid']}"
     refused = alice.delete(where)
     assert (refused.status_code, refused.json()["code"]) == (409, "refused")
     assert alice.post(f"{where}/actions", {"action": "AbortJob"}, format="json").json()["phase"] == "aborted"
     assert alice.delete(where).status_code == 204
     assert alice.delete(where).status_code == 204
-    told = alice.get(where).json()
-    assert told["deleted_at"] < told["logs_until"] < told["history_until"]
+    body = alice.get(where).json()
+    assert body["deleted_at"] < body["logs_until"] < body["history_until"]
     assert alice.get(JOBS).json()["results"] == []
     assert [job["uid"] for job in alice.get(f"{JOBS}?deleted=1").json()["results"]] == [submitted["uid"]]
     again = alice.post(f"{where}/actions", {"action": "ResumeJob"}, format="json")
@@ -111,13 +111,13 @@ def test_the_owner_acts_on_a_job(alice, submitted):
 
 
 @pytest.mark.parametrize("action", ["SyncJob", "Explode", "", None, 7])
-def test_only_actions_for_people_are_taken(alice, submitted, action):
+def test_internal_and_unknown_actions_are_refused(alice, submitted, action):
     answer = alice.post(f"{JOBS}/{submitted['uid']}/actions", {"action": action}, format="json")
     assert answer.status_code == 400
     assert answer.json()["errors"][0]["path"] == "action"
 
 
-def test_a_mate_may_look_but_not_act(bob, submitted):
+def test_members_read_but_do_not_act(bob, submitted):
     where = f"{JOBS}/{submitted['uid']}"
     assert bob.get(where).json()["owner"] == "alice"
     answer = bob.post(f"{where}/actions", {"action": "AbortJob"}, format="json")
@@ -126,11 +126,11 @@ def test_a_mate_may_look_but_not_act(bob, submitted):
 
 
 @pytest.mark.parametrize("path", ["", "/events", "/pods/worker/0/log"])
-def test_for_a_stranger_there_is_no_such_job(charlie, submitted, path):
+def test_outsiders_get_404(charlie, submitted, path):
     assert charlie.get(f"{JOBS}/{submitted['uid']}{path}").status_code == 404
 
 
-def test_a_stranger_can_do_nothing_to_it(charlie, submitted, a_job):
+def test_outsiders_cannot_act(charlie, submitted, a_job):
     where = f"{JOBS}/{submitted['uid']}"
     assert charlie.delete(where).status_code == 404
     assert charlie.post(f"{where}/actions", {"action": "AbortJob"}, format="json").status_code == 404
@@ -138,7 +138,7 @@ def test_a_stranger_can_do_nothing_to_it(charlie, submitted, a_job):
     assert charlie.post(f"{JOBS}?tenant=lab", a_job, format="json").status_code == 404
 
 
-def test_events_are_told_after_a_number(alice, submitted):
+def test_events_follow_a_number(alice, submitted):
     where = f"{JOBS}/{submitted['uid']}/events"
     first = alice.get(where).json()
     assert [event["kind"] for event in first["events"]] == ["JobSubmitted"]
@@ -153,13 +153,13 @@ def test_events_are_told_after_a_number(alice, submitted):
 
 
 @pytest.mark.parametrize("query", ["after=x", "after=-1", "wait=26", "wait=nan"])
-def test_events_refuse_nonsense(alice, submitted, query):
+def test_invalid_event_queries_are_refused(alice, submitted, query):
     answer = alice.get(f"{JOBS}/{submitted['uid']}/events?{query}")
     assert answer.status_code == 400
     assert answer.json()["errors"][0]["path"] == query.partition("=")[0]
 
 
-def test_a_log_that_does_not_exist_yet_says_so(alice, submitted):
+def test_missing_log_returns_404(alice, submitted):
     assert alice.get(f"{JOBS}/{submitted['uid']}/pods/worker/0/log").status_code == 404
 
 
@@ -174,20 +174,20 @@ spec:
 """
 
 
-def test_a_job_of_kubeflow_is_taken_and_what_it_asks_in_vain_is_told(alice):
+def test_kubeflow_job_is_accepted_with_warnings(alice):
     answer = yaml(alice, TFJOB)
     assert answer.status_code == 201
     assert answer.json()["job"]["name"] == "from-kubeflow"
-    assert [told.partition(":")[0] for told in answer.json()["warnings"]] == ["spec.runPolicy.suspend"]
+    assert [warning.partition(":")[0] for warning in answer.json()["warnings"]] == ["spec.runPolicy.suspend"]
     assert answer.json()["job"]["spec"]["active_deadline_seconds"] == 60
 
 
-def act(client, job, **asked):
-    return client.post(f"{JOBS}/{job['uid']}/actions", asked, format="json")
+def act(client, job, **request):
+    return client.post(f"{JOBS}/{job['uid']}/actions", request, format="json")
 
 
 @pytest.mark.parametrize(
-    ("asked", "paths"),
+    ("document", "paths"),
     [
         ({"action": "RestartTask"}, ["task"]),
         ({"action": "RestartPod"}, ["task", "index"]),
@@ -199,19 +199,19 @@ def act(client, job, **asked):
         ({"action": "RestartPod", "task": "worker", "pod": 1}, ["pod"]),
     ],
 )
-def test_a_wish_about_a_part_says_which(alice, submitted, asked, paths):
-    answer = act(alice, submitted, **asked)
+def test_restart_errors_name_task_and_index(alice, submitted, document, paths):
+    answer = act(alice, submitted, **document)
     assert answer.status_code == 400
     assert [error["path"] for error in answer.json()["errors"]] == paths
     kinds = [event["kind"] for event in alice.get(f"{JOBS}/{submitted['uid']}/events").json()["events"]]
     assert kinds == ["JobSubmitted"]
 
 
-def test_a_part_is_restarted_and_the_story_says_which(alice, submitted):
+def test_restart_of_a_part_is_recorded(alice, submitted):
     assert act(alice, submitted, action="RestartTask", task="worker").json()["phase"] == "pending"
     assert act(alice, submitted, action="RestartPod", task="worker", index=0).status_code == 200
-    told = [event["sentence"] for event in alice.get(f"{JOBS}/{submitted['uid']}/events").json()["events"]]
-    assert {"Restart of worker requested.", "Restart of worker-0 requested."} <= set(told)
+    sentences = [event["sentence"] for event in alice.get(f"{JOBS}/{submitted['uid']}/events").json()["events"]]
+    assert {"Restart of worker requested.", "Restart of worker-0 requested."} <= set(sentences)
 
 
 JOBCONFIG = """
@@ -225,9 +225,9 @@ taskRoles:
 """
 
 
-@pytest.mark.parametrize("way", ["yaml", "json"])
-def test_secrets_come_with_a_job_and_are_not_told_again(alice, way):
-    if way == "yaml":
+@pytest.mark.parametrize("form", ["yaml", "json"])
+def test_secrets_are_stored_encrypted_and_not_returned(alice, form):
+    if form == "yaml":
         answer = yaml(alice, JOBCONFIG)
     else:
         loaded = formats.load(JOBCONFIG)
@@ -243,14 +243,14 @@ def test_a_job_without_the_secrets_that_it_names_is_refused(alice):
     assert (answer.status_code, answer.json()["errors"][0]["path"]) == (400, "tasks.0.command")
 
 
-@pytest.mark.parametrize("given", ["open-sesame", ["open-sesame"], {"a": 7}, {"a": None}, {"a": "open-sesame" * 9000}])
-def test_secrets_that_are_wrong_are_not_repeated(alice, a_job, given):
-    answer = submit(alice, {**a_job, "secrets": given})
+@pytest.mark.parametrize("value", ["open-sesame", ["open-sesame"], {"a": 7}, {"a": None}, {"a": "open-sesame" * 9000}])
+def test_invalid_secrets_are_not_echoed(alice, a_job, value):
+    answer = submit(alice, {**a_job, "secrets": value})
     assert (answer.status_code, answer.json()["errors"][0]["path"]) == (400, "secrets")
     assert "sesame" not in answer.content.decode()
 
 
-def test_a_copy_has_a_free_name_and_is_taken_as_it_is(alice, submitted):
+def test_copy_has_a_free_name_and_can_be_submitted(alice, submitted):
     copy = alice.get(f"{JOBS}/{submitted['uid']}/copy").json()
     assert (copy["spec"], copy["secrets"]) == ({**submitted["spec"], "name": "train-1"}, [])
     assert submit(alice, copy["spec"]).status_code == 201

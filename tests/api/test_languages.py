@@ -1,4 +1,4 @@
-"""A wrong job is refused in the language of whoever sent it, and in English as ever."""
+"""Errors are in the language of Accept-Language; the default is English."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ def _task(**changes: Any) -> dict[str, Any]:
     return {"name": "worker", "command": ["true"], **changes}
 
 
-WRONG = [
+WRONG_JOBS = [
     ({"name": "Ä"}, "“Ä” is not a valid name. Use lowercase letters a–z", "“Ä”不是有效的名称：请使用小写字母 a–z"),
     (
         {"tasks": [_task(replikas=2)]},
@@ -42,8 +42,8 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("document", "english", "chinese"), WRONG)
-def test_a_wrong_job_is_refused_in_the_readers_language(
+@pytest.mark.parametrize(("document", "english", "chinese"), WRONG_JOBS)
+def test_job_errors_are_translated(
     alice: APIClient, a_job: dict[str, Any], document: dict[str, Any], english: str, chinese: str
 ) -> None:
     for language, words in (("zh-CN,zh;q=0.9", chinese), ("en", english), ("", english)):
@@ -55,7 +55,7 @@ def test_a_wrong_job_is_refused_in_the_readers_language(
 FLOW = {"name": "nightly", "steps": [{"name": "a", "job": {"tasks": job()["tasks"]}}]}
 SWEEP = {"name": "lr", "parameters": {"lr": [1]}, "job": {"tasks": [_task(command=["{{ lr }}"])]}}
 SCHEDULE = {"name": "hourly", "cron": "@hourly", "job": job()}
-OTHERS = [
+WRONG_FLOWS_SWEEPS_SCHEDULES = [
     ("flows", {**FLOW, "name": "a" * 53}, "would exceed 53 characters", "作业名称会超过 53 个字符"),
     ("flows", {**FLOW, "steps": FLOW["steps"] * 2}, "Another step has the name", "已有另一个步骤名为“a”。"),
     (
@@ -87,8 +87,8 @@ OTHERS = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "document", "english", "chinese"), OTHERS)
-def test_so_are_wrong_flows_sweeps_and_schedules(
+@pytest.mark.parametrize(("kind", "document", "english", "chinese"), WRONG_FLOWS_SWEEPS_SCHEDULES)
+def test_flow_sweep_and_schedule_errors_are_translated(
     alice: APIClient, kind: str, document: dict[str, Any], english: str, chinese: str
 ) -> None:
     for language, words in (("zh-CN", chinese), ("en", english)):
@@ -97,7 +97,7 @@ def test_so_are_wrong_flows_sweeps_and_schedules(
         assert words in " ".join(error["message"] for error in answer.json()["errors"])
 
 
-MANIFESTS = [
+WRONG_MANIFESTS = [
     (
         "a: 1\nb: c: d",
         "Line 2, column 5: invalid YAML: mapping values",
@@ -119,8 +119,8 @@ MANIFESTS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "english", "chinese"), MANIFESTS)
-def test_so_are_wrong_manifests(alice: APIClient, text: str, english: str, chinese: str) -> None:
+@pytest.mark.parametrize(("text", "english", "chinese"), WRONG_MANIFESTS)
+def test_manifest_errors_are_translated(alice: APIClient, text: str, english: str, chinese: str) -> None:
     for language, words in (("zh-CN", chinese), ("en", english)):
         sent = {"content_type": "application/yaml", "headers": {"accept-language": language}}
         answer = alice.generic("POST", JOBS, text, **sent)
@@ -128,7 +128,7 @@ def test_so_are_wrong_manifests(alice: APIClient, text: str, english: str, chine
         assert words in answer.json()["detail"]
 
 
-def test_what_has_no_effect_is_told_in_the_readers_language(alice: APIClient) -> None:
+def test_warnings_are_translated(alice: APIClient) -> None:
     text = """
 apiVersion: batch.volcano.sh/v1alpha1
 kind: Job
@@ -143,7 +143,7 @@ spec: {tasks: [{name: main, template: {spec: {containers: [{command: ["true"]}]}
     ]
 
 
-def test_an_action_that_does_not_fit_is_refused_in_the_readers_language(alice: APIClient) -> None:
+def test_action_errors_are_translated(alice: APIClient) -> None:
     made = alice.post(JOBS, job(), format="json").json()["job"]
     sent = {"format": "json", "headers": {"accept-language": "zh-CN"}}
     answer = alice.post(f"{JOBS}/{made['uid']}/actions", {"action": "ResumeJob"}, **sent)

@@ -1,4 +1,4 @@
-"""OpenPAI's addresses: what its clients may rely on when only the address has changed."""
+"""OpenPAI's API: what its clients rely on."""
 
 from datetime import timedelta
 
@@ -26,7 +26,7 @@ SECRET = "open-sesame"
 
 
 def refused(answer):
-    """Status and code of a refusal, which has a sentence."""
+    """Status and code of a refusal. Every refusal has a message."""
     body = answer.json()
     assert set(body) == {"code", "message"}
     assert body["message"]
@@ -37,26 +37,26 @@ def names(answer):
     return [job["name"] for job in answer.json()]
 
 
-# Submitting.
+# Submission.
 
 
 @pytest.mark.parametrize("kind", ["text/yaml", "application/x-yaml", "text/plain", "application/octet-stream"])
-def test_a_jobconfig_is_taken_whatever_its_sender_calls_it(alice, kind):
+def test_jobconfig_is_accepted_with_any_yaml_content_type(alice, kind):
     answer = send(alice, config("Train_1"), kind=kind)
     assert answer.status_code == 202
     body = answer.json()
     assert (body["status"], body["message"]) == (202, "Update job Train_1 for user alice successfully.")
-    assert [told.partition(":")[0] for told in body["warnings"]] == ["name"]
+    assert [warning.partition(":")[0] for warning in body["warnings"]] == ["name"]
     job = Job.objects.get()
     assert (job.name, job.queue.name, job.tenant.slug, job.owner.username) == ("train-1", "default", "lab", "alice")
 
 
-def test_a_jobconfig_is_taken_as_json_too(alice):
+def test_jobconfig_is_accepted_as_json(alice):
     assert alice.post(f"{V2}/jobs", config("json ☺".replace(" ☺", "")), format="json").status_code == 202
     assert names(alice.get(f"{V2}/jobs")) == ["json"]
 
 
-def test_what_has_no_effect_is_told_with_the_answer(alice):
+def test_answer_lists_ignored_fields(alice):
     answer = send(alice, config(extras={"storages": [{"name": "nas"}]}))
     assert answer.json()["warnings"] == ["extras.storages: ignored: OpenPAI storage is not mounted."]
 
@@ -73,27 +73,27 @@ def test_what_has_no_effect_is_told_with_the_answer(alice):
         ({"a": "b"}, 400, "InvalidProtocolError"),
     ],
 )
-def test_what_is_refused_is_refused_in_openpais_words(alice, document, status, code):
+def test_refusals_have_openpai_codes(alice, document, status, code):
     assert refused(send(alice, document)) == (status, code)
     assert not Job.objects.exists()
 
 
 @pytest.mark.parametrize("text", ["", "[", "- a", "a: 1\n---\nb: 2", "protocolVersion: 2", "x" * 1_100_000])
-def test_whatever_is_sent_is_answered_in_that_shape(alice, text):
+def test_malformed_bodies_get_openpai_errors(alice, text):
     answer = alice.post(f"{V2}/jobs", text, content_type="text/yaml")
     assert answer.status_code in {400, 413}
     assert set(answer.json()) == {"code", "message"}
 
 
-def test_names_are_ones_own(alice, bob):
-    assert [send(who, config("train")).status_code for who in (alice, bob)] == [202, 202]
+def test_names_are_per_user(alice, bob):
+    assert [send(client, config("train")).status_code for client in (alice, bob)] == [202, 202]
     assert refused(send(alice, config("train"))) == (409, "ConflictJobError")
     found = {job.owner.username: job.name for job in Job.objects.all()}
     assert found["alice"] == "train"
     assert found["bob"].startswith("train-")
     assert Job.objects.get(owner__username="bob").spec["plugins"]["openpai"] == ["--name=train"]
-    for who in ("alice", "bob"):
-        assert alice.get(f"{V2}/jobs/{who}~train").json()["jobStatus"]["username"] == who
+    for client in ("alice", "bob"):
+        assert alice.get(f"{V2}/jobs/{client}~train").json()["jobStatus"]["username"] == client
 
 
 def test_the_name_of_a_deleted_job_is_free_again(alice):
@@ -110,7 +110,7 @@ def test_a_job_that_runs_is_not_deleted(alice):
     assert refused(alice.delete(f"{V1}/user/alice/jobs/train")) == (409, "ConflictJobError")
 
 
-def test_the_virtual_cluster_says_for_which_tenant(world, alice):
+def test_virtual_cluster_determines_the_tenant(world, alice):
     now = clock.now()
     second = tenancy.create(slug="annex", name="Annex", actor=PLATFORM, now=now)
     tenancy.add_member(second, world.people["alice"], "member", actor=PLATFORM, now=now)
@@ -131,23 +131,23 @@ def with_secret(name="secretive"):
     return config(name, role=token, secrets={"token": SECRET}, prerequisites=images)
 
 
-def test_a_secret_is_shown_nowhere_again(alice, bob, caplog):
+def test_secrets_are_never_revealed(alice, bob, caplog):
     send(alice, with_secret())
     job = Job.objects.get()
-    told = [alice.get(f"{V2}/jobs/alice~secretive{more}").content.decode() for more in ("", "/config", "/events")]
-    told += [
+    texts = [alice.get(f"{V2}/jobs/alice~secretive{more}").content.decode() for more in ("", "/config", "/events")]
+    texts += [
         bob.get(f"/api/v1/jobs/{job.uid}").content.decode(),
         bob.get(f"{V1}/user/alice/jobs/secretive/config").content.decode(),
     ]
-    told += [str(job.spec), str(Submission.objects.get().config), str(list(LoggedEvent.objects.values())), caplog.text]
-    assert not [text for text in told if SECRET in text]
-    assert yaml.safe_load(told[1])["secrets"] == "******"
-    assert "<% $secrets.token %>" in told[1]
+    texts += [str(job.spec), str(Submission.objects.get().config), str(list(LoggedEvent.objects.values())), caplog.text]
+    assert not [text for text in texts if SECRET in text]
+    assert yaml.safe_load(texts[1])["secrets"] == "******"
+    assert "<% $secrets.token %>" in texts[1]
     assert secrets.of_job(job.uid) == {"token": SECRET}
     assert SECRET.encode() not in bytes(JobSecrets.objects.get().values)
 
 
-def test_a_secret_goes_with_its_job(alice):
+def test_secrets_are_deleted_with_the_job(alice):
     send(alice, with_secret())
     alice.put(f"{V2}/jobs/alice~secretive/executionType", {"value": "STOP"}, format="json")
     assert JobSecrets.objects.exists()
@@ -163,10 +163,10 @@ def test_a_copy_without_its_secrets_is_refused(alice):
     assert "The secret “token” has no value." in answer.json()["message"]
 
 
-# Looking.
+# Lists and descriptions.
 
 
-def test_a_list_is_narrowed_ordered_and_paged(alice, bob):
+def test_list_is_filtered_sorted_and_paged(alice, bob):
     for name in ("a", "b", "c"):
         send(alice, config(name))
     send(bob, config("d"))
@@ -189,23 +189,23 @@ def names_in(rows):
 
 
 @pytest.mark.parametrize("query", ["limit=x", "limit=5001", "offset=-1", "limit=99999999999999999999", "keyword=%00"])
-def test_a_list_refuses_nonsense(alice, query):
+def test_invalid_list_queries_are_refused(alice, query):
     assert refused(alice.get(f"{V2}/jobs?{query}")) == (400, "InvalidParametersError")
 
 
-def test_a_list_costs_the_same_for_many_jobs(alice, django_assert_max_num_queries):
+def test_list_query_count_is_constant(alice, django_assert_max_num_queries):
     for number in range(8):
         send(alice, config(f"job{number}"))
     with django_assert_max_num_queries(5):
         assert len(alice.get(f"{V2}/jobs").json()) == 8
 
 
-def test_a_summary_has_openpais_fields(alice):
+def test_summary_has_openpai_fields(alice):
     role = {"instances": 2, "resourcePerInstance": {"cpu": 1, "memoryMB": 64, "gpu": 0}}
     send(alice, config(role=role, extras={"hivedScheduler": {"jobPriorityClass": "prod"}}))
-    (told,) = alice.get(f"{V2}/jobs").json()
+    (body,) = alice.get(f"{V2}/jobs").json()
     at = int(Job.objects.get().submitted_at.timestamp() * 1000)
-    assert told == {
+    assert body == {
         "debugId": str(Job.objects.get().uid),
         "name": "train",
         "username": "alice",
@@ -229,10 +229,10 @@ def test_a_summary_has_openpais_fields(alice):
     }
 
 
-def test_a_job_of_another_door_is_there_under_its_own_name(alice, a_job):
+def test_job_of_the_rest_api_has_its_own_name(alice, a_job):
     alice.post("/api/v1/jobs", a_job, format="json")
-    told = alice.get(f"{V2}/jobs/alice~train").json()
-    assert (told["name"], list(told["taskRoles"])) == ("train", ["worker"])
+    body = alice.get(f"{V2}/jobs/alice~train").json()
+    assert (body["name"], list(body["taskRoles"])) == ("train", ["worker"])
     written = yaml.safe_load(alice.get(f"{V2}/jobs/alice~train/config").content)
     assert written["taskRoles"]["worker"]["commands"] == ["true"]
     assert refused(send(alice, config("train"))) == (409, "ConflictJobError")
@@ -247,8 +247,8 @@ def test_the_config_is_what_was_sent(alice):
 
 
 @pytest.fixture
-def ran(alice):
-    """A job of two workers that was restarted once: one has failed for good, and the other was stopped."""
+def finished_job(alice):
+    """A job of two workers that restarted once. In the second attempt one worker failed and the other succeeded."""
     send(alice, config("ran", role={"instances": 2, "completion": {"minFailedInstances": 1}}))
     job, now = Job.objects.get(), clock.now()
     rows = [(0, 1, 1, "failed", False, 3), (1, 1, 1, "failed", True, None), (0, 2, 2, "failed", False, 7)]
@@ -265,9 +265,9 @@ def ran(alice):
     return job
 
 
-def test_a_job_is_told_with_its_tasks(alice, ran):
-    told = alice.get(f"{V2}/jobs/alice~ran").json()
-    status = told["jobStatus"]
+def test_job_lists_its_tasks(alice, finished_job):
+    body = alice.get(f"{V2}/jobs/alice~ran").json()
+    status = body["jobStatus"]
     wanted = {"state": "FAILED", "attemptId": 1, "retries": 1, "appExitCode": 7, "appExitTriggerTaskIndex": 0}
     wanted |= {
         "appExitTriggerTaskRoleName": "worker",
@@ -275,7 +275,7 @@ def test_a_job_is_told_with_its_tasks(alice, ran):
         "subState": "Completed",
     }
     assert {name: status[name] for name in wanted} == wanted
-    tasks = told["taskRoles"]["worker"]["taskStatuses"]
+    tasks = body["taskRoles"]["worker"]["taskStatuses"]
     facts = ("taskIndex", "taskState", "containerExitCode", "containerIp", "containerNodeName", "attemptId")
     assert [tuple(task[name] for name in facts) for task in tasks] == [
         (0, "FAILED", 7, "10.0.0.0", "n", 0),
@@ -285,7 +285,7 @@ def test_a_job_is_told_with_its_tasks(alice, ran):
     assert tasks[0]["containerLog"].startswith("/rest-server/api/v2/jobs/alice~ran/attempts/1/taskRoles/worker/")
 
 
-def test_attempts_before_the_last_are_told(alice, ran):
+def test_earlier_attempts_are_listed(alice, finished_job):
     last, first = alice.get(f"{V2}/jobs/alice~ran/job-attempts").json()
     assert [(one["attemptIndex"], one["state"], one["exitCode"], one["isLatest"]) for one in (first, last)] == [
         (0, "FAILED", 3, False),
@@ -295,66 +295,66 @@ def test_attempts_before_the_last_are_told(alice, ran):
     stopped = alice.get(f"{V2}/jobs/alice~ran/attempts/0").json()["taskRoles"]["worker"]["taskStatuses"][1]
     assert (stopped["taskState"], stopped["containerExitCode"]) == ("STOPPED", states.USER_STOP)
     assert alice.get(f"{V2}/jobs/alice~ran/job-attempts/healthz").status_code == 200
-    for where in ("attempts/2", "job-attempts/2"):
-        assert refused(alice.get(f"{V2}/jobs/alice~ran/{where}")) == (404, "NoJobError")
+    for path in ("attempts/2", "job-attempts/2"):
+        assert refused(alice.get(f"{V2}/jobs/alice~ran/{path}")) == (404, "NoJobError")
 
 
-def test_a_task_and_its_log_are_told(alice, ran):
+def test_task_links_to_its_log(alice, finished_job):
     task = f"{V2}/jobs/alice~ran/attempts/1/taskRoles/worker/taskIndex/0/attempts"
-    told = alice.get(task).json()
-    assert (told["jobName"], told["taskState"], [one["attemptId"] for one in told["attempts"]]) == (
+    body = alice.get(task).json()
+    assert (body["jobName"], body["taskState"], [one["attemptId"] for one in body["attempts"]]) == (
         "ran",
         "FAILED",
         [0],
     )
-    (place,) = alice.get(f"{task}/0/logs").json()["locations"]
-    assert place["name"] == "all"
-    answer = alice.get(place["uri"])
+    (location,) = alice.get(f"{task}/0/logs").json()["locations"]
+    assert location["name"] == "all"
+    answer = alice.get(location["uri"])
     assert (answer.status_code, answer["Content-Type"]) == (200, "text/plain; charset=utf-8")
     assert refused(alice.get(f"{task}/1/logs")) == (404, "NoTaskLogError")
     assert refused(alice.get(task.replace("worker", "boss"))) == (404, "NoTaskError")
     assert refused(alice.get(task.replace("taskIndex/0", "taskIndex/2"))) == (404, "NoTaskError")
 
 
-def test_events_are_told_newest_first(alice):
+def test_events_are_listed_newest_first(alice):
     send(alice, config())
     alice.put(f"{V2}/jobs/alice~train/executionType", {"value": "STOP"}, format="json")
-    told = alice.get(f"{V2}/jobs/alice~train/events").json()
-    assert told["totalCount"] == len(told["data"])
-    assert told["data"][-1]["reason"] == "JobSubmitted"
-    assert "queue default" in told["data"][-1]["message"]
+    body = alice.get(f"{V2}/jobs/alice~train/events").json()
+    assert body["totalCount"] == len(body["data"])
+    assert body["data"][-1]["reason"] == "JobSubmitted"
+    assert "queue default" in body["data"][-1]["message"]
     warnings = alice.get(f"{V2}/jobs/alice~train/events?type=Warning").json()["data"]
     assert {event["type"] for event in warnings} == {"Warning"}
 
 
-def test_nobody_logs_in_to_pods(alice):
+def test_ssh_is_not_available(alice):
     send(alice, config())
     assert refused(alice.get(f"{V2}/jobs/alice~train/ssh")) == (404, "NoJobSshInfoError")
 
 
-# Starting and stopping.
+# Start and stop.
 
 
 def test_a_job_is_stopped_and_started(alice, bob):
     send(alice, config())
-    where = f"{V2}/jobs/alice~train/executionType"
+    path = f"{V2}/jobs/alice~train/executionType"
 
-    def ask(who, value):
-        answer = who.put(where, {"value": value}, format="json")
+    def set_execution_type(client, value):
+        answer = client.put(path, {"value": value}, format="json")
         return answer.status_code, alice.get(f"{V2}/jobs/alice~train").json()["jobStatus"]["state"]
 
-    assert ask(alice, "START") == (202, "WAITING")
-    assert ask(bob, "STOP") == (403, "WAITING")
-    assert ask(alice, "STOP") == (202, "STOPPED")
+    assert set_execution_type(alice, "START") == (202, "WAITING")
+    assert set_execution_type(bob, "STOP") == (403, "WAITING")
+    assert set_execution_type(alice, "STOP") == (202, "STOPPED")
     assert alice.get(f"{V2}/jobs?state=STOPPED").json()[0]["executionType"] == "STOP"
-    assert ask(alice, "STOP") == (202, "STOPPED")
-    assert ask(bob, "STOP") == (403, "STOPPED")
-    assert ask(alice, "START") == (202, "WAITING")
-    assert refused(alice.put(where, {"value": "PAUSE"}, format="json")) == (400, "InvalidParametersError")
+    assert set_execution_type(alice, "STOP") == (202, "STOPPED")
+    assert set_execution_type(bob, "STOP") == (403, "STOPPED")
+    assert set_execution_type(alice, "START") == (202, "WAITING")
+    assert refused(alice.put(path, {"value": "PAUSE"}, format="json")) == (400, "InvalidParametersError")
 
 
 @pytest.mark.parametrize("phase", ["completing", "terminating", "completed", "failed"])
-def test_what_ends_anyway_need_not_be_stopped(alice, phase):
+def test_stop_of_an_ending_job_changes_nothing(alice, phase):
     send(alice, config())
     Job.objects.update(phase=phase)
     answer = alice.put(f"{V2}/jobs/alice~train/executionType", {"value": "STOP"}, format="json")
@@ -384,7 +384,7 @@ def test_every_phase_has_a_state():
 
 
 @pytest.mark.parametrize(("phase", "failed", "state"), STATES)
-def test_states_are_told_and_found(alice, phase, failed, state):
+def test_states_are_reported_and_can_be_filtered(alice, phase, failed, state):
     send(alice, config())
     job = Job.objects.get()
     Job.objects.update(phase=phase)
@@ -420,26 +420,26 @@ def test_states_of_tasks(phase, stopping, state):
 # Tags.
 
 
-def test_tags_are_put_on_found_and_taken_off(alice, bob):
+def test_tags_are_added_filtered_and_removed(alice, bob):
     send(alice, config())
     send(alice, config("other"))
-    where = f"{V2}/jobs/alice~train/tag"
-    assert [alice.put(where, {"value": "odd"}, format="json").status_code for _ in range(2)] == [200, 200]
+    path = f"{V2}/jobs/alice~train/tag"
+    assert [alice.put(path, {"value": "odd"}, format="json").status_code for _ in range(2)] == [200, 200]
     assert [event.payload for event in LoggedEvent.objects.filter(kind="JobTagged")] == [{"tag": "odd", "is_on": True}]
     assert alice.get(f"{V2}/jobs/alice~train").json()["tags"] == ["odd"]
     assert names(alice.get(f"{V2}/jobs?tagsContain=odd,even")) == ["train"]
     assert names(alice.get(f"{V2}/jobs?tagsNotContain=odd")) == ["other"]
-    assert refused(bob.put(where, {"value": "mine"}, format="json")) == (403, "ForbiddenUserError")
-    assert refused(alice.delete(where, {"value": "even"}, format="json")) == (404, "NoTagError")
-    assert alice.delete(where, {"value": "odd"}, format="json").status_code == 200
-    assert refused(alice.put(where, {"value": ""}, format="json")) == (400, "InvalidParametersError")
-    assert alice.put(where, {"value": "x" * 101}, format="json").status_code == 400
+    assert refused(bob.put(path, {"value": "mine"}, format="json")) == (403, "ForbiddenUserError")
+    assert refused(alice.delete(path, {"value": "even"}, format="json")) == (404, "NoTagError")
+    assert alice.delete(path, {"value": "odd"}, format="json").status_code == 200
+    assert refused(alice.put(path, {"value": ""}, format="json")) == (400, "InvalidParametersError")
+    assert alice.put(path, {"value": "x" * 101}, format="json").status_code == 400
 
 
 # Version 1.
 
 
-def test_version_1_is_sent_by_put_and_by_post(alice, bob):
+def test_version_1_accepts_put_and_post(alice, bob):
     sent = old_config("old.Job")
     assert alice.put(f"{V1}/user/alice/jobs/old.Job", sent, format="json").status_code == 202
     assert alice.post(f"{V1}/user/alice/jobs", old_config("second"), format="json").status_code == 202
@@ -454,7 +454,7 @@ def test_version_1_is_sent_by_put_and_by_post(alice, bob):
     assert alice.put(stop, {"value": "STOP"}, format="json").status_code == 202
 
 
-# Signing in.
+# Sign-in.
 
 
 @pytest.fixture
@@ -468,15 +468,15 @@ def password(world):
     "address", [f"{V1}/authn/basic/login", f"{V2}/authn/basic/login", f"{V1}/token", f"{V2}/tokens"]
 )
 @pytest.mark.parametrize("form", [{"format": "json"}, {"content_type": "application/x-www-form-urlencoded"}])
-def test_a_password_gives_a_token_that_ends(password, address, form):
+def test_password_returns_a_token_with_expiry(password, address, form):
     sent = {**password, "expiration": 4000}
     text = "&".join(f"{name}={value}".replace(" ", "+") for name, value in sent.items())
     answer = APIClient().post(address, sent if "format" in form else text, **form)
-    told = answer.json()
-    assert (answer.status_code, told["user"], told["admin"]) == (200, "alice", False)
+    body = answer.json()
+    assert (answer.status_code, body["user"], body["admin"]) == (200, "alice", False)
     token = ApiToken.objects.get()
     assert (token.name, token.expires_at - token.created_at) == ("OpenPAI", timedelta(seconds=4000))
-    client = APIClient(HTTP_AUTHORIZATION=f"Bearer {told['token']}")
+    client = APIClient(HTTP_AUTHORIZATION=f"Bearer {body['token']}")
     assert client.get(f"{V2}/tokens/check").json()["username"] == "alice"
     assert LoggedEvent.objects.filter(kind="SignedIn").exists()
     assert client.delete(f"{V2}/authn/basic/logout").status_code == 200
@@ -486,19 +486,19 @@ def test_a_password_gives_a_token_that_ends(password, address, form):
 @pytest.mark.parametrize(
     "change", [{"password": "wrong"}, {"username": "nobody"}, {"username": "\0"}, {"password": ""}, {"username": ["a"]}]
 )
-def test_whether_the_name_or_the_password_is_wrong_is_not_told(password, change):
+def test_sign_in_error_does_not_reveal_which_field_is_wrong(password, change):
     answer = APIClient().post(f"{V2}/authn/basic/login", {**password, **change}, format="json")
     assert refused(answer) == (400, "IncorrectPasswordError")
     assert "user name or password" in answer.json()["message"]
 
 
-@pytest.mark.parametrize("wish", [59, 604_801, "soon", -1, 10**30])
-def test_a_token_lives_at_most_a_week(password, wish):
-    answer = APIClient().post(f"{V2}/authn/basic/login", {**password, "expiration": wish}, format="json")
+@pytest.mark.parametrize("expiration", [59, 604_801, "soon", -1, 10**30])
+def test_token_expiry_is_limited(password, expiration):
+    answer = APIClient().post(f"{V2}/authn/basic/login", {**password, "expiration": expiration}, format="json")
     assert refused(answer) == (400, "InvalidParametersError")
 
 
-def test_a_password_alone_gives_no_token_where_a_second_factor_is_asked_for(world, password):
+def test_password_is_refused_with_a_second_factor(world, password):
     SecondFactor.objects.create(
         user=world.people["alice"], secret=b"", created_at=clock.now(), confirmed_at=clock.now()
     )
@@ -507,7 +507,7 @@ def test_a_password_alone_gives_no_token_where_a_second_factor_is_asked_for(worl
     assert not ApiToken.objects.exists()
 
 
-def test_who_guesses_is_locked_out(password, settings):
+def test_password_guessing_is_locked_out(password, settings):
     settings.AXES_FAILURE_LIMIT = 3
     wrong = {**password, "password": "guess"}
     for _ in range(3):
@@ -517,13 +517,13 @@ def test_who_guesses_is_locked_out(password, settings):
     assert answer.status_code in {400, 429}
 
 
-def test_who_sends_very_many_passwords_is_slowed_down(password, settings):
+def test_sign_ins_are_throttled(password, settings):
     settings.API_SIGN_INS_A_MINUTE = 2
     answers = [APIClient(REMOTE_ADDR="192.0.2.77").post(f"{V2}/tokens", password, format="json") for _ in range(5)]
     assert refused(answers[-1]) == (429, "TooManyRequestsError")
 
 
-def test_what_clients_ask_first(alice, root):
+def test_info_and_user_endpoints(alice, root):
     anybody = APIClient()
     info = anybody.get(f"{V2}/info").json()
     assert (info["launcherType"], info["authnMethod"]) == ("k8s", "basic")
@@ -539,42 +539,42 @@ def test_what_clients_ask_first(alice, root):
 
 
 def test_queues_are_virtual_clusters(alice, charlie):
-    told = alice.get(f"{V2}/virtual-clusters").json()
-    assert list(told) == ["default"]
-    assert told["default"]["resourcesTotal"] == {"cpu": 4, "memory": 8192, "gpu": 0, "vCores": 4, "GPUs": 0}
-    assert (told["default"]["capacity"], told["default"]["status"]) == (100, "RUNNING")
-    assert alice.get(f"{V1}/virtual-clusters/default").json() == told["default"]
+    body = alice.get(f"{V2}/virtual-clusters").json()
+    assert list(body) == ["default"]
+    assert body["default"]["resourcesTotal"] == {"cpu": 4, "memory": 8192, "gpu": 0, "vCores": 4, "GPUs": 0}
+    assert (body["default"]["capacity"], body["default"]["status"]) == (100, "RUNNING")
+    assert alice.get(f"{V1}/virtual-clusters/default").json() == body["default"]
     assert refused(alice.get(f"{V2}/virtual-clusters/theirs")) == (404, "NoVirtualClusterError")
     assert set(charlie.get(f"{V2}/virtual-clusters").json()) == {"default", "theirs"}
 
 
-# Who gets in.
+# Access.
 
 
 @pytest.mark.parametrize("address", ["jobs", "jobs/alice~train", "virtual-clusters", "users", "nowhere"])
-def test_nobody_gets_in_without_a_token(world, address):
+def test_requests_without_a_token_return_401(world, address):
     for client in (APIClient(), APIClient(HTTP_AUTHORIZATION="Bearer hk_wrong")):
         assert refused(client.get(f"{V2}/{address}")) == (401, "UnauthorizedUserError")
 
 
 @pytest.mark.parametrize(
-    "where", ["", "/config", "/ssh", "/events", "/job-attempts", "/attempts/0", "/job-attempts/healthz"]
+    "path", ["", "/config", "/ssh", "/events", "/job-attempts", "/attempts/0", "/job-attempts/healthz"]
 )
-def test_for_a_stranger_there_is_no_such_job(alice, charlie, where):
+def test_outsiders_get_404(alice, charlie, path):
     send(alice, config())
-    assert refused(charlie.get(f"{V2}/jobs/alice~train{where}")) == (404, "NoJobError")
+    assert refused(charlie.get(f"{V2}/jobs/alice~train{path}")) == (404, "NoJobError")
 
 
-def test_a_stranger_can_do_nothing_to_it(alice, charlie):
+def test_outsiders_cannot_act(alice, charlie):
     send(alice, config())
-    where = f"{V2}/jobs/alice~train"
-    stop = charlie.put(f"{where}/executionType", {"value": "STOP"}, format="json")
-    tag = charlie.put(f"{where}/tag", {"value": "x"}, format="json")
+    path = f"{V2}/jobs/alice~train"
+    stop = charlie.put(f"{path}/executionType", {"value": "STOP"}, format="json")
+    tag = charlie.put(f"{path}/tag", {"value": "x"}, format="json")
     assert [refused(stop), refused(tag)] == [(404, "NoJobError")] * 2
     assert charlie.get(f"{V2}/jobs").json() == []
     assert Job.objects.get().phase == "pending"
 
 
-def test_addresses_that_do_not_exist_answer_in_that_shape(alice):
+def test_unknown_addresses_get_openpai_errors(alice):
     assert refused(alice.get(f"{V2}/alerts")) == (404, "NoApiError")
     assert refused(alice.post(f"{V2}/virtual-clusters", {}, format="json")) == (405, "NoApiError")

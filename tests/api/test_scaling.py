@@ -1,4 +1,4 @@
-"""Giving a job another size, as a program does."""
+"""Change of the size of a job over REST."""
 
 import pytest
 from django.db import transaction
@@ -21,20 +21,20 @@ def scale(client, job, size, query=""):
     return client.patch(f"{JOBS}/{job['uid']}/scale{query}", size, format="json")
 
 
-def test_a_job_is_told_in_its_new_size(alice, submitted):
+def test_answer_has_the_new_size(alice, submitted):
     answer = scale(alice, submitted, {"tasks": {"worker": {"replicas": 3}}})
     assert answer.status_code == 200
-    told = answer.json()
-    assert (told["job"]["replicas"], told["job"]["revision"], told["warnings"]) == (3, 2, [])
-    assert told["job"]["spec"]["tasks"][0] | {"replicas": 3, "min_available": 1} == told["job"]["spec"]["tasks"][0]
+    body = answer.json()
+    assert (body["job"]["replicas"], body["job"]["revision"], body["warnings"]) == (3, 2, [])
+    assert body["job"]["spec"]["tasks"][0] | {"replicas": 3, "min_available": 1} == body["job"]["spec"]["tasks"][0]
     event = alice.get(f"{JOBS}/{submitted['uid']}/events").json()["events"][-1]
     assert (event["kind"], event["sentence"]) == ("JobChanged", "Changed: replicas of worker from 1 to 3.")
 
 
 def test_the_same_size_again_changes_nothing(alice, submitted):
     for _ in range(2):
-        told = scale(alice, submitted, {"tasks": {"worker": {"replicas": 2}}}).json()
-    assert told["job"]["revision"] == 2
+        body = scale(alice, submitted, {"tasks": {"worker": {"replicas": 2}}}).json()
+    assert body["job"]["revision"] == 2
     assert scale(alice, submitted, {}).json()["job"]["revision"] == 2
 
 
@@ -49,25 +49,25 @@ def test_the_same_size_again_changes_nothing(alice, submitted):
         ({"queue": "theirs"}, "queue"),
     ],
 )
-def test_what_cannot_be_is_refused_with_its_path(alice, submitted, size, path):
+def test_invalid_sizes_are_refused_with_a_path(alice, submitted, size, path):
     answer = scale(alice, submitted, size)
     assert (answer.status_code, answer.json()["errors"][0]["path"]) == (400, path)
     assert Job.objects.get().revision == 1
 
 
-@pytest.mark.parametrize("nonsense", [[], [1], "x", 7])
-def test_nonsense_is_refused(alice, submitted, nonsense):
-    assert scale(alice, submitted, nonsense).status_code == 400
+@pytest.mark.parametrize("document", [[], [1], "x", 7])
+def test_malformed_sizes_are_refused(alice, submitted, document):
+    assert scale(alice, submitted, document).status_code == 400
 
 
-def test_who_looked_at_another_revision_is_told(alice, submitted):
+def test_stale_revision_returns_409(alice, submitted):
     assert scale(alice, submitted, {"tasks": {"worker": {"replicas": 2}}}, "?revision=1").status_code == 200
     answer = scale(alice, submitted, {"tasks": {"worker": {"replicas": 3}}}, "?revision=1")
     assert (answer.status_code, answer.json()["code"]) == (409, "changed_meanwhile")
     assert scale(alice, submitted, {}, "?revision=x").json()["errors"][0]["path"] == "revision"
 
 
-def test_a_change_that_is_undone_leaves_no_trace(world, submitted):
+def test_rolled_back_change_leaves_no_trace(world, submitted):
     def scale_to(replicas):
         size = JobScale.parse({"tasks": {"worker": {"replicas": replicas}}})
         services.scale(Job.objects.get(), size, user=world.people["alice"], now=clock.now())
@@ -80,13 +80,13 @@ def test_a_change_that_is_undone_leaves_no_trace(world, submitted):
     assert (spec_of(Job.objects.get()).replicas, Job.objects.get().revision) == (3, 2)
 
 
-def test_a_job_that_is_over_stays_as_large_as_it_was(alice, submitted):
+def test_finished_job_cannot_be_scaled(alice, submitted):
     Job.objects.update(phase="completed")
     answer = scale(alice, submitted, {"tasks": {"worker": {"replicas": 2}}})
     assert (answer.status_code, answer.json()["code"]) == (409, "refused")
 
 
-def test_a_submission_that_is_sent_again_gives_the_job_in_its_new_size(alice, submitted, a_job):
+def test_repeated_submission_returns_the_scaled_job(alice, submitted, a_job):
     scale(alice, submitted, {"tasks": {"worker": {"replicas": 2}}})
     again = alice.post(JOBS, a_job, format="json", HTTP_IDEMPOTENCY_KEY="k")
     assert (again.status_code, again.json()["job"]["replicas"]) == (200, 2)
@@ -94,7 +94,7 @@ def test_a_submission_that_is_sent_again_gives_the_job_in_its_new_size(alice, su
     assert alice.post(JOBS, other, format="json", HTTP_IDEMPOTENCY_KEY="k").status_code == 409
 
 
-def test_a_mate_and_a_stranger_change_nothing(bob, charlie, submitted):
+def test_only_the_owner_scales(bob, charlie, submitted):
     size = {"tasks": {"worker": {"replicas": 2}}}
     assert scale(bob, submitted, size).status_code == 403
     assert scale(charlie, submitted, size).status_code == 404

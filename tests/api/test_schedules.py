@@ -22,25 +22,30 @@ spec:
 
 
 @pytest.fixture
-def made(alice, a_job):
+def schedule(alice, a_job):
     answer = alice.post(SCHEDULES, {"name": "hourly", "cron": "@hourly", "job": a_job}, format="json")
     assert answer.status_code == 201, answer.json()
     return answer.json()["schedule"]
 
 
-def at(schedule):
+def url_of(schedule):
     return f"{SCHEDULES}/{schedule['uid']}"
 
 
-def test_a_document_makes_one(alice, made):
-    assert (made["tenant"], made["owner"], made["cron"], made["time_zone"]) == ("lab", "alice", "@hourly", "UTC")
-    assert len(made["next_times"]) == 5
+def test_schedule_is_created_from_a_document(alice, schedule):
+    assert (schedule["tenant"], schedule["owner"], schedule["cron"], schedule["time_zone"]) == (
+        "lab",
+        "alice",
+        "@hourly",
+        "UTC",
+    )
+    assert len(schedule["next_times"]) == 5
     [listed] = alice.get(SCHEDULES).json()["results"]
-    assert listed["uid"] == made["uid"]
+    assert listed["uid"] == schedule["uid"]
     assert alice.get(f"{SCHEDULES}?name=daily").json()["results"] == []
 
 
-def test_a_cron_job_makes_one_and_what_has_no_effect_is_said(alice):
+def test_schedule_is_created_from_a_cron_job_with_warnings(alice):
     answer = alice.generic("POST", SCHEDULES, MANIFEST, content_type="application/yaml").json()
     assert answer["schedule"]["time_zone"] == "Asia/Shanghai"
     assert answer["warnings"] == ["metadata.labels: ignored."]
@@ -58,47 +63,47 @@ def test_a_cron_job_makes_one_and_what_has_no_effect_is_said(alice):
         ({"starting_deadline_seconds": 10**400}, 400, "starting_deadline_seconds"),
     ],
 )
-def test_a_wrong_field_is_named(alice, a_job, changes, status, path):
+def test_errors_name_the_field(alice, a_job, changes, status, path):
     answer = alice.post(SCHEDULES, {"name": "x", "cron": "@daily", "job": a_job, **changes}, format="json")
     assert (answer.status_code, answer.json()["errors"][0]["path"]) == (status, path)
 
 
-def test_a_name_is_taken_once(alice, made, a_job):
+def test_duplicate_name_returns_409(alice, schedule, a_job):
     answer = alice.post(SCHEDULES, {"name": "hourly", "cron": "@daily", "job": a_job}, format="json")
     assert (answer.status_code, answer.json()["code"]) == (409, "name_taken")
 
 
-def test_some_fields_can_be_changed(alice, made):
-    changed = alice.patch(at(made), {"cron": "@daily", "concurrency": "Forbid"}, format="json").json()
+def test_some_fields_can_be_changed(alice, schedule):
+    changed = alice.patch(url_of(schedule), {"cron": "@daily", "concurrency": "Forbid"}, format="json").json()
     assert (changed["cron"], changed["spec"]["concurrency"]) == ("@daily", "Forbid")
-    assert changed["spec"]["job"] == made["spec"]["job"]
-    assert alice.patch(at(made), {"name": "other"}, format="json").status_code == 409
-    assert alice.patch(at(made), {"cron": "no"}, format="json").status_code == 400
+    assert changed["spec"]["job"] == schedule["spec"]["job"]
+    assert alice.patch(url_of(schedule), {"name": "other"}, format="json").status_code == 409
+    assert alice.patch(url_of(schedule), {"cron": "no"}, format="json").status_code == 400
 
 
-def test_it_is_run_suspended_resumed_and_deleted(alice, made):
-    ran = alice.post(f"{at(made)}/actions", {"action": "run"}, format="json").json()
+def test_schedule_is_run_suspended_resumed_and_deleted(alice, schedule):
+    ran = alice.post(f"{url_of(schedule)}/actions", {"action": "run"}, format="json").json()
     assert (ran["runs"][0]["phase"], ran["runs"][0]["by_hand"]) == ("pending", True)
-    suspended = alice.post(f"{at(made)}/actions", {"action": "suspend"}, format="json").json()
+    suspended = alice.post(f"{url_of(schedule)}/actions", {"action": "suspend"}, format="json").json()
     assert (suspended["is_suspended"], suspended["next_times"]) == (True, [])
-    assert not alice.post(f"{at(made)}/actions", {"action": "resume"}, format="json").json()["is_suspended"]
-    assert alice.delete(at(made)).status_code == 204
-    assert alice.get(at(made)).status_code == 404
+    assert not alice.post(f"{url_of(schedule)}/actions", {"action": "resume"}, format="json").json()["is_suspended"]
+    assert alice.delete(url_of(schedule)).status_code == 204
+    assert alice.get(url_of(schedule)).status_code == 404
     assert Job.objects.count() == 1
 
 
-def test_why_a_time_was_skipped_is_told(alice, made):
-    alice.patch(at(made), {"concurrency": "Forbid"}, format="json")
+def test_skipped_run_has_a_reason(alice, schedule):
+    alice.patch(url_of(schedule), {"concurrency": "Forbid"}, format="json")
     for hours in (1, 2):
         services.start_due(now=clock.now() + timedelta(hours=hours))
-    skipped, started = alice.get(at(made)).json()["runs"]
+    skipped, started = alice.get(url_of(schedule)).json()["runs"]
     assert (started["outcome"], started["sentence"]) == ("started", "")
     assert (skipped["outcome"], skipped["reason"], skipped["job"]) == ("skipped", "still_running", None)
     assert started["job"] in skipped["sentence"]
 
 
-def test_a_mate_sees_it_and_a_stranger_does_not(bob, charlie, made):
-    assert bob.get(at(made)).status_code == 200
-    assert bob.post(f"{at(made)}/actions", {"action": "run"}, format="json").status_code == 403
-    assert charlie.get(at(made)).status_code == 404
+def test_members_can_read_and_outsiders_get_404(bob, charlie, schedule):
+    assert bob.get(url_of(schedule)).status_code == 200
+    assert bob.post(f"{url_of(schedule)}/actions", {"action": "run"}, format="json").status_code == 403
+    assert charlie.get(url_of(schedule)).status_code == 404
     assert charlie.get(SCHEDULES).json()["results"] == []

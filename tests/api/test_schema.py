@@ -9,7 +9,7 @@ from hekla.api.v1.schema import SchemaView
 from hekla.domain.jobspec import JobSpec
 
 
-def test_the_schema_is_valid_and_was_made_without_a_warning(alice, capsys):
+def test_schema_is_valid_and_generated_without_warnings(alice, capsys):
     GENERATOR_STATS.reset()
     schema = alice.get("/api/v1/schema").json()
     assert not GENERATOR_STATS, capsys.readouterr().err
@@ -19,8 +19,8 @@ def test_the_schema_is_valid_and_was_made_without_a_warning(alice, capsys):
     assert set(schema["components"]["schemas"]["JobSpec"]["properties"]) == set(JobSpec.model_fields)
 
 
-def test_nothing_in_the_schema_takes_the_place_of_another():
-    """A serializer and a model of what is sent, of one name, would be one component."""
+def test_component_names_are_unique():
+    """A serializer and a request model with the same name would become one component."""
     settings = SchemaView().custom_settings
     appended = settings["APPEND_COMPONENTS"]["schemas"]
     with patched_settings({**settings, "APPEND_COMPONENTS": {}}):

@@ -1,4 +1,4 @@
-"""Tokens: what each is good for, and what is said where one is not."""
+"""Scopes of API tokens, and the errors for a missing scope."""
 
 from datetime import timedelta
 
@@ -20,7 +20,7 @@ PAI_JOB = {
     "image": "i",
     "taskRoles": [{"name": "main", "command": "true", "cpuNumber": 1, "memoryMB": 64}],
 }
-DOES = {
+REQUESTS = {
     Scope.READ: lambda client, job: client.get("/api/v1/jobs"),
     Scope.JOBS: lambda client, job: client.post("/api/v1/jobs?tenant=lab", job, format="json"),
     Scope.MANAGE: lambda client, job: client.post("/api/v1/queues", A_QUEUE, format="json"),
@@ -51,19 +51,21 @@ def root_in_lab(world):
         ([Scope.ADMIN], set(Scope)),
     ],
 )
-def test_a_token_does_what_its_scopes_say_and_each_reads(root_in_lab, a_job, held, may):
+def test_token_is_limited_to_its_scopes(root_in_lab, a_job, held, may):
     client = with_scopes(root_in_lab, *held)
-    answers = {scope: do(client, a_job) for scope, do in DOES.items()}
+    answers = {scope: request(client, a_job) for scope, request in REQUESTS.items()}
     assert {scope for scope, answer in answers.items() if answer.status_code < 300} == may
     refused = {scope: answer.json() for scope, answer in answers.items() if answer.status_code >= 300}
-    assert all(told["code"] == "missing_scope" and f"“{scope}”" in told["detail"] for scope, told in refused.items())
+    assert all(
+        answer["code"] == "missing_scope" and f"“{scope}”" in answer["detail"] for scope, answer in refused.items()
+    )
 
 
-def test_a_token_is_never_more_than_its_owner(world):
+def test_token_has_no_more_rights_than_its_owner(world):
     assert with_scopes(world.people["bob"], Scope.ADMIN).post("/api/v1/queues", A_QUEUE).status_code == 403
 
 
-def test_openpais_door_asks_for_the_same_scopes(root_in_lab):
+def test_openpai_api_needs_the_same_scopes(root_in_lab):
     jobs = "/rest-server/api/v2/jobs"
     refused = with_scopes(root_in_lab, Scope.READ).post(jobs, PAI_JOB, format="json")
     assert (refused.status_code, refused.json()["code"]) == (403, "ForbiddenUserError")
@@ -73,27 +75,27 @@ def test_openpais_door_asks_for_the_same_scopes(root_in_lab):
     assert with_scopes(root_in_lab, Scope.READ).delete("/rest-server/api/v2/authn/basic/logout").status_code == 200
 
 
-def test_without_a_wish_a_token_reads_and_does_jobs(root):
+def test_default_scopes_are_read_and_jobs(root):
     assert root.post(TOKENS, {"name": "ci"}, format="json").status_code == 201
-    told = root.get(TOKENS).json()[0]
-    assert (told["name"], told["scopes"], told["last_used_at"]) == ("ci", ["read", "jobs"], None)
+    answer = root.get(TOKENS).json()[0]
+    assert (answer["name"], answer["scopes"], answer["last_used_at"]) == ("ci", ["read", "jobs"], None)
     assert LoggedEvent.objects.filter(kind="TokenCreated").last().payload["scopes"] == ["read", "jobs"]
 
 
 @pytest.mark.parametrize("scopes", [[], ["everything"], "jobs"])
-def test_a_token_is_made_for_something_that_there_is(root, scopes):
+def test_unknown_or_missing_scopes_are_refused(root, scopes):
     answer = root.post(TOKENS, {"name": "ci", "scopes": scopes}, format="json")
     assert (answer.status_code, answer.json()["errors"][0]["path"].partition(".")[0]) == (400, "scopes")
 
 
-def test_one_learns_what_the_token_is_good_for(world):
+def test_me_lists_the_scopes_of_the_token(world):
     assert with_scopes(world.people["bob"], Scope.JOBS).get("/api/v1/me").json()["scopes"] == ["jobs"]
     session = APIClient()
     session.force_login(world.people["bob"], backend="django.contrib.auth.backends.ModelBackend")
     assert session.get("/api/v1/me").json()["scopes"] == []
 
 
-def test_the_page_makes_and_lists_tokens_with_their_scopes(world, client):
+def test_page_creates_and_lists_tokens_with_scopes(world, client):
     client.force_login(world.people["bob"], backend="django.contrib.auth.backends.ModelBackend")
     nothing = client.post("/accounts/me/tokens/", {"name": "ci", "days": "3"})
     assert not ApiToken.objects.filter(user=world.people["bob"]).exists()

@@ -1,4 +1,4 @@
-"""Somebody of every role, one of everything that an address may be about, and how they are asked."""
+"""One user of every role, one row of every kind that a route may name, and requests to all routes."""
 
 from collections.abc import Callable
 from copy import copy
@@ -24,7 +24,7 @@ from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.flows import services as flows
 from hekla.apps.flows.models import Flow
 from hekla.apps.gallery import services as gallery
-from hekla.apps.impersonation import services as acting
+from hekla.apps.impersonation import services as impersonation
 from hekla.apps.invitations import services as invitations
 from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs.models import Job, Pod
@@ -68,7 +68,7 @@ spec:
   jobTemplate:
     spec: {tasks: [{name: main, template: {spec: {containers: [{name: m, command: ["true"]}]}}}]}
 """
-SWEPT = {"tasks": [{"name": "main", "command": ["echo", "{{ n }}"]}]}
+SWEEP_JOB = {"tasks": [{"name": "main", "command": ["echo", "{{ n }}"]}]}
 SPEC = {"name": "sent", "tasks": [{"name": "main", "command": ["true"]}]}
 SIZE = {"tasks": {"main": {"replicas": 2}}}
 SIZE_FORM = {"size-revision": "1", "size-replicas-0": "2", "size-least-0": "1"}
@@ -106,7 +106,7 @@ DATA: dict[str, dict[str, Any]] = {
     "api:v1:job_scale": SIZE,
     "api:v1:flows": {"name": "sent", "steps": [{"name": "a", "job": SPEC}]},
     "api:v1:templates": SPEC,
-    "api:v1:batches": {"name": "other", "parameters": {"n": ["1"]}, "job": SWEPT},
+    "api:v1:batches": {"name": "other", "parameters": {"n": ["1"]}, "job": SWEEP_JOB},
     "api:v1:batch_actions": {"action": "stop"},
     "api:v1:schedules": {"name": "other", "cron": "@daily", "job": SPEC},
     "api:v1:schedule": {"cron": "@weekly"},
@@ -158,13 +158,13 @@ DATA: dict[str, dict[str, Any]] = {
 QUERIES = {"api:v1:job_groups": "?by=phase"}
 DATA |= {f"openpai:{version}:jobs": JOBCONFIG for version in ("v1", "v2")}
 DATA |= {f"openpai:{version}:execution_type": {"value": "STOP"} for version in ("v1", "v2")}
-OVER = {"flows:delete", "api:v1:flow"}  # whose flow must be over
-FINISHED = {"jobs:delete", "api:v1:job", "openpai:v1:job", "openpai:v1:job_of"}  # whose job must be over
+NEEDS_ENDED_FLOW = {"flows:delete", "api:v1:flow"}  # the flow must have ended
+NEEDS_ENDED_JOB = {"jobs:delete", "api:v1:job", "openpai:v1:job", "openpai:v1:job_of"}  # the job must have ended
 
 
 @dataclass
 class World:
-    """Somebody of every role, and one of everything that a route may be about."""
+    """One user of every role, and one row of every kind that a route may name."""
 
     people: People
     roles: dict[str, User | None]
@@ -172,12 +172,12 @@ class World:
     pod: Pod
     arguments: dict[str, list[Any]]
     signed_in: dict[str, SimpleCookie]
-    """What the browser of each role keeps: everybody is signed in once for all questions."""
+    """The cookies of each role: every role signs in once for all requests."""
     _client: Client = field(default_factory=Client)
 
-    def browser(self, kept: SimpleCookie) -> Client:
-        """One that keeps this, whatever it was told to forget at the last question."""
-        self._client.cookies = copy(kept)
+    def browser(self, cookies: SimpleCookie) -> Client:
+        """The client with these cookies, whatever the last response changed."""
+        self._client.cookies = copy(cookies)
         return self._client
 
 
@@ -188,8 +188,8 @@ def _signed_in(user: User | None) -> SimpleCookie:
     return client.cookies
 
 
-def _over_clusters(people: People, now: datetime) -> None:
-    """A queue of the tenant's own, a name for it and one of another cluster, and a cluster without a queue."""
+def _add_federated_queue(people: People, now: datetime) -> None:
+    """A queue of the tenant, a federated queue of it and a queue of another cluster, and a cluster without queues."""
     own = queues.create(cluster=people.cluster, name="labs-own", tenants=[people.lab], actor=PLATFORM, now=now)
     made = [
         clusters.create(name=name, kind="simulated", config={"nodes": []}, actor=PLATFORM, now=now)
@@ -200,7 +200,7 @@ def _over_clusters(people: People, now: datetime) -> None:
 
 
 def make_world() -> World:
-    """All of it, in whichever transaction there is."""
+    """Create everything, in the transaction of the caller."""
     people, now = make_people(), clock.now()
     member = accounts.create_user(username="mia", password=None, actor=PLATFORM, now=now)
     tenancy.add_member(people.lab, member, "member", actor=PLATFORM, now=now)
@@ -213,12 +213,12 @@ def make_world() -> World:
     }
     priorities.create(name="high", values={"value": 100}, actor=PLATFORM, now=now)
     clusters.create_environment(name="digits", description="", requirements="", actor=PLATFORM, now=now)
-    _over_clusters(people, now)
+    _add_federated_queue(people, now)
     demonstrations.set_up(GANGS, now=now)
     job = people.submit("of-the-lab")
-    asked = {"tenant": people.lab, "user": people.alice, "now": now}
-    template = flows.create_template(spec=JobSpec.parse({**SPEC, "name": "kept"}), **asked)
-    flow = flows.start(spec=FlowSpec.parse({"name": "flow", "steps": [{"name": "kept"}]}), **asked)
+    common = {"tenant": people.lab, "user": people.alice, "now": now}
+    template = flows.create_template(spec=JobSpec.parse({**SPEC, "name": "kept"}), **common)
+    flow = flows.start(spec=FlowSpec.parse({"name": "flow", "steps": [{"name": "kept"}]}), **common)
     pod = Pod.objects.create(
         job=job, task="main", index=0, attempt=1, version=1, slot=1, address="127.0.0.1", created_at=now
     )
@@ -228,7 +228,7 @@ def make_world() -> World:
     token, bob = ApiToken.objects.get(), people.bob.pk
     link = accounts.issue_link(people.bob, now=now)
     invitation, secret = invitations.invite(people.lab, role="viewer", by=people.ada, now=now)
-    view = jobs.save_view(name="shared", query="phase=failed", **asked)
+    view = jobs.save_view(name="shared", query="phase=failed", **common)
     arguments: dict[str, list[Any]] = {
         **{f"api:v1:{name}": ["spare"] for name in ("cluster", "cluster_try", "cluster_key")},
         **{name: ["over"] for name in ("federated_queues:detail", "federated_queues:edit", "federated_queues:delete", "api:v1:federated_queue")},
@@ -260,12 +260,12 @@ def make_world() -> World:
         "tenancy:set_retention": ["lab"], "api:v1:retention": ["lab"], "api:v1:token": [token.pk],
         "api:v1:queue": ["labs-own"], "api:v1:pod_log": [job.uid, "main", 0],
     }  # fmt: skip
-    about_flows = {name for name in declared() if name.startswith(("flows:", "api:v1:flow", "api:v1:template"))}
-    for name in about_flows - _WITHOUT_FLOW:
+    flow_routes = {name for name in declared() if name.startswith(("flows:", "api:v1:flow", "api:v1:template"))}
+    for name in flow_routes - _WITHOUT_FLOW:
         arguments[name] = [template.uid if "template" in name else flow.uid]
-    arguments |= _of_openpai(people.alice.username, job.name)
-    about_the_job = {name for name in declared() if name.startswith(("jobs:", "job_", "live:", "api:v1:job"))}
-    arguments |= {name: [job.uid] for name in about_the_job - _WITHOUT_JOB - set(arguments)}
+    arguments |= _openpai_arguments(people.alice.username, job.name)
+    job_routes = {name for name in declared() if name.startswith(("jobs:", "job_", "live:", "api:v1:job"))}
+    arguments |= {name: [job.uid] for name in job_routes - _WITHOUT_JOB - set(arguments)}
     roles = {
         "anonymous": None, "stranger": people.charlie, "viewer": people.bob, "member": member,
         "tenant_admin": people.alice, "department_admin": head, **platform, "platform_admin": people.ada,
@@ -274,16 +274,16 @@ def make_world() -> World:
     schedule = schedules.create(spec=spec, tenant=people.lab, user=people.alice, now=now)
     arguments |= {name: [schedule.uid] for name in declared() if name.startswith(("schedules:", "api:v1:schedule"))}
     arguments |= {name: [] for name in _WITHOUT_SCHEDULE}
-    sweep = SweepSpec.parse({"name": "many", "parameters": {"n": ["1"]}, "job": SWEPT})
+    sweep = SweepSpec.parse({"name": "many", "parameters": {"n": ["1"]}, "job": SWEEP_JOB})
     batch = batches.submit_sweep(spec=sweep, tenant=people.lab, user=people.alice, now=now)
     arguments |= {name: [batch.uid] for name in declared() if name.startswith(("batches:", "api:v1:batch"))}
     arguments |= {name: [] for name in _WITHOUT_BATCH}
-    kept = JobSpec.parse({**SPEC, "name": "kept"})
-    preset = presets.save(name="usual", spec=kept, user=people.alice, tenant=people.lab, now=now)
+    preset_spec = JobSpec.parse({**SPEC, "name": "kept"})
+    preset = presets.save(name="usual", spec=preset_spec, user=people.alice, tenant=people.lab, now=now)
     arguments |= {name: [preset.uid] for name in declared() if "preset" in name}
     arguments |= {name: [] for name in ("jobs:presets", "api:v1:presets")}
-    shown = {"title": "Usual", "description": "", "spec": kept, "fields": [], "tenant": people.lab}
-    card = gallery.publish(**shown, user=people.alice, now=now)
+    card_fields = {"title": "Usual", "description": "", "spec": preset_spec, "fields": [], "tenant": people.lab}
+    card = gallery.publish(**card_fields, user=people.alice, now=now)
     arguments |= {name: [card.uid] for name in declared() if "gallery" in name}
     arguments |= {name: [] for name in ("gallery:list", "gallery:publish", "api:v1:gallery")}
     signed_in = {role: _signed_in(user) for role, user in roles.items()}
@@ -300,8 +300,8 @@ _WITHOUT_FLOW = {
 }
 
 
-def _of_openpai(owner: str, name: str) -> dict[str, list[Any]]:
-    """The arguments of OpenPAI's addresses."""
+def _openpai_arguments(owner: str, name: str) -> dict[str, list[Any]]:
+    """The arguments of OpenPAI's routes."""
     job = f"{owner}~{name}"
     about = ("job", "config", "ssh", "execution_type", "job_attempts", "attempts_health", "events", "tag")
     return {
@@ -322,29 +322,29 @@ _WITHOUT_JOB = {"jobs:list", "jobs:submit", "jobs:submit_yaml", "api:v1:jobs", "
 _WITHOUT_JOB |= {"api:v1:jobs_bulk", "api:v1:job_groups", "jobs:arrange", "jobs:save_view"}
 
 
-def ask(world: World, name: str, method: str, role: str) -> str:
-    """What this person is answered; whatever they changed is undone."""
+def verdict_for(world: World, name: str, method: str, role: str) -> str:
+    """The verdict for this role. Changes are rolled back."""
     with transaction.atomic():
-        answer = sent(world, name, method, world.browser(world.signed_in[role]))
+        answer = respond(world, name, method, world.browser(world.signed_in[role]))
         transaction.set_rollback(True)
     return verdict(answer)
 
 
-def acting_for(user: User, *, by: User) -> Client:
-    """A browser in which an admin acts for somebody."""
+def impersonate(user: User, *, by: User) -> Client:
+    """A browser in which an admin impersonates a user."""
     client = Client()
     client.force_login(by, backend="django.contrib.auth.backends.ModelBackend")
     session = client.session
-    session["acting"] = acting.begin(user, reason="To see it.", by=by, now=clock.now()).pk
+    session["acting"] = impersonation.begin(user, reason="To see it.", by=by, now=clock.now()).pk
     session.save()
     return client
 
 
-def sent(world: World, name: str, method: str, client: Client, **headers: str) -> HttpResponse:
-    """What an address answers to this client; what must be over is over before."""
-    if name in OVER:
+def respond(world: World, name: str, method: str, client: Client, **headers: str) -> HttpResponse:
+    """The response of a route to this client. A flow or job that must have ended for it ends before."""
+    if name in NEEDS_ENDED_FLOW:
         Flow.objects.update(ended_at=clock.now())
-    if name in FINISHED:
+    if name in NEEDS_ENDED_JOB:
         Job.objects.filter(pk=world.job.pk).update(phase="completed")
     send: Callable[..., HttpResponse] = getattr(client, method)
     data = {} if method == "get" else {"data": DATA.get(name, {})}
@@ -357,7 +357,7 @@ def _kind_of(name: str, method: str) -> dict[str, str]:
 
 
 def verdict(answer: HttpResponse) -> str:
-    """An answer in a word."""
+    """A response in one word."""
     if answer.status_code == 401 or answer.headers.get("Location", "").startswith(reverse("accounts:sign_in") + "?"):
         return "sign in"
     by_status = {403: "refused", 404: "absent", 405: "no such method", 400: "wrong", 422: "wrong"}

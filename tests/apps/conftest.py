@@ -1,4 +1,4 @@
-"""Three people: Alice owns, Bob is her team-mate, Charlie must see nothing. And Ada, who runs the platform."""
+"""Alice owns the jobs, Bob is a viewer of her tenant, Charlie is an outsider, Ada is the platform admin."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from hekla.lib import clock
 
 @dataclass
 class People:
-    """Who is there, and what they have."""
+    """The users and rows that the tests use."""
 
     ada: User
     alice: User
@@ -35,7 +35,7 @@ class People:
     queue: Queue
 
     def submit(self, name: str = "one", **more: object) -> Job:
-        """A job of Alice's."""
+        """Submit a job as Alice."""
         task = {"name": "main", "command": ["true"], "resources": {"cpu": "1"}}
         spec = JobSpec.parse({"name": name, "tasks": [task], **more})
         return jobs.submit(spec=spec, tenant=self.lab, user=self.alice, now=clock.now())
@@ -67,7 +67,7 @@ def make_people() -> People:
 
 @pytest.fixture
 def as_(people: People) -> Callable[[User], Client]:
-    """A browser in which somebody is signed in."""
+    """A function that returns a browser with this user signed in."""
 
     def sign_in(user: User) -> Client:
         client = Client()

@@ -1,4 +1,4 @@
-"""Who may open or do what: every address of the URL configuration, for everybody, as it is declared and printed."""
+"""The access matrix: every route, for every role, has the declared verdict."""
 
 import re
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from django.db import transaction
 from django.test import Client
 from django.urls import reverse
 from pytest_django import DjangoDbBlocker
-from tests.apps.access_world import MANIFEST, World, acting_for, ask, make_world, sent, verdict
+from tests.apps.access_world import MANIFEST, World, impersonate, make_world, respond, verdict, verdict_for
 
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.access import ROLES, VERBS
@@ -29,7 +29,7 @@ ANSWERS, ROUTES = access.answers(), access.declared()
 
 
 def _part(name: str) -> str:
-    """Of which part of the platform an address is: one world serves all of a part."""
+    """The part of the platform that a route belongs to. One test covers all routes of a part."""
     return name.rpartition(":")[0] or "project"
 
 
@@ -37,27 +37,27 @@ TAKE_TOKENS = [name for name in ROUTES if access.scope_for(ANSWERS[name], "get")
 
 
 @pytest.fixture(scope="module")
-def made_world(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[World]:
-    """One for all of the tests, in a transaction around them: to make it takes longer than most of them."""
+def shared_world(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[World]:
+    """One world for all tests, in a transaction around them, because creating it takes longer than most tests."""
     with django_db_blocker.unblock(), transaction.atomic():
         yield make_world()
         transaction.set_rollback(True)
 
 
 @pytest.fixture
-def db(made_world: World) -> Iterator[None]:
-    """What a test changes in the world is undone after it."""
+def db(shared_world: World) -> Iterator[None]:
+    """Roll back what a test changes in the world."""
     with transaction.atomic():
         yield
         transaction.set_rollback(True)
 
 
 @pytest.fixture
-def world(db: None, made_world: World, settings: Any, tmp_path: Path) -> World:
+def world(db: None, shared_world: World, settings: Any, tmp_path: Path) -> World:
     settings.API_SIGN_INS_A_MINUTE = settings.API_REQUESTS_A_MINUTE = 100_000
     (tmp_path / "jobs.md").write_text("# Jobs\n")
     settings.HELP_FOLDER = tmp_path
-    return made_world
+    return shared_world
 
 
 def test_every_route_is_declared() -> None:
@@ -65,19 +65,19 @@ def test_every_route_is_declared() -> None:
 
 
 @pytest.mark.parametrize("part", sorted({_part(name) for name in ROUTES}))
-def test_it_opens_for_whom_it_should(world: World, part: str) -> None:
+def test_each_role_has_its_declared_verdict(world: World, part: str) -> None:
     for name in (name for name in ROUTES if _part(name) == part):
         declared = dict(ROUTES[name].by_verb())
         for verb, verdicts in declared.items():
-            assert {role: ask(world, name, verb, role) for role in ROLES} == verdicts, f"{verb} {name}"
+            assert {role: verdict_for(world, name, verb, role) for role in ROLES} == verdicts, f"{verb} {name}"
         for verb in set(VERBS) - set(declared):
-            assert ask(world, name, verb, "platform_admin") != "ok", f"{verb} {name}"
+            assert verdict_for(world, name, verb, "platform_admin") != "ok", f"{verb} {name}"
 
 
 @pytest.mark.parametrize("role", ["tenant_admin", "platform_admin"])
 @pytest.mark.parametrize("held", Scope)
-def test_a_token_does_what_its_owner_may_and_its_scope_says(world: World, held: Scope, role: str) -> None:
-    """At every address that takes tokens, by every verb: what is refused is refused for the scope."""
+def test_token_is_limited_by_owner_and_scope(world: World, held: Scope, role: str) -> None:
+    """Every route that accepts tokens, with every verb: a missing scope is the reason of the refusal."""
     owner, now = world.roles[role], clock.now()
     secret = accounts.create_token(owner, name="t", lifetime=timedelta(days=1), scopes=[held], now=now)
     answered = {
@@ -90,7 +90,9 @@ def test_a_token_does_what_its_owner_may_and_its_scope_says(world: World, held: 
 
 def _with_token(world: World, name: str, verb: str, secret: str) -> str:
     with transaction.atomic():
-        answer = sent(world, name, verb, world.browser(world.signed_in["anonymous"]), Authorization=f"Bearer {secret}")
+        answer = respond(
+            world, name, verb, world.browser(world.signed_in["anonymous"]), Authorization=f"Bearer {secret}"
+        )
         transaction.set_rollback(True)
     lacks = answer.status_code == 403 and "lacks the scope" in answer.content.decode()
     return "lacks" if lacks else verdict(answer)
@@ -101,39 +103,39 @@ def _expected(name: str, verb: str, held: Scope, role: str) -> str:
     if needed is None or not allows([held], needed):
         return "lacks"
     if name.endswith(":logout"):
-        return "ok"  # it is the token that leaves; a session has none to send
+        return "ok"  # the token itself is revoked; a session has none to send
     return getattr(ROUTES[name], verb)[role]
 
 
 @pytest.mark.parametrize("part", sorted({_part(name) for name in ROUTES}))
-def test_who_acts_for_somebody_finds_what_they_find_or_a_closed_door(world: World, part: str) -> None:
-    kept = acting_for(world.people.alice, by=world.people.ada).cookies
+def test_impersonation_has_the_rights_of_the_user_or_is_refused(world: World, part: str) -> None:
+    cookies = impersonate(world.people.alice, by=world.people.ada).cookies
     for name in (name for name in ROUTES if _part(name) == part):
         for verb, verdicts in ROUTES[name].by_verb():
             as_the_person = verdicts["tenant_admin"] if reach.is_open(name, verb) else "refused"
             expected = "ok" if name in reach.AS_ONESELF else as_the_person
-            assert _acting(world, kept, name, verb) == expected, f"{verb} {name}"
+            assert _verdict_while_impersonating(world, cookies, name, verb) == expected, f"{verb} {name}"
 
 
-def _acting(world: World, kept: SimpleCookie, name: str, verb: str) -> str:
+def _verdict_while_impersonating(world: World, cookies: SimpleCookie, name: str, verb: str) -> str:
     with transaction.atomic():
-        answer = sent(world, name, verb, world.browser(kept))
+        answer = respond(world, name, verb, world.browser(cookies))
         transaction.set_rollback(True)
     return verdict(answer)
 
 
-def test_the_matrix_is_printed_whole() -> None:
-    paper = StringIO()
-    call_command("access_matrix", stdout=paper)
-    lines = paper.getvalue().splitlines()
-    asked_of_all = f"sign in | {'refused | ' * 6}yes | yes"
-    assert f"| `queues:set_state` | POST | – | yes | {asked_of_all} |" in lines
-    assert f"| `api:v1:queues` | POST | manage | – | {asked_of_all} |" in lines
-    asked = sum(1 for declared in ROUTES.values() for _ in declared.by_verb())
-    assert sum(line.startswith("| `") for line in lines) == asked + len(registry.sockets())
+def test_access_matrix_command_prints_every_route() -> None:
+    output = StringIO()
+    call_command("access_matrix", stdout=output)
+    lines = output.getvalue().splitlines()
+    other_roles = f"sign in | {'refused | ' * 6}yes | yes"
+    assert f"| `queues:set_state` | POST | – | yes | {other_roles} |" in lines
+    assert f"| `api:v1:queues` | POST | manage | – | {other_roles} |" in lines
+    rows = sum(1 for declared in ROUTES.values() for _ in declared.by_verb())
+    assert sum(line.startswith("| `") for line in lines) == rows + len(registry.sockets())
 
 
-def test_a_viewer_submits_nothing(world: World) -> None:
+def test_viewer_cannot_submit(world: World) -> None:
     client = Client()
     client.force_login(world.people.bob, backend="django.contrib.auth.backends.ModelBackend")
     page = client.post(reverse("jobs:submit_yaml"), {"text": MANIFEST})
@@ -144,16 +146,16 @@ def test_a_viewer_submits_nothing(world: World) -> None:
 
 def test_members_act_on_their_own_jobs(world: World) -> None:
     Job.objects.filter(pk=world.job.pk).update(owner=world.roles["member"])
-    assert ask(world, "jobs:command", "post", "member") == "ok"
+    assert verdict_for(world, "jobs:command", "post", "member") == "ok"
 
 
-def test_what_the_rail_offers_opens_for_everybody(world: World) -> None:
+def test_every_link_of_the_rail_opens(world: World) -> None:
     for role, user in world.roles.items():
         if user is None:
             continue
         client = Client()
         client.force_login(user)
         rail = client.get(reverse("home")).content.decode().partition('<nav class="rail-nav"')[2].partition("</nav>")[0]
-        offered = [link for link in re.findall(r'href="(/[^"#]*)"', rail) if link != reverse("accounts:sign_out")]
-        assert len(offered) > 8, role
-        assert {link: client.get(link).status_code for link in offered} == dict.fromkeys(offered, 200), role
+        links = [link for link in re.findall(r'href="(/[^"#]*)"', rail) if link != reverse("accounts:sign_out")]
+        assert len(links) > 8, role
+        assert {link: client.get(link).status_code for link in links} == dict.fromkeys(links, 200), role

@@ -1,4 +1,4 @@
-"""Who may listen to what: every socket, for everybody, through the real routes and consumers."""
+"""The access matrix of WebSockets: every socket, for every role, through the real routes and consumers."""
 
 import pytest
 from asgiref.sync import async_to_sync
@@ -18,21 +18,21 @@ _CLOSED = {NOT_SIGNED_IN: "sign in", UNKNOWN: "absent"}
 
 @pytest.fixture
 def world(transactional_db: None) -> World:
-    """Committed: sockets read in threads of their own."""
+    """Committed, because sockets read in threads of their own."""
     return make_world()
 
 
 def _queries(world: World) -> dict[str, str]:
-    """The address of each socket, about what is the lab's."""
-    uids = {what: world.arguments[f"{app}:detail"][0] for what, app in _ABOUT.items()}
-    params = {what: f"uid={uid}" for what, uid in uids.items()}
+    """The address of each socket, for rows of the tenant lab."""
+    uids = {kind: world.arguments[f"{app}:detail"][0] for kind, app in _APPS.items()}
+    params = {kind: f"uid={uid}" for kind, uid in uids.items()}
     params |= {"pod": f"uid={world.job.uid}&pod={world.pod.pk}", "queue": "name=labs-own"}
     params |= {"demonstration": "name=gangs", "cluster": "name=sim"}
     live = {f"live {view}": f"/ws/live/?view={view}&{params.get(view, '')}" for view in registry.names()}
     return {"logs": f"/ws/logs/{world.pod.pk}/", **live}
 
 
-_ABOUT = {"job": "jobs", "flow": "flows", "batch": "batches", "schedule": "schedules"}
+_APPS = {"job": "jobs", "flow": "flows", "batch": "batches", "schedule": "schedules"}
 
 
 async def _answer(address: str, user: User | None) -> str:
@@ -54,16 +54,16 @@ def test_every_socket_is_declared() -> None:
     assert len(routing.urlpatterns) == len({name.partition(" ")[0] for name in features.sockets()})
 
 
-def test_a_socket_opens_for_whom_it_should(world: World) -> None:
+def test_each_role_has_its_declared_verdict(world: World) -> None:
     for name, address in _queries(world).items():
         assert async_to_sync(_answers)(address, world.roles) == features.sockets()[name], name
 
 
-def test_a_list_listens_to_the_tenants_of_its_reader_only(world: World) -> None:
+def test_job_list_subscribes_to_the_tenants_of_its_reader(world: World) -> None:
     lab, other = f"tenant:{world.people.lab.pk}", f"tenant:{world.people.other.pk}"
-    heard = {role: registry.find("jobs")[0].topics(user, {}) for role, user in world.roles.items() if user}
+    topics_of = {role: registry.find("jobs")[0].topics(user, {}) for role, user in world.roles.items() if user}
     everything = {"manager", "operator", "platform_admin"}
-    assert {role: topics & {lab, other} for role, topics in heard.items()} == {
+    assert {role: topics & {lab, other} for role, topics in topics_of.items()} == {
         role: {lab, other} if role in everything else {other} if role == "stranger" else {lab}
         for role in ROLES
         if role != "anonymous"

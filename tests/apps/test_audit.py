@@ -1,4 +1,4 @@
-"""The audit: who did what, for those who answer for it."""
+"""The audit log: actions of people, for those who may see them."""
 
 from datetime import timedelta
 
@@ -18,8 +18,8 @@ from hekla.lib import clock
 
 
 @pytest.fixture
-def deeds(people):
-    """Alice does two things in the lab, Charlie one in the other tenant, Ada one that belongs to none."""
+def audited_actions(people):
+    """Alice acts twice in lab, Charlie once in the other tenant, Ada once outside of tenants."""
     now = clock.now()
     people.submit("one")
     tenancy.set_retention(people.lab, log_days=3, history_days=9, actor=actor_of(people.alice), now=now)
@@ -27,12 +27,12 @@ def deeds(people):
     accounts.create_token(people.ada, name="ci", lifetime=timedelta(days=1), now=now)
 
 
-def told(user, **asked):
-    return [(act.event.actor_name, act.event.kind) for act in audit.acts(user, audit.parse_query(asked))]
+def actions(user, **filters):
+    return [(act.event.actor_name, act.event.kind) for act in audit.acts(user, audit.parse_query(filters))]
 
 
-ALICES = [("alice", "TenantChanged"), ("alice", "JobSubmitted")]
-ALL = [("ada", "TokenCreated"), ("charlie", "TenantChanged"), *ALICES]
+BY_ALICE = [("alice", "TenantChanged"), ("alice", "JobSubmitted")]
+ALL = [("ada", "TokenCreated"), ("charlie", "TenantChanged"), *BY_ALICE]
 
 
 def test_every_kind_of_event_has_words():
@@ -40,30 +40,30 @@ def test_every_kind_of_event_has_words():
 
 
 @pytest.mark.parametrize(
-    ("name", "asked", "wanted"),
+    ("name", "filters", "expected"),
     [
         ("ada", {}, ALL),
-        ("alice", {}, ALICES),
+        ("alice", {}, BY_ALICE),
         ("charlie", {}, [("charlie", "TenantChanged")]),
-        ("ada", {"person": "alice"}, ALICES),
+        ("ada", {"person": "alice"}, BY_ALICE),
         ("ada", {"kind": "TenantChanged"}, [("charlie", "TenantChanged"), ("alice", "TenantChanged")]),
-        ("ada", {"tenant": "lab"}, ALICES),
+        ("ada", {"tenant": "lab"}, BY_ALICE),
         ("alice", {"tenant": "other"}, []),
         ("alice", {"person": "charlie"}, []),
         ("ada", {"person": "nobody"}, []),
         ("ada", {"before": "x"}, ALL),
     ],
 )
-def test_who_answers_for_a_tenant_knows_what_was_done_there(people, deeds, name, asked, wanted):
-    assert told(getattr(people, name), **asked) == wanted
+def test_readers_see_the_actions_in_their_tenants(people, audited_actions, name, filters, expected):
+    assert actions(getattr(people, name), **filters) == expected
 
 
-def test_a_viewer_is_refused(people, deeds):
+def test_a_viewer_is_refused(people, audited_actions):
     with pytest.raises(Forbidden, match="Only tenant admins"):
-        told(people.bob)
+        actions(people.bob)
 
 
-def test_pages_follow_one_another(people, deeds, as_, monkeypatch):
+def test_audit_is_paged(people, audited_actions, as_, monkeypatch):
     monkeypatch.setattr(audit, "PAGE", 3)
     first = as_(people.ada).get(reverse("audit"))
     assert [act.event.kind for act in first.context["acts"]] == [kind for _, kind in ALL[:3]]
@@ -74,16 +74,16 @@ def test_pages_follow_one_another(people, deeds, as_, monkeypatch):
     assert "Job submitted" in second.content.decode()
 
 
-def test_programs_read_the_same(people, deeds, as_):
-    asked = {"limit": 1, "kind": "TokenCreated"}
-    newest = as_(people.ada).get(reverse("api:v1:audit"), asked).json()
+def test_rest_returns_the_same_actions(people, audited_actions, as_):
+    query = {"limit": 1, "kind": "TokenCreated"}
+    newest = as_(people.ada).get(reverse("api:v1:audit"), query).json()
     assert newest == [newest[0] | {"person": "ada", "kind": "TokenCreated", "tenant": None}], newest
     assert newest[0]["facts"]["name"] == "ci"
     older = as_(people.ada).get(reverse("api:v1:audit"), {"before": newest[0]["number"], "limit": 1}).json()
     assert (older[0]["person"], older[0]["tenant"]) == ("charlie", "other")
 
 
-def test_words_of_ours_are_said_in_the_language_of_the_page_and_what_people_wrote_as_it_is(people, as_):
+def test_labels_are_translated_and_user_input_is_not(people, as_):
     tenancy.add_member(people.lab, people.charlie, "viewer", actor=actor_of(people.alice), now=clock.now())
     tenancy.change_role(people.lab, people.charlie.pk, "member", actor=actor_of(people.alice), now=clock.now())
     for language, facts in (
@@ -94,16 +94,16 @@ def test_words_of_ours_are_said_in_the_language_of_the_page_and_what_people_wrot
             found = audit.acts(people.alice, audit.parse_query({"person": "alice"}))
             assert [act.facts for act in reversed(found)][-2:] == facts
     read = as_(people.alice).get(reverse("api:v1:audit"), {"kind": "MemberAdded"}).json()
-    assert read[0]["facts"]["role"] == "viewer", "programs read what was written"
+    assert read[0]["facts"]["role"] == "viewer", "REST returns the stored value"
 
 
-def test_a_phase_is_said_and_a_kind_that_nobody_knows_any_more_is_told_as_it_is():
+def test_phases_are_translated_and_unknown_kinds_are_unchanged():
     with translation.override("zh-hans"):
         assert describe_value("JobPhaseChanged", "new", "running") == "运行中"
         assert describe_value("GoneKind", "new", "running") == "running"
         assert describe_value("QuotaSet", "changes", {"jobs": {"new": 5}}) == '{"jobs": {"new": 5}}'
 
 
-def test_an_instant_and_a_list_are_told_as_people_write_them():
+def test_instants_and_lists_are_readable():
     assert describe_value("TokenCreated", "expires_at", "2026-12-22T06:25:11.903164Z") == "2026-12-22 06:25 UTC"
     assert describe_value("TokenCreated", "scopes", ["read", "jobs"]) == "read, jobs"

@@ -1,4 +1,4 @@
-"""Batches: many jobs at once or none, stopped and tried again together, and seen by whom."""
+"""Batches: atomic submission, stop, retry and access."""
 
 from collections.abc import Callable
 from typing import Any
@@ -73,25 +73,25 @@ def test_a_thousand_jobs_are_one_submission(people: People, django_assert_max_nu
 # All or nothing.
 
 
-def _name_taken(people: People) -> str:
+def _job_name_exists(people: People) -> str:
     people.submit("lr-2")
     return "jobs with these names already: lr-2"
 
 
-def _queue_closed(people: People) -> str:
+def _close_queue(people: People) -> str:
     queues.set_state(people.queue, "closed", by=people.ada, actor=PLATFORM, now=clock.now())
     return "is closed since"
 
 
-def _batch_taken(people: People) -> str:
+def _batch_name_exists(people: People) -> str:
     services.submit_file(
         name="lr", specs=[formats.load(MANIFEST).spec], tenant=people.lab, user=people.alice, now=clock.now()
     )
     return "has a batch “lr” already"
 
 
-@pytest.mark.parametrize("arrange", [_name_taken, _queue_closed, _batch_taken])
-def test_what_stands_in_its_way_is_named_and_nothing_is_left(people: People, arrange: Callable[[People], str]) -> None:
+@pytest.mark.parametrize("arrange", [_job_name_exists, _close_queue, _batch_name_exists])
+def test_refused_submission_leaves_nothing(people: People, arrange: Callable[[People], str]) -> None:
     sentence = arrange(people)
     before = (Job.objects.count(), Batch.objects.count(), LoggedEvent.objects.count())
     with pytest.raises(Refused, match=sentence):
@@ -99,7 +99,7 @@ def test_what_stands_in_its_way_is_named_and_nothing_is_left(people: People, arr
     assert (Job.objects.count(), Batch.objects.count(), LoggedEvent.objects.count()) == before
 
 
-def test_one_wrong_job_of_many_keeps_all_out_and_is_named(people: People) -> None:
+def test_one_invalid_job_refuses_the_batch(people: People) -> None:
     sizes = [("small", "1"), ("large", "64"), ("other", "1"), ("small", "1")]
     specs = [
         JobSpec.parse({"name": name, "tasks": [{"name": "main", "command": ["ls"], "resources": {"cpu": cpu}}]})
@@ -112,7 +112,7 @@ def test_one_wrong_job_of_many_keeps_all_out_and_is_named(people: People) -> Non
     assert (Job.objects.count(), Batch.objects.count()) == (0, 0)
 
 
-def test_a_job_that_lacks_a_secret_is_found_among_others_that_need_none(people: People) -> None:
+def test_missing_secret_of_one_job_is_found(people: People) -> None:
     def job(name: str, word: str) -> JobSpec:
         task = {"name": "main", "command": ["echo", word]}
         return JobSpec.parse({"name": name, "tasks": [task], "plugins": {"openpai": []}})
@@ -124,22 +124,22 @@ def test_a_job_that_lacks_a_secret_is_found_among_others_that_need_none(people: 
 
 
 @pytest.mark.parametrize("name", ["", "Capital", "x" * 41, "-"])
-def test_a_batch_needs_a_name_that_is_one(people: People, name: str) -> None:
+def test_invalid_batch_name_is_refused(people: People, name: str) -> None:
     spec = formats.load(MANIFEST).spec
     with pytest.raises(Invalid) as raised:
         services.submit_file(name=name, specs=[spec], tenant=people.lab, user=people.alice, now=clock.now())
     assert raised.value.problems[0].path == "name"
 
 
-def test_a_viewer_submits_none(people: People) -> None:
+def test_viewer_cannot_submit(people: People) -> None:
     with pytest.raises(Forbidden):
         services.submit_sweep(spec=sweep(), tenant=people.lab, user=people.bob, now=clock.now())
 
 
-# Together.
+# Stop and retry.
 
 
-def test_all_are_stopped_but_those_that_are_over(people: People) -> None:
+def test_stop_skips_finished_jobs(people: People) -> None:
     batch = submit(people)
     Job.objects.filter(name="lr-1").update(phase="completed")
     assert services.stop(batch, user=people.alice, now=clock.now()) == 2
@@ -150,7 +150,7 @@ def test_all_are_stopped_but_those_that_are_over(people: People) -> None:
         services.stop(batch, user=people.bob, now=clock.now())
 
 
-def test_those_that_failed_are_tried_again_until_they_do_not(people: People) -> None:
+def test_failed_jobs_are_retried(people: People) -> None:
     batch = submit(people)
     Job.objects.filter(name="lr-1").update(phase="completed")
     Job.objects.filter(name__in=["lr-2", "lr-3"]).update(phase="failed")
@@ -166,7 +166,7 @@ def test_those_that_failed_are_tried_again_until_they_do_not(people: People) -> 
     assert selectors.phase_counts([batch]) == {batch.pk: {"completed": 1, "pending": 2}}
 
 
-def test_a_job_of_a_long_name_is_tried_again_under_a_shorter_one(people: People) -> None:
+def test_retry_shortens_a_long_name(people: People) -> None:
     spec = formats.load_many("{name: " + "n" * 53 + ", tasks: [{name: m, command: [ls]}]}")[0].spec
     batch = services.submit_file(name="f", specs=[spec], tenant=people.lab, user=people.alice, now=clock.now())
     Job.objects.update(phase="failed")
@@ -181,7 +181,7 @@ def fill(**changes: str) -> dict[str, str]:
     return {"name": "lr", "how": "grid", "parameters": "lr = 3, 20, 100", "manifest": MANIFEST, **changes}
 
 
-def test_one_looks_first_and_then_submits(people: People, as_: As) -> None:
+def test_preview_then_submission(people: People, as_: As) -> None:
     alice = as_(people.alice)
     page = alice.post(reverse("batches:sweep"), fill(do="look")).content.decode()
     assert "3 jobs would be submitted" in page
@@ -199,7 +199,7 @@ def test_one_looks_first_and_then_submits(people: People, as_: As) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "says"),
+    ("changes", "message"),
     [
         ({"parameters": "lr 3"}, "is not in the form"),
         ({"parameters": "lr=1\nlr=2"}, "is set twice"),
@@ -212,17 +212,15 @@ def test_one_looks_first_and_then_submits(people: People, as_: As) -> None:
     ],
 )
 @pytest.mark.parametrize("do", ["look", "submit"])
-def test_what_is_wrong_is_said_and_nothing_typed_is_lost(
-    people: People, as_: As, changes: dict[str, str], says: str, do: str
-) -> None:
+def test_form_errors_keep_the_input(people: People, as_: As, changes: dict[str, str], message: str, do: str) -> None:
     page = as_(people.alice).post(reverse("batches:sweep"), fill(do=do, **changes)).content.decode()
-    assert says in page
+    assert message in page
     assert ">\nlr" in page or "parameters" in changes
     assert "metadata: {name: whatever}" in page or "manifest" in changes
     assert not Job.objects.exists()
 
 
-def test_a_file_of_many_is_looked_at_and_submitted(people: People, as_: As) -> None:
+def test_file_is_previewed_and_submitted(people: People, as_: As) -> None:
     text = MANIFEST.replace("whatever", "first") + "---\n" + MANIFEST.replace("whatever", "second")
     alice, address = as_(people.alice), reverse("batches:file")
     page = alice.post(address, {"name": "both", "text": text, "do": "look"}).content.decode()
@@ -234,7 +232,7 @@ def test_a_file_of_many_is_looked_at_and_submitted(people: People, as_: As) -> N
     assert "first" in wrong
 
 
-def test_values_are_shown_as_text(people: People, as_: As) -> None:
+def test_parameter_values_are_escaped(people: People, as_: As) -> None:
     batch = submit(people, parameters={"lr": ["<script>alert(1)</script>"]})
     page = as_(people.alice).get(reverse("batches:detail", args=[batch.uid])).content.decode()
     assert "<script>alert(1)" not in page
@@ -247,7 +245,7 @@ def order(page: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("query", "want"),
+    ("query", "expected"),
     [
         ("", ["lr-1", "lr-2", "lr-3"]),
         ("sort=-number", ["lr-3", "lr-2", "lr-1"]),
@@ -262,15 +260,15 @@ def order(page: str) -> list[str]:
         ("page=%C2%B2", ["lr-1", "lr-2", "lr-3"]),
     ],
 )
-def test_the_table_is_narrowed_and_sorted_by_the_address(people: People, as_: As, query: str, want: list[str]) -> None:
+def test_table_is_filtered_and_sorted_by_the_query(people: People, as_: As, query: str, expected: list[str]) -> None:
     batch = submit(people)
     Job.objects.filter(name="lr-2").update(phase="completed")
     page = as_(people.alice).get(f"{reverse('batches:detail', args=[batch.uid])}?{query}").content.decode()
-    assert order(page) == want
-    assert order(live_views._batch(people.alice, {"uid": str(batch.uid), "query": query})) == want
+    assert order(page) == expected
+    assert order(live_views._batch(people.alice, {"uid": str(batch.uid), "query": query})) == expected
 
 
-def test_a_large_batch_comes_in_pages(people: People, as_: As, django_assert_max_num_queries: Any) -> None:
+def test_large_batch_is_paged(people: People, as_: As, django_assert_max_num_queries: Any) -> None:
     batch = submit(people, parameters={"lr": list(range(250))})
     client, address = as_(people.alice), reverse("batches:detail", args=[batch.uid])
     with django_assert_max_num_queries(20):
@@ -279,7 +277,7 @@ def test_a_large_batch_comes_in_pages(people: People, as_: As, django_assert_max
     assert "page=2" in page
 
 
-def test_the_buttons_do_what_they_say(people: People, as_: As) -> None:
+def test_stop_and_retry_buttons(people: People, as_: As) -> None:
     batch = submit(people)
     alice = as_(people.alice)
     answer = alice.post(reverse("batches:stop", args=[batch.uid]))
@@ -289,7 +287,7 @@ def test_the_buttons_do_what_they_say(people: People, as_: As) -> None:
     assert "Resubmitted 3 jobs" in " ".join(map(str, get_messages(answer.wsgi_request)))
 
 
-def test_a_stranger_finds_nothing(people: People, as_: As) -> None:
+def test_outsiders_get_404(people: People, as_: As) -> None:
     batch = submit(people)
     stranger = as_(people.charlie)
     assert stranger.get(reverse("batches:detail", args=[batch.uid])).status_code == 404
@@ -300,7 +298,7 @@ def test_a_stranger_finds_nothing(people: People, as_: As) -> None:
         live_views._batch_topics(people.charlie, {"uid": str(batch.uid)})
 
 
-def test_the_list_tells_the_phases(people: People, as_: As) -> None:
+def test_list_counts_phases(people: People, as_: As) -> None:
     assert "No batches" in as_(people.alice).get(reverse("batches:list")).content.decode()
     submit(people)
     Job.objects.filter(name="lr-2").update(phase="completed")
@@ -309,7 +307,7 @@ def test_the_list_tells_the_phases(people: People, as_: As) -> None:
     assert 'width="66.667"' in page
 
 
-def test_a_job_that_there_is_can_be_swept_over(people: People, as_: As) -> None:
+def test_sweep_form_starts_from_an_existing_job(people: People, as_: As) -> None:
     job = people.submit("train-7")
     page = as_(people.alice).get(f"{reverse('batches:sweep')}?job={job.uid}").content.decode()
     assert 'value="train-7"' in page

@@ -1,4 +1,4 @@
-"""A cluster is added with a key that is given on the page, which nobody is ever shown again."""
+"""Cluster credentials: entered on the page, stored encrypted, never revealed."""
 
 import json
 import logging
@@ -39,7 +39,7 @@ SECRET = "token-that-nobody-is-shown"
 
 
 @pytest.fixture(autouse=True)
-def home(db: None, settings, tmp_path) -> Iterator[None]:
+def data_folder(db: None, settings, tmp_path) -> Iterator[None]:
     settings.HEKLA_HOME = tmp_path
     yield
     for cluster in Cluster.objects.filter(kind="kubernetes"):
@@ -57,9 +57,9 @@ def kubeconfig(plane: ControlPlane, token: str | None = None, **cluster: object)
     return yaml.safe_dump(document)
 
 
-def send(client: Client, name: str = "far", *, to: str = "", **typed: Any) -> HttpResponse:
-    config = typed.pop("config", {})
-    fields = {"name": name, "kind": "kubernetes", "access": "kubeconfig", "config": json.dumps(config), **typed}
+def send(client: Client, name: str = "far", *, to: str = "", **form_data: Any) -> HttpResponse:
+    config = form_data.pop("config", {})
+    fields = {"name": name, "kind": "kubernetes", "access": "kubeconfig", "config": json.dumps(config), **form_data}
     return client.post(to or reverse("clusters:create"), fields)
 
 
@@ -68,7 +68,7 @@ def errors(answer: HttpResponse) -> dict[str, list[str]]:
     return dict(answer.context["form"].errors.get_json_data(escape_html=False))  # type: ignore[arg-type]
 
 
-def all_that_is_kept() -> str:
+def database_content() -> str:
     """Every text, document and blob of the database."""
     kinds = (models.CharField, models.TextField, models.JSONField, models.BinaryField)
     found = []
@@ -80,13 +80,13 @@ def all_that_is_kept() -> str:
     return "\n".join(found)
 
 
-def test_a_pasted_kubeconfig_reaches_the_cluster_and_is_told_nowhere(
+def test_pasted_kubeconfig_works_and_is_never_revealed(
     people: People, admin: Client, as_: As, small_cluster: ControlPlane, given_namespace: str, caplog
 ) -> None:
     caplog.set_level(logging.DEBUG)
     token = small_cluster.user_token
-    typed = {"secret_kubeconfig": kubeconfig(small_cluster), "config": {"namespace": given_namespace}}
-    assert send(admin, **typed).status_code == 302
+    form_data = {"secret_kubeconfig": kubeconfig(small_cluster), "config": {"namespace": given_namespace}}
+    assert send(admin, **form_data).status_code == 302
     cluster = Cluster.objects.get(name="far")
     assert backend_of(cluster).nodes()
     key = StoredClusterKey.objects.get()
@@ -95,17 +95,17 @@ def test_a_pasted_kubeconfig_reaches_the_cluster_and_is_told_nowhere(
     health.look(cluster)
     pages = [reverse(name, args=["far"]) for name in ("clusters:detail", "clusters:edit")]
     pages += [reverse(name) for name in ("clusters:list", "audit", "api:v1:clusters", "api:v1:audit")]
-    shown = [admin.get(page).content.decode() for page in pages]
-    assert key.fingerprint in shown[0]
-    assert "Reachable" in shown[0]
+    contents = [admin.get(page).content.decode() for page in pages]
+    assert key.fingerprint in contents[0]
+    assert "Reachable" in contents[0]
     assert "Cluster credentials added" in admin.get(reverse("audit"), {"kind": "ClusterKeyAdded"}).content.decode()
-    for text in (*shown, all_that_is_kept(), caplog.text):
+    for text in (*contents, database_content(), caplog.text):
         assert token not in text
-    told = LoggedEvent.objects.get(kind="ClusterKeyAdded")
-    assert (told.actor_name, told.payload["server"]) == ("ada", small_cluster.url)
+    event = LoggedEvent.objects.get(kind="ClusterKeyAdded")
+    assert (event.actor_name, event.payload["server"]) == ("ada", small_cluster.url)
 
 
-def test_a_kubeconfig_may_be_sent_as_a_file(admin: Client, small_cluster: ControlPlane, given_namespace: str) -> None:
+def test_kubeconfig_is_accepted_as_a_file(admin: Client, small_cluster: ControlPlane, given_namespace: str) -> None:
     file = SimpleUploadedFile("config", kubeconfig(small_cluster).encode())
     assert send(admin, secret_file=file, config={"namespace": given_namespace}).status_code == 302
     assert backend_of(Cluster.objects.get(name="far")).nodes()
@@ -114,12 +114,16 @@ def test_a_kubeconfig_may_be_sent_as_a_file(admin: Client, small_cluster: Contro
         assert list(errors(answer)) == ["secret_file"]
 
 
-def test_an_address_with_its_authority_and_a_token_reach_it(
+def test_server_address_with_ca_and_token_works(
     admin: Client, small_cluster: ControlPlane, given_namespace: str
 ) -> None:
-    typed: dict[str, Any] = {"access": "token", "config": {"namespace": given_namespace}, "server": small_cluster.url}
-    typed |= {"authority": small_cluster.ca.read_text(), "token": small_cluster.user_token}
-    assert send(admin, **typed).status_code == 302
+    form_data: dict[str, Any] = {
+        "access": "token",
+        "config": {"namespace": given_namespace},
+        "server": small_cluster.url,
+    }
+    form_data |= {"authority": small_cluster.ca.read_text(), "token": small_cluster.user_token}
+    assert send(admin, **form_data).status_code == 302
     assert backend_of(Cluster.objects.get(name="far")).nodes()
 
 
@@ -137,46 +141,46 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("typed", "field", "sentence"), WRONG)
-def test_what_cannot_be_used_is_told_at_its_field_and_what_else_was_typed_stays(
-    admin: Client, monkeypatch, typed: dict[str, Any], field: str, sentence: str
+@pytest.mark.parametrize(("form_data", "field", "sentence"), WRONG)
+def test_errors_are_at_their_field_and_keep_the_input(
+    admin: Client, monkeypatch, form_data: dict[str, Any], field: str, sentence: str
 ) -> None:
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
-    answer = send(admin, **typed)
+    answer = send(admin, **form_data)
     found = errors(answer)
     assert list(found) == [field]
     assert sentence in str(found)
     page = answer.content.decode()
     assert SECRET not in page
     assert 'value="far"' in page
-    assert typed.get("server", "") in page
+    assert form_data.get("server", "") in page
     assert not Cluster.objects.filter(name="far").exists()
 
 
-def test_refusals_are_told_in_the_language_of_the_reader(admin: Client, small_cluster: ControlPlane) -> None:
+def test_errors_are_translated(admin: Client, small_cluster: ControlPlane) -> None:
     text = kubeconfig(small_cluster, **{"proxy-url": "http://p"})
     admin.cookies["django_language"] = "zh-hans"
     assert "不支持" in str(errors(send(admin, secret_kubeconfig=text)))
     translation.activate("en")
 
 
-def test_who_only_tries_saves_nothing_and_need_not_give_the_key_again(
+def test_connection_check_saves_nothing_and_carries_the_key(
     people: People, admin: Client, as_: As, small_cluster: ControlPlane, given_namespace: str
 ) -> None:
-    typed: dict[str, Any] = {"config": {"namespace": given_namespace}}
-    tried = send(admin, secret_kubeconfig=kubeconfig(small_cluster), **{"try": "yes"}, **typed)
+    form_data: dict[str, Any] = {"config": {"namespace": given_namespace}}
+    tried = send(admin, secret_kubeconfig=kubeconfig(small_cluster), **{"try": "yes"}, **form_data)
     page = tried.content.decode()
     assert "Reachable" in page
     assert small_cluster.user_token not in page
     assert not Cluster.objects.filter(name="far").exists()
-    carried = tried.context["form"]["secret_carried"].value()
-    assert list(errors(send(admin, secret_carried=carried[5:], **typed))) == ["secret_kubeconfig"]
-    assert list(errors(send(admin, access="token", server=small_cluster.url, secret_carried=carried))) == ["token"]
-    assert send(admin, secret_carried=carried, **typed).status_code == 302
+    passthrough = tried.context["form"]["secret_carried"].value()
+    assert list(errors(send(admin, secret_carried=passthrough[5:], **form_data))) == ["secret_kubeconfig"]
+    assert list(errors(send(admin, access="token", server=small_cluster.url, secret_carried=passthrough))) == ["token"]
+    assert send(admin, secret_carried=passthrough, **form_data).status_code == 302
     assert backend_of(Cluster.objects.get(name="far")).nodes()
 
 
-def test_a_key_that_is_carried_on_is_of_use_to_its_person_only_and_not_for_long() -> None:
+def test_passthrough_key_is_bound_to_user_and_expires() -> None:
     now = clock.now()
     text = encryption.encrypt_for_form(SECRET, by=1, now=now)
     assert SECRET not in text
@@ -185,47 +189,43 @@ def test_a_key_that_is_carried_on_is_of_use_to_its_person_only_and_not_for_long(
     assert encryption.decrypt_from_form(text, by=1, now=now + timedelta(minutes=61)) is None
 
 
-def test_a_cluster_that_does_not_answer_now_is_saved_when_that_is_asked_for_once_more(
-    admin: Client, small_cluster: ControlPlane
-) -> None:
+def test_unreachable_cluster_is_saved_on_confirmation(admin: Client, small_cluster: ControlPlane) -> None:
     text = kubeconfig(small_cluster, SECRET, server="https://127.0.0.1:1")
     first = send(admin, secret_kubeconfig=text)
     assert "does not answer" in str(errors(first)["secret_kubeconfig"])
-    carried = first.context["form"]["secret_carried"].value()
-    assert send(admin, secret_carried=carried, anyway="yes").status_code == 302
+    passthrough = first.context["form"]["secret_carried"].value()
+    assert send(admin, secret_carried=passthrough, anyway="yes").status_code == 302
     page = admin.get(reverse("clusters:detail", args=["far"])).content.decode()
     assert "Not reachable" in page
     assert "Not reachable" in admin.get(reverse("clusters:list")).content.decode()
 
 
-def test_rights_that_are_missing_are_listed_and_can_be_given_later(
+def test_missing_permissions_are_listed_and_can_be_confirmed(
     admin: Client, small_cluster: ControlPlane, namespace: str
 ) -> None:
-    typed: dict[str, Any] = {"secret_kubeconfig": kubeconfig(small_cluster), "config": {"namespace": namespace}}
-    answer = send(admin, **typed)
+    form_data: dict[str, Any] = {"secret_kubeconfig": kubeconfig(small_cluster), "config": {"namespace": namespace}}
+    answer = send(admin, **form_data)
     assert "setup is incomplete" in str(errors(answer))
     page = answer.content.decode()
     assert "pods/binding" in page
     assert f"in the namespace {namespace}" in page
-    assert send(admin, anyway="yes", **typed).status_code == 302
+    assert send(admin, anyway="yes", **form_data).status_code == 302
     assert "pods/binding" in admin.get(reverse("clusters:detail", args=["far"])).content.decode()
 
 
 @pytest.fixture
 def far(people: People, small_cluster: ControlPlane, given_namespace: str) -> Cluster:
-    """A cluster with a key that opens nothing."""
+    """A cluster with credentials that do not work."""
     key = keys.from_token("https://127.0.0.1:1", "", SECRET)
-    given = services.Key(key.encode(), key.server, "nobody")
-    asked: dict[str, Any] = {"actor": services.CONTROLLER, "now": clock.now()}
+    credentials = services.Key(key.encode(), key.server, "nobody")
+    common: dict[str, Any] = {"actor": services.CONTROLLER, "now": clock.now()}
     config = {"namespace": given_namespace}
-    cluster = services.create(name="far", kind="kubernetes", config=config, **asked)
-    services.give_key(cluster, given, by=people.ada, **asked)
+    cluster = services.create(name="far", kind="kubernetes", config=config, **common)
+    services.give_key(cluster, credentials, by=people.ada, **common)
     return cluster
 
 
-def test_a_key_that_is_replaced_or_removed_holds_at_once(
-    admin: Client, far: Cluster, small_cluster: ControlPlane, monkeypatch
-) -> None:
+def test_key_change_takes_effect_at_once(admin: Client, far: Cluster, small_cluster: ControlPlane, monkeypatch) -> None:
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     before, edit = backend_of(far), reverse("clusters:edit", args=["far"])
     replaced = send(admin, to=edit, config=far.config, secret_kubeconfig=kubeconfig(small_cluster))
@@ -233,7 +233,7 @@ def test_a_key_that_is_replaced_or_removed_holds_at_once(
     after = backend_of(far)
     assert after is not before
     assert after.nodes()
-    assert backend_of(far) is after, "it stays open"
+    assert backend_of(far) is after, "the backend stays open"
     assert StoredClusterKey.objects.count() == 1
     assert admin.post(reverse("clusters:remove_key", args=["far"])).status_code == 302
     assert selectors.backend_facts(far)["key"] is None
@@ -241,7 +241,7 @@ def test_a_key_that_is_replaced_or_removed_holds_at_once(
     assert [event.kind for event in LoggedEvent.objects.filter(kind__startswith="ClusterKey").order_by("pk")] == kinds
 
 
-def test_a_cluster_that_is_changed_otherwise_keeps_its_key(admin: Client, far: Cluster) -> None:
+def test_other_changes_keep_the_key(admin: Client, far: Cluster) -> None:
     edit = reverse("clusters:edit", args=["far"])
     page = admin.get(edit).content.decode()
     assert "https://127.0.0.1:1" in page
@@ -252,20 +252,18 @@ def test_a_cluster_that_is_changed_otherwise_keeps_its_key(admin: Client, far: C
     assert SECRET in encryption.decrypt_key(StoredClusterKey.objects.get().ciphertext)
 
 
-def test_pods_are_not_looked_for_in_another_namespace_while_they_are_at_work(
-    people: People, admin: Client, far: Cluster
-) -> None:
+def test_namespaces_cannot_change_while_pods_run(people: People, admin: Client, far: Cluster) -> None:
     pod = running_pod(people, far)
-    edit, moved = reverse("clusters:edit", args=["far"]), {**far.config, "namespaces": "tenant"}
-    asked = {"to": edit, "access": "", "config": moved, "anyway": ""}
-    assert "are running" in errors(send(admin, **asked))["config"][0]["message"]
+    edit, new_config = reverse("clusters:edit", args=["far"]), {**far.config, "namespaces": "tenant"}
+    fields = {"to": edit, "access": "", "config": new_config, "anyway": ""}
+    assert "are running" in errors(send(admin, **fields))["config"][0]["message"]
     far.refresh_from_db()
-    assert far.config != moved
+    assert far.config != new_config
     Pod.objects.filter(pk=pod.pk).update(phase="succeeded")
-    assert send(admin, **asked).status_code == 302
+    assert send(admin, **fields).status_code == 302
     far.refresh_from_db()
-    assert far.config == moved
-    answer = send(admin, to=edit, access="", config={**moved, "namespaces": "shared"}, anyway="")
+    assert far.config == new_config
+    answer = send(admin, to=edit, access="", config={**new_config, "namespaces": "shared"}, anyway="")
     assert "Cannot check" in errors(answer)["config"][0]["message"]
 
 
@@ -278,7 +276,9 @@ def running_pod(people: People, cluster: Cluster) -> Pod:
     return Pod.objects.create(job=job, task="main", attempt=1, phase="running", created_at=clock.now(), **place)
 
 
-def test_another_way_takes_the_key_away(admin: Client, far: Cluster, small_cluster: ControlPlane, tmp_path) -> None:
+def test_change_of_access_method_deletes_the_key(
+    admin: Client, far: Cluster, small_cluster: ControlPlane, tmp_path
+) -> None:
     (tmp_path / "kubeconfigs").mkdir()
     (tmp_path / "kubeconfigs" / "mine").write_text(kubeconfig(small_cluster))
     config = {**far.config, "kubeconfig": "mine"}
@@ -288,14 +288,14 @@ def test_another_way_takes_the_key_away(admin: Client, far: Cluster, small_clust
     assert backend_of(far).nodes()
 
 
-def test_a_key_is_unreadable_once_the_secret_of_the_console_is_another(far: Cluster, settings) -> None:
+def test_key_is_unreadable_after_secret_key_change(far: Cluster, settings) -> None:
     settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "another", []
     assert selectors.backend_facts(far)["key"] == ""
     health.look(far)
     assert "Replace" in ClusterHealth.objects.get().detail
 
 
-def test_a_change_of_health_is_one_event_and_what_was_asked_before_it_is_dropped(far: Cluster) -> None:
+def test_health_change_is_one_event_and_stale_checks_are_dropped(far: Cluster) -> None:
     health.look(far)
     first = ClusterHealth.objects.get()
     health.look(far)
@@ -308,30 +308,28 @@ def test_a_change_of_health_is_one_event_and_what_was_asked_before_it_is_dropped
     services.observe_health(far, well, started_at=clock.now(), now=clock.now())
     after = ClusterHealth.objects.get()
     assert (after.is_reachable, after.since > first.since) == (True, True)
-    told = LoggedEvent.objects.filter(kind="ClusterHealthChanged").order_by("pk")
-    assert [event.payload["reachable"] for event in told] == [False, True]
+    events = LoggedEvent.objects.filter(kind="ClusterHealthChanged").order_by("pk")
+    assert [event.payload["reachable"] for event in events] == [False, True]
 
 
-def test_programs_are_told_how_a_cluster_is(admin: Client, far: Cluster) -> None:
+def test_rest_returns_cluster_health(admin: Client, far: Cluster) -> None:
     health.look(far)
-    told = {one["name"]: one for one in admin.get(reverse("api:v1:clusters")).json()}
-    assert told["sim"]["health"] is None
-    assert (told["far"]["health"]["is_reachable"], told["far"]["health"]["problem"]) == (False, "silent")
+    clusters = {one["name"]: one for one in admin.get(reverse("api:v1:clusters")).json()}
+    assert clusters["sim"]["health"] is None
+    assert (clusters["far"]["health"]["is_reachable"], clusters["far"]["health"]["problem"]) == (False, "silent")
 
 
-def test_only_who_may_manage_clusters_removes_a_key(people: People, as_: As, far: Cluster) -> None:
+def test_only_cluster_managers_remove_a_key(people: People, as_: As, far: Cluster) -> None:
     assert as_(people.alice).post(reverse("clusters:remove_key", args=["far"])).status_code == 403
     assert StoredClusterKey.objects.exists()
 
 
-def test_an_open_page_is_told_of_a_change_of_health_where_its_reader_may_manage_clusters(
-    people: People, far: Cluster
-) -> None:
-    (cluster,), (all_of_them,) = registry.find("cluster"), registry.find("clusters")
+def test_health_change_updates_open_pages_of_managers(people: People, far: Cluster) -> None:
+    (cluster,), (cluster_list,) = registry.find("cluster"), registry.find("clusters")
     health.look(far)
-    told = set(LoggedEvent.objects.get(kind="ClusterHealthChanged").topics)
-    for view, params in ((cluster, {"name": "far"}), (all_of_them, {})):
-        assert told & view.topics(people.ada, params)
+    topics = set(LoggedEvent.objects.get(kind="ClusterHealthChanged").topics)
+    for view, params in ((cluster, {"name": "far"}), (cluster_list, {})):
+        assert topics & view.topics(people.ada, params)
         assert "Not reachable" in view.render(people.ada, params)
         with pytest.raises(NotFound):
             view.audience(people.alice, params)

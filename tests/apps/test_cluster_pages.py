@@ -1,4 +1,4 @@
-"""Adding a cluster: what its backend makes of the configuration is told at that field, and nothing typed is lost."""
+"""The cluster form: backend configuration errors are at their field and keep the input."""
 
 import json
 from collections.abc import Callable
@@ -25,8 +25,8 @@ users: [{name: u, user: USER}]
 
 
 @pytest.fixture(autouse=True)
-def keys(settings, tmp_path: Path) -> Path:
-    """Kubeconfigs of all sorts in the data folder."""
+def kubeconfigs(settings, tmp_path: Path) -> Path:
+    """Kubeconfigs in the data folder: with a token, with a sign-in program, over plain HTTP, and invalid."""
     settings.HEKLA_HOME = tmp_path
     folder = tmp_path / "kubeconfigs"
     folder.mkdir()
@@ -52,43 +52,41 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("kind", "config", "sentence"), REFUSED)
-def test_a_configuration_that_leads_nowhere_is_told_at_its_field(
-    people: People, as_: As, kind, config, sentence
-) -> None:
-    typed = {"name": "fleet", "kind": kind, "config": json.dumps(config)}
-    answer = as_(people.ada).post(reverse("clusters:create"), typed)
+def test_configuration_error_is_at_its_field(people: People, as_: As, kind, config, sentence) -> None:
+    form_data = {"name": "fleet", "kind": kind, "config": json.dumps(config)}
+    answer = as_(people.ada).post(reverse("clusters:create"), form_data)
     assert answer.status_code == 200
-    (told,) = answer.context["form"].errors.values()
+    (field_errors,) = answer.context["form"].errors.values()
     assert list(answer.context["form"].errors) == ["config"]
-    assert sentence in str(told)
+    assert sentence in str(field_errors)
     assert answer.context["form"]["name"].value() == "fleet"
     assert "very-secret" not in answer.content.decode()
     assert not Cluster.objects.filter(name="fleet").exists()
 
 
-def test_a_cluster_that_answers_is_added(people: People, as_: As) -> None:
-    typed = {"name": "fleet", "kind": "simulated", "config": json.dumps(NODES)}
-    assert as_(people.ada).post(reverse("clusters:create"), typed).status_code == 302
+def test_working_cluster_is_added(people: People, as_: As) -> None:
+    form_data = {"name": "fleet", "kind": "simulated", "config": json.dumps(NODES)}
+    assert as_(people.ada).post(reverse("clusters:create"), form_data).status_code == 302
     assert Cluster.objects.get(name="fleet").config == NODES
 
 
-def test_a_cluster_that_does_not_answer_now_can_be_paused(people: People, as_: As) -> None:
+def test_unreachable_cluster_can_be_paused(people: People, as_: As) -> None:
     cluster = Cluster.objects.create(
         name="away", kind="kubernetes", config={"kubeconfig": "token"}, created_at=people.cluster.created_at
     )
-    typed = {"config": json.dumps(cluster.config), "is_paused": "on"}
-    assert as_(people.ada).post(reverse("clusters:edit", args=["away"]), typed).status_code == 302
+    form_data = {"config": json.dumps(cluster.config), "is_paused": "on"}
+    assert as_(people.ada).post(reverse("clusters:edit", args=["away"]), form_data).status_code == 302
     cluster.refresh_from_db()
     assert cluster.is_paused
-    typed = {"config": json.dumps({"kubeconfig": "absent"})}
-    answer = as_(people.ada).post(reverse("clusters:edit", args=["away"]), typed)
+    form_data = {"config": json.dumps({"kubeconfig": "absent"})}
+    answer = as_(people.ada).post(reverse("clusters:edit", args=["away"]), form_data)
     assert list(answer.context["form"].errors) == ["config"]
     cluster.refresh_from_db()
     assert cluster.is_paused
     assert cluster.config == {"kubeconfig": "token"}
 
 
-def test_a_cluster_without_queues_is_removed_and_one_that_has_some_is_not(people: People, as_: As) -> None:
+def test_only_clusters_without_queues_are_removed(people: People, as_: As) -> None:
     client, now = as_(people.ada), people.cluster.created_at
     Cluster.objects.create(name="spare", kind="simulated", config={"nodes": []}, created_at=now)
     assert "Remove this cluster?" in client.get(reverse("clusters:detail", args=["spare"])).content.decode()
@@ -99,9 +97,7 @@ def test_a_cluster_without_queues_is_removed_and_one_that_has_some_is_not(people
     assert Cluster.objects.count() == 1
 
 
-def test_the_page_of_a_cluster_says_whose_pods_of_others_are_placed_and_what_is_missing(
-    people: People, as_: As
-) -> None:
+def test_page_describes_external_pods_and_missing_tenants(people: People, as_: As) -> None:
     external_pods = {"namespaces": {"team-a": "nobody"}, "owner": people.ada.username}
     Cluster.objects.create(
         name="shared", kind="kubernetes", config={"external_pods": external_pods}, created_at=clock.now()

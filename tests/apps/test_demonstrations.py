@@ -1,4 +1,4 @@
-"""The pages of demonstrations, and who is refused one and why."""
+"""Demonstrations: pages, refusals with reasons, and their course."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -36,35 +36,35 @@ from hekla.pages.demonstrations import live as live_views
 
 As = Callable[[User], Client]
 NAMES = [one.name for one in DEMONSTRATIONS]
-EACH = pytest.mark.parametrize("demonstration", DEMONSTRATIONS, ids=lambda one: one.name)
+EACH_DEMONSTRATION = pytest.mark.parametrize("demonstration", DEMONSTRATIONS, ids=lambda one: one.name)
 
 
 @pytest.fixture
-def staged(people: People) -> People:
-    """All simulated clusters of demonstrations are there."""
+def with_stages(people: People) -> People:
+    """All simulated clusters of demonstrations exist."""
     for stage in STAGES:
         services.set_up(stage, now=clock.now())
     return people
 
 
 def start(client: Client, name: str) -> Any:
-    """Press the button on the page of all demonstrations."""
+    """Press the start button on the list of demonstrations."""
     address = reverse("demonstrations:list")
     return client.post(reverse("demonstrations:start", args=[name]), headers={"referer": f"http://testserver{address}"})
 
 
 def refusal(client: Client, name: str) -> str:
-    """What the button is answered where it is refused."""
+    """The message of a refused start."""
     answer = start(client, name)
     assert answer["Location"].endswith(reverse("demonstrations:list"))
     return " ".join(str(message) for message in get_messages(answer.wsgi_request))
 
 
-@EACH
-def test_one_button_submits_its_jobs_and_shows_them(staged: People, as_: As, demonstration: Demonstration) -> None:
-    answer = start(as_(staged.alice), demonstration.name)
+@EACH_DEMONSTRATION
+def test_start_submits_jobs_and_shows_them(with_stages: People, as_: As, demonstration: Demonstration) -> None:
+    answer = start(as_(with_stages.alice), demonstration.name)
     assert answer["Location"] == reverse("demonstrations:detail", args=[demonstration.name])
-    page = as_(staged.alice).get(answer["Location"]).content.decode()
+    page = as_(with_stages.alice).get(answer["Location"]).content.decode()
     at_once = [act for act in demonstration.acts if not act.later]
     names = [f"{demonstration.name}-{act.name}-1" for act in at_once]
     assert list(Job.objects.order_by("id").values_list("name", flat=True)) == names
@@ -73,16 +73,16 @@ def test_one_button_submits_its_jobs_and_shows_them(staged: People, as_: As, dem
     assert ("The next job is submitted" in page) == (len(at_once) < len(demonstration.acts))
 
 
-def test_the_page_of_all_has_a_button_for_each(staged: People, as_: As) -> None:
-    page = as_(staged.bob).get(reverse("demonstrations:list")).content.decode()
+def test_list_has_a_start_button_for_each(with_stages: People, as_: As) -> None:
+    page = as_(with_stages.bob).get(reverse("demonstrations:list")).content.decode()
     assert all(reverse("demonstrations:start", args=[name]) in page for name in NAMES)
     assert "Simulation" in page
     assert "Last run" not in page
 
 
-def test_the_page_of_all_leads_to_what_plays(staged: People, as_: As) -> None:
-    start(as_(staged.alice), "gangs")
-    page = as_(staged.bob).get(reverse("demonstrations:list")).content.decode()
+def test_list_links_to_the_running_demonstration(with_stages: People, as_: As) -> None:
+    start(as_(with_stages.alice), "gangs")
+    page = as_(with_stages.bob).get(reverse("demonstrations:list")).content.decode()
     assert page.count(">Open<") == 1
     assert f'href="{reverse("demonstrations:detail", args=["gangs"])}"' in page
 
@@ -95,26 +95,26 @@ def test_the_page_of_all_leads_to_what_plays(staged: People, as_: As) -> None:
         ("help:index", "<span>Demonstrations</span>"),
     ],
 )
-def test_there_is_a_way_to_it(people: People, as_: As, name: str, words: str) -> None:
+def test_other_pages_link_to_demonstrations(people: People, as_: As, name: str, words: str) -> None:
     page = as_(people.alice).get(reverse(name)).content.decode()
     link = page[: page.index(words)].rpartition("<a ")[2]
     assert f'href="{reverse("demonstrations:list")}"' in link
 
 
-def test_their_queues_are_not_among_those_of_the_home_page(staged: People, as_: As) -> None:
-    page = as_(staged.alice).get(reverse("home")).content.decode()
+def test_home_page_hides_demonstration_queues(with_stages: People, as_: As) -> None:
+    page = as_(with_stages.alice).get(reverse("home")).content.decode()
     assert reverse("queues:detail", args=["default"]) in page
     assert "demo-gangs" not in page
-    assert "demo-gangs" in as_(staged.alice).get(reverse("queues:list")).content.decode()
+    assert "demo-gangs" in as_(with_stages.alice).get(reverse("queues:list")).content.decode()
 
 
-def test_one_that_nobody_started_says_so(staged: People, as_: As) -> None:
-    page = as_(staged.alice).get(reverse("demonstrations:detail", args=["gangs"])).content.decode()
+def test_page_of_a_demonstration_that_was_not_started(with_stages: People, as_: As) -> None:
+    page = as_(with_stages.alice).get(reverse("demonstrations:detail", args=["gangs"])).content.decode()
     assert "Your tenants have not started this demonstration yet" in page
-    assert as_(staged.alice).get(reverse("demonstrations:detail", args=["magic"])).status_code == 404
+    assert as_(with_stages.alice).get(reverse("demonstrations:detail", args=["magic"])).status_code == 404
 
 
-def test_the_log_tells_of_the_start_and_of_all_that_was_made_for_it(people: People) -> None:
+def test_event_log_records_start_and_setup(people: People) -> None:
     before = event_log.last_number()
     services.start("gangs", tenant=people.lab, user=people.ada, now=clock.now())
     assert [event.kind for event in event_log.after(before, limit=20)] == [
@@ -125,21 +125,21 @@ def test_the_log_tells_of_the_start_and_of_all_that_was_made_for_it(people: Peop
 # Refusals.
 
 
-def test_a_viewer_is_refused_in_words(staged: People, as_: As) -> None:
-    assert "but not submit to it" in refusal(as_(staged.bob), "gangs")
+def test_viewer_cannot_start(with_stages: People, as_: As) -> None:
+    assert "but not submit to it" in refusal(as_(with_stages.bob), "gangs")
     assert not DemoRun.objects.exists()
 
 
-def test_who_has_no_tenant_is_refused_in_words(staged: People, as_: As) -> None:
-    assert "not a member of a tenant" in refusal(as_(staged.ada), "gangs")
+def test_user_without_tenant_cannot_start(with_stages: People, as_: As) -> None:
+    assert "not a member of a tenant" in refusal(as_(with_stages.ada), "gangs")
 
 
-def test_without_a_simulated_cluster_it_says_who_makes_one(people: People, as_: As) -> None:
+def test_missing_cluster_is_explained(people: People, as_: As) -> None:
     assert "demo-gangs does not exist yet" in refusal(as_(people.alice), "gangs")
     assert not DemoRun.objects.exists()
 
 
-def test_whoever_manages_clusters_makes_it_by_starting(people: People, as_: As) -> None:
+def test_cluster_manager_creates_the_cluster_by_starting(people: People, as_: As) -> None:
     otto = accounts.create_user(username="o", password=None, platform_role="operator", actor=PLATFORM, now=clock.now())
     tenancy.add_member(people.lab, otto, "member", actor=PLATFORM, now=clock.now())
     start(as_(otto), "gangs")
@@ -147,7 +147,7 @@ def test_whoever_manages_clusters_makes_it_by_starting(people: People, as_: As) 
     assert LoggedEvent.objects.get(kind="ClusterCreated", payload__name="demo-gangs").actor_id == otto.pk
 
 
-def _queue_elsewhere(people: People) -> str:
+def _queue_of_another_cluster(people: People) -> str:
     queues.create(cluster=people.cluster, name="demo-gangs", actor=PLATFORM, now=clock.now())
     return "The queue demo-gangs belongs to another cluster"
 
@@ -157,21 +157,21 @@ def _not_simulated(_people: People) -> str:
     return "The cluster demo-gangs is not simulated"
 
 
-def _paused(_people: People) -> str:
+def _paused_cluster(_people: People) -> str:
     cluster = services.set_up(GANGS, now=clock.now())
     clusters.change(cluster, {"is_paused": True}, actor=PLATFORM, now=clock.now())
     return "demo-gangs is paused"
 
 
-def _closed(people: People) -> str:
+def _closed_queue(people: People) -> str:
     services.set_up(GANGS, now=clock.now())
     queue = Queue.objects.get(name="demo-gangs")
     queues.set_state(queue, "closed", by=people.ada, actor=PLATFORM, now=clock.now())
     return "Queue demo-gangs is closed since"
 
 
-@pytest.mark.parametrize("arrange", [_queue_elsewhere, _not_simulated, _paused, _closed])
-def test_what_stands_in_its_way_is_named_and_nothing_is_left(people: People, arrange: Callable[[People], str]) -> None:
+@pytest.mark.parametrize("arrange", [_queue_of_another_cluster, _not_simulated, _paused_cluster, _closed_queue])
+def test_refused_start_leaves_nothing(people: People, arrange: Callable[[People], str]) -> None:
     sentence, ada = arrange(people), people.ada
     before = Queue.objects.count()
     with pytest.raises(Refused, match=sentence):
@@ -182,47 +182,47 @@ def test_what_stands_in_its_way_is_named_and_nothing_is_left(people: People, arr
 # One at a time.
 
 
-def test_to_press_twice_is_to_start_once(staged: People, as_: As) -> None:
+def test_second_press_starts_nothing(with_stages: People, as_: As) -> None:
     for _ in range(2):
-        assert start(as_(staged.alice), "gangs")["Location"] == reverse("demonstrations:detail", args=["gangs"])
+        assert start(as_(with_stages.alice), "gangs")["Location"] == reverse("demonstrations:detail", args=["gangs"])
     assert (DemoRun.objects.count(), Job.objects.count()) == (1, 2)
 
 
-def test_one_at_a_time_plays_on_a_stage(staged: People, as_: As) -> None:
-    start(as_(staged.alice), "elastic-at-once")
-    assert "“Two elastic jobs at the same time” is running" in refusal(as_(staged.alice), "elastic-same-queue")
-    assert "“Two elastic jobs at the same time” is running" in refusal(as_(staged.charlie), "elastic-at-once")
-    start(as_(staged.charlie), "gangs")
+def test_one_run_at_a_time_per_cluster(with_stages: People, as_: As) -> None:
+    start(as_(with_stages.alice), "elastic-at-once")
+    assert "“Two elastic jobs at the same time” is running" in refusal(as_(with_stages.alice), "elastic-same-queue")
+    assert "“Two elastic jobs at the same time” is running" in refusal(as_(with_stages.charlie), "elastic-at-once")
+    start(as_(with_stages.charlie), "gangs")
     assert DemoRun.objects.count() == 2
 
 
-def test_a_run_exists_for_its_tenant_only(staged: People, as_: As) -> None:
-    start(as_(staged.alice), "gangs")
+def test_run_is_visible_to_its_tenant_only(with_stages: People, as_: As) -> None:
+    start(as_(with_stages.alice), "gangs")
     address = reverse("demonstrations:detail", args=["gangs"])
-    assert "gangs-first-1" in as_(staged.bob).get(address).content.decode()
-    assert "gangs-first-1" not in as_(staged.charlie).get(address).content.decode()
-    assert "gangs-first-1" not in live_views._demonstration(staged.charlie, {"name": "gangs"})
-    assert "gangs-first-1" in live_views._demonstration(staged.bob, {"name": "gangs"})
+    assert "gangs-first-1" in as_(with_stages.bob).get(address).content.decode()
+    assert "gangs-first-1" not in as_(with_stages.charlie).get(address).content.decode()
+    assert "gangs-first-1" not in live_views._demonstration(with_stages.charlie, {"name": "gangs"})
+    assert "gangs-first-1" in live_views._demonstration(with_stages.bob, {"name": "gangs"})
 
 
-# How it goes on.
+# Progress of a run.
 
 
-def test_a_run_whose_jobs_were_stopped_ends_and_says_that_it_went_otherwise(staged: People, as_: As) -> None:
-    run = services.start("elastic-same-queue", tenant=staged.lab, user=staged.alice, now=clock.now())
-    jobs.command(run.jobs.get(), LifecycleAction.ABORT_JOB, user=staged.alice, now=clock.now())
+def test_run_with_stopped_jobs_ends_with_unexpected_result(with_stages: People, as_: As) -> None:
+    run = services.start("elastic-same-queue", tenant=with_stages.lab, user=with_stages.alice, now=clock.now())
+    jobs.command(run.jobs.get(), LifecycleAction.ABORT_JOB, user=with_stages.alice, now=clock.now())
     services.advance_all(now=clock.now())
     run.refresh_from_db()
     assert run.ended_at is not None
     assert LoggedEvent.objects.filter(kind="DemonstrationEnded", subject=f"demonstration:{run.pk}").exists()
-    page = as_(staged.alice).get(reverse("demonstrations:detail", args=["elastic-same-queue"])).content.decode()
+    page = as_(with_stages.alice).get(reverse("demonstrations:detail", args=["elastic-same-queue"])).content.decode()
     assert "Unexpected result" in page
-    start(as_(staged.alice), "elastic-same-queue")
+    start(as_(with_stages.alice), "elastic-same-queue")
     assert Job.objects.filter(name="elastic-same-queue-first-2").exists()
 
 
 def let_run(run: DemoRun, count: int, *, since: datetime) -> None:
-    """The first job of a run has its pods, and so many of them run."""
+    """The first job of a run has its pods, and `count` of them run."""
     for index in range(10):
         facts = {"phase": "running", "started_at": since} if index < count else {"phase": "bound"}
         Pod.objects.create(
@@ -231,28 +231,28 @@ def let_run(run: DemoRun, count: int, *, since: datetime) -> None:
 
 
 @pytest.mark.parametrize(
-    ("running", "seconds", "comes"),
+    ("running", "seconds", "is_submitted"),
     [(9, 60, False), (10, PAUSE_SECONDS - 1, False), (10, PAUSE_SECONDS, True)],
 )
-def test_the_later_job_comes_when_the_first_has_run_whole_for_a_while(
-    staged: People, running: int, seconds: int, comes: bool
+def test_later_job_is_submitted_after_a_pause(
+    with_stages: People, running: int, seconds: int, is_submitted: bool
 ) -> None:
     now = clock.now()
-    run = services.start("elastic-same-queue", tenant=staged.lab, user=staged.alice, now=now)
+    run = services.start("elastic-same-queue", tenant=with_stages.lab, user=with_stages.alice, now=now)
     let_run(run, running, since=now - timedelta(seconds=seconds))
     for _ in range(2):
         services.advance_all(now=now)
-    assert run.jobs.count() == 1 + comes
+    assert run.jobs.count() == 1 + is_submitted
     assert run.ended_at is None
 
 
-def test_a_queue_that_was_closed_meanwhile_stops_neither_this_run_from_ending_nor_others(staged: People) -> None:
+def test_closed_queue_does_not_block_runs(with_stages: People) -> None:
     now = clock.now()
-    run = services.start("elastic-other-queue", tenant=staged.lab, user=staged.alice, now=now)
-    other = services.start("gangs", tenant=staged.lab, user=staged.alice, now=now)
+    run = services.start("elastic-other-queue", tenant=with_stages.lab, user=with_stages.alice, now=now)
+    other = services.start("gangs", tenant=with_stages.lab, user=with_stages.alice, now=now)
     let_run(run, 10, since=now - timedelta(minutes=1))
     second = Queue.objects.get(name="demo-elastic-2")
-    queues.set_state(second, "closed", by=staged.ada, actor=PLATFORM, now=now)
+    queues.set_state(second, "closed", by=with_stages.ada, actor=PLATFORM, now=now)
     services.advance_all(now=now)
     Job.objects.update(phase="completed")
     services.advance_all(now=now)
@@ -261,18 +261,18 @@ def test_a_queue_that_was_closed_meanwhile_stops_neither_this_run_from_ending_no
     assert run.jobs.count() == 1
 
 
-def test_a_stage_that_was_changed_is_put_back(staged: People) -> None:
+def test_changed_stage_is_restored(with_stages: People) -> None:
     cluster = cluster_questions.get(ELASTIC.name)
     clusters.change(cluster, {"config": {"nodes": []}}, actor=PLATFORM, now=clock.now())
-    clusters.set_policy(cluster, "actions: allocate", note="", by=staged.ada, actor=PLATFORM, now=clock.now())
-    services.start("elastic-at-once", tenant=staged.lab, user=staged.alice, now=clock.now())
+    clusters.set_policy(cluster, "actions: allocate", note="", by=with_stages.ada, actor=PLATFORM, now=clock.now())
+    services.start("elastic-at-once", tenant=with_stages.lab, user=with_stages.alice, now=clock.now())
     cluster.refresh_from_db()
     assert cluster.config == ELASTIC.config
     assert cluster_questions.policy_text(cluster) == POLICY
 
 
 @pytest.mark.parametrize("stage", STAGES, ids=lambda one: one.name)
-def test_what_a_stage_is_made_of_is_valid(stage: Stage) -> None:
+def test_stage_configuration_is_valid(stage: Stage) -> None:
     from hekla.backends.config import parse_config
     from hekla.backends.simulated.config import SimulatedConfig
 
@@ -282,7 +282,7 @@ def test_what_a_stage_is_made_of_is_valid(stage: Stage) -> None:
     assert policy.parse(POLICY).actions
 
 
-def test_a_platform_for_trying_things_has_all_stages(db: None, settings: Any, tmp_path: Path) -> None:
+def test_demo_platform_has_all_stages(db: None, settings: Any, tmp_path: Path) -> None:
     settings.HEKLA_HOME = tmp_path
     for _ in range(2):
         first_data.prepare(demo=True)

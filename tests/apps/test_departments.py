@@ -24,22 +24,22 @@ from hekla.lib import clock
 
 @pytest.fixture
 def head(people) -> User:
-    """Dora heads the department of the lab, and is a member of nothing."""
+    """Dora is the head of the department of lab, and a member of no tenant."""
     dora = accounts.create_user(username="dora", password=None, actor=PLATFORM, now=clock.now())
-    make("science", heads=[dora], tenants=[people.lab])
+    create_department("science", heads=[dora], tenants=[people.lab])
     return dora
 
 
-def make(slug: str, **more) -> Department:
+def create_department(slug: str, **more) -> Department:
     return departments.create(slug=slug, name=slug.title(), **more, actor=PLATFORM, now=clock.now())
 
 
-def change(slug: str, **more) -> None:
+def change_department(slug: str, **more) -> None:
     department = Department.objects.get(slug=slug)
     departments.change(department, {}, **more, actor=PLATFORM, now=clock.now())
 
 
-def test_a_head_may_in_their_tenants_what_an_admin_may(people, head):
+def test_head_has_admin_rights_in_their_tenants(people, head):
     for permission in Permission:
         may = permission in BY_TENANT_ROLE["admin"] or permission is Permission.SEE_DEPARTMENT
         assert selectors.may(head, people.lab.pk, permission) == may
@@ -47,7 +47,7 @@ def test_a_head_may_in_their_tenants_what_an_admin_may(people, head):
         assert selectors.where(head, permission) == ([people.lab.pk] if may else [])
 
 
-def test_a_head_sees_their_tenants_and_those_queues_and_nothing_else(people, head):
+def test_head_sees_only_their_tenants_and_queues(people, head):
     for name, tenant in (("labs", people.lab), ("not", people.other)):
         queue_services.create(cluster=people.cluster, name=name, tenants=[tenant], actor=PLATFORM, now=clock.now())
     assert [tenant.slug for tenant in selectors.visible_to(head)] == ["lab"]
@@ -55,10 +55,10 @@ def test_a_head_sees_their_tenants_and_those_queues_and_nothing_else(people, hea
     assert [one.slug for one in selectors.departments_of(people.alice)] == []
 
 
-def test_rights_end_with_the_headship_and_when_a_tenant_leaves(people, head):
-    change("science", tenants=[people.other])
+def test_rights_end_with_headship_and_tenant_membership(people, head):
+    change_department("science", tenants=[people.other])
     assert [tenant.slug for tenant in selectors.own(head)] == ["other"]
-    change("science", heads=[])
+    change_department("science", heads=[])
     assert not selectors.own(head).exists()
 
 
@@ -71,13 +71,13 @@ def test_an_inactive_tenant_or_head_has_no_rights(people, head):
     assert not selectors.may(head, people.lab.pk, Permission.SEE_TENANT)
 
 
-def test_a_head_works_for_the_tenant_that_they_are_a_member_of(people, head):
+def test_own_tenant_of_a_head_is_chosen_first(people, head):
     tenancy.add_member(people.other, head, "member", actor=PLATFORM, now=clock.now())
     assert selectors.chosen(selectors.rights(head).tenants, "").slug == "other"
     assert selectors.chosen(selectors.rights(head).tenants, "lab").slug == "lab"
 
 
-def test_a_standing_is_all_roles_where_anything_may_be_done(people, head):
+def test_role_snapshots_list_effective_roles(people, head):
     tenancy.add_member(people.other, head, "member", actor=PLATFORM, now=clock.now())
     found = selectors.standings([head.pk, people.ada.pk, people.alice.pk])
     assert found[head.pk] == RoleSnapshot(
@@ -87,33 +87,33 @@ def test_a_standing_is_all_roles_where_anything_may_be_done(people, head):
     assert found[people.alice.pk].roles == {(people.lab.pk, "admin")}
     Tenant.objects.update(is_active=False)
     User.objects.filter(pk=people.alice.pk).update(is_active=False)
-    left = selectors.standings([head.pk, people.alice.pk])
-    assert left == {head.pk: RoleSnapshot("", frozenset())}
+    snapshots = selectors.standings([head.pk, people.alice.pk])
+    assert snapshots == {head.pk: RoleSnapshot("", frozenset())}
     assert selectors.standings([]) == {}
 
 
 def test_a_tenant_belongs_to_one_department_at_most(people, head):
     with pytest.raises(Invalid, match=r"another department.*: lab"):
-        make("arts", tenants=[people.lab])
+        create_department("arts", tenants=[people.lab])
     assert not Department.objects.filter(slug="arts").exists()
     with pytest.raises(Refused, match="“science” is used"):
-        make("science")
+        create_department("science")
 
 
-def test_the_log_tells_who_came_and_went(people, head):
-    change("science", heads=[people.bob], tenants=[])
-    told = LoggedEvent.objects.filter(kind="DepartmentChanged").last().payload["changes"]
-    assert told["heads"] == {"old": ["dora"], "new": ["bob"]}
-    assert told["tenants"] == {"old": ["lab"], "new": []}
-    of_the_tenant = LoggedEvent.objects.filter(kind="TenantChanged", tenant_id=people.lab.pk).last()
-    assert of_the_tenant.payload["changes"]["department"] == {"old": "science", "new": ""}
+def test_event_log_records_heads_and_tenants(people, head):
+    change_department("science", heads=[people.bob], tenants=[])
+    changes = LoggedEvent.objects.filter(kind="DepartmentChanged").last().payload["changes"]
+    assert changes["heads"] == {"old": ["dora"], "new": ["bob"]}
+    assert changes["tenants"] == {"old": ["lab"], "new": []}
+    tenant_event = LoggedEvent.objects.filter(kind="TenantChanged", tenant_id=people.lab.pk).last()
+    assert tenant_event.payload["changes"]["department"] == {"old": "science", "new": ""}
 
 
-def test_pages_make_change_and_show_a_department(people, as_):
+def test_pages_create_change_and_show_a_department(people, as_):
     ada = as_(people.ada)
-    wish = {"name": "Science", "slug": "science", "heads": "bob, nobody", "tenants": [people.lab.pk]}
-    assert "No active person has the name: nobody" in ada.post(reverse("departments:create"), wish).content.decode()
-    made = ada.post(reverse("departments:create"), {**wish, "heads": "bob"}, follow=True).content.decode()
+    fields = {"name": "Science", "slug": "science", "heads": "bob, nobody", "tenants": [people.lab.pk]}
+    assert "No active person has the name: nobody" in ada.post(reverse("departments:create"), fields).content.decode()
+    made = ada.post(reverse("departments:create"), {**fields, "heads": "bob"}, follow=True).content.decode()
     assert (">Lab</a>" in made, "Bob" in made) == (True, True)
     assert "Department: Science" in as_(people.alice).get(reverse("tenancy:detail", args=["lab"])).content.decode()
     edit = reverse("departments:edit", args=["science"])
@@ -122,7 +122,7 @@ def test_pages_make_change_and_show_a_department(people, as_):
     assert (selectors.heads(Department.objects.get()).count(), Department.objects.get().name) == (0, "Sciences")
 
 
-def test_a_head_sees_what_their_tenants_hold_on_real_machines(people, head, as_):
+def test_department_totals_exclude_simulations(people, head, as_):
     job = people.submit("real")
     pods = {"task": "main", "attempt": 1, "version": 1, "created_at": clock.now(), "phase": "running", "node": "n1"}
     Pod.objects.create(job=job, index=0, slot=1, address="127.0.0.1", **pods)
@@ -131,14 +131,14 @@ def test_a_head_sees_what_their_tenants_hold_on_real_machines(people, head, as_)
     assert as_(head).get(show).json()["together"] == {"slug": "", "running": 0, "waiting": 0, "held": {}}
     Cluster.objects.update(kind="local")
     Job.objects.filter(name="real").update(phase="running")
-    told = as_(head).get(show).json()
-    assert told["tenants"] == [{"slug": "lab", "running": 1, "waiting": 1, "held": {"cpu": "1", "pods": "1"}}]
-    assert told["together"] == {**told["tenants"][0], "slug": ""}
+    body = as_(head).get(show).json()
+    assert body["tenants"] == [{"slug": "lab", "running": 1, "waiting": 1, "held": {"cpu": "1", "pods": "1"}}]
+    assert body["together"] == {**body["tenants"][0], "slug": ""}
     assert "1 CPU" in as_(head).get(reverse("departments:detail", args=["science"])).content.decode()
 
 
 @pytest.mark.parametrize(
-    ("words", "expected"),
+    ("query", "expected"),
     [
         ("", ["arts", "lab", "other"]),
         ("?sort=-name", ["other", "lab", "arts"]),
@@ -148,20 +148,20 @@ def test_a_head_sees_what_their_tenants_hold_on_real_machines(people, head, as_)
         ("?q=nowhere", []),
     ],
 )
-def test_its_tenants_are_sorted_and_searched_by_the_address(people, head, as_, words, expected):
+def test_tenants_are_sorted_and_searched_by_the_query(people, head, as_, query, expected):
     tenancy.create(slug="arts", name="Arts", actor=PLATFORM, now=clock.now())
     Tenant.objects.update(department=Department.objects.get())
     Cluster.objects.update(kind="local")
     people.submit("waits")
-    page = as_(head).get(reverse("departments:detail", args=["science"]) + words).content.decode()
+    page = as_(head).get(reverse("departments:detail", args=["science"]) + query).content.decode()
     assert re.findall(r'<th scope="row"><a href="/tenants/(\w+)', page) == expected
     assert ('<tfoot><tr><th scope="row">Total</th><td class="number" data-label="Members">' in page) == (
-        "q=" not in words
+        "q=" not in query
     )
 
 
 @pytest.mark.parametrize(
-    ("wish", "path"),
+    ("fields", "path"),
     [
         ({"slug": "new"}, "slug"),
         ({"slug": "a b"}, "slug"),
@@ -171,8 +171,8 @@ def test_its_tenants_are_sorted_and_searched_by_the_address(people, head, as_, w
         ({"colour": "red"}, "colour"),
     ],
 )
-def test_wrong_departments_are_refused_by_field(people, head, as_, wish, path):
-    send = {"slug": "arts", "name": "Arts", **wish}
-    answer = as_(people.ada).post(reverse("api:v1:departments"), send, content_type="application/json")
+def test_wrong_departments_are_refused_by_field(people, head, as_, fields, path):
+    document = {"slug": "arts", "name": "Arts", **fields}
+    answer = as_(people.ada).post(reverse("api:v1:departments"), document, content_type="application/json")
     assert answer.status_code == 400
     assert {error["path"].partition(".")[0] for error in answer.json()["errors"]} == {path}

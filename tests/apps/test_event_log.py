@@ -1,4 +1,4 @@
-"""The log: numbers are in the order of commits, nothing is told of what was not done, readers miss nothing."""
+"""The event log: numbers follow commit order, rolled-back events do not exist, readers miss nothing."""
 
 import threading
 import time
@@ -18,7 +18,7 @@ from hekla.lib import clock
 WRITERS, ROUNDS = 6, 25
 
 
-def tell(name: str, subject: str = "tenant:1") -> None:
+def record_event(name: str, subject: str = "tenant:1") -> None:
     record(events.TenantCreated(name=name), subject=subject, actor=PLATFORM, at=clock.now())
 
 
@@ -34,34 +34,34 @@ def in_thread(work) -> threading.Thread:
     return thread
 
 
-def is_anybody_waiting() -> bool:
+def is_any_lock_waiting() -> bool:
     with connection.cursor() as cursor:
         cursor.execute("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)")
         return bool(cursor.fetchone()[0])
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_reader_beside_concurrent_writers_steps_over_nothing() -> None:
-    """Writers hold their transactions open for different times; a reader that only goes forward sees every event."""
-    seen: list[int] = []
+def test_reader_misses_nothing_with_concurrent_writers() -> None:
+    """Writers hold their transactions open for different times. A reader that only goes forward sees every event."""
+    read_numbers: list[int] = []
     finished = threading.Event()
 
     def write(writer: int) -> None:
-        for turn in range(ROUNDS):
+        for round_ in range(ROUNDS):
             with unit_of_work():
-                tell(f"{writer}-{turn}-a")
+                record_event(f"{writer}-{round_}-a")
                 with connection.cursor() as cursor:
-                    cursor.execute("SELECT pg_sleep(%s)", [0.001 * ((writer * 7 + turn) % 5)])
-                tell(f"{writer}-{turn}-b")
+                    cursor.execute("SELECT pg_sleep(%s)", [0.001 * ((writer * 7 + round_) % 5)])
+                record_event(f"{writer}-{round_}-b")
 
     def read() -> None:
         cursor = 0
         while True:
-            last_look = finished.is_set()
+            is_last_pass = finished.is_set()
             for event in selectors.after(cursor, limit=7):
-                seen.append(event.pk)
+                read_numbers.append(event.pk)
                 cursor = event.pk
-            if last_look and selectors.last_number() == cursor:
+            if is_last_pass and selectors.last_number() == cursor:
                 return
 
     reader = in_thread(read)
@@ -72,47 +72,47 @@ def test_a_reader_beside_concurrent_writers_steps_over_nothing() -> None:
     reader.join()
     everything = list(LoggedEvent.objects.order_by("id").values_list("id", flat=True))
     assert len(everything) == WRITERS * ROUNDS * 2
-    assert seen == everything
+    assert read_numbers == everything
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_transaction_that_fails_tells_nothing() -> None:
+def test_failed_transaction_records_nothing() -> None:
     def fail() -> None:
         with unit_of_work():
-            tell("never")
+            record_event("never")
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
         fail()
     assert not LoggedEvent.objects.exists()
     with unit_of_work():
-        tell("later")
+        record_event("later")
     assert [event.payload["name"] for event in selectors.after(0, limit=10)] == ["later"]
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_unit_inside_a_unit_is_one_transaction() -> None:
-    heard: list[set[str]] = []
+def test_nested_units_of_work_are_one_transaction() -> None:
+    received: list[set[str]] = []
 
-    def hear(topics, **_kwargs) -> None:
-        heard.append(topics)
+    def receive(topics, **_kwargs) -> None:
+        received.append(topics)
 
-    recorded.connect(hear)
+    recorded.connect(receive)
     try:
         with unit_of_work():
-            tell("outer", "tenant:1")
+            record_event("outer", "tenant:1")
             with unit_of_work():
-                tell("inner", "tenant:2")
-            assert heard == []
+                record_event("inner", "tenant:2")
+            assert received == []
     finally:
-        recorded.disconnect(hear)
-    assert heard == [{"tenant:1", "tenant:2"}]
+        recorded.disconnect(receive)
+    assert received == [{"tenant:1", "tenant:2"}]
     assert LoggedEvent.objects.count() == 2
 
 
 @pytest.mark.django_db(transaction=True)
-def test_two_who_write_of_the_same_row_wait_for_one_another_and_no_longer() -> None:
-    """One has locked a cluster; the other writes what refers to it, and must not hold the numbers meanwhile."""
+def test_writers_of_one_row_do_not_deadlock() -> None:
+    """One writer has locked a cluster. The other refers to that row, and waits without the number lock."""
     cluster = services.create(name="c", kind="simulated", config={}, actor=PLATFORM, now=clock.now())
 
     def observe() -> None:
@@ -122,74 +122,74 @@ def test_two_who_write_of_the_same_row_wait_for_one_another_and_no_longer() -> N
         Cluster.objects.select_for_update().get(pk=cluster.pk)
         other = in_thread(observe)
         give_up_at = time.monotonic() + 30
-        while not is_anybody_waiting() and time.monotonic() < give_up_at:
+        while not is_any_lock_waiting() and time.monotonic() < give_up_at:
             time.sleep(0.02)
-        tell("first")
+        record_event("first")
     other.join(60)
     assert cluster.nodes.count() == 1
     assert [event.kind for event in selectors.after(0, limit=10)][1:] == ["TenantCreated", "NodeChanged"]
 
 
 @pytest.mark.django_db
-def test_what_fails_within_a_unit_of_work_is_not_told() -> None:
+def test_failed_nested_unit_records_nothing() -> None:
     def fail() -> None:
         with unit_of_work():
-            tell("within")
+            record_event("within")
             raise RuntimeError
 
     with unit_of_work():
-        tell("before")
+        record_event("before")
         with pytest.raises(RuntimeError):
             fail()
-        tell("after")
+        record_event("after")
     assert [one.payload["name"] for one in LoggedEvent.objects.order_by("id")] == ["before", "after"]
 
 
 @pytest.mark.django_db
-def test_outside_a_unit_of_work_nothing_can_be_recorded() -> None:
+def test_recording_needs_a_unit_of_work() -> None:
     with transaction.atomic(), pytest.raises(RuntimeError):
-        tell("lost")
+        record_event("lost")
 
 
 @pytest.mark.django_db(transaction=True)
 def test_every_stored_event_reads_back_as_its_type() -> None:
     with unit_of_work():
-        tell("lab")
+        record_event("lab")
     event = LoggedEvent.objects.get()
     assert events.parse(event.kind, event.payload) == events.TenantCreated(name="lab")
 
 
 @pytest.mark.django_db(transaction=True)
-def test_numbers_that_were_taken_in_vain_are_given_back() -> None:
+def test_rolled_back_numbers_are_reused() -> None:
     with unit_of_work():
-        tell("first")
+        record_event("first")
 
     @transaction.atomic
     def fail() -> None:
         with unit_of_work():
-            tell("never")
+            record_event("never")
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
         fail()
     with unit_of_work():
-        tell("second")
+        record_event("second")
     first, second = selectors.after(0, limit=10)
     assert second.pk == first.pk + 1
     assert selectors.lost() == 0
 
 
 @pytest.mark.django_db(transaction=True)
-def test_what_is_purged_is_not_lost_and_its_numbers_never_come_again() -> None:
+def test_purged_numbers_are_not_lost_and_never_reused() -> None:
     with unit_of_work():
-        tell("stays", "tenant:1")
+        record_event("stays", "tenant:1")
         for at in range(3):
-            tell(f"goes-{at}", "tenant:2")
+            record_event(f"goes-{at}", "tenant:2")
     last = selectors.last_number()
     with unit_of_work():
         assert purge({"tenant:2"}) == 3
     with unit_of_work():
-        tell("next")
+        record_event("next")
     assert [event.pk for event in selectors.after(0, limit=10)] == [last - 3, last + 1]
     assert selectors.lost() == 0
     LoggedEvent.objects.filter(pk=last + 1).delete()

@@ -1,4 +1,4 @@
-"""A job can be taken along as any kind of manifest that can hold it, and what is lost is said before."""
+"""Export of a job to every manifest format that can hold it, with a list of what is lost."""
 
 import re
 from collections.abc import Callable
@@ -24,7 +24,7 @@ def job(people: People) -> Job:
     return people.submit("net", tasks=tasks, plugins={"pytorch": []}, files={"train.py": "print(1)\n"})
 
 
-def test_every_kind_is_offered_or_says_why_not(job: Job) -> None:
+def test_each_format_is_offered_or_refused_with_a_reason(job: Job) -> None:
     offers = {offer.format.word: offer for offer in exports.manifest_options(spec_of(job))}
     assert offers.keys() == {form.word for form in formats.FORMATS}
     assert (offers["volcano"].losses, offers["volcano"].refusals) == ((), ())
@@ -32,7 +32,7 @@ def test_every_kind_is_offered_or_says_why_not(job: Job) -> None:
     assert "one pod template" in offers["job"].refusals[0]
 
 
-def test_what_is_offered_can_be_downloaded_and_holds_what_was_said(people: People, as_: As, job: Job) -> None:
+def test_offered_formats_can_be_downloaded_and_read_back(people: People, as_: As, job: Job) -> None:
     client, page = as_(people.bob), reverse("jobs:export", args=[job.uid])
     text = client.get(page).content.decode()
     assert "tasks.1.depends_on: a PyTorchJob does not support this" in text
@@ -44,7 +44,7 @@ def test_what_is_offered_can_be_downloaded_and_holds_what_was_said(people: Peopl
     assert formats.load(client.get(reverse("jobs:manifest", args=[job.uid])).content.decode()).spec == spec_of(job)
 
 
-def test_what_cannot_be_written_is_refused_in_words(people: People, as_: As, job: Job) -> None:
+def test_unsupported_format_is_refused_with_a_reason(people: People, as_: As, job: Job) -> None:
     address = reverse("jobs:manifest", args=[job.uid])
     assert "one pod template" in as_(people.bob).get(address + "?as=job").content.decode()
     assert as_(people.bob).get(address + "?as=nothing").status_code == 404

@@ -1,4 +1,4 @@
-"""Why pods fail, in words: every reason and exit code has a cause and something to try."""
+"""Explanations of failed pods: every reason and exit code has a cause and advice."""
 
 import re
 
@@ -43,10 +43,10 @@ def a_pod(**changes: object) -> Pod:
 )
 def test_a_failure_is_explained(reason: str, code: int | None, exit_words: str, cause: str, advice: str) -> None:
     pod = a_pod(reason=reason, exit_code=code)
-    why = failures.explain(pod)
-    assert why is not None
-    assert cause in why.cause
-    assert advice in why.advice
+    explanation = failures.explain(pod)
+    assert explanation is not None
+    assert cause in explanation.cause
+    assert advice in explanation.advice
     assert endings.exit_of(pod) == exit_words
 
 
@@ -56,24 +56,24 @@ def test_a_failure_is_explained(reason: str, code: int | None, exit_words: str, 
         a_pod(phase="running"), a_pod(phase="succeeded", exit_code=0), a_pod(reason="Stopped", exit_code=143),
     ],
 )  # fmt: skip
-def test_what_did_not_fail_is_not_explained(pod: Pod) -> None:
+def test_pods_without_failure_have_no_explanation(pod: Pod) -> None:
     assert failures.explain(pod) is None
 
 
-def test_a_pod_that_was_lost_is_explained_whatever_the_reason() -> None:
-    why = failures.explain(a_pod(phase="lost", reason="Unheard"))
-    assert why is not None
-    assert "Unknown exit status" in why.cause
+def test_lost_pod_is_explained_with_any_reason() -> None:
+    explanation = failures.explain(a_pod(phase="lost", reason="Unheard"))
+    assert explanation is not None
+    assert "Unknown exit status" in explanation.cause
 
 
-def test_every_reason_of_the_backends_is_known() -> None:
+def test_every_backend_reason_has_an_explanation() -> None:
     found: set[str] = set()
     for path in [*(BACKENDS / "backends").rglob("*.py"), *(BACKENDS / "controller").rglob("*.py")]:
         text = path.read_text(encoding="utf-8")
         found |= set(re.findall(r'PodStartError\("([A-Z]\w+)"', text))
         found |= set(re.findall(r'reason="([A-Z]\w+)"', text))
         found |= set(re.findall(r'"(?:failed|lost)", "([A-Z]\w+)"', text))
-    assert len(found) > 12, "the search itself has broken"
+    assert len(found) > 12, "the search pattern is broken"
     assert found - {"Error", "Stopped"} <= set(failures._BY_REASON)
 
 
@@ -98,24 +98,24 @@ def test_every_reason_of_the_backends_is_known() -> None:
         ),
     ],
 )
-def test_what_programs_say_at_the_end_is_known_by_sight(log: str, cause: str, advice: str) -> None:
-    seen = failures.explain_log(log)
-    assert seen is not None
-    assert cause in seen.cause
-    assert advice in seen.advice
+def test_last_log_lines_are_recognised(log: str, cause: str, advice: str) -> None:
+    explanation = failures.explain_log(log)
+    assert explanation is not None
+    assert cause in explanation.cause
+    assert advice in explanation.advice
 
 
-def test_a_log_that_says_nothing_known_is_left_alone() -> None:
+def test_unknown_log_has_no_explanation() -> None:
     assert failures.explain_log("epoch 3 loss 0.2\nall is well\n") is None
 
 
 def test_percent_signs_in_a_log_are_text() -> None:
-    seen = failures.explain_log("FileNotFoundError: [Errno 2] No such file or directory: '100%s%(x)s'")
-    assert seen is not None
-    assert "100%s%(x)s" in seen.cause
+    explanation = failures.explain_log("FileNotFoundError: [Errno 2] No such file or directory: '100%s%(x)s'")
+    assert explanation is not None
+    assert "100%s%(x)s" in explanation.cause
 
 
-def test_every_explanation_can_be_told_in_both_languages() -> None:
+def test_every_explanation_has_both_languages() -> None:
     for language in ("en", "zh-hans"):
         with translation.override(language):
             for cause, advice in [*failures._BY_REASON.values(), *failures._BY_EXIT_CODE.values()]:

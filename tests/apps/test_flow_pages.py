@@ -1,4 +1,4 @@
-"""The pages of flows and templates: what they show, what they refuse, and how a flow is drawn."""
+"""Pages of flows and templates, and the drawing of a flow."""
 
 from collections.abc import Callable
 from itertools import combinations
@@ -42,7 +42,7 @@ def start(people: People, *steps: dict[str, Any]) -> Flow:
     return services.start(spec=spec, tenant=people.lab, user=people.alice, now=clock.now())
 
 
-def keep(people: People, name: str = "kept") -> JobTemplate:
+def create_template(people: People, name: str = "kept") -> JobTemplate:
     spec = JobSpec.parse({"name": name, **JOB})
     return services.create_template(spec=spec, tenant=people.lab, user=people.alice, now=clock.now())
 
@@ -53,44 +53,44 @@ def page(client: Client, name: str, *args: object, **query: str) -> str:
     return answer.content.decode()
 
 
-def test_a_flow_is_started_from_its_manifest_and_its_page_shows_every_step(people: People, as_: As) -> None:
+def test_flow_starts_from_a_manifest_and_its_page_shows_steps(people: People, as_: As) -> None:
     answer = as_(people.alice).post(reverse("flows:start"), {"text": f"{TEMPLATE}---\n{FLOW}"})
     flow = Flow.objects.get()
     assert answer["Location"] == reverse("flows:detail", args=[flow.uid])
     assert [str(m) for m in get_messages(answer.wsgi_request)] == ["metadata.labels: ignored."]
-    shown = page(as_(people.bob), "flows:detail", flow.uid)
+    html = page(as_(people.bob), "flows:detail", flow.uid)
     job = Job.objects.get()
-    assert shown.count(reverse("jobs:detail", args=[job.uid])) == 3  # two drawings, one table
-    assert "Waiting for step prepare to complete." in shown
-    assert "Step prepare started: job nightly-prepare was submitted." in shown
-    assert "from template prepare" in shown
+    assert html.count(reverse("jobs:detail", args=[job.uid])) == 3  # two drawings, one table
+    assert "Waiting for step prepare to complete." in html
+    assert "Step prepare started: job nightly-prepare was submitted." in html
+    assert "from template prepare" in html
     assert reverse("flows:detail", args=[flow.uid]) in page(as_(people.bob), "jobs:detail", job.uid)
     assert "nightly" in page(as_(people.bob), "flows:list")
     assert "nightly" not in page(as_(people.charlie), "flows:list")
 
 
-def test_what_is_wrong_is_told_at_its_place_and_nothing_typed_is_lost(people: People, as_: As) -> None:
+def test_manifest_errors_have_paths_and_keep_the_input(people: People, as_: As) -> None:
     text = f"{TEMPLATE}---\n{FLOW}".replace("targets: [prepare]", "targets: [prepared]")
-    shown = as_(people.alice).post(reverse("flows:start"), {"text": text}).content.decode()
-    assert "spec.flows[1].dependsOn.targets[0]: Unknown step “prepared”" in shown
-    assert "targets: [prepared]" in shown
-    shown = as_(people.alice).post(reverse("flows:start"), {"text": FLOW}).content.decode()
-    assert "spec.flows[0].name: Unknown template “prepare”." in shown
-    shown = as_(people.alice).post(reverse("flows:start"), {"text": TEMPLATE}).content.decode()
-    assert "The text has no JobFlow." in shown
+    html = as_(people.alice).post(reverse("flows:start"), {"text": text}).content.decode()
+    assert "spec.flows[1].dependsOn.targets[0]: Unknown step “prepared”" in html
+    assert "targets: [prepared]" in html
+    html = as_(people.alice).post(reverse("flows:start"), {"text": FLOW}).content.decode()
+    assert "spec.flows[0].name: Unknown template “prepare”." in html
+    html = as_(people.alice).post(reverse("flows:start"), {"text": TEMPLATE}).content.decode()
+    assert "The text has no JobFlow." in html
     assert not Flow.objects.exists()
     assert not JobTemplate.objects.exists()
 
 
-def test_a_viewer_is_told_that_he_starts_nothing(people: People, as_: As) -> None:
-    shown = as_(people.bob).post(reverse("flows:start"), {"text": f"{TEMPLATE}---\n{FLOW}"}).content.decode()
-    assert "but not submit to it" in shown
+def test_viewer_cannot_start_a_flow(people: People, as_: As) -> None:
+    html = as_(people.bob).post(reverse("flows:start"), {"text": f"{TEMPLATE}---\n{FLOW}"}).content.decode()
+    assert "but not submit to it" in html
 
 
-def test_the_page_begins_with_ones_templates_and_with_the_flow_that_is_to_run_again(people: People, as_: As) -> None:
+def test_start_form_is_prefilled_from_templates_or_a_flow(people: People, as_: As) -> None:
     alice = as_(people.alice)
     assert "kind: JobTemplate" in page(alice, "flows:start")
-    keep(people, "one"), keep(people, "two")
+    create_template(people, "one"), create_template(people, "two")
     first = page(alice, "flows:start")
     assert "targets:" in first
     assert "name: two" in first
@@ -99,14 +99,14 @@ def test_the_page_begins_with_ones_templates_and_with_the_flow_that_is_to_run_ag
     assert as_(people.charlie).get(reverse("flows:start"), {"again": str(flow.uid)}).status_code == 404
 
 
-def test_it_is_stopped_and_deleted_by_who_may(people: People, as_: As) -> None:
+def test_flow_is_stopped_and_deleted_by_its_owner(people: People, as_: As) -> None:
     flow = start(people, {"name": "a", "job": JOB})
     assert reverse("flows:stop", args=[flow.uid]) not in page(as_(people.bob), "flows:detail", flow.uid)
     assert reverse("flows:stop", args=[flow.uid]) in page(as_(people.alice), "flows:detail", flow.uid)
     as_(people.alice).post(reverse("flows:stop", args=[flow.uid]))
     services.advance_all(now=clock.now())
-    shown = page(as_(people.alice), "flows:detail", flow.uid)
-    assert "Stop requested." in shown
+    html = page(as_(people.alice), "flows:detail", flow.uid)
+    assert "Stop requested." in html
     as_(people.alice).post(reverse("flows:delete", args=[flow.uid]))
     assert as_(people.alice).get(reverse("flows:detail", args=[flow.uid])).status_code == 404
 
@@ -115,8 +115,8 @@ def test_a_job_is_saved_as_a_template_and_submitted_from_it(people: People, as_:
     alice, job = as_(people.alice), people.submit("train-1", files={"a.py": "print(1)\n"})
     address = f"{reverse('flows:new_template')}?job={job.uid}"
     assert address in page(alice, "jobs:detail", job.uid)
-    shown = alice.get(address)
-    answer = alice.post(address, {"text": shown.context["form"].initial["text"]})
+    html = alice.get(address)
+    answer = alice.post(address, {"text": html.context["form"].initial["text"]})
     template = JobTemplate.objects.get()
     assert answer["Location"] == reverse("flows:template", args=[template.uid])
     assert template.spec == job.spec
@@ -128,7 +128,7 @@ def test_a_job_is_saved_as_a_template_and_submitted_from_it(people: People, as_:
 
 
 def test_a_template_is_changed_to_another_job(people: People, as_: As) -> None:
-    template, alice = keep(people), as_(people.alice)
+    template, alice = create_template(people), as_(people.alice)
     edit = reverse("flows:edit_template", args=[template.uid])
     text = alice.get(edit).context["form"].initial["text"]
     alice.post(edit, {"text": text.replace("spec:", "spec:\n  minAvailable: 1", 1)})
@@ -144,8 +144,8 @@ def test_a_template_is_changed_to_another_job(people: People, as_: As) -> None:
     assert "Only the owner of the template" in as_(people.bob).post(edit, {"text": plain}).content.decode()
 
 
-def test_its_manifests_are_files(people: People, as_: As) -> None:
-    template = keep(people)
+def test_manifests_are_downloaded(people: People, as_: As) -> None:
+    template = create_template(people)
     flow = start(people, {"name": "kept"})
     for name, uid, file in (("manifest", flow.uid, "flow"), ("template_manifest", template.uid, "kept")):
         answer = as_(people.bob).get(reverse(f"flows:{name}", args=[uid]))
@@ -153,7 +153,7 @@ def test_its_manifests_are_files(people: People, as_: As) -> None:
         assert "flow.volcano.sh/v1alpha1" in answer.content.decode()
 
 
-def test_the_live_parts_are_the_page(people: People, as_: As) -> None:
+def test_live_view_renders_the_parts_of_the_page(people: People, as_: As) -> None:
     flow = start(people, {"name": "a", "job": JOB}, {"name": "b", "job": JOB, "depends_on": ["a"]})
     params = {"uid": str(flow.uid)}
     parts = live_views._flow(people.alice, params)
@@ -164,7 +164,7 @@ def test_the_live_parts_are_the_page(people: People, as_: As) -> None:
     assert flow.name in live_views._flows(people.alice, {})
 
 
-def test_lists_of_many_ask_no_more_questions(people: People, as_: As, django_assert_max_num_queries: Any) -> None:
+def test_list_query_count_is_constant(people: People, as_: As, django_assert_max_num_queries: Any) -> None:
     for name in "abcdefgh":
         spec = FlowSpec.parse({"name": name, "steps": [{"name": "x", "job": JOB}]})
         services.start(spec=spec, tenant=people.lab, user=people.alice, now=clock.now())
@@ -177,19 +177,19 @@ def test_lists_of_many_ask_no_more_questions(people: People, as_: As, django_ass
 def specs(draw: st.DrawFn) -> FlowSpec:
     names = [f"s{number}" for number in range(draw(st.integers(1, 12)))]
     steps = [
-        {"name": name, "depends_on": draw(st.lists(st.sampled_from(names[:place]), max_size=3)) if place else []}
-        for place, name in enumerate(names)
+        {"name": name, "depends_on": draw(st.lists(st.sampled_from(names[:index]), max_size=3)) if index else []}
+        for index, name in enumerate(names)
     ]
     return FlowSpec.parse({"name": "flow", "steps": draw(st.permutations(steps))})
 
 
 @given(specs())
 @pytest.mark.parametrize("draw", [drawing.wide, drawing.narrow])
-def test_every_step_is_drawn_once_within_the_picture_and_none_over_another(draw: Any, spec: FlowSpec) -> None:
+def test_each_step_is_drawn_once_without_overlap(draw: Any, spec: FlowSpec) -> None:
     drawn = draw(spec)
     assert {box.name for box in drawn.boxes} == {step.name for step in spec.steps}
     assert {(line.before, line.after) for line in drawn.lines} == {
-        (before, after) for after, others in spec.waits.items() for before in others
+        (before, after) for after, dependencies in spec.waits.items() for before in dependencies
     }
     for box in drawn.boxes:
         assert 0 <= box.x <= drawn.width - box.width
@@ -200,7 +200,7 @@ def test_every_step_is_drawn_once_within_the_picture_and_none_over_another(draw:
 
 
 @given(specs())
-def test_wide_every_step_stands_right_of_what_it_waits_for(spec: FlowSpec) -> None:
+def test_wide_drawing_places_steps_right_of_dependencies(spec: FlowSpec) -> None:
     boxes = {box.name: box for box in drawing.wide(spec).boxes}
-    for after, others in spec.waits.items():
-        assert all(boxes[before].x + boxes[before].width < boxes[after].x for before in others)
+    for after, dependencies in spec.waits.items():
+        assert all(boxes[before].x + boxes[before].width < boxes[after].x for before in dependencies)

@@ -1,4 +1,4 @@
-"""The gallery: admins publish, people fill in what is open, and a job says what it was begun with."""
+"""The gallery: admins publish templates, users fill in open fields, and a job records its template version."""
 
 from collections.abc import Callable
 from typing import Any
@@ -30,12 +30,12 @@ def publish(user: User, tenant: Tenant | None, **more: Any) -> Template:
     return services.publish(**{**card, **more}, user=user, now=clock.now())
 
 
-def begin(people: People, template: Template, **values: str) -> Job:
-    asked = {"name": "mine", "values": values, "tenant": people.lab, "user": people.alice}
-    return services.begin(template, **asked, now=clock.now())
+def submit_from(people: People, template: Template, **values: str) -> Job:
+    request = {"name": "mine", "values": values, "tenant": people.lab, "user": people.alice}
+    return services.begin(template, **request, now=clock.now())
 
 
-def test_only_admins_publish_each_where_they_are_one(people: People) -> None:
+def test_only_admins_publish_in_their_scope(people: People) -> None:
     for user, tenant in ((people.bob, people.lab), (people.alice, None), (people.bob, None)):
         with pytest.raises(Forbidden):
             publish(user, tenant)
@@ -46,7 +46,7 @@ def test_only_admins_publish_each_where_they_are_one(people: People) -> None:
         publish(people.alice, people.lab, template=for_all)
 
 
-def test_a_job_is_begun_and_says_with_which_version(people: People, as_: As) -> None:
+def test_job_records_its_template_version(people: People, as_: As) -> None:
     template = publish(people.alice, people.lab)
     publish(people.alice, people.lab, template=template, title="Finer")
     template.refresh_from_db()
@@ -64,10 +64,10 @@ def test_a_job_is_begun_and_says_with_which_version(people: People, as_: As) -> 
     assert "JobCreatedFromTemplate" in [event.kind for event in event_log.about(f"job:{job.uid}")]
 
 
-def test_what_is_locked_stays_whoever_sends_it(people: People, as_: As) -> None:
+def test_locked_fields_cannot_be_changed(people: People, as_: As) -> None:
     template = publish(people.alice, people.lab)
     with pytest.raises(Invalid):
-        begin(people, template, queue="other")
+        submit_from(people, template, queue="other")
     address = reverse("gallery:template", args=[template.uid])
     sent = {"name": "mine", "version": "1", "field-tasks.main.env.LR": "0.1", "field-tasks.main.replicas": "1"}
     as_(people.alice).post(address, sent | {"field-priority": "9", "priority": "9", "rest": "{}"})
@@ -79,7 +79,7 @@ def test_what_is_locked_stays_whoever_sends_it(people: People, as_: As) -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "typed", "said"),
+    ("field", "value", "message"),
     [
         ("field-tasks.main.replicas", "4", "at most 3"),
         ("field-tasks.main.replicas", "", "not an amount"),
@@ -87,16 +87,16 @@ def test_what_is_locked_stays_whoever_sends_it(people: People, as_: As) -> None:
         ("name", "No name", "not a valid name"),
     ],
 )
-def test_a_problem_stands_at_its_field(people: People, as_: As, field: str, typed: str, said: str) -> None:
+def test_errors_are_at_their_field(people: People, as_: As, field: str, value: str, message: str) -> None:
     template = publish(people.alice, people.lab)
     sent = {"name": "mine", "version": "1", "field-tasks.main.env.LR": "0.2", "field-tasks.main.replicas": "2"}
-    page = as_(people.alice).post(reverse("gallery:template", args=[template.uid]), sent | {field: typed})
+    page = as_(people.alice).post(reverse("gallery:template", args=[template.uid]), sent | {field: value})
     assert not Job.objects.exists()
     assert f'href="#id_{field}"' in page.content.decode()
-    assert said in page.content.decode()
+    assert message in page.content.decode()
 
 
-def test_a_template_that_changed_is_looked_at_first_and_nothing_typed_is_lost(people: People, as_: As) -> None:
+def test_changed_template_needs_a_review_and_keeps_the_input(people: People, as_: As) -> None:
     template = publish(people.alice, people.lab)
     publish(people.alice, people.lab, template=template)
     sent = {"name": "mine", "version": "1", "field-tasks.main.env.LR": "0.2", "field-tasks.main.replicas": "2"}
@@ -108,21 +108,21 @@ def test_a_template_that_changed_is_looked_at_first_and_nothing_typed_is_lost(pe
     assert as_(people.alice).post(address, again).status_code == 302
 
 
-def test_a_withdrawn_template_is_gone_and_its_jobs_stay(people: People, as_: As) -> None:
+def test_withdrawn_template_keeps_its_jobs(people: People, as_: As) -> None:
     template = publish(people.alice, people.lab)
-    job = begin(people, template)
+    job = submit_from(people, template)
     as_(people.alice).post(reverse("gallery:withdraw", args=[template.uid]))
     assert as_(people.alice).get(reverse("gallery:template", args=[template.uid])).status_code == 404
     assert "Template Fine-tune" in as_(people.alice).get(reverse("jobs:detail", args=[job.uid])).content.decode()
 
 
-def test_a_tenants_template_is_for_its_jobs_alone(people: People) -> None:
+def test_tenant_template_is_for_its_tenant_only(people: People) -> None:
     template = publish(people.alice, people.lab)
     with pytest.raises(Refused, match="for Lab only"):
         services.begin(template, name="x", values={}, tenant=people.other, user=people.ada, now=clock.now())
 
 
-def test_a_preset_is_published_with_the_fields_that_are_ticked(people: People, as_: As) -> None:
+def test_preset_is_published_with_open_fields(people: People, as_: As) -> None:
     preset = presets.save(name="usual", spec=SPEC, user=people.alice, tenant=None, now=clock.now())
     alice, address = as_(people.alice), f"{reverse('gallery:publish')}?preset={preset.uid}"
     rows = alice.get(address).context["form"].rows()
@@ -139,14 +139,14 @@ def test_a_preset_is_published_with_the_fields_that_are_ticked(people: People, a
     assert "Ours" in alice.get(reverse("gallery:list")).content.decode()
 
 
-def test_a_program_publishes_looks_and_begins(people: People, as_: As) -> None:
+def test_gallery_over_rest(people: People, as_: As) -> None:
     alice = as_(people.alice)
     body = {"title": "Ours", "tenant": "lab", "spec": SPEC.document(), "fields_open": OPEN}
-    made = alice.post("/api/v1/gallery", body, content_type="application/json").json()
+    created = alice.post("/api/v1/gallery", body, content_type="application/json").json()
     assert [card["title"] for card in alice.get("/api/v1/gallery").json()["results"]] == ["Ours"]
-    told = alice.get(f"/api/v1/gallery/{made['uid']}").json()
-    assert (told["spec"], told["fields_open"][0]["choices"]) == (SPEC.document(), ["0.1", "0.2"])
+    body = alice.get(f"/api/v1/gallery/{created['uid']}").json()
+    assert (body["spec"], body["fields_open"][0]["choices"]) == (SPEC.document(), ["0.1", "0.2"])
     body = {"name": "sent", "values": {"tasks.main.replicas": "3"}, "version": 1}
-    answer = alice.post(f"/api/v1/gallery/{made['uid']}/jobs", body, content_type="application/json")
+    answer = alice.post(f"/api/v1/gallery/{created['uid']}/jobs", body, content_type="application/json")
     assert (answer.status_code, answer.json()["job"]["replicas"]) == (201, 3)
-    assert alice.delete(f"/api/v1/gallery/{made['uid']}").status_code == 204
+    assert alice.delete(f"/api/v1/gallery/{created['uid']}").status_code == 204

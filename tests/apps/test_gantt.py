@@ -1,4 +1,4 @@
-"""The timeline of a job: what each pod did when, bounded whatever the job's size, and the same in words."""
+"""The timeline of a job: bars for each pod, bounded for any job size, and the same as text."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -33,11 +33,11 @@ def event(kind: str, seconds: float, **payload: Any) -> LoggedEvent:
     return LoggedEvent(kind=kind, at=at(seconds), subject="", actor_name="", topics=[], payload=payload)
 
 
-def became(new: str, seconds: float) -> LoggedEvent:
+def phase_changed(new: str, seconds: float) -> LoggedEvent:
     return event("JobPhaseChanged", seconds, new=new)
 
 
-def says(seconds: float, *reasons: dict[str, Any]) -> LoggedEvent:
+def unschedulable(seconds: float, *reasons: dict[str, Any]) -> LoggedEvent:
     return event("JobUnschedulable", seconds, reasons=list(reasons))
 
 
@@ -45,41 +45,45 @@ def a_job(**changes: Any) -> Job:
     return Job(name="one", phase="pending", submitted_at=START, **changes)
 
 
-def told(stretches: Any) -> list[tuple[float, float | None, str]]:
+def offsets(stretches: Any) -> list[tuple[float, float | None, str]]:
     return [
         ((s.begin - START).total_seconds(), (s.end - START).total_seconds() if s.end else None, s.cause)
         for s in stretches
     ]
 
 
-def test_a_stretch_of_waiting_ends_with_the_next_reason_or_when_the_job_moves() -> None:
-    events = [says(10, FULL), says(20, SHARE), became("running", 50)]
-    assert told(waits.stretches(a_job(), events)) == [(10, 20, "capacity"), (20, 50, "quota")]
+def test_stretch_ends_with_the_next_reason_or_phase() -> None:
+    events = [unschedulable(10, FULL), unschedulable(20, SHARE), phase_changed("running", 50)]
+    assert offsets(waits.stretches(a_job(), events)) == [(10, 20, "capacity"), (20, 50, "quota")]
 
 
-def test_the_same_cause_with_other_words_is_one_stretch() -> None:
-    assert told(waits.stretches(a_job(), [says(10, FULL), says(20, FULL)])) == [(10, None, "capacity")]
+def test_repeated_cause_is_one_stretch() -> None:
+    assert offsets(waits.stretches(a_job(), [unschedulable(10, FULL), unschedulable(20, FULL)])) == [
+        (10, None, "capacity")
+    ]
 
 
-def test_what_a_job_waits_for_now_is_known_by_its_row_although_the_log_tells_it_no_more() -> None:
-    events = [says(10, FULL), became("running", 50)]
+def test_current_reason_comes_from_the_job_row() -> None:
+    events = [unschedulable(10, FULL), phase_changed("running", 50)]
     job = a_job(waiting=[SHARE])
-    assert told(waits.stretches(job, events)) == [(10, 50, "capacity"), (50, None, "quota")]
+    assert offsets(waits.stretches(job, events)) == [(10, 50, "capacity"), (50, None, "quota")]
     job.phase = "completed"
-    assert told(waits.stretches(job, events)) == [(10, 50, "capacity")]
+    assert offsets(waits.stretches(job, events)) == [(10, 50, "capacity")]
 
 
-def test_a_time_is_cut_where_the_cause_changes_and_has_none_where_nobody_said() -> None:
+def test_interval_is_cut_by_cause() -> None:
     stretches = [waits.Stretch(at(10), at(20), "capacity"), waits.Stretch(at(25), None, "quota")]
-    assert told(waits.cut(at(5), at(30), stretches)) == [
+    assert offsets(waits.cut(at(5), at(30), stretches)) == [
         (5, 10, ""), (10, 20, "capacity"), (20, 25, ""), (25, 30, "quota"),
     ]  # fmt: skip
-    assert told(waits.cut(at(12), at(15), stretches)) == [(12, 15, "capacity")]
-    assert told(waits.cut(at(12), at(12), stretches)) == []
+    assert offsets(waits.cut(at(12), at(15), stretches)) == [(12, 15, "capacity")]
+    assert offsets(waits.cut(at(12), at(12), stretches)) == []
 
 
 def test_the_phases_of_a_job_follow_one_another() -> None:
-    stays = waits.stays(a_job(), [became("running", 30), became("restarting", 60), became("running", 61)])
+    stays = waits.stays(
+        a_job(), [phase_changed("running", 30), phase_changed("restarting", 60), phase_changed("running", 61)]
+    )
     assert [(stay.phase, stay.end and (stay.end - START).total_seconds()) for stay in stays] == [
         ("pending", 30), ("running", 60), ("restarting", 61), ("running", None),
     ]  # fmt: skip
@@ -108,8 +112,8 @@ def job(people: People) -> Job:
     return Job.objects.get(pk=made.pk)
 
 
-def test_a_row_shows_waiting_by_cause_starting_running_and_the_end_of_each_attempt(job: Job) -> None:
-    keep(job, [says(0, FULL), became("running", 30)])
+def test_row_shows_the_states_of_each_attempt(job: Job) -> None:
+    append_events(job, [unschedulable(0, FULL), phase_changed("running", 30)])
     a_pod(job, phase="failed", bound=20, started=30, finished=60)
     a_pod(job, attempt=2, created=60, bound=70, started=70)
     _job, row = chart(job, now=100)["rows"]
@@ -124,22 +128,22 @@ def test_a_row_shows_waiting_by_cause_starting_running_and_the_end_of_each_attem
     assert "The cluster has none free" in row.bars[0].words
 
 
-def keep(job: Job, told: Iterable[LoggedEvent]) -> None:
-    """Into the log, behind all that stands there."""
-    events = list(told)
+def append_events(job: Job, new_events: Iterable[LoggedEvent]) -> None:
+    """Add these events at the end of the event log."""
+    events = list(new_events)
     for number, one in enumerate(events, start=10**6 + LoggedEvent.objects.count()):
         one.pk, one.subject = number, f"job:{job.uid}"
     LoggedEvent.objects.bulk_create(events)
 
 
-def test_the_first_row_is_the_job_s_own(job: Job) -> None:
-    keep(job, [says(5, SHARE), became("running", 50)])
+def test_first_row_is_the_job(job: Job) -> None:
+    append_events(job, [unschedulable(5, SHARE), phase_changed("running", 50)])
     job.phase = "running"
     (row,) = chart(job, now=100)["rows"]
     assert bars(row) == [(0, 50, "waiting"), (50, 450, "waiting reason-quota"), (500, 500, "running")]
 
 
-def test_a_pod_that_never_started_and_one_that_was_stopped_are_told_apart(job: Job) -> None:
+def test_failed_start_and_stopped_pod_differ(job: Job) -> None:
     refused = a_pod(job, 0, phase="failed", bound=10, finished=20)
     stopped = a_pod(job, 1, phase="failed", bound=10, started=20, finished=100)
     Pod.objects.filter(pk=stopped.pk).update(stopping=True, reason="Stopped")
@@ -150,7 +154,7 @@ def test_a_pod_that_never_started_and_one_that_was_stopped_are_told_apart(job: J
     assert (first.look, second.look) == ("failed", "terminated")
 
 
-def test_it_may_begin_where_the_job_did(job: Job) -> None:
+def test_timeline_can_begin_at_the_start(job: Job) -> None:
     job.started_at = at(50)
     a_pod(job, bound=40, started=50)
     _job, row = chart(job, now=100, since="start")["rows"]
@@ -183,13 +187,13 @@ def _many(job: Job, count: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["jobs:detail", "jobs:timeline"])
-def test_a_large_job_asks_the_database_no_more_than_a_small_one(
+def test_query_count_is_constant(
     people: People, as_: As, job: Job, django_assert_max_num_queries: Callable[[int], Any], name: str
 ) -> None:
     _many(job, 1000)
     noise = {"task": "main", "attempt": 1, "old": "bound", "new": "running", "reason": "", "message": "", "node": "n1"}
-    keep(job, (event("PodPhaseChanged", n, **noise, index=n % 1000, exit_code=None) for n in range(3000)))
-    keep(job, (says(n, (FULL, SHARE)[n % 2]) for n in range(500)))
+    append_events(job, (event("PodPhaseChanged", n, **noise, index=n % 1000, exit_code=None) for n in range(3000)))
+    append_events(job, (unschedulable(n, (FULL, SHARE)[n % 2]) for n in range(500)))
     client, address = as_(people.alice), reverse(name, args=[job.uid])
     with django_assert_max_num_queries(18):
         page = client.get(address).content.decode()
@@ -197,7 +201,7 @@ def test_a_large_job_asks_the_database_no_more_than_a_small_one(
     assert "pods 1 to 100 of 1000" in page
 
 
-def test_one_who_cannot_see_it_reads_the_same_in_words(people: People, as_: As, job: Job) -> None:
+def test_bars_have_text_alternatives(people: People, as_: As, job: Job) -> None:
     a_pod(job, bound=1, started=2)
     page = as_(people.alice).get(reverse("jobs:timeline", args=[job.uid])).content.decode()
     words = re.search(r'aria-label="(attempt 1[^"]*)"', page)
@@ -205,7 +209,7 @@ def test_one_who_cannot_see_it_reads_the_same_in_words(people: People, as_: As, 
     assert f"<dd>{words[1]}</dd>" in page
 
 
-def test_a_timeline_asks_for_itself_again_until_the_job_is_over(people: People, as_: As, job: Job) -> None:
+def test_timeline_refreshes_until_the_job_ends(people: People, as_: As, job: Job) -> None:
     address = reverse("jobs:timeline", args=[job.uid])
     page = as_(people.alice).get(address, {"phase": "failed", "other": "x"}).content.decode()
     assert f'data-refresh="{address}?phase=failed"' in page

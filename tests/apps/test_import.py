@@ -1,4 +1,4 @@
-"""Bringing people in by a table: how it is read, what would happen, what happens, and that it happens once."""
+"""Import of people from a table: parsing, preview, result and repetition."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -27,16 +27,16 @@ PAGE = reverse("invitations:import")
 FOUR = "username,email,name,role\nbob,,,member\ncharlie,,,\ndora,dora@example.org,Dora,viewer\neve x,nobody,,king\n"
 
 
-def done(people: People, text: str, *, by: User | None = None, act=importing.carry_out):
+def run_import(people: People, text: str, *, by: User | None = None, act=importing.carry_out):
     rows = table.read(text).rows
     return act(rows, into=people.lab, by=by or people.alice, now=clock.now())
 
 
-def told(outcomes) -> list[str]:
+def results(outcomes) -> list[str]:
     return [outcome.what.value for outcome in outcomes]
 
 
-def wrong(outcome) -> dict[str, str]:
+def problems(outcome) -> dict[str, str]:
     return {problem.path: problem.message for problem in outcome.problems}
 
 
@@ -50,7 +50,7 @@ def wrong(outcome) -> dict[str, str]:
         b'\n"username", "email","phone, if any"\n\n"dora","d@example.org","1, 2"\n\n',
     ],
 )
-def test_whatever_a_spreadsheet_writes_is_read(data):
+def test_spreadsheet_formats_are_read(data):
     (row,) = table.read(table.decoded(data)).rows
     assert {name: row.cells[name] for name in ("username", "email")} == {"username": "dora", "email": "d@example.org"}
 
@@ -68,24 +68,24 @@ def test_whatever_a_spreadsheet_writes_is_read(data):
         ("username\na\0b", "Not a text table"),
     ],
 )
-def test_what_is_no_table_is_refused(text, sentence):
+def test_invalid_tables_are_refused(text, sentence):
     with pytest.raises(Invalid, match=sentence):
         table.read(text)
 
 
-def test_bytes_that_are_no_text_are_refused():
+def test_binary_files_are_refused():
     with pytest.raises(Invalid, match="not UTF-8"):
         table.decoded(b"\xff\xfe\x00\xd8")
 
 
-def test_columns_that_mean_nothing_are_named():
+def test_unknown_columns_are_listed():
     assert table.read("phone,username\n1,dora").unused == ["phone"]
 
 
-def test_members_get_roles_accounts_join_and_others_are_invited(people):
-    bob, charlie, dora, eve = done(people, FOUR)
-    assert told([bob, charlie, dora, eve]) == ["changed", "added", "invited", "wrong"]
-    assert set(wrong(eve)) == {"username", "email", "role"}
+def test_members_change_users_join_and_others_are_invited(people):
+    bob, charlie, dora, eve = run_import(people, FOUR)
+    assert results([bob, charlie, dora, eve]) == ["changed", "added", "invited", "wrong"]
+    assert set(problems(eve)) == {"username", "email", "role"}
     roles = dict(Membership.objects.filter(tenant=people.lab).values_list("user__username", "role"))
     assert roles == {"alice": "admin", "bob": "member", "charlie": "member"}
     made = Invitation.objects.get()
@@ -94,123 +94,134 @@ def test_members_get_roles_accounts_join_and_others_are_invited(people):
     assert list(LoggedEvent.objects.filter(actor_name="alice").values_list("kind", flat=True)) == kinds
 
 
-def test_the_preview_says_what_the_import_does_and_changes_nothing(people):
+def test_preview_has_the_results_and_changes_nothing(people):
     events = LoggedEvent.objects.count()
-    before = done(people, FOUR, act=importing.preview)
+    before = run_import(people, FOUR, act=importing.preview)
     assert (LoggedEvent.objects.count(), Invitation.objects.count()) == (events, 0)
     assert not any(outcome.secret for outcome in before)
-    assert told(before) == told(done(people, FOUR))
+    assert results(before) == results(run_import(people, FOUR))
 
 
-def test_a_second_time_there_is_nothing_to_do(people):
-    (_bob, _charlie, dora, _eve) = done(people, FOUR)
-    assert told(done(people, FOUR)) == ["nothing", "nothing", "nothing", "wrong"]
+def test_repeated_import_changes_nothing(people):
+    (_bob, _charlie, dora, _eve) = run_import(people, FOUR)
+    assert results(run_import(people, FOUR)) == ["nothing", "nothing", "nothing", "wrong"]
     services.sign_up(dora.secret, username="dorothea", password=None, display_name="", now=clock.now())
-    assert told(done(people, FOUR)) == ["nothing", "nothing", "nothing", "wrong"]
-    assert told(done(people, "email\nDORA@example.org")) == ["changed"]
+    assert results(run_import(people, FOUR)) == ["nothing", "nothing", "nothing", "wrong"]
+    assert results(run_import(people, "email\nDORA@example.org")) == ["changed"]
 
 
-def test_whoever_is_invited_to_something_else_now_gets_another_link(people):
-    (first,) = done(people, "email,role\nd@example.org,viewer")
-    (second,) = done(people, "email,role\nd@example.org,Member")
+def test_changed_invitation_gets_a_new_link(people):
+    (first,) = run_import(people, "email,role\nd@example.org,viewer")
+    (second,) = run_import(people, "email,role\nd@example.org,Member")
     assert (second.what, second.note) == ("invited", "The previous link becomes invalid.")
     assert Invitation.objects.get(revoked_at=None).pk == second.invitation.pk != first.invitation.pk
 
 
-def test_a_row_that_is_refused_takes_none_along_and_says_why_where(people):
+def test_refused_rows_have_problems_and_do_not_affect_others(people):
     rows = ["alice,,viewer,", "charlie,,,other", ",a@x.org,,", ",A@x.org,,", "charlie,,,,extra", ",,member,"]
-    outcomes = done(people, "\n".join(["username,email,role,tenant", *rows]))
-    assert told(outcomes) == ["wrong", "wrong", "invited", "wrong", "wrong", "wrong"]
-    assert [set(wrong(outcome)) for outcome in outcomes] == [{"role"}, {"tenant"}, set(), {"email"}, {""}, {"username"}]
-    assert "Same person as in row 4" in wrong(outcomes[3])["email"]
+    outcomes = run_import(people, "\n".join(["username,email,role,tenant", *rows]))
+    assert results(outcomes) == ["wrong", "wrong", "invited", "wrong", "wrong", "wrong"]
+    assert [set(problems(outcome)) for outcome in outcomes] == [
+        {"role"},
+        {"tenant"},
+        set(),
+        {"email"},
+        {""},
+        {"username"},
+    ]
+    assert "Same person as in row 4" in problems(outcomes[3])["email"]
 
 
-def test_a_platform_admin_brings_people_into_any_tenant(people):
-    outcomes = done(people, "username,tenant\nbob,other\nbob,\n", by=people.ada)
-    assert told(outcomes) == ["added", "changed"]
+def test_platform_admin_imports_into_any_tenant(people):
+    outcomes = run_import(people, "username,tenant\nbob,other\nbob,\n", by=people.ada)
+    assert results(outcomes) == ["added", "changed"]
     rows = table.read("username\nbob\n").rows
     (nowhere,) = importing.preview(rows, into=None, by=people.ada, now=clock.now())
-    assert wrong(nowhere) == {"tenant": "Enter a tenant."}
+    assert problems(nowhere) == {"tenant": "Enter a tenant."}
 
 
-def test_the_only_admin_stays_whoever_else_is_demoted_in_the_same_table(people):
+def test_last_admin_is_not_demoted(people):
     tenancy.add_member(people.lab, people.charlie, "admin", actor=importing.actor_of(people.ada), now=clock.now())
-    assert told(done(people, "username\ncharlie\nalice\n", by=people.ada)) == ["changed", "wrong"]
+    assert results(run_import(people, "username\ncharlie\nalice\n", by=people.ada)) == ["changed", "wrong"]
 
 
 QUOTAS = "username,jobs,GPU hours,resources\nbob,5,,cpu=8 memory=4Gi\ndora,2,100,\n"
 
 
-def bounds_of(user: User, people: People) -> tuple[object, ...] | None:
+def quota_of(user: User, people: People) -> tuple[object, ...] | None:
     return Quota.objects.filter(tenant=people.lab, user=user).values_list("jobs", "gpu_hours", "resources").first()
 
 
-def test_a_table_sets_quotas_of_members_and_of_those_who_are_invited(people):
-    looked = done(people, QUOTAS, act=importing.preview)
-    assert (bounds_of(people.bob, people), Invitation.objects.count()) == (None, 0)
-    bob, dora = done(people, QUOTAS)
-    assert [one.note for one in looked] == [bob.note, dora.note]
+def test_table_sets_quotas_of_members_and_invited_people(people):
+    preview = run_import(people, QUOTAS, act=importing.preview)
+    assert (quota_of(people.bob, people), Invitation.objects.count()) == (None, 0)
+    bob, dora = run_import(people, QUOTAS)
+    assert [one.note for one in preview] == [bob.note, dora.note]
     assert bob.note == "Previous role: Viewer. Quota: Unfinished jobs 5, Resources in use cpu=8 memory=4Gi."
     assert dora.note == "Quota: Unfinished jobs 2, GPU-hours per month 100."
-    assert bounds_of(people.bob, people) == (5, None, {"cpu": "8", "memory": "4Gi"})
+    assert quota_of(people.bob, people) == (5, None, {"cpu": "8", "memory": "4Gi"})
     made = services.sign_up(dora.secret, username="dora", password=None, display_name="", now=clock.now())
-    assert bounds_of(made, people) == (2, 100, {})
-    assert told(done(people, QUOTAS)) == ["nothing", "nothing"]
+    assert quota_of(made, people) == (2, 100, {})
+    assert results(run_import(people, QUOTAS)) == ["nothing", "nothing"]
 
 
-def test_an_empty_cell_leaves_a_bound_and_another_bound_is_another_invitation(people):
-    (_bob, first) = done(people, QUOTAS)
-    (bob, dora) = done(people, "username,jobs,gpu_hours\nbob,,7\ndora,3,\n")
+def test_empty_cells_keep_quotas_and_new_quotas_renew_invitations(people):
+    (_bob, first) = run_import(people, QUOTAS)
+    (bob, dora) = run_import(people, "username,jobs,gpu_hours\nbob,,7\ndora,3,\n")
     assert (bob.what, dora.what, dora.note.split(".")[0]) == ("changed", "invited", "The previous link becomes invalid")
-    assert bounds_of(people.bob, people) == (5, 7, {"cpu": "8", "memory": "4Gi"})
+    assert quota_of(people.bob, people) == (5, 7, {"cpu": "8", "memory": "4Gi"})
     with pytest.raises(NotFound):
         services.sign_up(first.secret, username="dora", password=None, display_name="", now=clock.now())
 
 
-def test_a_quota_that_does_not_fit_is_refused_in_its_cell(people):
+def test_invalid_quotas_are_refused_in_their_cell(people):
     rows = ["bob,many,,", "bob,,-1,", "bob,,,cpu", "bob,,,shoes=5", "bob,1.5,,"]
-    outcomes = done(people, "\n".join(["username,jobs,gpu_hours,resources", *rows]))
-    assert [set(wrong(one)) for one in outcomes] == [{"jobs"}, {"gpu_hours"}, {"resources"}, {"resources"}, {"jobs"}]
+    outcomes = run_import(people, "\n".join(["username,jobs,gpu_hours,resources", *rows]))
+    assert [set(problems(one)) for one in outcomes] == [{"jobs"}, {"gpu_hours"}, {"resources"}, {"resources"}, {"jobs"}]
     assert not Quota.objects.exists()
 
 
-def test_no_invitation_sets_a_quota_longer_than_who_invited_may(people):
+def test_invitation_quota_ends_with_the_rights_of_the_inviter(people):
     tenancy.add_member(people.lab, people.charlie, "admin", actor=importing.actor_of(people.ada), now=clock.now())
-    (_bob, dora) = done(people, QUOTAS, by=people.charlie)
+    (_bob, dora) = run_import(people, QUOTAS, by=people.charlie)
     tenancy.change_role(people.lab, people.charlie.pk, "member", actor=importing.actor_of(people.ada), now=clock.now())
     with pytest.raises(NotFound):
         services.sign_up(dora.secret, username="dora", password=None, display_name="", now=clock.now())
 
 
-def test_a_department_takes_a_tenant_that_is_in_none_from_who_may_put_it_there(people):
+def test_department_is_assigned_by_platform_admins(people):
     text = "username,department\ncharlie,vision\nbob,vision\n"
-    assert [wrong(one).keys() for one in done(people, text)] == [{"department"}] * 2
+    assert [problems(one).keys() for one in run_import(people, text)] == [{"department"}] * 2
     departments.create(slug="vision", name="Vision", actor=importing.actor_of(people.ada), now=clock.now())
     departments.create(slug="speech", name="Speech", actor=importing.actor_of(people.ada), now=clock.now())
-    assert [wrong(one).keys() for one in done(people, text)] == [{"department"}] * 2, "alice makes no departments"
-    charlie, bob = done(people, text, by=people.ada)
+    assert [problems(one).keys() for one in run_import(people, text)] == [{"department"}] * 2, (
+        "Alice cannot assign departments"
+    )
+    charlie, bob = run_import(people, text, by=people.ada)
     assert "Adds the tenant to department Vision." in charlie.note
     assert "The tenant" not in bob.note
     people.lab.refresh_from_db()
     assert people.lab.department.slug == "vision"
-    assert told(done(people, text)) == ["nothing", "nothing"], "it is so already, so anybody who imports may say it"
-    (other,) = done(people, "username,department\nbob,speech\n", by=people.ada)
-    assert "belongs to department Vision" in wrong(other)["department"]
+    assert results(run_import(people, text)) == ["nothing", "nothing"], (
+        "an unchanged department is accepted from everyone who imports"
+    )
+    (other,) = run_import(people, "username,department\nbob,speech\n", by=people.ada)
+    assert "belongs to department Vision" in problems(other)["department"]
 
 
-def test_a_preview_shows_the_columns_that_the_table_has(people, as_):
-    shown = as_(people.alice).post(PAGE, {"tenant": "lab", "text": QUOTAS, "do": "preview"}).content.decode()
-    assert "GPU-hours per month" in shown
-    assert "Quota: Unfinished jobs 5" in shown
-    assert "Department" not in shown.split("<table")[1].split("</table>")[0]
+def test_preview_shows_the_columns_of_the_table(people, as_):
+    html = as_(people.alice).post(PAGE, {"tenant": "lab", "text": QUOTAS, "do": "preview"}).content.decode()
+    assert "GPU-hours per month" in html
+    assert "Quota: Unfinished jobs 5" in html
+    assert "Department" not in html.split("<table")[1].split("</table>")[0]
 
 
-def test_the_page_shows_first_and_does_then(people, as_):
+def test_page_previews_then_imports(people, as_):
     alice = as_(people.alice)
-    shown = alice.post(PAGE, {"tenant": "lab", "text": FOUR, "do": "preview"}).content.decode()
-    assert "Preview of the import" in shown
-    assert "Unknown role" in shown
-    assert "eve x,nobody" in shown  # to be corrected
+    html = alice.post(PAGE, {"tenant": "lab", "text": FOUR, "do": "preview"}).content.decode()
+    assert "Preview of the import" in html
+    assert "Unknown role" in html
+    assert "eve x,nobody" in html  # kept for correction
     assert not Invitation.objects.exists()
     answer = alice.post(PAGE, {"tenant": "lab", "text": FOUR, "do": "import"})
     (link,) = [row.link for row in answer.context["rows"] if row.link]
@@ -221,28 +232,28 @@ def test_the_page_shows_first_and_does_then(people, as_):
     assert 'value="dora"' in form
 
 
-def test_a_file_stands_in_the_box_afterwards_also_when_it_is_wrong(people, as_):
+def test_uploaded_file_is_shown_in_the_text_field(people, as_):
     for data in (b"username;name\r\nbob;=1+1\r\n", b"colour\r\n=1+1\r\n"):
         file = SimpleUploadedFile("people.csv", data)
         page = as_(people.alice).post(PAGE, {"tenant": "lab", "upload": file, "do": "preview"}).content.decode()
         assert "=1+1" in page.split("<textarea")[1]
 
 
-def test_links_are_mailed_where_there_is_a_server(people, as_, settings):
+def test_links_are_mailed(people, as_, settings):
     settings.MAIL_IS_SET_UP = True
     answer = as_(people.alice).post(PAGE, {"tenant": "lab", "text": FOUR, "do": "import"})
     (link,) = [row.link for row in answer.context["rows"] if row.link]
     assert "Sending the link by mail." in answer.content.decode()
-    assert mail.outbox == [], "the page waits for no mail server"
-    assert link.encode() not in bytes(InvitationMail.objects.get().link), "it lies sealed"
+    assert mail.outbox == [], "the page does not wait for the mail server"
+    assert link.encode() not in bytes(InvitationMail.objects.get().link), "the link is stored encrypted"
     assert letters.send_due(now=clock.now()) == 1
     ((to, text),) = [(message.to, message.body) for message in mail.outbox]
     assert (to, link in text) == (["dora@example.org"], True)
     assert not InvitationMail.objects.exists()
 
 
-def test_a_link_is_mailed_again_until_a_server_takes_it_and_its_page_says_why_not(people, as_, settings):
-    settings.MAIL_IS_SET_UP, settings.EMAIL_BACKEND = True, "tests.apps.test_import.Away"
+def test_mail_is_retried_and_the_error_is_shown(people, as_, settings):
+    settings.MAIL_IS_SET_UP, settings.EMAIL_BACKEND = True, "tests.apps.test_import.UnreachableMailServer"
     alice, now = as_(people.alice), clock.now()
     alice.post(PAGE, {"tenant": "lab", "text": FOUR, "do": "import"})
     assert letters.send_due(now=clock.now()) == 0
@@ -254,7 +265,7 @@ def test_a_link_is_mailed_again_until_a_server_takes_it_and_its_page_says_why_no
     assert len(mail.outbox) == 1
 
 
-def test_a_link_that_ended_meanwhile_is_not_mailed(people, as_, settings):
+def test_invalid_link_is_not_mailed(people, as_, settings):
     settings.MAIL_IS_SET_UP = True
     for end in (services.revoke, services.resend):
         as_(people.alice).post(PAGE, {"tenant": "lab", "text": FOUR, "do": "import"})
@@ -263,8 +274,8 @@ def test_a_link_that_ended_meanwhile_is_not_mailed(people, as_, settings):
     assert (mail.outbox, InvitationMail.objects.count()) == ([], 0)
 
 
-def test_at_last_nobody_tries_any_more_and_the_link_goes(people, as_, settings):
-    settings.MAIL_IS_SET_UP, settings.EMAIL_BACKEND = True, "tests.apps.test_import.Away"
+def test_mail_is_abandoned_and_the_link_deleted(people, as_, settings):
+    settings.MAIL_IS_SET_UP, settings.EMAIL_BACKEND = True, "tests.apps.test_import.UnreachableMailServer"
     as_(people.alice).post(PAGE, {"tenant": "lab", "text": FOUR, "do": "import"})
     InvitationMail.objects.update(attempts=letters.MOST_ATTEMPTS - 1)
     letters.send_due(now=clock.now())
@@ -274,14 +285,14 @@ def test_at_last_nobody_tries_any_more_and_the_link_goes(people, as_, settings):
     assert "Not mailed: nobody at home" in page
 
 
-class Away(BaseEmailBackend):
+class UnreachableMailServer(BaseEmailBackend):
     """A mail server that does not answer."""
 
     def send_messages(self, email_messages):
         raise OSError("nobody at home")
 
 
-def test_programs_do_the_same(people, as_):
+def test_import_over_rest(people, as_):
     at, alice = reverse("api:v1:import_people"), as_(people.alice)
     for query, links in (("?dry_run=1&tenant=lab", 0), ("?tenant=lab", 1)):
         found = alice.post(at + query, FOUR.encode(), content_type="text/csv").json()

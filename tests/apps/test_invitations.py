@@ -1,4 +1,4 @@
-"""Invitations: who may invite, what the link is good for, and how often."""
+"""Invitations: rights of the inviter, and validity of the link."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -24,7 +24,7 @@ As = Callable[[User], Client]
 DORA = {"username": "dora", "display_name": "Dora", "password": "a-long-walk-home"}
 
 
-def invited(people: People, **more: object) -> str:
+def invite(people: People, **more: object) -> str:
     by = more.pop("by", people.alice)
     return services.invite(people.lab, role="member", by=by, now=clock.now(), **more)[1]
 
@@ -37,38 +37,38 @@ def role_of(name: str, tenant: str = "lab") -> str | None:
     return Membership.objects.filter(user__username=name, tenant__slug=tenant).values_list("role", flat=True).first()
 
 
-def test_whoever_has_the_link_makes_an_account_and_lands_on_home_as_a_member(people: People) -> None:
-    secret, browser = invited(people), Client()
+def test_link_creates_an_account_and_a_membership(people: People) -> None:
+    secret, browser = invite(people), Client()
     assert "Join Lab" in browser.get(page(secret)).content.decode()
     answer = browser.post(page(secret), DORA, follow=True)
     assert answer.redirect_chain == [("/", 302)]
     assert answer.context["user"].username == "dora"
     assert answer.context["nav"]["tenant"] == people.lab
     assert role_of("dora") == "member"
-    told = list(LoggedEvent.objects.order_by("id").values_list("kind", flat=True))[-5:]
-    assert told == ["PersonInvited", "UserCreated", "MemberAdded", "InvitationAccepted", "SignedIn"]
+    kinds = list(LoggedEvent.objects.order_by("id").values_list("kind", flat=True))[-5:]
+    assert kinds == ["PersonInvited", "UserCreated", "MemberAdded", "InvitationAccepted", "SignedIn"]
     assert LoggedEvent.objects.last().payload["method"] == "invitation"
     assert Client().post(reverse("accounts:sign_in"), DORA).status_code == 302
 
 
-def test_a_link_works_once(people: People) -> None:
-    secret = invited(people)
+def test_link_works_once(people: People) -> None:
+    secret = invite(people)
     Client().post(page(secret), DORA)
     again = Client().post(page(secret), {**DORA, "username": "eve"})
     assert (again.status_code, "no longer valid" in again.content.decode()) == (404, True)
     assert not User.objects.filter(username="eve").exists()
 
 
-def test_somebody_with_an_account_accepts_with_it(people: People, as_: As) -> None:
-    secret, charlie = invited(people), as_(people.charlie)
+def test_existing_user_accepts_an_invitation(people: People, as_: As) -> None:
+    secret, charlie = invite(people), as_(people.charlie)
     assert "Accept as Charlie" in charlie.get(page(secret)).content.decode()
     assert charlie.post(reverse("invitations:accept", args=[secret])).headers["Location"] == "/"
     assert role_of("charlie") == "member"
     assert charlie.get("/").context["nav"]["tenant"] == people.lab
 
 
-def test_who_is_a_member_already_leaves_the_invitation_open(people: People) -> None:
-    secret = invited(people)
+def test_member_cannot_use_up_an_invitation(people: People) -> None:
+    secret = invite(people)
     with pytest.raises(Refused, match="member of Lab already"):
         services.accept(secret, people.bob, now=clock.now())
     assert role_of("bob") == "viewer"
@@ -76,7 +76,7 @@ def test_who_is_a_member_already_leaves_the_invitation_open(people: People) -> N
 
 
 @pytest.mark.parametrize(
-    ("what", "field", "sentence"),
+    ("changes", "field", "sentence"),
     [
         ({"username": "alice"}, "username", "already exists"),
         ({"username": "no good"}, "username", "valid username"),
@@ -85,9 +85,9 @@ def test_who_is_a_member_already_leaves_the_invitation_open(people: People) -> N
         ({"password": "password123"}, "password", "too common"),
     ],
 )
-def test_what_is_wrong_is_said_in_the_field(people: People, what: dict[str, str], field: str, sentence: str) -> None:
-    secret = invited(people)
-    answer = Client().post(page(secret), DORA | what)
+def test_errors_are_at_their_field(people: People, changes: dict[str, str], field: str, sentence: str) -> None:
+    secret = invite(people)
+    answer = Client().post(page(secret), DORA | changes)
     assert sentence in str(answer.context["form"].errors[field])
     assert selectors.by_secret(secret, now=clock.now())
 
@@ -117,78 +117,76 @@ def _close(people: People) -> None:
     tenancy_services.change(people.lab, {"is_active": False}, actor=actor_of(people.ada), now=clock.now())
 
 
-@pytest.mark.parametrize("happens", [_expire, _revoke, _resend, _demote, _dismiss, _close])
-def test_a_link_ends(people: People, happens: Callable[[People], None]) -> None:
-    secret = invited(people)
-    happens(people)
-    for ask in (Client().get, Client().post):
-        assert ask(page(secret)).status_code == 404
+@pytest.mark.parametrize("invalidate", [_expire, _revoke, _resend, _demote, _dismiss, _close])
+def test_invalid_links_return_404(people: People, invalidate: Callable[[People], None]) -> None:
+    secret = invite(people)
+    invalidate(people)
+    for request in (Client().get, Client().post):
+        assert request(page(secret)).status_code == 404
     with pytest.raises(NotFound):
         services.accept(secret, people.charlie, now=clock.now())
 
 
-def test_sent_again_it_lives_for_another_week(people: People) -> None:
-    invited(people)
+def test_resent_invitation_is_valid_for_a_week(people: People) -> None:
+    invite(people)
     _expire(people)
     later = clock.now() + timedelta(days=30)
     invitation, secret = services.resend(people.lab, Invitation.objects.get().pk, by=people.alice, now=later)
     assert selectors.by_secret(secret, now=later + timedelta(days=6)) == invitation
 
 
-def test_only_platform_admins_give_platform_roles(people: People) -> None:
+def test_only_platform_admins_grant_platform_roles(people: People) -> None:
     with pytest.raises(Forbidden):
-        invited(people, platform_role="operator")
-    secret = invited(people, platform_role="operator", by=people.ada)
+        invite(people, platform_role="operator")
+    secret = invite(people, platform_role="operator", by=people.ada)
     Client().post(page(secret), DORA)
     assert User.objects.get(username="dora").platform_role == "operator"
 
 
-def test_an_invitation_takes_no_platform_role_away(people: People) -> None:
-    services.accept(invited(people, platform_role="editor", by=people.ada), people.ada, now=clock.now())
+def test_invitation_does_not_lower_a_platform_role(people: People) -> None:
+    services.accept(invite(people, platform_role="editor", by=people.ada), people.ada, now=clock.now())
     assert User.objects.get(username="ada").platform_role == "admin"
 
 
-def test_a_platform_role_needs_an_inviter_who_may_still_give_it(people: People) -> None:
-    secret = invited(people, platform_role="admin", by=people.ada)
+def test_platform_role_ends_with_the_rights_of_the_inviter(people: People) -> None:
+    secret = invite(people, platform_role="admin", by=people.ada)
     User.objects.filter(pk=people.ada.pk).update(platform_role="")
     with pytest.raises(NotFound):
         services.accept(secret, people.charlie, now=clock.now())
 
 
-def test_the_page_says_nothing_of_whether_an_address_is_known(people: People, as_: As) -> None:
+def test_page_does_not_reveal_known_addresses(people: People, as_: As) -> None:
     User.objects.filter(pk=people.charlie.pk).update(email="charlie@example.org")
     alice, address = as_(people.alice), reverse("invitations:list", args=["lab"])
     answers = [
         alice.post(address, {"email": f"{name}@example.org", "role": "member"}).content.decode()
         for name in ("charlie", "nobody")
     ]
-    without = [answer.split("<h1")[1].split('<div class="code')[0] for answer in answers]
-    assert without[0].replace("charlie@", "nobody@") == without[1]
+    contents = [answer.split("<h1")[1].split('<div class="code')[0] for answer in answers]
+    assert contents[0].replace("charlie@", "nobody@") == contents[1]
 
 
 @pytest.mark.parametrize(
-    ("mailed", "sentence"), [(True, "sending the link to dora@example.org"), (False, "no mail server")]
+    ("has_mail", "sentence"), [(True, "sending the link to dora@example.org"), (False, "no mail server")]
 )
-def test_the_link_is_mailed_soon_where_there_is_a_server_and_shown_always(
-    people: People, as_: As, settings, mailed: bool, sentence: str
-) -> None:
-    settings.MAIL_IS_SET_UP = mailed
+def test_link_is_shown_and_mailed_if_possible(people: People, as_: As, settings, has_mail: bool, sentence: str) -> None:
+    settings.MAIL_IS_SET_UP = has_mail
     form = {"email": "dora@example.org", "role": "viewer"}
-    shown = as_(people.alice).post(reverse("invitations:list", args=["lab"]), form)
-    assert sentence in shown.content.decode()
-    link = shown.context["link"]
-    assert link in shown.content.decode()
-    assert mail.outbox == [], "the page waits for no mail server"
-    assert [letters.send_due(now=clock.now()) for _again in range(2)] == [int(mailed), 0]
+    answer = as_(people.alice).post(reverse("invitations:list", args=["lab"]), form)
+    assert sentence in answer.content.decode()
+    link = answer.context["link"]
+    assert link in answer.content.decode()
+    assert mail.outbox == [], "the page does not wait for the mail server"
+    assert [letters.send_due(now=clock.now()) for _again in range(2)] == [int(has_mail), 0]
     assert [(message.to, link in message.body) for message in mail.outbox] == (
-        [(["dora@example.org"], True)] if mailed else []
+        [(["dora@example.org"], True)] if has_mail else []
     )
 
 
-def test_a_new_link_is_mailed_in_the_place_of_the_one_before(people: People, as_: As, settings) -> None:
+def test_resent_link_replaces_the_unsent_one(people: People, as_: As, settings) -> None:
     settings.MAIL_IS_SET_UP = True
-    alice, asked = as_(people.alice), reverse("invitations:list", args=["lab"])
-    first = alice.post(asked, {"email": "dora@example.org", "role": "viewer"}).context["link"]
+    alice, list_url = as_(people.alice), reverse("invitations:list", args=["lab"])
+    first = alice.post(list_url, {"email": "dora@example.org", "role": "viewer"}).context["link"]
     again = reverse("invitations:resend", args=["lab", Invitation.objects.get().pk])
     second = alice.post(again).context["link"]
     letters.send_due(now=clock.now())
@@ -196,30 +194,30 @@ def test_a_new_link_is_mailed_in_the_place_of_the_one_before(people: People, as_
     assert (first in message.body, second in message.body) == (False, True)
 
 
-def test_a_letter_that_no_server_takes_is_told_to_who_invited(people: People, as_: As, settings) -> None:
+def test_mail_errors_are_shown_to_the_inviter(people: People, as_: As, settings) -> None:
     settings.MAIL_IS_SET_UP = True
     settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
     settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 1
-    alice, asked = as_(people.alice), reverse("invitations:list", args=["lab"])
-    shown = alice.post(asked, {"email": "dora@example.org", "role": "viewer"})
-    assert asked in shown.content.decode(), "it says where to look"
+    alice, list_url = as_(people.alice), reverse("invitations:list", args=["lab"])
+    answer = alice.post(list_url, {"email": "dora@example.org", "role": "viewer"})
+    assert list_url in answer.content.decode(), "the answer links to the list of invitations"
     assert letters.send_due(now=clock.now()) == 0
-    assert "Not mailed yet. Retrying:" in alice.get(asked).content.decode()
+    assert "Not mailed yet. Retrying:" in alice.get(list_url).content.decode()
     (listed,) = alice.get(reverse("api:v1:invitations", args=["lab"])).json()
     assert "refused" in listed["mail_error"]
 
 
-def test_so_many_wait_and_no_more(people: People, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_of_open_invitations_is_limited(people: People, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(services, "MOST_WAITING", 1)
-    invited(people)
+    invite(people)
     with pytest.raises(Refused, match="Revoke some"):
-        invited(people)
+        invite(people)
 
 
-def test_the_list_shows_those_that_wait(people: People, as_: As) -> None:
-    invited(people, email="dora@example.org")
-    shown = as_(people.alice).get(reverse("invitations:list", args=["lab"])).content.decode()
-    assert "dora@example.org" in shown
+def test_list_shows_open_invitations(people: People, as_: As) -> None:
+    invite(people, email="dora@example.org")
+    html = as_(people.alice).get(reverse("invitations:list", args=["lab"])).content.decode()
+    assert "dora@example.org" in html
     _expire(people)
     assert "expired" in as_(people.alice).get(reverse("invitations:list", args=["lab"])).content.decode()
     assert list(tenancy.members(people.lab).values_list("user__username", flat=True)) == ["alice", "bob"]

@@ -1,4 +1,4 @@
-"""The list of jobs: what it can be narrowed to, its pages, groups, file, views, and what is done to many at once."""
+"""The list of jobs: filters, pages, groups, CSV file, saved views and bulk actions."""
 
 import base64
 import csv
@@ -27,14 +27,14 @@ from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.queues import services as queues
 from hekla.domain.errors import Forbidden, Invalid, Refused
 from hekla.lib import clock
-from hekla.pages.jobs import context as shown
+from hekla.pages.jobs import context as job_context
 from hekla.pages.jobs import list_context, table_file
 
 As = Callable[[User], Client]
 LIST = "jobs:list"
 
 
-def asked(query: str, user: User) -> list[str]:
+def filtered_names(query: str, user: User) -> list[str]:
     return sorted(list_context.filtered_jobs(QueryDict(query), user).values_list("name", flat=True))
 
 
@@ -44,8 +44,8 @@ def pod(job: Job, **more: Any) -> Pod:
 
 
 @pytest.fixture
-def three(people: People) -> dict[str, Job]:
-    """One that failed long ago, one that is done, one that waits and is Bob's."""
+def three_jobs(people: People) -> dict[str, Job]:
+    """A job that failed long ago, a completed job, and a pending job of Bob's."""
     now = clock.now()
     queues.create(cluster=people.cluster, name="other-queue", actor=PLATFORM, now=now)
     failed = people.submit("resnet-7", priority=10, kind="training")
@@ -60,8 +60,8 @@ def three(people: People) -> dict[str, Job]:
     return {job.name: Job.objects.get(pk=job.pk) for job in (failed, done, waits)}
 
 
-FAILED, DONE, WAITS = "resnet-7", "llama-8", "bert"
-ALL = sorted([FAILED, DONE, WAITS])
+FAILED, COMPLETED, PENDING = "resnet-7", "llama-8", "bert"
+ALL = sorted([FAILED, COMPLETED, PENDING])
 
 
 @pytest.mark.parametrize(
@@ -70,46 +70,44 @@ ALL = sorted([FAILED, DONE, WAITS])
         ("", ALL),
         ("q=esne", [FAILED]),
         ("q=ESNET-7", [FAILED]),
-        ("q=-8", [DONE]),
-        ("q=bob", [WAITS]),
+        ("q=-8", [COMPLETED]),
+        ("q=bob", [PENDING]),
         ("q=nothing", []),
         ("q=%25", []),
-        ("name=bert", [WAITS]),
+        ("name=bert", [PENDING]),
         ("name=ber", []),
-        ("phase=failed&phase=completed", [DONE, FAILED]),
-        ("queue=other-queue", [DONE]),
+        ("phase=failed&phase=completed", [COMPLETED, FAILED]),
+        ("queue=other-queue", [COMPLETED]),
         ("tenant=lab", ALL),
         ("tenant=other", []),
         ("cluster=sim", ALL),
-        ("owner=bob", [WAITS]),
-        ("kind=inference", [DONE]),
+        ("owner=bob", [PENDING]),
+        ("kind=inference", [COMPLETED]),
         ("priority_min=5", [FAILED]),
-        ("priority_max=5", sorted([DONE, WAITS])),
-        ("submitted_after=7d", sorted([DONE, WAITS])),
+        ("priority_max=5", sorted([COMPLETED, PENDING])),
+        ("submitted_after=7d", sorted([COMPLETED, PENDING])),
         ("submitted_before=24h", [FAILED]),
         ("submitted_after=2020-01-01", ALL),
         ("submitted_before=2020-01-01T00:00Z", []),
-        ("finished_after=1w", [DONE]),
+        ("finished_after=1w", [COMPLETED]),
         ("finished_before=1w", [FAILED]),
         ("failed_pods=yes", [FAILED]),
         ("reason=OOMKilled", [FAILED]),
         ("reason=PodFailed", [FAILED]),
-        ("whose=mine", sorted([FAILED, DONE])),
+        ("whose=mine", sorted([FAILED, COMPLETED])),
         ("deleted=yes", []),
         ("phase=failed&q=bert", []),
         ("group=queue&sort=name&unknown=1", ALL),
     ],
 )
-def test_the_list_is_narrowed_by_what_the_address_says(
-    people: People, three: dict[str, Job], query: str, names: list[str]
-) -> None:
-    assert asked(query, people.alice) == names
+def test_filters(people: People, three_jobs: dict[str, Job], query: str, names: list[str]) -> None:
+    assert filtered_names(query, people.alice) == names
 
 
 @pytest.mark.parametrize(
     "query", ["phase=odd", "priority_min=many", "priority_min=99999999999", "submitted_after=soon", "whose=yours"]
 )
-def test_what_is_asked_wrongly_is_said_and_never_taken_for_everything(people: People, as_: As, query: str) -> None:
+def test_invalid_filters_are_reported_and_select_nothing(people: People, as_: As, query: str) -> None:
     people.submit("kept")
     with pytest.raises(Invalid):
         list_context.filtered_jobs(QueryDict(query), people.alice)
@@ -122,9 +120,7 @@ def test_what_is_asked_wrongly_is_said_and_never_taken_for_everything(people: Pe
 
 
 @pytest.mark.parametrize("sort", ["submitted", "-submitted", "name", "-name", "phase", "-priority", "pods", "odd", ""])
-def test_pages_show_every_job_once_forwards_and_back(
-    people: People, as_: As, sort: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_paging_shows_every_job_once(people: People, as_: As, sort: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(7):
         people.submit(f"job-{number}", priority=number % 2)
     monkeypatch.setattr(list_context.job_context, "PAGE", 3)
@@ -162,27 +158,27 @@ def cursor(*parts: Any) -> str:
         ("priority", cursor(0, 1)),
     ],
 )
-def test_a_cursor_that_is_none_gives_the_first_page(people: People, as_: As, sort: str, text: str) -> None:
+def test_invalid_cursor_shows_the_first_page(people: People, as_: As, sort: str, text: str) -> None:
     people.submit("one")
     page = as_(people.alice).get(reverse(LIST), {"cursor": text, "sort": sort})
     assert page.status_code == 200
     assert "one" in page.content.decode()
 
 
-@pytest.mark.parametrize("who", ["alice", "ada"])
+@pytest.mark.parametrize("username", ["alice", "ada"])
 @pytest.mark.parametrize("query", ["", "q=job&phase=pending&sort=name", "group=owner", "failed_pods=yes"])
-def test_queries_do_not_grow_with_rows(
-    people: People, as_: As, django_assert_max_num_queries: Callable[[int], Any], who: str, query: str
+def test_query_count_is_constant(
+    people: People, as_: As, django_assert_max_num_queries: Callable[[int], Any], username: str, query: str
 ) -> None:
     for number in range(30):
         pod(people.submit(f"job-{number}"))
-    client = as_(getattr(people, who))
-    client.get(reverse("accounts:login_sessions"))  # once a minute it is noted that somebody is here
+    client = as_(getattr(people, username))
+    client.get(reverse("accounts:login_sessions"))  # the session records its last use once a minute
     with django_assert_max_num_queries(13 if "q=" in query else 12):
         client.get(f"{reverse(LIST)}?{query}")
 
 
-def test_what_volcano_would_not_do_is_not_offered_and_costs_one_query_for_all(
+def test_actions_that_volcano_refuses_are_not_offered(
     people: People, django_assert_num_queries: Callable[[int], Any]
 ) -> None:
     for number in range(1, 6):
@@ -191,11 +187,11 @@ def test_what_volcano_would_not_do_is_not_offered_and_costs_one_query_for_all(
     Job.objects.filter(name="job-5").update(retry_count=1)
     found = selectors.listed(Job.objects.select_related("tenant", "queue", "cluster", "owner").order_by("name"))
     with CaptureQueriesContext(connection) as before:
-        shown.rows(found, lambda _job: True)
+        job_context.rows(found, lambda _job: True)
     Cluster.objects.update(kind="kubernetes", config={"scheduler": "volcano"})
     facts._cached_spec.cache_clear()
     with django_assert_num_queries(len(before) + 1):
-        rows = shown.rows(found.all(), lambda _job: True)
+        rows = job_context.rows(found.all(), lambda _job: True)
     offered = [[action for action, *_ in row["actions"]] for row in rows]
     assert offered == [["AbortJob", "RestartJob"]] * 4 + [["AbortJob"]]
 
@@ -211,13 +207,13 @@ def test_what_volcano_would_not_do_is_not_offered_and_costs_one_query_for_all(
         ("cluster", {("sim", 3, 1, 1)}),
     ],
 )
-def test_groups_count_jobs_and_lead_to_them(
-    people: People, three: dict[str, Job], by: str, groups: set[tuple[Any, ...]]
+def test_groups_count_jobs_and_link_to_them(
+    people: People, three_jobs: dict[str, Job], by: str, groups: set[tuple[Any, ...]]
 ) -> None:
     found = list_context.context(QueryDict(f"group={by}&tenant=lab"), people.alice)["groups"]
     assert {(one.name, one.jobs, one.alive, one.failed) for one in found} == groups
     for one in found:
-        assert len(asked(one.query, people.alice)) == one.jobs
+        assert len(filtered_names(one.query, people.alice)) == one.jobs
 
 
 def _file(query: str, user: User) -> list[list[str]]:
@@ -229,20 +225,20 @@ def _file(query: str, user: User) -> list[list[str]]:
     return list(csv.reader(io.StringIO(async_to_sync(read)())))
 
 
-def test_the_file_holds_what_the_list_holds_over_all_its_pages(
-    people: People, three: dict[str, Job], monkeypatch: pytest.MonkeyPatch
+def test_csv_file_holds_all_pages_of_the_list(
+    people: People, three_jobs: dict[str, Job], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(table_file, "_AT_ONCE", 1)
     head, *rows = _file("sort=name&deleted=no", people.alice)
     assert head[:4] == ["uid", "name", "phase", "pods"]
-    assert [row[1] for row in rows] == [WAITS, DONE, FAILED]
-    assert rows[2][0] == str(three[FAILED].uid)
+    assert [row[1] for row in rows] == [PENDING, COMPLETED, FAILED]
+    assert rows[2][0] == str(three_jobs[FAILED].uid)
     assert len(_file("phase=failed", people.alice)) == 2
     assert len(_file("", people.charlie)) == 1
 
 
 @pytest.mark.parametrize("reason", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"])
-def test_no_cell_is_a_formula(people: People, reason: str) -> None:
+def test_csv_cells_are_never_formulas(people: People, reason: str) -> None:
     Job.objects.filter(pk=people.submit().pk).update(reason=reason)
     head, row = _file("", people.alice)
     assert row[head.index("reason")] == f"'{reason}"
@@ -252,18 +248,18 @@ def act(client: Client, action: str, **more: Any) -> HttpResponse:
     return client.post(reverse("jobs:act_on_all"), {"action": action, **more})
 
 
-def test_each_chosen_job_has_an_outcome(people: People, as_: As, three: dict[str, Job]) -> None:
-    chosen = [str(job.uid) for job in three.values()]
+def test_bulk_action_has_an_outcome_for_each_job(people: People, as_: As, three_jobs: dict[str, Job]) -> None:
+    chosen = [str(job.uid) for job in three_jobs.values()]
     answer = act(as_(people.alice), "Delete", uid=chosen)
     outcomes = {outcome.job.name: (outcome.is_done, outcome.why) for outcome in answer.context["outcomes"]}
-    assert outcomes[DONE] == outcomes[FAILED] == (True, "")
-    assert outcomes[WAITS][0] is False
-    assert "not finished" in outcomes[WAITS][1]
+    assert outcomes[COMPLETED] == outcomes[FAILED] == (True, "")
+    assert outcomes[PENDING][0] is False
+    assert "not finished" in outcomes[PENDING][1]
     assert "not finished" in answer.content.decode()
-    assert asked("", people.alice) == [WAITS]
+    assert filtered_names("", people.alice) == [PENDING]
 
 
-def test_all_that_the_list_holds_is_acted_on_and_nothing_else(people: People, as_: As) -> None:
+def test_bulk_action_covers_the_filtered_jobs_only(people: People, as_: As) -> None:
     for name in ("one", "two", "kept"):
         people.submit(name)
     answer = act(as_(people.alice), "AbortJob", all="yes", query="q=o&name=one")
@@ -272,7 +268,7 @@ def test_all_that_the_list_holds_is_acted_on_and_nothing_else(people: People, as
     assert LoggedEvent.objects.filter(kind="JobCommanded").count() == 1
 
 
-def test_more_than_are_taken_at_once_are_told(people: People, as_: As, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bulk_action_limit_is_reported(people: People, as_: As, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(3):
         people.submit(f"job-{number}")
     monkeypatch.setattr(services, "MOST_AT_ONCE", 2)
@@ -280,17 +276,17 @@ def test_more_than_are_taken_at_once_are_told(people: People, as_: As, monkeypat
     assert (answer.context["done"], answer.context["left"]) == (2, True)
 
 
-def test_nobody_acts_on_what_is_not_theirs(people: People, as_: As, three: dict[str, Job]) -> None:
-    chosen = [str(job.uid) for job in three.values()]
-    seen = act(as_(people.bob), "AbortJob", uid=[str(three[FAILED].uid)])
-    assert [outcome.is_done for outcome in seen.context["outcomes"]] == [False]
-    unseen = act(as_(people.charlie), "AbortJob", uid=chosen)
-    assert unseen.context["outcomes"] == []
-    assert "No job selected" in unseen.content.decode()
+def test_bulk_action_needs_rights(people: People, as_: As, three_jobs: dict[str, Job]) -> None:
+    chosen = [str(job.uid) for job in three_jobs.values()]
+    viewer_answer = act(as_(people.bob), "AbortJob", uid=[str(three_jobs[FAILED].uid)])
+    assert [outcome.is_done for outcome in viewer_answer.context["outcomes"]] == [False]
+    outsider_answer = act(as_(people.charlie), "AbortJob", uid=chosen)
+    assert outsider_answer.context["outcomes"] == []
+    assert "No job selected" in outsider_answer.content.decode()
 
 
 @pytest.mark.parametrize("sent", [{"action": "Explode"}, {"action": "AbortJob", "uid": ["no-uid"]}])
-def test_nonsense_is_refused_in_words(people: People, as_: As, sent: dict[str, Any]) -> None:
+def test_invalid_bulk_actions_are_refused(people: People, as_: As, sent: dict[str, Any]) -> None:
     answer = as_(people.alice).post(reverse("jobs:act_on_all"), sent)
     assert answer.status_code == 403
 
@@ -299,7 +295,7 @@ def test_nonsense_is_refused_in_words(people: People, as_: As, sent: dict[str, A
     ("sent_from", "back"),
     [("http://testserver/jobs/?q=one", "/jobs/?q=one"), ("http://elsewhere.example/jobs/", "/"), ("", "/")],
 )
-def test_from_outcomes_another_language_leads_to_a_page_that_opens(
+def test_language_switch_on_the_outcome_page_returns_to_the_list(
     people: People, as_: As, sent_from: str, back: str
 ) -> None:
     data = {"action": "AbortJob", "uid": [str(people.submit().uid)]}
@@ -307,16 +303,16 @@ def test_from_outcomes_another_language_leads_to_a_page_that_opens(
     assert f'name="next" value="{back}"' in answer.content.decode()
 
 
-def test_columns_are_kept_for_the_person(people: People, as_: As) -> None:
+def test_columns_are_saved_for_each_user(people: People, as_: As) -> None:
     people.submit(kind="inference")
     client = as_(people.alice)
     client.post(reverse("jobs:arrange"), {"columns": ["kind", "priority"], "query": "q=one"})
     assert [column.name for column in client.get(reverse(LIST)).context["columns"]] == ["kind", "priority"]
-    others = as_(people.ada).get(reverse(LIST)).context["columns"]
-    assert [column.name for column in others] == ["phase", "pods", "queue", "submitted", "ran"]
+    other_columns = as_(people.ada).get(reverse(LIST)).context["columns"]
+    assert [column.name for column in other_columns] == ["phase", "pods", "queue", "submitted", "ran"]
 
 
-def test_a_view_keeps_the_list_and_can_be_what_it_opens_with(people: People, as_: As) -> None:
+def test_view_is_saved_and_can_be_the_default(people: People, as_: As) -> None:
     client = as_(people.alice)
     client.post(reverse("jobs:save_view"), {"name": "Mine", "query": "q=x&cursor=abc&odd=1&sort=name"})
     (view,) = client.get(reverse(LIST)).context["views"]
@@ -328,7 +324,7 @@ def test_a_view_keeps_the_list_and_can_be_what_it_opens_with(people: People, as_
     assert client.get(reverse(LIST)).status_code == 200
 
 
-def test_a_view_is_shared_by_an_admin_with_the_tenant_only(people: People, as_: As) -> None:
+def test_only_admins_share_views_with_the_tenant(people: People, as_: As) -> None:
     now = clock.now()
     facts = {"name": "Ours", "query": "phase=failed", "now": now}
     with pytest.raises(Forbidden):
@@ -344,10 +340,10 @@ def test_a_view_is_shared_by_an_admin_with_the_tenant_only(people: People, as_: 
     assert LoggedEvent.objects.filter(kind="JobViewSaved").count() == 2
 
 
-def test_many_jobs_get_another_priority_at_once(people: People, as_: As, three: dict[str, Job]) -> None:
-    alice, asked = as_(people.alice), {"action": "SetPriority", "all": "yes", "query": "q=l"}
-    assert "Enter a priority" in alice.post(reverse("jobs:act_on_all"), asked).content.decode()
+def test_bulk_change_of_priority(people: People, as_: As, three_jobs: dict[str, Job]) -> None:
+    alice, form = as_(people.alice), {"action": "SetPriority", "all": "yes", "query": "q=l"}
+    assert "Enter a priority" in alice.post(reverse("jobs:act_on_all"), form).content.decode()
     page = alice.post(reverse("jobs:act_on_all"), {"action": "SetPriority", "all": "yes", "query": "", "priority": "9"})
     outcomes = {outcome.job.name: outcome.is_done for outcome in page.context["outcomes"]}
-    assert outcomes == {FAILED: False, DONE: False, WAITS: True}
-    assert Job.objects.get(name=WAITS).priority == 9
+    assert outcomes == {FAILED: False, COMPLETED: False, PENDING: True}
+    assert Job.objects.get(name=PENDING).priority == 9

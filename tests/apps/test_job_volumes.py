@@ -1,4 +1,4 @@
-"""Volumes of a job are told on its page and go along with a copy of it."""
+"""Volumes of a job on its page and in a clone."""
 
 import re
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from django.http import QueryDict
 from django.test import Client
 from django.urls import reverse
 from tests.apps.conftest import People
-from tests.apps.test_submission import form_of, posted
+from tests.apps.test_submission import form_of, post_data
 
 from hekla.apps.accounts.models import User
 from hekla.apps.jobs import services
@@ -49,24 +49,24 @@ SPEC = JobSpec.parse(
 )
 
 
-def test_the_page_of_a_job_says_what_is_mounted_where(people: People, as_: As) -> None:
+def test_page_lists_volumes_with_mounts(people: People, as_: As) -> None:
     job = services.submit(spec=SPEC, tenant=people.lab, user=people.alice, now=clock.now())
     page = as_(people.alice).get(reverse("jobs:detail", args=[job.uid])).content.decode()
     words = " ".join(re.sub("<[^>]*>", " ", page).split())
-    for told in (
+    for row in (
         "Volume data claim imagenet /data ps · read only",
         "Volume out claim of 5Gi, deleted with the job /work/out worker",
         "Volume shm memory of the pod, at most 8Gi /dev/shm ps",
         "Volume tmp empty folder per pod /scratch worker",
     ):
-        assert told in words
+        assert row in words
 
 
-def test_volumes_whose_last_task_is_taken_out_of_the_form_go_with_it() -> None:
+def test_removing_a_task_removes_its_volumes() -> None:
     first = filled(SPEC)
     form = form_of(None, InitialValues(first.job, first.tasks[1:], first.files))
     data = QueryDict(mutable=True)
-    data.update(posted(SimpleNamespace(job=form.job, tasks=form.tasks, files=form.files)).dict())
+    data.update(post_data(SimpleNamespace(job=form.job, tasks=form.tasks, files=form.files)).dict())
     spec = form_of(data, InitialValues()).spec()
     assert spec is not None
     assert [volume.name for volume in spec.volumes] == ["out", "tmp"]

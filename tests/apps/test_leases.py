@@ -1,4 +1,4 @@
-"""One controller a cluster; one that slept too long can write nothing."""
+"""Cluster leases: one controller per cluster, and a stale controller cannot write."""
 
 from datetime import timedelta
 from threading import Event, Thread
@@ -20,27 +20,27 @@ def cluster() -> Cluster:
     return services.create(name="c", kind="simulated", config={}, actor=PLATFORM, now=clock.now())
 
 
-def test_while_one_holds_it_nobody_else_gets_it(cluster: Cluster) -> None:
+def test_lease_has_one_holder(cluster: Cluster) -> None:
     now = clock.now()
     assert leases.take(cluster, "a", now=now) == 1
     assert leases.take(cluster, "b", now=now + leases.LIFETIME / 2) is None
     assert leases.take(cluster, "a", now=now + leases.LIFETIME / 2) == 1
 
 
-def test_after_its_time_another_takes_over_under_a_new_epoch(cluster: Cluster) -> None:
+def test_expired_lease_gets_a_new_epoch(cluster: Cluster) -> None:
     now = clock.now()
     leases.take(cluster, "a", now=now)
     assert leases.take(cluster, "b", now=now + leases.LIFETIME + timedelta(seconds=1)) == 2
 
 
-def test_what_is_given_up_is_free_at_once(cluster: Cluster) -> None:
+def test_released_lease_is_free_at_once(cluster: Cluster) -> None:
     now = clock.now()
     leases.take(cluster, "a", now=now)
     leases.release("a", now=now)
     assert leases.take(cluster, "b", now=now) == 2
 
 
-def test_a_stale_epoch_writes_nothing(cluster: Cluster) -> None:
+def test_stale_epoch_cannot_write(cluster: Cluster) -> None:
     now = clock.now()
     stale = leases.take(cluster, "a", now=now)
     leases.take(cluster, "b", now=now + leases.LIFETIME * 2)
@@ -50,12 +50,12 @@ def test_a_stale_epoch_writes_nothing(cluster: Cluster) -> None:
         leases.assert_held(cluster.pk, 2)
 
 
-def test_asserting_outside_a_transaction_is_a_mistake(cluster: Cluster) -> None:
+def test_assert_held_needs_a_transaction(cluster: Cluster) -> None:
     with pytest.raises(RuntimeError):
         leases.assert_held(cluster.pk, 1)
 
 
-def test_a_holder_that_stands_still_in_the_middle_of_a_write_keeps_nobody_from_taking_over(cluster, monkeypatch):
+def test_frozen_holder_does_not_block_a_takeover(cluster, monkeypatch):
     monkeypatch.setattr(leases, "FROZEN_AFTER", timedelta(seconds=0.5))
     now = clock.now()
     epoch = leases.take(cluster, "a", now=now)
@@ -83,7 +83,7 @@ def test_a_holder_that_stands_still_in_the_middle_of_a_write_keeps_nobody_from_t
     assert not cluster.nodes.exists()
 
 
-def test_machines_are_taken_down_by_whoever_holds_the_lease_alone(cluster):
+def test_only_the_holder_observes_nodes(cluster):
     now = clock.now()
     stale = leases.take(cluster, "a", now=now)
     leases.take(cluster, "b", now=now + leases.LIFETIME * 2)
@@ -91,7 +91,7 @@ def test_machines_are_taken_down_by_whoever_holds_the_lease_alone(cluster):
         services.observe_nodes(cluster, [NodeFacts("n", {}, {})], now=now, epoch=stale)
 
 
-def test_who_works_on_holds_on_until_it_gives_the_lease_up(cluster):
+def test_renewed_lease_is_held_until_release(cluster):
     now = clock.now()
     epoch = leases.take(cluster, "a", now=now)
     leases.renew(cluster.pk, epoch, now=now + leases.LIFETIME)

@@ -1,4 +1,4 @@
-"""Who guesses is stopped, and told when to go on."""
+"""Limits on sign-in attempts, with the time of the next one."""
 
 from datetime import datetime, timedelta
 
@@ -16,13 +16,13 @@ GUESS = {"username": "alice", "password": "guess"}
 
 @pytest.fixture
 def now(monkeypatch: pytest.MonkeyPatch) -> datetime:
-    """A clock that stands, so that no window ends while a test counts."""
+    """A fixed clock, so that no window ends during a test."""
     present = clock.now().replace(second=20, microsecond=0)
     monkeypatch.setattr(clock, "now", lambda: present)
     return present
 
 
-def test_a_wrong_password_too_often_locks_the_name_from_the_address(people: People, settings, now: datetime) -> None:
+def test_repeated_wrong_passwords_lock_name_and_address(people: People, settings, now: datetime) -> None:
     settings.AXES_FAILURE_LIMIT = 3
     people.alice.set_password("a-long-walk-home")
     people.alice.save()
@@ -46,12 +46,12 @@ def test_a_wrong_password_too_often_locks_the_name_from_the_address(people: Peop
         ("invitations:sign_up", ["guess"], "get"),
     ],
 )
-def test_an_address_has_so_many_tries_a_minute(
+def test_attempts_per_minute_are_limited(
     people: People, settings, now: datetime, name: str, arguments: list[str], method: str
 ) -> None:
     settings.TRIES_A_MINUTE = 3
-    ask = getattr(Client(REMOTE_ADDR="192.0.2.3"), method)
-    answers = [ask(reverse(name, args=arguments), {"username": "nobody", "password": "x"}) for _ in range(4)]
+    request = getattr(Client(REMOTE_ADDR="192.0.2.3"), method)
+    answers = [request(reverse(name, args=arguments), {"username": "nobody", "password": "x"}) for _ in range(4)]
     assert [answer.status_code == 429 for answer in answers] == [False, False, False, True]
     assert answers[-1].headers["Retry-After"] == "41"
     assert "Try again at" in answers[-1].content.decode()
@@ -59,7 +59,7 @@ def test_an_address_has_so_many_tries_a_minute(
     assert other(reverse(name, args=arguments)).status_code != 429
 
 
-def test_a_cache_that_is_away_locks_nobody_out(people: People, settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unavailable_cache_locks_nobody_out(people: People, settings, monkeypatch: pytest.MonkeyPatch) -> None:
     def away(*_: object, **__: object) -> None:
         raise ValkeyIsAway
 

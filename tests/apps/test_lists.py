@@ -1,4 +1,4 @@
-"""Every list of rows is a table of `pages/frame/tables.py`: each of its heads that is a link sorts it, both ways."""
+"""Every list page uses a table of `pages/frame/tables.py`. Each linked head sorts it both ways."""
 
 import re
 from collections.abc import Iterator
@@ -23,12 +23,12 @@ LISTS = {
     "queues:list": 5, "jobs:presets": 3, "departments:detail": 4, "schedules:detail": 3,
     "tenancy:quotas": 4,
 }  # fmt: skip
-"""By page, how many of its columns sort it. Signed in by a test, one has no session of one's own to see."""
+"""The number of sortable columns of each page. The list of login sessions is empty: a test sign-in records none."""
 
 
 @pytest.fixture(scope="module")
-def made_world(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[World]:
-    """One for all of the lists."""
+def shared_world(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[World]:
+    """One world for all lists."""
     with django_db_blocker.unblock(), transaction.atomic():
         world = make_world()
         ScheduleRun.objects.create(schedule=Schedule.objects.get(), due_at=clock.now(), outcome="missed")
@@ -37,22 +37,22 @@ def made_world(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Ite
 
 
 @pytest.fixture
-def db(made_world: World) -> Iterator[None]:
-    """What a person chose in a list is forgotten after the test."""
+def db(shared_world: World) -> Iterator[None]:
+    """Roll back what a user chose in a list."""
     with transaction.atomic():
         yield
         transaction.set_rollback(True)
 
 
 @pytest.fixture
-def world(db: None, made_world: World) -> World:
-    return made_world
+def world(db: None, shared_world: World) -> World:
+    return shared_world
 
 
-def opened(world: World, name: str, words: str = "") -> str:
+def open_list(world: World, name: str, query: str = "") -> str:
     client: Client = world.browser(world.signed_in["platform_admin"])
-    answer = client.get(reverse(name, args=world.arguments.get(name, [])) + words)
-    assert answer.status_code == 200, f"{name}{words}"
+    answer = client.get(reverse(name, args=world.arguments.get(name, [])) + query)
+    assert answer.status_code == 200, f"{name}{query}"
     return answer.content.decode()
 
 
@@ -61,29 +61,29 @@ def sort_links(page: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", LISTS)
-def test_each_head_sorts_the_list_both_ways(world: World, name: str) -> None:
-    links = sort_links(opened(world, name, "?all=yes"))
+def test_each_head_sorts_both_ways(world: World, name: str) -> None:
+    links = sort_links(open_list(world, name, "?all=yes"))
     assert len(links) == LISTS[name]
     for link in links:
-        page = opened(world, name, link)
+        page = open_list(world, name, link)
         assert len(re.findall(r'aria-sort="\w+"', page)) == 1
-        word = re.search(r"sort=-?(\w+)", link)[1]
+        column = re.search(r"sort=-?(\w+)", link)[1]
         for sign in ("", "-"):
-            assert 'aria-sort="' in opened(world, name, f"?sort={sign}{word}")
-    assert "Clear" in opened(world, name, links[0]) if links else True
+            assert 'aria-sort="' in open_list(world, name, f"?sort={sign}{column}")
+    assert "Clear" in open_list(world, name, links[0]) if links else True
 
 
-def test_forms_in_cells_are_sent_with_the_token_of_the_page(world: World) -> None:
+def test_forms_in_cells_have_a_csrf_token(world: World) -> None:
     for name in ("jobs:presets", "tenancy:detail", "invitations:list"):
-        page = opened(world, name)
+        page = open_list(world, name)
         rows = page[page.index("<tbody>") : page.index("</tbody>")]
         assert 0 < rows.count('method="post"') == rows.count('name="csrfmiddlewaretoken"'), name
 
 
 @pytest.mark.parametrize("name", LISTS)
-def test_words_that_mean_nothing_fail_no_list(world: World, name: str) -> None:
-    for words in ("?sort=nothing", "?page=nothing", "?page=-4&sort=--name", "?q=%00", "?role=none&phase=none&q=nobody"):
-        opened(world, name, words)
+def test_unknown_query_values_are_ignored(world: World, name: str) -> None:
+    for query in ("?sort=nothing", "?page=nothing", "?page=-4&sort=--name", "?q=%00", "?role=none&phase=none&q=nobody"):
+        open_list(world, name, query)
 
 
 def every_table(kind: type[ListTable] = ListTable) -> Iterator[type[ListTable]]:
@@ -94,7 +94,7 @@ def every_table(kind: type[ListTable] = ListTable) -> Iterator[type[ListTable]]:
 
 
 @pytest.mark.parametrize("table", list(every_table()), ids=lambda table: table.__name__)
-def test_a_table_is_named_and_each_of_its_columns_has_a_head(table: type[ListTable]) -> None:
+def test_tables_and_columns_have_labels(table: type[ListTable]) -> None:
     assert str(table.label)
     assert all(str(column.label) for column in table.base_columns.values())
     assert table.base_columns[table.heading or next(iter(table.base_columns))].is_hidden is False

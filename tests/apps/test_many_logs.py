@@ -1,4 +1,4 @@
-"""The logs of a job of many pods, followed as one: which of them, and a page of them at a time."""
+"""The combined log view of a job with many pods: filters and pages."""
 
 from collections.abc import Callable
 
@@ -18,7 +18,7 @@ As = Callable[[User], Client]
 
 @pytest.fixture
 def job(people: People) -> Job:
-    """One parameter server and forty workers, of which the last two failed."""
+    """One parameter server and forty workers; the last two failed."""
     tasks = [{"name": name, "replicas": count, "command": ["true"]} for name, count in (("ps", 1), ("worker", 40))]
     job, now = people.submit("train", tasks=tasks), clock.now()
     facts = {"attempt": 1, "version": 1, "address": "127.0.0.1", "created_at": now, "started_at": now}
@@ -42,33 +42,31 @@ def job(people: People) -> Job:
         ("&log_failed=on&log_index=0", [""], 0),
     ],
 )
-def test_one_chooses_which_are_followed(
-    people: People, as_: As, job: Job, query: str, names: list[str], count: int
-) -> None:
+def test_filters_choose_the_pods(people: People, as_: As, job: Job, query: str, names: list[str], count: int) -> None:
     page = as_(people.bob).get(f"{reverse('jobs:detail', args=[job.uid])}?log=all{query}")
-    many = page.context["all_logs"]
-    assert (many.names.split(","), many.count) == (names, count)
+    logs = page.context["all_logs"]
+    assert (logs.names.split(","), logs.count) == (names, count)
     assert ("No pods match these filters." in page.content.decode()) is (count == 0)
 
 
-def test_pages_lead_on_with_what_was_chosen_and_say_what_is_left_out(people: People, as_: As, job: Job) -> None:
+def test_pages_keep_the_filters(people: People, as_: As, job: Job) -> None:
     address = reverse("jobs:detail", args=[job.uid])
     page = as_(people.alice).get(f"{address}?log=all&log_task=worker")
     assert "pods 1 to 16 of 40" in page.content.decode()
-    further = as_(people.alice).get(f"{address}?{page.context['all_logs'].next}")
-    assert further.context["all_logs"].names.split(",")[0] == "worker-16"
-    assert further.context["all_logs"].previous == "log=all&log_task=worker"
-    assert "&amp;log=all&amp;log_task=worker&amp;log_page=2" in further.content.decode()
+    next_page = as_(people.alice).get(f"{address}?{page.context['all_logs'].next}")
+    assert next_page.context["all_logs"].names.split(",")[0] == "worker-16"
+    assert next_page.context["all_logs"].previous == "log=all&log_task=worker"
+    assert "&amp;log=all&amp;log_task=worker&amp;log_page=2" in next_page.content.decode()
 
 
 @pytest.mark.parametrize("query", ["log_index=some", "log_index=9-", "log_task=other"])
-def test_what_is_asked_wrongly_is_said_and_nothing_is_followed(people: People, as_: As, job: Job, query: str) -> None:
+def test_invalid_filters_are_reported(people: People, as_: As, job: Job, query: str) -> None:
     page = as_(people.alice).get(f"{reverse('jobs:detail', args=[job.uid])}?log=all&{query}")
     assert page.context["all_logs"].ids == ""
     assert 'class="problem"' in page.content.decode()
 
 
-def test_the_live_page_goes_on_with_what_was_chosen(people: People, job: Job) -> None:
+def test_live_view_keeps_the_filters(people: People, job: Job) -> None:
     params = {"uid": str(job.uid), "log": "all", "log_failed": "on"}
     [view] = registry.find("job")
     assert 'data-log-names="worker-38,worker-39"' in view.render(people.alice, params)

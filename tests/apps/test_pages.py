@@ -1,4 +1,4 @@
-"""Every page opens for who may see it, says what is so, and keeps what was typed."""
+"""Every page opens for its readers, shows the current state, and keeps the input after an error."""
 
 import re
 from collections.abc import Callable
@@ -50,7 +50,7 @@ def test_an_admin_opens_the_page(people: People, as_: As, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FOR_ADMINS)
-def test_a_member_is_refused_in_words(people: People, as_: As, name: str) -> None:
+def test_member_is_refused_with_a_reason(people: People, as_: As, name: str) -> None:
     answer = as_(people.alice).get(reverse(name))
     assert answer.status_code == 403
     assert b"platform admin" in answer.content or b"platform" in answer.content
@@ -61,7 +61,7 @@ def rail(client: Client, name: str, language: str = "en") -> str:
     return html[html.index('<nav class="rail-nav"') : html.index("</nav>")]
 
 
-def test_the_rail_is_each_ones_own_however_many_were_shown_it(people: People, as_: As) -> None:
+def test_rail_is_not_shared_between_users(people: People, as_: As) -> None:
     for _ in range(2):
         assert f'href="{reverse("accounts:list")}"' in rail(as_(people.ada), "home")
         assert f'href="{reverse("accounts:list")}"' not in rail(as_(people.alice), "home")
@@ -71,20 +71,20 @@ def test_the_rail_is_each_ones_own_however_many_were_shown_it(people: People, as
         assert "Alice" not in rail(as_(people.bob), "jobs:list")
 
 
-def test_the_rail_says_where_one_is(people: People, as_: As) -> None:
+def test_rail_marks_the_current_page(people: People, as_: As) -> None:
     for name in ("home", "jobs:list", "queues:list", "jobs:list"):
         (here,) = re.findall(r'href="([^"]+)"[^>]*aria-current="page"', rail(as_(people.alice), name))
         assert here == reverse(name)
 
 
 @pytest.mark.parametrize("name", [*PLAIN, *FOR_ADMINS])
-def test_strangers_are_asked_to_sign_in(db: None, name: str) -> None:
+def test_anonymous_users_are_redirected_to_sign_in(db: None, name: str) -> None:
     answer = Client().get(reverse(name))
     assert answer.status_code == 302
     assert answer["Location"].startswith(reverse("accounts:sign_in"))
 
 
-def test_a_job_exists_for_its_tenant_only(people: People, as_: As) -> None:
+def test_job_is_visible_to_its_tenant_only(people: People, as_: As) -> None:
     job = people.submit("of-the-lab")
     for name in ("jobs:detail", "jobs:manifest", "live:results"):
         address = reverse(name, args=[job.uid])
@@ -120,12 +120,14 @@ def test_the_form_submits_a_job(people: People, as_: As) -> None:
     assert job.spec["tasks"][0]["command"] == ["python", "-c", "print(1)"]
 
 
-TWO = {"tasks-TOTAL_FORMS": "2", "tasks-1-name": "train", "tasks-1-replicas": "1", "tasks-1-command": "true"}
+SECOND_TASK = {"tasks-TOTAL_FORMS": "2", "tasks-1-name": "train", "tasks-1-replicas": "1", "tasks-1-command": "true"}
 
 
-def test_the_form_lets_a_task_begin_after_others_and_shows_it_in_a_copy(people: People, as_: As) -> None:
+def test_form_sets_task_dependencies_and_a_clone_keeps_them(people: People, as_: As) -> None:
     alice = as_(people.alice)
-    alice.post(reverse("jobs:submit"), form(**TWO, **{"tasks-1-depends_on": "main", "tasks-1-depends_on_any": "on"}))
+    alice.post(
+        reverse("jobs:submit"), form(**SECOND_TASK, **{"tasks-1-depends_on": "main", "tasks-1-depends_on_any": "on"})
+    )
     job = Job.objects.get()
     assert job.spec["tasks"][1]["depends_on"] == {"tasks": ["main"], "iteration": "any"}
     page = alice.get(reverse("jobs:submit") + f"?clone={job.uid}").content.decode()
@@ -134,7 +136,7 @@ def test_the_form_lets_a_task_begin_after_others_and_shows_it_in_a_copy(people: 
 
 
 @pytest.mark.parametrize(
-    ("changes", "field", "word"),
+    ("changes", "field", "message"),
     [
         ({"tasks-1-depends_on": "mian"}, "id_tasks-1-depends_on", "Did you mean “main”"),
         ({"tasks-1-depends_on": "main, other"}, "id_tasks-1-depends_on", "Unknown task “other”"),
@@ -142,18 +144,18 @@ def test_the_form_lets_a_task_begin_after_others_and_shows_it_in_a_copy(people: 
         ({"tasks-1-depends_on": "Main!"}, "id_tasks-1-depends_on", "not a valid name"),
     ],
 )
-def test_a_dependency_that_cannot_be_is_told_at_its_field(
-    people: People, as_: As, changes: dict[str, str], field: str, word: str
+def test_invalid_dependencies_are_at_their_field(
+    people: People, as_: As, changes: dict[str, str], field: str, message: str
 ) -> None:
-    page = as_(people.alice).post(reverse("jobs:submit"), form(**TWO, **changes)).content.decode()
+    page = as_(people.alice).post(reverse("jobs:submit"), form(**SECOND_TASK, **changes)).content.decode()
     assert not Job.objects.exists()
-    assert word in page
+    assert message in page
     assert f'href="#{field}"' in page
-    assert all(f'value="{typed}"' in page for typed in changes.values())
+    assert all(f'value="{value}"' in page for value in changes.values())
 
 
 @pytest.mark.parametrize(
-    ("changes", "field", "word"),
+    ("changes", "field", "message"),
     [
         ({"name": "Not A Name"}, "id_name", "not a valid name"),
         ({"tasks-0-command": "python 'oops"}, "id_tasks-0-command", "quotation"),
@@ -165,19 +167,19 @@ def test_a_dependency_that_cannot_be_is_told_at_its_field(
         ({"name": "taken"}, "id_name", "already"),
     ],
 )
-def test_a_problem_stands_at_its_field_and_nothing_typed_is_lost(
-    people: People, as_: As, changes: dict[str, str], field: str, word: str
+def test_errors_are_at_their_field_and_keep_the_input(
+    people: People, as_: As, changes: dict[str, str], field: str, message: str
 ) -> None:
     people.submit("taken")
-    typed = form(**{"tasks-0-memory": "77Mi"}, **changes)
-    page = as_(people.alice).post(reverse("jobs:submit"), typed).content.decode()
+    data = form(**{"tasks-0-memory": "77Mi"}, **changes)
+    page = as_(people.alice).post(reverse("jobs:submit"), data).content.decode()
     assert Job.objects.count() == 1
-    assert word in page
+    assert message in page
     assert f'href="#{field}"' in page or not field
     assert "77Mi" in page
 
 
-def test_a_closed_queue_says_since_when_and_what_else(people: People, as_: As) -> None:
+def test_closed_queue_error_names_time_and_open_queues(people: People, as_: As) -> None:
     queues.create(cluster=people.cluster, name="spare", actor=PLATFORM, now=clock.now())
     queues.set_state(people.queue, "closed", by=people.ada, actor=accounts.actor_of(people.ada), now=clock.now())
     page = as_(people.alice).post(reverse("jobs:submit"), form()).content.decode()
@@ -204,7 +206,7 @@ def test_a_manifest_submits_a_job(people: People, as_: As) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "word"),
+    ("text", "message"),
     [
         (MANIFEST % "many", "replicas"),
         ("kind: [", "Line 2, column 1"),
@@ -212,27 +214,27 @@ def test_a_manifest_submits_a_job(people: People, as_: As) -> None:
         (MANIFEST % 500, "can never start"),
     ],
 )
-def test_a_bad_manifest_is_explained_and_kept(people: People, as_: As, text: str, word: str) -> None:
+def test_invalid_manifest_has_errors_and_is_kept(people: People, as_: As, text: str, message: str) -> None:
     page = as_(people.alice).post(reverse("jobs:submit_yaml"), {"text": text}).content.decode()
     assert not Job.objects.exists()
-    assert word in page
+    assert message in page
     assert (text.split("\n", maxsplit=1)[0] in page) or not text
 
 
-def test_ten_megabytes_are_refused_in_words(people: People, as_: As) -> None:
+def test_oversized_form_is_refused(people: People, as_: As) -> None:
     answer = as_(people.alice).post(reverse("jobs:submit_yaml"), {"text": "a: b\n" * 2_000_000})
     assert answer.status_code == 413
     assert "MiB" in answer.content.decode()
 
 
-def test_a_copy_begins_as_the_job_was(people: People, as_: As) -> None:
+def test_clone_is_prefilled(people: People, as_: As) -> None:
     job = people.submit("source")
     page = as_(people.alice).get(reverse("jobs:submit"), {"clone": str(job.uid)}).content.decode()
     assert 'value="source-1"' in page
     assert ">true<" in page.replace("\n", "")
 
 
-CLUSTER_OF_RAY = """
+RAY_CLUSTER = """
 apiVersion: batch.volcano.sh/v1alpha1
 kind: Job
 metadata: {name: cluster}
@@ -244,26 +246,26 @@ spec:
 """
 
 
-def test_what_a_job_asks_of_its_plugins_in_vain_is_said_after_it_was_submitted(people: People, as_: As) -> None:
-    page = as_(people.alice).post(reverse("jobs:submit_yaml"), {"text": CLUSTER_OF_RAY}, follow=True).content.decode()
+def test_plugin_warnings_are_shown_after_submission(people: People, as_: As) -> None:
+    page = as_(people.alice).post(reverse("jobs:submit_yaml"), {"text": RAY_CLUSTER}, follow=True).content.decode()
     assert Job.objects.get().name == "cluster"
     assert "spec.plugins.ray[0]: Ignored: only the first container of a pod runs." in page
     assert "“head” has its own command, which runs instead of ray start." in page
 
 
-def test_the_form_has_every_framework_and_says_what_a_job_overrules(people: People, as_: As) -> None:
+def test_form_has_every_framework_and_warns_about_overrides(people: People, as_: As) -> None:
     client = as_(people.alice)
     page = client.get(reverse("jobs:submit")).content.decode()
     assert [
         name for name in load_frameworks() if name not in ("env", "svc", "ssh") and f'value="{name}"' not in page
     ] == []
-    typed = form() | {"framework": "pytorch", "tasks-0-name": "master", "tasks-0-env": "RANK=7"}
-    page = client.post(reverse("jobs:submit"), typed, follow=True).content.decode()
+    data = form() | {"framework": "pytorch", "tasks-0-name": "master", "tasks-0-env": "RANK=7"}
+    page = client.post(reverse("jobs:submit"), data, follow=True).content.decode()
     assert Job.objects.count() == 1
     assert "tasks.0.env.RANK: The plugin pytorch sets this too. The value here takes precedence." in page
 
 
-def test_a_link_signs_in_once(people: People) -> None:
+def test_sign_in_link_works_once(people: People) -> None:
     address = reverse("accounts:use_link", args=[accounts.issue_link(people.alice, now=clock.now())])
     client = Client()
     assert client.get(address).status_code == 200
@@ -272,7 +274,7 @@ def test_a_link_signs_in_once(people: People) -> None:
     assert Client().post(address).status_code == 404
 
 
-def test_a_form_from_before_the_sign_in_is_answered_in_words(people: People) -> None:
+def test_stale_csrf_token_is_explained(people: People) -> None:
     client = Client(enforce_csrf_checks=True)
     client.force_login(people.alice, backend="django.contrib.auth.backends.ModelBackend")
     answer = client.post(reverse("jobs:submit"), form())
@@ -281,22 +283,20 @@ def test_a_form_from_before_the_sign_in_is_answered_in_words(people: People) -> 
 
 
 @pytest.mark.parametrize("name", ["jobs:list", "home", "queues:list", "clusters:nodes"])
-def test_a_list_asks_the_database_no_more_than_this(
+def test_list_query_count(
     people: People, as_: As, django_assert_max_num_queries: Callable[[int], Any], name: str
 ) -> None:
     for number in range(30):
         people.submit(f"job-{number}")
     client = as_(people.alice)
-    client.get(reverse("home"))  # what a process keeps is read once, and once a minute it is noted that one is here
+    client.get(reverse("home"))  # process caches are filled once, and the session records its last use once a minute
     with django_assert_max_num_queries(MOST_QUERIES[name]):
         client.get(reverse(name))
 
 
-def test_a_job_asks_the_database_no_more_than_this(
-    people: People, as_: As, django_assert_max_num_queries: Callable[[int], Any]
-) -> None:
+def test_job_page_query_count(people: People, as_: As, django_assert_max_num_queries: Callable[[int], Any]) -> None:
     job, client = people.submit(), as_(people.alice)
-    client.get(reverse("accounts:login_sessions"))  # once a minute it is noted that somebody is here
+    client.get(reverse("accounts:login_sessions"))  # the session records its last use once a minute
     with django_assert_max_num_queries(14):
         client.get(reverse("jobs:detail", args=[job.uid]))
 
@@ -311,9 +311,7 @@ def test_a_job_asks_the_database_no_more_than_this(
         ("zh-hans", "本队列中没有可抢占的其他作业：12 个 Pod 的优先级并不更低；1 个 Pod 不可抢占。"),
     ],
 )
-def test_a_job_that_waits_says_who_was_considered_and_what_spared_them(
-    people: People, as_: As, language: str, sentence: str
-) -> None:
+def test_pending_job_explains_why_nothing_is_preempted(people: People, as_: As, language: str, sentence: str) -> None:
     job = people.submit()
     spared = VictimCounts({"priority": 12}, excluded={Exclusion.NOT_PREEMPTABLE: 1}, nodes=1, candidate_nodes=1)
     job.waiting = [as_data(PendingReason(Cause.PRIORITY, "preempt", "", "nobody_preempted", pods=1, victims=spared))]
@@ -323,7 +321,7 @@ def test_a_job_that_waits_says_who_was_considered_and_what_spared_them(
     assert sentence in client.get(reverse("jobs:detail", args=[job.uid])).content.decode()
 
 
-def test_the_story_of_a_job_says_who_goes_by_whose_leave_and_who_was_spared(people: People, as_: As) -> None:
+def test_history_explains_evictions(people: People, as_: As) -> None:
     job = people.submit()
     shares = events.EvictionShares(plugin="drf", of="job", giver=events.ShareChange(before=1, after=0.5))
     evicted = events.PodEvicted(
@@ -349,7 +347,7 @@ def test_the_story_of_a_job_says_who_goes_by_whose_leave_and_who_was_spared(peop
     assert "The cluster has none free. No other job of its queue can be preempted: 1 pod belongs to a job at" in page
 
 
-def test_the_page_says_which_tasks_a_task_waits_for(people, as_):
+def test_page_shows_task_dependencies(people, as_):
     task = {"command": ["true"], "resources": {"cpu": "1"}}
     tasks = [
         {"name": "reader", **task},
@@ -369,15 +367,15 @@ def test_the_page_says_which_tasks_a_task_waits_for(people, as_):
     assert "starts when" not in as_(people.alice).get(address).content.decode()
 
 
-def deleted(people: People, *, ran: bool) -> Job:
+def delete_job(people: People, *, ran: bool) -> Job:
     job = people.submit("vanished")
     Job.objects.filter(pk=job.pk).update(phase="completed", started_at=clock.now() if ran else None)
     jobs.delete(Job.objects.get(pk=job.pk), user=people.alice, now=clock.now())
     return job
 
 
-def test_a_deleted_job_is_found_under_deleted_with_its_story(people: People, as_: As) -> None:
-    job, alice = deleted(people, ran=True), as_(people.alice)
+def test_deleted_job_is_listed_with_its_history(people: People, as_: As) -> None:
+    job, alice = delete_job(people, ran=True), as_(people.alice)
     assert "vanished" not in alice.get(reverse("jobs:list")).content.decode()
     assert "vanished" in alice.get(reverse("jobs:list"), {"deleted": "yes"}).content.decode()
     page = alice.get(reverse("jobs:detail", args=[job.uid])).content.decode()
@@ -390,7 +388,7 @@ def test_a_deleted_job_is_found_under_deleted_with_its_story(people: People, as_
 @pytest.mark.parametrize(
     ("kind", "log_days", "asks_for_name"), [("simulated", 30, False), ("simulated", 0, True), ("local", 30, True)]
 )
-def test_before_a_deletion_the_page_says_what_goes_and_what_stays(
+def test_delete_dialog_lists_what_is_deleted(
     people: People, as_: As, kind: str, log_days: int, asks_for_name: bool
 ) -> None:
     job = people.submit("ended")
@@ -406,12 +404,12 @@ def test_before_a_deletion_the_page_says_what_goes_and_what_stays(
     assert ('data-confirm-name="ended"' in page) == asks_for_name
 
 
-def test_a_wrong_retention_is_told_beside_what_was_typed(people: People, as_: As) -> None:
-    where = reverse("tenancy:set_retention", args=["lab"])
-    page = as_(people.alice).post(where, {"log_days": "40", "history_days": "20"}).content.decode()
+def test_invalid_retention_keeps_the_input(people: People, as_: As) -> None:
+    url = reverse("tenancy:set_retention", args=["lab"])
+    page = as_(people.alice).post(url, {"log_days": "40", "history_days": "20"}).content.decode()
     assert "must not be shorter than log retention" in page
     assert 'value="40"' in page
-    assert as_(people.alice).post(where, {"log_days": "4", "history_days": "20"}).status_code == 302
+    assert as_(people.alice).post(url, {"log_days": "4", "history_days": "20"}).status_code == 302
     people.lab.refresh_from_db()
     assert (people.lab.log_days, people.lab.history_days) == (4, 20)
     assert "kept for 4 days" in as_(people.bob).get(reverse("tenancy:detail", args=["lab"])).content.decode()

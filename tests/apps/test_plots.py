@@ -1,4 +1,4 @@
-"""Figures built by Plotly's package, their JSON, and the script from its wheel."""
+"""Figures of the plotly package, their JSON, and the script from its wheel."""
 
 import json
 import os
@@ -20,7 +20,7 @@ def decoded(figure) -> dict:
     return json.loads(plots.to_json(figure))
 
 
-def test_a_figure_is_checked_and_written_with_a_template_for_each_theme():
+def test_figure_is_validated_and_has_a_template_for_each_theme():
     figure = plots.new_figure(xaxis_title_text="step", showlegend=True)
     figure.add_scatter(x=[1, 2], y=[0.5, None], mode="lines", name="train")
     written = decoded(figure)
@@ -35,7 +35,7 @@ def test_a_figure_is_checked_and_written_with_a_template_for_each_theme():
         plots.new_figure(colour="red")
 
 
-def test_the_json_of_a_figure_cannot_end_the_script_element_that_holds_it():
+def test_figure_json_cannot_close_its_script_element():
     evil = "</script><!--<script>&'\"\u2028"
     figure = plots.new_figure()
     figure.add_scatter(x=[1], y=[1], name=evil)
@@ -61,7 +61,7 @@ def test_templates_have_the_colours_of_the_pages(theme, at):
     assert (expected.grid, expected.text) == (pairs["line"][at], pairs["muted"][at])
 
 
-def test_plotly_is_imported_with_the_first_figure_only():
+def test_plotly_is_imported_lazily():
     code = (
         "import os, sys; os.environ['DJANGO_SETTINGS_MODULE'] = 'hekla.project.settings'\n"
         "from hekla.project.asgi import application\n"
@@ -74,7 +74,7 @@ def test_plotly_is_imported_with_the_first_figure_only():
     assert done.stdout.split() == ["False"]
 
 
-def test_the_script_comes_from_the_wheel_and_nothing_else_of_it_does(client):
+def test_only_the_script_of_the_wheel_is_served(client):
     import plotly.offline
 
     response = client.get(f"{settings.STATIC_URL}plotly/plotly.min.js")

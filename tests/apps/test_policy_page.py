@@ -1,4 +1,4 @@
-"""The page of the scheduling policy, and the same over REST."""
+"""The scheduling policy: its page, and REST."""
 
 import pytest
 from django.test import Client
@@ -25,7 +25,7 @@ def send(client: Client, **fields: str) -> str:
     return client.post(reverse("clusters:policy"), fields, follow=True).content.decode()
 
 
-def test_what_is_tried_is_not_saved_and_not_lost(people: People, ada: Client) -> None:
+def test_preview_saves_nothing_and_keeps_the_input(people: People, ada: Client) -> None:
     people.submit()
     page = send(ada, text=OTHER, note="for the deadline", **{"try": "yes"})
     assert "Preview" in page
@@ -34,15 +34,15 @@ def test_what_is_tried_is_not_saved_and_not_lost(people: People, ada: Client) ->
     assert not PolicyVersion.objects.exists()
 
 
-def test_a_version_says_what_it_changed(people: People, ada: Client) -> None:
+def test_version_shows_its_diff(people: People, ada: Client) -> None:
     send(ada, text=OTHER, note="first")
     page = send(ada, text=OTHER.replace("gang", "drf"), note="second")
-    went, came = "removed: </span>  - name: gang</del>", "added: </span>  - name: drf</ins>"
-    assert went in page
-    assert came in page
+    removed, added = "removed: </span>  - name: gang</del>", "added: </span>  - name: drf</ins>"
+    assert removed in page
+    assert added in page
 
 
-def test_a_wrong_policy_is_neither_tried_nor_taken(people: People, ada: Client) -> None:
+def test_invalid_policy_is_neither_previewed_nor_saved(people: People, ada: Client) -> None:
     for more in ({}, {"try": "yes"}):
         page = send(ada, text="actions: dance", **more)
         assert "dance" in page
@@ -50,7 +50,7 @@ def test_a_wrong_policy_is_neither_tried_nor_taken(people: People, ada: Client) 
     assert not PolicyVersion.objects.exists()
 
 
-def test_the_same_over_rest(people: People) -> None:
+def test_policy_over_rest(people: People) -> None:
     client = APIClient()
     client.force_authenticate(people.ada)
     address = reverse("api:v1:policy", args=["sim"])
@@ -64,7 +64,7 @@ def test_the_same_over_rest(people: People) -> None:
     assert client.get(reverse("api:v1:policy", args=["nowhere"])).status_code == 404
 
 
-def test_a_difference_tells_what_went_and_came() -> None:
+def test_diff_lines() -> None:
     assert diff_lines("a\nb\n", "a\nb\n") == []
     assert diff_lines("a\nb\n", "a\nc\n") == [DiffLine("same", "a"), DiffLine("removed", "b"), DiffLine("added", "c")]
     far = "\n".join(map(str, range(30)))

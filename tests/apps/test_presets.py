@@ -1,4 +1,4 @@
-"""What people keep to begin jobs with: their own is theirs alone, a tenant's is its admins' to change."""
+"""Presets: personal ones are private, and only admins change those of a tenant."""
 
 from collections.abc import Callable
 
@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 from tests.apps.conftest import People
-from tests.apps.test_submission import typed
+from tests.apps.test_submission import minimal_form
 
 from hekla.apps.accounts.models import User
 from hekla.apps.event_log import selectors as event_log
@@ -22,59 +22,59 @@ As = Callable[[User], Client]
 SPEC = JobSpec.parse({"name": "base", "priority": 7, "tasks": [{"name": "main", "command": ["true"]}]})
 
 
-def keep(user: User, name: str = "usual", tenant: Tenant | None = None, spec: JobSpec = SPEC) -> Preset:
+def save_preset(user: User, name: str = "usual", tenant: Tenant | None = None, spec: JobSpec = SPEC) -> Preset:
     return services.save(name=name, spec=spec, user=user, tenant=tenant, now=clock.now())
 
 
 @pytest.mark.parametrize("route", ["jobs:submit", "jobs:submit_yaml"])
-def test_the_job_on_the_page_is_kept_and_begun_with(people: People, as_: As, route: str) -> None:
+def test_form_is_saved_as_a_preset_and_loaded(people: People, as_: As, route: str) -> None:
     alice = as_(people.alice)
-    asked = {"do": "keep", "preset-name": "  my   usual ", "text": "name: mine\ntasks: [{name: main, command: [sh]}]"}
-    page = alice.post(reverse(route), typed(description="long") | asked, follow=True)
+    form = {"do": "keep", "preset-name": "  my   usual ", "text": "name: mine\ntasks: [{name: main, command: [sh]}]"}
+    page = alice.post(reverse(route), minimal_form(description="long") | form, follow=True)
     preset = Preset.objects.get()
     assert (preset.name, preset.tenant, Job.objects.count()) == ("my usual", None, 0)
     assert page.context["form"]["name"].value() == "mine-1"
     assert f'value="saved:{preset.uid}"' in page.content.decode()
 
 
-def test_nothing_typed_is_lost_where_a_preset_has_no_name(people: People, as_: As) -> None:
-    page = as_(people.alice).post(reverse("jobs:submit"), typed(description="long", do="keep")).content.decode()
+def test_preset_without_a_name_keeps_the_input(people: People, as_: As) -> None:
+    page = as_(people.alice).post(reverse("jobs:submit"), minimal_form(description="long", do="keep")).content.decode()
     assert "name of a preset has 1 to 60 characters" in page
     assert ">long<" in page.replace("\n", "")
     assert not Preset.objects.exists()
 
 
-def test_a_preset_is_kept_in_the_place_of_what_had_its_name(people: People) -> None:
-    first = keep(people.alice)
-    again = keep(people.alice, spec=SPEC.model_copy(update={"priority": 8}))
+def test_saving_replaces_the_preset_of_the_same_name(people: People) -> None:
+    first = save_preset(people.alice)
+    again = save_preset(people.alice, spec=SPEC.model_copy(update={"priority": 8}))
     assert (again.pk, again.spec["priority"]) == (first.pk, 8)
-    assert keep(people.alice, tenant=people.lab).pk != first.pk
+    assert save_preset(people.alice, tenant=people.lab).pk != first.pk
     assert [event.kind for event in event_log.about(f"preset:{first.uid}")] == ["PresetSaved", "PresetSaved"]
 
 
-def test_ones_own_is_seen_by_nobody_else(people: People, as_: As) -> None:
-    preset, theirs = keep(people.alice), keep(people.alice, "ours", people.lab)
-    assert set(selectors.visible_to(people.bob)) == {theirs}
-    assert set(selectors.visible_to(people.ada)) == {theirs}
+def test_personal_presets_are_private(people: People, as_: As) -> None:
+    preset, shared = save_preset(people.alice), save_preset(people.alice, "ours", people.lab)
+    assert set(selectors.visible_to(people.bob)) == {shared}
+    assert set(selectors.visible_to(people.ada)) == {shared}
     assert set(selectors.visible_to(people.charlie)) == set()
     for user in (people.bob, people.charlie):
         assert as_(user).get(reverse("jobs:submit"), {"saved": str(preset.uid)}).status_code == 404
 
 
-def test_only_admins_keep_and_change_what_is_for_the_whole_tenant(people: People) -> None:
-    ours = keep(people.alice, "ours", people.lab)
+def test_only_admins_change_tenant_presets(people: People) -> None:
+    ours = save_preset(people.alice, "ours", people.lab)
     with pytest.raises(Forbidden):
-        keep(people.bob, "other", people.lab)
+        save_preset(people.bob, "other", people.lab)
     with pytest.raises(NotFound):
-        keep(people.charlie, "other", people.lab)
+        save_preset(people.charlie, "other", people.lab)
     with pytest.raises(Forbidden):
         services.rename(ours, "bobs", user=people.bob, now=clock.now())
     assert services.rename(ours, "adas", user=people.ada, now=clock.now()).name == "adas"
 
 
-def test_a_default_begins_new_jobs_and_ones_own_goes_before_the_tenants(people: People, as_: As) -> None:
-    ours, mine = keep(people.alice, "ours", people.lab), keep(people.alice, "mine")
-    other = keep(people.alice, "other")
+def test_personal_default_overrides_the_tenant_default(people: People, as_: As) -> None:
+    ours, mine = save_preset(people.alice, "ours", people.lab), save_preset(people.alice, "mine")
+    other = save_preset(people.alice, "other")
 
     def first() -> int:
         return as_(people.alice).get(reverse("jobs:submit")).context["form"]["priority"].value() or 0
@@ -82,8 +82,8 @@ def test_a_default_begins_new_jobs_and_ones_own_goes_before_the_tenants(people: 
     assert first() == 0
     services.set_default(ours, is_default=True, user=people.alice, now=clock.now())
     assert (first(), selectors.default(people.bob, people.lab)) == (7, ours)
-    for chosen in (mine, other):
-        services.set_default(chosen, is_default=True, user=people.alice, now=clock.now())
+    for preset in (mine, other):
+        services.set_default(preset, is_default=True, user=people.alice, now=clock.now())
     assert selectors.default(people.alice, people.lab) == other
     assert set(Preset.objects.filter(is_default=True)) == {ours, other}
     plain = as_(people.alice).get(reverse("jobs:submit"), {"preset": "single"}).context
@@ -91,14 +91,14 @@ def test_a_default_begins_new_jobs_and_ones_own_goes_before_the_tenants(people: 
 
 
 @pytest.mark.parametrize("name", ["", "   ", "x" * 61, "a\x07b"])
-def test_a_name_that_is_none_is_refused(people: People, name: str) -> None:
+def test_invalid_name_is_refused(people: People, name: str) -> None:
     with pytest.raises(Refused):
-        keep(people.alice, name)
+        save_preset(people.alice, name)
 
 
-def test_the_page_renames_chooses_and_forgets(people: People, as_: As) -> None:
-    alice, preset = as_(people.alice), keep(people.alice)
-    keep(people.alice, "taken")
+def test_page_renames_sets_default_and_deletes(people: People, as_: As) -> None:
+    alice, preset = as_(people.alice), save_preset(people.alice)
+    save_preset(people.alice, "taken")
     page = alice.post(reverse("jobs:rename_preset", args=[preset.uid]), {"name": "taken"}, follow=True)
     assert "already" in page.content.decode()
     alice.post(reverse("jobs:rename_preset", args=[preset.uid]), {"name": "better"})
@@ -110,7 +110,7 @@ def test_the_page_renames_chooses_and_forgets(people: People, as_: As) -> None:
     assert not Preset.objects.filter(pk=preset.pk).exists()
 
 
-def test_a_program_keeps_looks_begins_and_forgets(people: People, as_: As) -> None:
+def test_presets_over_rest(people: People, as_: As) -> None:
     alice = as_(people.alice)
     body = {"name": "usual", "tenant": "lab", "spec": SPEC.document()}
     made = alice.post("/api/v1/presets", body, content_type="application/json")

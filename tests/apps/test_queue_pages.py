@@ -1,4 +1,4 @@
-"""The pages of queues: the tree, and a queue with its shares and the places in its line."""
+"""Pages of queues: the tree, and the page of a queue with shares and positions."""
 
 import re
 from collections.abc import Callable
@@ -21,14 +21,14 @@ As = Callable[[User], Client]
 MOST_QUERIES = {"queues:list": 12, "queues:detail": 18}
 
 
-def places(page: str) -> list[tuple[str, str]]:
-    """Position and name of each job in line."""
+def positions(page: str) -> list[tuple[str, str]]:
+    """Position and name of each pending job."""
     rows = re.findall(r'data-label="Position">(\d+)<.*?jobs/[0-9a-f-]+/">([^<]+)<', page, re.S)
     return [(position, name) for position, name in rows]
 
 
-def run(job: Job, pods: int = 1) -> None:
-    """As if its pods had their places on the machine."""
+def set_running(job: Job, pods: int = 1) -> None:
+    """Mark the job as running, with pods on the node."""
     now = clock.now()
     Job.objects.filter(pk=job.pk).update(phase="running", gang_phase="running", started_at=now)
     for index in range(pods):
@@ -38,7 +38,7 @@ def run(job: Job, pods: int = 1) -> None:
         )  # fmt: skip
 
 
-def test_queues_are_a_tree(people: People, as_: As) -> None:
+def test_queues_form_a_tree(people: People, as_: As) -> None:
     now = clock.now()
     parent = queues.create(cluster=people.cluster, name="vision", actor=PLATFORM, now=now)
     queues.create(
@@ -52,21 +52,21 @@ def test_queues_are_a_tree(people: People, as_: As) -> None:
     assert "child of vision" in page
     queues.change(
         parent, {}, tenants=[people.lab], by=people.ada, actor=PLATFORM, now=now
-    )  # which Charlie's tenant is not: then it does not exist for him, not even as the one above his own
+    )  # Charlie's tenant cannot use the parent: it does not exist for him, not even above his own queue
     page = as_(people.charlie).get(reverse("queues:list")).content.decode()
     assert 'class="depth-0"><a href="/queues/augment/' in page
     assert "vision" not in page
 
 
-def test_a_queue_shows_its_shares_and_who_is_where_in_line(people: People, as_: As) -> None:
-    run(people.submit("runs"))
+def test_page_shows_shares_and_positions(people: People, as_: As) -> None:
+    set_running(people.submit("runs"))
     people.submit("second", priority=1)
     theirs = {"name": "theirs", "priority": 2, "tasks": [{"name": "main", "command": ["true"]}]}
     jobs.submit(spec=JobSpec.parse(theirs), tenant=people.other, user=people.charlie, now=clock.now())
     people.submit("third")
     page = as_(people.alice).get(reverse("queues:detail", args=["default"])).content.decode()
-    assert places(page) == [("2", "second"), ("3", "third")]
-    assert places(as_(people.charlie).get(reverse("queues:detail", args=["default"])).content.decode()) == [
+    assert positions(page) == [("2", "second"), ("3", "third")]
+    assert positions(as_(people.charlie).get(reverse("queues:detail", args=["default"])).content.decode()) == [
         ("1", "theirs")
     ]
     assert "Pending: 3" in page
@@ -76,31 +76,31 @@ def test_a_queue_shows_its_shares_and_who_is_where_in_line(people: People, as_: 
     assert 'aria-label="1 of 4 CPU; 1 CPU deserved"' in page
 
 
-def test_who_may_submit_is_told_as_far_as_one_may_know(people: People, as_: As) -> None:
+def test_page_lists_tenants_for_admins_only(people: People, as_: As) -> None:
     address = reverse("queues:detail", args=["default"])
     assert "all tenants" in as_(people.bob).get(address).content.decode()
     queues.change(people.queue, {}, tenants=[people.lab, people.other], by=people.ada, actor=PLATFORM, now=clock.now())
-    seen = {user: as_(user).get(address).content.decode() for user in (people.bob, people.ada)}
-    assert ["Other" in seen[people.bob], "Other" in seen[people.ada]] == [False, True]
+    pages = {user: as_(user).get(address).content.decode() for user in (people.bob, people.ada)}
+    assert ["Other" in pages[people.bob], "Other" in pages[people.ada]] == [False, True]
 
 
 @pytest.mark.parametrize("name", MOST_QUERIES)
-def test_a_page_asks_the_database_no_more_however_many_there_are(
+def test_query_count_is_constant(
     people: People, as_: As, django_assert_max_num_queries: Callable[[int], Any], name: str
 ) -> None:
     for number in range(15):
         queues.create(cluster=people.cluster, name=f"q{number}", actor=PLATFORM, now=clock.now())
         people.submit(f"waits-{number}")
-        run(people.submit(f"runs-{number}"))
+        set_running(people.submit(f"runs-{number}"))
     client = as_(people.alice)
-    client.get(reverse("accounts:login_sessions"))  # once a minute it is noted that somebody is here
+    client.get(reverse("accounts:login_sessions"))  # the session records its last use once a minute
     address = reverse(name, args=["default"] if name == "queues:detail" else [])
     with django_assert_max_num_queries(MOST_QUERIES[name]):
         client.get(address)
 
 
-def test_a_queue_that_is_drained_says_how_many_are_left(people: People, as_: As) -> None:
-    run(people.submit("runs"))
+def test_draining_queue_counts_remaining_jobs(people: People, as_: As) -> None:
+    set_running(people.submit("runs"))
     people.submit("waits")
     ada, address = as_(people.ada), reverse("queues:detail", args=["default"])
     ada.post(reverse("queues:set_state", args=["default"]), {"state": "draining"})

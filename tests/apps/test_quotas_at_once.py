@@ -1,4 +1,4 @@
-"""What tenants and members may hold at once: who sets it, what could never start, and what is shown of it."""
+"""Resource quotas: who sets them, jobs that could never start, and current usage."""
 
 from collections.abc import Callable
 
@@ -6,8 +6,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 from tests.apps.conftest import People
-from tests.apps.test_queue_pages import run
-from tests.apps.test_quotas import bound
+from tests.apps.test_queue_pages import set_running
+from tests.apps.test_quotas import set_quota
 
 from hekla.apps.accounts.models import User
 from hekla.apps.jobs import services as jobs
@@ -30,8 +30,8 @@ def problems(people: People, *tasks: dict[str, object], **more: object) -> list[
     return [(problem.path, problem.message) for problem in refused.value.problems]
 
 
-def test_what_could_never_start_is_refused_at_its_field_with_figures(people: People) -> None:
-    bound(people, "tenant", resources={"cpu": "2"})
+def test_impossible_job_is_refused_at_its_field(people: People) -> None:
+    set_quota(people, "tenant", resources={"cpu": "2"})
     together = "The job needs at least 3 of cpu in total. The quota of Lab is 2. Ask a platform admin for more."
     assert problems(people, task(3)) == [("tasks.0.replicas", together)]
     assert problems(people, task(1), task(2, "more")) == [("tasks", together)]
@@ -40,34 +40,34 @@ def test_what_could_never_start_is_refused_at_its_field_with_figures(people: Peo
     assert people.submit("elastic", tasks=[task(3)], min_available=2).pk
 
 
-def test_a_members_own_quota_counts_instead_of_everybodys(people: People) -> None:
-    bound(people, "each", resources={"cpu": "1"})
-    told = problems(people, task(2))
-    assert "The quota of a member in Lab is 1. Ask an admin of Lab" in told[0][1]
-    bound(people, "one", people.alice, jobs=5)
+def test_member_quota_overrides_the_default(people: People) -> None:
+    set_quota(people, "each", resources={"cpu": "1"})
+    found = problems(people, task(2))
+    assert "The quota of a member in Lab is 1. Ask an admin of Lab" in found[0][1]
+    set_quota(people, "one", people.alice, jobs=5)
     assert people.submit("fits", tasks=[task(2)]).pk
 
 
-def test_a_job_does_not_grow_beyond_what_could_ever_start(people: People) -> None:
+def test_job_cannot_scale_beyond_the_quota(people: People) -> None:
     job = people.submit(tasks=[task(1)])
-    bound(people, "tenant", resources={"cpu": "2"})
+    set_quota(people, "tenant", resources={"cpu": "2"})
     with pytest.raises(Invalid, match="The quota of Lab is 2\\."):
         jobs.scale(job, JobScale.parse({"tasks": {"main": {"replicas": 3, "min_available": 3}}, "min_available": 3}),
                    user=people.alice, now=clock.now())  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["gpu", "pods", "nvidia.com/gpu"])
-def test_a_bound_on_what_no_machine_offers_is_refused(people: People, name: str) -> None:
+def test_quota_of_an_unknown_resource_is_refused(people: People, name: str) -> None:
     with pytest.raises(Invalid, match=f"Unknown resource “{name}”. Available: cpu, memory"):
-        bound(people, "tenant", resources={name: "1"})
+        set_quota(people, "tenant", resources={name: "1"})
     assert not Quota.objects.exists()
 
 
-def test_what_is_used_is_shown_where_most_of_it_is_used(people: People) -> None:
-    bound(people, "tenant", resources={"cpu": "3", "memory": "0"})
+def test_usage_is_of_the_cluster_with_most_usage(people: People) -> None:
+    set_quota(people, "tenant", resources={"cpu": "3", "memory": "0"})
     job = people.submit(tasks=[task(cpu="2")])
     assert [part.words for part in row(people).at_once] == ["0 of 3 CPU", "0 of 0 memory"]
-    run(job)
+    set_running(job)
     assert [(part.cluster, part.words) for part in row(people).at_once] == [
         ("sim", "2 of 3 CPU"),
         ("", "0 of 0 memory"),
@@ -78,7 +78,7 @@ def row(people: People) -> quota_usage.QuotaRow:
     return quota_usage.visible_rows(people.alice, people.lab, clock.now())[0]
 
 
-def test_the_page_sets_shows_and_refuses(people: People, as_: As) -> None:
+def test_page_sets_shows_and_refuses_quotas(people: People, as_: As) -> None:
     address, ada = reverse("tenancy:quotas", args=["lab"]), as_(people.ada)
     refused = ada.post(address, {"whose": "tenant", "resources": "gpu=8"}).content.decode()
     assert "Unknown resource “gpu”" in refused

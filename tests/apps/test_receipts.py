@@ -1,4 +1,4 @@
-"""Receipts of evictions: both sides are told who, by which rule, what moved and what was lost; nothing of others."""
+"""Receipts of evictions: both jobs see pods, rule, shares and lost work, and nothing of another tenant."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -32,7 +32,7 @@ SHARES = events.EvictionShares(
 )
 
 
-def placed(job: Job, index: int, *, ran: float, attempt: int = 1, phase: str = "running") -> Pod:
+def running_pod(job: Job, index: int, *, ran: float, attempt: int = 1, phase: str = "running") -> Pod:
     began = clock.now() - timedelta(seconds=ran)
     return Pod.objects.create(
         job=job, task="main", index=index, attempt=attempt, version=1, slot=100 * job.pk + 10 * index + attempt,
@@ -55,8 +55,8 @@ def make_room(giver: Job, taker: Job | None, *pods: Pod, action: str = "reclaim"
 
 @pytest.fixture
 def giver(people: People) -> Job:
-    room = {"cpu": "8", "nvidia.com/gpu": "8", "pods": "10"}
-    clusters.observe_nodes(people.cluster, [NodeFacts("n2", room, {})], now=clock.now())
+    allocatable = {"cpu": "8", "nvidia.com/gpu": "8", "pods": "10"}
+    clusters.observe_nodes(people.cluster, [NodeFacts("n2", allocatable, {})], now=clock.now())
     task = {"name": "main", "replicas": 3, "command": ["true"], "resources": GPUS}
     spec = JobSpec.parse({"name": "giver", "tasks": [task]})
     job = services.submit(spec=spec, tenant=people.lab, user=people.alice, now=clock.now())
@@ -64,17 +64,17 @@ def giver(people: People) -> Job:
     return Job.objects.get(pk=job.pk)
 
 
-def test_both_sides_hold_the_same_receipt(people: People, giver: Job) -> None:
+def test_both_jobs_have_the_same_receipt(people: People, giver: Job) -> None:
     taker = people.submit("taker")
-    make_room(giver, taker, placed(giver, 0, ran=60), placed(giver, 1, ran=30))
-    (given,), (gained,) = receipts.made_room_for(giver), receipts.gained(taker)
-    assert given.sentence == "2 pods on n1 were evicted for job taker."
+    make_room(giver, taker, running_pod(giver, 0, ran=60), running_pod(giver, 1, ran=30))
+    (receipt,), (gained,) = receipts.made_room_for(giver), receipts.gained(taker)
+    assert receipt.sentence == "2 pods on n1 were evicted for job taker."
     assert gained.sentence == "2 pods of job giver on n1 were evicted for this job."
-    assert given.rule == gained.rule == "Reclaim by another queue (reclaim, allowed by gang)"
-    assert given.pods == gained.pods == ("main-0", "main-1")
-    assert given.held == gained.held
-    assert given.held.quantities() == {"cpu": "2", "nvidia.com/gpu": "4"}
-    assert given.share_change.startswith(
+    assert receipt.rule == gained.rule == "Reclaim by another queue (reclaim, allowed by gang)"
+    assert receipt.pods == gained.pods == ("main-0", "main-1")
+    assert receipt.held == gained.held
+    assert receipt.held.quantities() == {"cpu": "2", "nvidia.com/gpu": "4"}
+    assert receipt.share_change.startswith(
         "Its queue used 200% of its deserved share and uses 100% now. The other queue went from 0%"
     )
     assert gained.share_change.startswith(
@@ -82,73 +82,73 @@ def test_both_sides_hold_the_same_receipt(people: People, giver: Job) -> None:
     )
 
 
-def test_what_was_lost_is_counted_since_the_start(people: People, giver: Job) -> None:
-    make_room(giver, people.submit("taker"), placed(giver, 0, ran=60), placed(giver, 1, ran=30))
-    (given,) = receipts.made_room_for(giver)
-    assert given.lost_seconds == pytest.approx(60, abs=1)
-    assert given.lost_gpu_seconds == pytest.approx(2 * 60 + 2 * 30, abs=4)
-    assert given.lost.startswith("Up to 1 min 0 s of work since the start, 3 min")
+def test_lost_work_is_counted_from_the_start(people: People, giver: Job) -> None:
+    make_room(giver, people.submit("taker"), running_pod(giver, 0, ran=60), running_pod(giver, 1, ran=30))
+    (receipt,) = receipts.made_room_for(giver)
+    assert receipt.lost_seconds == pytest.approx(60, abs=1)
+    assert receipt.lost_gpu_seconds == pytest.approx(2 * 60 + 2 * 30, abs=4)
+    assert receipt.lost.startswith("Up to 1 min 0 s of work since the start, 3 min")
 
 
-def test_where_it_stands_now(people: People, giver: Job) -> None:
+def test_receipt_shows_the_current_state(people: People, giver: Job) -> None:
     people.submit("before")
     Job.objects.filter(name="before").update(priority=9)
-    make_room(giver, people.submit("taker"), placed(giver, 0, ran=60), placed(giver, 1, ran=30))
-    given = receipts.made_room_for(giver)
-    assert given[0].now == "2 of 2 are pending now."
+    make_room(giver, people.submit("taker"), running_pod(giver, 0, ran=60), running_pod(giver, 1, ran=30))
+    found = receipts.made_room_for(giver)
+    assert found[0].now == "2 of 2 are pending now."
     wait = "1 pending job of queue default had higher priority or came first."
-    assert receipts.standing(giver, given) == wait
+    assert receipts.standing(giver, found) == wait
     for index in (0, 1):
-        placed(giver, index, ran=0, attempt=2)
-    given = receipts.made_room_for(giver)
-    assert given[0].now == "All of them are running again."
-    assert receipts.standing(giver, given) == ""
+        running_pod(giver, index, ran=0, attempt=2)
+    found = receipts.made_room_for(giver)
+    assert found[0].now == "All of them are running again."
+    assert receipts.standing(giver, found) == ""
 
 
-def test_what_is_another_tenants_has_no_name(people: People, giver: Job) -> None:
+def test_other_tenants_have_no_name(people: People, giver: Job) -> None:
     task = {"name": "secret-role", "command": ["true"], "resources": {"cpu": "1"}}
     spec = JobSpec.parse({"name": "secret", "tasks": [task]})
-    theirs = services.submit(spec=spec, tenant=people.other, user=people.charlie, now=clock.now())
-    make_room(giver, theirs, placed(giver, 0, ran=60))
-    (given,), (gained,) = receipts.made_room_for(giver), receipts.gained(theirs)
-    assert given.sentence == "1 pod on n1 was evicted for a job of another tenant."
+    other_job = services.submit(spec=spec, tenant=people.other, user=people.charlie, now=clock.now())
+    make_room(giver, other_job, running_pod(giver, 0, ran=60))
+    (receipt,), (gained,) = receipts.made_room_for(giver), receipts.gained(other_job)
+    assert receipt.sentence == "1 pod on n1 was evicted for a job of another tenant."
     assert gained.sentence == "1 pod of another tenant on n1 was evicted for this job."
     assert (gained.pods, gained.other_uid, gained.lost, dict(gained.held)) == ((), "", "", {})
-    assert given.other_uid == ""
+    assert receipt.other_uid == ""
 
 
-def test_who_leaves_for_nobody_is_told_so(giver: Job) -> None:
-    make_room(giver, None, placed(giver, 0, ran=1), action="shuffle")
-    (given,) = receipts.made_room_for(giver)
-    assert given.sentence == "1 pod was evicted from n1."
-    assert given.rule.startswith("Rescheduling by the policy")
+def test_eviction_without_a_beneficiary(giver: Job) -> None:
+    make_room(giver, None, running_pod(giver, 0, ran=1), action="shuffle")
+    (receipt,) = receipts.made_room_for(giver)
+    assert receipt.sentence == "1 pod was evicted from n1."
+    assert receipt.rule.startswith("Rescheduling by the policy")
 
 
-def test_both_pages_and_programs_show_it(people: People, as_: As, giver: Job) -> None:
+def test_receipts_on_pages_and_over_rest(people: People, as_: As, giver: Job) -> None:
     taker, client = people.submit("taker"), as_(people.alice)
-    make_room(giver, taker, placed(giver, 0, ran=60))
+    make_room(giver, taker, running_pod(giver, 0, ran=60))
     pages = [client.get(reverse("jobs:detail", args=[job.uid])).content.decode() for job in (giver, taker)]
     assert all('id="job-receipts-card"' in page for page in pages)
     assert "1 pod on n1 was evicted for job taker." in pages[0]
-    assert pages[1].count("1 pod of job giver on n1 was evicted for this job.") == 2  # the card, and the story
-    told = client.get(reverse("api:v1:job_receipts", args=[taker.uid])).json()
-    assert (told["yielded"], told["gained"][0]["other"], told["gained"][0]["held"]["cpu"]) == ([], "giver", "1")
-    hers = client.get(reverse("api:v1:job_receipts", args=[giver.uid])).json()
-    assert hers["yielded"][0]["lost_gpu_seconds"] == pytest.approx(120, abs=4)
+    assert pages[1].count("1 pod of job giver on n1 was evicted for this job.") == 2  # the card, and the history
+    body = client.get(reverse("api:v1:job_receipts", args=[taker.uid])).json()
+    assert (body["yielded"], body["gained"][0]["other"], body["gained"][0]["held"]["cpu"]) == ([], "giver", "1")
+    giver_body = client.get(reverse("api:v1:job_receipts", args=[giver.uid])).json()
+    assert giver_body["yielded"][0]["lost_gpu_seconds"] == pytest.approx(120, abs=4)
 
 
-def test_the_one_who_gains_is_woken(people: People, giver: Job) -> None:
+def test_eviction_notifies_the_beneficiary(people: People, giver: Job) -> None:
     taker = people.submit("taker")
-    make_room(giver, taker, placed(giver, 0, ran=60))
+    make_room(giver, taker, running_pod(giver, 0, ran=60))
     assert f"job:{taker.uid}" in LoggedEvent.objects.get(kind="PodEvicted").topics
 
 
-def test_many_evictions_cost_what_one_does(
+def test_query_count_is_constant(
     people: People, giver: Job, django_assert_max_num_queries: Callable[[int], Any]
 ) -> None:
     taker = people.submit("taker")
     for number in range(60):
-        make_room(giver, taker, placed(giver, number % 3, ran=5, attempt=number + 1))
+        make_room(giver, taker, running_pod(giver, number % 3, ran=5, attempt=number + 1))
     with django_assert_max_num_queries(4):
         assert len(receipts.made_room_for(giver)) == receipts.MOST
         assert len(receipts.gained(taker)) == receipts.MOST

@@ -1,4 +1,4 @@
-"""The reason ribbon: what was in the way of a job when, bounded whatever its history, and what is true now."""
+"""The reason ribbon: why a job was pending and when, bounded for any history, and the current reason."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -32,15 +32,15 @@ def at(seconds: float) -> datetime:
     return START + timedelta(seconds=seconds)
 
 
-def waits(reason: dict[str, Any]) -> events.JobUnschedulable:
+def unschedulable(reason: dict[str, Any]) -> events.JobUnschedulable:
     return events.JobUnschedulable(reasons=(reason,))
 
 
-def became(old: str, new: str) -> events.JobPhaseChanged:
+def phase_changed(old: str, new: str) -> events.JobPhaseChanged:
     return events.JobPhaseChanged(old=JobPhase(old), new=JobPhase(new))
 
 
-def gang(old: str, new: str) -> events.GangPhaseChanged:
+def gang_phase_changed(old: str, new: str) -> events.GangPhaseChanged:
     return events.GangPhaseChanged(old=GangPhase(old), new=GangPhase(new))
 
 
@@ -52,13 +52,13 @@ def job(people: People) -> Job:
     return job
 
 
-def happened(job: Job, *story: tuple[float, events.Event]) -> None:
+def record_history(job: Job, *history: tuple[float, events.Event]) -> None:
     with unit_of_work():
-        for seconds, event in story:
+        for seconds, event in history:
             tell(job, event, actor=CONTROLLER, now=at(seconds))
 
 
-def told(job: Job, now: float) -> list[tuple[float, float, str, bool]]:
+def cells_of(job: Job, now: float) -> list[tuple[float, float, str, bool]]:
     cells = ribbon.of(job, selectors.course(job), now=at(now)).cells
     return [
         ((cell.begin - START).total_seconds(), (cell.end - START).total_seconds(), cell.kind, cell.is_admitted)
@@ -66,22 +66,32 @@ def told(job: Job, now: float) -> list[tuple[float, float, str, bool]]:
     ]
 
 
-LET_IN = (gang("pending", "inqueue"), gang("inqueue", "running"), became("pending", "running"))
+ADMISSION = (
+    gang_phase_changed("pending", "inqueue"),
+    gang_phase_changed("inqueue", "running"),
+    phase_changed("pending", "running"),
+)
 
 
 @pytest.mark.parametrize(
-    ("story", "now", "want"),
+    ("history", "now", "expected"),
     [
-        pytest.param([], 5, [(0, 5, "unsaid", False)], id="nobody looked yet"),
-        pytest.param([(1, waits(FULL))], 9, [(0, 9, "capacity", False)], id="a short silence belongs to the reason"),
+        pytest.param([], 5, [(0, 5, "unsaid", False)], id="no reason yet"),
+        pytest.param([(1, unschedulable(FULL))], 9, [(0, 9, "capacity", False)], id="short gap before a reason"),
         pytest.param(
-            [(10, waits(FULL)), (20, waits(MORE)), (30, waits(SHARE))],
+            [(10, unschedulable(FULL)), (20, unschedulable(MORE)), (30, unschedulable(SHARE))],
             40,
             [(0, 10, "unsaid", False), (10, 30, "capacity", False), (30, 40, "quota", False)],
-            id="equal neighbours are one",
+            id="equal neighbours are merged",
         ),
         pytest.param(
-            [(0, waits(SHARE)), (10, LET_IN[0]), (10, waits(FULL)), (30, LET_IN[1]), (33, LET_IN[2])],
+            [
+                (0, unschedulable(SHARE)),
+                (10, ADMISSION[0]),
+                (10, unschedulable(FULL)),
+                (30, ADMISSION[1]),
+                (33, ADMISSION[2]),
+            ],
             60,
             [
                 (0, 10, "quota", False),
@@ -89,10 +99,14 @@ LET_IN = (gang("pending", "inqueue"), gang("inqueue", "running"), became("pendin
                 (30, 33, "starting", True),
                 (33, 60, "running", True),
             ],
-            id="let in, then placed, then at work",
+            id="admitted, placed, running",
         ),
         pytest.param(
-            [(5, became("pending", "running")), (50, became("running", "restarting")), (52, waits(FULL))],
+            [
+                (5, phase_changed("pending", "running")),
+                (50, phase_changed("running", "restarting")),
+                (52, unschedulable(FULL)),
+            ],
             60,
             [
                 (0, 5, "unsaid", False),
@@ -100,27 +114,32 @@ LET_IN = (gang("pending", "inqueue"), gang("inqueue", "running"), became("pendin
                 (50, 52, "unsaid", False),
                 (52, 60, "capacity", False),
             ],
-            id="it waits again after a restart",
+            id="pending again after a restart",
         ),
     ],
 )
-def test_what_was_in_the_way_when(
-    job: Job, story: list[tuple[float, events.Event]], now: float, want: list[tuple[float, float, str, bool]]
+def test_cells_show_reasons_over_time(
+    job: Job, history: list[tuple[float, events.Event]], now: float, expected: list[tuple[float, float, str, bool]]
 ) -> None:
-    happened(job, *story)
-    assert told(job, now) == want
+    record_history(job, *history)
+    assert cells_of(job, now) == expected
 
 
-def test_the_numbers_are_the_newest_ones(job: Job) -> None:
-    happened(job, (0, waits(FULL)))
+def test_figures_are_current(job: Job) -> None:
+    record_history(job, (0, unschedulable(FULL)))
     job.waiting = [MORE]
     (cell,) = ribbon.of(job, selectors.course(job), now=at(65)).cells
     assert cell.words == "1 min 5 s: Waiting for 8 CPU. The cluster has none free."
     assert ribbon.of(job, selectors.course(job), now=at(65)).sentence == cell.sentence
 
 
-def test_a_job_that_is_over_waits_for_nothing(job: Job) -> None:
-    happened(job, (0, waits(FULL)), (90, became("pending", "running")), (95, became("running", "completed")))
+def test_finished_job_is_not_pending(job: Job) -> None:
+    record_history(
+        job,
+        (0, unschedulable(FULL)),
+        (90, phase_changed("pending", "running")),
+        (95, phase_changed("running", "completed")),
+    )
     job.phase = "completed"
     found = ribbon.of(job, selectors.course(job), now=at(9000))
     assert [cell.kind for cell in found.cells] == ["capacity", "running"]
@@ -128,10 +147,10 @@ def test_a_job_that_is_over_waits_for_nothing(job: Job) -> None:
 
 
 @pytest.mark.parametrize("changes", [30, 200, 1000])
-def test_its_size_and_its_cost_do_not_grow_with_the_history(
+def test_size_and_query_count_are_bounded(
     job: Job, changes: int, django_assert_max_num_queries: Callable[[int], Any]
 ) -> None:
-    happened(job, *((n * 10, waits((FULL, SHARE)[n % 2])) for n in range(changes)))
+    record_history(job, *((n * 10, unschedulable((FULL, SHARE)[n % 2])) for n in range(changes)))
     with django_assert_max_num_queries(1):
         found = ribbon.of(job, selectors.course(job), now=at(changes * 10))
     assert len(found.cells) <= ribbon.MOST_CELLS
@@ -141,29 +160,35 @@ def test_its_size_and_its_cost_do_not_grow_with_the_history(
     assert abs(sum(cell.width for cell in found.cells) - 1000) < 5
 
 
-def test_the_page_shows_it_with_a_table(job: Job, people: People, as_: As) -> None:
-    happened(job, (0, waits(SHARE)))
+def test_page_shows_the_ribbon_with_a_table(job: Job, people: People, as_: As) -> None:
+    record_history(job, (0, unschedulable(SHARE)))
     page = as_(people.alice).get(reverse("jobs:detail", args=[job.uid])).content.decode()
     assert "Pending reason" in page
     assert 'class="reason-quota"' in page
     assert 'id="ribbon-table"' in page
 
 
-def test_many_short_waits_are_worth_showing_too(job: Job) -> None:
-    happened(job, (0, waits(FULL)), (1, waits(SHARE)), (2, waits(FULL)), (3, became("pending", "running")))
+def test_many_short_waits_are_shown(job: Job) -> None:
+    record_history(
+        job,
+        (0, unschedulable(FULL)),
+        (1, unschedulable(SHARE)),
+        (2, unschedulable(FULL)),
+        (3, phase_changed("pending", "running")),
+    )
     job.phase = "running"
     assert ribbon.of(job, selectors.course(job), now=at(60)).says_something
 
 
-def test_a_job_that_starts_at_once_has_none(people: People, as_: As) -> None:
+def test_no_ribbon_for_an_immediate_start(people: People, as_: As) -> None:
     job = people.submit()
-    happened(job, (0, became("pending", "running")))
+    record_history(job, (0, phase_changed("pending", "running")))
     Job.objects.update(phase="running", submitted_at=START)
     assert 'id="job-ribbon-card"' not in as_(people.alice).get(reverse("jobs:detail", args=[job.uid])).content.decode()
 
 
-def test_programs_are_told_the_same(job: Job, people: People, as_: As) -> None:
-    happened(job, (0, waits(SHARE)))
+def test_ribbon_over_rest(job: Job, people: People, as_: As) -> None:
+    record_history(job, (0, unschedulable(SHARE)))
     address = reverse("api:v1:job_waits", args=[job.uid])
     answer = as_(people.alice).get(address).json()
     (cell,) = answer["cells"]

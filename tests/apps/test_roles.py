@@ -1,4 +1,4 @@
-"""The table of roles: what people read is what the code asks."""
+"""The tables of roles on pages equal the permissions in code."""
 
 import pytest
 from django.urls import reverse
@@ -21,35 +21,35 @@ TABLES = {
 }
 
 
-def test_every_permission_has_words_and_stands_in_a_table():
+def test_every_permission_has_a_label_and_a_table_row():
     assert set(PERMISSION_LABELS) == set(Permission)
-    assert {row[0] for table, _held in TABLES.values() for row in table.rows} == set(Permission)
+    assert {row[0] for table, _permissions in TABLES.values() for row in table.rows} == set(Permission)
 
 
-@pytest.mark.parametrize(("table", "held"), TABLES.values(), ids=TABLES)
-def test_a_mark_is_what_the_code_asks(table, held):
+@pytest.mark.parametrize(("table", "permissions"), TABLES.values(), ids=TABLES)
+def test_table_marks_equal_the_permissions(table, permissions):
     for permission, _words, marks in table.rows:
-        assert [may for _role, may in marks] == [permission in allowed for allowed in held.values()]
+        assert [is_marked for _role, is_marked in marks] == [permission in allowed for allowed in permissions.values()]
 
 
 @pytest.mark.parametrize(("name", "cards"), [("ada", 3), ("alice", 1), ("charlie", 1)])
-def test_who_gives_roles_sees_those_that_they_give(people, as_, name, cards):
+def test_admins_see_the_roles_that_they_grant(people, as_, name, cards):
     page = as_(getattr(people, name)).get(reverse("roles")).content.decode()
     assert page.count('id="roles-') == cards * 2  # the card and its title
     assert "Submit jobs for the tenant" in page
     assert ("Add and edit people" in page) == (name == "ada")
 
 
-def test_who_gives_none_is_told_whose_table_it_is(people, as_):
+def test_other_users_are_refused(people, as_):
     answer = as_(people.bob).get(reverse("roles"))
     assert (answer.status_code, "Only tenant admins" in answer.content.decode()) == (403, True)
 
 
-def test_programs_read_the_same_table(people, as_):
-    told = as_(people.ada).get(reverse("api:v1:roles")).json()
-    assert {(one["place"], one["role"]): set(one["permissions"]) for one in told} == {
-        **{("tenant", role): held for role, held in BY_TENANT_ROLE.items()},
-        **{("department", role): held for role, held in BY_DEPARTMENT_ROLE.items()},
-        **{("platform", role): held for role, held in BY_PLATFORM_ROLE.items()},
+def test_roles_over_rest(people, as_):
+    roles = as_(people.ada).get(reverse("api:v1:roles")).json()
+    assert {(one["place"], one["role"]): set(one["permissions"]) for one in roles} == {
+        **{("tenant", role): permissions for role, permissions in BY_TENANT_ROLE.items()},
+        **{("department", role): permissions for role, permissions in BY_DEPARTMENT_ROLE.items()},
+        **{("platform", role): permissions for role, permissions in BY_PLATFORM_ROLE.items()},
     }
     assert {one["place"] for one in as_(people.alice).get(reverse("api:v1:roles")).json()} == {"tenant"}

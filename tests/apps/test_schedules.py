@@ -1,4 +1,4 @@
-"""Schedules: what is started, skipped and kept, and by whom they are seen and changed."""
+"""Schedules: which runs start, are skipped or retained, and who reads and changes a schedule."""
 
 import re
 from collections.abc import Callable
@@ -45,7 +45,7 @@ def spec(**changes: object) -> ScheduleSpec:
     return ScheduleSpec.parse({"name": "hourly", "cron": "0 * * * *", "job": JOB, **changes})
 
 
-def make(people: People, now: datetime = NOON - MINUTE, **changes: object) -> Schedule:
+def create_schedule(people: People, now: datetime = NOON - MINUTE, **changes: object) -> Schedule:
     return services.create(spec=spec(**changes), tenant=people.lab, user=people.alice, now=now)
 
 
@@ -65,8 +65,8 @@ def name_at(moment: datetime) -> str:
     return f"hourly-{int(moment.timestamp()) // 60}"
 
 
-def test_what_is_due_is_submitted_once_however_often_one_looks(people: People) -> None:
-    schedule = make(people)
+def test_due_run_starts_once(people: People) -> None:
+    schedule = create_schedule(people)
     for _ in range(3):
         services.start_due(now=NOON + timedelta(seconds=2))
     assert names() == [name_at(NOON)]
@@ -77,22 +77,22 @@ def test_what_is_due_is_submitted_once_however_often_one_looks(people: People) -
     assert schedule.next_at == NOON + HOUR
 
 
-def test_nothing_is_submitted_before_its_time(people: People) -> None:
-    make(people)
+def test_no_run_before_its_time(people: People) -> None:
+    create_schedule(people)
     services.start_due(now=NOON - timedelta(seconds=1))
     assert names() == []
 
 
-def test_a_process_that_comes_too_late_with_an_old_clock_starts_nothing_twice(people: People) -> None:
-    schedule = make(people)
+def test_stale_clock_starts_no_run_twice(people: People) -> None:
+    schedule = create_schedule(people)
     services.start_due(now=NOON + HOUR)
     services.start_due(now=NOON)
     assert names() == [name_at(NOON + HOUR)]
     assert outcomes(schedule) == [("missed", ""), ("started", "")]
 
 
-def test_after_a_downtime_the_latest_starts_and_the_others_are_told_as_missed(people: People) -> None:
-    schedule = make(people)
+def test_downtime_starts_the_latest_run_and_records_missed_ones(people: People) -> None:
+    schedule = create_schedule(people)
     services.start_due(now=NOON + 3 * HOUR + MINUTE)
     assert names() == [name_at(NOON + 3 * HOUR)]
     missed = selectors.runs(schedule).get(outcome="missed")
@@ -100,15 +100,15 @@ def test_after_a_downtime_the_latest_starts_and_the_others_are_told_as_missed(pe
     assert kinds(schedule) == ["ScheduleCreated", "ScheduleMissed", "ScheduleRunStarted"]
 
 
-def test_later_than_its_deadline_nothing_starts(people: People) -> None:
-    schedule = make(people, starting_deadline_seconds=60)
+def test_run_after_its_deadline_is_skipped(people: People) -> None:
+    schedule = create_schedule(people, starting_deadline_seconds=60)
     services.start_due(now=NOON + 2 * MINUTE)
     assert names() == []
     assert outcomes(schedule) == [("skipped", "too_late")]
 
 
-def test_while_one_runs_a_forbidding_schedule_skips_and_says_of_which(people: People, as_: As) -> None:
-    schedule = make(people, concurrency="Forbid")
+def test_forbid_skips_while_a_run_is_unfinished(people: People, as_: As) -> None:
+    schedule = create_schedule(people, concurrency="Forbid")
     services.start_due(now=NOON)
     services.start_due(now=NOON + HOUR)
     Job.objects.update(phase="completed")
@@ -119,8 +119,8 @@ def test_while_one_runs_a_forbidding_schedule_skips_and_says_of_which(people: Pe
     assert f"The earlier run had not finished ({name_at(NOON)})" in page
 
 
-def test_a_replacing_schedule_ends_the_earlier_run(people: People) -> None:
-    make(people, concurrency="Replace")
+def test_replace_ends_the_earlier_run(people: People) -> None:
+    create_schedule(people, concurrency="Replace")
     services.start_due(now=NOON)
     services.start_due(now=NOON + HOUR)
     first, second = Job.objects.order_by("id")
@@ -130,8 +130,8 @@ def test_a_replacing_schedule_ends_the_earlier_run(people: People) -> None:
     assert (commanded.payload["action"], commanded.actor_id) == (LifecycleAction.TERMINATE_JOB, None)
 
 
-def test_by_default_both_run(people: People) -> None:
-    make(people)
+def test_default_allows_concurrent_runs(people: People) -> None:
+    create_schedule(people)
     services.start_due(now=NOON)
     services.start_due(now=NOON + HOUR)
     assert set(Job.objects.values_list("phase", flat=True)) == {JobPhase.PENDING}
@@ -141,25 +141,25 @@ def test_by_default_both_run(people: People) -> None:
 # Refusals.
 
 
-def _queue_closed(people: People) -> str:
+def _close_queue(people: People) -> str:
     queues.set_state(people.queue, "closed", by=people.ada, actor=PLATFORM, now=NOON)
     return "is closed since"
 
 
-def _not_a_member(people: People) -> str:
+def _remove_owner(people: People) -> str:
     tenancy.add_member(people.lab, people.ada, "admin", actor=PLATFORM, now=NOON)
     tenancy.remove_member(people.lab, people.alice.pk, actor=PLATFORM, now=NOON)
     return "Unknown tenant"
 
 
-def _name_taken(people: People) -> str:
+def _take_name(people: People) -> str:
     people.submit(name_at(NOON))
     return "already"
 
 
-@pytest.mark.parametrize("arrange", [_queue_closed, _not_a_member, _name_taken])
-def test_a_refused_job_is_told_and_the_schedule_goes_on(people: People, arrange: Callable[[People], str]) -> None:
-    schedule = make(people)
+@pytest.mark.parametrize("arrange", [_close_queue, _remove_owner, _take_name])
+def test_refused_run_is_recorded_and_the_schedule_continues(people: People, arrange: Callable[[People], str]) -> None:
+    schedule = create_schedule(people)
     sentence = arrange(people)
     services.start_due(now=NOON)
     refused = selectors.runs(schedule).get()
@@ -169,38 +169,38 @@ def test_a_refused_job_is_told_and_the_schedule_goes_on(people: People, arrange:
     assert schedule.next_at == NOON + HOUR
 
 
-def test_one_that_is_refused_stops_no_other(people: People) -> None:
-    make(people, name="first", job={**JOB, "queue": "default"})
+def test_refused_schedule_does_not_block_others(people: People) -> None:
+    create_schedule(people, name="first", job={**JOB, "queue": "default"})
     queues.create(cluster=people.cluster, name="second", actor=PLATFORM, now=NOON)
-    make(people, name="other", job={**JOB, "queue": "second"})
+    create_schedule(people, name="other", job={**JOB, "queue": "second"})
     queues.set_state(people.queue, "closed", by=people.ada, actor=PLATFORM, now=NOON)
     services.start_due(now=NOON)
     assert names() == [f"other-{int(NOON.timestamp()) // 60}"]
 
 
-def test_one_that_cannot_be_read_any_more_stops_no_other(people: People, caplog: pytest.LogCaptureFixture) -> None:
-    broken = make(people, name="broken")
-    make(people)
+def test_unreadable_schedule_does_not_block_others(people: People, caplog: pytest.LogCaptureFixture) -> None:
+    broken = create_schedule(people, name="broken")
+    create_schedule(people)
     Schedule.objects.filter(pk=broken.pk).update(spec={**broken.spec, "cron": "once"})
     services.start_due(now=NOON)
     assert names() == [name_at(NOON)]
     assert f"schedule {broken.pk} cannot be looked at" in caplog.text
 
 
-def test_a_job_that_could_never_run_is_refused_when_the_schedule_is_made(people: People) -> None:
+def test_impossible_job_is_refused_at_creation(people: People) -> None:
     with pytest.raises(Invalid, match="largest node"):
-        make(people, job={"tasks": [{"name": "main", "command": ["true"], "resources": {"cpu": "64"}}]})
+        create_schedule(people, job={"tasks": [{"name": "main", "command": ["true"], "resources": {"cpu": "64"}}]})
     assert not Schedule.objects.exists()
 
 
-def test_a_name_is_given_once_in_a_tenant(people: People) -> None:
-    make(people)
+def test_name_is_unique_in_a_tenant(people: People) -> None:
+    create_schedule(people)
     with pytest.raises(services.ScheduleNameConflict):
-        make(people)
+        create_schedule(people)
     services.create(spec=spec(), tenant=people.other, user=people.charlie, now=NOON)
 
 
-def test_a_viewer_makes_none(people: People) -> None:
+def test_viewer_cannot_create(people: People) -> None:
     with pytest.raises(Forbidden):
         services.create(spec=spec(), tenant=people.lab, user=people.bob, now=NOON)
 
@@ -208,8 +208,8 @@ def test_a_viewer_makes_none(people: People) -> None:
 # Changes.
 
 
-def test_what_was_due_while_it_was_suspended_is_not_made_up_for(people: People) -> None:
-    schedule = make(people)
+def test_suspended_runs_are_not_caught_up(people: People) -> None:
+    schedule = create_schedule(people)
     services.set_suspended(schedule, suspended=True, user=people.alice, now=NOON - MINUTE)
     services.start_due(now=NOON)
     services.set_suspended(schedule, suspended=False, user=people.alice, now=NOON + 90 * MINUTE)
@@ -220,15 +220,15 @@ def test_what_was_due_while_it_was_suspended_is_not_made_up_for(people: People) 
     assert kinds(schedule) == ["ScheduleCreated", "ScheduleSuspended", "ScheduleResumed", "ScheduleRunStarted"]
 
 
-def test_to_suspend_twice_is_told_once(people: People) -> None:
-    schedule = make(people)
+def test_repeated_suspension_is_recorded_once(people: People) -> None:
+    schedule = create_schedule(people)
     for _ in range(2):
         services.set_suspended(schedule, suspended=True, user=people.alice, now=NOON)
     assert kinds(schedule) == ["ScheduleCreated", "ScheduleSuspended"]
 
 
-def test_who_changes_it_is_whose_its_jobs_are(people: People) -> None:
-    schedule = make(people)
+def test_last_editor_owns_the_jobs(people: People) -> None:
+    schedule = create_schedule(people)
     tenancy.change_role(people.lab, people.bob.pk, "admin", actor=PLATFORM, now=NOON)
     services.change(schedule, spec(cron="30 * * * *", job={**JOB, "priority": 3}), user=people.bob, now=NOON - MINUTE)
     services.start_due(now=NOON + 30 * MINUTE)
@@ -239,13 +239,13 @@ def test_who_changes_it_is_whose_its_jobs_are(people: People) -> None:
     assert set(changed.payload["changes"]) == {"cron", "job"}
 
 
-def test_it_keeps_its_name(people: People) -> None:
+def test_schedule_cannot_be_renamed(people: People) -> None:
     with pytest.raises(Refused, match="renamed"):
-        services.change(make(people), spec(name="other"), user=people.alice, now=NOON)
+        services.change(create_schedule(people), spec(name="other"), user=people.alice, now=NOON)
 
 
-def test_a_deleted_one_leaves_its_jobs(people: People) -> None:
-    schedule = make(people)
+def test_deleted_schedule_keeps_its_jobs(people: People) -> None:
+    schedule = create_schedule(people)
     services.start_due(now=NOON)
     services.delete(schedule, user=people.alice, now=NOON)
     assert not Schedule.objects.exists()
@@ -255,8 +255,8 @@ def test_a_deleted_one_leaves_its_jobs(people: People) -> None:
         services.delete(schedule, user=people.alice, now=NOON)
 
 
-def test_a_run_by_hand_is_started_once_a_minute(people: People) -> None:
-    schedule = make(people)
+def test_manual_run_starts_once_a_minute(people: People) -> None:
+    schedule = create_schedule(people)
     for seconds in (1, 20):
         services.run_now(schedule, user=people.alice, now=NOON + timedelta(seconds=seconds))
     services.start_due(now=NOON + timedelta(seconds=30))
@@ -264,18 +264,18 @@ def test_a_run_by_hand_is_started_once_a_minute(people: People) -> None:
     assert [run.by_hand for run in selectors.runs(schedule).order_by("id")] == [True, False]
 
 
-def test_two_at_once_are_forbidden_by_hand_too(people: People) -> None:
-    schedule = make(people, concurrency="Forbid")
+def test_forbid_applies_to_manual_runs(people: People) -> None:
+    schedule = create_schedule(people, concurrency="Forbid")
     services.start_due(now=NOON)
     with pytest.raises(services.StillRunning, match=name_at(NOON)):
         services.run_now(schedule, user=people.alice, now=NOON + MINUTE)
 
 
-# What is kept.
+# Retention.
 
 
-def test_of_finished_jobs_the_newest_are_kept(people: People) -> None:
-    make(people, successful_jobs_history_limit=2, failed_jobs_history_limit=1)
+def test_history_limits_keep_the_newest_finished_jobs(people: People) -> None:
+    create_schedule(people, successful_jobs_history_limit=2, failed_jobs_history_limit=1)
     ends = ["completed", "failed", "completed", "terminated", "completed", "aborted", "completed"]
     for hour, phase in enumerate(ends):
         services.start_due(now=NOON + hour * HOUR)
@@ -288,8 +288,8 @@ def test_of_finished_jobs_the_newest_are_kept(people: People) -> None:
     assert LoggedEvent.objects.filter(kind="JobDeleted").count() == 3
 
 
-def test_jobs_of_no_schedule_are_left_alone(people: People) -> None:
-    make(people, successful_jobs_history_limit=0)
+def test_other_jobs_are_not_deleted(people: People) -> None:
+    create_schedule(people, successful_jobs_history_limit=0)
     job = people.submit("mine")
     Job.objects.update(phase="completed")
     assert services.tidy(now=NOON) == 0
@@ -297,12 +297,12 @@ def test_jobs_of_no_schedule_are_left_alone(people: People) -> None:
     assert job.deleted_at is None
 
 
-def test_of_very_many_runs_the_oldest_are_forgotten(people: People, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_oldest_runs_are_deleted(people: People, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(services, "MOST_RUNS", 2)
-    schedule = make(people)
+    schedule = create_schedule(people)
     for hour in range(4):
         services.start_due(now=NOON + hour * HOUR)
-    assert ScheduleRun.objects.filter(schedule=schedule).count() == 4  # they are not over
+    assert ScheduleRun.objects.filter(schedule=schedule).count() == 4  # none has finished
     Job.objects.update(phase="completed")
     services.start_due(now=NOON + 4 * HOUR)
     assert [run.due_at for run in selectors.runs(schedule)] == [NOON + 4 * HOUR, NOON + 3 * HOUR]
@@ -318,7 +318,7 @@ def fill(**changes: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def test_the_form_makes_one_and_its_page_tells_all(people: People, as_: As) -> None:
+def test_form_creates_a_schedule_and_its_page_describes_it(people: People, as_: As) -> None:
     answer = as_(people.alice).post(reverse("schedules:create"), fill(starting_deadline_seconds="600"))
     made = Schedule.objects.get()
     assert answer["Location"] == reverse("schedules:detail", args=[made.uid])
@@ -332,7 +332,7 @@ def test_the_form_makes_one_and_its_page_tells_all(people: People, as_: As) -> N
 
 
 @pytest.mark.parametrize(
-    ("changes", "says"),
+    ("changes", "message"),
     [
         ({"cron": "99 * * * *"}, "is not a number from 0 to 59"),
         ({"time_zone": "Europe/Berlim"}, "Did you mean"),
@@ -342,17 +342,15 @@ def test_the_form_makes_one_and_its_page_tells_all(people: People, as_: As) -> N
         ({"failed_jobs_history_limit": "-1"}, "greater than or equal to 0"),
     ],
 )
-def test_what_is_wrong_is_said_and_nothing_typed_is_lost(
-    people: People, as_: As, changes: dict[str, str], says: str
-) -> None:
+def test_form_errors_keep_the_input(people: People, as_: As, changes: dict[str, str], message: str) -> None:
     page = as_(people.alice).post(reverse("schedules:create"), fill(**changes)).content.decode()
-    assert says in page
+    assert message in page
     assert "metadata: {name: whatever}" in page or "manifest" in changes
     assert 'value="Europe/Berlin"' in page or "time_zone" in changes
     assert not Schedule.objects.exists()
 
 
-def test_a_job_that_there_is_can_be_repeated(people: People, as_: As) -> None:
+def test_form_starts_from_an_existing_job(people: People, as_: As) -> None:
     job = people.submit("train-7")
     page = as_(people.alice).get(f"{reverse('schedules:create')}?job={job.uid}").content.decode()
     assert 'value="train-7"' in page
@@ -360,8 +358,8 @@ def test_a_job_that_there_is_can_be_repeated(people: People, as_: As) -> None:
     assert as_(people.charlie).get(f"{reverse('schedules:create')}?job={job.uid}").status_code == 404
 
 
-def test_the_form_begins_with_what_there_is(people: People, as_: As) -> None:
-    schedule = make(people, time_zone="Asia/Shanghai", concurrency="Replace")
+def test_edit_form_is_prefilled(people: People, as_: As) -> None:
+    schedule = create_schedule(people, time_zone="Asia/Shanghai", concurrency="Replace")
     address = reverse("schedules:edit", args=[schedule.uid])
     page = as_(people.alice).get(address).content.decode()
     assert 'value="Asia/Shanghai"' in page
@@ -371,8 +369,8 @@ def test_the_form_begins_with_what_there_is(people: People, as_: As) -> None:
     assert (selectors.spec_of(schedule).cron, schedule.name) == ("@daily", "hourly")
 
 
-def test_a_cron_job_goes_in_and_comes_out(people: People, as_: As) -> None:
-    schedule = make(people, time_zone="Asia/Shanghai", suspended=True)
+def test_cron_job_manifest_round_trips(people: People, as_: As) -> None:
+    schedule = create_schedule(people, time_zone="Asia/Shanghai", suspended=True)
     text = as_(people.bob).get(reverse("schedules:manifest", args=[schedule.uid])).content.decode()
     assert "kind: CronJob" in text
     services.delete(schedule, user=people.alice, now=NOON)
@@ -382,8 +380,8 @@ def test_a_cron_job_goes_in_and_comes_out(people: People, as_: As) -> None:
     assert "Did you mean" in wrong.content.decode()
 
 
-def test_a_stranger_finds_nothing(people: People, as_: As) -> None:
-    schedule = make(people)
+def test_outsiders_get_404(people: People, as_: As) -> None:
+    schedule = create_schedule(people)
     stranger = as_(people.charlie)
     assert stranger.get(reverse("schedules:detail", args=[schedule.uid])).status_code == 404
     assert stranger.post(reverse("schedules:run", args=[schedule.uid])).status_code == 404
@@ -393,8 +391,8 @@ def test_a_stranger_finds_nothing(people: People, as_: As) -> None:
         live_views._schedule_topics(people.charlie, {"uid": str(schedule.uid)})
 
 
-def test_the_buttons_do_what_they_say(people: People, as_: As) -> None:
-    schedule = make(people, now=clock.now())
+def test_buttons_suspend_run_and_delete(people: People, as_: As) -> None:
+    schedule = create_schedule(people, now=clock.now())
     alice = as_(people.alice)
     alice.post(reverse("schedules:suspend", args=[schedule.uid]), {"suspend": "yes"})
     assert "suspended" in live_views._schedule(people.alice, {"uid": str(schedule.uid)})
@@ -406,11 +404,9 @@ def test_the_buttons_do_what_they_say(people: People, as_: As) -> None:
     assert not Schedule.objects.exists()
 
 
-def test_the_list_asks_the_database_as_often_for_many_as_for_one(
-    people: People, as_: As, django_assert_max_num_queries: Any
-) -> None:
+def test_list_query_count_is_constant(people: People, as_: As, django_assert_max_num_queries: Any) -> None:
     for number in range(12):
-        make(people, name=f"s{number}")
+        create_schedule(people, name=f"s{number}")
     services.start_due(now=NOON)
     client = as_(people.alice)
     client.get(reverse("schedules:list"))
@@ -419,14 +415,14 @@ def test_the_list_asks_the_database_as_often_for_many_as_for_one(
     assert page.count('<span class="badge phase-pending"') == 12
 
 
-def test_the_empty_list_says_what_to_do(people: People, as_: As) -> None:
+def test_empty_list_links_to_the_form(people: People, as_: As) -> None:
     page = as_(people.charlie).get(reverse("schedules:list")).content.decode()
     assert "No schedules" in page
     assert reverse("schedules:create") in page
 
 
-def test_a_deleted_job_is_still_in_the_history(people: People, as_: As) -> None:
-    schedule = make(people)
+def test_deleted_job_stays_in_the_history(people: People, as_: As) -> None:
+    schedule = create_schedule(people)
     services.start_due(now=NOON)
     Job.objects.update(phase="completed")
     jobs.delete(Job.objects.get(), user=people.alice, now=NOON)
@@ -435,30 +431,28 @@ def test_a_deleted_job_is_still_in_the_history(people: People, as_: As) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "expected"),
+    ("query", "expected"),
     [
         ("", [3, 2, 1, 0]), ("sort=due", [0, 1, 2, 3]), ("sort=-due", [3, 2, 1, 0]), ("sort=job", [0, 3, 1, 2]),
         ("sort=result", [1, 2, 0, 3]), ("outcome=skipped", [2, 1]), ("q=hourly&outcome=started", [3, 0]),
         ("outcome=nothing", [3, 2, 1, 0]), ("q=nobody", []),
     ],
 )  # fmt: skip
-def test_the_history_is_sorted_and_searched_by_the_address(
-    people: People, as_: As, words: str, expected: list[int]
-) -> None:
-    schedule = make(people, concurrency="Forbid")
+def test_history_is_sorted_and_searched_by_the_query(people: People, as_: As, query: str, expected: list[int]) -> None:
+    schedule = create_schedule(people, concurrency="Forbid")
     for hour in range(3):
         services.start_due(now=NOON + hour * HOUR)
     Job.objects.update(phase="completed")
     services.start_due(now=NOON + 3 * HOUR)
     runs = {run.pk: run.due_at for run in selectors.runs(schedule)}
-    page = as_(people.bob).get(f"{reverse('schedules:detail', args=[schedule.uid])}?{words}").content.decode()
-    for shown in (page, live_views._schedule(people.bob, {"uid": str(schedule.uid), "query": words})):
-        times = [runs[int(number)] for number in re.findall(r'<tr id="run-(\d+)"', shown)]
+    page = as_(people.bob).get(f"{reverse('schedules:detail', args=[schedule.uid])}?{query}").content.decode()
+    for html in (page, live_views._schedule(people.bob, {"uid": str(schedule.uid), "query": query})):
+        times = [runs[int(number)] for number in re.findall(r'<tr id="run-(\d+)"', html)]
         assert [(time - NOON) // HOUR for time in times] == expected
 
 
-def test_a_long_history_comes_in_pages_and_costs_no_more(people: People, as_: As) -> None:
-    schedule, client = make(people), as_(people.bob)
+def test_long_history_is_paged_with_constant_queries(people: People, as_: As) -> None:
+    schedule, client = create_schedule(people), as_(people.bob)
     address = reverse("schedules:detail", args=[schedule.uid])
     services.start_due(now=NOON)
     client.get(address)
@@ -469,6 +463,6 @@ def test_a_long_history_comes_in_pages_and_costs_no_more(people: People, as_: As
     )
     with CaptureQueriesContext(connection) as many:
         page = client.get(address).content.decode()
-    assert len(many) == len(few) + 1  # which counts them
+    assert len(many) == len(few) + 1  # one more query, which counts them
     assert ("1–50 of 120" in page, 'name="outcome"' in page, "page%3D1" in page) == (True, True, True)
     assert client.get(f"{address}?page=3").content.decode().count('<tr id="run-') == 20

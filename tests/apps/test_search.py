@@ -1,4 +1,4 @@
-"""Finding anything by its name: what one may see of it, and nothing else."""
+"""Search by name: everything that the reader can see, and nothing else."""
 
 import pytest
 from django.db import connection
@@ -22,50 +22,50 @@ def found(user: User, text: str) -> list[tuple[str, str]]:
     return [(hit.kind, hit.name) for hit in selectors.find(user, text, "en")]
 
 
-def test_what_is_found_is_of_every_kind(people: People) -> None:
+def test_search_covers_every_kind(people: People) -> None:
     people.submit("digits-one")
     flows.create_template(spec=SPEC, tenant=people.lab, user=people.alice, now=clock.now())
     assert found(people.alice, "DIGITS")[:2] == [("job", "digits-one"), ("template", "digits-template")]
     assert ("queue", people.queue.name) in found(people.alice, people.queue.name)
     assert ("tenant", "Lab") in found(people.alice, "lab")
     assert ("person", "Bob") in found(people.alice, "bob")
-    assert ("node", "n") not in found(people.alice, "n"), "one letter is too little"
+    assert ("node", "n") not in found(people.alice, "n"), "one letter is too short"
     assert any(kind == "help" for kind, _ in found(people.alice, "preempt"))
 
 
-def test_nothing_of_others_is_found(people: People) -> None:
+def test_hidden_rows_are_not_found(people: People) -> None:
     job = people.submit("digits-one")
     for text in ("digits-one", str(job.uid), "Lab", "alice"):
         assert {kind for kind, _ in found(people.charlie, text)} <= {"help"}
     assert ("person", "Alice") in found(people.ada, "alice")
 
 
-def test_an_id_leads_to_its_job(people: People) -> None:
+def test_uid_finds_its_job(people: People) -> None:
     job = people.submit("digits-one")
     [hit] = selectors.find(people.alice, str(job.uid), "en")
     assert hit.path == reverse("jobs:detail", args=[job.uid])
 
 
 @pytest.mark.parametrize("text", ["", " ", "x", "\0\0\0", "%%", "__", "x" * 10_000])
-def test_any_text_will_do(people: People, text: str) -> None:
+def test_unsuitable_text_finds_nothing(people: People, text: str) -> None:
     people.submit("digits-one")
     assert found(people.alice, text) == []
 
 
-def test_it_costs_as_much_whatever_there_is(people: People) -> None:
-    def cost() -> int:
-        with CaptureQueriesContext(connection) as asked:
+def test_query_count_is_constant(people: People) -> None:
+    def query_count() -> int:
+        with CaptureQueriesContext(connection) as queries:
             selectors.find(people.alice, "digits", "en")
-        return len(asked)
+        return len(queries)
 
-    few = cost()
+    few = query_count()
     for number in range(8):
         people.submit(f"digits-{number}")
     assert [kind for kind, _ in found(people.alice, "digits")].count("job") == LIMIT_OF_EACH
-    assert cost() <= few
+    assert query_count() <= few
 
 
-def test_the_page_and_rest_say_the_same(people: People) -> None:
+def test_page_and_rest_have_the_same_results(people: People) -> None:
     people.submit("digits-one")
     client, program = Client(), APIClient()
     client.force_login(people.alice, backend="django.contrib.auth.backends.ModelBackend")

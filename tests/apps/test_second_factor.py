@@ -1,4 +1,4 @@
-"""A code besides the password: who is asked for it, what is taken for one, and who may end it."""
+"""One-time codes as second factor: when they are required, which are valid, and who removes them."""
 
 import re
 from collections.abc import Callable
@@ -23,7 +23,7 @@ STEP = timedelta(seconds=codes.STEP_SECONDS)
 
 
 class Phone:
-    """Somebody's app."""
+    """The authenticator app of a user."""
 
     def __init__(self, user: User, at: datetime) -> None:
         services.begin(user, now=at)
@@ -46,66 +46,66 @@ def phone(people: People, now: datetime) -> Phone:
     return Phone(people.alice, now - 10 * STEP)
 
 
-def signed_in(client: Client) -> bool:
+def is_signed_in(client: Client) -> bool:
     return "_auth_user_id" in client.session
 
 
-def with_password(client: Client, target: str = "") -> str:
+def sign_in(client: Client, target: str = "") -> str:
     answer = client.post(reverse("accounts:sign_in"), {"username": "alice", "password": PASSWORD, "next": target})
     return answer.headers["Location"]
 
 
-def test_a_password_is_half_of_the_way(people: People, phone: Phone) -> None:
+def test_password_alone_does_not_sign_in(people: People, phone: Phone) -> None:
     client = Client()
-    assert with_password(client, "/queues/") == reverse("accounts:second_step")
-    assert not signed_in(client)
+    assert sign_in(client, "/queues/") == reverse("accounts:second_step")
+    assert not is_signed_in(client)
     assert client.get("/").status_code == 302
     answer = client.post(reverse("accounts:second_step"), {"code": phone.code(clock.now())})
     assert answer.headers["Location"] == "/queues/"
-    assert signed_in(client)
+    assert is_signed_in(client)
     assert LoggedEvent.objects.last().payload["method"] == "password"
 
 
-def test_a_link_of_an_admin_does_not_go_round_it(people: People, phone: Phone, now: datetime) -> None:
+def test_sign_in_link_needs_the_second_factor(people: People, phone: Phone, now: datetime) -> None:
     client, secret = Client(), accounts.issue_link(people.alice, now=now)
     answer = client.post(reverse("accounts:use_link", args=[secret]))
     assert answer.headers["Location"] == reverse("accounts:second_step")
-    assert not signed_in(client)
+    assert not is_signed_in(client)
 
 
-def test_who_waits_half_way_too_long_begins_again(people: People, phone: Phone, monkeypatch) -> None:
+def test_pending_sign_in_expires(people: People, phone: Phone, monkeypatch) -> None:
     client = Client()
-    with_password(client)
+    sign_in(client)
     later = clock.now() + timedelta(minutes=6)
     monkeypatch.setattr(clock, "now", lambda: later)
     answer = client.post(reverse("accounts:second_step"), {"code": phone.code(later)})
     assert answer.headers["Location"] == reverse("accounts:sign_in")
-    assert not signed_in(client)
+    assert not is_signed_in(client)
 
 
 @pytest.mark.parametrize("steps", [-1, 0, 1])
-def test_clocks_may_differ_a_little(people: People, phone: Phone, now: datetime, steps: int) -> None:
+def test_small_clock_differences_are_accepted(people: People, phone: Phone, now: datetime, steps: int) -> None:
     services.prove(people.alice, phone.code(now + steps * STEP), now=now)
 
 
 @pytest.mark.parametrize("steps", [-2, 2, 40])
-def test_and_not_more(people: People, phone: Phone, now: datetime, steps: int) -> None:
+def test_large_clock_differences_are_refused(people: People, phone: Phone, now: datetime, steps: int) -> None:
     with pytest.raises(Refused, match="Wrong code"):
         services.prove(people.alice, phone.code(now + steps * STEP), now=now)
 
 
-@pytest.mark.parametrize("typed", ["", "12345", "1234567", "abcdef", "１２３４５６", "\0" * 6, "0" * 40])
-def test_nonsense_is_no_code(people: People, phone: Phone, now: datetime, typed: str) -> None:
+@pytest.mark.parametrize("code", ["", "12345", "1234567", "abcdef", "１２３４５６", "\0" * 6, "0" * 40])
+def test_malformed_code_is_refused(people: People, phone: Phone, now: datetime, code: str) -> None:
     with pytest.raises(Refused, match="Wrong code"):
-        services.prove(people.alice, typed, now=now)
+        services.prove(people.alice, code, now=now)
 
 
-def test_a_code_may_be_typed_in_groups(people: People, phone: Phone, now: datetime) -> None:
+def test_code_with_spaces_is_accepted(people: People, phone: Phone, now: datetime) -> None:
     code = phone.code(now)
     services.prove(people.alice, f" {code[:3]} {code[3:]} ", now=now)
 
 
-def test_a_code_is_taken_once(people: People, phone: Phone, now: datetime) -> None:
+def test_code_works_once(people: People, phone: Phone, now: datetime) -> None:
     services.prove(people.alice, phone.code(now), now=now)
     with pytest.raises(Refused, match="used already"):
         services.prove(people.alice, phone.code(now), now=now)
@@ -114,7 +114,7 @@ def test_a_code_is_taken_once(people: People, phone: Phone, now: datetime) -> No
         services.prove(people.alice, phone.code(now), now=now)
 
 
-def test_a_recovery_code_stands_in_once(people: People, phone: Phone, now: datetime) -> None:
+def test_recovery_code_works_once(people: People, phone: Phone, now: datetime) -> None:
     first, second = phone.recovery_codes[:2]
     services.prove(people.alice, first.upper().replace("-", " "), now=now)
     assert LoggedEvent.objects.last().payload == {"left": 9}
@@ -126,7 +126,7 @@ def test_a_recovery_code_stands_in_once(people: People, phone: Phone, now: datet
     services.prove(people.alice, fresh[0], now=now)
 
 
-def test_after_ten_wrong_codes_one_waits_and_is_told_until_when(people: People, phone: Phone, now: datetime) -> None:
+def test_ten_wrong_codes_lock_with_a_time(people: People, phone: Phone, now: datetime) -> None:
     for _ in range(services.MOST_WRONG):
         with pytest.raises(Refused):
             services.prove(people.alice, "000000", now=now)
@@ -137,7 +137,7 @@ def test_after_ten_wrong_codes_one_waits_and_is_told_until_when(people: People, 
     services.prove(people.alice, phone.code(later), now=later)
 
 
-def test_a_right_code_lets_one_off(people: People, phone: Phone, now: datetime) -> None:
+def test_right_code_resets_the_counter(people: People, phone: Phone, now: datetime) -> None:
     for _ in range(services.MOST_WRONG - 1):
         with pytest.raises(Refused):
             services.prove(people.alice, "000000", now=now)
@@ -145,34 +145,32 @@ def test_a_right_code_lets_one_off(people: People, phone: Phone, now: datetime) 
     assert SecondFactorAttempts.objects.get().wrong == 0
 
 
-def test_what_is_kept_tells_nothing(people: People, phone: Phone) -> None:
-    kept = bytes(SecondFactor.objects.get().secret)
-    assert phone.secret.encode() not in kept
+def test_secrets_are_stored_encrypted(people: People, phone: Phone) -> None:
+    stored = bytes(SecondFactor.objects.get().secret)
+    assert phone.secret.encode() not in stored
     digests = set(RecoveryCode.objects.values_list("digest", flat=True))
     assert not digests & set(phone.recovery_codes)
 
 
-def test_with_another_secret_of_the_console_recovery_codes_still_work(
-    people: People, phone: Phone, now, settings
-) -> None:
+def test_recovery_codes_survive_a_secret_key_change(people: People, phone: Phone, now, settings) -> None:
     settings.SECRET_KEY = "another"
     with pytest.raises(Refused, match="Use a recovery code"):
         services.prove(people.alice, phone.code(now), now=now)
     services.prove(people.alice, phone.recovery_codes[0], now=now)
 
 
-def test_one_sets_it_up_with_a_picture(people: People) -> None:
+def test_setup_with_a_qr_code(people: People) -> None:
     people.alice.set_password(PASSWORD)
     people.alice.save()
     client = Client()
-    assert with_password(client) == "/"
+    assert sign_in(client) == "/"
     page = reverse("accounts:second_factor")
     assert "Set up" in client.get(page).content.decode()
     client.post(reverse("accounts:begin_factor"))
-    shown = client.get(page)
-    assert "<svg" in shown.content.decode()
-    assert "no-store" in shown.headers["Cache-Control"]
-    secret = shown.context["secret"]
+    setup_page = client.get(page)
+    assert "<svg" in setup_page.content.decode()
+    assert "no-store" in setup_page.headers["Cache-Control"]
+    secret = setup_page.context["secret"]
     wrong = client.post(reverse("accounts:confirm_factor"), {"code": "000000"})
     assert "Wrong code" in str(wrong.context["form"].errors["code"])
     assert not selectors.has_second_factor(people.alice)
@@ -188,14 +186,14 @@ CHANGES = ["second_factor", "begin_factor", "confirm_factor", "renew_codes", "re
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_an_unlocked_screen_is_not_enough(people: People, phone: Phone, as_, name: str) -> None:
+def test_changes_need_a_fresh_proof(people: People, phone: Phone, as_, name: str) -> None:
     client = as_(people.alice)
-    ask = client.get if name == "second_factor" else client.post
-    assert ask(reverse(f"accounts:{name}")).headers["Location"].startswith(reverse("accounts:prove"))
+    request = client.get if name == "second_factor" else client.post
+    assert request(reverse(f"accounts:{name}")).headers["Location"].startswith(reverse("accounts:prove"))
     assert selectors.has_second_factor(people.alice)
 
 
-def test_one_proves_it_with_a_code_and_goes_on(people: People, phone: Phone, as_) -> None:
+def test_code_is_a_fresh_proof(people: People, phone: Phone, as_) -> None:
     client, page = as_(people.alice), reverse("accounts:second_factor")
     wrong = client.post(reverse("accounts:prove"), {"code": "000000", "next": page})
     assert "code" in wrong.context["form"].errors
@@ -206,22 +204,22 @@ def test_one_proves_it_with_a_code_and_goes_on(people: People, phone: Phone, as_
     assert not selectors.has_second_factor(people.alice)
 
 
-def test_or_with_the_password_where_there_is_no_code(people: People, as_) -> None:
+def test_password_is_a_fresh_proof_without_a_factor(people: People, as_) -> None:
     people.alice.set_password(PASSWORD)
     people.alice.save()
     client = as_(people.alice)
     wrong = client.post(reverse("accounts:prove"), {"password": "guess"})
     assert wrong.context["form"].errors["password"] == ["Wrong password."]
     assert client.post(reverse("accounts:prove"), {"password": PASSWORD}).status_code == 302
-    away = client.post(reverse("accounts:prove"), {"password": PASSWORD, "next": "https://example.org/"})
-    assert away.headers["Location"] == reverse("accounts:profile")
+    external = client.post(reverse("accounts:prove"), {"password": PASSWORD, "next": "https://example.org/"})
+    assert external.headers["Location"] == reverse("accounts:profile")
 
 
-def test_who_has_neither_is_told_what_to_do(people: People, as_) -> None:
+def test_user_without_password_or_factor_gets_advice(people: People, as_) -> None:
     assert "new sign-in link" in as_(people.charlie).get(reverse("accounts:prove")).content.decode()
 
 
-def test_a_platform_admin_ends_what_was_lost(people: People, phone: Phone, now: datetime) -> None:
+def test_platform_admin_resets_a_lost_factor(people: People, phone: Phone, now: datetime) -> None:
     with pytest.raises(Forbidden):
         services.reset(people.alice, by=people.bob, now=now)
     services.reset(people.alice, by=people.ada, now=now)
@@ -230,7 +228,7 @@ def test_a_platform_admin_ends_what_was_lost(people: People, phone: Phone, now: 
         services.reset(people.alice, by=people.ada, now=now)
 
 
-def test_who_must_have_one_keeps_the_last(people: People, phone: Phone, now: datetime, settings) -> None:
+def test_required_factor_cannot_be_removed(people: People, phone: Phone, now: datetime, settings) -> None:
     settings.SECOND_FACTOR_FOR = "everybody"
     with pytest.raises(Refused, match="your only second factor"):
         services.remove(people.alice, now=now)
@@ -240,15 +238,15 @@ def test_who_must_have_one_keeps_the_last(people: People, phone: Phone, now: dat
 
 
 @pytest.mark.parametrize(
-    ("rule", "who", "sent"),
+    ("rule", "username", "is_redirected"),
     [("", "ada", False), ("admins", "ada", True), ("admins", "alice", False), ("everybody", "alice", True)],
 )
-def test_a_rule_sends_those_that_lack_it_to_the_page(
-    people: People, as_: Callable[[User], Client], settings, rule: str, who: str, sent: bool
+def test_required_factor_redirects_to_setup(
+    people: People, as_: Callable[[User], Client], settings, rule: str, username: str, is_redirected: bool
 ) -> None:
     settings.SECOND_FACTOR_FOR = rule
-    user = getattr(people, who)
+    user = getattr(people, username)
     answer = as_(user).get("/")
-    assert (answer.headers.get("Location") == reverse("accounts:second_factor")) == sent
+    assert (answer.headers.get("Location") == reverse("accounts:second_factor")) == is_redirected
     Phone(user, clock.now())
     assert as_(user).get("/").status_code == 200

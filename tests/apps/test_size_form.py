@@ -1,4 +1,4 @@
-"""The form on a job's page that gives it another size."""
+"""The form on a job's page that changes its size."""
 
 from collections.abc import Callable
 
@@ -23,16 +23,16 @@ def job(people: People) -> Job:
     return people.submit(tasks=TASKS, plugins={"tensorflow": []})
 
 
-def typed(**changes: str) -> dict[str, str]:
+def form(**changes: str) -> dict[str, str]:
     sizes = {"replicas-0": "1", "least-0": "1", "replicas-1": "2", "least-1": "1", "min_available": ""} | changes
     return {"size-revision": "1"} | {f"size-{name}": value for name, value in sizes.items()}
 
 
-def test_a_job_gets_the_size_that_was_typed(people: People, as_: As, job: Job) -> None:
-    alice, where = as_(people.alice), reverse("jobs:detail", args=[job.uid])
-    assert 'name="size-replicas-1" value="2"' in alice.get(where).content.decode()
+def test_form_changes_the_size(people: People, as_: As, job: Job) -> None:
+    alice, url = as_(people.alice), reverse("jobs:detail", args=[job.uid])
+    assert 'name="size-replicas-1" value="2"' in alice.get(url).content.decode()
     Pod.objects.create(job=job, task="ps", index=0, attempt=1, version=1, slot=1, created_at=clock.now())
-    page = alice.post(reverse("jobs:scale", args=[job.uid]), typed(**{"replicas-1": "4"}), follow=True).content.decode()
+    page = alice.post(reverse("jobs:scale", args=[job.uid]), form(**{"replicas-1": "4"}), follow=True).content.decode()
     job.refresh_from_db()
     assert [task["replicas"] for task in job.spec["tasks"] if "replicas" in task] == [4]
     assert "replicas of worker from 2 to 4" in page
@@ -49,29 +49,29 @@ def test_a_job_gets_the_size_that_was_typed(people: People, as_: As, job: Job) -
         ({"replicas-1": "9", "least-1": "9"}, "", "can never start"),
     ],
 )
-def test_a_refusal_stands_at_its_field_and_keeps_what_was_typed(
+def test_errors_are_at_their_field_and_keep_the_input(
     people: People, as_: As, job: Job, changes: dict[str, str], field: str, words: str
 ) -> None:
-    page = as_(people.alice).post(reverse("jobs:scale", args=[job.uid]), typed(**changes)).content.decode()
+    page = as_(people.alice).post(reverse("jobs:scale", args=[job.uid]), form(**changes)).content.decode()
     assert words in page
     assert f'href="#{field}"' in page or not field
     assert all(f'name="size-{name}" value="{value}"' in page for name, value in changes.items())
     assert Job.objects.get().revision == 1
 
 
-def test_who_looked_too_long_ago_sees_what_is_so_and_can_send_again(people: People, as_: As, job: Job) -> None:
-    alice, where = as_(people.alice), reverse("jobs:scale", args=[job.uid])
-    alice.post(where, typed(**{"replicas-1": "3"}))
-    page = alice.post(where, typed(**{"replicas-1": "4"})).content.decode()
+def test_stale_form_shows_the_new_revision_and_keeps_the_input(people: People, as_: As, job: Job) -> None:
+    alice, url = as_(people.alice), reverse("jobs:scale", args=[job.uid])
+    alice.post(url, form(**{"replicas-1": "3"}))
+    page = alice.post(url, form(**{"replicas-1": "4"})).content.decode()
     assert "The job was changed by another person" in page
     assert 'name="size-revision" value="2"' in page
     assert 'name="size-replicas-1" value="4"' in page
 
 
-def test_a_job_that_is_over_or_of_others_offers_no_form(people: People, as_: As, job: Job) -> None:
-    where = reverse("jobs:detail", args=[job.uid])
-    assert "size-revision" not in as_(people.bob).get(where).content.decode()
+def test_no_form_for_finished_jobs_or_viewers(people: People, as_: As, job: Job) -> None:
+    url = reverse("jobs:detail", args=[job.uid])
+    assert "size-revision" not in as_(people.bob).get(url).content.decode()
     Job.objects.update(phase="completed")
-    assert "size-revision" not in as_(people.alice).get(where).content.decode()
-    page = as_(people.alice).post(reverse("jobs:scale", args=[job.uid]), typed()).content.decode()
+    assert "size-revision" not in as_(people.alice).get(url).content.decode()
+    page = as_(people.alice).post(reverse("jobs:scale", args=[job.uid]), form()).content.decode()
     assert "The job has finished" in page

@@ -1,4 +1,4 @@
-"""A job as a form and as a manifest: the one is made from the other, and nothing that was said is lost between them."""
+"""The submission form and the manifest of a job convert into each other without loss."""
 
 import json
 import shlex
@@ -52,8 +52,8 @@ def form_of(data: QueryDict | None, first: InitialValues) -> SubmissionForm:
     return SubmissionForm(data, first, queues=QUEUES, environments=())
 
 
-def posted(form: Any) -> QueryDict:
-    """What a browser sends for the form as it stands: lines end in its own way, and one line has none."""
+def post_data(form: Any) -> QueryDict:
+    """What a browser sends for this form: CRLF line ends in text areas, none in single-line fields."""
     data = QueryDict(mutable=True)
     bare = [form.job, form.tasks.management_form, form.files.management_form, *form.tasks, *form.files]
     for each in bare:
@@ -73,34 +73,34 @@ def _as_sent(text: str, widget: str) -> str:
 
 @settings(deadline=None)
 @given(SPECS)
-def test_a_job_that_is_shown_as_a_form_is_the_same_job(spec: JobSpec) -> None:
-    form = form_of(posted(form_of(None, filled(spec))), InitialValues())
+def test_job_round_trips_through_the_form(spec: JobSpec) -> None:
+    form = form_of(post_data(form_of(None, filled(spec))), InitialValues())
     assert (form.spec(), form.job.errors, form.tasks.errors) == (spec, {}, [{}] * len(spec.tasks))
     assert list(form.spec().plugins) == list(spec.plugins)  # type: ignore[union-attr]
 
 
 @settings(deadline=None)
 @given(SPECS)
-def test_a_form_that_is_shown_as_yaml_comes_back_as_it_was(spec: JobSpec) -> None:
-    sent = posted(form_of(None, filled(spec)))
-    said = form_of(sent, InitialValues()).spec()
-    assert said is not None
-    back = formats.load(formats.dump_whole(said)).spec
-    assert posted(form_of(None, filled(back))) == sent
+def test_form_round_trips_through_yaml(spec: JobSpec) -> None:
+    sent = post_data(form_of(None, filled(spec)))
+    parsed = form_of(sent, InitialValues()).spec()
+    assert parsed is not None
+    back = formats.load(formats.dump_whole(parsed)).spec
+    assert post_data(form_of(None, filled(back))) == sent
 
 
 @pytest.mark.parametrize("preset", [*KINDS, *FRAMEWORKS], ids=lambda preset: preset.name)
-def test_what_a_form_begins_with_is_a_job(preset: Any) -> None:
+def test_presets_are_valid_jobs(preset: Any) -> None:
     first = preset.first.copy()
     first.job.update(name="one", queue="default")
-    form = form_of(posted(form_of(None, first)), InitialValues())
+    form = form_of(post_data(form_of(None, first)), InitialValues())
     spec = form.spec()
     assert spec is not None, (form.job.errors, form.tasks.errors)
     assert spec.remarks == ()
     assert filled(spec).job["shape"] == first.job.get("shape", "distributed")
 
 
-def typed(**changes: str) -> dict[str, str]:
+def minimal_form(**changes: str) -> dict[str, str]:
     """The smallest form that a page sends."""
     return {
         "name": "mine", "queue": "default", "tasks-TOTAL_FORMS": "1", "tasks-INITIAL_FORMS": "0",
@@ -112,8 +112,8 @@ def typed(**changes: str) -> dict[str, str]:
 REST = '{"annotations": {"sla-waiting-time": "1h"}}'
 
 
-def test_the_form_is_shown_as_yaml_and_the_yaml_as_a_form(people: People, as_: As) -> None:
-    alice, form = as_(people.alice), typed(rest=REST, description="one\r\ntwo", do="yaml")
+def test_switch_between_form_and_yaml(people: People, as_: As) -> None:
+    alice, form = as_(people.alice), minimal_form(rest=REST, description="one\r\ntwo", do="yaml")
     page = alice.post(reverse("jobs:submit"), form)
     text = page.context["form"]["text"].value()
     assert "sla-waiting-time: 1h" in text
@@ -126,9 +126,11 @@ def test_the_form_is_shown_as_yaml_and_the_yaml_as_a_form(people: People, as_: A
     assert Job.objects.get().spec["annotations"] == {"sla-waiting-time": "1h"}
 
 
-def test_what_cannot_be_shown_the_other_way_stays_with_its_problems(people: People, as_: As) -> None:
+def test_invalid_input_is_not_converted_and_has_errors(people: People, as_: As) -> None:
     alice = as_(people.alice)
-    page = alice.post(reverse("jobs:submit"), typed(**{"tasks-0-replicas": "many", "do": "yaml"})).content.decode()
+    page = alice.post(
+        reverse("jobs:submit"), minimal_form(**{"tasks-0-replicas": "many", "do": "yaml"})
+    ).content.decode()
     assert 'value="many"' in page
     assert 'href="#id_tasks-0-replicas"' in page
     page = alice.post(reverse("jobs:submit_yaml"), {"text": "tasks: many", "do": "form"}).content.decode()
@@ -136,7 +138,7 @@ def test_what_cannot_be_shown_the_other_way_stays_with_its_problems(people: Peop
     assert 'role="alert"' in page
 
 
-def test_what_a_manifest_says_in_vain_is_told_when_it_becomes_a_form(people: People, as_: As) -> None:
+def test_ignored_fields_are_reported_on_conversion(people: People, as_: As) -> None:
     text = formats.dump(JobSpec.parse({"name": "one", "tasks": [{"name": "main", "command": ["true"]}]}))
     text = text.replace("name: one", "name: one\n  namespace: elsewhere", 1)
     page = as_(people.alice).post(reverse("jobs:submit_yaml"), {"text": text, "do": "form"}).content.decode()
@@ -146,44 +148,44 @@ def test_what_a_manifest_says_in_vain_is_told_when_it_becomes_a_form(people: Peo
 @pytest.mark.parametrize(
     "rest", ["no json", "[1]", '{"policies": 5}', '{"name": "other"}', "[" * 100_000, '{"annotations": {"a": 5}}']
 )
-def test_a_damaged_rest_is_refused_in_words(people: People, as_: As, rest: str) -> None:
-    page = as_(people.alice).post(reverse("jobs:submit"), typed(rest=rest))
+def test_malformed_rest_is_refused(people: People, as_: As, rest: str) -> None:
+    page = as_(people.alice).post(reverse("jobs:submit"), minimal_form(rest=rest))
     assert page.status_code == 200
     assert not Job.objects.exists()
     assert 'role="alert"' in page.content.decode()
 
 
-def test_an_untouched_form_of_each_kind_is_taken(people: People, as_: As) -> None:
+def test_untouched_form_of_each_kind_is_accepted(people: People, as_: As) -> None:
     for kind in KINDS:
         page = as_(people.alice).get(reverse("jobs:submit"), {"preset": kind.name})
         forms = [page.context["form"], page.context["tasks"], page.context["files"]]
-        sent = posted(SimpleNamespace(job=forms[0], tasks=forms[1], files=forms[2]))
+        sent = post_data(SimpleNamespace(job=forms[0], tasks=forms[1], files=forms[2]))
         assert as_(people.alice).post(reverse("jobs:submit"), sent.dict()).status_code == 302
     assert [job.kind for job in Job.objects.order_by("pk")] == ["training", "training", "debugging"]
 
 
-def test_a_queue_or_an_environment_that_is_not_there_is_not_swapped_for_another(people: People, as_: As) -> None:
+def test_unknown_queue_and_environment_stay_selected(people: People, as_: As) -> None:
     text = "name: one\nqueue: gone\ntasks: [{name: main, command: [sh], environment: lost}]"
     page = as_(people.alice).post(reverse("jobs:submit_yaml"), {"text": text, "do": "form"}).content.decode()
     assert '<option value="gone" selected>' in page
     assert '<option value="lost" selected>' in page
 
 
-def test_secrets_go_along_between_form_and_yaml_and_are_kept_apart(people: People, as_: As) -> None:
+def test_secrets_are_carried_between_form_and_yaml(people: People, as_: As) -> None:
     alice = as_(people.alice)
     secret = "token: |\n  one\n  two\n"
-    page = alice.post(reverse("jobs:submit"), typed(secrets=secret, do="yaml"))
+    page = alice.post(reverse("jobs:submit"), minimal_form(secrets=secret, do="yaml"))
     assert page.context["form"]["secrets"].value() == secret
     page = alice.post(
         reverse("jobs:submit_yaml"), {"text": page.context["form"]["text"].value(), "secrets": secret, "do": "form"}
     )
     assert page.context["form"]["secrets"].value() == secret
-    wrong = alice.post(reverse("jobs:submit"), typed(secrets="just words"))
+    wrong = alice.post(reverse("jobs:submit"), minimal_form(secrets="just words"))
     assert wrong.context["form"].errors.keys() == {"secrets"}
 
 
 @pytest.mark.parametrize(
-    ("changes", "field", "word"),
+    ("changes", "field", "message"),
     [
         ({"tasks-0-env": "A=1\r\nA=2"}, "tasks-0-env", "set twice"),
         ({"tasks-0-command": ""}, "tasks-0-command", "required"),
@@ -194,11 +196,11 @@ def test_secrets_go_along_between_form_and_yaml_and_are_kept_apart(people: Peopl
         ),
     ],
 )
-def test_what_would_be_lost_is_refused(people: People, as_: As, changes: dict[str, str], field: str, word: str) -> None:
-    page = as_(people.alice).post(reverse("jobs:submit"), typed(**changes)).content.decode()
+def test_ambiguous_input_is_refused(people: People, as_: As, changes: dict[str, str], field: str, message: str) -> None:
+    page = as_(people.alice).post(reverse("jobs:submit"), minimal_form(**changes)).content.decode()
     assert not Job.objects.exists()
     assert f'href="#id_{field}"' in page
-    assert word in page
+    assert message in page
 
 
 NEEDS_SECRET = {
@@ -207,7 +209,7 @@ NEEDS_SECRET = {
 }
 
 
-def test_a_copy_asks_again_for_secrets_and_shows_none(people: People, as_: As) -> None:
+def test_clone_asks_for_secrets_and_reveals_none(people: People, as_: As) -> None:
     spec = JobSpec.parse({"name": "one", **NEEDS_SECRET})
     now = clock.now()
     job = jobs.submit(spec=spec, tenant=people.lab, user=people.alice, now=now, secrets={"token": "s3cret"})
@@ -215,7 +217,9 @@ def test_a_copy_asks_again_for_secrets_and_shows_none(people: People, as_: As) -
         page = as_(people.alice).get(reverse(name), {"clone": str(job.uid)}).content.decode()
         assert "<code>token</code>" in page
         assert "s3cret" not in page
-    form = typed(**{"tasks-0-command": shlex.join(spec.tasks[0].command), "rest": '{"plugins": {"openpai": []}}'})
+    form = minimal_form(
+        **{"tasks-0-command": shlex.join(spec.tasks[0].command), "rest": '{"plugins": {"openpai": []}}'}
+    )
     form["framework"] = "openpai"
     page = as_(people.alice).post(reverse("jobs:submit"), form).content.decode()
     assert "The secret “token” has no value" in page
@@ -224,13 +228,13 @@ def test_a_copy_asks_again_for_secrets_and_shows_none(people: People, as_: As) -
 
 
 @pytest.mark.parametrize("phase", ["pending", "running", "failed", "aborted", "completed"])
-def test_a_job_of_any_phase_is_edited_and_run_again(people: People, as_: As, phase: str) -> None:
+def test_job_of_any_phase_can_be_cloned(people: People, as_: As, phase: str) -> None:
     job = people.submit("again", priority=5)
     Job.objects.filter(pk=job.pk).update(phase=phase)
     alice, address = as_(people.alice), f"{reverse('jobs:submit')}?clone={job.uid}"
     assert all(address in alice.get(page).content.decode() for page in (job_page(job), reverse("jobs:list")))
-    shown = alice.get(address).context
-    assert (shown["form"]["name"].value(), shown["form"]["priority"].value()) == ("again-1", 5)
+    context = alice.get(address).context
+    assert (context["form"]["name"].value(), context["form"]["priority"].value()) == ("again-1", 5)
     assert as_(people.charlie).get(address).status_code == 404
 
 
@@ -238,44 +242,55 @@ def job_page(job: Job) -> str:
     return reverse("jobs:detail", args=[job.uid])
 
 
-SWEPT = {"shape": "sweep", "sweep-parameters": "lr = 0.1, 0.01\nwidth = 1, 2, 3", "sweep-how": "grid"}
-SWEEPING = {"tasks-0-command": "train --lr {{ lr }} {{width}}", **SWEPT}
+SWEEP_FIELDS = {"shape": "sweep", "sweep-parameters": "lr = 0.1, 0.01\nwidth = 1, 2, 3", "sweep-how": "grid"}
+SWEEP_FORM = {"tasks-0-command": "train --lr {{ lr }} {{width}}", **SWEEP_FIELDS}
 
 
 @pytest.mark.parametrize("kind", ["single", "distributed", "debugging", "sweep"])
-def test_another_kind_of_job_keeps_all_that_was_typed(people: People, as_: As, kind: str) -> None:
-    words = {"name": "MINE!", "tasks-0-command": "python mine.py 'open", "tasks-0-cpu": "many", "description": "Why"}
-    words |= {"tasks-0-env": "A=1", "priority": "7", "shape": "single", "sweep-parameters": "lr = 1", "rest": REST}
-    shown = as_(people.alice).post(reverse("jobs:submit"), typed(**words, do=kind)).context
-    sent = posted(SimpleNamespace(job=shown["form"], tasks=shown["tasks"], files=shown["files"]))
-    assert {name: sent[name] for name in words if name in sent and name not in ("shape", "rest")} == {
-        name: text for name, text in words.items() if name not in ("shape", "rest", "sweep-parameters")
+def test_change_of_kind_keeps_the_input(people: People, as_: As, kind: str) -> None:
+    changes = {
+        "name": "MINE!",
+        "tasks-0-command": "python mine.py 'open",
+        "tasks-0-cpu": "many",
+        "description": "Why",
+    }
+    changes |= {
+        "tasks-0-env": "A=1",
+        "priority": "7",
+        "shape": "single",
+        "sweep-parameters": "lr = 1",
+        "rest": REST,
+    }
+    context = as_(people.alice).post(reverse("jobs:submit"), minimal_form(**changes, do=kind)).context
+    sent = post_data(SimpleNamespace(job=context["form"], tasks=context["tasks"], files=context["files"]))
+    assert {name: sent[name] for name in changes if name in sent and name not in ("shape", "rest")} == {
+        name: text for name, text in changes.items() if name not in ("shape", "rest", "sweep-parameters")
     }
     assert json.loads(sent["rest"]) == json.loads(REST)
-    assert shown["beside"].parameters["parameters"].value() == "lr = 1"
-    assert (shown["shape"], shown["form"].errors) == (kind, {})
+    assert context["beside"].parameters["parameters"].value() == "lr = 1"
+    assert (context["shape"], context["form"].errors) == (kind, {})
     assert not Job.objects.exists()
 
 
-def test_what_was_not_typed_is_what_the_other_kind_begins_with(people: People, as_: As) -> None:
+def test_untouched_fields_get_the_defaults_of_the_new_kind(people: People, as_: As) -> None:
     alice = as_(people.alice)
-    shown = alice.get(reverse("jobs:submit"), {"preset": "single"}).context
+    context = alice.get(reverse("jobs:submit"), {"preset": "single"}).context
     for kind in ("debugging", "sweep", "distributed", "single"):
-        sent = posted(SimpleNamespace(job=shown["form"], tasks=shown["tasks"], files=shown["files"])).dict()
-        shown = alice.post(reverse("jobs:submit"), sent | {"do": kind}).context
-        begins = alice.get(reverse("jobs:submit"), {"preset": kind}).context
-        assert posted(SimpleNamespace(**{n: begins[m] for n, m in PARTS})) == posted(
-            SimpleNamespace(**{n: shown[m] for n, m in PARTS})
+        sent = post_data(SimpleNamespace(job=context["form"], tasks=context["tasks"], files=context["files"])).dict()
+        context = alice.post(reverse("jobs:submit"), sent | {"do": kind}).context
+        initial = alice.get(reverse("jobs:submit"), {"preset": kind}).context
+        assert post_data(SimpleNamespace(**{n: initial[m] for n, m in PARTS})) == post_data(
+            SimpleNamespace(**{n: context[m] for n, m in PARTS})
         )
 
 
 PARTS = [("job", "form"), ("tasks", "tasks"), ("files", "files")]
 
 
-def test_a_sweep_is_submitted_from_the_form_of_the_job(people: People, as_: As) -> None:
-    alice, form = as_(people.alice), typed(**SWEEPING)
-    looked = alice.post(reverse("jobs:submit"), form | {"do": "look"})
-    assert "6 jobs would be submitted" in looked.content.decode()
+def test_sweep_is_submitted_from_the_job_form(people: People, as_: As) -> None:
+    alice, form = as_(people.alice), minimal_form(**SWEEP_FORM)
+    preview = alice.post(reverse("jobs:submit"), form | {"do": "look"})
+    assert "6 jobs would be submitted" in preview.content.decode()
     assert not Job.objects.exists()
     assert "<strong>6 jobs</strong>" in alice.post(reverse("jobs_what_if"), form).content.decode()
     page = alice.post(reverse("jobs:submit"), form, follow=True)
@@ -284,19 +299,22 @@ def test_a_sweep_is_submitted_from_the_form_of_the_job(people: People, as_: As) 
     assert Job.objects.count() == 6
 
 
-def test_a_sweep_goes_to_yaml_and_back_and_is_submitted_from_there(people: People, as_: As) -> None:
+def test_sweep_round_trips_through_yaml_and_is_submitted(people: People, as_: As) -> None:
     alice = as_(people.alice)
-    page = alice.post(reverse("jobs:submit"), typed(**SWEEPING, do="yaml"))
-    sent = {**SWEPT, "text": page.context["form"]["text"].value()}
-    assert page.context["beside"].parameters["parameters"].value() == SWEPT["sweep-parameters"]
+    page = alice.post(reverse("jobs:submit"), minimal_form(**SWEEP_FORM, do="yaml"))
+    sent = {**SWEEP_FIELDS, "text": page.context["form"]["text"].value()}
+    assert page.context["beside"].parameters["parameters"].value() == SWEEP_FIELDS["sweep-parameters"]
     back = alice.post(reverse("jobs:submit_yaml"), sent | {"do": "form"}).context
-    assert (back["shape"], back["beside"].parameters["parameters"].value()) == ("sweep", SWEPT["sweep-parameters"])
+    assert (back["shape"], back["beside"].parameters["parameters"].value()) == (
+        "sweep",
+        SWEEP_FIELDS["sweep-parameters"],
+    )
     alice.post(reverse("jobs:submit_yaml"), sent)
     assert Job.objects.count() == 6
 
 
 @pytest.mark.parametrize(
-    ("changes", "field", "says"),
+    ("changes", "field", "message"),
     [
         ({"sweep-parameters": ""}, "sweep-parameters", "required"),
         ({"sweep-parameters": "lr = 1"}, "tasks-0-command", "Unknown parameter"),
@@ -307,17 +325,17 @@ def test_a_sweep_goes_to_yaml_and_back_and_is_submitted_from_there(people: Peopl
         ({"secrets": "token: one"}, "secrets", "one by one"),
     ],
 )
-def test_what_a_sweep_is_refused_for_stands_at_its_field(
-    people: People, as_: As, changes: dict[str, str], field: str, says: str
+def test_sweep_errors_are_at_their_field(
+    people: People, as_: As, changes: dict[str, str], field: str, message: str
 ) -> None:
-    page = as_(people.alice).post(reverse("jobs:submit"), typed(**SWEEPING) | changes)
-    words = page.content.decode()
-    assert f'href="#id_{field}"' in words
-    assert says in words.split('role="alert"')[1].split("</ul>")[0]
+    page = as_(people.alice).post(reverse("jobs:submit"), minimal_form(**SWEEP_FORM) | changes)
+    html = page.content.decode()
+    assert f'href="#id_{field}"' in html
+    assert message in html.split('role="alert"')[1].split("</ul>")[0]
     assert not Job.objects.exists()
 
 
-def test_an_empty_manifest_is_not_complained_about(people: People, as_: As) -> None:
+def test_empty_manifest_has_no_error(people: People, as_: As) -> None:
     for text in ("", " \n"):
         box = as_(people.alice).post(reverse("jobs_what_if"), {"text": text}).content.decode()
         assert "Enter or paste a manifest" in box

@@ -1,4 +1,4 @@
-"""Lists: sorted and filtered by the address, in pages, as the person last had them; each value escaped."""
+"""List tables: sorting, filters and pages from the query, saved for each user; values are escaped."""
 
 import re
 from collections.abc import Callable
@@ -27,7 +27,7 @@ EVIL = "<script>alert(1)</script>"
 
 
 class Figures(ListTable):
-    """A list of rows that are in no database."""
+    """A table of rows that are not in the database."""
 
     label = "Figures"
     size = 2
@@ -40,7 +40,7 @@ class Figures(ListTable):
 ROWS = [{"name": "b", "figure": 2}, {"name": "a", "figure": None}, {"name": "c", "figure": 1}]
 
 
-def listed(query: str, filters: Any = None) -> Listing:
+def listing(query: str, filters: Any = None) -> Listing:
     return listing_of(QueryDict(query), Figures, ROWS, filters)
 
 
@@ -48,9 +48,9 @@ def names(page: Listing) -> str:
     return "".join(record["name"] for record in page.records)
 
 
-def people_on(client: Client, **words: str) -> list[str]:
-    """The user names of the list of people."""
-    page = client.get(reverse("accounts:list"), words).content.decode()
+def usernames(client: Client, **query: str) -> list[str]:
+    """The usernames in the list of people."""
+    page = client.get(reverse("accounts:list"), query).content.decode()
     return re.findall(r'<span class="row-note">(\w+)', page)
 
 
@@ -64,8 +64,8 @@ def people_on(client: Client, **words: str) -> list[str]:
         ("size=999&per_page=999", "ba"), ("sort=name&sort=-name", "cb"),
     ],
 )  # fmt: skip
-def test_a_list_is_sorted_and_comes_in_pages(query: str, expected: str) -> None:
-    assert names(listed(query)) == expected
+def test_sorting_and_paging(query: str, expected: str) -> None:
+    assert names(listing(query)) == expected
 
 
 @pytest.mark.parametrize(
@@ -78,13 +78,13 @@ def test_a_list_is_sorted_and_comes_in_pages(query: str, expected: str) -> None:
         (f"q={'a' * 101}", "ba", False),
     ],
 )
-def test_rows_that_are_no_query_are_searched_too(query: str, expected: str, is_filtered: bool) -> None:
-    page = listed(query, TextSearch(lambda row: row["name"]))
+def test_plain_rows_are_searched(query: str, expected: str, is_filtered: bool) -> None:
+    page = listing(query, TextSearch(lambda row: row["name"]))
     assert (names(page), page.is_filtered) == (expected, is_filtered)
 
 
-def test_a_head_says_how_the_list_is_sorted_and_keeps_the_other_words() -> None:
-    page = listed("sort=name&page=2&tenant=lab&all=yes")
+def test_heads_show_the_order_and_keep_other_parameters() -> None:
+    page = listing("sort=name&page=2&tenant=lab&all=yes")
     first, second, third = page.heads
     assert first == (
         '<th scope="col" aria-sort="ascending">'
@@ -94,15 +94,15 @@ def test_a_head_says_how_the_list_is_sorted_and_keeps_the_other_words() -> None:
     assert third == '<th scope="col">Unsorted</th>'
 
 
-def test_the_addresses_of_pages_say_all_of_it() -> None:
-    assert listed("tenant=lab").next == "?tenant=lab&all=yes&page=2"
-    assert listed("sort=name&page=2").previous == "?sort=name&page=1"
-    assert listed("sort=name&tenant=lab").cleared == "?tenant=lab&all=yes"
-    assert listed("sort=name&page=9").live_query == "sort=name&page=2"
-    assert names(listing_of(QueryDict(listed("sort=-name&page=2").live_query), Figures, ROWS)) == "a"
+def test_page_links_keep_the_query() -> None:
+    assert listing("tenant=lab").next == "?tenant=lab&all=yes&page=2"
+    assert listing("sort=name&page=2").previous == "?sort=name&page=1"
+    assert listing("sort=name&tenant=lab").cleared == "?tenant=lab&all=yes"
+    assert listing("sort=name&page=9").live_query == "sort=name&page=2"
+    assert names(listing_of(QueryDict(listing("sort=-name&page=2").live_query), Figures, ROWS)) == "a"
 
 
-def test_a_cell_is_escaped_and_named_by_its_head() -> None:
+def test_cells_are_escaped_and_labelled() -> None:
     page = listing_of(QueryDict(), Figures, [{"name": EVIL, "figure": EVIL}])
     row = page.table.row(page.records[0], Context())
     assert EVIL not in row
@@ -110,13 +110,13 @@ def test_a_cell_is_escaped_and_named_by_its_head() -> None:
     assert '<td class="number" data-label="Figure">&lt;script&gt;' in row
 
 
-def test_an_empty_cell_shows_a_dash() -> None:
-    page = listed("")
+def test_empty_cell_shows_a_dash() -> None:
+    page = listing("")
     assert f'data-label="Figure">{tables.html.NOTHING}</td>' in page.table.row(page.records[1], Context())
 
 
 @pytest.mark.parametrize(
-    ("words", "expected"),
+    ("query", "expected"),
     [
         ({}, NAMES), ({"sort": "name"}, NAMES), ({"sort": "-name"}, NAMES[::-1]), ({"q": "LI"}, ["alice", "charlie"]),
         ({"q": "li", "sort": "-name"}, ["charlie", "alice"]), ({"role": "admin"}, ["ada"]), ({"role": "none"}, NAMES),
@@ -124,46 +124,44 @@ def test_an_empty_cell_shows_a_dash() -> None:
         ({"q": "nobody"}, []), ({"unknown": "word"}, NAMES),
     ],
 )  # fmt: skip
-def test_the_list_of_people_does_what_the_address_says(
-    people: People, as_: As, words: dict[str, str], expected: list[str]
-) -> None:
-    assert people_on(as_(people.ada), **words) == expected
+def test_list_of_people_follows_the_query(people: People, as_: As, query: dict[str, str], expected: list[str]) -> None:
+    assert usernames(as_(people.ada), **query) == expected
 
 
-def test_the_list_opens_as_its_reader_last_had_it_until_it_is_cleared(people: People, as_: As) -> None:
+def test_list_state_is_restored_until_cleared(people: People, as_: As) -> None:
     ada = as_(people.ada)
-    assert people_on(ada, sort="-name", q="li") == ["charlie", "alice"]
-    assert people_on(ada) == ["charlie", "alice"]
-    assert people_on(ada, page="1") == ["charlie", "alice"]
+    assert usernames(ada, sort="-name", q="li") == ["charlie", "alice"]
+    assert usernames(ada) == ["charlie", "alice"]
+    assert usernames(ada, page="1") == ["charlie", "alice"]
     page = ada.get(reverse("accounts:list")).content.decode()
     assert 'href="?all=yes">Clear</a>' in page
-    assert people_on(ada, all="yes") == NAMES
-    assert people_on(ada) == NAMES
+    assert usernames(ada, all="yes") == NAMES
+    assert usernames(ada) == NAMES
 
 
-def test_an_emptied_search_forgets_what_was_searched_for(people: People, as_: As) -> None:
+def test_empty_search_clears_the_saved_state(people: People, as_: As) -> None:
     ada = as_(people.ada)
-    people_on(ada, q="li")
+    usernames(ada, q="li")
     assert '<input type="hidden" name="all" value="yes">' in tidy(ada.get(reverse("accounts:list")).content.decode())
-    people_on(ada, all="yes", q="")
-    assert people_on(ada) == NAMES
+    usernames(ada, all="yes", q="")
+    assert usernames(ada) == NAMES
 
 
-def test_each_list_and_each_person_has_a_state_of_their_own(people: People, as_: As) -> None:
+def test_state_is_saved_for_each_list_and_user(people: People, as_: As) -> None:
     ada, other = as_(people.ada), as_(people.ada)
-    people_on(ada, sort="-name")
-    assert people_on(other) == NAMES
+    usernames(ada, sort="-name")
+    assert usernames(other) == NAMES
     assert "aria-sort" not in ada.get(reverse("tenancy:list")).content.decode().replace('aria-sort="ascending"', "", 1)
     assert set(ada.session["lists"]) == {f"{people.ada.pk}:PeopleTable"}
 
 
-def test_words_that_mean_nothing_are_not_saved(people: People, as_: As) -> None:
+def test_invalid_parameters_are_not_saved(people: People, as_: As) -> None:
     ada = as_(people.ada)
-    people_on(ada, sort="password", role="none", q="\0")
+    usernames(ada, sort="password", role="none", q="\0")
     assert "lists" not in ada.session or ada.session["lists"] == {}
 
 
-def test_a_short_list_has_no_search_and_a_narrowed_one_has(people: People, as_: As, monkeypatch: Any) -> None:
+def test_search_form_is_shown_for_long_or_filtered_lists(people: People, as_: As, monkeypatch: Any) -> None:
     ada, address = as_(people.ada), reverse("accounts:list")
     assert 'role="search"' not in ada.get(address).content.decode()
     assert 'role="search"' in ada.get(f"{address}?q=li").content.decode()
@@ -174,20 +172,20 @@ def test_a_short_list_has_no_search_and_a_narrowed_one_has(people: People, as_: 
     assert 'href="?all=yes&amp;page=2"' in page
 
 
-def test_nothing_found_offers_to_clear_the_filters(people: People, as_: As) -> None:
+def test_empty_result_offers_to_clear_the_filters(people: People, as_: As) -> None:
     page = as_(people.ada).get(reverse("accounts:list"), {"q": "nobody"}).content.decode()
     assert "No matches" in page
     assert 'href="?all=yes"><span>Clear filters</span>' in tidy(page)
 
 
-def test_people_are_shown_as_text(people: People, as_: As) -> None:
+def test_names_are_escaped(people: People, as_: As) -> None:
     User.objects.filter(pk=people.bob.pk).update(display_name=EVIL)
     page = as_(people.ada).get(reverse("accounts:list"), {"q": EVIL[:8]}).content.decode()
     assert EVIL not in page
     assert page.count("&lt;script&gt;alert(1)&lt;/script&gt;") >= 2
 
 
-def test_a_list_of_many_costs_as_many_queries_as_one_of_few(people: People, as_: As) -> None:
+def test_query_count_is_constant(people: People, as_: As) -> None:
     ada, address = as_(people.ada), reverse("accounts:list")
     ada.get(address)
     with CaptureQueriesContext(connection) as few:
@@ -196,10 +194,10 @@ def test_a_list_of_many_costs_as_many_queries_as_one_of_few(people: People, as_:
     User.objects.bulk_create(User(username=f"person-{number:03}", date_joined=now) for number in range(100))
     with CaptureQueriesContext(connection) as many:
         ada.get(address)
-    assert len(many) == len(few) + 1  # which counts them
+    assert len(many) == len(few) + 1  # one more query, which counts them
 
 
-def test_equal_rows_stay_on_their_page(people: People) -> None:
+def test_paging_is_stable_for_equal_rows(people: People) -> None:
     User.objects.bulk_create(User(username=f"person-{number:03}") for number in range(120))
     found = [
         record.pk

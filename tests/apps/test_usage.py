@@ -1,4 +1,4 @@
-"""What pods used: kept finely, then coarsely, then not at all; and shown to who may see the job."""
+"""Resource usage of pods: samples that are thinned with age and deleted, shown to readers of the job."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -31,14 +31,14 @@ def a_pod(job: Job, index: int = 0, *, task: str = "main", attempt: int = 1, beg
     )  # fmt: skip
 
 
-def measured(people: People, *readings: Reading) -> None:
+def record(people: People, *readings: Reading) -> None:
     epoch = leases.take(people.cluster, "me", now=NOW)
     assert epoch
     services.record(people.cluster.pk, epoch, readings)
 
 
 def steady(pod: Pod, count: int, *, cores: float = 0.5, memory: int = 100 * MIB, every: int = 10) -> list[Reading]:
-    """So many samples until now, of a pod that takes so many cores."""
+    """`count` samples until now of a pod with constant CPU use."""
     begin = NOW - timedelta(seconds=every * count)
     return [
         Reading(pod.pk, begin + timedelta(seconds=every * n), cores * every * n, memory + n, gpus_busy=n % 2)
@@ -46,7 +46,7 @@ def steady(pod: Pod, count: int, *, cores: float = 0.5, memory: int = 100 * MIB,
     ]
 
 
-def test_all_pods_of_a_look_are_one_statement(people: People, django_assert_num_queries) -> None:
+def test_all_readings_are_one_statement(people: People, django_assert_num_queries) -> None:
     pods = [a_pod(people.submit(), index) for index in range(1)]
     job = pods[0].job
     pods += [a_pod(job, index) for index in range(1, 40)]
@@ -56,110 +56,110 @@ def test_all_pods_of_a_look_are_one_statement(people: People, django_assert_num_
     assert Sample.objects.count() == 40
 
 
-def test_who_lost_the_lease_keeps_nothing(people: People) -> None:
+def test_stale_lease_records_nothing(people: People) -> None:
     pod = a_pod(people.submit())
     with pytest.raises(leases.LeaseLost):
         services.record(people.cluster.pk, 99, [Reading(pod.pk, NOW, 1.0, MIB)])
     assert not Sample.objects.exists()
 
 
-def test_the_same_look_twice_is_kept_once(people: People) -> None:
+def test_repeated_reading_is_stored_once(people: People) -> None:
     pod = a_pod(people.submit())
     for _ in range(2):
-        measured(people, Reading(pod.pk, NOW, 1.0, MIB))
+        record(people, Reading(pod.pk, NOW, 1.0, MIB))
     assert Sample.objects.count() == 1
 
 
-def spans() -> dict[int, int]:
+def counts_by_span() -> dict[int, int]:
     rows = Sample.objects.values_list("span_seconds", flat=True)
     return {span: list(rows).count(span) for span in set(rows)}
 
 
-def test_samples_grow_coarser_with_age_and_lose_neither_cpu_time_nor_peaks(people: People) -> None:
+def test_thinning_keeps_cpu_time_and_peaks(people: People) -> None:
     pod = a_pod(people.submit())
-    measured(people, *steady(pod, 6 * 180))  # three hours
+    record(people, *steady(pod, 6 * 180))  # three hours
     services.thin(now=NOW)
-    fine, coarse = spans()[10], spans()[60]
+    fine, coarse = counts_by_span()[10], counts_by_span()[60]
     assert (fine, coarse) == (360, 120)
     oldest = Sample.objects.order_by("at").first()
     assert oldest.at == NOW - timedelta(hours=3) + timedelta(seconds=50)
     assert (oldest.cpu_ms, oldest.memory_bytes, oldest.gpu_thousandths) == (25_000, 100 * MIB + 5, 500)
     services.thin(now=NOW)
-    assert spans() == {10: fine, 60: coarse}
+    assert counts_by_span() == {10: fine, 60: coarse}
     services.thin(now=NOW + timedelta(days=2))
-    assert spans() == {600: 18}
+    assert counts_by_span() == {600: 18}
     services.thin(now=NOW + timedelta(days=31))
     assert not Sample.objects.exists()
 
 
-def test_a_pod_has_no_more_rows_than_the_levels_allow(people: People) -> None:
-    """However often it is thinned in between, and after a break."""
+def test_number_of_samples_is_bounded(people: People) -> None:
+    """However often samples are thinned, and also after a gap."""
     pod = a_pod(people.submit())
     begin = NOW - timedelta(hours=30)
     for hour in range(0, 30, 3):
         at = begin + timedelta(hours=hour)
-        measured(people, *(Reading(pod.pk, at + timedelta(seconds=10 * n), float(n), MIB) for n in range(6 * 180)))
+        record(people, *(Reading(pod.pk, at + timedelta(seconds=10 * n), float(n), MIB) for n in range(6 * 180)))
         services.thin(now=at + timedelta(hours=3))
     services.thin(now=NOW)
-    most = {level.span_seconds: int(level.retention.total_seconds() // level.span_seconds) for level in LEVELS}
-    assert all(count <= most[span] + 60 for span, count in spans().items()), spans()
-    assert sum(spans().values()) < 6 * 60 * 2 + 24 * 60
+    limits = {level.span_seconds: int(level.retention.total_seconds() // level.span_seconds) for level in LEVELS}
+    assert all(count <= limits[span] + 60 for span, count in counts_by_span().items()), counts_by_span()
+    assert sum(counts_by_span().values()) < 6 * 60 * 2 + 24 * 60
 
 
-def test_a_course_tells_cores_and_bytes_of_each_pod_and_their_sum(people: People) -> None:
+def test_points_of_pods_and_their_sum(people: People) -> None:
     job = people.submit()
     pods = [a_pod(job, index, began=NOW - timedelta(minutes=10)) for index in range(2)]
     for pod in pods:
-        measured(people, *steady(pod, 60))
-    each = selectors.course(pods, by_task=False, now=NOW)
-    assert {point.line for point in each} == {"main-0", "main-1"}
-    assert {point.cores for point in each if point.cores is not None} == {0.5}
-    together = selectors.course(pods, by_task=True, now=NOW)
-    assert {point.line for point in together} == {"main"}
-    assert {point.cores for point in together[1:]} == {1.0}
-    assert together[-1].memory_bytes == pytest.approx(200 * MIB, abs=200)
+        record(people, *steady(pod, 60))
+    points_by_pod = selectors.course(pods, by_task=False, now=NOW)
+    assert {point.line for point in points_by_pod} == {"main-0", "main-1"}
+    assert {point.cores for point in points_by_pod if point.cores is not None} == {0.5}
+    points_by_task = selectors.course(pods, by_task=True, now=NOW)
+    assert {point.line for point in points_by_task} == {"main"}
+    assert {point.cores for point in points_by_task[1:]} == {1.0}
+    assert points_by_task[-1].memory_bytes == pytest.approx(200 * MIB, abs=200)
 
 
-def test_attempts_of_a_replica_are_one_line_and_do_not_count_against_each_other(people: People) -> None:
+def test_attempts_of_a_replica_are_one_line(people: People) -> None:
     job = people.submit()
     begin = NOW - timedelta(minutes=5)
     first, second = a_pod(job, began=begin), a_pod(job, attempt=2, began=begin + timedelta(minutes=2))
-    measured(people, *(Reading(first.pk, begin + timedelta(seconds=10 * n), 100.0 * n, MIB) for n in range(3)))
-    measured(people, *(Reading(second.pk, begin + timedelta(seconds=120 + 10 * n), 10.0 * n, MIB) for n in range(3)))
+    record(people, *(Reading(first.pk, begin + timedelta(seconds=10 * n), 100.0 * n, MIB) for n in range(3)))
+    record(people, *(Reading(second.pk, begin + timedelta(seconds=120 + 10 * n), 10.0 * n, MIB) for n in range(3)))
     points = selectors.course([first, second], by_task=False, now=NOW)
     assert {point.line for point in points} == {"main-0"}
     assert [point.cores for point in points] == [None, 10.0, 10.0, None, 1.0, 1.0]
 
 
-def test_a_long_course_is_thinned_to_what_a_picture_shows(people: People) -> None:
+def test_long_history_has_bounded_points(people: People) -> None:
     pod = a_pod(people.submit(), began=NOW - timedelta(hours=3))
-    measured(people, *steady(pod, 6 * 180))
+    record(people, *steady(pod, 6 * 180))
     points = selectors.course([pod], by_task=False, now=NOW)
     assert len(points) <= selectors.POINTS + 1
     assert {round(point.cores, 6) for point in points[1:]} == {0.5}
 
 
-def test_pictures_have_a_unit_a_line_for_what_was_asked_and_gpus_only_where_there_are_some(people: People) -> None:
+def test_plots_have_units_request_lines_and_gpus_if_any(people: People) -> None:
     at = [NOW + timedelta(seconds=10 * n) for n in range(2)]
     points = [selectors.UsagePoint("main-0", when, 0.5, 512 * MIB, None, None) for when in at]
-    asked = {"main-0": Resources.parse({"cpu": "2", "memory": "1Gi"})}
-    cpu, memory = plots.pictures(points, asked)
+    requests = {"main-0": Resources.parse({"cpu": "2", "memory": "1Gi"})}
+    cpu, memory = plots.pictures(points, requests)
     assert (cpu.title, memory.title) == ("CPU (cores)", "Memory (MiB)")
     assert [line.name for line in memory.figure.data] == ["main-0", "requested"]
     assert memory.figure.data[1].y == (1024, 1024)
     assert memory.figure.layout.showlegend
     assert cpu.figure.data[0].x[0] == f"{NOW:%Y-%m-%dT%H:%M:%SZ}"
     with_gpu = [selectors.UsagePoint("main-0", when, 0.5, MIB, 0.9, 2**31) for when in at]
-    assert [picture.title for picture in plots.pictures(with_gpu, asked)][2:] == ["Busy GPUs", "GPU memory (GiB)"]
-    assert plots.pictures([], asked) == []
-    assert plots.pictures(points[:1], asked) == []
-    assert [row.most_memory for row in plots.rows(points[:1], asked)] == ["512 MiB"]
+    assert [picture.title for picture in plots.pictures(with_gpu, requests)][2:] == ["Busy GPUs", "GPU memory (GiB)"]
+    assert plots.pictures([], requests) == []
+    assert plots.pictures(points[:1], requests) == []
+    assert [row.most_memory for row in plots.rows(points[:1], requests)] == ["512 MiB"]
 
 
-def test_use_is_shown_to_who_may_see_the_job(people: People, as_: As) -> None:
+def test_usage_needs_access_to_the_job(people: People, as_: As) -> None:
     job = people.submit()
     pod = a_pod(job, began=NOW - timedelta(minutes=10))
-    measured(people, *steady(pod, 30))
+    record(people, *steady(pod, 30))
     for address in (reverse("usage:job", args=[job.uid]), reverse("usage:pod", args=[pod.pk])):
         page = as_(people.bob).get(address).content.decode()
         assert 'data-plot="use-plot-2"' in page
@@ -168,7 +168,7 @@ def test_use_is_shown_to_who_may_see_the_job(people: People, as_: As) -> None:
         assert as_(people.charlie).get(address).status_code == 404
 
 
-def test_a_part_that_will_not_change_any_more_does_not_ask_again(people: People, as_: As) -> None:
+def test_finished_job_is_not_refreshed(people: People, as_: As) -> None:
     job = people.submit()
     a_pod(job)
     Pod.objects.update(phase="succeeded", finished_at=NOW)
@@ -178,17 +178,17 @@ def test_a_part_that_will_not_change_any_more_does_not_ask_again(people: People,
     assert "simulated" in page
 
 
-def test_a_large_job_is_shown_by_task(people: People, as_: As) -> None:
+def test_large_job_is_shown_by_task(people: People, as_: As) -> None:
     job = people.submit(tasks=[{"name": "main", "replicas": 9, "command": ["true"]}])
     for index in range(9):
-        measured(people, *steady(a_pod(job, index, began=NOW - timedelta(minutes=5)), 20))
+        record(people, *steady(a_pod(job, index, began=NOW - timedelta(minutes=5)), 20))
     page = as_(people.alice).get(reverse("usage:job", args=[job.uid])).content.decode()
     assert '"name":"main"' in page
     assert '"name":"main-0"' not in page
 
 
-def test_with_the_history_of_a_job_its_use_goes_too(people: People) -> None:
+def test_usage_is_deleted_with_the_job(people: People) -> None:
     job, other = people.submit(), people.submit("other")
-    measured(people, *steady(a_pod(job), 5), *steady(a_pod(other), 3))
+    record(people, *steady(a_pod(job), 5), *steady(a_pod(other), 3))
     Job.objects.filter(pk=job.pk).delete()
     assert Sample.objects.count() == 3

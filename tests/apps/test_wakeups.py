@@ -1,4 +1,4 @@
-"""Waking tasks: often enough that nothing waits, seldom enough that nobody is buried in messages."""
+"""Wakeups of background tasks: soon enough, and not more often than necessary."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -25,18 +25,18 @@ NOW = datetime(2026, 5, 1, tzinfo=UTC)
 
 
 class Clock:
-    """The seconds that the wakeups see, and when looks were asked for."""
+    """A clock in seconds for the wakeups, and the times at which tasks were requested."""
 
     def __init__(self) -> None:
         self.now = 100.0
-        self.looks: list[float] = []
+        self.runs: list[float] = []
 
     def monotonic(self) -> float:
         return self.now
 
     def send(self, _task: str, *, countdown: float | None, expires: float, **_options: Any) -> None:
         assert expires > (countdown or 0)
-        self.looks.append(round(self.now + (countdown or 0), 3))
+        self.runs.append(round(self.now + (countdown or 0), 3))
 
 
 @pytest.fixture
@@ -47,51 +47,51 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-def test_the_first_call_wakes_at_once_and_the_last_of_many_is_heeded_too(clock: Clock) -> None:
+def test_first_call_is_immediate_and_last_call_is_not_lost(clock: Clock) -> None:
     wakeup = Wakeup("task", pause=1.0)
     for seconds in (0.0, 0.05, 0.5, 0.9):
         clock.now = 100.0 + seconds
         wakeup.soon()
-    assert clock.looks == [100.0, 101.0]
+    assert clock.runs == [100.0, 101.0]
 
 
-def test_after_the_pause_it_is_woken_at_once_again(clock: Clock) -> None:
+def test_call_after_the_pause_is_immediate(clock: Clock) -> None:
     wakeup = Wakeup("task", pause=1.0)
     for clock.now in (100.0, 100.5, 102.5):
         wakeup.soon()
-    assert clock.looks == [100.0, 101.0, 102.5]
+    assert clock.runs == [100.0, 101.0, 102.5]
 
 
-def test_a_look_that_comes_earlier_asks_for_the_later_ones_itself(clock: Clock) -> None:
+def test_later_request_needs_no_second_run(clock: Clock) -> None:
     wakeup = Wakeup("task")
     wakeup.after(5)
     wakeup.after(20)
-    assert clock.looks == [105.0]
+    assert clock.runs == [105.0]
 
 
-def test_what_is_due_earlier_than_the_look_ahead_is_not_kept_waiting(clock: Clock) -> None:
+def test_earlier_request_gets_its_own_run(clock: Clock) -> None:
     wakeup = Wakeup("task")
     wakeup.after(20)
     wakeup.after(5)
     wakeup.soon()
-    assert clock.looks == [120.0, 105.0, 100.0]
+    assert clock.runs == [120.0, 105.0, 100.0]
 
 
-def test_an_instant_that_is_past_is_now_and_one_far_ahead_is_left_to_the_beat(clock: Clock) -> None:
+def test_past_is_immediate_and_far_future_is_left_to_the_beat(clock: Clock) -> None:
     Wakeup("task").at(NOW - timedelta(hours=1), now=NOW)
     Wakeup("task").at(NOW + timedelta(seconds=HORIZON_SECONDS + 1), now=NOW)
     Wakeup("task").at(None, now=NOW)
-    assert clock.looks == [100.0]
+    assert clock.runs == [100.0]
 
 
-def test_one_that_is_always_due_looks_once_in_a_pause(clock: Clock) -> None:
+def test_constant_requests_run_once_per_pause(clock: Clock) -> None:
     wakeup = Wakeup("task", pause=1.0)
-    for clock.now in (100.0, 100.1, 101.1, 102.1):  # each look asks for the next
+    for clock.now in (100.0, 100.1, 101.1, 102.1):  # each run requests the next
         wakeup.at(NOW, now=NOW)
-    assert clock.looks == [100.0, 101.0, 102.0, 103.0]
+    assert clock.runs == [100.0, 101.0, 102.0, 103.0]
 
 
-def test_without_a_broker_nothing_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_broker_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_args: Any, **_options: Any) -> None:
         raise OperationalError
 
@@ -100,11 +100,13 @@ def test_without_a_broker_nothing_fails(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize("wakeup", WAKEUPS, ids=lambda wakeup: wakeup.task)
-def test_each_wakes_a_task_that_there_is_and_the_beat_looks_before_the_horizon(wakeup: Wakeup) -> None:
+def test_each_wakeup_has_a_task_and_a_beat_entry(wakeup: Wakeup) -> None:
     current_app.loader.import_default_modules()
     assert wakeup.task in current_app.tasks
-    (often,) = [entry["schedule"] for entry in settings.CELERY_BEAT_SCHEDULE.values() if entry["task"] == wakeup.task]
-    assert often < HORIZON_SECONDS
+    (interval,) = [
+        entry["schedule"] for entry in settings.CELERY_BEAT_SCHEDULE.values() if entry["task"] == wakeup.task
+    ]
+    assert interval < HORIZON_SECONDS
 
 
 @pytest.mark.django_db(transaction=True)
@@ -112,18 +114,18 @@ def test_each_wakes_a_task_that_there_is_and_the_beat_looks_before_the_horizon(w
     ("subject", "wakeup"),
     [("demonstration:1", demonstrations), ("job:1", notifications.following), ("user:1", notifications.following)],
 )
-def test_what_is_written_wakes_who_waits_for_it(subject: str, wakeup: Wakeup, monkeypatch: pytest.MonkeyPatch) -> None:
-    woken: list[str] = []
-    monkeypatch.setattr(wakeup, "soon", lambda: woken.append(subject))
+def test_recorded_event_wakes_its_readers(subject: str, wakeup: Wakeup, monkeypatch: pytest.MonkeyPatch) -> None:
+    subjects: list[str] = []
+    monkeypatch.setattr(wakeup, "soon", lambda: subjects.append(subject))
     with unit_of_work():
         record(events.DemonstrationStarted(name="x"), subject=subject, actor=PLATFORM, at=NOW)
-        assert woken == []
-    assert woken == [subject]
+        assert subjects == []
+    assert subjects == [subject]
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_delivery_is_sent_when_it_is_due_and_not_before_it_is_there(clock: Clock) -> None:
+def test_delivery_is_requested_after_the_commit(clock: Clock) -> None:
     with transaction.atomic():
         notifications.send_at(NOW + timedelta(seconds=3), now=NOW)
-        assert clock.looks == []
-    assert len(clock.looks) == 1
+        assert clock.runs == []
+    assert len(clock.runs) == 1

@@ -1,4 +1,4 @@
-"""What would be if: beside the forms, and on the page of a job that waits."""
+"""Previews beside the submission forms, and suggestions on the page of a pending job."""
 
 import json
 import re
@@ -39,30 +39,30 @@ spec:
 
 
 @pytest.fixture(autouse=True)
-def _nothing_is_kept() -> Iterator[None]:
+def forget_snapshots() -> Iterator[None]:
     snapshot_cache.forget_all()
     yield
     snapshot_cache.forget_all()
 
 
 @pytest.mark.parametrize(
-    ("changes", "says"),
+    ("changes", "messages"),
     [
         ({"tasks-0-replicas": "2"}, ["Would start now", "2 pods on node n1"]),
         ({}, ["Cannot start now", "worker with 4 pods instead of 6", "worker.replicas=4"]),
         ({"tasks-0-replicas": ""}, ["Fix the marked fields"]),
     ],
 )
-def test_the_form_is_told_what_would_be(people: People, as_: As, changes: dict[str, str], says: list[str]) -> None:
+def test_preview_of_the_form(people: People, as_: As, changes: dict[str, str], messages: list[str]) -> None:
     answer = as_(people.alice).post(reverse("jobs_what_if"), FORM | changes)
     assert answer.status_code == 200
-    for sentence in says:
+    for sentence in messages:
         assert sentence in answer.content.decode()
     assert not Job.objects.exists()
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "message"),
     [
         (MANIFEST, "worker with 4 pods instead of 6"),
         (MANIFEST.replace("replicas: 6", "replicas: 1"), "Would start now"),
@@ -70,11 +70,11 @@ def test_the_form_is_told_what_would_be(people: People, as_: As, changes: dict[s
         (MANIFEST.replace("default", "theirs"), "cannot use a queue"),
     ],
 )
-def test_the_manifest_is_told_what_would_be(people: People, as_: As, text: str, says: str) -> None:
-    assert says in as_(people.alice).post(reverse("jobs_what_if"), {"text": text}).content.decode()
+def test_preview_of_the_manifest(people: People, as_: As, text: str, message: str) -> None:
+    assert message in as_(people.alice).post(reverse("jobs_what_if"), {"text": text}).content.decode()
 
 
-def test_an_offer_fills_in_the_fields_that_it_changes(people: People, as_: As) -> None:
+def test_suggestion_fills_the_form_or_the_manifest(people: People, as_: As) -> None:
     address = reverse("jobs_what_if_take")
     answer = as_(people.alice).post(address, FORM | {"change": "worker.replicas=4"})
     assert json.loads(answer.content) == {"tasks-0-replicas": 4}
@@ -83,8 +83,8 @@ def test_an_offer_fills_in_the_fields_that_it_changes(people: People, as_: As) -
     assert as_(people.alice).post(address, FORM | {"change": "nonsense"}).status_code == 400
 
 
-def waiting(people: People) -> Job:
-    """A gang of three of which two would have room."""
+def pending_job(people: People) -> Job:
+    """A pending gang of three pods; two would fit."""
     busy = people.submit(
         "busy", tasks=[{"name": "main", "replicas": 2, "command": ["true"], "resources": {"cpu": "1"}}]
     )
@@ -106,70 +106,68 @@ def _pods(job: Job) -> list[Pod]:
     return [Pod(job=job, index=index, slot=index, **facts, **times) for index in range(2)]
 
 
-def test_a_waiting_job_is_told_what_would_help_and_takes_it(people: People, as_: As) -> None:
-    job = waiting(people)
+def test_pending_job_shows_suggestions_and_applies_one(people: People, as_: As) -> None:
+    job = pending_job(people)
     client = as_(people.alice)
     assert reverse("job_unblock", args=[job.uid]) in client.get(reverse("jobs:detail", args=[job.uid])).content.decode()
-    told = client.get(reverse("job_unblock", args=[job.uid])).content.decode()
-    assert "Position in its queue: 1 of 1." in told
-    assert "too little data" in told
-    assert 'value="main.replicas=2"' in told
+    html = client.get(reverse("job_unblock", args=[job.uid])).content.decode()
+    assert "Position in its queue: 1 of 1." in html
+    assert "too little data" in html
+    assert 'value="main.replicas=2"' in html
     assert "Apply change" not in as_(people.bob).get(reverse("job_unblock", args=[job.uid])).content.decode()
     answer = client.post(reverse("job_ease", args=[job.uid]), {"change": "main.replicas=2", "revision": "1"})
     assert answer.status_code == 302
     assert Job.objects.get(pk=job.pk).replicas == 2
 
 
-def test_until_when_a_draft_would_wait_is_told_apart(people: People, as_: As) -> None:
-    waiting(people)
+def test_forecast_of_a_draft_is_loaded_separately(people: People, as_: As) -> None:
+    pending_job(people)
     draft = FORM | {"tasks-0-replicas": "3"}
-    box = as_(people.alice).post(reverse("jobs_what_if"), draft).content.decode()
-    assert "Position in its queue: 2 of 2." in box
-    assert reverse("jobs_what_if_when") in box
+    panel = as_(people.alice).post(reverse("jobs_what_if"), draft).content.decode()
+    assert "Position in its queue: 2 of 2." in panel
+    assert reverse("jobs_what_if_when") in panel
     assert "too little data" in as_(people.alice).post(reverse("jobs_what_if_when"), draft).content.decode()
 
 
-def test_what_would_help_is_told_later_where_there_was_no_time_for_it(
+def test_suggestions_are_loaded_later_if_time_runs_out(
     people: People, as_: As, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    waiting(people)
+    pending_job(people)
     monkeypatch.setattr(what_if, "_TYPING_SECONDS", 0.0)
     draft, client = FORM | {"tasks-0-replicas": "3"}, as_(people.alice)
-    box = client.post(reverse("jobs_what_if"), draft).content.decode()
-    (later,) = re.findall(r'hx-post="([^"]+)"', box)
-    assert "No smaller variant" not in box
-    assert "data-take" not in box
-    told = client.post(later, draft).content.decode()
-    assert "too little data" in told
-    assert 'data-take="' in told
+    panel = client.post(reverse("jobs_what_if"), draft).content.decode()
+    (later,) = re.findall(r'hx-post="([^"]+)"', panel)
+    assert "No smaller variant" not in panel
+    assert "data-take" not in panel
+    html = client.post(later, draft).content.decode()
+    assert "too little data" in html
+    assert 'data-take="' in html
 
 
-def test_what_else_would_help_is_told_later_where_there_was_time_for_some(
-    people: People, as_: As, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole, client = suggestions.offers, as_(people.alice)
+def test_further_suggestions_are_loaded_later(people: People, as_: As, monkeypatch: pytest.MonkeyPatch) -> None:
+    all_offers, client = suggestions.offers, as_(people.alice)
 
-    def begun(*given: Any, **more: Any) -> SuggestionResult:
-        return SuggestionResult(whole(*given, **more).offers[:1], is_cut_short=True)
+    def first_offer(*args: Any, **kwargs: Any) -> SuggestionResult:
+        return SuggestionResult(all_offers(*args, **kwargs).offers[:1], is_cut_short=True)
 
     with monkeypatch.context() as busy:
-        busy.setattr(suggestions, "offers", begun)
-        box = client.post(reverse("jobs_what_if"), FORM).content.decode()
-    assert box.count('data-take="') == 1
-    (later,) = re.findall(r'hx-post="([^"]+)"', box)
-    told = client.post(later, FORM).content.decode()
-    assert told.count('data-take="') > 1
-    assert "worker with 4 pods instead of 6" in told
+        busy.setattr(suggestions, "offers", first_offer)
+        panel = client.post(reverse("jobs_what_if"), FORM).content.decode()
+    assert panel.count('data-take="') == 1
+    (later,) = re.findall(r'hx-post="([^"]+)"', panel)
+    html = client.post(later, FORM).content.decode()
+    assert html.count('data-take="') > 1
+    assert "worker with 4 pods instead of 6" in html
 
 
-def test_what_cannot_be_changed_is_copied_into_a_form(people: People, as_: As) -> None:
-    job = waiting(people)
+def test_suggestion_for_a_fixed_field_opens_a_clone(people: People, as_: As) -> None:
+    job = pending_job(people)
     client = as_(people.alice)
     answer = client.post(reverse("job_ease", args=[job.uid]), {"change": "main.resources.cpu=500m"}, follow=True)
     assert 'name="tasks-0-cpu" value="500m"' in answer.content.decode()
 
 
-def test_nobody_asks_without_end(people: People, as_: As, monkeypatch) -> None:
+def test_previews_are_throttled(people: People, as_: As, monkeypatch) -> None:
     monkeypatch.setattr(throttles, "WHAT_IFS", 1)
     answers = [as_(people.alice).post(reverse("jobs_what_if"), FORM).content.decode() for _ in range(3)]
     assert "Retrying in a few seconds" in answers[-1]
@@ -179,7 +177,7 @@ def test_nobody_asks_without_end(people: People, as_: As, monkeypatch) -> None:
     "text",
     ["", "worker", "worker.replicas=x", "queue.replicas=2", "worker.queue=b", "worker.command=rm", "w.replicas=2"],
 )
-def test_what_is_no_change_is_refused(text: str) -> None:
+def test_invalid_changes_are_refused(text: str) -> None:
     spec = JobSpec.parse({"name": "j", "tasks": [{"name": "worker", "command": ["true"]}]})
     with pytest.raises(Invalid):
         SpecChange.parse(text).applied(spec)

@@ -1,4 +1,4 @@
-"""A console that really runs: a server on a free port, and a controller that turns beside the test."""
+"""A running console for the command line: a server on a free port, and a controller in a thread."""
 
 import threading
 import time
@@ -25,7 +25,7 @@ __all__ = ["one_machine", "world"]
 
 
 def hekla(*words: str | Path, **more: Any) -> Result:
-    """Run the command line as a person would; a traceback fails the test."""
+    """Run the command line. A traceback fails the test."""
     result = CliRunner().invoke(main.hekla, [str(word) for word in words], prog_name="hekla", **more)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
@@ -33,8 +33,8 @@ def hekla(*words: str | Path, **more: Any) -> Result:
 
 
 @pytest.fixture(autouse=True)
-def _nobody_signed_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No test sees the console or the token of whoever runs the tests."""
+def isolated_credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No test uses the console or token of the user who runs the tests."""
     for name in ("HEKLA_SERVER", "HEKLA_TOKEN"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HEKLA_HOME", str(tmp_path / "nothing"))
@@ -43,18 +43,18 @@ def _nobody_signed_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @dataclass
 class Console:
-    """A console with one node, and Alice's token for it."""
+    """A console with one node, and Alice's token."""
 
     world: World
     url: str
     token: str
 
     def __call__(self, *words: str | Path, **more: Any) -> Result:
-        """A command as Alice."""
+        """Run a command as Alice."""
         return hekla("--server", self.url, "--token", self.token, *words, **more)
 
 
-def _turn(world: World, stop: threading.Event) -> None:
+def _reconcile(world: World, stop: threading.Event) -> None:
     try:
         backend = backend_of(world.cluster)
         while not stop.is_set():
@@ -64,7 +64,7 @@ def _turn(world: World, stop: threading.Event) -> None:
         connection.close()
 
 
-def _until_a_node_is_known(world: World) -> None:
+def _wait_for_a_node(world: World) -> None:
     deadline = time.monotonic() + LAST_SECONDS
     while not Node.objects.filter(cluster=world.cluster, is_ready=True).exists():
         assert time.monotonic() < deadline
@@ -73,20 +73,20 @@ def _until_a_node_is_known(world: World) -> None:
 
 @pytest.fixture
 def console(world: World, live_server: LiveServer) -> Iterator[Console]:
-    """As it is after `up`: everything turns."""
+    """The console after `up`: the server and the controller run."""
     token = accounts.create_token(world.alice, name="cli", lifetime=timedelta(hours=1), now=clock.now())
     stop = threading.Event()
-    turner = threading.Thread(target=_turn, args=(world, stop))
-    turner.start()
-    _until_a_node_is_known(world)
+    thread = threading.Thread(target=_reconcile, args=(world, stop))
+    thread.start()
+    _wait_for_a_node(world)
     yield Console(world, live_server.url, token)
     stop.set()
-    turner.join(timeout=10)
+    thread.join(timeout=10)
 
 
 @pytest.fixture
 def manifest(tmp_path: Path) -> Callable[..., Path]:
-    """Writes a Volcano Job of one task that runs a shell script or another command."""
+    """A function that writes a Volcano Job of one task with this command."""
 
     def write(name: str = "talk", *, command: str = "[sh, -c, 'echo hello; echo world']", extra: str = "") -> Path:
         path = tmp_path / "job.yaml"

@@ -1,4 +1,4 @@
-"""The audit from the command line."""
+"""The audit log on the command line."""
 
 import json
 
@@ -7,7 +7,7 @@ import pytest
 pytestmark = pytest.mark.parametrize("world", ["simulated"], indirect=True)
 
 
-def test_an_admin_reads_what_was_done_in_their_tenant(console, manifest):
+def test_admin_reads_the_audit_log_of_their_tenant(console, manifest):
     console("job", "submit", manifest("talk"))
     assert "JobSubmitted" in console("audit", "list", "--person", "alice").output
     newest = json.loads(console("audit", "list", "--kind", "JobSubmitted", "--json").output)[0]

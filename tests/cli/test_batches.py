@@ -1,4 +1,4 @@
-"""Batches from the command line."""
+"""Batches on the command line."""
 
 import json
 
@@ -12,29 +12,29 @@ def file(manifest):
     return manifest("train", command='[train, "--lr={{ lr }}"]')
 
 
-def test_a_sweep_through_its_life(console, file):
+def test_sweep_is_previewed_submitted_shown_and_stopped(console, file):
     assert "no batches" in console("batch", "list").output
-    looked = console("batch", "submit", file, "-p", "lr=0.1,0.01", "--dry-run")
-    assert "2 jobs would be submitted" in looked.output
-    assert "train --lr=0.01" in looked.output
+    preview = console("batch", "submit", file, "-p", "lr=0.1,0.01", "--dry-run")
+    assert "2 jobs would be submitted" in preview.output
+    assert "train --lr=0.01" in preview.output
     assert "Submitted 2 jobs as train" in console("batch", "submit", file, "-p", "lr=0.1,0.01").output
     assert "train" in console("batch", "list").output
-    shown = console("batch", "show", "train").output
-    assert "train-2" in shown
-    assert "lr=0.01" in shown
+    output = console("batch", "show", "train").output
+    assert "train-2" in output
+    assert "lr=0.01" in output
     stopped = json.loads(console("batch", "stop", "train", "--json").output)
     assert set(stopped["phases"]) <= {"aborting", "aborted", "completed"}
-    gone = console("batch", "show", "nothing")
-    assert (gone.exit_code, "Unknown batch" in gone.output) == (1, True)
+    missing = console("batch", "show", "nothing")
+    assert (missing.exit_code, "Unknown batch" in missing.output) == (1, True)
 
 
-def test_values_are_drawn(console, file):
+def test_random_sweep(console, file):
     console("batch", "submit", file, "-p", "lr=0.001..0.1 log", "--random", "3", "--seed", "5", "--name", "drawn")
     jobs = json.loads(console("batch", "show", "drawn", "--json").output)["jobs"]
     assert [0.001 <= float(job["parameters"]["lr"]) <= 0.1 for job in jobs] == [True] * 3
 
 
-def test_a_file_of_many_jobs(console, tmp_path):
+def test_file_of_many_jobs(console, tmp_path):
     path = tmp_path / "many.yaml"
     path.write_text("---\n".join(f"{{name: j{n}, tasks: [{{name: m, command: [ls]}}]}}\n" for n in (1, 2)))
     assert "--name" in console("batch", "submit", path).output
@@ -42,9 +42,9 @@ def test_a_file_of_many_jobs(console, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("options", "message"),
     [(["-p", "lr"], "is not in the form"), (["-p", "rate=1"], "Unknown parameter “lr”"), (["-p", "lr=1..2"], "random")],
 )
-def test_what_is_wrong_is_said(console, file, words, says):
-    wrong = console("batch", "submit", file, *words)
-    assert (wrong.exit_code, says in wrong.output) == (1, True)
+def test_errors_are_printed(console, file, options, message):
+    result = console("batch", "submit", file, *options)
+    assert (result.exit_code, message in result.output) == (1, True)

@@ -1,4 +1,4 @@
-"""`hekla bench engine`: figures for every scenario, at the sizes one asks for."""
+"""`hekla bench`: figures for every scenario and size."""
 
 import json
 from typing import Any
@@ -18,7 +18,7 @@ def figures(*words: str) -> Any:
     return json.loads(result.output)
 
 
-def test_a_console_at_rest_is_measured_with_all_its_processes() -> None:
+def test_idle_console_is_measured_with_all_processes() -> None:
     result = hekla("bench", "idle", "--seconds", "1", "--settle", "5", "--json")
     assert result.exit_code == 0, result.output
     found = json.loads(result.output)
@@ -28,14 +28,14 @@ def test_a_console_at_rest_is_measured_with_all_its_processes() -> None:
     assert found["cpu"] == pytest.approx(sum(row["cpu"] for row in found["processes"]), abs=0.1)
 
 
-def test_starts_are_measured_on_a_new_folder_and_on_the_same_again() -> None:
+def test_first_and_second_start_are_measured() -> None:
     result = hekla("bench", "start", "--repeat", "1", "--json")
     assert result.exit_code == 0, result.output
     found = json.loads(result.output)
     assert found["new"]["cpu"] > found["old"]["cpu"] > 0
 
 
-def test_without_a_scenario_it_places_one_gang() -> None:
+def test_default_scenario_is_one_gang() -> None:
     found = figures("--nodes", "4", "--pods", "100")
     assert (found["scenario"], found["nodes"], found["nodes_considered"], found["placed"]) == ("gang", 4, 4, 100)
     assert found["pods_per_second_median"] > 0
@@ -43,13 +43,13 @@ def test_without_a_scenario_it_places_one_gang() -> None:
     assert len(found["cycle_seconds"]) == found["repeat"] == 1
 
 
-def test_it_says_so_in_a_sentence() -> None:
-    shown = hekla("bench", "engine", "--nodes", "2", "--pods", "3", "--repeat", "1").output
-    assert "3 of 3 pods placed on 2 nodes" in shown
-    assert "pods/s" in shown
+def test_result_is_printed_as_a_sentence() -> None:
+    output = hekla("bench", "engine", "--nodes", "2", "--pods", "3", "--repeat", "1").output
+    assert "3 of 3 pods placed on 2 nodes" in output
+    assert "pods/s" in output
 
 
-# What each scenario comes to on 8 machines of 32 cores with 256 pods: placed, promised, evicted.
+# Placed, promised and evicted pods of each scenario on 8 nodes of 32 cores with 256 pods.
 OUTCOMES = {
     "gang": (256, 0, 0),
     "size": (256, 0, 0),
@@ -70,15 +70,15 @@ OUTCOMES = {
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_every_scenario_decides_what_it_is_about(name: str) -> None:
+def test_every_scenario_has_its_outcome(name: str) -> None:
     (found,) = figures("--scenario", name, "--nodes", "8", "--pods", "256")["runs"]
     assert (found["placed"], found["promised"], found["evicted"]) == OUTCOMES[name]
 
 
-def test_distinct_pods_differ_in_what_they_ask_of_nodes_and_of_each_other() -> None:
+def test_distinct_pods_have_different_constraints() -> None:
     tasks = [task for job in SCENARIOS["distinct"].build(8, 256).state.jobs for task in job.pods]
     assert len({(task.request, task.constraints) for task in tasks}) == 256
-    asked = [task.constraints for task in tasks]
+    constraints = [task.constraints for task in tasks]
     kinds = (
         "required_node_terms",
         "preferred_node_terms",
@@ -86,21 +86,21 @@ def test_distinct_pods_differ_in_what_they_ask_of_nodes_and_of_each_other() -> N
         "pod_affinity",
         "preferred_pod_affinity",
     )
-    assert all(sum(bool(getattr(one, kind)) for one in asked) >= 64 for kind in kinds)
+    assert all(sum(bool(getattr(one, kind)) for one in constraints) >= 64 for kind in kinds)
     assert sum(bool(task.node_selector) for task in tasks) == 128
 
 
-def test_gangs_with_a_topology_lie_where_they_must() -> None:
+def test_topology_gangs_are_placed_within_their_tier() -> None:
     world = SCENARIOS["topology"].build(80, 300)
     binds = cycle(world.state, parse(world.policy_text), 0.0).binds
     racks = {node: domain.name for domain in world.state.hyper_nodes if domain.tier == 1 for node in domain.nodes}
-    taken = {at: {racks[bind.node] for bind in binds if bind.job == f"gang-{at}"} for at in range(3)}
+    racks_of_gang = {at: {racks[bind.node] for bind in binds if bind.job == f"gang-{at}"} for at in range(3)}
     assert len(binds) == 300
-    assert taken[0] in ({"rack-0"}, {"rack-2"})
+    assert racks_of_gang[0] in ({"rack-0"}, {"rack-2"})
     assert {domain.tier for domain in world.state.hyper_nodes} == {1, 2, 3}
 
 
-def test_churn_goes_on_from_cycle_to_cycle() -> None:
+def test_churn_places_pods_in_every_cycle() -> None:
     (found,) = figures("--scenario", "churn", "--nodes", "2", "--pods", "40", "--repeat", "3")["runs"]
     assert found["placed"] == 10
 
@@ -112,16 +112,16 @@ def test_sizes_are_compared() -> None:
     assert runs[1]["cost"] > 0
 
 
-def test_scenarios_in_a_table() -> None:
-    shown = hekla("bench", "engine", "--scenario", "gang", "--scenario", "reclaim", "--nodes", "4", "--pods", "20")
-    lines = shown.output.splitlines()
+def test_scenarios_are_printed_as_a_table() -> None:
+    result = hekla("bench", "engine", "--scenario", "gang", "--scenario", "reclaim", "--nodes", "4", "--pods", "20")
+    lines = result.output.splitlines()
     assert lines[0].split()[:3] == ["SCENARIO", "NODES", "PODS"]
     assert [line.split()[0] for line in lines[1:3]] == ["gang", "reclaim"]
 
 
-def test_the_list_names_all() -> None:
-    shown = hekla("bench", "engine", "--list").output
-    assert all(name in shown for name in SCENARIOS)
+def test_list_names_every_scenario() -> None:
+    output = hekla("bench", "engine", "--list").output
+    assert all(name in output for name in SCENARIOS)
 
 
 def test_an_unknown_scenario_is_a_usage_error() -> None:
@@ -129,21 +129,21 @@ def test_an_unknown_scenario_is_a_usage_error() -> None:
 
 
 @pytest.mark.slow
-def test_the_console_is_measured_with_jobs_of_its_own() -> None:
+def test_console_pages_are_measured() -> None:
     sizes = ("--jobs", "200", "--pods-per-job", "2", "--tenants", "8", "--nodes", "4", "--repeat", "1")
     result = hekla("bench", "console", *sizes, "--json")
     assert result.exit_code == 0, result.output
     found = json.loads(result.output)
     assert (found["jobs"], found["tenants"], found["nodes"]) == (200, 8, 4)
     assert found["pods"] >= 200
-    asked = {(row["what"], row["who"]) for row in found["pages"]}
-    assert {("jobs", "admin"), ("jobs", "member"), ("job", "member"), ("REST submission", "member")} <= asked
+    measured = {(row["what"], row["who"]) for row in found["pages"]}
+    assert {("jobs", "admin"), ("jobs", "member"), ("job", "member"), ("REST submission", "member")} <= measured
     assert all(0 < row["p50"] <= row["p99"] and row["queries"] for row in found["pages"])
     assert all(size > 10_000 for size in found["first_load_bytes"].values())
 
 
 @pytest.mark.slow
-def test_open_pages_are_measured_from_another_process() -> None:
+def test_open_pages_are_measured() -> None:
     sizes = ("--jobs", "200", "--pods-per-job", "2", "--tenants", "4", "--nodes", "4")
     result = hekla(
         "bench", "console", *sizes, "--sockets", "40", "--changes-per-second", "2", "--seconds", "3", "--json"
@@ -160,7 +160,7 @@ def test_open_pages_are_measured_from_another_process() -> None:
 
 
 @pytest.mark.slow
-def test_binds_are_measured_beside_others(small_cluster: ControlPlane) -> None:
+def test_cluster_binds_are_measured(small_cluster: ControlPlane) -> None:
     sizes = ("--jobs", "3", "--gang", "2", "--repeat", "1", "--seconds", "3", "--json")
     result = hekla("bench", "cluster", "--kubeconfig", str(small_cluster.home / "kubeconfig"), *sizes)
     assert result.exit_code == 0, result.output

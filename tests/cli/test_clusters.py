@@ -1,4 +1,4 @@
-"""Clusters from the command line."""
+"""Clusters on the command line."""
 
 import json
 
@@ -29,7 +29,7 @@ def config(tmp_path):
 
 
 @pytest.mark.usefixtures("operator")
-def test_a_cluster_is_added_shown_and_removed(console, config):
+def test_cluster_is_added_listed_and_removed(console, config):
     tried = console("cluster", "set", "lab", "--kind", "simulated", "--config", config, "--try")
     assert "No permission is missing" in tried.output
     assert "lab was added: http" in console("cluster", "set", "lab", "--kind", "simulated", "--config", config).output
@@ -45,24 +45,24 @@ def test_a_cluster_is_added_shown_and_removed(console, config):
 
 
 @pytest.mark.usefixtures("operator")
-def test_a_key_comes_from_a_file_or_from_standard_input_and_is_not_shown(console, tmp_path):
+def test_credentials_are_read_from_file_or_stdin_and_never_printed(console, tmp_path):
     file = tmp_path / "kubeconfig"
     file.write_text(KUBECONFIG)
     refused = console("cluster", "set", "far", "--kubeconfig", file)
     assert (refused.exit_code, "kubeconfig: The server does not answer" in refused.output) == (1, True)
     assert "was added" in console("cluster", "set", "far", "--kubeconfig", file, "--anyway").output
-    told = console("cluster", "show", "far").output
-    assert "out of reach (silent)" in told
-    assert "for https://127.0.0.1:1" in told
+    output = console("cluster", "show", "far").output
+    assert "out of reach (silent)" in output
+    assert "for https://127.0.0.1:1" in output
     by_token = ("cluster", "set", "far", "--server", "https://127.0.0.1:2", "--token-file", "-", "--anyway")
     changed = console(*by_token, input=f"{SECRET}\n")
     assert "far was changed" in changed.output
     tried = console("cluster", "check", "far")
     assert (tried.exit_code, "does not answer" in tried.output) == (1, True)
-    assert SECRET not in told + changed.output + tried.output + console("cluster", "show", "far", "--json").output
+    assert SECRET not in output + changed.output + tried.output + console("cluster", "show", "far", "--json").output
     assert "The key to far was removed." in console("cluster", "delete", "far", "--key").output
 
 
-def test_members_see_the_clusters_and_change_none(console, config):
+def test_members_list_but_do_not_change_clusters(console, config):
     assert console("cluster", "list").exit_code == 0
     assert console("cluster", "set", "lab", "--kind", "simulated", "--config", config).exit_code == 1

@@ -1,4 +1,4 @@
-"""`hekla convert`: the manifest on standard output, what was lost on standard error, and the exit status."""
+"""`hekla job convert`: manifest on stdout, notes on stderr, and the exit status."""
 
 import pytest
 import yaml
@@ -30,7 +30,7 @@ def file(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["volcano", "tfjob", "TFJob", "jobspec"])
-def test_a_job_goes_whole_into_a_kind_that_holds_it(file, kind):
+def test_lossless_conversion(file, kind):
     result = hekla("job", "convert", file(TFJOB), "--to", kind)
     assert (result.exit_code, result.stderr) == (0, "")
     document = yaml.safe_load(result.stdout)
@@ -38,19 +38,19 @@ def test_a_job_goes_whole_into_a_kind_that_holds_it(file, kind):
     assert spec == formats.load(TFJOB).spec
 
 
-def test_a_jobspec_document_is_converted_too(file):
+def test_jobspec_document_is_converted(file):
     document = hekla("job", "convert", file(TFJOB), "--to", "jobspec").stdout
     assert (
         formats.load(hekla("job", "convert", file(document), "--to", "tfjob").stdout).spec == formats.load(TFJOB).spec
     )
 
 
-def test_standard_input_is_read_for_a_dash():
+def test_dash_reads_standard_input():
     result = hekla("job", "convert", "-", "--to", "volcano", input=TFJOB)
     assert formats.load(result.stdout).spec == formats.load(TFJOB).spec
 
 
-def test_what_is_lost_on_either_side_is_noted_beside_the_manifest(file):
+def test_losses_are_noted_on_stderr(file):
     spec = JobSpec.parse(
         {"name": "a", "tasks": [{"name": "main", "replicas": 2, "command": ["run"]}], "min_success": 1}
     )
@@ -63,13 +63,13 @@ def test_what_is_lost_on_either_side_is_noted_beside_the_manifest(file):
 
 
 @pytest.mark.parametrize(("text", "status"), [(TFJOB, 0), (SUSPENDED, 1)])
-def test_strictly_a_loss_is_a_failure_and_nothing_is_written(file, text, status):
+def test_strict_fails_on_a_loss_and_writes_nothing(file, text, status):
     result = hekla("job", "convert", file(text), "--to", "volcano", "--strict")
     assert (result.exit_code, result.stdout == "") == (status, status == 1)
 
 
 @pytest.mark.parametrize(
-    ("text", "kind", "status", "words"),
+    ("text", "kind", "status", "message"),
     [
         (TFJOB, "job", 1, "cannot be written as job:\n  tasks: A Kubernetes Job has one pod template"),
         (TFJOB, "cronjob", 2, "is not one of"),
@@ -82,10 +82,10 @@ def test_strictly_a_loss_is_a_failure_and_nothing_is_written(file, text, status)
         ),
     ],
 )
-def test_what_cannot_be_converted_is_said(file, text, kind, status, words):
+def test_errors_are_printed(file, text, kind, status, message):
     result = hekla("job", "convert", file(text), "--to", kind)
     assert (result.exit_code, result.stdout) == (status, "")
-    assert words in result.stderr
+    assert message in result.stderr
 
 
 JOBCONFIG = """
@@ -102,7 +102,7 @@ taskRoles:
 """
 
 
-def test_a_jobconfig_becomes_another_manifest_and_comes_back_without_its_secrets(file):
+def test_jobconfig_round_trips_without_secrets(file):
     result = hekla("job", "convert", file(JOBCONFIG), "--to", "volcano")
     assert (result.exit_code, result.stderr) == (0, "Note: secrets: their values are not written: token.\n")
     back = hekla("job", "convert", file(result.stdout), "--to", "openpai")
@@ -111,7 +111,7 @@ def test_a_jobconfig_becomes_another_manifest_and_comes_back_without_its_secrets
     assert "sesame" not in result.stdout + back.stdout
 
 
-def test_a_job_for_elsewhere_becomes_a_jobconfig_as_far_as_one_can_say_it(file):
+def test_conversion_to_jobconfig_notes_losses(file):
     result = hekla("job", "convert", file(TFJOB), "--to", "openpai")
     document = yaml.safe_load(result.stdout)
     assert document["taskRoles"]["worker"]["commands"] == ["work"]

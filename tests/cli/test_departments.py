@@ -1,4 +1,4 @@
-"""Departments from the command line."""
+"""Departments on the command line."""
 
 import pytest
 
@@ -9,12 +9,12 @@ from hekla.lib import clock
 pytestmark = pytest.mark.parametrize("world", ["simulated"], indirect=True)
 
 
-def test_a_head_lists_and_shows_their_department(console, world):
+def test_head_lists_and_shows_their_department(console, world):
     assert "No departments" in console("department", "list").output
-    made = {"slug": "science", "name": "Science", "heads": [world.alice], "tenants": [world.tenant]}
-    departments.create(**made, actor=PLATFORM, now=clock.now())
+    department = {"slug": "science", "name": "Science", "heads": [world.alice], "tenants": [world.tenant]}
+    departments.create(**department, actor=PLATFORM, now=clock.now())
     assert "science" in console("department", "list").output
-    told = console("department", "show", "science").output
-    assert "Science, headed by alice" in told
-    assert [line.split()[0] for line in told.splitlines()[2:]] == ["TENANT", world.tenant.slug, "together"]
+    output = console("department", "show", "science").output
+    assert "Science, headed by alice" in output
+    assert [line.split()[0] for line in output.splitlines()[2:]] == ["TENANT", world.tenant.slug, "together"]
     assert console("department", "show", "arts").exit_code == 1

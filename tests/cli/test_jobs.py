@@ -1,4 +1,4 @@
-"""The command line against a console that runs real processes."""
+"""Jobs on the command line, with a console that runs real processes."""
 
 import json
 
@@ -15,17 +15,17 @@ from hekla.lib import clock
 pytestmark = pytest.mark.parametrize("world", ["local"], indirect=True)
 
 
-def test_a_job_is_watched_to_its_end(console, manifest):
+def test_job_is_watched(console, manifest):
     result = console("job", "submit", manifest(), "--watch")
     assert result.exit_code == 0, result.output
     lines = result.output.splitlines()
-    said = [line.strip() for line in lines if " | " in line]
-    assert said == ["main-0 | hello", "main-0 | world"]
+    log_lines = [line.strip() for line in lines if " | " in line]
+    assert log_lines == ["main-0 | hello", "main-0 | world"]
     assert "Submitted talk to queue default of lab" in lines[0]
     assert "completed" in lines[-1].lower()
 
 
-def test_a_job_that_fails_says_so_by_its_exit_status(console, manifest):
+def test_failed_job_has_an_exit_status(console, manifest):
     path = manifest(command="[sh, -c, 'echo oh no; exit 3']")
     path.write_text(path.read_text().replace("replicas: 1", "replicas: 1\n      maxRetry: 1"))
     result = console("job", "submit", path, "--watch")
@@ -34,7 +34,7 @@ def test_a_job_that_fails_says_so_by_its_exit_status(console, manifest):
     assert "3" in result.output.splitlines()[-1] or "Exit code 3" in result.output
 
 
-def test_a_job_through_its_life(console, manifest):
+def test_job_is_aborted_cloned_and_deleted(console, manifest):
     assert console("job", "submit", manifest(command="[sleep, '60']")).exit_code == 0
     assert console("job", "show", "talk").exit_code == 0
     assert "talk is" in console("job", "abort", "talk").output
@@ -48,25 +48,32 @@ def test_a_job_through_its_life(console, manifest):
     console("job", "watch", "again")
     deleted = console("job", "delete", row["uid"])
     assert (deleted.exit_code, "Logs are kept until" in deleted.output) == (0, True)
-    left = console("job", "list").output
-    assert "again" in left
-    assert "talk" not in left
-    assert [gone["name"] for gone in json.loads(console("job", "list", "--deleted", "--json").output)] == ["talk"]
+    listed = console("job", "list").output
+    assert "again" in listed
+    assert "talk" not in listed
+    assert [job["name"] for job in json.loads(console("job", "list", "--deleted", "--json").output)] == ["talk"]
     assert "history until" in console("job", "show", row["uid"]).output
 
 
-def test_a_job_is_run_again_with_changes(console, manifest):
+def test_job_is_cloned_with_changes(console, manifest):
     console("job", "submit", manifest(), "--watch")
-    words = ("--set", "tasks.main.command=echo $GREETING", "--set", "tasks.main.env.GREETING=hi", "--set", "priority=2")
-    told = json.loads(console("job", "clone", "talk", *words, "--dry-run").output)
-    assert (told["name"], told["priority"], told["tasks"][0]["env"]) == ("talk-1", 2, {"GREETING": "hi"})
+    options = (
+        "--set",
+        "tasks.main.command=echo $GREETING",
+        "--set",
+        "tasks.main.env.GREETING=hi",
+        "--set",
+        "priority=2",
+    )
+    spec = json.loads(console("job", "clone", "talk", *options, "--dry-run").output)
+    assert (spec["name"], spec["priority"], spec["tasks"][0]["env"]) == ("talk-1", 2, {"GREETING": "hi"})
     again = console("job", "clone", "talk", "--set", "tasks.main.command=echo again", "--watch")
     assert (again.exit_code, "Submitted talk-1" in again.output, "main-0 | again" in again.output) == (0, True, True)
     wrong = console("job", "clone", "talk", "--set", "tasks.other.replicas=2")
     assert (wrong.exit_code, "Available: main" in wrong.output) == (1, True)
 
 
-def test_a_part_of_a_job_is_restarted(console, manifest):
+def test_part_of_a_job_is_restarted(console, manifest):
     console("job", "submit", manifest(command="[sleep, '60']"))
     assert "talk is" in console("job", "restart", "talk", "--task", "main").output
     assert "talk is" in console("job", "restart", "talk", "--task", "main", "--index", "0").output
@@ -79,18 +86,18 @@ def test_a_part_of_a_job_is_restarted(console, manifest):
 
 def test_logs_are_printed_and_followed(console, manifest):
     console("job", "submit", manifest(), "--watch")
-    for words in (["job", "logs", "talk"], ["job", "logs", "talk", "--task", "main", "--index", "0", "--follow"]):
-        assert console(*words).output == "hello\nworld\n"
+    for command in (["job", "logs", "talk"], ["job", "logs", "talk", "--task", "main", "--index", "0", "--follow"]):
+        assert console(*command).output == "hello\nworld\n"
     missing = console("job", "logs", "talk", "--task", "ps")
     assert (missing.exit_code, "It has: main-0" in missing.output) == (1, True)
 
 
-def test_what_a_job_writes_cannot_steer_the_terminal(console, manifest):
+def test_terminal_escapes_in_logs_are_removed(console, manifest):
     console("job", "submit", manifest(command=r"[printf, '\033[2J\033]0;owned\007plain\033[31m red\n']"), "--watch")
     assert console("job", "logs", "talk").output == "plain red\n"
 
 
-def test_files_beside_the_manifest_go_along(console, manifest, tmp_path):
+def test_files_beside_the_manifest_are_uploaded(console, manifest, tmp_path):
     (tmp_path / "train.sh").write_text("cat data/words.txt")
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "words.txt").write_text("from a file")
@@ -119,18 +126,18 @@ def test_ctrl_c_leaves_the_job_running(console, manifest, monkeypatch):
     console("job", "watch", "talk")
 
 
-def test_queues_nodes_and_oneself_are_listed(console):
+def test_queues_nodes_and_whoami(console):
     assert "default" in console("queue", "list").output
     assert "cpu 4" in console("node", "list").output
     assert "alice at" in console("whoami").output
 
 
-def test_a_dry_run_takes_nothing_in(console, manifest):
+def test_dry_run_submits_nothing(console, manifest):
     assert "would take" in console("job", "submit", manifest(), "--dry-run").output
     assert "No matching jobs" in console("job", "list").output
 
 
-def test_submission_is_measured(console):
+def test_bench_submit(console):
     figures = json.loads(
         console("bench", "submit", "--jobs", "3", "--warm-up", "0", "--seconds", "0.1", "--json").output
     )
@@ -139,24 +146,24 @@ def test_submission_is_measured(console):
     assert console("job", "list", "--json").output.strip() == "[]"
 
 
-def test_the_reaction_to_a_failure_is_measured(console):
-    words = ("bench", "react", "--jobs", "3", "--warm-up", "0", "--seconds", "0.1")
-    figures = json.loads(console(*words, "--json").output)
-    # The look that sees an exit may have begun just before it: then it is told as of that moment.
+def test_bench_react(console):
+    command = ("bench", "react", "--jobs", "3", "--warm-up", "0", "--seconds", "0.1")
+    figures = json.loads(console(*command, "--json").output)
+    # The reading that finds an exit may begin just before it; the exit is then reported as of that time.
     assert -100 < figures["action_ms_median"] <= figures["action_ms_max"]
     assert figures["action_ms_median"] < figures["running_ms_median"]
     assert console("job", "list", "--json").output.strip() == "[]"
 
 
-def test_a_console_that_restarts_is_waited_for(console, manifest, monkeypatch):
+def test_watch_survives_a_restart_of_the_console(console, manifest, monkeypatch):
     from hekla.client import Client, UnreachableError
 
     console("job", "submit", manifest())
-    real, gone = Client.get, [True]
+    real, unreachable = Client.get, [True]
 
     def get(client, path, **query):
-        if "events" in path and gone:
-            gone.clear()
+        if "events" in path and unreachable:
+            unreachable.clear()
             raise UnreachableError("Nobody answers")
         return real(client, path, **query)
 
@@ -166,31 +173,31 @@ def test_a_console_that_restarts_is_waited_for(console, manifest, monkeypatch):
     assert "main-0 | world" in result.output
 
 
-def test_a_job_grows_and_shrinks(console, manifest):
+def test_job_is_scaled(console, manifest):
     console("job", "submit", manifest(command="[sleep, '60']"))
     grown = console("job", "scale", "talk", "main=2")
     assert (grown.exit_code, grown.output) == (0, "talk is to have: main 2.\n")
     assert json.loads(console("job", "show", "talk", "--json").output)["replicas"] == 2
     refused = console("job", "scale", "talk", "main=0")
     assert (refused.exit_code, "tasks.main.min_available: The task has 0 replicas" in refused.output) == (1, True)
-    for words in (["main=x"], ["main"], []):
-        assert console("job", "scale", "talk", *words).exit_code == 2
+    for options in (["main=x"], ["main"], []):
+        assert console("job", "scale", "talk", *options).exit_code == 2
     assert console("job", "scale", "talk", "main=1", "--min", "main=1", "--min-all", "1", "--json").exit_code == 0
     console("job", "abort", "talk")
     console("job", "watch", "talk")
 
 
-def test_what_became_of_a_pod_is_shown_attempt_by_attempt(console, manifest):
+def test_pod_show_lists_attempts(console, manifest):
     path = manifest(command="[sh, -c, 'exit 137']")
     retry = "spec:\n  maxRetry: 1\n  policies: [{event: PodFailed, action: RestartJob}]"
     path.write_text(path.read_text().replace("spec:", retry, 1))
     console("job", "submit", path, "--watch")
-    shown = console("pod", "show", "talk").output
-    assert shown.count("main-0, attempt") == 2
-    assert shown.count("137, stopped by SIGKILL") == 2
-    assert "Request more memory" in shown
-    told = json.loads(console("pod", "show", "talk", "--task", "main", "--json").output)
-    assert [attempt["attempt"] for attempt in told] == [1, 2]
+    output = console("pod", "show", "talk").output
+    assert output.count("main-0, attempt") == 2
+    assert output.count("137, stopped by SIGKILL") == 2
+    assert "Request more memory" in output
+    attempts = json.loads(console("pod", "show", "talk", "--task", "main", "--json").output)
+    assert [attempt["attempt"] for attempt in attempts] == [1, 2]
     absent = console("pod", "show", "talk", "--index", "7")
     assert (absent.exit_code, "Unknown pod" in absent.output) == (1, True)
 
@@ -207,33 +214,37 @@ def test_logs_are_searched(console, manifest):
     assert (both.exit_code, "cannot be combined with --follow" in both.output) == (1, True)
 
 
-def test_a_job_begins_with_a_preset(console):
+def test_preset_is_submitted(console):
     spec = JobSpec.parse({"name": "usual", "tasks": [{"name": "main", "command": ["echo", "hello"]}]})
     services.save(name="my usual", spec=spec, user=console.world.alice, tenant=None, now=clock.now())
     assert "my usual" in console("preset", "list").output
-    begun = console("preset", "submit", "my usual", "--set", "tasks.main.command=echo other", "--watch")
-    assert (begun.exit_code, "Submitted usual-1" in begun.output, "main-0 | other" in begun.output) == (0, True, True)
+    result = console("preset", "submit", "my usual", "--set", "tasks.main.command=echo other", "--watch")
+    assert (result.exit_code, "Submitted usual-1" in result.output, "main-0 | other" in result.output) == (
+        0,
+        True,
+        True,
+    )
     missing = console("preset", "submit", "nothing")
     assert (missing.exit_code, "hekla preset list" in missing.output) == (1, True)
 
 
-def test_why_a_job_waited_and_who_made_room_is_told_in_rows(console, manifest):
+def test_explain_lists_pending_reasons(console, manifest):
     console("job", "submit", manifest(), "--watch")
-    told = console("job", "explain", "talk").output
-    assert "DURATION" in told
-    assert "Now: Pending for " in told
+    output = console("job", "explain", "talk").output
+    assert "DURATION" in output
+    assert "Now: Pending for " in output
     assert json.loads(console("job", "explain", "talk", "--json").output)["cells"][0]["begin"]
     assert "No evictions" in console("job", "show-evictions", "talk").output
 
 
-def test_a_job_gets_another_priority(console, manifest):
+def test_priority_is_changed(console, manifest):
     console("job", "submit", manifest(command="[sleep, '60']"))
     assert console("job", "set-priority", "talk", "-5").output == "talk has priority -5.\n"
     console("job", "abort", "talk")
     console("job", "watch", "talk")
 
 
-def test_a_template_of_the_gallery_is_filled_in(console):
+def test_gallery_template_is_submitted(console):
     spec = JobSpec.parse({"name": "usual", "tasks": [{"name": "main", "command": ["true"], "env": {"LR": "1"}}]})
     fields = [{"place": "tasks.main.env.LR", "most": "2"}]
     card = {"title": "Ours", "description": "", "spec": spec, "fields": fields, "tenant": console.world.tenant}
@@ -248,7 +259,7 @@ def test_a_template_of_the_gallery_is_filled_in(console):
     assert (refused.exit_code, "at most 2" in refused.output) == (1, True)
 
 
-def test_one_chooses_what_one_is_told_and_reads_it(console, manifest):
+def test_notification_preferences_and_list(console, manifest):
     notifications.follow(now=clock.now())
     console("job", "submit", manifest(command="[sleep, '60']"))
     assert (
@@ -267,20 +278,20 @@ def test_one_chooses_what_one_is_told_and_reads_it(console, manifest):
     assert console("notification", "list", "--unread").output == "No notifications.\n"
 
 
-def test_what_one_is_told_is_chosen_with_the_submission(console, manifest):
-    words = ("--notify", "failed", "--notify", "waits", "--notify-after", "5", "--notify-by", "page")
-    assert console("job", "submit", manifest(), *words).exit_code == 0
-    told = notifications_of(console.world.alice, Job.objects.get())
-    assert (told.moments, told.channels, told.long_wait_minutes) == (["failed", "waits"], ["page"], 5)
+def test_submission_chooses_notifications(console, manifest):
+    options = ("--notify", "failed", "--notify", "waits", "--notify-after", "5", "--notify-by", "page")
+    assert console("job", "submit", manifest(), *options).exit_code == 0
+    choice = notifications_of(console.world.alice, Job.objects.get())
+    assert (choice.moments, choice.channels, choice.long_wait_minutes) == (["failed", "waits"], ["page"], 5)
 
 
-def test_many_jobs_are_counted_and_acted_on_at_once(console, manifest):
+def test_groups_and_bulk_actions(console, manifest):
     for name in ("one", "two", "three"):
         assert console("job", "submit", manifest(command="[sleep, '60']"), "--name", name).exit_code == 0
     [group] = json.loads(console("job", "list", "--group-by", "queue", "--mine", "--json").output)
     assert (group["name"], group["jobs"]) == ("default", 3)
-    meant = console("job", "bulk", "priority", "--search", "t", "--priority", "7", "--dry-run")
-    assert ("three" in meant.output, "one" in meant.output) == (True, False)
+    preview = console("job", "bulk", "priority", "--search", "t", "--priority", "7", "--dry-run")
+    assert ("three" in preview.output, "one" in preview.output) == (True, False)
     assert set(Job.objects.values_list("priority", flat=True)) == {0}
     console("job", "bulk", "priority", "--search", "t", "--priority", "7", input="n\n")
     assert set(Job.objects.values_list("priority", flat=True)) == {0}

@@ -1,4 +1,4 @@
-"""Answers to recorded scenarios are judged by what the recording is sure of."""
+"""Verdicts on recorded scenarios: only the certain part of a recording counts."""
 
 from typing import Any
 
@@ -22,9 +22,9 @@ def recorded(**more: Any) -> dict[str, Any]:
     return {"family": "f", "deterministic": True, "expect": {"cycles": [cycle("a")]}, "canonical": "same"} | more
 
 
-def chancy(**more: Any) -> dict[str, Any]:
-    others = {"otherOutcomes": [{"cycles": [cycle("b")]}], "canonical": "outcome 1", "outcomeSet": "closed"}
-    return recorded(deterministic=False, **others | more)
+def nondeterministic(**more: Any) -> dict[str, Any]:
+    outcomes = {"otherOutcomes": [{"cycles": [cycle("b")]}], "canonical": "outcome 1", "outcomeSet": "closed"}
+    return recorded(deterministic=False, **outcomes | more)
 
 
 @pytest.mark.parametrize(
@@ -33,14 +33,14 @@ def chancy(**more: Any) -> dict[str, Any]:
         (recorded(), [cycle("a")], CaseVerdict(True, exact=True, canonical=True)),
         (recorded(), [cycle("b")], CaseVerdict(False, exact=False, canonical=False)),
         (recorded(), [], CaseVerdict(False, exact=False, canonical=False)),
-        (chancy(), [cycle("a")], CaseVerdict(True, canonical=False)),
-        (chancy(), [cycle("b")], CaseVerdict(True, canonical=True)),
-        (chancy(), [cycle("c")], CaseVerdict(False, canonical=False)),
-        (chancy(canonical=None), [cycle("b")], CaseVerdict(True)),
+        (nondeterministic(), [cycle("a")], CaseVerdict(True, canonical=False)),
+        (nondeterministic(), [cycle("b")], CaseVerdict(True, canonical=True)),
+        (nondeterministic(), [cycle("c")], CaseVerdict(False, canonical=False)),
+        (nondeterministic(canonical=None), [cycle("b")], CaseVerdict(True)),
         (recorded(expect={}), [cycle("a")], None),
     ],
 )
-def test_a_recorded_scenario(
+def test_verdict_on_a_recorded_scenario(
     document: dict[str, Any], answer: list[dict[str, Any]], verdict: CaseVerdict | None
 ) -> None:
     assert judge(document, answer) == verdict
@@ -62,7 +62,7 @@ def test_a_recorded_scenario(
         ({"bindNumsPerLowestHyperNode": [2]}, cycle("a"), False),
     ],
 )
-def test_a_recorded_unit_test(expected: dict[str, Any], answer: dict[str, Any], is_met: bool) -> None:
+def test_verdict_on_a_recorded_unit_test(expected: dict[str, Any], answer: dict[str, Any], is_met: bool) -> None:
     cluster = {"pods": [POD], "hyperNodesByTier": {"1": ["s"]}, "hyperNodeRealNodes": {"s": ["a", "b"]}}
     assert judge({"cluster": cluster, "expect": expected}, [answer]) == CaseVerdict(is_met)
     assert judge({"cluster": cluster, "expect": expected, "portable": False}, [answer]) is None

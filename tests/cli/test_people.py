@@ -1,4 +1,4 @@
-"""What a platform admin does for people from the command line."""
+"""People on the command line, for platform admins."""
 
 import pytest
 
@@ -20,14 +20,14 @@ def test_a_lost_second_factor_is_turned_off(console):
     assert "Unknown person" in console("person", "reset-factor", "nobody").output
 
 
-def test_people_come_in_by_a_table(console, tmp_path):
+def test_people_are_imported_from_a_table(console, tmp_path):
     file = tmp_path / "people.csv"
     file.write_text("E-mail;Role\ndora@example.org;viewer\n")
-    words = ("person", "import", file, "--tenant", console.world.tenant.slug)
-    looked = console(*words, "--dry-run")
-    assert (looked.exit_code, "invited: 1" in looked.output) == (0, True)
-    assert "/invitations/" in console(*words).output
-    assert "nothing: 1" in console(*words).output
+    command = ("person", "import", file, "--tenant", console.world.tenant.slug)
+    preview = console(*command, "--dry-run")
+    assert (preview.exit_code, "invited: 1" in preview.output) == (0, True)
+    assert "/invitations/" in console(*command).output
+    assert "nothing: 1" in console(*command).output
     file.write_text("E-mail\nnobody\n")
-    wrong = console(*words)
-    assert (wrong.exit_code, "email: Enter a valid email address." in wrong.output) == (1, True)
+    result = console(*command)
+    assert (result.exit_code, "email: Enter a valid email address." in result.output) == (1, True)

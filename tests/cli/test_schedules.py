@@ -1,4 +1,4 @@
-"""Schedules from the command line."""
+"""Schedules on the command line."""
 
 import json
 
@@ -23,7 +23,7 @@ def file(tmp_path):
     return path
 
 
-def test_a_schedule_through_its_life(console, file):
+def test_schedule_is_created_run_suspended_and_deleted(console, file):
     assert "No schedules" in console("schedule", "list").output
     assert "nightly runs next at" in console("schedule", "create", file).output
     assert "0 2 * * *" in console("schedule", "list").output
@@ -34,20 +34,20 @@ def test_a_schedule_through_its_life(console, file):
     assert "runs next at" in console("schedule", "resume", "nightly").output
     assert json.loads(console("schedule", "show", "nightly", "--json").output)["name"] == "nightly"
     assert "is deleted" in console("schedule", "delete", "nightly").output
-    gone = console("schedule", "show", "nightly")
-    assert (gone.exit_code, "Unknown schedule" in gone.output) == (1, True)
+    missing = console("schedule", "show", "nightly")
+    assert (missing.exit_code, "Unknown schedule" in missing.output) == (1, True)
 
 
-def test_a_document_is_taken_too(console, tmp_path):
+def test_document_is_accepted(console, tmp_path):
     path = tmp_path / "document.yaml"
     path.write_text("{name: often, cron: '*/5 * * * *', job: {tasks: [{name: main, command: [ls]}]}}")
     assert console("schedule", "create", path).exit_code == 0
     assert "*/5 * * * *" in console("schedule", "list").output
 
 
-def test_what_is_wrong_is_said_with_its_place(console, file):
+def test_errors_have_a_path(console, file):
     file.write_text(CRON_JOB.replace("0 2 *", "0 25 *"))
-    wrong = console("schedule", "create", file)
-    assert wrong.exit_code == 1
-    assert "is not a schedule that can be made" in wrong.output
-    assert "spec.schedule: hour" in wrong.output
+    result = console("schedule", "create", file)
+    assert result.exit_code == 1
+    assert "is not a schedule that can be made" in result.output
+    assert "spec.schedule: hour" in result.output

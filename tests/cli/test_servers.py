@@ -1,4 +1,4 @@
-"""Which console is spoken to, and that a token goes only where it belongs."""
+"""Choice of the console, and which token is sent to it."""
 
 import json
 import stat
@@ -20,12 +20,12 @@ def home(tmp_path):
     return folder
 
 
-def test_on_its_own_machine_nothing_needs_to_be_said(home):
+def test_local_console_is_the_default(home):
     assert ServerOptions(home=home).server() == ServerCredentials("http://127.0.0.1:8123", "hk_own")
 
 
 @pytest.mark.parametrize("lock", ["", "{", "[]", "{}"])
-def test_without_an_address_the_usual_one_is_taken(home, lock):
+def test_default_address(home, lock):
     (home / "lock").write_text(lock)
     assert ServerOptions(home=home).server().url == "http://127.0.0.1:8000"
 
@@ -38,14 +38,14 @@ def test_a_token_is_never_sent_to_another_console(home):
         ServerOptions("http://far.example", None, home).server()
 
 
-def test_what_is_kept_is_for_its_owner_only():
+def test_saved_credentials_are_private():
     path = save_credentials(ServerCredentials("http://127.0.0.1:1", 'a "quoted" token'))
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert ServerOptions().server() == ServerCredentials("http://127.0.0.1:1", 'a "quoted" token')
 
 
 @pytest.mark.parametrize("text", ["server = ", "token = 'x'", "\0"])
-def test_a_broken_note_is_named(text):
+def test_broken_credentials_file_is_named(text):
     path = save_credentials(ServerCredentials("http://127.0.0.1:1", "x"))
     path.write_text(text)
     result = hekla("job", "list")
@@ -53,7 +53,7 @@ def test_a_broken_note_is_named(text):
 
 
 @pytest.mark.parametrize("world", ["local"], indirect=True)
-def test_after_login_no_more_needs_to_be_said(console):
+def test_login_saves_credentials(console):
     result = hekla("login", console.url, input=f"{console.token}\n")
     assert "as alice" in result.output
     assert console.token not in result.output
@@ -61,6 +61,6 @@ def test_after_login_no_more_needs_to_be_said(console):
 
 
 @pytest.mark.parametrize("world", ["local"], indirect=True)
-def test_a_wrong_token_is_not_kept(console):
+def test_wrong_token_is_not_saved(console):
     assert hekla("login", console.url, input="hk_wrong\n").exit_code == 1
     assert "no token" in hekla("whoami").output

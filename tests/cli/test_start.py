@@ -1,4 +1,4 @@
-"""The command starts quickly because it loads only what its word needs."""
+"""A command starts quickly because it imports only what it needs."""
 
 import subprocess
 import sys
@@ -14,22 +14,22 @@ HEAVY = ("django", "httpx2", "numpy", "pydantic", "celery", "yaml")
 
 def test_help_loads_nothing_heavy():
     code = f"import sys, hekla.cli.main as m; print([n for n in {HEAVY} if n in sys.modules])"
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert shown.stdout.strip() == "[]"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"
 
 
 @pytest.mark.parametrize(
     "words", ["login", "job submit", "job list", "job watch", "job logs", "job abort", "queue list", "node list"]
 )
-def test_what_a_command_needs_does_not_include_django(words):
+def test_commands_do_not_import_django(words):
     find = "command = m.hekla\nfor word in sys.argv[1:]: command = command.get_command(None, word)"
     code = f"import sys, hekla.cli.main as m\n{find}\nprint('django' in sys.modules)"
-    shown = subprocess.run([sys.executable, "-c", code, *words.split()], capture_output=True, text=True, check=True)
-    assert shown.stdout.strip() == "False"
+    result = subprocess.run([sys.executable, "-c", code, *words.split()], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "False"
 
 
 def all_commands() -> list[list[str]]:
-    """The words of every noun, and of every command."""
+    """Every noun, and every command."""
     context = click.Context(main.hekla)
     found = []
     for noun in main.hekla.list_commands(context):
@@ -40,7 +40,7 @@ def all_commands() -> list[list[str]]:
 
 
 @pytest.mark.parametrize("words", all_commands(), ids=" ".join)
-def test_every_command_explains_itself(words):
+def test_every_command_has_help(words):
     result = hekla(*words, "--help")
     assert result.exit_code == 0
     assert " ".join(words) in result.output
@@ -49,5 +49,5 @@ def test_every_command_explains_itself(words):
 @pytest.mark.parametrize(
     "words", [["nothing"], ["bench", "nothing"], ["job", "show"], ["jobs"], ["job", "list", "--limit", "0"]]
 )
-def test_wrong_words_are_usage_errors(words):
+def test_unknown_commands_are_usage_errors(words):
     assert hekla(*words).exit_code == 2

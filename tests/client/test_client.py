@@ -1,4 +1,4 @@
-"""What a script may rely on when things go wrong, and a job from its submission to its last line."""
+"""The Python client: exceptions, retries, waiting, and a job from submission to its last log line."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -33,18 +33,18 @@ local = pytest.mark.parametrize("world", ["local"], indirect=True)
 
 
 @pytest.fixture(autouse=True)
-def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_retry_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transports, "_FIRST_PAUSE_SECONDS", 0)
 
 
 class Scripted:
-    """A console that answers what it is told to, and keeps what it was asked."""
+    """A console with scripted answers that records the requests."""
 
     def __init__(self, *answers: Answer) -> None:
-        self.answers, self.asked = iter(answers), list[httpx2.Request]()
+        self.answers, self.requests = iter(answers), list[httpx2.Request]()
 
     def __call__(self, request: httpx2.Request) -> httpx2.Response:
-        self.asked.append(request)
+        self.requests.append(request)
         answer = next(self.answers)
         if isinstance(answer, Exception):
             raise answer
@@ -70,22 +70,24 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize(("status", "kind"), [*REFUSALS, (415, ResponseError)])
-def test_a_refusal_is_an_exception_of_its_kind(status: int, kind: type[ResponseError]) -> None:
+def test_each_status_has_its_exception(status: int, kind: type[ResponseError]) -> None:
     with pytest.raises(kind) as raised:
         Scripted(problem(status)).client().nodes()
     assert (raised.value.status, raised.value.detail, raised.value.code) == (status, "No.", "no")
     assert getattr(raised.value, "retry_after", None) == (7 if kind is RateLimitError else None)
 
 
-def test_wrong_fields_are_told_one_by_one() -> None:
-    wrong = problem(400, errors=[{"path": "tasks.0.replicas", "message": "Too many."}, {"path": "", "message": "Odd."}])
+def test_exception_lists_field_errors() -> None:
+    answer = problem(
+        400, errors=[{"path": "tasks.0.replicas", "message": "Too many."}, {"path": "", "message": "Odd."}]
+    )
     with pytest.raises(BadRequestError) as raised:
-        Scripted(wrong).client().submit(SPEC)
+        Scripted(answer).client().submit(SPEC)
     assert [(one.path, one.message) for one in raised.value.errors] == [("tasks.0.replicas", "Too many."), ("", "Odd.")]
     assert str(raised.value) == "No.\n  tasks.0.replicas: Too many.\n  Odd."
 
 
-PASSING: list[Answer] = [
+TRANSIENT: list[Answer] = [
     httpx2.Response(502),
     httpx2.Response(503),
     httpx2.ConnectError("closed"),
@@ -94,51 +96,51 @@ PASSING: list[Answer] = [
 ]
 
 
-@pytest.mark.parametrize("first", PASSING, ids=str)
-def test_what_passes_is_waited_for(first: Answer) -> None:
+@pytest.mark.parametrize("first", TRANSIENT, ids=str)
+def test_transient_errors_are_retried(first: Answer) -> None:
     console = Scripted(first, httpx2.Response(200, json=[]))
     assert console.client().nodes() == []
-    assert len(console.asked) == 2
+    assert len(console.requests) == 2
 
 
-def test_a_submission_is_sent_again_under_the_same_key() -> None:
+def test_submission_is_retried_with_the_same_key() -> None:
     console = Scripted(httpx2.ReadTimeout("late"), httpx2.Response(201, json={"job": JOB, "warnings": []}))
     assert console.client().submit(SPEC)["job"]["name"] == "train"
-    first, second = (request.headers["Idempotency-Key"] for request in console.asked)
+    first, second = (request.headers["Idempotency-Key"] for request in console.requests)
     assert first == second
-    assert [json.loads(request.content) for request in console.asked] == [SPEC, SPEC]
+    assert [json.loads(request.content) for request in console.requests] == [SPEC, SPEC]
 
 
 @pytest.mark.parametrize("act", [Client.abort, Client.restart, Client.delete_job, lambda c, j: c.set_priority(j, 1)])
-def test_what_may_have_been_done_is_not_done_twice(act: Callable[[Client, str], object]) -> None:
+def test_unsafe_requests_are_not_retried(act: Callable[[Client, str], object]) -> None:
     console = Scripted(httpx2.ReadTimeout("late"))
     with pytest.raises(UnreachableError):
         act(console.client(), JOB["uid"])
-    assert len(console.asked) == 1
+    assert len(console.requests) == 1
 
 
-def test_a_fault_and_a_stranger_are_told_at_once() -> None:
+def test_server_errors_and_other_servers_are_not_retried() -> None:
     for answer, kind in ((httpx2.Response(500), ServerError), (httpx2.Response(200, text="<html>"), NotHeklaError)):
         console = Scripted(answer)
         with pytest.raises(kind):
             console.client().nodes()
-        assert len(console.asked) == 1
+        assert len(console.requests) == 1
 
 
-def test_nobody_is_waited_for_without_end() -> None:
+def test_retries_are_limited() -> None:
     console = Scripted(*[httpx2.ConnectError("closed")] * 9)
     with pytest.raises(UnreachableError, match="Nobody answers"):
         console.client().nodes()
-    assert len(console.asked) == 4
+    assert len(console.requests) == 4
 
 
-def test_a_wait_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wait_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     answers: Iterator[Answer] = (httpx2.Response(200, json=JOB) for _ in range(100))
     with pytest.raises(WaitTimeoutError, match="train is pending"):
         Scripted(*answers).client().wait(JOB, timeout=0.3)
 
 
-def test_which_console_is_meant_without_a_word(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
+def test_default_console_and_token(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
     monkeypatch.setenv("HEKLA_SERVER", "far.example:8000")
     monkeypatch.setenv("HEKLA_TOKEN", "hk_far")
     assert Client().server.url == "http://far.example:8000"
@@ -150,14 +152,14 @@ def test_which_console_is_meant_without_a_word(monkeypatch: pytest.MonkeyPatch, 
 
 
 @local
-def test_a_job_from_its_submission_to_its_last_line(console: Console) -> None:
+def test_submit_follow_logs_and_wait(console: Console) -> None:
     command = ["sh", "-c", "echo begins; sleep 1; echo ends"]
     spec = {"name": "talk", "tasks": [{"name": "main", "command": command, "resources": {"cpu": "100m"}}]}
     with Client(console.url, console.token) as client:
-        once = client.submit(spec, key="one")["job"]
-        assert client.submit(spec, key="one")["job"]["uid"] == once["uid"]
+        job = client.submit(spec, key="one")["job"]
+        assert client.submit(spec, key="one")["job"]["uid"] == job["uid"]
         assert list(client.logs(client.wait("talk", until={"running"}), follow=True)) == ["begins", "ends"]
-        assert client.wait(once, timeout=30)["phase"] == "completed"
+        assert client.wait(job, timeout=30)["phase"] == "completed"
         assert [job["name"] for job in client.jobs(phase="completed")] == ["talk"]
         with pytest.raises(LookupError, match="main-0"):
             client.logs("talk", "other")

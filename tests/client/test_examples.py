@@ -1,4 +1,4 @@
-"""The example in the help and in the README does what it shows."""
+"""The example in the help and the README runs."""
 
 import re
 import shutil
@@ -19,7 +19,7 @@ EXAMPLE = re.compile(r"^    from hekla\.client import Client\n(?:    .*\n|\n(?= 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(CHECKOUT)))
 @pytest.mark.parametrize("world", ["local"], indirect=True)
-def test_the_example_runs(
+def test_example_runs(
     console: Console, document: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("HEKLA_SERVER", console.url)
@@ -29,11 +29,11 @@ def test_the_example_runs(
     assert capsys.readouterr().out == "completed\nhello\n"
 
 
-def test_the_folder_of_the_client_is_enough(tmp_path: Path) -> None:
+def test_client_package_is_self_contained(tmp_path: Path) -> None:
     shutil.copytree(CHECKOUT / "platform" / "hekla" / "client", tmp_path / "hekla" / "client")
     code = "import sys; from hekla.client import Client; Client('http://127.0.0.1:9', 'x')\n"
     code += "print(sorted(name for name in sys.modules if name.startswith(('hekla.', 'django', 'pydantic'))))"
     command = [sys.executable, "-P", "-c", code]
-    shown = subprocess.run(command, env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, check=True)
+    result = subprocess.run(command, env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, check=True)
     parts = ("client", "credentials", "documents", "errors", "logs", "transport")
-    assert shown.stdout.strip() == str(["hekla.client", *(f"hekla.client.{part}" for part in parts)])
+    assert result.stdout.strip() == str(["hekla.client", *(f"hekla.client.{part}" for part in parts)])

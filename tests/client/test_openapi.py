@@ -1,4 +1,4 @@
-"""What the client sends and reads is what the OpenAPI document says: every method, against the served document."""
+"""Every method of the client sends and reads what the served OpenAPI document describes."""
 
 import json
 import re
@@ -54,37 +54,43 @@ CALLS: dict[str, Callable[[Client], object]] = {
 }
 
 
-class Judge(httpx2.BaseTransport):
-    """Answers as the console does, and holds both sides against the document."""
+class ValidatingTransport(httpx2.BaseTransport):
+    """Forwards requests to the console, and validates request and response against the document."""
 
     def __init__(self) -> None:
         self._console = Console()
         self.document: dict[str, Any] = {}
-        self.judged: list[str] = []
+        self.validated: list[str] = []
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         headers = {name: value for name, value in request.headers.items() if name not in {"content-type", "host"}}
         kind = request.headers.get("Content-Type", "")
         path = request.url.raw_path.decode()
-        told = self._console.generic(request.method, path, request.content, content_type=kind, headers=headers)
-        answer = httpx2.Response(told.status_code, headers=dict(told.items()), content=told.content)
+        django_response = self._console.generic(
+            request.method, path, request.content, content_type=kind, headers=headers
+        )
+        answer = httpx2.Response(
+            django_response.status_code, headers=dict(django_response.items()), content=django_response.content
+        )
         if self.document:
-            self._judge(request, answer)
+            self._validate(request, answer)
         return answer
 
-    def _judge(self, request: httpx2.Request, answer: httpx2.Response) -> None:
+    def _validate(self, request: httpx2.Request, answer: httpx2.Response) -> None:
         operation = self._operation(request)
-        self.judged.append(operation["operationId"])
+        self.validated.append(operation["operationId"])
         known = {one["name"] for one in operation.get("parameters", []) if one["in"] in {"query", "header"}}
         sent = {*request.url.params, *({"Idempotency-Key"} & {name.title() for name in request.headers})}
         assert sent <= known | {"Idempotency-Key"} & known, (operation["operationId"], sent - known)
         if request.content and request.headers["Content-Type"] == "application/json":
-            self._valid(operation["requestBody"]["content"]["application/json"]["schema"], json.loads(request.content))
+            self._check_schema(
+                operation["requestBody"]["content"]["application/json"]["schema"], json.loads(request.content)
+            )
         elif request.content:
             assert request.headers["Content-Type"] in operation["requestBody"]["content"]
-        told = operation["responses"][str(answer.status_code)]
+        response = operation["responses"][str(answer.status_code)]
         if answer.content:
-            self._valid(told["content"]["application/json"]["schema"], answer.json())
+            self._check_schema(response["content"]["application/json"]["schema"], answer.json())
 
     def _operation(self, request: httpx2.Request) -> Any:
         paths = self.document["paths"]
@@ -92,38 +98,38 @@ class Judge(httpx2.BaseTransport):
         assert found, request.url.path
         return paths[found[0]][request.method.lower()]
 
-    def _valid(self, schema: Mapping[str, Any], document: object) -> None:
+    def _check_schema(self, schema: Mapping[str, Any], document: object) -> None:
         whole = {**schema, "components": self.document["components"]}
         Draft202012Validator(whole).validate(document)
 
 
 @pytest.fixture
 def client(world: World) -> Client:
-    """Alice's, whose requests are judged; a job of hers has a pod, another was aborted."""
+    """A validating client of Alice's. One of her jobs has a pod, another was aborted."""
     alice = world.as_("alice")
     for name in ("train", "stopped"):
         assert alice.post("/api/v1/jobs", job(name), format="json").status_code == 201
     Job.objects.filter(name="stopped").update(phase="aborted", finished_at=clock.now())
     train = Job.objects.get(name="train")
-    place = {"task": "worker", "index": 0, "attempt": 1, "version": 1, "slot": 1, "address": "127.0.0.1"}
-    Pod.objects.create(job=train, **place, phase="running", node="n", created_at=clock.now())
+    replica = {"task": "worker", "index": 0, "attempt": 1, "version": 1, "slot": 1, "address": "127.0.0.1"}
+    Pod.objects.create(job=train, **replica, phase="running", node="n", created_at=clock.now())
     assert Queue.objects.count() == 2
-    judge = Judge()
+    transport = ValidatingTransport()
     token = alice._credentials["HTTP_AUTHORIZATION"].removeprefix("Bearer ")
-    made = Client("http://testserver", token, transport=judge)
-    judge.document = made.get("schema")
-    return made
+    validating_client = Client("http://testserver", token, transport=transport)
+    transport.document = validating_client.get("schema")
+    return validating_client
 
 
-def test_every_method_is_called() -> None:
+def test_every_method_is_covered() -> None:
     own = {name for name, value in vars(Client).items() if callable(value) and not name.startswith("_")}
-    assert own - {"log_pieces"} == {words.split()[0] for words in CALLS}
+    assert own - {"log_pieces"} == {call.split()[0] for call in CALLS}
 
 
-@pytest.mark.parametrize("words", CALLS)
-def test_what_is_sent_and_told_is_as_the_document_says(client: Client, words: str) -> None:
-    CALLS[words](client)
-    assert client._http._transport.judged  # type: ignore[attr-defined]
+@pytest.mark.parametrize("call", CALLS)
+def test_requests_and_responses_match_the_document(client: Client, call: str) -> None:
+    CALLS[call](client)
+    assert client._http._transport.validated  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
@@ -136,12 +142,12 @@ def test_what_is_sent_and_told_is_as_the_document_says(client: Client, words: st
         (documents.DryRunResult, "Checked"),
     ],
 )
-def test_the_types_name_fields_of_the_document(client: Client, of: type, component: str) -> None:
+def test_typed_documents_match_the_schema(client: Client, of: type, component: str) -> None:
     known = client._http._transport.document["components"]["schemas"][component]["properties"]
     assert set(get_type_hints(of)) <= set(known)
 
 
-def test_a_job_is_gone_through_page_by_page(client: Client) -> None:
+def test_jobs_are_paged(client: Client) -> None:
     names = [one["name"] for one in client.jobs(limit=1)]
     assert names == ["stopped", "train"]
     assert all(parse_datetime(one["submitted_at"]) for one in client.jobs())

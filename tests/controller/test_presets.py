@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.urls import reverse
-from tests.apps.test_submission import posted, typed
+from tests.apps.test_submission import minimal_form, post_data
 from tests.controller.conftest import World, describe
 
 from hekla.apps.jobs.models import Job
@@ -79,7 +79,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[PodOrder]:
 def _submit_preset(client: Client, preset: str) -> None:
     """Submits the form of a preset unchanged, under the name of the preset."""
     page = client.get(reverse("jobs:submit"), {"preset": preset}).context
-    sent = posted(SimpleNamespace(job=page["form"], tasks=page["tasks"], files=page["files"]))
+    sent = post_data(SimpleNamespace(job=page["form"], tasks=page["tasks"], files=page["files"]))
     sweep = {field.html_name: field.value() or "" for field in page["beside"].parameters}
     answer = client.post(reverse("jobs:submit"), {**sent.dict(), **sweep, "name": preset})
     assert answer.status_code == 302, (preset, answer.context["form"].errors)
@@ -87,7 +87,7 @@ def _submit_preset(client: Client, preset: str) -> None:
 
 def _submit_framework(client: Client, framework: str, roles: dict[str, set[str]]) -> None:
     """Submits the form with these roles; `worker` has two replicas, every other role one."""
-    sent = typed(name=framework, framework=framework, **{"tasks-TOTAL_FORMS": str(len(roles))})
+    sent = minimal_form(name=framework, framework=framework, **{"tasks-TOTAL_FORMS": str(len(roles))})
     for place, role in enumerate(roles):
         count = "2" if role == "worker" else "1"
         sent |= {f"tasks-{place}-{name}": text for name, text in (("name", role), ("replicas", count))}

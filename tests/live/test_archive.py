@@ -1,4 +1,4 @@
-"""All logs of a job as one archive, sent piece by piece."""
+"""All logs of a job as one archive, sent in pieces."""
 
 import io
 import zipfile
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from hekla.pages.logs.archive import zipped
 
 
-def test_it_holds_every_file_and_is_sent_while_it_is_made() -> None:
+def test_archive_is_streamed_and_complete() -> None:
     read: list[str] = []
 
     def pieces(name: str) -> Iterator[bytes]:

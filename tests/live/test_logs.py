@@ -1,4 +1,4 @@
-"""A log followed by offset: every byte once, in order, whatever the characters; strangers see nothing."""
+"""A log followed by offset: every byte once, in order, whatever the characters. Outsiders get nothing."""
 
 import html
 import re
@@ -33,12 +33,12 @@ TEXT = "größe 火山 🌋 done\n"
 
 
 @given(st.text(max_size=30), st.integers(min_value=0, max_value=60))
-def test_a_cut_never_splits_a_character(text: str, cut: int) -> None:
+def test_cut_never_splits_a_character(text: str, cut: int) -> None:
     data = text.encode()[:cut]
-    kept = whole_characters(data)
-    assert data.startswith(kept)
-    assert len(data) - len(kept) <= 3
-    kept.decode()
+    whole = whole_characters(data)
+    assert data.startswith(whole)
+    assert len(data) - len(whole) <= 3
+    whole.decode()
 
 
 def run_job(world: World, script: str) -> Pod:
@@ -68,7 +68,7 @@ async def _follow(pod: Pod, user: object, offset: int) -> tuple[str, int]:
 
 
 @only_local
-def test_all_of_a_log_and_its_rest_from_an_offset(world: World) -> None:
+def test_log_is_followed_from_an_offset(world: World) -> None:
     pod = run_job(world, f"printf '{TEXT}'; printf '{TEXT}'")
     whole, size = async_to_sync(_follow)(pod, world.alice, 0)
     assert (whole, size) == (TEXT * 2, len(TEXT.encode()) * 2)
@@ -77,7 +77,7 @@ def test_all_of_a_log_and_its_rest_from_an_offset(world: World) -> None:
 
 
 @only_local
-def test_a_stranger_sees_no_log(world: World) -> None:
+def test_outsiders_cannot_read_a_log(world: World) -> None:
     pod = run_job(world, "echo secret")
     stranger = accounts.create_user(username="mallory", password=None, actor=PLATFORM, now=clock.now())
     with pytest.raises(NotFound):
@@ -85,20 +85,20 @@ def test_a_stranger_sees_no_log(world: World) -> None:
 
 
 @only_local
-def test_figures_are_read_from_the_log(world: World, tmp_path: Path) -> None:
+def test_metrics_are_read_from_the_log(world: World, tmp_path: Path) -> None:
     pod = run_job(world, "echo ::metric step=1 loss=0.5; echo noise; echo ::metric step=2 loss=0.25 accuracy=0.9")
     found = {series.name: (series.steps, series.values) for series in metrics.of_pods([pod])}
     assert found == {"loss": ([1.0, 2.0], [0.5, 0.25]), "accuracy": ([2.0], [0.9])}
 
 
-def page(user: User, name: str, pod: Pod, **asked: str) -> str:
+def page(user: User, name: str, pod: Pod, **query: str) -> str:
     client = Client()
     client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
-    return client.get(reverse(name, args=[pod.pk]), asked).content.decode()
+    return client.get(reverse(name, args=[pod.pk]), query).content.decode()
 
 
 @only_local
-def test_the_whole_log_is_searched_in_steps(world: World, monkeypatch) -> None:
+def test_log_search_is_paged(world: World, monkeypatch) -> None:
     monkeypatch.setattr("hekla.pages.logs.views._HITS", 2)
     pod = run_job(world, "for n in 1 2 3; do echo row $n; echo ROW '<b>' $n; done")
     found = page(world.alice, "live:search_log", pod, q="row")
@@ -116,7 +116,7 @@ def test_the_whole_log_is_searched_in_steps(world: World, monkeypatch) -> None:
 
 
 @only_local
-def test_the_end_of_the_log_is_evidence(world: World) -> None:
+def test_evidence_is_the_end_of_the_log(world: World) -> None:
     pod = run_job(world, "seq 1000; echo '<script>'; echo \"ModuleNotFoundError: No module named 'torch'\"; exit 1")
     found = page(world.alice, "live:evidence", pod)
     assert "The Python package torch is missing." in found
@@ -126,7 +126,7 @@ def test_the_end_of_the_log_is_evidence(world: World) -> None:
 
 
 @only_local
-def test_logs_of_earlier_attempts_stay(world: World) -> None:
+def test_logs_of_earlier_attempts_are_kept(world: World) -> None:
     restart = [{"events": ["PodFailed"], "action": "RestartJob"}]
     task = {"name": "main", "command": ["sh", "-c", "echo attempt; exit 1"]}
     spec = JobSpec.parse({"name": "again", "tasks": [task], "policies": restart, "max_retry": 1})
@@ -137,6 +137,6 @@ def test_logs_of_earlier_attempts_stay(world: World) -> None:
         assert logs.read(pod.pk, world.alice, 0).text == "attempt\n"
     client = Client()
     client.force_login(world.alice, backend="django.contrib.auth.backends.ModelBackend")
-    shown = client.get(reverse("jobs:pod", args=[job.uid, first.pk])).content.decode()
-    assert reverse("live:download_log", args=[second.pk]) in shown
-    assert "a later attempt exists" in shown
+    content = client.get(reverse("jobs:pod", args=[job.uid, first.pk])).content.decode()
+    assert reverse("live:download_log", args=[second.pk]) in content
+    assert "a later attempt exists" in content

@@ -1,4 +1,4 @@
-"""An open page: what it hears, how it comes back, and when it is told to go."""
+"""Live pages: updates, reconnection, and closing."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
@@ -56,60 +56,60 @@ Open = Callable[..., Awaitable[Socket]]
 
 @pytest.fixture
 async def open_page(alice: User) -> AsyncIterator[Open]:
-    opened: list[Socket] = []
+    sockets: list[Socket] = []
 
     async def connect(query: str, user: Any = alice, **scope: Any) -> Socket:
         socket = Socket(PageConsumer.as_asgi(), f"/ws/live/?{query}", user, **scope)
         await socket.open()
-        opened.append(socket)
+        sockets.append(socket)
         return socket
 
     yield connect
-    for socket in opened:
+    for socket in sockets:
         await socket.leave()
     await sync_to_async(connections.close_all)()
 
 
 @sync_to_async
-def happen(subject: str = "job:7") -> int:
+def record_event(subject: str = "job:7") -> int:
     with unit_of_work():
         record(events.TenantCreated(name="x"), subject=subject, actor=PLATFORM, at=clock.now())
     return event_log.last_number()
 
 
-async def _fragments(page: Socket) -> dict[str, Any]:
-    """The next rendering of the page itself; the bell beside it is sent along to who was away."""
+async def _next_rendering(page: Socket) -> dict[str, Any]:
+    """The next rendering of the page itself, without the bell, which is also sent to pages that missed events."""
     while (message := await page.message())["type"] == "aside":
         pass
     return message
 
 
-async def test_a_change_is_sent_with_its_number(open_page: Open) -> None:
-    page = await open_page(f"view=counting&job=7&since={await happen()}")
+async def test_change_is_sent_with_its_number(open_page: Open) -> None:
+    page = await open_page(f"view=counting&job=7&since={await record_event()}")
     assert (await page.message())["type"] == "hello"
-    number = await happen()
+    number = await record_event()
     message = await page.message()
     assert message == {"type": "fragments", "part": 0, "seq": number, "html": '<div id="count" data-live>2</div>'}
 
 
-async def test_what_happened_between_rendering_and_connecting_is_made_up_for(open_page: Open) -> None:
-    rendered_at = await happen()
+async def test_events_before_the_connection_are_caught_up(open_page: Open) -> None:
+    rendered_at = await record_event()
     for _ in range(5):
-        last = await happen()
+        last = await record_event()
     page = await open_page(f"view=counting&job=7&since={rendered_at}")
     assert await page.message() == {"type": "behind", "events": 5, "parts": 1}
-    message = await _fragments(page)
+    message = await _next_rendering(page)
     assert (message["seq"], message["html"]) == (last, '<div id="count" data-live>6</div>')
 
 
-async def test_what_concerns_others_is_not_sent(open_page: Open) -> None:
-    page = await open_page(f"view=counting&job=7&since={await happen()}")
+async def test_other_topics_are_not_sent(open_page: Open) -> None:
+    page = await open_page(f"view=counting&job=7&since={await record_event()}")
     await page.message()
-    await happen("job:8")
+    await record_event("job:8")
     assert await page.receive_nothing(timeout=0.3)
 
 
-async def test_a_rendering_that_fails_is_tried_again_though_nothing_else_happens(open_page: Open, monkeypatch) -> None:
+async def test_failed_rendering_is_retried(open_page: Open, monkeypatch) -> None:
     monkeypatch.setattr("hekla.live.renderings._RETRY_AFTER_ERROR_SECONDS", 0.1)
     fails = iter([True])
 
@@ -119,25 +119,25 @@ async def test_a_rendering_that_fails_is_tried_again_though_nothing_else_happens
         return _render(user, params)
 
     monkeypatch.setitem(registry._views, "counting", (registry.LiveView(_topics, sometimes),))
-    page = await open_page(f"view=counting&job=7&since={await happen()}")
+    page = await open_page(f"view=counting&job=7&since={await record_event()}")
     await page.message()
-    await happen()
+    await record_event()
     assert (await page.message())["html"] == '<div id="count" data-live>2</div>'
 
 
-async def test_without_wake_ups_the_page_still_hears_within_a_moment(open_page: Open, monkeypatch) -> None:
+async def test_page_is_updated_without_valkey(open_page: Open, monkeypatch) -> None:
     monkeypatch.setattr("hekla.live.wake._valkey", lambda: Redis.from_url("unix:///nowhere.sock"))
-    page = await open_page(f"view=counting&job=7&since={await happen()}")
+    page = await open_page(f"view=counting&job=7&since={await record_event()}")
     await page.message()
-    await happen()
+    await record_event()
     assert (await page.message(timeout=5))["type"] == "fragments"
 
 
-async def test_the_hub_survives_a_valkey_that_drops_every_connection(open_page: Open) -> None:
-    page = await open_page(f"view=counting&job=7&since={await happen()}")
+async def test_hub_reconnects_to_valkey(open_page: Open) -> None:
+    page = await open_page(f"view=counting&job=7&since={await record_event()}")
     await page.message()
     await sync_to_async(lambda: Redis.from_url(settings.VALKEY_URL).client_kill_filter(_type="pubsub"))()
-    await happen()
+    await record_event()
     assert (await page.message(timeout=5))["type"] == "fragments"
 
 
@@ -145,17 +145,17 @@ class _Listener:
     topics = frozenset({"job:7"})
 
     def notify(self, topics: Collection[str]) -> None:
-        """Nothing is done about it."""
+        """Do nothing."""
 
 
-async def test_the_hub_ends_with_its_last_page_even_as_valkey_drops_its_connection() -> None:
+async def test_hub_ends_with_its_last_page_during_a_reconnect() -> None:
     valkey, listener = Redis.from_url(settings.VALKEY_URL), _Listener()
-    for turns in range(30):
+    for pauses in range(30):
         hub().join(listener)
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
         await hub().ready()
         await sync_to_async(valkey.client_kill_filter)(_type="pubsub")
-        for _ in range(turns):
+        for _ in range(pauses):
             await asyncio.sleep(0)
         hub().leave(listener)
         assert not (await asyncio.wait(tasks, timeout=10))[1]
@@ -163,21 +163,21 @@ async def test_the_hub_ends_with_its_last_page_even_as_valkey_drops_its_connecti
 
 
 @pytest.mark.parametrize("query", ["view=counting&job=8", "view=nothing", "", "view=counting"])
-async def test_what_does_not_exist_for_one_is_closed(open_page: Open, query: str) -> None:
+async def test_unknown_or_hidden_view_is_closed(open_page: Open, query: str) -> None:
     page = await open_page(query)
     assert await page.close_code() == 4404
 
 
-async def test_strangers_are_asked_to_sign_in(open_page: Open) -> None:
+async def test_anonymous_user_must_sign_in(open_page: Open) -> None:
     from django.contrib.auth.models import AnonymousUser
 
     page = await open_page("view=counting&job=7", user=AnonymousUser())
     assert await page.close_code() == 4401
 
 
-async def test_who_loses_the_right_is_told_to_go(open_page: Open, alice: User, monkeypatch) -> None:
+async def test_page_closes_when_access_is_lost(open_page: Open, alice: User, monkeypatch) -> None:
     monkeypatch.setattr("hekla.live.guard.EVERY_SECONDS", 0.2)
-    page = await open_page(f"view=counting&job=7&since={await happen()}")
+    page = await open_page(f"view=counting&job=7&since={await record_event()}")
     await page.message()
     await sync_to_async(User.objects.filter(pk=alice.pk).update)(is_active=False)
     assert await page.message() == {"type": "gone"}
@@ -190,45 +190,45 @@ def _signed_in(user: User) -> SessionBase:
     return browser.session
 
 
-def _new_password(user: User, _session: SessionBase) -> None:
+def _change_password(user: User, _session: SessionBase) -> None:
     accounts.change_user(user, {}, password="a-long-walk-home", actor=PLATFORM, now=clock.now())
 
 
-def _ended(user: User, _session: SessionBase) -> None:
+def _revoke_session(user: User, _session: SessionBase) -> None:
     visits.end(user, LoginSession.objects.get(user=user).pk, now=clock.now())
 
 
-def _signed_out(_user: User, session: SessionBase) -> None:
+def _sign_out(_user: User, session: SessionBase) -> None:
     session.flush()
 
 
 async def _last_message(page: Socket) -> dict[str, Any]:
-    """What comes last before the socket is closed: the page hears of what happens as long as it may."""
+    """The last message before the socket closes. Renderings may come first."""
     while (message := await page.message())["type"] == "fragments":
         pass
     return message
 
 
-@pytest.mark.parametrize("happens", [_ended, _signed_out, _new_password])
+@pytest.mark.parametrize("end", [_revoke_session, _sign_out, _change_password])
 @pytest.mark.parametrize("is_busy", [False, True])
-async def test_a_session_that_ends_takes_its_sockets_along(
-    open_page: Open, alice: User, happens: Callable[[User, SessionBase], None], is_busy: bool, monkeypatch
+async def test_end_of_a_session_closes_its_sockets(
+    open_page: Open, alice: User, end: Callable[[User, SessionBase], None], is_busy: bool, monkeypatch
 ) -> None:
     monkeypatch.setattr("hekla.live.guard.EVERY_SECONDS", 0.2)
     session = await sync_to_async(_signed_in)(alice)
-    page = await open_page(f"view=counting&job=7&since={await happen()}", session=session)
+    page = await open_page(f"view=counting&job=7&since={await record_event()}", session=session)
     assert (await page.message())["type"] == "hello"
-    await sync_to_async(happens)(alice, session)
+    await sync_to_async(end)(alice, session)
     if is_busy:
-        await happen()
+        await record_event()
     assert await _last_message(page) == {"type": "gone"}
 
 
-async def test_many_changes_at_once_are_few_messages(open_page: Open) -> None:
-    page = await open_page(f"view=counting&job=7&since={await happen()}")
+async def test_many_changes_are_few_messages(open_page: Open) -> None:
+    page = await open_page(f"view=counting&job=7&since={await record_event()}")
     await page.message()
     for _ in range(50):
-        last = await happen()
+        last = await record_event()
     received = 0
     while True:
         message = await page.message(timeout=5)

@@ -1,4 +1,4 @@
-"""What many look at is rendered once for them, and nobody is shown it by the rights of somebody else."""
+"""Live subscriptions: one rendering for all pages with the same audience, and none with the rights of another user."""
 
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 from asgiref.sync import sync_to_async
 from django.db import OperationalError, connections
-from tests.live.test_pages import happen
+from tests.live.test_pages import record_event
 from tests.support.websocket import Socket
 
 from hekla.apps.accounts import services as accounts
@@ -75,39 +75,41 @@ def people() -> dict[str, User]:
 
 @pytest.fixture
 async def open_page() -> AsyncIterator[Open]:
-    opened: list[Socket] = []
+    pages: list[Socket] = []
 
     async def connect(view: str, user: User, **scope: Any) -> Socket:
-        page = Socket(PageConsumer.as_asgi(), f"/ws/live/?view={view}&since={await happen('job:0')}", user, **scope)
+        page = Socket(
+            PageConsumer.as_asgi(), f"/ws/live/?view={view}&since={await record_event('job:0')}", user, **scope
+        )
         await page.open()
-        opened.append(page)
+        pages.append(page)
         assert (await page.message())["type"] == "hello"
         return page
 
     yield connect
-    for page in opened:
+    for page in pages:
         await page.leave()
     await sync_to_async(connections.close_all)()
 
 
-async def _shown(page: Socket) -> str:
-    """What the page itself is sent next; the bell rings when rights change, since they change what one is told."""
+async def _next_rendering(page: Socket) -> str:
+    """The next rendering of the page itself, without the bell, which a change of rights also updates."""
     while (message := await page.message())["type"] == "aside":
         pass
     return message["html"]
 
 
-async def test_many_pages_of_one_sight_are_rendered_once(open_page: Open, people: dict[str, User]) -> None:
+async def test_pages_of_one_audience_are_rendered_once(open_page: Open, people: dict[str, User]) -> None:
     pages = [await open_page("shared", people[name]) for name in ("alice", "bob") * 10]
-    await happen()
-    assert {await _shown(page) for page in pages} == {"lab"}
+    await record_event()
+    assert {await _next_rendering(page) for page in pages} == {"lab"}
     assert len(_rendered) == 1
 
 
-async def test_each_audience_is_shown_its_own(open_page: Open, people: dict[str, User]) -> None:
+async def test_each_audience_has_its_own_rendering(open_page: Open, people: dict[str, User]) -> None:
     pages = {name: await open_page("shared", user) for name, user in people.items()}
-    await happen()
-    assert {name: await _shown(page) for name, page in pages.items()} == {
+    await record_event()
+    assert {name: await _next_rendering(page) for name, page in pages.items()} == {
         "alice": "lab",
         "bob": "lab",
         "carol": "field",
@@ -115,36 +117,36 @@ async def test_each_audience_is_shown_its_own(open_page: Open, people: dict[str,
     assert len(_rendered) == 2
 
 
-async def test_what_does_not_say_for_whom_it_is_is_shared_with_nobody(open_page: Open, people: dict[str, User]) -> None:
+async def test_private_view_is_rendered_for_each_user(open_page: Open, people: dict[str, User]) -> None:
     pages = [await open_page("own", people[name]) for name in ("alice", "bob", "alice")]
-    await happen()
-    assert [await _shown(page) for page in pages] == ["lab"] * 3
+    await record_event()
+    assert [await _next_rendering(page) for page in pages] == ["lab"] * 3
     assert sorted(_rendered) == ["alice", "bob"]
 
 
-async def test_languages_are_apart(open_page: Open, people: dict[str, User]) -> None:
+async def test_each_language_has_its_own_rendering(open_page: Open, people: dict[str, User]) -> None:
     cookies = {"django_language": "zh-hans"}
     pages = [await open_page("shared", people["alice"]), await open_page("shared", people["bob"], cookies=cookies)]
-    await happen()
-    assert [await _shown(page) for page in pages] == ["lab"] * 2
+    await record_event()
+    assert [await _next_rendering(page) for page in pages] == ["lab"] * 2
     assert len(_rendered) == 2
 
 
-async def test_who_gains_rights_shows_them_to_nobody_else(
+async def test_new_rights_are_not_shared_with_others(
     open_page: Open, people: dict[str, User], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Even where the guard has not looked yet: whose rights changed is not rendered for those who have the old ones."""
+    """Also before the guard checks again: the rendering of a user with new rights is not sent to others."""
     monkeypatch.setattr(guard, "EVERY_SECONDS", 60)
     monkeypatch.setattr("hekla.live.hub.RIGHTS_EVENTS", frozenset())
     pages = {name: await open_page("shared", people[name]) for name in ("alice", "bob")}
     for name in pages:
         await sync_to_async(_tenant)(f"secret-of-{name}", people[name])
-    await happen()
-    shown = {name: await _shown(page) for name, page in pages.items()}
-    assert shown == {"alice": "lab secret-of-alice", "bob": "lab secret-of-bob"}
+    await record_event()
+    renderings = {name: await _next_rendering(page) for name, page in pages.items()}
+    assert renderings == {"alice": "lab secret-of-alice", "bob": "lab secret-of-bob"}
 
 
-async def test_parts_of_a_page_are_sent_by_themselves(
+async def test_parts_of_a_page_are_sent_separately(
     open_page: Open, people: dict[str, User], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def own_topic(user: User, _params: registry.Params) -> frozenset[str]:
@@ -153,40 +155,40 @@ async def test_parts_of_a_page_are_sent_by_themselves(
     parts = LiveView(own_topic, _render), LiveView(_topics, _render, _tenants)
     monkeypatch.setitem(registry._views, "parts", parts)
     pages = {name: await open_page("parts", people[name]) for name in ("alice", "bob")}
-    await happen(f"owner:{people['alice'].pk}")
+    await record_event(f"owner:{people['alice'].pk}")
     assert (await pages["alice"].message())["part"] == 0
-    await happen()
+    await record_event()
     assert {name: (await page.message())["part"] for name, page in pages.items()} == {"alice": 1, "bob": 1}
     assert len(_rendered) == 2
 
 
-async def test_an_audience_that_may_have_changed_is_asked_anew_before_anything_is_shown(
+async def test_audience_is_checked_again_before_rendering(
     open_page: Open, people: dict[str, User], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Such as those to whom a queue is open: no right of theirs changed, and yet they may not see it any more."""
-    see_it = {"alice", "bob"}
+    """For example, a queue that is closed to a tenant: no role changed, and yet its members may not see it any more."""
+    readers = {"alice", "bob"}
 
-    def is_seen(user: User, _params: registry.Params) -> bool:
-        return user.username in see_it
+    def may_read(user: User, _params: registry.Params) -> bool:
+        return user.username in readers
 
     def render(user: User, params: registry.Params) -> str:
-        return "the queue" if is_seen(user, params) else "nothing"
+        return "the queue" if may_read(user, params) else "nothing"
 
     view = LiveView(
-        lambda _user, _params: frozenset({"queues"}), render, is_seen, audience_topics=frozenset({"queues"})
+        lambda _user, _params: frozenset({"queues"}), render, may_read, audience_topics=frozenset({"queues"})
     )
     monkeypatch.setitem(registry._views, "queue?", (view,))
     pages = {name: await open_page("queue?", people[name]) for name in ("alice", "bob")}
-    see_it.remove("bob")
-    await happen("queues")
-    shown = {name: await _shown(page) for name, page in pages.items()}
-    assert shown == {"alice": "the queue", "bob": "nothing"}
+    readers.remove("bob")
+    await record_event("queues")
+    renderings = {name: await _next_rendering(page) for name, page in pages.items()}
+    assert renderings == {"alice": "the queue", "bob": "nothing"}
 
 
-async def test_every_page_is_sent_the_bell_of_its_person(open_page: Open, people: dict[str, User]) -> None:
+async def test_bell_is_sent_to_every_page_of_its_user(open_page: Open, people: dict[str, User]) -> None:
     pages = {name: await open_page("shared", people[name]) for name in ("alice", "bob")}
 
-    def told() -> None:
+    def notify() -> None:
         with unit_of_work():
             facts = {"job_uid": uuid4(), "job_name": "train", "tenant_id": Tenant.objects.get(slug="lab").pk}
             Notification.objects.create(
@@ -194,7 +196,7 @@ async def test_every_page_is_sent_the_bell_of_its_person(open_page: Open, people
             )
             changed_for(people["alice"].pk)
 
-    await sync_to_async(told)()
+    await sync_to_async(notify)()
     message = await pages["alice"].message()
     assert message["type"] == "aside"
     assert ">1</b>" in message["html"]
@@ -204,30 +206,30 @@ async def test_every_page_is_sent_the_bell_of_its_person(open_page: Open, people
     assert await pages["bob"].receive_nothing(timeout=0.2)
 
 
-async def test_who_joins_a_tenant_hears_of_it_on_an_open_page(open_page: Open, people: dict[str, User]) -> None:
+async def test_open_page_shows_a_new_tenant(open_page: Open, people: dict[str, User]) -> None:
     page = await open_page("shared", people["alice"])
     await sync_to_async(_tenant)("atelier", people["alice"])
-    assert await _shown(page) == "atelier lab"
-    await happen("atelier")
-    assert await _shown(page) == "atelier lab"
+    assert await _next_rendering(page) == "atelier lab"
+    await record_event("atelier")
+    assert await _next_rendering(page) == "atelier lab"
 
 
-async def test_who_loses_the_right_goes_and_the_others_stay(open_page: Open, people: dict[str, User]) -> None:
+async def test_lost_access_closes_only_pages_of_that_user(open_page: Open, people: dict[str, User]) -> None:
     pages = {name: await open_page("shared", people[name]) for name in ("alice", "bob")}
     await sync_to_async(Membership.objects.filter(user=people["alice"]).delete)()
     assert await pages["alice"].message() == {"type": "gone"}
-    await happen()
-    assert await _shown(pages["bob"]) == "lab"
+    await record_event()
+    assert await _next_rendering(pages["bob"]) == "lab"
 
 
-async def test_what_is_gone_is_gone_for_all_at_once(open_page: Open, people: dict[str, User]) -> None:
+async def test_inactive_tenant_closes_all_pages(open_page: Open, people: dict[str, User]) -> None:
     pages = [await open_page("shared", people[name]) for name in ("alice", "bob", "bob")]
     await sync_to_async(Tenant.objects.filter(slug="lab").update)(is_active=False)
-    await happen()
+    await record_event()
     assert [await page.message() for page in pages] == [{"type": "gone"}] * 3
 
 
-async def test_a_page_whose_rights_cannot_be_asked_is_closed_and_comes_again(
+async def test_page_is_closed_for_retry_during_a_database_outage(
     open_page: Open, people: dict[str, User], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = await open_page("shared", people["alice"])
@@ -240,22 +242,22 @@ async def test_a_page_whose_rights_cannot_be_asked_is_closed_and_comes_again(
     assert await page.close_code() == TRY_AGAIN
 
 
-async def test_the_guard_asks_as_much_for_many_as_for_one(
+async def test_guard_query_count_is_constant(
     open_page: Open, people: dict[str, User], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(guard, "EVERY_SECONDS", 60)
     for user in people.values():
         await open_page("own", user)
-    watching = guard.guard()
-    visitors = tuple(watching._sockets)
+    running_guard = guard.guard()
+    visitors = tuple(running_guard._sockets)
 
     def queries() -> int:
         from django.db import connection
         from django.test.utils import CaptureQueriesContext
 
-        with CaptureQueriesContext(connection) as asked:
+        with CaptureQueriesContext(connection) as captured:
             guard._look_up(visitors, {})
-        return len(asked)
+        return len(captured)
 
     assert len(visitors) == 3
     assert await sync_to_async(queries)() <= 7

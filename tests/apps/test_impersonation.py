@@ -1,4 +1,4 @@
-"""A platform admin acts for a person: as them, by their rights, for a while, and everybody is told."""
+"""Impersonation: a platform admin uses a user's account, with that user's rights, for a limited time, on record."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -7,7 +7,7 @@ import pytest
 from django.conf import settings
 from django.test import Client
 from django.urls import reverse
-from tests.apps.access_world import MANIFEST, acting_for
+from tests.apps.access_world import MANIFEST, impersonate
 from tests.apps.conftest import People
 
 from hekla.apps.accounts import services as accounts
@@ -29,41 +29,41 @@ PASSWORD = "a-long-walk-home"
 
 @pytest.fixture
 def client(people: People) -> Client:
-    """Ada acts for Alice in it."""
-    return acting_for(people.alice, by=people.ada)
+    """A browser in which Ada impersonates Alice."""
+    return impersonate(people.alice, by=people.ada)
 
 
 def submit(client: Client):
     return client.post(reverse("jobs:submit_yaml"), {"text": MANIFEST})
 
 
-def told() -> list[tuple[str, str, str]]:
+def logged_events() -> list[tuple[str, str, str]]:
     return list(LoggedEvent.objects.order_by("id").values_list("kind", "actor_name", "impersonator_name"))
 
 
-def over(acting: ImpersonationSession) -> None:
-    ImpersonationSession.objects.filter(pk=acting.pk).update(until=clock.now())
+def expire(impersonation: ImpersonationSession) -> None:
+    ImpersonationSession.objects.filter(pk=impersonation.pk).update(until=clock.now())
 
 
-def demoted(acting: ImpersonationSession) -> None:
-    User.objects.filter(pk=acting.admin_id).update(platform_role="operator")
+def demote_admin(impersonation: ImpersonationSession) -> None:
+    User.objects.filter(pk=impersonation.admin_id).update(platform_role="operator")
 
 
-def promoted(acting: ImpersonationSession) -> None:
-    User.objects.filter(pk=acting.person_id).update(platform_role="admin")
+def promote_person(impersonation: ImpersonationSession) -> None:
+    User.objects.filter(pk=impersonation.person_id).update(platform_role="admin")
 
 
-def dismissed(acting: ImpersonationSession) -> None:
-    User.objects.filter(pk=acting.person_id).update(is_active=False)
+def deactivate_person(impersonation: ImpersonationSession) -> None:
+    User.objects.filter(pk=impersonation.person_id).update(is_active=False)
 
 
-def test_one_says_why_and_is_the_person_then(people: People, as_: As) -> None:
+def test_impersonation_needs_password_and_reason(people: People, as_: As) -> None:
     accounts.change_user(people.ada, {}, password=PASSWORD, actor=accounts.actor_of(people.ada), now=clock.now())
     ada, page = as_(people.ada), reverse("accounts:impersonate", args=[people.alice.pk])
     assert page in ada.get(reverse("accounts:list")).content.decode()
-    asked = ada.get(page)
-    assert asked.headers["Location"].startswith(reverse("accounts:prove"))
-    ada.post(asked.headers["Location"], {"password": PASSWORD})
+    redirect = ada.get(page)
+    assert redirect.headers["Location"].startswith(reverse("accounts:prove"))
+    ada.post(redirect.headers["Location"], {"password": PASSWORD})
     ada.post(page, {"reason": " "})
     assert not ImpersonationSession.objects.exists()
     key, token = ada.session.session_key, ada.cookies[settings.CSRF_COOKIE_NAME].value
@@ -72,16 +72,16 @@ def test_one_says_why_and_is_the_person_then(people: People, as_: As) -> None:
     assert "You are acting as Alice. You are signed in as Ada." in home.content.decode()
     assert "Her &lt;job&gt; is lost." in home.content.decode()
     assert ada.session.session_key != key
-    assert ada.cookies[settings.CSRF_COOKIE_NAME].value != token  # what was loaded as Ada is not sent as Alice
+    assert ada.cookies[settings.CSRF_COOKIE_NAME].value != token  # a form that Ada loaded cannot be sent as Alice
     assert "You are acting as" in ada.get("/nothing/").content.decode()
 
 
-def test_what_is_done_names_both(people: People, client: Client) -> None:
+def test_events_name_both_people(people: People, client: Client) -> None:
     submit(client)
     assert Job.objects.get(name="sent").owner == people.alice
-    assert ("JobSubmitted", "alice", "ada") in told()
+    assert ("JobSubmitted", "alice", "ada") in logged_events()
     client.post(END)
-    assert [one for one in told() if one[0].startswith("Impersonation")] == [
+    assert [one for one in logged_events() if one[0].startswith("Impersonation")] == [
         ("ImpersonationStarted", "ada", ""),
         ("ImpersonationEnded", "ada", ""),
     ]
@@ -94,7 +94,7 @@ def test_what_is_done_names_both(people: People, client: Client) -> None:
     assert (read["person"], read["impersonated_by"]) == ("alice", "ada")
 
 
-def test_after_the_end_one_is_oneself(people: People, client: Client) -> None:
+def test_admin_is_signed_in_again_after_the_end(people: People, client: Client) -> None:
     key = client.session.session_key
     assert client.post(END).headers["Location"] == reverse("accounts:list")
     assert client.get("/").context["user"] == people.ada
@@ -102,36 +102,36 @@ def test_after_the_end_one_is_oneself(people: People, client: Client) -> None:
     assert client.post(END).status_code == 404
 
 
-def test_the_log_tells_of_the_end_though_nobody_comes_back(people: People, client: Client) -> None:
-    acting = ImpersonationSession.objects.get()
+def test_overdue_impersonation_is_ended(people: People, client: Client) -> None:
+    impersonation = ImpersonationSession.objects.get()
     assert services.end_overdue(now=clock.now()) == 0
-    assert services.end_overdue(now=acting.until + timedelta(minutes=5)) == 1
-    assert LoggedEvent.objects.order_by("id").last().at == acting.until
-    assert told()[-1] == ("ImpersonationEnded", "ada", "")
+    assert services.end_overdue(now=impersonation.until + timedelta(minutes=5)) == 1
+    assert LoggedEvent.objects.order_by("id").last().at == impersonation.until
+    assert logged_events()[-1] == ("ImpersonationEnded", "ada", "")
 
 
-def test_who_signs_out_ends_it_too(client: Client) -> None:
+def test_sign_out_ends_impersonation(client: Client) -> None:
     client.post(reverse("accounts:sign_out"))
     assert ImpersonationSession.objects.get().ended_at is not None
     assert client.get("/").status_code == 302
 
 
-@pytest.mark.parametrize("happens", [over, promoted, dismissed])
-def test_what_is_asked_too_late_is_not_done(people: People, client: Client, happens) -> None:
-    happens(ImpersonationSession.objects.get())
-    by_itself = client.get("/", headers={"HX-Request": "true"})
-    assert (by_itself.status_code, by_itself.headers["HX-Refresh"]) == (403, "true")
+@pytest.mark.parametrize("end", [expire, promote_person, deactivate_person])
+def test_request_after_the_end_is_refused(people: People, client: Client, end) -> None:
+    end(ImpersonationSession.objects.get())
+    htmx_answer = client.get("/", headers={"HX-Request": "true"})
+    assert (htmx_answer.status_code, htmx_answer.headers["HX-Refresh"]) == (403, "true")
     answer = submit(client)
     assert answer.headers["Location"] == "/"
     assert not Job.objects.filter(name="sent").exists()
     home = client.get("/")
     assert home.context["user"] == people.ada
     assert "You stopped acting for this person" in home.content.decode()
-    assert told()[-1] == ("ImpersonationEnded", "ada", "")
+    assert logged_events()[-1] == ("ImpersonationEnded", "ada", "")
 
 
-def test_who_is_no_admin_any_more_acts_for_nobody(people: People, client: Client) -> None:
-    demoted(ImpersonationSession.objects.get())
+def test_former_admin_no_longer_impersonates(people: People, client: Client) -> None:
+    demote_admin(ImpersonationSession.objects.get())
     client.get("/")
     assert client.get("/").context["user"] == people.ada
 
@@ -139,20 +139,20 @@ def test_who_is_no_admin_any_more_acts_for_nobody(people: People, client: Client
 @pytest.mark.parametrize(
     "path", ["accounts:profile", "accounts:second_factor", "accounts:login_sessions", "accounts:identities"]
 )
-def test_what_is_for_the_person_alone_is_closed_and_says_so(client: Client, path: str) -> None:
+def test_personal_pages_are_closed(client: Client, path: str) -> None:
     page = client.get(reverse(path))
     assert page.status_code == 403
     assert "This page is closed while you act for another person" in page.content.decode()
     assert "You are acting as Alice" in page.content.decode()
 
 
-def test_the_person_is_not_seen_as_signed_in_there(people: People, client: Client) -> None:
+def test_login_session_belongs_to_the_admin(people: People, client: Client) -> None:
     client.get("/")
     assert not people.alice.visits.exists()
     assert people.ada.visits.exists()
 
 
-def test_nobody_acts_for_admins_nor_for_who_may_not_sign_in(people: People) -> None:
+def test_admins_and_inactive_users_cannot_be_impersonated(people: People) -> None:
     now = clock.now()
     other = accounts.create_user(
         username="root", password=None, platform_role="admin", actor=accounts.actor_of(people.ada), now=now
@@ -169,16 +169,16 @@ def test_nobody_acts_for_admins_nor_for_who_may_not_sign_in(people: People) -> N
             services.begin(people.alice, reason="x", by=people.charlie, now=now)
 
 
-def test_a_number_of_anothers_acting_is_worth_nothing(people: People) -> None:
-    acting = services.begin(people.alice, reason="x", by=people.ada, now=clock.now())
+def test_impersonation_of_another_admin_is_not_found(people: People) -> None:
+    impersonation = services.begin(people.alice, reason="x", by=people.ada, now=clock.now())
     with pytest.raises(NotFound):
-        selectors.present(people.charlie, acting.pk, now=clock.now())
-    assert selectors.present(people.ada, acting.pk, now=clock.now()) == people.alice
+        selectors.present(people.charlie, impersonation.pk, now=clock.now())
+    assert selectors.present(people.ada, impersonation.pk, now=clock.now()) == people.alice
     with pytest.raises(NotFound):
-        selectors.present(people.ada, acting.pk, now=acting.began_at + timedelta(hours=1))
+        selectors.present(people.ada, impersonation.pk, now=impersonation.began_at + timedelta(hours=1))
 
 
-def test_the_person_is_told(people: People, as_: As) -> None:
+def test_person_is_notified(people: People, as_: As) -> None:
     notifications.follow(now=clock.now())
     services.begin(people.alice, reason="Her job is lost.", by=people.ada, now=clock.now())
     assert notifications.follow(now=clock.now()) == 1

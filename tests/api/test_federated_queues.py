@@ -1,4 +1,4 @@
-"""Queues over clusters over REST."""
+"""Federated queues over REST and on pages."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -19,12 +19,12 @@ from hekla.lib import clock
 from hekla.simulation import federation, snapshot_cache
 
 __all__ = ["world"]
-SPANS = "/api/v1/federated-queues"
+FEDERATED_QUEUES = "/api/v1/federated-queues"
 BOTH = {"name": "both", "members": ["default", "far"]}
 
 
 @pytest.fixture
-def second(transactional_db: None, world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+def two_clusters(transactional_db: None, world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     """Another cluster, twice as large, with the queue `far`."""
     monkeypatch.setattr(federation, "PATIENCE_SECONDS", 120.0)
     snapshot_cache.forget_all()
@@ -36,26 +36,26 @@ def second(transactional_db: None, world: World, monkeypatch: pytest.MonkeyPatch
     snapshot_cache.forget_all()
 
 
-def post(client: APIClient, document: dict[str, Any], path: str = SPANS) -> Any:
+def post(client: APIClient, document: dict[str, Any], path: str = FEDERATED_QUEUES) -> Any:
     return client.post(path, document, format="json")
 
 
-def test_operators_make_change_and_delete_one(second: World) -> None:
-    root, alice = second.as_("root"), second.as_("alice")
+def test_operators_create_change_and_delete_a_federated_queue(two_clusters: World) -> None:
+    root, alice = two_clusters.as_("root"), two_clusters.as_("alice")
     assert post(alice, BOTH).status_code == 403
     made = post(root, BOTH).json()
     assert [(one["queue"], one["cluster"]) for one in made["queues"]] == [("far", "away"), ("default", "sim")]
-    assert alice.get(f"{SPANS}/both").json()["tenants"] is None
-    changed = root.patch(f"{SPANS}/both", {"tenants": ["other"]}, format="json").json()
+    assert alice.get(f"{FEDERATED_QUEUES}/both").json()["tenants"] is None
+    changed = root.patch(f"{FEDERATED_QUEUES}/both", {"tenants": ["other"]}, format="json").json()
     assert (changed["tenants"], len(changed["members"])) == (["other"], 2)
-    assert alice.get(SPANS).json() == []
-    assert alice.get(f"{SPANS}/both").status_code == 404
-    assert root.delete(f"{SPANS}/both").status_code == 204
-    assert root.get(SPANS).json() == []
+    assert alice.get(FEDERATED_QUEUES).json() == []
+    assert alice.get(f"{FEDERATED_QUEUES}/both").status_code == 404
+    assert root.delete(f"{FEDERATED_QUEUES}/both").status_code == 204
+    assert root.get(FEDERATED_QUEUES).json() == []
 
 
 @pytest.mark.parametrize(
-    ("wish", "status", "path"),
+    ("fields", "status", "path"),
     [
         ({"name": "default"}, 409, "name"),
         ({"name": "new"}, 400, "name"),
@@ -65,46 +65,48 @@ def test_operators_make_change_and_delete_one(second: World) -> None:
         ({"colour": "red"}, 400, "colour"),
     ],
 )
-def test_what_does_not_go_together_is_told_at_its_field(second: World, wish: dict[str, Any], status: int, path: str):
-    answer = post(second.as_("root"), BOTH | wish)
+def test_invalid_members_are_reported_at_their_field(
+    two_clusters: World, fields: dict[str, Any], status: int, path: str
+):
+    answer = post(two_clusters.as_("root"), BOTH | fields)
     assert answer.status_code == status
     assert path in {error["path"].partition(".")[0] for error in answer.json()["errors"]}
 
 
-def test_a_queue_takes_no_name_of_several(second: World) -> None:
-    root = second.as_("root")
+def test_queue_cannot_have_the_name_of_a_federated_queue(two_clusters: World) -> None:
+    root = two_clusters.as_("root")
     post(root, BOTH)
     assert post(root, {"name": "both", "cluster": "sim"}, "/api/v1/queues").status_code == 409
 
 
-def test_a_job_says_where_it_went_and_why(second: World) -> None:
-    post(second.as_("root"), BOTH)
-    alice = second.as_("alice")
+def test_job_describes_its_placement(two_clusters: World) -> None:
+    post(two_clusters.as_("root"), BOTH)
+    alice = two_clusters.as_("alice")
     large = job()
     large["tasks"][0]["resources"] = {"cpu": "6"}
-    wish = {**large, "queue": "both"}
-    foretold = post(alice, wish, "/api/v1/what-if").json()
-    assert (foretold["cluster"], foretold["verdict"]) == ("away", "now")
-    assert [(one["cluster"], one["chance"]) for one in foretold["candidates"]] == [("away", "now"), ("sim", "never")]
-    told = post(alice, wish, "/api/v1/jobs").json()["job"]
-    assert (told["queue"], told["cluster"], told["spec"]["queue"]) == ("far", "away", "both")
-    placement = told["placement"]
+    fields = {**large, "queue": "both"}
+    preview = post(alice, fields, "/api/v1/what-if").json()
+    assert (preview["cluster"], preview["verdict"]) == ("away", "now")
+    assert [(one["cluster"], one["chance"]) for one in preview["candidates"]] == [("away", "now"), ("sim", "never")]
+    body = post(alice, fields, "/api/v1/jobs").json()["job"]
+    assert (body["queue"], body["cluster"], body["spec"]["queue"]) == ("far", "away", "both")
+    placement = body["placement"]
     assert (placement["span"], placement["moves"]) == ("both", 0)
     assert placement["candidates"][0]["sentence"] == "Would start now."
     assert "cannot start there" in placement["candidates"][1]["sentence"]
-    again = client_of(second.people["alice"])
-    page = again.get(reverse("jobs:detail", args=[told["uid"]])).content.decode()
+    again = client_of(two_clusters.people["alice"])
+    page = again.get(reverse("jobs:detail", args=[body["uid"]])).content.decode()
     assert "both assigned the job to away." in page
     assert "both assigned the job to queue far of cluster away." in page
     assert post(alice, job("small"), "/api/v1/jobs").json()["job"]["placement"] is None
 
 
-def test_the_same_key_gives_the_same_job(second: World) -> None:
-    post(second.as_("root"), BOTH)
-    alice, wish = second.as_("alice"), {**job(), "queue": "both"}
+def test_same_idempotency_key_returns_the_same_job(two_clusters: World) -> None:
+    post(two_clusters.as_("root"), BOTH)
+    alice, fields = two_clusters.as_("alice"), {**job(), "queue": "both"}
     found = [
-        alice.post("/api/v1/jobs", wish, format="json", headers={"Idempotency-Key": "k"}).json()["job"]
-        for _time in range(2)
+        alice.post("/api/v1/jobs", fields, format="json", headers={"Idempotency-Key": "k"}).json()["job"]
+        for _attempt in range(2)
     ]
     assert found[0]["uid"] == found[1]["uid"]
 
@@ -115,17 +117,17 @@ def client_of(user: User) -> Client:
     return client
 
 
-def test_pages_make_change_and_delete_one_and_the_form_of_a_job_offers_it(second: World) -> None:
-    root, alice = client_of(second.people["root"]), client_of(second.people["alice"])
-    ids = [queue.pk for queue in (second.queue, *second.queue.__class__.objects.filter(name="far"))]
+def test_pages_manage_federated_queues_and_the_job_form_offers_them(two_clusters: World) -> None:
+    root, alice = client_of(two_clusters.people["root"]), client_of(two_clusters.people["alice"])
+    ids = [queue.pk for queue in (two_clusters.queue, *two_clusters.queue.__class__.objects.filter(name="far"))]
     refused = root.post(reverse("federated_queues:create"), {"name": "both", "members": ids[:1]})
     assert "at least two clusters" in refused.content.decode()
     assert root.post(reverse("federated_queues:create"), {"name": "both", "members": ids}).status_code == 302
     assert "both" in alice.get(reverse("federated_queues:list")).content.decode()
     assert "away" in alice.get(reverse("federated_queues:detail", args=["both"])).content.decode()
     assert "both (the cluster that starts it first)" in alice.get(reverse("jobs:submit")).content.decode()
-    typed = {"description": "Wherever there is room", "members": ids}
-    assert root.post(reverse("federated_queues:edit", args=["both"]), typed).status_code == 302
+    form_data = {"description": "Wherever there is room", "members": ids}
+    assert root.post(reverse("federated_queues:edit", args=["both"]), form_data).status_code == 302
     assert FederatedQueue.objects.get().description == "Wherever there is room"
     text = """\
 apiVersion: batch.volcano.sh/v1alpha1
@@ -136,8 +138,8 @@ spec:
   tasks:
     - {name: main, template: {spec: {containers: [{name: m, command: ["true"], resources: {requests: {cpu: 6}}}]}}}
 """
-    told = alice.post(reverse("jobs_what_if"), {"text": text}).content.decode()
-    assert "Would start now." in told
-    assert "cannot start there" in told
+    preview = alice.post(reverse("jobs_what_if"), {"text": text}).content.decode()
+    assert "Would start now." in preview
+    assert "cannot start there" in preview
     assert root.post(reverse("federated_queues:delete", args=["both"])).status_code == 302
     assert not FederatedQueue.objects.exists()

@@ -1,4 +1,4 @@
-"""What a job's timeline says of what happened to it."""
+"""Sentences of events in the history of a job."""
 
 from typing import Any
 
@@ -9,14 +9,14 @@ from hekla.apps.job_history import history
 from hekla.lib import clock
 
 
-def told(kind: str, **facts: Any) -> tuple[str, str]:
+def describe(kind: str, **facts: Any) -> tuple[str, str]:
     """State and sentence of one event."""
     (line,) = history.lines([LoggedEvent(pk=1, at=clock.now(), kind=kind, payload=facts)])
     return line.state, line.sentence
 
 
 def pod(new: str, **more: Any) -> dict[str, Any]:
-    plain = {
+    defaults = {
         "task": "worker",
         "index": 7,
         "old": "running",
@@ -25,7 +25,7 @@ def pod(new: str, **more: Any) -> dict[str, Any]:
         "exit_code": None,
         "node": "n1",
     }
-    return {**plain, "new": new, **more}
+    return {**defaults, "new": new, **more}
 
 
 @pytest.mark.parametrize(
@@ -37,18 +37,18 @@ def pod(new: str, **more: Any) -> dict[str, Any]:
         (pod("lost"), "failed", "worker-7 was lost."),
     ],
 )
-def test_what_became_of_a_pod(facts: dict[str, Any], state: str, sentence: str) -> None:
-    assert told("PodPhaseChanged", **facts) == (state, sentence)
+def test_pod_phases(facts: dict[str, Any], state: str, sentence: str) -> None:
+    assert describe("PodPhaseChanged", **facts) == (state, sentence)
 
 
-def test_a_pod_that_ends_because_it_was_asked_to_did_not_fail() -> None:
+def test_stopped_pod_did_not_fail() -> None:
     facts = pod("failed", reason="Stopped", message="preempt", exit_code=143)
-    assert told("PodPhaseChanged", **facts) == ("stopped", "worker-7 stopped on request.")
+    assert describe("PodPhaseChanged", **facts) == ("stopped", "worker-7 stopped on request.")
 
 
-def test_a_tag_is_told() -> None:
-    assert told("JobTagged", tag="odd") == ("neutral", "Tag “odd” added.")
-    assert told("JobTagged", tag="odd", is_on=False) == ("neutral", "Tag “odd” removed.")
+def test_tags() -> None:
+    assert describe("JobTagged", tag="odd") == ("neutral", "Tag “odd” added.")
+    assert describe("JobTagged", tag="odd", is_on=False) == ("neutral", "Tag “odd” removed.")
 
 
 @pytest.mark.parametrize(
@@ -68,14 +68,14 @@ def test_a_tag_is_told() -> None:
         ),
     ],
 )
-def test_what_the_exit_code_says_already_is_not_said_twice(reason: str, message: str, sentence: str) -> None:
-    assert told("PodPhaseChanged", **pod("failed", reason=reason, message=message, exit_code=3))[1] == sentence
+def test_exit_code_and_reason_are_not_repeated(reason: str, message: str, sentence: str) -> None:
+    assert describe("PodPhaseChanged", **pod("failed", reason=reason, message=message, exit_code=3))[1] == sentence
 
 
 @pytest.mark.parametrize(
     ("reason", "words"),
     [("AbortRequested", "the job was aborted"), ("MadeUp", "MadeUp"), ("Restarting", "the job restarts")],
 )
-def test_why_a_pod_is_asked_to_stop_is_told_in_words(reason: str, words: str) -> None:
+def test_reason_of_a_stop_request(reason: str, words: str) -> None:
     facts = {"task": "worker", "index": 7, "attempt": 1, "reason": reason, "message": ""}
-    assert told("PodStopRequested", **facts) == ("stopped", f"worker-7 is stopping ({words}).")
+    assert describe("PodStopRequested", **facts) == ("stopped", f"worker-7 is stopping ({words}).")

@@ -1,4 +1,4 @@
-"""What the lifecycle says is told in the reader's language, and in English as it was written."""
+"""Lifecycle messages: stored as facts, in English as written, and translated for the reader."""
 
 from collections.abc import Callable
 from typing import Any
@@ -46,32 +46,32 @@ FACTS: dict[str, list[dict[str, Any]]] = {
 }
 
 
-def test_every_fact_is_told_here() -> None:
+def test_every_fact_is_covered() -> None:
     assert set(FACTS) == set(ENGLISH) == set(messages.SENTENCES)
 
 
-@pytest.mark.parametrize(("code", "args"), [(code, args) for code, several in FACTS.items() for args in several])
-def test_in_english_a_fact_is_told_as_it_was_written_and_in_chinese_otherwise(code: str, args: dict[str, Any]) -> None:
-    said = FactMessage(fact(code, **args))
-    assert messages.render_message(facts_in(said), "") == str(said)
+@pytest.mark.parametrize(("code", "args"), [(code, args) for code, variants in FACTS.items() for args in variants])
+def test_fact_is_rendered_in_english_and_chinese(code: str, args: dict[str, Any]) -> None:
+    message = FactMessage(fact(code, **args))
+    assert messages.render_message(facts_in(message), "") == str(message)
     with translation.override("zh-hans"):
-        chinese = messages.render_message(facts_in(said), "")
-    assert chinese != str(said)
+        chinese = messages.render_message(facts_in(message), "")
+    assert chinese != str(message)
     assert "%" not in chinese
 
 
 def test_several_facts_are_several_sentences() -> None:
-    said = FactMessage(fact("restart_asked"), fact("all_stopped"))
-    assert said == "A person requested a restart. All pods have stopped."
-    assert messages.render_message(facts_in(said), said) == said
+    message = FactMessage(fact("restart_asked"), fact("all_stopped"))
+    assert message == "A person requested a restart. All pods have stopped."
+    assert messages.render_message(facts_in(message), message) == message
 
 
-@pytest.mark.parametrize("said", [[], [{"code": "from a later version"}], [{"code": "all_stopped"}, {"code": "?"}]])
-def test_what_has_no_facts_or_unknown_ones_is_told_as_it_was_written(said: list[dict[str, Any]]) -> None:
-    assert messages.render_message(said, "As it was.") == "As it was."
+@pytest.mark.parametrize("facts", [[], [{"code": "from a later version"}], [{"code": "all_stopped"}, {"code": "?"}]])
+def test_unknown_facts_fall_back_to_the_stored_text(facts: list[dict[str, Any]]) -> None:
+    assert messages.render_message(facts, "As it was.") == "As it was."
 
 
-def test_a_job_and_its_events_keep_the_facts_and_pages_tell_them(people: People, as_: As) -> None:
+def test_jobs_and_events_store_facts_and_pages_render_them(people: People, as_: As) -> None:
     job = people.submit()
     services.command(job, LifecycleAction.ABORT_JOB, user=people.alice, now=clock.now())
     job.refresh_from_db()
@@ -90,7 +90,7 @@ def test_a_job_and_its_events_keep_the_facts_and_pages_tell_them(people: People,
     assert "可以恢复运行作业" in page
 
 
-def test_rows_from_before_there_were_facts_are_still_told(people: People, as_: As) -> None:
+def test_old_rows_without_facts_are_rendered(people: People, as_: As) -> None:
     job = people.submit()
     Job.objects.filter(pk=job.pk).update(phase="completed", message="1 of 1 pods succeeded.")
     assert "1 of 1 pods succeeded." in as_(people.alice).get(reverse("jobs:detail", args=[job.uid])).content.decode()

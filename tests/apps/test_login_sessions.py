@@ -1,4 +1,4 @@
-"""Where somebody is signed in, and the end of it."""
+"""Login sessions: the list of browsers, and revocation."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -23,7 +23,7 @@ As = Callable[[User], Client]
 
 
 @pytest.fixture
-def three(people: People, as_: As) -> list[Client]:
+def browsers_of_alice(people: People, as_: As) -> list[Client]:
     """Alice in three browsers."""
     found = [as_(people.alice) for _ in range(3)]
     for client in found:
@@ -31,85 +31,87 @@ def three(people: People, as_: As) -> list[Client]:
     return found
 
 
-def seen(user: User) -> list[LoginSession]:
+def sessions(user: User) -> list[LoginSession]:
     return list(selectors.of(user, now=clock.now()))
 
 
-def is_in(client: Client) -> bool:
+def is_valid(client: Client) -> bool:
     return client.get("/").status_code == 200
 
 
-def test_the_list_names_browsers_and_marks_this_one(people: People, three: list[Client]) -> None:
-    page = three[0].get(reverse("accounts:login_sessions")).content.decode()
+def test_list_names_browsers_and_marks_the_current_one(people: People, browsers_of_alice: list[Client]) -> None:
+    page = browsers_of_alice[0].get(reverse("accounts:login_sessions")).content.decode()
     assert page.count("Firefox, Linux") == 3
     assert page.count("this session") == 1
     assert "127.0.0.1" in page
 
 
-def test_one_ends_one(people: People, three: list[Client]) -> None:
-    theirs = next(v for v in seen(people.alice) if v.session_key == three[1].session.session_key)
-    three[0].post(reverse("accounts:end_login_session", args=[theirs.pk]))
-    assert [is_in(client) for client in three] == [True, False, True]
+def test_user_revokes_one_session(people: People, browsers_of_alice: list[Client]) -> None:
+    second_session = next(
+        v for v in sessions(people.alice) if v.session_key == browsers_of_alice[1].session.session_key
+    )
+    browsers_of_alice[0].post(reverse("accounts:end_login_session", args=[second_session.pk]))
+    assert [is_valid(client) for client in browsers_of_alice] == [True, False, True]
     assert (LoggedEvent.objects.last().kind, LoggedEvent.objects.last().payload["browsers"]) == (
         "OtherSessionsRevoked",
         1,
     )
 
 
-def test_or_all_others(people: People, three: list[Client]) -> None:
-    three[0].post(reverse("accounts:end_other_login_sessions"))
-    assert [is_in(client) for client in three] == [True, False, False]
-    assert len(seen(people.alice)) == LoginSession.objects.filter(user=people.alice).count() == 1
+def test_user_revokes_all_other_sessions(people: People, browsers_of_alice: list[Client]) -> None:
+    browsers_of_alice[0].post(reverse("accounts:end_other_login_sessions"))
+    assert [is_valid(client) for client in browsers_of_alice] == [True, False, False]
+    assert len(sessions(people.alice)) == LoginSession.objects.filter(user=people.alice).count() == 1
 
 
-def test_but_nobody_elses(people: People, three: list[Client]) -> None:
+def test_user_cannot_revoke_sessions_of_others(people: People, browsers_of_alice: list[Client]) -> None:
     with pytest.raises(NotFound):
-        services.end(people.bob, seen(people.alice)[0].pk, now=clock.now())
+        services.end(people.bob, sessions(people.alice)[0].pk, now=clock.now())
     with pytest.raises(Forbidden):
         services.end_all(people.alice, by=people.bob, now=clock.now())
 
 
-def test_except_a_platform_admin(people: People, three: list[Client], as_: As) -> None:
+def test_platform_admin_revokes_sessions(people: People, browsers_of_alice: list[Client], as_: As) -> None:
     as_(people.ada).post(reverse("accounts:end_login_sessions_of", args=[people.alice.pk]))
-    assert [is_in(client) for client in three] == [False] * 3
+    assert [is_valid(client) for client in browsers_of_alice] == [False] * 3
     assert LoggedEvent.objects.last().actor_name == "ada"
 
 
-def test_a_new_password_ends_the_others_and_not_this_one(people: People, three: list[Client]) -> None:
-    before = [client.session.session_key for client in three]
-    three[0].post(reverse("accounts:profile"), {"display_name": "Alice", "password": PASSWORD})
+def test_new_password_revokes_other_sessions(people: People, browsers_of_alice: list[Client]) -> None:
+    before = [client.session.session_key for client in browsers_of_alice]
+    browsers_of_alice[0].post(reverse("accounts:profile"), {"display_name": "Alice", "password": PASSWORD})
     people.alice.refresh_from_db()
-    assert [visit.session_key for visit in seen(people.alice)] == [three[0].session.session_key]
+    assert [visit.session_key for visit in sessions(people.alice)] == [browsers_of_alice[0].session.session_key]
     assert not any(selectors.goes_on(key, people.alice, now=clock.now()) for key in before)
-    assert [is_in(client) for client in three] == [True, False, False]
+    assert [is_valid(client) for client in browsers_of_alice] == [True, False, False]
 
 
-def test_who_signed_out_is_not_listed(people: People, three: list[Client]) -> None:
-    three[0].post(reverse("accounts:sign_out"))
-    assert len(seen(people.alice)) == 2
+def test_signed_out_session_is_not_listed(people: People, browsers_of_alice: list[Client]) -> None:
+    browsers_of_alice[0].post(reverse("accounts:sign_out"))
+    assert len(sessions(people.alice)) == 2
 
 
-def test_a_session_that_is_too_old_does_not_go_on(people: People, three: list[Client]) -> None:
-    key = three[0].session.session_key
+def test_expired_session_is_not_valid(people: People, browsers_of_alice: list[Client]) -> None:
+    key = browsers_of_alice[0].session.session_key
     assert selectors.goes_on(key, people.alice, now=clock.now())
     assert not selectors.goes_on(key, people.bob, now=clock.now())
     Session.objects.filter(session_key=key).update(expire_date=clock.now())
     assert not selectors.goes_on(key, people.alice, now=clock.now())
 
 
-def test_it_is_noted_once_a_minute(people: People, three: list[Client], monkeypatch) -> None:
+def test_last_use_is_recorded_once_a_minute(people: People, browsers_of_alice: list[Client], monkeypatch) -> None:
     first = LoginSession.objects.order_by("pk").first()
-    three[0].get("/")
+    browsers_of_alice[0].get("/")
     assert LoginSession.objects.get(pk=first.pk).last_active_at == first.last_active_at
     later = clock.now() + timedelta(minutes=2)
     monkeypatch.setattr(clock, "now", lambda: later)
-    three[0].get("/")
+    browsers_of_alice[0].get("/")
     assert LoginSession.objects.get(pk=first.pk).last_active_at == later
     assert LoginSession.objects.count() == 3
 
 
 @pytest.mark.parametrize(
-    ("says", "name"),
+    ("user_agent", "name"),
     [
         (FIREFOX, "Firefox, Linux"),
         ("Mozilla/5.0 (Windows NT 10.0) AppleWebKit/537.36 Chrome/140.0 Safari/537.36 Edg/140.0", "Edge, Windows"),
@@ -118,5 +120,5 @@ def test_it_is_noted_once_a_minute(people: People, three: list[Client], monkeypa
         ("<script>", ""),
     ],
 )
-def test_a_browser_has_a_name(says: str, name: str) -> None:
-    assert browsers.name(says) == name
+def test_names_of_browsers(user_agent: str, name: str) -> None:
+    assert browsers.name(user_agent) == name

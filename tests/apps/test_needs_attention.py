@@ -1,4 +1,4 @@
-"""What the home page says of what needs somebody, and of their limits."""
+"""Items that need attention, and quotas, on the home page."""
 
 from collections.abc import Callable
 
@@ -20,13 +20,13 @@ def needs(as_: As, user: User) -> str:
     return as_(user).get(reverse("home_needs")).content.decode()
 
 
-def test_nothing_is_said_to_whom_nothing_concerns(people: People, as_: As) -> None:
+def test_no_items_without_problems(people: People, as_: As) -> None:
     people.submit("fine")
     assert not needs(as_, people.alice).strip()
-    assert not needs(as_, people.ada).strip(), "she is in no tenant"
+    assert not needs(as_, people.ada).strip(), "Ada has no tenant"
 
 
-def test_jobs_that_failed_or_never_start_are_named_to_their_owner(people: People, as_: As) -> None:
+def test_failed_and_stuck_jobs_are_listed_for_their_owner(people: People, as_: As) -> None:
     failed, stuck = people.submit("broke"), people.submit("too-big")
     Job.objects.filter(pk=failed.pk).update(phase="failed", finished_at=clock.now())
     Job.objects.filter(pk=stuck.pk).update(waiting=[{"cause": "capacity", "code": "x", "ever": False}])
@@ -36,10 +36,10 @@ def test_jobs_that_failed_or_never_start_are_named_to_their_owner(people: People
     assert "broke" not in needs(as_, people.bob)
 
 
-def test_limits_that_bind_are_shown(people: People, as_: As) -> None:
+def test_quotas_are_shown(people: People, as_: As) -> None:
     people.submit("one")
-    asked = {"tenant": people.lab, "by": people.ada, "actor": PLATFORM, "now": clock.now()}
-    quotas.set_quota(of=Quota.Of.TENANT, user=None, bounds={"jobs": 4}, **asked)
+    common = {"tenant": people.lab, "by": people.ada, "actor": PLATFORM, "now": clock.now()}
+    quotas.set_quota(of=Quota.Of.TENANT, user=None, bounds={"jobs": 4}, **common)
     page = needs(as_, people.alice)
     assert "My quotas" in page
     assert "1 of 4 unfinished jobs" in page

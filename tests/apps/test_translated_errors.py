@@ -1,4 +1,4 @@
-"""The pages say what is wrong with a job in the reader's language."""
+"""Errors of manifests, policies and amounts on pages are in the reader's language."""
 
 from collections.abc import Callable
 
@@ -21,7 +21,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("text", WRONG)
-def test_a_wrong_manifest_is_refused_in_the_readers_language(people: People, as_: As, text: str) -> None:
+def test_manifest_errors_are_translated(people: People, as_: As, text: str) -> None:
     english, chinese = WRONG[text]
     client = as_(people.alice)
     assert english in client.post(reverse("jobs:submit_yaml"), {"text": text}).content.decode()
@@ -31,7 +31,7 @@ def test_a_wrong_manifest_is_refused_in_the_readers_language(people: People, as_
     assert english not in page
 
 
-def test_so_is_a_wrong_scheduling_policy(people: People, as_: As) -> None:
+def test_policy_errors_are_translated(people: People, as_: As) -> None:
     client = as_(people.ada)
     sent = {"text": "actions: dance\ntiers: [{plugins: [{name: gang, enableDance: true}]}]"}
     assert "Unknown action “dance”." in client.post(reverse("clusters:policy"), sent).content.decode()
@@ -41,7 +41,7 @@ def test_so_is_a_wrong_scheduling_policy(people: People, as_: As) -> None:
     assert "这不是插件的开关。" in page
 
 
-def test_so_is_an_amount_in_a_form() -> None:
+def test_amount_errors_are_translated() -> None:
     with translation.override("zh-hans"), pytest.raises(ValidationError) as caught:
         QuantitiesField().clean("cpu=many")
     assert caught.value.messages == ["“many”不是有效的数量；请写成例如 2、250m 或 4Gi"]

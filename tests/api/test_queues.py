@@ -1,4 +1,4 @@
-"""Queues, nodes, clusters and environments over REST."""
+"""Queues, nodes, clusters, retention, quotas and priority classes over REST."""
 
 import pytest
 
@@ -15,33 +15,33 @@ def names(answer):
     return sorted(thing["name"] for thing in answer.json())
 
 
-def test_one_sees_the_queues_that_one_may_submit_to(alice, charlie, root):
+def test_list_has_the_queues_of_the_reader(alice, charlie, root):
     assert names(alice.get(QUEUES)) == ["default"]
     assert names(charlie.get(QUEUES)) == ["default", "theirs"]
     assert names(root.get(QUEUES)) == ["default", "theirs"]
     assert alice.get(f"{QUEUES}/theirs").status_code == 404
 
 
-def test_which_tenants_use_a_queue_is_told_to_its_admins_only(charlie, root):
+def test_tenants_of_a_queue_are_for_admins_only(charlie, root):
     assert "parent" not in charlie.get(f"{QUEUES}/theirs").json()
     assert "tenants" not in charlie.get(f"{QUEUES}/theirs").json()
     assert all("tenants" not in queue for queue in charlie.get(QUEUES).json())
     assert root.get(f"{QUEUES}/theirs").json()["tenants"] == ["other"]
 
 
-def test_admins_make_and_change_queues(root, alice):
-    wish = {"name": "gpu", "cluster": "sim", "weight": 3, "capability": {"cpu": "2"}, "tenants": ["lab"]}
-    made = root.post(QUEUES, wish, format="json")
+def test_admins_create_and_change_queues(root, alice):
+    fields = {"name": "gpu", "cluster": "sim", "weight": 3, "capability": {"cpu": "2"}, "tenants": ["lab"]}
+    made = root.post(QUEUES, fields, format="json")
     assert (made.status_code, made.json()["weight"], made.json()["tenants"]) == (201, 3, ["lab"])
     changed = root.patch(f"{QUEUES}/gpu", {"weight": 5, "is_open": False, "tenants": []}, format="json").json()
     assert (changed["weight"], changed["is_open"], changed["tenants"]) == (5, False, [])
     assert alice.get(f"{QUEUES}/gpu").json()["weight"] == 5
-    again = root.post(QUEUES, wish, format="json")
+    again = root.post(QUEUES, fields, format="json")
     assert (again.status_code, again.json()["errors"][0]["path"]) == (409, "name")
 
 
 @pytest.mark.parametrize(
-    ("wish", "path"),
+    ("fields", "path"),
     [
         ({"cluster": "nowhere"}, "cluster"),
         ({"name": "a b"}, "name"),
@@ -51,8 +51,8 @@ def test_admins_make_and_change_queues(root, alice):
         ({"colour": "red"}, "colour"),
     ],
 )
-def test_wrong_queues_are_refused_by_field(root, wish, path):
-    answer = root.post(QUEUES, {"name": "gpu", "cluster": "sim", **wish}, format="json")
+def test_wrong_queues_are_refused_by_field(root, fields, path):
+    answer = root.post(QUEUES, {"name": "gpu", "cluster": "sim", **fields}, format="json")
     assert answer.status_code == 400
     assert path in {error["path"].partition(".")[0] for error in answer.json()["errors"]}
 
@@ -69,7 +69,7 @@ def test_wrong_queues_are_refused_by_field(root, wish, path):
         ({"parent": "part"}, "parent"),
     ],
 )
-def test_a_queue_does_not_contradict_itself(root, change, path):
+def test_contradicting_queue_settings_are_refused(root, change, path):
     whole = {"name": "whole", "cluster": "sim", "capability": {"cpu": "4"}, "deserved": {"cpu": "2"}}
     assert root.post(QUEUES, whole, format="json").status_code == 201
     part = root.post(QUEUES, {"name": "part", "cluster": "sim", "parent": "whole"}, format="json").json()
@@ -79,45 +79,45 @@ def test_a_queue_does_not_contradict_itself(root, change, path):
     assert path in {error["path"].partition(".")[0] for error in answer.json()["errors"]}
 
 
-def test_a_queue_leaves_its_parent_and_the_history_says_so(root):
+def test_change_of_parent_is_recorded(root):
     assert root.post(QUEUES, {"name": "whole", "cluster": "sim"}, format="json").status_code == 201
     assert root.patch(f"{QUEUES}/default", {"parent": "whole"}, format="json").json()["parent"] == "whole"
     assert root.patch(f"{QUEUES}/default", {"parent": None}, format="json").json()["parent"] is None
-    told = [event.payload["changes"] for event in LoggedEvent.objects.filter(kind="QueueChanged").order_by("id")]
-    assert told == [{"parent": {"old": "", "new": "whole"}}, {"parent": {"old": "whole", "new": ""}}]
+    changes = [event.payload["changes"] for event in LoggedEvent.objects.filter(kind="QueueChanged").order_by("id")]
+    assert changes == [{"parent": {"old": "", "new": "whole"}}, {"parent": {"old": "whole", "new": ""}}]
 
 
-def test_a_queue_keeps_its_name_and_cluster(root):
+def test_name_of_a_queue_cannot_change(root):
     answer = root.patch(f"{QUEUES}/default", {"name": "other"}, format="json")
     assert (answer.status_code, answer.json()["errors"][0]["path"]) == (400, "name")
 
 
-def test_a_queue_tells_its_shares_and_the_places_in_its_line(alice, charlie, a_job):
+def test_queue_standing_has_shares_and_positions(alice, charlie, a_job):
     for name, client in (("first", alice), ("second", charlie), ("third", alice)):
         assert client.post("/api/v1/jobs", {**a_job, "name": name}, format="json").status_code == 201
-    told = alice.get(f"{QUEUES}/default/standing").json()
-    assert [(job["place"], job["name"]) for job in told["in_line"]] == [(1, "first"), (3, "third")]
-    assert (told["waiting"], told["inside"]) == (3, 0)
-    assert (told["shares"]["divided_by"], told["shares"]["pending"]["cpu"]) == ("proportion", "3")
-    assert (told["shares"]["held"], told["shares"]["bound"]["cpu"]) == ({}, "4")
+    body = alice.get(f"{QUEUES}/default/standing").json()
+    assert [(job["place"], job["name"]) for job in body["in_line"]] == [(1, "first"), (3, "third")]
+    assert (body["waiting"], body["inside"]) == (3, 0)
+    assert (body["shares"]["divided_by"], body["shares"]["pending"]["cpu"]) == ("proportion", "3")
+    assert (body["shares"]["held"], body["shares"]["bound"]["cpu"]) == ({}, "4")
     assert alice.get(f"{QUEUES}/theirs/standing").status_code == 404
 
 
-def test_what_a_change_would_do_is_told_and_not_done(root, alice, a_job):
+def test_preview_of_a_change_changes_nothing(root, alice, a_job):
     alice.post("/api/v1/jobs", a_job, format="json")
-    told = root.post(f"{QUEUES}/default/preview", {"capability": {"cpu": "3"}}, format="json").json()
-    assert [told[when]["default"]["bound"]["cpu"] for when in ("before", "after")] == ["4", "3"]
-    assert told["losses"] == []
+    body = root.post(f"{QUEUES}/default/preview", {"capability": {"cpu": "3"}}, format="json").json()
+    assert [body[when]["default"]["bound"]["cpu"] for when in ("before", "after")] == ["4", "3"]
+    assert body["losses"] == []
     assert root.get(f"{QUEUES}/default").json()["capability"] == {}
     wrong = root.post(f"{QUEUES}/default/preview", {"guarantee": {"cpu": "3"}, "deserved": {"cpu": "2"}}, format="json")
     assert (wrong.status_code, wrong.json()["errors"][0]["path"]) == (400, "guarantee")
     assert alice.post(f"{QUEUES}/default/preview", {"weight": 2}, format="json").status_code == 403
 
 
-def test_a_queue_is_drained_and_its_manifest_says_so(root, alice, a_job):
+def test_draining_queue_refuses_jobs(root, alice, a_job):
     assert root.patch(f"{QUEUES}/default", {"state": "draining"}, format="json").json()["is_open"] is False
-    told = alice.get(f"{QUEUES}/default").json()
-    assert (told["state"], "state: Closing" in told["manifest"]) == ("draining", True)
+    body = alice.get(f"{QUEUES}/default").json()
+    assert (body["state"], "state: Closing" in body["manifest"]) == ("draining", True)
     refused = alice.post("/api/v1/jobs", a_job, format="json").json()
     assert (refused["code"], "(by root) and accepts no jobs." in refused["detail"]) == ("queue_closed", True)
     assert root.patch(f"{QUEUES}/default", {"state": "asleep"}, format="json").status_code == 400
@@ -129,7 +129,7 @@ def test_members_do_not_manage_queues(alice):
     assert alice.patch(f"{QUEUES}/default", {"weight": 9}, format="json").status_code == 403
 
 
-def test_a_node_says_what_is_held_of_it(alice, a_job, world):
+def test_node_reports_used_resources(alice, a_job, world):
     assert alice.get("/api/v1/nodes").json()[0]["used"] == {}
     alice.post("/api/v1/jobs", a_job, format="json")
     row = world.people["alice"].jobs.get()
@@ -153,22 +153,22 @@ def test_clusters_and_environments_are_listed(alice):
     assert alice.get("/api/v1/environments").json() == []
 
 
-KEPT = "/api/v1/tenants/lab/retention"
+RETENTION = "/api/v1/tenants/lab/retention"
 
 
-def test_an_admin_sets_for_how_long_deleted_jobs_are_kept(world, alice, charlie):
+def test_retention_is_set_by_admins(world, alice, charlie):
     root = world.as_("root")
-    assert alice.get(KEPT).json() == {"log_days": 30, "history_days": 365}
-    assert root.patch(KEPT, {"log_days": 7}, format="json").json() == {"log_days": 7, "history_days": 365}
-    assert root.patch(KEPT, {"log_days": 7}, format="json").status_code == 200
-    told = [event.payload["changes"] for event in LoggedEvent.objects.filter(kind="TenantChanged")]
-    assert told == [{"log_days": {"old": 30, "new": 7}}]
-    assert alice.patch(KEPT, {"log_days": 1}, format="json").status_code == 403
-    assert charlie.get(KEPT).status_code == 404
+    assert alice.get(RETENTION).json() == {"log_days": 30, "history_days": 365}
+    assert root.patch(RETENTION, {"log_days": 7}, format="json").json() == {"log_days": 7, "history_days": 365}
+    assert root.patch(RETENTION, {"log_days": 7}, format="json").status_code == 200
+    changes = [event.payload["changes"] for event in LoggedEvent.objects.filter(kind="TenantChanged")]
+    assert changes == [{"log_days": {"old": 30, "new": 7}}]
+    assert alice.patch(RETENTION, {"log_days": 1}, format="json").status_code == 403
+    assert charlie.get(RETENTION).status_code == 404
 
 
 @pytest.mark.parametrize(
-    ("wish", "path"),
+    ("fields", "path"),
     [
         ({"log_days": -1}, "log_days"),
         ({"log_days": 4000}, "log_days"),
@@ -178,8 +178,8 @@ def test_an_admin_sets_for_how_long_deleted_jobs_are_kept(world, alice, charlie)
         ({"log_days": 366}, "history_days"),
     ],
 )
-def test_what_cannot_be_kept_is_refused_at_its_field(world, wish, path):
-    answer = world.as_("root").patch(KEPT, wish, format="json")
+def test_invalid_retention_is_refused_at_its_field(world, fields, path):
+    answer = world.as_("root").patch(RETENTION, fields, format="json")
     assert answer.status_code in {400, 422}
     assert [error["path"] for error in answer.json()["errors"]] == [path]
 
@@ -196,7 +196,7 @@ def post_yaml(client, text):
     return client.post(QUEUES, text, content_type="application/yaml")
 
 
-def test_a_queue_of_volcano_is_made_and_given_back(root, charlie):
+def test_volcano_queue_manifest_round_trips(root, charlie):
     made = post_yaml(root, QUEUE)
     assert (made.status_code, made.json()["weight"], made.json()["cluster"]) == (201, 3, "sim")
     assert [warning.partition(":")[0] for warning in made.json()["warnings"]] == ["spec.dequeueStrategy"]
@@ -209,7 +209,7 @@ def test_a_queue_of_volcano_is_made_and_given_back(root, charlie):
     assert {**first, "name": "", "manifest": ""} == {**second, "name": "", "manifest": ""}
 
 
-def test_a_manifest_does_not_open_what_is_closed_to_members(alice):
+def test_members_cannot_create_queues_by_manifest(alice):
     assert post_yaml(alice, QUEUE).status_code == 403
 
 
@@ -225,13 +225,13 @@ def test_a_manifest_does_not_open_what_is_closed_to_members(alice):
         ("kind: Queue", "kind: Job", 400, ""),
     ],
 )
-def test_a_wrong_manifest_is_refused_at_its_places(root, old, new, status, path):
+def test_manifest_errors_have_paths(root, old, new, status, path):
     answer = post_yaml(root, QUEUE.replace(old, new))
     assert answer.status_code == status
     assert path in " ".join(error["path"] for error in answer.json()["errors"])
 
 
-def test_a_queue_names_its_cluster_where_there_are_several(root):
+def test_manifest_must_name_the_cluster_if_there_are_several(root):
     clusters.create(name="other", kind="simulated", config={"nodes": []}, actor=PLATFORM, now=clock.now())
     answer = post_yaml(root, QUEUE)
     assert answer.status_code == 400
@@ -241,11 +241,11 @@ def test_a_queue_names_its_cluster_where_there_are_several(root):
     assert post_yaml(root, annotated).json()["cluster"] == "other"
 
 
-def test_quotas_are_set_and_bind(root, alice, a_job):
+def test_quotas_are_set_and_enforced(root, alice, a_job):
     address = "/api/v1/tenants/lab/quotas"
-    wish = {"of": "tenant", "jobs": 0, "gpu_hours": None}
-    assert alice.put(address, wish, format="json").status_code == 403
-    rows = root.put(address, wish, format="json").json()
+    fields = {"of": "tenant", "jobs": 0, "gpu_hours": None}
+    assert alice.put(address, fields, format="json").status_code == 403
+    rows = root.put(address, fields, format="json").json()
     assert (rows[0]["username"], rows[0]["jobs"], rows[0]["most_jobs"]) == (None, 0, 0)
     refused = alice.post("/api/v1/jobs", a_job, format="json")
     assert (refused.status_code, refused.json()["code"]) == (409, "quota_exceeded")
@@ -255,8 +255,8 @@ def test_quotas_are_set_and_bind(root, alice, a_job):
     assert [row["most_gpu_hours"] for row in root.put(address, one, format="json").json()] == [None, None, 7]
     assert [row["username"] for row in alice.get(address).json()] == [None, "alice"]
     assert root.put(address, {**one, "username": "charlie"}, format="json").status_code == 400
-    kept = root.put(address, {"of": "one", "username": "bob", "jobs": None}, format="json").json()[2]
-    assert (kept["most_jobs"], kept["most_gpu_hours"]) == (None, 7)
+    unlimited = root.put(address, {"of": "one", "username": "bob", "jobs": None}, format="json").json()[2]
+    assert (unlimited["most_jobs"], unlimited["most_gpu_hours"]) == (None, 7)
     at_once = {"of": "tenant", "jobs": None, "resources": {"cpu": "1"}}
     row = root.put(address, at_once, format="json").json()[0]
     assert (row["most_resources"], row["resources"]) == ({"cpu": "1"}, {})
@@ -267,11 +267,11 @@ def test_quotas_are_set_and_bind(root, alice, a_job):
     assert "Unknown resource “gpu”" in str(wrong)
 
 
-def test_priority_classes_are_made_named_and_kept(root, alice, a_job):
+def test_priority_classes_are_created_used_and_deleted(root, alice, a_job):
     address = "/api/v1/priority-classes"
-    wish = {"name": "high", "value": 100, "tenants": ["lab"], "is_offered": True}
-    assert alice.post(address, wish, format="json").status_code == 403
-    assert root.post(address, wish, format="json").json()["tenants"] == ["lab"]
+    fields = {"name": "high", "value": 100, "tenants": ["lab"], "is_offered": True}
+    assert alice.post(address, fields, format="json").status_code == 403
+    assert root.post(address, fields, format="json").json()["tenants"] == ["lab"]
     assert [one["name"] for one in alice.get(address).json()] == ["high"]
     job = alice.post("/api/v1/jobs", {**a_job, "priority_class": "high"}, format="json").json()["job"]
     assert job["priority"] == 100

@@ -1,4 +1,4 @@
-"""Who gets in, how much they may ask, and that every refusal has one shape."""
+"""Authentication, rate limits, and problem documents for every refusal."""
 
 from datetime import timedelta
 
@@ -26,7 +26,7 @@ ADDRESSES = [
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
-def test_nobody_gets_in_without_signing_in(world, address):
+def test_anonymous_requests_return_401(world, address):
     answer = APIClient().get(f"/api/v1/{address}")
     assert (answer.status_code, answer["WWW-Authenticate"]) == (401, "Bearer")
     assert (answer["Content-Type"], answer.json()["code"]) == ("application/problem+json", "not_authenticated")
@@ -44,12 +44,12 @@ def test_an_expired_token_is_refused(world):
     assert APIClient(HTTP_AUTHORIZATION=f"Bearer {secret}").get("/api/v1/me").status_code == 401
 
 
-def test_the_token_says_who_one_is(alice):
+def test_me_names_the_owner_of_the_token(alice):
     me = alice.get("/api/v1/me").json()
     assert (me["username"], [tenant["slug"] for tenant in me["tenants"]]) == ("alice", ["lab"])
 
 
-def test_tokens_are_made_listed_and_revoked(alice, bob):
+def test_tokens_are_created_listed_and_revoked(alice, bob):
     made = alice.post("/api/v1/tokens", {"name": "laptop", "days": 2}, format="json")
     client = APIClient(HTTP_AUTHORIZATION=f"Bearer {made.json()['token']}")
     assert (made.status_code, client.get("/api/v1/me").json()["username"]) == (201, "alice")
@@ -61,9 +61,9 @@ def test_tokens_are_made_listed_and_revoked(alice, bob):
     assert client.get("/api/v1/me").status_code == 401
 
 
-@pytest.mark.parametrize("wish", [{}, {"name": ""}, {"name": "x", "days": 999}, {"name": "x", "forever": True}])
-def test_tokens_are_bounded(alice, wish):
-    assert alice.post("/api/v1/tokens", wish, format="json").status_code == 400
+@pytest.mark.parametrize("fields", [{}, {"name": ""}, {"name": "x", "days": 999}, {"name": "x", "forever": True}])
+def test_invalid_token_requests_are_refused(alice, fields):
+    assert alice.post("/api/v1/tokens", fields, format="json").status_code == 400
 
 
 def test_a_browser_session_needs_its_csrf_token(world, a_job):
@@ -74,7 +74,7 @@ def test_a_browser_session_needs_its_csrf_token(world, a_job):
     assert (answer.status_code, answer.json()["code"]) == (403, "permission_denied")
 
 
-def test_a_loop_that_went_wrong_is_slowed_down(alice, settings):
+def test_requests_are_throttled(alice, settings):
     settings.API_REQUESTS_A_MINUTE = 2
     answers = [alice.get("/api/v1/me") for _ in range(5)]
     late = answers[-1]
@@ -83,12 +83,12 @@ def test_a_loop_that_went_wrong_is_slowed_down(alice, settings):
 
 
 @pytest.mark.parametrize("address", ["/api/v1/nowhere", "/api/v2/jobs", "/api/v1/jobs/no-uid", "/api/"])
-def test_addresses_that_do_not_exist_answer_as_problems(alice, address):
+def test_unknown_addresses_return_problem_json(alice, address):
     answer = alice.get(address)
     assert (answer.status_code, answer["Content-Type"]) == (404, "application/problem+json")
 
 
-def test_a_wrong_verb_says_which_are_right(alice):
+def test_wrong_method_lists_the_allowed_ones(alice):
     answer = alice.put("/api/v1/jobs", {}, format="json")
     assert (answer.status_code, answer.json()["code"]) == (405, "method_not_allowed")
     assert "POST" in answer["Allow"]

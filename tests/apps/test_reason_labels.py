@@ -1,4 +1,4 @@
-"""Every reason that the engine can give has its own true sentence."""
+"""Every pending reason of the engine has its own correct sentence."""
 
 import re
 from typing import Any
@@ -17,8 +17,8 @@ BY_CAUSE = {"no_node_fits", "queue_share_used"}
 
 
 def reason(code: str, cause: str = "quota", **more: Any) -> str:
-    plain = {"need": {"cpu": "4"}, "have": {"cpu": "1"}, "tasks": 2, "nodes": {}, "plugin": "p", "ever": True}
-    return labels.reason(plain | {"code": code, "cause": cause} | more)
+    defaults = {"need": {"cpu": "4"}, "have": {"cpu": "1"}, "tasks": 2, "nodes": {}, "plugin": "p", "ever": True}
+    return labels.reason(defaults | {"code": code, "cause": cause} | more)
 
 
 @pytest.mark.parametrize(
@@ -38,39 +38,39 @@ def reason(code: str, cause: str = "quota", **more: Any) -> str:
         ("not_enough_pods", "gang", "The job has fewer pods than its minimum: 2 are missing."),
     ],
 )
-def test_a_reason_says_what_is_needed_and_what_there_is(code: str, cause: str, sentence: str) -> None:
+def test_reasons_name_needed_and_available_amounts(code: str, cause: str, sentence: str) -> None:
     assert reason(code, cause) == sentence
 
 
-def test_a_quota_is_told_with_its_figures() -> None:
+def test_quota_reasons_have_figures() -> None:
     figures = {"need": {"nvidia.com/gpu": "4"}, "used": {"nvidia.com/gpu": "6"}, "most": {"nvidia.com/gpu": "8"}}
-    told = "Waiting for 4 GPU. Quota of its tenant: 6 of 8 GPU in use."
-    assert reason("tenant_quota", **figures) == told
-    nothing = {"need": {"cpu": "1"}, "used": {}, "most": {}}
-    told = "Waiting for 1 CPU. Quota of its owner in this tenant: 0 of 0 CPU in use."
-    assert reason("member_quota", **nothing) == told
+    expected = "Waiting for 4 GPU. Quota of its tenant: 6 of 8 GPU in use."
+    assert reason("tenant_quota", **figures) == expected
+    zero_quota = {"need": {"cpu": "1"}, "used": {}, "most": {}}
+    expected = "Waiting for 1 CPU. Quota of its owner in this tenant: 0 of 0 CPU in use."
+    assert reason("member_quota", **zero_quota) == expected
 
 
-def test_more_than_a_cluster_has_is_not_said_to_be_given_out() -> None:
-    told = "Needs 4 CPU. The cluster is smaller than that. The job can never start with its current settings."
-    assert reason("cluster_is_full", "capacity", ever=False) == told
+def test_impossible_request_is_not_reported_as_a_full_cluster() -> None:
+    expected = "Needs 4 CPU. The cluster is smaller than that. The job can never start with its current settings."
+    assert reason("cluster_is_full", "capacity", ever=False) == expected
 
 
-def test_a_share_of_which_nothing_is_known_is_not_said_to_be_a_dash() -> None:
+def test_unknown_share_has_no_dash() -> None:
     assert reason("queue_share_used", have={}) == "Waiting for 4 CPU. The queue has used its share."
 
 
-def test_nodes_are_counted_by_what_they_lack() -> None:
+def test_nodes_are_counted_by_missing_resource() -> None:
     assert reason("no_domain_fits", "capacity", nodes={"insufficient cpu": 3}) == (
         "Its pods must be close together. No node group has room for all of them (3 nodes: not enough CPU)."
     )
 
 
-def test_every_refusal_of_the_engine_has_its_words() -> None:
+def test_every_engine_refusal_has_a_phrase() -> None:
     texts = [path.read_text(encoding="utf-8") for path in ENGINE.rglob("*.py")]
-    told = {phrase for text in texts for phrase in re.findall(r'Refusal\([^"\n]*, "([^"{]+)"', text)}
-    assert len(told) > 15, "the extraction itself has broken"
-    assert told <= set(quota_messages.SENTENCES)
+    phrases = {phrase for text in texts for phrase in re.findall(r'Refusal\([^"\n]*, "([^"{]+)"', text)}
+    assert len(phrases) > 15, "the search pattern is broken"
+    assert phrases <= set(quota_messages.SENTENCES)
 
 
 @pytest.mark.parametrize(
@@ -84,15 +84,15 @@ def test_every_refusal_of_the_engine_has_its_words() -> None:
         ("the extender says no", "the extender says no"),
     ],
 )
-def test_a_refusal_of_nodes_is_told_in_words(refusal: str, words: str) -> None:
+def test_phrases_of_node_refusals(refusal: str, words: str) -> None:
     assert quota_messages.render_reason(refusal) == words
 
 
-def test_what_can_never_be_is_said() -> None:
+def test_impossible_job_is_reported() -> None:
     assert reason("not_valid", "policy", ever=False).endswith(" The job can never start with its current settings.")
 
 
-def test_every_code_of_the_engine_has_a_sentence() -> None:
+def test_every_reason_code_has_a_sentence() -> None:
     codes = set()
     for path in ENGINE.rglob("*.py"):
         text = path.read_text(encoding="utf-8")
@@ -102,28 +102,28 @@ def test_every_code_of_the_engine_has_a_sentence() -> None:
         codes |= set(re.findall(r'^[A-Z_]+ = "(queue_\w+)"', text, re.MULTILINE))
         codes |= set(re.findall(r'Aftermath\([^)]*"(\w+)"\)', text))
         codes |= set(re.findall(r'_forbid\([^)]*?"(\w+)"', text))
-    assert len(codes) > 17, "the search itself has broken"
+    assert len(codes) > 17, "the search pattern is broken"
     assert codes <= set(labels._BY_CODE) | BY_CAUSE
 
 
-def test_every_plugin_that_spares_somebody_has_a_phrase() -> None:
-    """And whom an action leaves out by itself."""
-    asked = re.compile(r"Point\.(PREEMPTABLE|RECLAIMABLE|EVICTABLE|SPARED)\b[^)]")
+def test_every_plugin_that_protects_pods_has_a_phrase() -> None:
+    """Also every reason for which an action itself excludes candidates."""
+    extension_points = re.compile(r"Point\.(PREEMPTABLE|RECLAIMABLE|EVICTABLE|SPARED)\b[^)]")
     files = [path for path in (ENGINE / "plugins").rglob("*.py") if "register" in path.read_text(encoding="utf-8")]
-    speaking = {
+    plugins = {
         path.relative_to(ENGINE / "plugins").parts[0].removesuffix(".py").replace("_", "-")
         for path in files
-        if asked.search(path.read_text(encoding="utf-8"))
+        if extension_points.search(path.read_text(encoding="utf-8"))
     }
-    assert len(speaking - {"rescheduling"}) > 8, "the search itself has broken"
-    assert speaking - {"rescheduling"} <= set(victims.SPARED)
+    assert len(plugins - {"rescheduling"}) > 8, "the search pattern is broken"
+    assert plugins - {"rescheduling"} <= set(victims.SPARED)
     assert set(victims.BARRED) == set(Exclusion)
 
 
-def considered(**facts: object) -> dict[str, object]:
-    """Who was considered for eviction, as the controller stores it."""
-    plain = {"spared": {}, "too_little": 0, "in_vain": 0, "barred": {}, "nodes": 2, "of_nodes": 2}
-    return plain | facts
+def victim_counts(**facts: object) -> dict[str, object]:
+    """Counts of eviction candidates, as the controller stores them."""
+    defaults = {"spared": {}, "too_little": 0, "in_vain": 0, "barred": {}, "nodes": 2, "of_nodes": 2}
+    return defaults | facts
 
 
 @pytest.mark.parametrize(
@@ -152,8 +152,8 @@ def considered(**facts: object) -> dict[str, object]:
         ),
     ],
 )
-def test_who_was_considered_and_what_spared_them_is_said(code: str, facts: dict[str, object], sentence: str) -> None:
-    assert reason(code, victims=considered(**facts)) == sentence
+def test_sentences_about_eviction_candidates(code: str, facts: dict[str, object], sentence: str) -> None:
+    assert reason(code, victims=victim_counts(**facts)) == sentence
 
 
 @pytest.mark.parametrize(
@@ -164,11 +164,11 @@ def test_who_was_considered_and_what_spared_them_is_said(code: str, facts: dict[
         ("victims_not_counted", "No pod can be evicted for it. Candidates were counted only for the jobs before it."),
     ],
 )
-def test_why_nobody_was_even_looked_for_is_said(code: str, sentence: str) -> None:
+def test_reasons_without_candidates(code: str, sentence: str) -> None:
     assert reason(code) == sentence
 
 
-def test_every_phrase_counts_one_and_many() -> None:
+def test_phrases_have_singular_and_plural() -> None:
     for phrases in (victims.SPARED, victims.BARRED):
         for name, phrase in phrases.items():
             one, many = (phrase(n) % {"n": n, "plugin": name} for n in (1, 5))
@@ -198,11 +198,11 @@ GREW = {"before": 0.0, "after": 0.5}
         ),
     ],
 )
-def test_shares_that_moved_are_told(shares: list[dict[str, object]], sentence: str) -> None:
+def test_sentences_about_share_changes(shares: list[dict[str, object]], sentence: str) -> None:
     assert victims.describe_shares({"shares": shares}) == sentence
 
 
-@pytest.mark.parametrize(("language", "told"), [("en", "One. Two."), ("zh-hans", "One.Two.")])
-def test_chinese_leaves_no_space_between_sentences(language: str, told: str) -> None:
+@pytest.mark.parametrize(("language", "expected"), [("en", "One. Two."), ("zh-hans", "One.Two.")])
+def test_chinese_has_no_space_between_sentences(language: str, expected: str) -> None:
     with translation.override(language):
-        assert together(["One.", "", "Two."]) == told
+        assert together(["One.", "", "Two."]) == expected

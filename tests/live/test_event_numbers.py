@@ -1,4 +1,4 @@
-"""What happens while a page is being made is made up for by its socket: the page's number is read before all else."""
+"""Events during the rendering of a page are not lost: the page reads its event number before all else."""
 
 import re
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.db import connection
 from django.test import Client
-from tests.apps.access_world import World, make_world, sent
+from tests.apps.access_world import World, make_world, respond
 
 from hekla.apps.event_log import selectors as event_log
 from hekla.apps.event_log.services import PLATFORM, record, unit_of_work
@@ -15,12 +15,12 @@ from hekla.domain import events
 from hekla.lib import clock
 from hekla.lib.checkout import CHECKOUT
 
-LIVE = [
+LIVE_PAGES = [
     "home", "jobs:list", "jobs:detail", "jobs:pod", "queues:list", "queues:detail", "clusters:nodes", "flows:list",
     "clusters:list", "clusters:detail",
     "flows:detail", "batches:list", "batches:detail", "schedules:list", "schedules:detail", "demonstrations:detail",
 ]  # fmt: skip
-SHOWN = re.compile(r'FROM "?(jobs_job|jobs_pod|queues_queue|clusters_|flows_|batches_|schedules_|demonstrations_)')
+PAGE_QUERY = re.compile(r'FROM "?(jobs_job|jobs_pod|queues_queue|clusters_|flows_|batches_|schedules_|demonstrations_)')
 
 
 @pytest.fixture
@@ -28,14 +28,14 @@ def world(db: None) -> World:
     return make_world()
 
 
-class Meanwhile:
-    """Right after the first reading of something that pages show, something happens."""
+class EventAfterFirstQuery:
+    """Records an event right after the first query for rows that a page shows."""
 
     number = 0
 
     def __call__(self, execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
         result = execute(sql, params, many, context)
-        if not self.number and sql.startswith("SELECT") and SHOWN.search(sql):
+        if not self.number and sql.startswith("SELECT") and PAGE_QUERY.search(sql):
             self.number = -1
             with unit_of_work():
                 record(events.TenantCreated(name="x"), subject="job:7", actor=PLATFORM, at=clock.now())
@@ -43,16 +43,16 @@ class Meanwhile:
         return result
 
 
-@pytest.mark.parametrize("name", LIVE)
-def test_a_page_knows_nothing_of_what_happens_after_it_began_to_read(world: World, name: str) -> None:
-    client, meanwhile = Client(), Meanwhile()
+@pytest.mark.parametrize("name", LIVE_PAGES)
+def test_page_number_is_older_than_its_data(world: World, name: str) -> None:
+    client, recorder = Client(), EventAfterFirstQuery()
     client.force_login(world.people.ada, backend="django.contrib.auth.backends.ModelBackend")
-    with connection.execute_wrapper(meanwhile):
-        answer = sent(world, name, "get", client)
+    with connection.execute_wrapper(recorder):
+        answer = respond(world, name, "get", client)
     (since,) = re.findall(r'data-live-since="(\d+)"', answer.content.decode())
-    assert 0 < int(since) < meanwhile.number
+    assert 0 < int(since) < recorder.number
 
 
-def test_every_live_page_is_among_these() -> None:
+def test_every_live_page_is_covered() -> None:
     pages = (CHECKOUT / "templates").rglob("*.html")
-    assert len([page for page in pages if "{% block live_since %}{{" in page.read_text()]) == len(LIVE)
+    assert len([page for page in pages if "{% block live_since %}{{" in page.read_text()]) == len(LIVE_PAGES)

@@ -1,4 +1,4 @@
-"""A framework, a preset or a manifest is taken into the draft on the page. What it leaves open stays; all is undone."""
+"""A framework, a preset or a manifest fills the submission form. Other fields stay, and Undo restores everything."""
 
 import json
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from django.http import QueryDict
 from django.test import Client
 from django.urls import reverse
 from tests.apps.conftest import People
-from tests.apps.test_submission import form_of, posted, typed
+from tests.apps.test_submission import form_of, minimal_form, post_data
 
 from hekla.apps.accounts.models import User
 from hekla.apps.jobs.models import Job
@@ -31,7 +31,7 @@ metadata: {name: uploaded}
 spec:
   tasks: [{name: main, replicas: 1, template: {spec: {containers: [{command: [echo, up]}]}}}]
 """
-MINE = {
+DRAFT = {
     "name": "mine", "shape": "distributed", "framework": "indexed", "priority": "7", "description": "why",
     "tasks-0-name": "worker", "tasks-0-command": "python mine.py", "tasks-0-cpu": "6", "tasks-0-gpus": "2",
     "tasks-0-env": "A=1", "tasks-0-image": "ours:1", "files-TOTAL_FORMS": "1", "files-0-name": "mine.py",
@@ -39,26 +39,26 @@ MINE = {
 }  # fmt: skip
 
 
-def sent_by(page: Any) -> dict[str, Any]:
-    """What a browser sends for the form as the page shows it, with what the page carries for Undo."""
-    shown = page.context
-    sent = posted(SimpleNamespace(job=shown["form"], tasks=shown["tasks"], files=shown["files"])).dict()
-    filling = shown["filling"]
-    sent["base_preset"] = shown["base_preset"]
-    return sent | ({"before": filling.document, "before-words": filling.words} if filling else {})
+def form_data(page: Any) -> dict[str, Any]:
+    """What a browser sends for this page, with the hidden fields for Undo."""
+    context = page.context
+    sent = post_data(SimpleNamespace(job=context["form"], tasks=context["tasks"], files=context["files"])).dict()
+    undo = context["filling"]
+    sent["base_preset"] = context["base_preset"]
+    return sent | ({"before": undo.document, "before-words": undo.words} if undo else {})
 
 
-def job_of(page: Any) -> JobSpec | None:
+def spec_of_form(page: Any) -> JobSpec | None:
     data = QueryDict(mutable=True)
-    data.update(sent_by(page))
+    data.update(form_data(page))
     return form_of(data, InitialValues()).spec()
 
 
-def test_a_framework_fills_its_fields_and_leaves_what_was_typed(people: People, as_: As) -> None:
-    page = as_(people.alice).post(reverse("jobs:submit"), typed(**MINE, do="tensorflow"))
-    sent = sent_by(page)
+def test_framework_fills_its_fields_and_keeps_the_input(people: People, as_: As) -> None:
+    page = as_(people.alice).post(reverse("jobs:submit"), minimal_form(**DRAFT, do="tensorflow"))
+    sent = form_data(page)
     for name in ("name", "priority", "description", "secrets"):
-        assert sent[name] == MINE[name]
+        assert sent[name] == DRAFT[name]
     assert (sent["framework"], sent["restart"], sent["tasks-TOTAL_FORMS"]) == ("tensorflow", "on", "2")
     assert (sent["tasks-0-name"], sent["tasks-0-cpu"], sent["tasks-0-gpus"]) == ("ps", "500m", "")
     worker = [sent[f"tasks-1-{field}"] for field in ("name", "command", "cpu", "gpus", "env", "image")]
@@ -71,19 +71,19 @@ def test_a_framework_fills_its_fields_and_leaves_what_was_typed(people: People, 
         "Restart the whole job when a pod fails or is evicted, Role (ps, worker), Command, train.py. "
         "Other fields are unchanged."
     )
-    assert " required" not in words.split('name="upload"')[1].split(">")[0], "whoever submits needs no file"
+    assert " required" not in words.split('name="upload"')[1].split(">")[0], "a submission needs no file"
     assert 'value="undo"' in words
     assert not Job.objects.exists()
 
 
-def test_undo_brings_back_all_that_was_typed_and_can_be_undone_itself(people: People, as_: As) -> None:
-    alice, wrong = as_(people.alice), MINE | {"tasks-0-cpu": "many", "tasks-0-command": "open 'quote"}
-    filled = sent_by(alice.post(reverse("jobs:submit"), typed(**wrong, do="mpi"))) | {"name": "typed-since"}
-    back = sent_by(alice.post(reverse("jobs:submit"), filled | {"do": "undo"}))
-    for name in wrong:
+def test_undo_restores_the_input_and_can_be_undone(people: People, as_: As) -> None:
+    alice, invalid = as_(people.alice), DRAFT | {"tasks-0-cpu": "many", "tasks-0-command": "open 'quote"}
+    filled = form_data(alice.post(reverse("jobs:submit"), minimal_form(**invalid, do="mpi"))) | {"name": "typed-since"}
+    back = form_data(alice.post(reverse("jobs:submit"), filled | {"do": "undo"}))
+    for name in invalid:
         if name not in ("rest", "notify-own"):
-            assert back[name] == wrong[name], name
-    again = sent_by(alice.post(reverse("jobs:submit"), back | {"do": "undo"}))
+            assert back[name] == invalid[name], name
+    again = form_data(alice.post(reverse("jobs:submit"), back | {"do": "undo"}))
     assert (again["name"], again["framework"], again["tasks-0-command"]) == (
         "typed-since",
         "mpi",
@@ -91,51 +91,51 @@ def test_undo_brings_back_all_that_was_typed_and_can_be_undone_itself(people: Pe
     )
 
 
-def test_the_way_back_stays_while_one_goes_on_with_the_form(people: People, as_: As) -> None:
+def test_undo_survives_further_requests(people: People, as_: As) -> None:
     alice = as_(people.alice)
-    filled = sent_by(alice.post(reverse("jobs:submit"), typed(**MINE, do="jax")))
+    filled = form_data(alice.post(reverse("jobs:submit"), minimal_form(**DRAFT, do="jax")))
     refused = alice.post(reverse("jobs:submit"), filled | {"tasks-0-cpu": "many"})
     assert "Undo" in refused.content.decode()
     text = alice.post(reverse("jobs:submit"), filled | {"do": "yaml"}).context
     sent = {"text": text["form"]["text"].value(), "before": text["filling"].document, "do": "undo"}
-    assert sent_by(alice.post(reverse("jobs:submit_yaml"), sent))["tasks-0-command"] == "python mine.py"
+    assert form_data(alice.post(reverse("jobs:submit_yaml"), sent))["tasks-0-command"] == "python mine.py"
 
 
-def test_a_draft_that_was_left_is_shown_as_it_was_left(people: People, as_: As) -> None:
+def test_left_draft_is_restored(people: People, as_: As) -> None:
     alice = as_(people.alice)
-    left = typed(**MINE | {"tasks-0-cpu": "many"}, base_preset="jax")
-    for draft, field in ((left, "tasks-0-cpu"), ({"text": "name: [mine", "shape": "sweep"}, "text")):
+    draft_before = minimal_form(**DRAFT | {"tasks-0-cpu": "many"}, base_preset="jax")
+    for draft, field in ((draft_before, "tasks-0-cpu"), ({"text": "name: [mine", "shape": "sweep"}, "text")):
         before = json.dumps({name: [value] for name, value in draft.items()})
         page = alice.post(reverse("jobs:submit"), {"do": "back", "before": before})
         words = page.content.decode()
         assert draft[field] in words
-        assert 'value="undo"' not in words, "there was nothing else on the page before"
+        assert 'value="undo"' not in words, "there is no earlier state to restore"
     for nonsense in ("", "no json"):
         answer = alice.post(reverse("jobs:submit"), {"do": "back", "before": nonsense})
         assert answer.headers["Location"] == reverse("jobs:submit")
 
 
-def test_what_is_carried_for_undo_may_be_any_nonsense(people: People, as_: As) -> None:
+def test_malformed_undo_data_is_ignored(people: People, as_: As) -> None:
     for before in ("", "no json", "[1]", '{"name": 5}', "[" * 5000):
-        page = as_(people.alice).post(reverse("jobs:submit"), typed(**MINE, before=before, do="undo"))
+        page = as_(people.alice).post(reverse("jobs:submit"), minimal_form(**DRAFT, before=before, do="undo"))
         assert page.status_code == 200
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS, ids=lambda each: each.name)
-def test_an_untouched_form_becomes_what_the_framework_begins_with(people: People, as_: As, framework: Any) -> None:
+def test_untouched_form_becomes_the_framework_default(people: People, as_: As, framework: Any) -> None:
     alice = as_(people.alice)
     for before in ("distributed", "torchrun", "ray"):
-        shown = alice.get(reverse("jobs:submit"), {"preset": before})
-        page = alice.post(reverse("jobs:submit"), sent_by(shown) | {"do": framework.name})
-        assert job_of(page) == job_of(alice.get(reverse("jobs:submit"), {"preset": framework.name}))
+        context = alice.get(reverse("jobs:submit"), {"preset": before})
+        page = alice.post(reverse("jobs:submit"), form_data(context) | {"do": framework.name})
+        assert spec_of_form(page) == spec_of_form(alice.get(reverse("jobs:submit"), {"preset": framework.name}))
 
 
-def test_a_program_that_was_written_by_hand_is_not_replaced() -> None:
+def test_edited_program_is_not_replaced() -> None:
     draft = InitialValues({"framework": "jax"}, [{"name": "worker"}], [{"name": "train.py", "text": "mine"}])
     assert apply_framework(draft, beginning("pytorch")).files == [{"name": "train.py", "text": "mine"}]
 
 
-def test_a_role_without_a_namesake_takes_the_place_of_one_that_goes() -> None:
+def test_new_role_inherits_from_a_removed_role() -> None:
     draft = InitialValues(
         {"shape": "distributed"}, [{"name": "main", "gpus": "8", "rest": {"node_selector": {"a": "b"}}}]
     )
@@ -144,7 +144,7 @@ def test_a_role_without_a_namesake_takes_the_place_of_one_that_goes() -> None:
     assert (master["rest"], worker["rest"]) == ({}, {"node_selector": {"a": "b"}})
 
 
-def test_plugins_that_are_no_framework_stay() -> None:
+def test_other_plugins_are_kept() -> None:
     rest = {"plugins": {"env": [], "ssh": [], "pytorch": ["--nnodes=1:4"]}}
     draft = InitialValues({"framework": "pytorch", "rest": rest}, [{"name": "worker"}])
     assert apply_framework(draft, beginning("jax")).job["rest"] == {"plugins": {"env": [], "ssh": []}}
@@ -153,11 +153,13 @@ def test_plugins_that_are_no_framework_stay() -> None:
     assert "plugins and their arguments" in differences(draft, first)
 
 
-def test_a_damaged_rest_stays_damaged_and_is_refused_when_it_is_sent(people: People, as_: As) -> None:
+def test_malformed_rest_is_kept_and_refused_at_submission(people: People, as_: As) -> None:
     alice = as_(people.alice)
-    page = alice.post(reverse("jobs:submit"), typed(**MINE | {"rest": "no json", "tasks-0-rest": "[1]"}, do="mpi"))
+    page = alice.post(
+        reverse("jobs:submit"), minimal_form(**DRAFT | {"rest": "no json", "tasks-0-rest": "[1]"}, do="mpi")
+    )
     assert page.status_code == 200
-    assert "damaged" in alice.post(reverse("jobs:submit"), sent_by(page)).content.decode()
+    assert "damaged" in alice.post(reverse("jobs:submit"), form_data(page)).content.decode()
 
 
 BIG = {"name": "worker", "replicas": 4, "command": ["python", "big.py"], "resources": {"cpu": "8", "memory": "9Gi"}}
@@ -168,7 +170,7 @@ LARGE: dict[str, Any] = {
 PLAIN = {"name": "plain", "queue": "default", "plugins": {}, "tasks": [{"name": "main", "command": ["true"]}]}
 
 
-def kept(user: User, spec: dict[str, Any]) -> Preset:
+def save_preset(user: User, spec: dict[str, Any]) -> Preset:
     return presets.save(name=spec["name"], spec=JobSpec.parse(spec), user=user, tenant=None, now=clock.now())
 
 
@@ -176,12 +178,12 @@ def choice(preset: Preset) -> dict[str, str]:
     return {"do": f"saved:{preset.uid}"}
 
 
-def test_a_preset_fills_what_it_says_and_leaves_what_was_typed(people: People, as_: As) -> None:
-    alice, large = as_(people.alice), kept(people.alice, LARGE)
-    page = alice.post(reverse("jobs:submit"), typed(**MINE, kind="training") | choice(large))
-    sent = sent_by(page)
+def test_preset_fills_its_fields_and_keeps_the_input(people: People, as_: As) -> None:
+    alice, large = as_(people.alice), save_preset(people.alice, LARGE)
+    page = alice.post(reverse("jobs:submit"), minimal_form(**DRAFT, kind="training") | choice(large))
+    sent = form_data(page)
     for name in ("name", "priority", "description", "secrets", "tasks-0-gpus", "tasks-0-env", "tasks-0-image"):
-        assert sent[name] == MINE[name], name
+        assert sent[name] == DRAFT[name], name
     assert [sent[f"tasks-0-{field}"] for field in ("command", "cpu", "memory")] == ["python big.py", "8", "9Gi"]
     assert [sent[f"files-{number}-name"] for number in (0, 1)] == ["big.py", "mine.py"]
     assert json.loads(sent["rest"])["annotations"] == {"a": "large"}
@@ -189,60 +191,60 @@ def test_a_preset_fills_what_it_says_and_leaves_what_was_typed(people: People, a
         "Filled in from “large”: Maximum restarts, annotations, plugins and their arguments, Replicas, "
         "Command, CPU, Memory, node selector, big.py. Other fields are unchanged."
     )
-    back = sent_by(alice.post(reverse("jobs:submit"), sent | {"do": "undo"}))
+    back = form_data(alice.post(reverse("jobs:submit"), sent | {"do": "undo"}))
     assert (back["tasks-0-command"], back["tasks-0-cpu"], back["name"]) == ("python mine.py", "6", "mine")
     assert not Job.objects.exists()
 
 
 @pytest.mark.parametrize("before", ["single", "distributed", "debugging", "torchrun", "ray", "large", "plain"])
 @pytest.mark.parametrize("spec", [LARGE, PLAIN], ids=["large", "plain"])
-def test_an_untouched_form_becomes_the_job_of_the_preset(
+def test_untouched_form_becomes_the_job_of_the_preset(
     people: People, as_: As, before: str, spec: dict[str, Any]
 ) -> None:
     alice = as_(people.alice)
-    one, other = kept(people.alice, spec), kept(people.alice, PLAIN if before == "plain" else LARGE)
-    begins = {"saved": str(other.uid)} if before in ("large", "plain") else {"preset": before}
-    page = alice.post(reverse("jobs:submit"), sent_by(alice.get(reverse("jobs:submit"), begins)) | choice(one))
-    assert job_of(page) == job_of(alice.get(reverse("jobs:submit"), {"saved": str(one.uid)}))
-    again = alice.post(reverse("jobs:submit"), sent_by(page) | choice(one))
+    one, other = save_preset(people.alice, spec), save_preset(people.alice, PLAIN if before == "plain" else LARGE)
+    query = {"saved": str(other.uid)} if before in ("large", "plain") else {"preset": before}
+    page = alice.post(reverse("jobs:submit"), form_data(alice.get(reverse("jobs:submit"), query)) | choice(one))
+    assert spec_of_form(page) == spec_of_form(alice.get(reverse("jobs:submit"), {"saved": str(one.uid)}))
+    again = alice.post(reverse("jobs:submit"), form_data(page) | choice(one))
     assert "No change" in again.content.decode()
 
 
-def test_one_preset_after_another_leaves_nothing_of_the_first_but_what_was_typed(people: People, as_: As) -> None:
-    alice, large, plain = as_(people.alice), kept(people.alice, LARGE), kept(people.alice, PLAIN)
-    first = sent_by(alice.post(reverse("jobs:submit"), sent_by(alice.get(reverse("jobs:submit"))) | choice(large)))
+def test_second_preset_replaces_the_first_and_keeps_the_input(people: People, as_: As) -> None:
+    alice, large, plain = as_(people.alice), save_preset(people.alice, LARGE), save_preset(people.alice, PLAIN)
+    first = form_data(alice.post(reverse("jobs:submit"), form_data(alice.get(reverse("jobs:submit"))) | choice(large)))
     page = alice.post(reverse("jobs:submit"), first | {"description": "mine"} | choice(plain))
-    job = job_of(page)
+    job = spec_of_form(page)
     assert job is not None
     assert job.model_copy(update={"description": ""}) == JobSpec.parse(PLAIN | {"name": "plain-1"})
     assert job.description == "mine"
 
 
-def test_a_sweep_stays_one_whatever_preset_fills_it(people: People, as_: As) -> None:
+def test_preset_keeps_a_sweep(people: People, as_: As) -> None:
     alice, sweep = as_(people.alice), {"shape": "sweep", "sweep-parameters": "lr = 1, 2"}
-    page = alice.post(reverse("jobs:submit"), typed(**sweep) | choice(kept(people.alice, PLAIN)))
+    page = alice.post(reverse("jobs:submit"), minimal_form(**sweep) | choice(save_preset(people.alice, PLAIN)))
     assert page.context["shape"] == "sweep"
     assert page.context["beside"].parameters["parameters"].value() == "lr = 1, 2"
 
 
-def test_a_preset_takes_the_place_of_the_text_and_is_undone(people: People, as_: As) -> None:
-    alice, asked = as_(people.alice), {"text": "# typed\nname: [mine", "secrets": "token: one"}
-    page = alice.post(reverse("jobs:submit_yaml"), asked | choice(kept(people.alice, LARGE)))
+def test_preset_replaces_the_manifest_text_and_can_be_undone(people: People, as_: As) -> None:
+    alice, draft = as_(people.alice), {"text": "# typed\nname: [mine", "secrets": "token: one"}
+    page = alice.post(reverse("jobs:submit_yaml"), draft | choice(save_preset(people.alice, LARGE)))
     form = page.context["form"]
     assert "python big.py" in " ".join(form["text"].value().replace("- ", "").split())
     assert form["secrets"].value() == "token: one"
     assert "The form now has the job from “large”." in page.content.decode()
     sent = {"text": form["text"].value(), "before": page.context["filling"].document, "do": "undo"}
     back = alice.post(reverse("jobs:submit_yaml"), sent)
-    assert back.context["form"]["text"].value() == asked["text"]
+    assert back.context["form"]["text"].value() == draft["text"]
 
 
 @pytest.mark.parametrize("route", ["jobs:submit", "jobs:submit_yaml"])
-def test_a_preset_that_is_gone_or_anothers_leaves_the_draft_as_it_was(people: People, as_: As, route: str) -> None:
-    theirs = kept(people.bob, PLAIN)
+def test_unavailable_preset_changes_nothing(people: People, as_: As, route: str) -> None:
+    other_preset = save_preset(people.bob, PLAIN)
     text = {"text": "name: [mine"} if route == "jobs:submit_yaml" else {}
-    for do in (f"saved:{theirs.uid}", "saved:none"):
-        page = as_(people.alice).post(reverse(route), typed(**MINE, **text, do=do))
+    for do in (f"saved:{other_preset.uid}", "saved:none"):
+        page = as_(people.alice).post(reverse(route), minimal_form(**DRAFT, **text, do=do))
         words = page.content.decode()
         assert "Unknown preset." in words
         assert "plain-1" not in words
@@ -253,18 +255,18 @@ def file(text: str | bytes, name: str = "job.yaml") -> SimpleUploadedFile:
     return SimpleUploadedFile(name, text.encode() if isinstance(text, str) else text)
 
 
-def test_a_manifest_takes_the_place_of_the_draft_and_is_undone(people: People, as_: As) -> None:
+def test_uploaded_manifest_replaces_the_draft_and_can_be_undone(people: People, as_: As) -> None:
     alice = as_(people.alice)
-    page = alice.post(reverse("jobs:submit"), typed(**MINE, do="upload") | {"upload": file(MANIFEST)})
-    sent = sent_by(page)
+    page = alice.post(reverse("jobs:submit"), minimal_form(**DRAFT, do="upload") | {"upload": file(MANIFEST)})
+    sent = form_data(page)
     assert "The form now has the job from “job.yaml”." in page.content.decode()
     assert (sent["name"], sent["tasks-0-command"], sent["priority"]) == ("uploaded", "echo up", "0")
-    assert sent["secrets"] == MINE["secrets"], "a manifest of this kind says nothing of secrets"
-    back = sent_by(alice.post(reverse("jobs:submit"), sent | {"do": "undo"}))
+    assert sent["secrets"] == DRAFT["secrets"], "this manifest format has no secrets"
+    back = form_data(alice.post(reverse("jobs:submit"), sent | {"do": "undo"}))
     assert (back["name"], back["tasks-0-command"], back["priority"]) == ("mine", "python mine.py", "7")
 
 
-def test_a_manifest_takes_the_place_of_the_text_word_by_word(people: People, as_: As) -> None:
+def test_uploaded_manifest_replaces_the_text_verbatim(people: People, as_: As) -> None:
     alice, text = as_(people.alice), "# typed\nname: mine"
     commented = f"# ours\n{MANIFEST}"
     page = alice.post(reverse("jobs:submit_yaml"), {"text": text, "do": "upload", "upload": file(commented)})
@@ -275,7 +277,7 @@ def test_a_manifest_takes_the_place_of_the_text_word_by_word(people: People, as_
 
 
 @pytest.mark.parametrize(
-    ("content", "says"),
+    ("content", "message"),
     [
         ("a: [", "upload"),
         (b"\x89PNG\x00\x01", "upload"),
@@ -285,23 +287,21 @@ def test_a_manifest_takes_the_place_of_the_text_word_by_word(people: People, as_
     ],
 )
 @pytest.mark.parametrize("route", ["jobs:submit", "jobs:submit_yaml"])
-def test_a_refused_file_leaves_the_draft_as_it_was(
-    people: People, as_: As, route: str, content: Any, says: str
-) -> None:
+def test_refused_file_changes_nothing(people: People, as_: As, route: str, content: Any, message: str) -> None:
     text = {"text": "name: [typed"} if route == "jobs:submit_yaml" else {}
-    sent = typed(**MINE, **text, do="upload") | ({"upload": file(content)} if content is not None else {})
+    sent = minimal_form(**DRAFT, **text, do="upload") | ({"upload": file(content)} if content is not None else {})
     page = as_(people.alice).post(reverse(route), sent)
     words = page.content.decode()
     assert 'href="#id_upload"' in words
-    assert says in words.split('role="alert"')[1].split("</ul>")[0]
+    assert message in words.split('role="alert"')[1].split("</ul>")[0]
     assert 'value="undo"' not in words
     if text:
         assert page.context["form"]["text"].value() == "name: [typed"
     else:
-        assert sent_by(page)["tasks-0-command"] == "python mine.py"
+        assert form_data(page)["tasks-0-command"] == "python mine.py"
 
 
-def test_a_file_that_was_chosen_is_filled_in_before_anything_is_sent(people: People, as_: As) -> None:
-    page = as_(people.alice).post(reverse("jobs:submit"), typed(**MINE) | {"upload": file(MANIFEST)})
+def test_chosen_file_is_loaded_before_submission(people: People, as_: As) -> None:
+    page = as_(people.alice).post(reverse("jobs:submit"), minimal_form(**DRAFT) | {"upload": file(MANIFEST)})
     assert page.context["form"]["name"].value() == "uploaded"
     assert not Job.objects.exists()

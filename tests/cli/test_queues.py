@@ -1,4 +1,4 @@
-"""Queues from the command line."""
+"""Queues, quotas and priority classes on the command line."""
 
 import json
 
@@ -24,37 +24,37 @@ def file(tmp_path):
     return path
 
 
-def test_a_queue_is_made_by_those_who_may(console, file, world):
+def test_operators_create_queues(console, file, world):
     refused = console("job", "submit", file)
     assert refused.exit_code == 1
     assert "vision" not in console("queue", "list").output
     world.alice.platform_role = "operator"
     world.alice.save()
-    made = console("job", "submit", file).output
-    assert "Note: spec.type: ignored" in made
-    assert "Queue vision was created: http" in made
+    output = console("job", "submit", file).output
+    assert "Note: spec.type: ignored" in output
+    assert "Queue vision was created: http" in output
     assert "vision" in [queue["name"] for queue in json.loads(console("queue", "list", "--json").output)]
     assert "“vision” exists already" in console("job", "submit", file).output
 
 
-def test_options_for_jobs_are_not_for_queues(console, file):
+def test_job_options_are_refused_for_queues(console, file):
     refused = console("job", "submit", file, "--dry-run")
     assert (refused.exit_code, "created from its manifest" in refused.output) == (1, True)
 
 
-def test_a_queue_beside_a_job_is_named(console, manifest, tmp_path):
+def test_queue_beside_a_job_is_reported(console, manifest, tmp_path):
     both = tmp_path / "both.yaml"
     both.write_text(QUEUE + "---\n" + manifest().read_text())
-    told = console("job", "submit", both).output
-    assert "document 1: ignored: operators and platform admins create queues" in told
-    assert "Submitted talk" in told
+    output = console("job", "submit", both).output
+    assert "document 1: ignored: operators and platform admins create queues" in output
+    assert "Submitted talk" in output
 
 
-def test_a_queue_says_what_it_holds_and_who_is_in_line(console, manifest):
+def test_queue_show(console, manifest):
     console("job", "submit", manifest("talk", command="[sleep, '60']"))
-    told = console("queue", "show", "default").output
-    assert "BORROWED" in told
-    assert "jobs pending" in told
+    output = console("queue", "show", "default").output
+    assert "BORROWED" in output
+    assert "jobs pending" in output
     assert json.loads(console("queue", "show", "default", "--json").output)["name"] == "default"
     assert console("queue", "show", "nowhere").exit_code == 1
 
@@ -69,15 +69,15 @@ def test_queues_are_listed_as_a_tree(console, world):
     assert listed.index("\nvision") < listed.index("\n  augment")
 
 
-def test_what_would_be_if_is_told(console, world):
+def test_queue_preview(console, world):
     world.reconcile_until(world.cluster.nodes.exists)
     assert "does not allow" in console("queue", "preview", "default", "weight=3").output
     world.alice.platform_role = "operator"
     world.alice.save()
     assert "NEW DESERVED" in console("queue", "preview", "default", "weight=3", "capability.cpu=2").output
     assert "default is draining" in console("queue", "edit", "default", "--state", "draining").output
-    told = json.loads(console("queue", "preview", "default", "capability.cpu=2", "--json").output)
-    assert told["after"]["default"]["bound"]["cpu"] == "2"
+    preview = json.loads(console("queue", "preview", "default", "capability.cpu=2", "--json").output)
+    assert preview["after"]["default"]["bound"]["cpu"] == "2"
     assert console("queue", "preview", "default", "weight").exit_code == 2
 
 
@@ -87,7 +87,7 @@ def test_quotas_are_shown(console):
     assert console("quota", "show", "nowhere").exit_code == 1
 
 
-def test_quotas_are_set_and_told_before_a_job_is_sent(console, manifest, world):
+def test_quotas_are_set_and_checked_by_a_dry_run(console, manifest, world):
     assert "does not allow" in console("quota", "set", "lab", "--jobs", "0").output
     world.alice.platform_role = "operator"
     world.alice.save()
@@ -105,13 +105,13 @@ def test_quotas_are_set_and_told_before_a_job_is_sent(console, manifest, world):
     assert console("quota", "set", "lab", "--each", "--member", "alice", "--jobs", "1").exit_code == 2
 
 
-def test_priority_classes_are_made_and_listed(console, world):
+def test_priority_classes_are_set_listed_and_deleted(console, world):
     assert "No priority classes." in console("priority-class", "list").output
     assert "does not allow" in console("priority-class", "set", "high", "--value", "100").output
     world.alice.platform_role = "admin"
     world.alice.save()
-    made = console("priority-class", "set", "high", "--value", "100", "--tenant", "lab", "--default").output
-    assert made == "high is 100, for lab: offered, default.\n"
+    output = console("priority-class", "set", "high", "--value", "100", "--tenant", "lab", "--default").output
+    assert output == "high is 100, for lab: offered, default.\n"
     changed = console("priority-class", "set", "high", "--value", "-7", "--everybody", "--never-preempts").output
     assert changed == "high is -7, for everybody: offered, default, never evicts other pods.\n"
     assert "high" in console("priority-class", "list").output

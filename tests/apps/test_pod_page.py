@@ -1,4 +1,4 @@
-"""The page of one attempt: all of its states, why it failed, and the attempts beside it."""
+"""The page of one pod attempt: its states, the cause of its failure, and the other attempts."""
 
 import re
 from collections.abc import Callable
@@ -31,7 +31,7 @@ FULL = {
 
 @pytest.fixture
 def pod(people: People) -> Pod:
-    """An attempt that waited for ten seconds, ran for twenty, and failed; after one that was lost."""
+    """Attempt 2, which waited for ten seconds, ran for twenty and failed. Attempt 1 was lost."""
     task = {"name": "main", "replicas": 4, "command": ["true"], "resources": {"cpu": "1"}}
     job = people.submit("story", tasks=[task])
     common = {"job": job, "task": "main", "index": 0, "version": 1, "slot": 1, "address": ""}
@@ -43,8 +43,8 @@ def pod(people: People) -> Pod:
     with unit_of_work():
         tell(job, events.JobUnschedulable(reasons=(FULL,)), actor=CONTROLLER, now=at(4))
         tell(job, events.PodBound(task="main", index=0, attempt=2, node="n1"), actor=CONTROLLER, now=at(10))
-        _changes(job, PodPhase.RUNNING, 10)
-        _changes(job, PodPhase.FAILED, 30, exit_code=139, reason="SIGSEGV")
+        _record_phase(job, PodPhase.RUNNING, 10)
+        _record_phase(job, PodPhase.FAILED, 30, exit_code=139, reason="SIGSEGV")
         tell(job, events.PodBound(task="main", index=1, attempt=2, node="else"), actor=CONTROLLER, now=at(11))
     return made
 
@@ -53,16 +53,16 @@ def at(seconds: int):
     return NOW + timedelta(seconds=seconds)
 
 
-def _changes(job: Job, new: PodPhase, seconds: int, exit_code: int | None = None, reason: str = "") -> None:
+def _record_phase(job: Job, new: PodPhase, seconds: int, exit_code: int | None = None, reason: str = "") -> None:
     changed = events.PodPhaseChanged(
         task="main", index=0, attempt=2, old=PodPhase.BOUND, new=new, node="n1", exit_code=exit_code, reason=reason
     )
     tell(job, changed, actor=CONTROLLER, now=at(seconds))
 
 
-def test_every_state_has_its_time_its_reason_and_how_long_it_lasted(pod: Pod) -> None:
+def test_states_have_times_sentences_and_durations(pod: Pod) -> None:
     states = pod_context.page(pod, now=at(60))["states"]
-    assert [((told.at - NOW).total_seconds(), told.state, told.sentence, told.lasted) for told in states] == [
+    assert [((row.at - NOW).total_seconds(), row.state, row.sentence, row.lasted) for row in states] == [
         (0, "waiting", "Attempt 2 was created and is pending.", "4 s"),
         (4, "waiting", "Waiting for 4 CPU. The cluster has none free.", "6 s"),
         (10, "admitted", "main-0 was bound to n1.", "0 s"),
@@ -71,7 +71,7 @@ def test_every_state_has_its_time_its_reason_and_how_long_it_lasted(pod: Pod) ->
     ]
 
 
-def test_the_page_says_why_it_failed_and_leads_to_the_other_attempts(people: People, as_: As, pod: Pod) -> None:
+def test_page_explains_the_failure_and_links_attempts(people: People, as_: As, pod: Pod) -> None:
     address = reverse("jobs:pod", args=[pod.job.uid, pod.pk])
     page = as_(people.bob).get(address).content.decode()
     assert "Segmentation fault (SIGSEGV)" in page
@@ -84,21 +84,19 @@ def test_the_page_says_why_it_failed_and_leads_to_the_other_attempts(people: Peo
     assert "The node restarted while the pod was running." in lost
 
 
-def test_a_pod_of_another_job_is_not_found_under_this_one(people: People, as_: As, pod: Pod) -> None:
+def test_pod_of_another_job_returns_404(people: People, as_: As, pod: Pod) -> None:
     other = people.submit("other")
     assert as_(people.alice).get(reverse("jobs:pod", args=[other.uid, pod.pk])).status_code == 404
 
 
-def test_the_page_asks_the_database_no_more_than_this(
-    people: People, as_: As, pod: Pod, django_assert_max_num_queries: Callable[[int], object]
-) -> None:
+def test_query_count(people: People, as_: As, pod: Pod, django_assert_max_num_queries: Callable[[int], object]) -> None:
     client = as_(people.alice)
-    client.get(reverse("accounts:login_sessions"))  # once a minute it is noted that somebody is here
+    client.get(reverse("accounts:login_sessions"))  # the session records its last use once a minute
     with django_assert_max_num_queries(13):
         client.get(reverse("jobs:pod", args=[pod.job.uid, pod.pk]))
 
 
-def test_a_failed_job_names_a_pod_for_each_way_in_which_one_failed(people: People, as_: As, pod: Pod) -> None:
+def test_failed_job_shows_a_pod_for_each_cause(people: People, as_: As, pod: Pod) -> None:
     Job.objects.filter(pk=pod.job.pk).update(phase="failed", finished_at=at(30), message="Told.")
     common = {"job": pod.job, "task": "main", "attempt": 1, "version": 1, "slot": 1, "address": "", "phase": "failed"}
     for index in (1, 2):
@@ -115,22 +113,22 @@ def test_a_failed_job_names_a_pod_for_each_way_in_which_one_failed(people: Peopl
     assert "因此被停止" in client.get(reverse("jobs:detail", args=[pod.job.uid])).content.decode()
 
 
-def test_the_page_of_a_pod_follows_its_job_for_who_may_see_it(people: People, pod: Pod) -> None:
+def test_live_view_needs_access_to_the_job(people: People, pod: Pod) -> None:
     (view,), params = registry.find("pod"), {"uid": str(pod.job.uid), "pod": str(pod.pk)}
     assert view.topics(people.bob, params) == {f"job:{pod.job.uid}"}
     html = view.render(people.bob, params)
     assert {"pod-head", "pod-failure", "pod-states", "pod-attempts"} <= set(re.findall(r'id="([\w-]+)"', html))
-    for user, wrong in (
+    for user, bad_params in (
         (people.charlie, params),
         (people.bob, params | {"pod": "0"}),
         (people.bob, params | {"pod": "x"}),
         (people.bob, params | {"uid": str(people.submit("other").uid)}),
     ):
         with pytest.raises(NotFound):
-            view.render(user, wrong)
+            view.render(user, bad_params)
 
 
-def test_where_the_logs_are_gone_nobody_is_told_that_the_pod_wrote_nothing(people: People, as_: As, pod: Pod) -> None:
+def test_deleted_logs_are_reported_as_deleted(people: People, as_: As, pod: Pod) -> None:
     Job.objects.filter(pk=pod.job.pk).update(phase="failed", deleted_at=NOW, cleaned_at=NOW, logs_purged_at=NOW)
     for address in (reverse("jobs:pod", args=[pod.job.uid, pod.pk]), reverse("jobs:detail", args=[pod.job.uid])):
         page = as_(people.alice).get(address).content.decode()
