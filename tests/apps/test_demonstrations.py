@@ -83,7 +83,7 @@ def test_the_page_of_all_has_a_button_for_each(staged: People, as_: As) -> None:
 def test_the_page_of_all_leads_to_what_plays(staged: People, as_: As) -> None:
     start(as_(staged.alice), "gangs")
     page = as_(staged.bob).get(reverse("demonstrations:list")).content.decode()
-    assert page.count(">Open<") == 1
+    assert page.count(">Watch<") == 1
     assert f'href="{reverse("demonstrations:detail", args=["gangs"])}"' in page
 
 

@@ -72,7 +72,7 @@ def test_a_queue_shows_its_shares_and_who_is_where_in_line(people: People, as_: 
     assert "Pending: 3" in page
     assert "Allocated: 1" in page
     assert ">runs</a>" in page.partition('id="queue-inside"')[2]
-    assert "As calculated by the plugin proportion of the cluster" in page
+    assert "Calculated by the proportion plugin of the cluster" in page
     assert 'aria-label="1 of 4 CPU; 1 CPU deserved"' in page
 
 
