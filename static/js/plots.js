@@ -7,6 +7,8 @@ import { language, say } from "./messages.js";
 // Plotly's dates are English; other languages get numeric dates.
 const DATES = { year: "%Y", month: "%Y-%m", dayMonth: "%m-%d", dayMonthYear: "%Y-%m-%d" };
 const LOCALE = language.startsWith("en") ? {} : { locale: language, locales: { [language]: { dictionary: {}, format: DATES } } };
+/** Room for a date below the axis, in pixels. Plotly turns labels that do not fit, and they cover the key. */
+const LABEL_WIDTH = 110;
 const CONFIG = { displayModeBar: false, responsive: true, ...LOCALE };
 
 let library;
@@ -46,7 +48,8 @@ async function draw(element) {
   const area = element.querySelector("[data-plot-area]");
   try {
     await load(element.dataset.plotScript);
-    await window.Plotly.react(area, localised(figure.data), { ...figure.layout, template: templates[theme()] }, CONFIG);
+    const xaxis = { nticks: Math.max(2, Math.floor((area.clientWidth || 800) / LABEL_WIDTH)), ...figure.layout.xaxis };
+    await window.Plotly.react(area, localised(figure.data), { ...figure.layout, xaxis, template: templates[theme()] }, CONFIG);
   } catch {
     area.textContent = say("plot_failed");
   }

@@ -83,7 +83,7 @@ def test_list_has_a_start_button_for_each(with_stages: People, as_: As) -> None:
 def test_list_links_to_the_running_demonstration(with_stages: People, as_: As) -> None:
     start(as_(with_stages.alice), "gangs")
     page = as_(with_stages.bob).get(reverse("demonstrations:list")).content.decode()
-    assert page.count(">Open<") == 1
+    assert page.count(">Watch<") == 1
     assert f'href="{reverse("demonstrations:detail", args=["gangs"])}"' in page
 
 

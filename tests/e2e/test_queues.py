@@ -24,7 +24,7 @@ def test_change_is_previewed_before_it_is_saved(page: Page) -> None:
     page.wait_for_url("**/queues/")
     page.goto("/queues/default/")
     expect(page.locator("#queue-settings")).to_contain_text("7")
-    expect(page.locator("#queue-shares")).to_contain_text("As calculated by the plugin proportion")
+    expect(page.locator("#queue-shares")).to_contain_text("Calculated by the proportion plugin")
 
 
 @pytest.mark.parametrize("path", ["/queues/", "/queues/default/", "/queues/default/edit/", "/queues/new/"])

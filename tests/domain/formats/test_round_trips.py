@@ -231,8 +231,8 @@ def test_unsupported_fields_are_reported(word, spec, notes):
 @pytest.mark.parametrize(
     ("word", "spec", "path", "sentence"),
     [
-        ("tfjob", a_job("worker", "logger"), "tasks.1", "A TFJob has the roles Chief, Master, PS, Worker, Eval"),
-        ("pytorchjob", a_job("a", "b"), "tasks.0", "A PyTorchJob has the roles Master, Worker. a is not one of them."),
+        ("tfjob", a_job("worker", "logger"), "tasks.1", "TFJob has the roles Chief, Master, PS, Worker, Eval"),
+        ("pytorchjob", a_job("a", "b"), "tasks.0", "PyTorchJob has the roles Master, Worker. a is not one of them."),
         ("pytorchjob", a_job("master"), "tasks.0", "The Master of a PyTorchJob is one pod. master has 2 replicas."),
         ("job", a_job("a", "b"), "tasks", "A Kubernetes Job has one pod template. This job has a, b."),
     ],

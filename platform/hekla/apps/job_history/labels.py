@@ -117,7 +117,7 @@ def _gang(facts: dict[str, Any]) -> str:
 
 
 def _priority(facts: dict[str, Any]) -> str:
-    return _("Waiting for %(need)s. Jobs of higher priority go first.") % facts
+    return _("Waiting for %(need)s. Jobs of higher priority come first.") % facts
 
 
 def _constraint(facts: dict[str, Any]) -> str:

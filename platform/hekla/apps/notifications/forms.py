@@ -55,7 +55,7 @@ class PreferenceForm(ChoiceForm):
     is_digest = forms.BooleanField(
         label=gettext_lazy("Group emails"),
         required=False,
-        help_text=gettext_lazy("Sends the notifications of 15 minutes in one email."),
+        help_text=gettext_lazy("Combines the notifications of 15 minutes into one email."),
     )
     webhook_url = forms.CharField(
         label=gettext_lazy("Webhook URL"),

@@ -180,14 +180,14 @@ class KubeflowKind:
         """Why the task cannot have that role in this kind of job; empty if it can."""
         if not role:
             return translate(
-                "A {kind} has the roles {roles}. {task} is not one of them.",
+                "{kind} has the roles {roles}. {task} is not one of them.",
                 kind=self.kind,
                 roles=", ".join(self.roles),
                 task=task.name,
             )
         if role in assigned:
             return translate(
-                "A {kind} has one {role} task, which is {other} already.",
+                "{kind} has one {role} task, which is {other} already.",
                 kind=self.kind,
                 role=role,
                 other=assigned[role].name,

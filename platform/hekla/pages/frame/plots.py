@@ -88,7 +88,7 @@ def _template(theme: Theme) -> "go.layout.Template":
             "colorway": theme.lines,
             "font": {"family": _FONT, "size": 12, "color": theme.text},
             "margin": {"l": 48, "r": 12, "t": 12, "b": 40},
-            "xaxis": axis,
+            "xaxis": {**axis, "ticks": "outside", "ticklen": 6, "tickcolor": theme.grid},
             "yaxis": axis,
         }
     )

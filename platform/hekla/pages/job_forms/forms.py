@@ -83,7 +83,7 @@ class JobForm(forms.Form):
         label=gettext_lazy("Minimum pods"),
         required=False,
         min_value=1,
-        help_text=gettext_lazy("At least this many pods start together, or none. Empty: all pods."),
+        help_text=gettext_lazy("At least this many pods start together, or none. Leave empty for all pods."),
     )
     priority = forms.IntegerField(label=gettext_lazy("Priority"), initial=0, required=False)
     priority_class = forms.ChoiceField(label=gettext_lazy("Priority class"), required=False)
@@ -96,14 +96,14 @@ class JobForm(forms.Form):
         required=False,
         min_value=1,
         help_text=gettext_lazy(
-            "Counted from the start, including restarts. At the limit the job fails. Empty: no limit."
+            "Counted from the start, including restarts. At the limit the job fails. Leave empty for no limit."
         ),
     )
     ttl_seconds_after_finished = forms.IntegerField(
         label=gettext_lazy("Delete after"),
         required=False,
         min_value=0,
-        help_text=gettext_lazy("Counted from the end of the job. Empty: never deleted."),
+        help_text=gettext_lazy("Counted from the end of the job. Leave empty to keep the job."),
     )
 
     description = forms.CharField(
@@ -193,7 +193,7 @@ class TaskForm(forms.Form):
         required=False,
         max_length=4000,
         help_text=gettext_lazy(
-            "Roles that must run or be finished first, separated by commas. Empty: start with the job."
+            "Roles that must run or be finished first, separated by commas. Leave empty to start with the job."
         ),
     )
     depends_on_any = forms.BooleanField(label=gettext_lazy("Any one of these roles is enough"), required=False)
@@ -201,7 +201,7 @@ class TaskForm(forms.Form):
         label=gettext_lazy("Image"),
         required=False,
         max_length=512,
-        help_text=gettext_lazy("For clusters that run containers. Empty: the image of the environment."),
+        help_text=gettext_lazy("For clusters that run containers. Leave empty for the image of the environment."),
     )
     working_dir = forms.CharField(label=gettext_lazy("Working folder"), required=False, max_length=1024)
     rest = passthrough_fields.task_field()

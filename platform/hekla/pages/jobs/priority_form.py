@@ -19,7 +19,8 @@ class PriorityForm(forms.Form):
         min_value=-MAX_PRIORITY,
         max_value=MAX_PRIORITY,
         help_text=gettext_lazy(
-            "Higher numbers go first in the queue. Takes effect in the next scheduling cycle. Running pods continue."
+            "Jobs with a higher priority come first in the queue. Takes effect in the next scheduling cycle. "
+            "Running pods continue."
         ),
     )
 

@@ -48,7 +48,7 @@ class SizeForm(forms.Form):
             required=self.spec.min_available is not None,
             initial=self.spec.min_available,
             min_value=1,
-            help_text=gettext_lazy("With fewer pods the job waits. Empty: the sum of its tasks."),
+            help_text=gettext_lazy("With fewer pods the job waits. Leave empty for the sum of its tasks."),
         )
 
     def rows(self) -> Iterator[TaskSizeRow]:

@@ -18,11 +18,11 @@ class PriorityClassForm(forms.ModelForm):
         widgets = {"tenants": forms.CheckboxSelectMultiple, "description": forms.Textarea({"rows": 2})}
         error_messages = {"name": NAME_ERRORS}
         help_texts = {
-            "value": _("Higher numbers go first. A new value applies to new jobs only."),
+            "value": _("Jobs with a higher value are scheduled first. A new value applies to new jobs only."),
             "is_default": _("Replaces the current default class."),
-            "never_preempts": _("Its jobs go first in their queue, but evict no other pods."),
+            "never_preempts": _("Its jobs are scheduled first in their queue, but never evict other pods."),
             "is_offered": _("If off, new jobs cannot use this class."),
-            "tenants": _("Tenants that can use it. None selected: all tenants."),
+            "tenants": _("Tenants that can use this class. Select none to allow all tenants."),
         }
 
     def clean_name(self) -> str:

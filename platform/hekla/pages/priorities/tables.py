@@ -10,7 +10,7 @@ from hekla.pages.frame.tables import ActionsColumn, ListColumn, ListFilter, List
 
 
 def _state(one: PriorityClass) -> str:
-    words = [_("available") if one.is_offered else _("hidden")]
+    words = [_("available") if one.is_offered else _("not available")]
     if one.is_default:
         words.append(_("Default class"))
     if one.never_preempts:

@@ -13,8 +13,13 @@ class QueueForm(forms.ModelForm):
     """A new queue."""
 
     capability = QuantitiesField(label=_("Limit"))
-    guarantee = QuantitiesField(label=_("Guaranteed"))
-    deserved = QuantitiesField(label=_("Deserved"))
+    guarantee = QuantitiesField(
+        label=_("Guaranteed"), help_text=_("Resources reserved for the queue. For example: cpu=4, memory=8Gi.")
+    )
+    deserved = QuantitiesField(
+        label=_("Deserved"),
+        help_text=_("The share that the queue gets back when it has pending jobs. Used by the capacity plugin."),
+    )
 
     class Meta:
         model = Queue
@@ -28,8 +33,8 @@ class QueueForm(forms.ModelForm):
             "weight": _("Its relative share when queues compete. Twice the weight means twice the share."),
             "priority": _("Queues with higher priority are served first."),
             "reclaimable": _("Other queues can reclaim what it borrows beyond its share."),
-            "parent": _("The parent queue. Used by the plugin capacity."),
-            "tenants": _("Tenants that can submit here. None selected: all tenants."),
+            "parent": _("The parent queue. Used by the capacity plugin."),
+            "tenants": _("Tenants that can submit here. Select none to allow all tenants."),
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
@@ -87,7 +92,7 @@ class FederatedQueueForm(forms.ModelForm):
         error_messages = {"name": NAME_ERRORS}
         help_texts = {
             "tenants": _(
-                "Tenants that can submit here. None selected: all tenants that can submit to one of its queues."
+                "Tenants that can submit here. Select none to allow all tenants that can submit to one of the queues."
             )
         }
 

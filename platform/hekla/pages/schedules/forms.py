@@ -42,7 +42,7 @@ class ScheduleForm(forms.Form):
         label=_("Starting deadline"),
         required=False,
         min_value=1,
-        help_text=_("Runs that are later than this are skipped. Empty: no deadline."),
+        help_text=_("Runs that are later than this are skipped. Leave empty for no deadline."),
     )
     successful_jobs_history_limit = forms.IntegerField(label=_("Completed jobs kept"), min_value=0, initial=3)
     failed_jobs_history_limit = forms.IntegerField(label=_("Failed jobs kept"), min_value=0, initial=1)

@@ -25,7 +25,7 @@ class TenantForm(forms.ModelForm):
         fields = ["name", "slug", "description"]
         widgets = {"description": forms.Textarea(attrs={"rows": 3})}
         error_messages = {"slug": NAME_ERRORS}
-        help_texts = {"slug": _("Lowercase letters, digits and hyphens. Used in addresses and commands.")}
+        help_texts = {"slug": _("Lowercase letters, digits and hyphens. Used in URLs and commands.")}
 
     def clean_slug(self) -> str:
         """The short name, unless the URLs reserve it."""
@@ -95,7 +95,7 @@ class DepartmentForm(forms.ModelForm):
         fields = ["name", "slug", "description"]
         widgets = {"description": forms.Textarea(attrs={"rows": 3})}
         error_messages = {"slug": NAME_ERRORS}
-        help_texts = {"slug": _("Lowercase letters, digits and hyphens. Used in addresses and commands.")}
+        help_texts = {"slug": _("Lowercase letters, digits and hyphens. Used in URLs and commands.")}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
         super().__init__(*args, **kwargs)

@@ -29,7 +29,7 @@ class TenantsTable(ListTable):
     members = ListColumn(
         gettext_lazy("Members"), sort="member_count", cell=lambda tenant: tenant.member_count, number=True
     )
-    since = ListColumn(gettext_lazy("Since"), sort="created_at", cell=lambda tenant: html.moment(tenant.created_at))
+    since = ListColumn(gettext_lazy("Added"), sort="created_at", cell=lambda tenant: html.moment(tenant.created_at))
 
 
 class TenantsFilter(ListFilter):
@@ -45,9 +45,9 @@ class MembersTable(ListTable):
     label = gettext_lazy("Members")
     keys = False
 
-    name = ListColumn(gettext_lazy("Name"), sort="user__username", template="tenancy/_member.html")
+    name = ListColumn(gettext_lazy("Person"), sort="user__username", template="tenancy/_member.html")
     role = ListColumn(gettext_lazy("Role"), sort="role", template="tenancy/_member_role.html")
-    since = ListColumn(gettext_lazy("Since"), sort="since", cell=lambda member: html.moment(member.since))
+    since = ListColumn(gettext_lazy("Added"), sort="since", cell=lambda member: html.moment(member.since))
     actions = ActionsColumn("tenancy/_member_actions.html")
 
 
