@@ -231,7 +231,8 @@ def make_world() -> World:
     view = jobs.save_view(name="shared", query="phase=failed", **common)
     arguments: dict[str, list[Any]] = {
         **{f"api:v1:{name}": ["spare"] for name in ("cluster", "cluster_try", "cluster_key")},
-        **{name: ["over"] for name in ("federated_queues:detail", "federated_queues:edit", "federated_queues:delete", "api:v1:federated_queue")},
+        **{f"federated_queues:{name}": ["over"] for name in ("detail", "edit", "delete")},
+        "api:v1:federated_queue": ["over"],
         "api:v1:policy": ["sim"], "api:v1:policy_trial": ["sim"],
         "accounts:end_login_session": [1], "accounts:remove_key": [1], "accounts:end_login_sessions_of": [bob],
         "accounts:start_oidc": ["none"], "accounts:oidc_back": ["none"], "accounts:connect_identity": ["none"],
@@ -253,7 +254,8 @@ def make_world() -> World:
         "clusters:remove": ["spare"], "clusters:remove_key": ["sim"], "queues:edit": ["labs-own"],
         "queues:set_state": ["labs-own"], "queues:detail": ["labs-own"], "live:download_log": [pod.pk],
         "usage:job": [job.uid], "usage:pod": [pod.pk], "jobs:pod": [job.uid, pod.pk], "live:search_log": [pod.pk],
-        "live:evidence": [pod.pk], "api:v1:pod_attempts": [job.uid, "main", 0], "api:v1:pod_usage": [job.uid, "main", 0],
+        "live:evidence": [pod.pk], "api:v1:pod_attempts": [job.uid, "main", 0],
+        "api:v1:pod_usage": [job.uid, "main", 0],
         "api:v1:pod_search": [job.uid, "main", 0],
         "departments:detail": ["science"], "departments:edit": ["science"], "api:v1:department": ["science"],
         "tenancy:quotas": ["lab"], "api:v1:quotas": ["lab"],

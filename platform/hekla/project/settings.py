@@ -229,28 +229,32 @@ CELERY_TASK_ROUTES = {"hekla.controller.*": {"queue": "control"}}
 _SLOW = 20.0
 """Seconds between safety runs. Workers are normally woken by messages; these runs replace lost ones."""
 CELERY_BEAT_SCHEDULE = {
-    "look anyway": {"task": "hekla.controller.tick", "schedule": _SLOW, "options": {"queue": "control", "expires": 10}},
-    "ask clusters how they are": {"task": "hekla.health.look_around", "schedule": 30.0, "options": {"expires": 30}},
-    "foretell starts": {"task": "hekla.controller.foretell", "schedule": 10.0, "options": {"expires": 20}},
-    "move what could start elsewhere": {
+    "reconcile clusters": {
+        "task": "hekla.controller.tick",
+        "schedule": _SLOW,
+        "options": {"queue": "control", "expires": 10},
+    },
+    "check clusters": {"task": "hekla.health.look_around", "schedule": 30.0, "options": {"expires": 30}},
+    "record forecasts": {"task": "hekla.controller.foretell", "schedule": 10.0, "options": {"expires": 20}},
+    "move pending jobs": {
         "task": "hekla.federated_queues.move",
         "schedule": _SLOW,
         "options": {"expires": 10},
     },
-    "let flows go on": {"task": "hekla.flows.advance", "schedule": _SLOW, "options": {"expires": 10}},
-    "let demonstrations go on": {"task": "hekla.demonstrations.advance", "schedule": _SLOW, "options": {"expires": 10}},
-    "start what is scheduled": {"task": "hekla.schedules.start_due", "schedule": _SLOW, "options": {"expires": 10}},
-    "tell of what happened": {"task": "hekla.notifications.follow", "schedule": _SLOW, "options": {"expires": 10}},
-    "tell of what time brings": {"task": "hekla.notifications.look", "schedule": 30.0, "options": {"expires": 30}},
-    "send what is due": {"task": "hekla.notifications.send", "schedule": _SLOW, "options": {"expires": 10}},
+    "advance flows": {"task": "hekla.flows.advance", "schedule": _SLOW, "options": {"expires": 10}},
+    "advance demonstrations": {"task": "hekla.demonstrations.advance", "schedule": _SLOW, "options": {"expires": 10}},
+    "start schedules": {"task": "hekla.schedules.start_due", "schedule": _SLOW, "options": {"expires": 10}},
+    "create notifications": {"task": "hekla.notifications.follow", "schedule": _SLOW, "options": {"expires": 10}},
+    "create timed notifications": {"task": "hekla.notifications.look", "schedule": 30.0, "options": {"expires": 30}},
+    "send notifications": {"task": "hekla.notifications.send", "schedule": _SLOW, "options": {"expires": 10}},
     "mail invitations": {"task": "hekla.invitations.send", "schedule": _SLOW, "options": {"expires": 10}},
-    "forget what was told": {"task": "hekla.notifications.tidy", "schedule": 3600.0, "options": {"expires": 600}},
-    "end expired impersonations": {
+    "delete old notifications": {"task": "hekla.notifications.tidy", "schedule": 3600.0, "options": {"expires": 600}},
+    "end impersonations": {
         "task": "hekla.impersonation.end_overdue",
         "schedule": 60.0,
         "options": {"expires": 120},
     },
-    "tidy up after schedules": {"task": "hekla.schedules.tidy", "schedule": 30.0, "options": {"expires": 60}},
+    "tidy schedules": {"task": "hekla.schedules.tidy", "schedule": 30.0, "options": {"expires": 60}},
 }
 CELERY_DB_REUSE_MAX = sys.maxsize  # each thread keeps its connection; `celery.py` checks it
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1

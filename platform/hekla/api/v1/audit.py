@@ -24,9 +24,7 @@ class AuditEntrySerializer(serializers.Serializer[Any]):
     number = serializers.IntegerField(source="event.pk")
     at = serializers.DateTimeField(source="event.at")
     person = serializers.CharField(source="event.actor_name")
-    impersonated_by = serializers.CharField(
-        source="event.impersonator_name", help_text="impersonating admin; usually empty"
-    )
+    impersonated_by = serializers.CharField(source="event.impersonator_name", help_text="admin; usually empty")
     kind = serializers.CharField(source="event.kind")
     subject = serializers.CharField(source="event.subject")
     tenant = serializers.CharField(source="tenant_slug", allow_null=True)

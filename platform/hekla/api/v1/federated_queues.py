@@ -120,7 +120,7 @@ class FederatedQueueViewSet(DeletableViewSet[FederatedQueue]):
     def create(self, request: Request) -> Response:
         """Create a federated queue (platform admins and operators)."""
         values = validated(NewFederatedQueueSerializer(data=request.data))
-        return self.respond(services.create_span(**values, actor=actor_of(person(request)), now=clock.now()), 201)
+        return self.respond(services.create_federated(**values, actor=actor_of(person(request)), now=clock.now()), 201)
 
     @extend_schema(request=FederatedQueueChangeSerializer(partial=True), responses=FederatedQueueSerializer)
     def partial_update(self, request: Request, name: str) -> Response:  # noqa: ARG002

@@ -309,9 +309,7 @@ class JobEventSerializer(serializers.Serializer[LoggedEvent]):
     at = serializers.DateTimeField()
     kind = serializers.CharField()
     actor = serializers.CharField(source="actor_name")
-    impersonated_by = serializers.CharField(
-        source="impersonator_name", help_text="admin who impersonated the actor; usually empty"
-    )
+    impersonated_by = serializers.CharField(source="impersonator_name", help_text="admin; usually empty")
     sentence = serializers.SerializerMethodField()
     payload = serializers.JSONField()
 

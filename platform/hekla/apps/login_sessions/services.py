@@ -20,7 +20,7 @@ from hekla.domain.errors import NotFound
 def note(
     login_session_id: int | None, user: User, *, session_key: str, browser: str, address: str, now: datetime
 ) -> int:
-    """Record activity of a browser. Returns the id of its visit, created if needed. No event: `SignedIn` is one."""
+    """Record activity of a browser. Returns the id of its login session, created if needed. No event: `SignedIn` is one."""
     facts = {"session_key": session_key, "browser": browser[:120], "address": address[:45], "last_active_at": now}
     if login_session_id is not None and LoginSession.objects.filter(pk=login_session_id, user=user).update(**facts):
         return login_session_id
@@ -47,7 +47,7 @@ def end_all(user: User, *, by: User, now: datetime) -> int:
 
 
 def _end(user: User, login_sessions: Sequence[LoginSession], *, by: User, now: datetime) -> int:
-    """Delete the sessions, and the rows of all the person's visits without a valid session."""
+    """Delete the sessions, and the rows of the person's login sessions without a valid session."""
     keys = {login_session.session_key for login_session in login_sessions}
     with unit_of_work():
         Session.objects.filter(session_key__in=keys).delete()

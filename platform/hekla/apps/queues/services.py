@@ -86,7 +86,7 @@ _CHANGED_TO = {
 }
 
 
-def create_span(
+def create_federated(
     *,
     name: str,
     description: str = "",

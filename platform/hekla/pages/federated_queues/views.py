@@ -63,7 +63,7 @@ def create(request: HttpRequest) -> HttpResponse:
     form = FederatedQueueForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:
-            federated = services.create_span(**form.cleaned_data, actor=actor_of(user), now=clock.now())
+            federated = services.create_federated(**form.cleaned_data, actor=actor_of(user), now=clock.now())
         except HeklaError as error:
             attach(form, error)
         else:

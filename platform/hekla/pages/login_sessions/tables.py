@@ -18,13 +18,11 @@ class SessionsTable(ListTable):
 
     browser = ListColumn(gettext_lazy("Browser"), sort="browser")
     address = ListColumn(gettext_lazy("IP address"), sort="address")
-    since = ListColumn(
-        gettext_lazy("Sign-in"), sort="since", cell=lambda login_session: html.moment(login_session.since)
-    )
+    since = ListColumn(gettext_lazy("Sign-in"), sort="since", cell=lambda row: html.moment(row.since))
     last_active = ListColumn(
         gettext_lazy("Last seen"),
         sort="last_active_at",
-        cell=lambda login_session: html.moment(login_session.last_active_at),
+        cell=lambda row: html.moment(row.last_active_at),
     )
     actions = ActionsColumn("login_sessions/_actions.html")
 
@@ -35,6 +33,4 @@ class SessionsTable(ListTable):
         return format_html("{} {}", name, mark)
 
 
-SEARCH = TextSearch(
-    lambda login_session: f"{login_session.browser} {login_session.address}", gettext_lazy("Browser or IP address")
-)
+SEARCH = TextSearch(lambda row: f"{row.browser} {row.address}", gettext_lazy("Browser or IP address"))

@@ -10,7 +10,7 @@ from hekla.apps.signin import challenges, keys
 from hekla.apps.signin.challenges import Purpose
 from hekla.apps.signin.relying_party import RelyingParty, relying_party
 
-_Question = Callable[[RelyingParty, User, bytes], str]
+_Options = Callable[[RelyingParty, User, bytes], str]
 _QUESTIONS: dict[Purpose, _Question] = {
     Purpose.ADD: keys.registration_options,
     Purpose.USE: keys.authentication_options,
@@ -34,4 +34,4 @@ def ask(request: HttpRequest, purpose: Purpose, user: User) -> KeyChallenge:
         return KeyChallenge()
     if party.netloc != request.get_host().lower():
         return KeyChallenge(elsewhere=party.origin)
-    return KeyChallenge(_QUESTIONS[purpose](party, user, challenges.hand_out(request, purpose, user)))
+    return KeyChallenge(_OPTIONS[purpose](party, user, challenges.hand_out(request, purpose, user)))

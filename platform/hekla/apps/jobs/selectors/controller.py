@@ -44,8 +44,8 @@ def movable() -> QuerySet[Job]:
     """Pending jobs of federated queues without a pod on a node, in scheduling order."""
     waits = Job.objects.filter(phase=JobPhase.PENDING, gang_phase__in=(GangPhase.PENDING, GangPhase.INQUEUE))
     placed = Pod.objects.filter(job=OuterRef("pk")).exclude(phase=PodPhase.PENDING, node="", stopping=False)
-    found = waits.filter(~Exists(placed), placement__span__isnull=False, deleted_at=None)
-    return found.select_related("queue", "cluster", "tenant", "owner", "placement__span").order_by(
+    found = waits.filter(~Exists(placed), placement__federated_queue__isnull=False, deleted_at=None)
+    return found.select_related("queue", "cluster", "tenant", "owner", "placement__federated_queue").order_by(
         "-priority", "submitted_at", "id"
     )
 

@@ -35,8 +35,8 @@ class AllClosed(Refused):
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The queue of a job. `federated`: the federated queue that the job named, if any; `candidates`: the estimates of its
-    clusters, best first.
+    """The queue of a job. `federated`: the federated queue that the job named, if any. `candidates`: the estimates of
+    its clusters, best first.
     """
 
     queue: Queue
