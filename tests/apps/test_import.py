@@ -27,7 +27,7 @@ PAGE = reverse("invitations:import")
 FOUR = "username,email,name,role\nbob,,,member\ncharlie,,,\ndora,dora@example.org,Dora,viewer\neve x,nobody,,king\n"
 
 
-def run_import(people: People, text: str, *, by: User | None = None, act=importing.carry_out):
+def run_import(people: People, text: str, *, by: User | None = None, act=importing.import_rows):
     rows = table.read(text).rows
     return act(rows, into=people.lab, by=by or people.alice, now=clock.now())
 

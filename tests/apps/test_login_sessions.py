@@ -82,7 +82,7 @@ def test_new_password_revokes_other_sessions(people: People, browsers_of_alice: 
     browsers_of_alice[0].post(reverse("accounts:profile"), {"display_name": "Alice", "password": PASSWORD})
     people.alice.refresh_from_db()
     assert [visit.session_key for visit in sessions(people.alice)] == [browsers_of_alice[0].session.session_key]
-    assert not any(selectors.goes_on(key, people.alice, now=clock.now()) for key in before)
+    assert not any(selectors.session_data(key, people.alice, now=clock.now()) for key in before)
     assert [is_valid(client) for client in browsers_of_alice] == [True, False, False]
 
 
@@ -93,10 +93,10 @@ def test_signed_out_session_is_not_listed(people: People, browsers_of_alice: lis
 
 def test_expired_session_is_not_valid(people: People, browsers_of_alice: list[Client]) -> None:
     key = browsers_of_alice[0].session.session_key
-    assert selectors.goes_on(key, people.alice, now=clock.now())
-    assert not selectors.goes_on(key, people.bob, now=clock.now())
+    assert selectors.session_data(key, people.alice, now=clock.now())
+    assert not selectors.session_data(key, people.bob, now=clock.now())
     Session.objects.filter(session_key=key).update(expire_date=clock.now())
-    assert not selectors.goes_on(key, people.alice, now=clock.now())
+    assert not selectors.session_data(key, people.alice, now=clock.now())
 
 
 def test_last_use_is_recorded_once_a_minute(people: People, browsers_of_alice: list[Client], monkeypatch) -> None:

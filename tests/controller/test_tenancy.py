@@ -241,7 +241,7 @@ def test_namespace_cannot_change_while_pods_or_objects_exist(namespaced) -> None
     assert "are running" in change_refusal(namespaced, shared)
     abort(namespaced, job)
     with transaction.atomic():
-        namespace_change.require_nobody_there(namespaced.cluster, shared, now=clock.now())
+        namespace_change.require_no_live_pods(namespaced.cluster, shared, now=clock.now())
     with pytest.raises(Invalid, match="resources of 1 jobs"):
         namespace_change.require_nothing_left(namespaced.cluster, shared)
     services.delete(job, user=namespaced.alice, now=clock.now())
@@ -251,7 +251,7 @@ def test_namespace_cannot_change_while_pods_or_objects_exist(namespaced) -> None
 
 def change_refusal(world: World, config: dict[str, Any]) -> str:
     with pytest.raises(Invalid) as refused, transaction.atomic():
-        namespace_change.require_nobody_there(world.cluster, config, now=clock.now())
+        namespace_change.require_no_live_pods(world.cluster, config, now=clock.now())
     controllers.reconcile(world.cluster)  # the refusal must not have taken the lease
     return str(refused.value)
 

@@ -22,7 +22,7 @@ _ACTIONS = {
 
 
 @click.command()
-@click.argument("action", type=click.ServerOptions(tuple(_ACTIONS)))
+@click.argument("action", type=click.Choice(tuple(_ACTIONS)))
 @click.argument("names", metavar="[JOB]...", nargs=-1, type=JOB)
 @filter_options
 @click.option("--priority", type=int, help="New priority, for the action `priority`.")

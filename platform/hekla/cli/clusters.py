@@ -80,8 +80,15 @@ def show(choice: ServerOptions, name: str, as_json: bool) -> None:
 @click.option("--try", "tried", is_flag=True, help="Check the connection only. Save nothing.")
 @click.pass_obj
 def set_cluster(
-    choice: ServerOptions, /, name: str, kind: str | None, *, anyway: bool, tried: bool, **fields: Any
-) -> None:  # noqa: ANN401
+    choice: ServerOptions,
+    /,
+    name: str,
+    kind: str | None,
+    *,
+    anyway: bool,
+    tried: bool,
+    **fields: Any,  # noqa: ANN401
+) -> None:
     """Add or change the cluster NAME. The connection is checked before it is saved."""
     client, body = client_of(choice), _request_body(**fields)
     is_there = any(one["name"] == name for one in client.clusters())

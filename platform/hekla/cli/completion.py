@@ -36,7 +36,7 @@ JOB = NameParameter("jobs")
 
 
 @click.command()
-@click.argument("shell", type=click.ServerOptions(SHELLS))
+@click.argument("shell", type=click.Choice(SHELLS))
 def completion(shell: str) -> None:
     """Print the completion script for SHELL, for example: hekla completion bash >> ~/.bashrc"""
     kind = get_completion_class(shell)

@@ -21,7 +21,7 @@ _KINDS = {form.word: form for form in formats.FORMATS}
     "--to",
     "kind",
     required=True,
-    type=click.ServerOptions([*_KINDS, _DOCUMENT], case_sensitive=False),
+    type=click.Choice([*_KINDS, _DOCUMENT], case_sensitive=False),
     help="Output format. volcano and jobspec keep every field. job is a Kubernetes Job.",
 )
 @click.option("--strict", is_flag=True, help="Write nothing and exit with 1 if any field would be lost.")

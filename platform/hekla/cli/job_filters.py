@@ -27,7 +27,7 @@ _LISTING = (
     click.option(
         "--deleted", is_flag=True, flag_value="1", default=None, help="Deleted jobs whose history is still kept."
     ),
-    click.option("--sort", type=click.ServerOptions(_SORTS), help="Sort order. A leading minus sorts descending."),
+    click.option("--sort", type=click.Choice(_SORTS), help="Sort order. A leading minus sorts descending."),
 )
 
 

@@ -19,7 +19,7 @@ _GROUPS = ("phase", "queue", "tenant", "owner", "kind", "cluster")
 
 @click.command()
 @listing
-@click.option("--group-by", type=click.ServerOptions(_GROUPS), help="Count the jobs per group.")
+@click.option("--group-by", type=click.Choice(_GROUPS), help="Count the jobs per group.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Maximum number of rows.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
@@ -71,7 +71,7 @@ def show(choice: ServerOptions, name: str, as_json: bool) -> None:
         click.echo(f"{label:<10} {value}")
     for reason in found["waiting"]:
         click.echo(f"{'Pending':<10} {reason['sentence']}")
-    for sentence in client.start(found)["text"] if found["waiting"] else ():
+    for sentence in client.start_estimate(found)["text"] if found["waiting"] else ():
         click.echo(f"{'Start':<10} {sentence}")
     click.echo()
     heads = ("POD", "PHASE", "ATTEMPT", "NODE", "EXIT", "STARTED", "MESSAGE")

@@ -16,7 +16,7 @@ _WAYS = ("page", "mail", "webhook")
 
 def notification_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add the notification options for a submitted job, with the names of the REST parameters."""
-    moments, channels = click.ServerOptions((*_MOMENTS, "nothing")), click.ServerOptions(_WAYS)
+    moments, channels = click.Choice((*_MOMENTS, "nothing")), click.Choice(_WAYS)
     for option in (
         click.option(
             "--notify-after", type=click.IntRange(1), help="Minutes until a pending job counts as waiting long."
@@ -53,10 +53,10 @@ def list_notifications(choice: ServerOptions, unread: bool, read: bool, limit: i
 @click.command()
 @click.argument("job")
 @click.option(
-    "--on", "moments", multiple=True, type=click.ServerOptions(_MOMENTS), help="Event to notify about. May be repeated."
+    "--on", "moments", multiple=True, type=click.Choice(_MOMENTS), help="Event to notify about. May be repeated."
 )
 @click.option(
-    "--by", "channels", multiple=True, type=click.ServerOptions(_WAYS), help="Notification channel. May be repeated."
+    "--by", "channels", multiple=True, type=click.Choice(_WAYS), help="Notification channel. May be repeated."
 )
 @click.option("--after", "minutes", type=click.IntRange(1), help="Minutes until a pending job counts as waiting long.")
 @click.option("--default", is_flag=True, help="Use your default notification settings.")

@@ -19,7 +19,7 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print the console'
 @click.pass_obj
 def show(choice: ServerOptions, cluster: str, as_json: bool) -> None:
     """Print the active scheduling policy of CLUSTER."""
-    _show(client_of(choice).get(f"clusters/{cluster}/policy"), as_json, _print)
+    _show(client_of(choice).get(f"clusters/{cluster}/policy"), as_json, _print_policy)
 
 
 @click.command()
@@ -29,7 +29,7 @@ def show(choice: ServerOptions, cluster: str, as_json: bool) -> None:
 @click.pass_obj
 def preview(choice: ServerOptions, cluster: str, file: BinaryIO, as_json: bool) -> None:
     """Preview what the policy in FILE would change in CLUSTER (operators and platform admins)."""
-    _show(client_of(choice).post(f"clusters/{cluster}/policy/trial", {"text": _text(file)}), as_json, _print)
+    _show(client_of(choice).post(f"clusters/{cluster}/policy/trial", {"text": _text(file)}), as_json, _print_trial)
 
 
 @click.command()
@@ -55,7 +55,7 @@ def _show(answer: dict[str, Any], as_json: bool, show: Callable[[dict[str, Any]]
         show(answer)
 
 
-def _print(answer: dict[str, Any]) -> None:
+def _print_policy(answer: dict[str, Any]) -> None:
     click.echo(strip_control_codes(answer["text"]), nl=not answer["text"].endswith("\n"))
 
 
@@ -63,7 +63,7 @@ def _confirm(answer: dict[str, Any]) -> None:
     click.echo(f"Version {answer['number']} is active from the next cycle on.")
 
 
-def _print(trial: dict[str, Any]) -> None:
+def _print_trial(trial: dict[str, Any]) -> None:
     for fault in trial["faults"]:
         click.secho(
             f"{fault['name']} failed at {fault['point']}: {strip_control_codes(fault['error'])}", fg="red", err=True

@@ -94,7 +94,7 @@ def show(choice: ServerOptions, name: str, as_json: bool) -> None:
 
 @click.command()
 @click.argument("name")
-@click.option("--state", type=click.ServerOptions(["open", "closed", "draining"]), required=True, help="New state.")
+@click.option("--state", type=click.Choice(["open", "closed", "draining"]), required=True, help="New state.")
 @click.pass_obj
 def edit(choice: ServerOptions, name: str, state: str) -> None:
     """Open, close or drain the queue NAME (operators)."""

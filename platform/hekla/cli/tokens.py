@@ -39,7 +39,7 @@ def list_tokens(choice: ServerOptions, as_json: bool) -> None:
     "--scope",
     "scopes",
     multiple=True,
-    type=click.ServerOptions(_SCOPES),
+    type=click.Choice(_SCOPES),
     help="Scope. May be repeated. Default: read and jobs.",
 )
 @click.option(

@@ -39,7 +39,7 @@ def require_nothing_left(cluster: Cluster, config: Config) -> None:
         raise _refusal(sentence % {"count": len(left)})
 
 
-def require_nobody_there(cluster: Cluster, config: Config, *, now: datetime) -> None:
+def require_no_live_pods(cluster: Cluster, config: Config, *, now: datetime) -> None:
     """Raise Invalid while pods are alive. Call it inside the transaction that changes the configuration.
 
     Revokes the lease of the cluster, so its holder starts no more pods in the former namespaces.

@@ -41,7 +41,7 @@ def display_queues(cluster: Cluster, lease: LeaseContext, cache: ClusterCache) -
     if stamp == state.stamp and time.monotonic() - state.at < EVERY_SECONDS:
         return
     state.stamp, state.at = stamp, time.monotonic()
-    _tell(lease, facet, _standings(known, cache))
+    _display(lease, facet, _displayed_queues(known, cache))
 
 
 def _has_left(lease: LeaseContext, before: DisplayedQueues | None, now: DisplayedQueues | None) -> bool:
@@ -52,14 +52,14 @@ def _has_left(lease: LeaseContext, before: DisplayedQueues | None, now: Displaye
     if now is not None and now.enabled:
         return True
     last = before or now
-    return last is None or _tell(lease, last, [])
+    return last is None or _display(lease, last, [])
 
 
-def _tell(lease: LeaseContext, facet: DisplayedQueues, standings: Sequence[DisplayedQueue]) -> bool:
+def _display(lease: LeaseContext, facet: DisplayedQueues, queues: Sequence[DisplayedQueue]) -> bool:
     """Display these queues. Returns whether that succeeded; a failure is logged when it begins, and blocks nothing."""
     state, problem = lease.state.displayed_queues, ""
     try:
-        facet.display(standings, heartbeat=lease.ensure_leader)
+        facet.display(queues, heartbeat=lease.ensure_leader)
     except BackendError as error:
         problem = str(error)
     if problem and problem != state.problem:
@@ -68,7 +68,7 @@ def _tell(lease: LeaseContext, facet: DisplayedQueues, standings: Sequence[Displ
     return not problem
 
 
-def _standings(known: Iterable[Queue], cache: ClusterCache) -> list[DisplayedQueue]:
+def _displayed_queues(known: Iterable[Queue], cache: ClusterCache) -> list[DisplayedQueue]:
     gangs: Counter[tuple[int, str]] = Counter()
     held: dict[int, Resources] = {}
     for job, pods in cache.jobs():

@@ -64,7 +64,7 @@ def observe_external_pods(cluster: Cluster, lease: LeaseContext, *, now: datetim
     look = _observe(cluster, external, known, state) if external else nothing
     refs = {ref.key: ref for ref in (*known, *look.new, *look.pods) if look.can_tell(ref)}
     state.refused = {}
-    changed = [_take(cluster, lease, look.rules, _gathered(ref, look), now) for ref in refs.values()]
+    changed = [_record_group(cluster, lease, look.rules, _gathered(ref, look), now) for ref in refs.values()]
     state.recorded = {key: recorded for key, recorded in state.recorded.items() if key in refs}
     if external and (any(changed) or not state.has_started):
         external.set_recorded(selectors.living(cluster.pk))
@@ -85,13 +85,15 @@ def _observe(
     namespaces = external.rules.tenants.keys()
     by_namespace = external.list_pods(fresh=namespaces - state.looked)
     state.looked = set(by_namespace)
-    pods = _by_group(_at_home(cluster, state, [pod for found in by_namespace.values() for pod in found]))
+    pods = _by_group(_in_recorded_groups(cluster, state, [pod for found in by_namespace.values() for pod in found]))
     new = {GroupRef(one.namespace, GroupKind.POD_GROUP, one.name): one for one in external.list_new_groups()}
     groups = external.list_groups({ref.namespace for ref in (*known, *new, *pods) if ref.kind is GroupKind.POD_GROUP})
     return ExternalObservation(external.rules, pods, groups, new, namespaces - by_namespace.keys())
 
 
-def _at_home(cluster: Cluster, state: ExternalPodState, pods: Sequence[ExternalPod]) -> Iterator[ExternalPod]:
+def _in_recorded_groups(
+    cluster: Cluster, state: ExternalPodState, pods: Sequence[ExternalPod]
+) -> Iterator[ExternalPod]:
     """Each pod in the group in which it was first recorded, even if its labels or owner have changed.
 
     Pods of deleted jobs are left out.
@@ -115,7 +117,7 @@ def _by_group(pods: Iterable[ExternalPod]) -> dict[GroupRef, list[ExternalPod]]:
     return found
 
 
-def _take(
+def _record_group(
     cluster: Cluster,
     lease: LeaseContext,
     rules: ExternalPodRules,
@@ -172,7 +174,7 @@ def protected_pods(lease: LeaseContext, pods: Sequence[Pod]) -> dict[int, str]:
     return {rows[uid]: why for uid, why in found.items()}
 
 
-def carry_out(lease: LeaseContext, pods: Sequence[Pod]) -> dict[int, str]:
+def apply_decisions(lease: LeaseContext, pods: Sequence[Pod]) -> dict[int, str]:
     """Bind pods that have a node in their rows, and evict stopping ones. Returns the protected rows with reasons."""
     external = lease.backend.external_pods
     due = [pod for pod in pods if pod.stopping or pod.phase == PodPhase.BOUND]

@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 def apply_decisions(lease: LeaseContext, pods: Sequence[Pod], *, now: datetime) -> None:
     """Start and stop these unfinished pods at the backend to match their rows."""
     disruption_budgets.protect(
-        lease, external_pods.carry_out(lease, [pod for pod in pods if pod.job.is_external]), now=now
+        lease, external_pods.apply_decisions(lease, [pod for pod in pods if pod.job.is_external]), now=now
     )
     pods = [pod for pod in pods if not pod.job.is_external]
     if stopping := [pod for pod in pods if pod.stopping]:
@@ -162,4 +162,4 @@ def _stop(lease: LeaseContext, pods: list[Pod], now: datetime) -> None:
         here = of_their_tenants(lease, found, lambda job: tenants.get(job, ""))
         started = {one.key for one in here if not one.phase.is_final}
         over = [pk for key, pk in unstarted.items() if key not in started]
-        services.settle(lease.cluster_id, lease.epoch, over, address_of=lease.runner.address, now=now)
+        services.end_unstarted(lease.cluster_id, lease.epoch, over, address_of=lease.runner.address, now=now)

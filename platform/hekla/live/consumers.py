@@ -34,7 +34,7 @@ class GuardedConsumer(AsyncJsonWebsocketConsumer):
     """A socket that closes as soon as its person loses the permission to see the page."""
 
     visitor: Visitor
-    standing: RoleSnapshot | None = None
+    roles: RoleSnapshot | None = None
     is_closed = False
 
     async def __call__(self, *asgi: Any) -> None:  # noqa: ANN401  (scope, receive, send)
@@ -166,7 +166,7 @@ class PageConsumer(GuardedConsumer):
 
     async def _resolve(self) -> Sequence[SubscriptionKey]:
         async with _lookup_slots():
-            self.standing, keys = await in_thread(partial(subscriptions.resolve, self.visitor, self.query))
+            self.roles, keys = await in_thread(partial(subscriptions.resolve, self.visitor, self.query))
         return keys
 
     async def _join(self, keys: Sequence[SubscriptionKey]) -> Sequence[Subscription]:
@@ -207,7 +207,7 @@ class LogConsumer(GuardedConsumer):
     async def refresh(self) -> None:
         """Look up the present roles and user. Each read checks the permission for the pod."""
         async with _lookup_slots():
-            self.standing, self.user = await in_thread(partial(subscriptions.authorize, self.visitor))
+            self.roles, self.user = await in_thread(partial(subscriptions.authorize, self.visitor))
 
     async def end(self) -> None:
         """Stop reading, and close the socket."""

@@ -36,7 +36,7 @@ class Viewer(Protocol):
     """A subscribed socket."""
 
     visitor: Visitor
-    standing: RoleSnapshot | None
+    roles: RoleSnapshot | None
 
     def show(self, key: SubscriptionKey, message: bytes) -> None:
         """Send this or a newer rendering of the part when the connection is free."""
@@ -139,7 +139,7 @@ class Subscription:
     async def _ended(self, one: Viewer) -> set[Viewer]:
         """End this subscriber and all with the same roles, after a check by the guard. Returns them."""
         await guard().check()
-        alike = {one} | {viewer for viewer in self.viewers if viewer.standing == one.standing}
+        alike = {one} | {viewer for viewer in self.viewers if viewer.roles == one.roles}
         await asyncio.gather(*(viewer.end() for viewer in alike), return_exceptions=True)
         return alike
 

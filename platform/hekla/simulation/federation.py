@@ -94,7 +94,7 @@ def _would_fail_again(now: float, number: int, waiting: tuple[int, ...]) -> bool
 def _look(job_id: int) -> bool | None:
     """Whether the job moved; None if not all clusters answered."""
     job = jobs.movable().filter(pk=job_id).first()
-    federated = job.placement.federated_queue_queue if job else None
+    federated = job.placement.federated_queue if job else None
     if job is None or federated is None or job.cluster.leads_jobs or _starts_here(job):
         return False
     others = [queue for queue in queues.members_open_to(federated, job.tenant) if queue.cluster_id != job.cluster_id]

@@ -57,11 +57,11 @@ class ShareForecast:
 def present(queue: Queue) -> ClusterShares:
     """The current shares of a queue and of the others in its cluster; only this queue's waiting jobs are listed."""
     with looking_at(queue.cluster) as outlook:
-        shares = outlook.once(("standings", queue.name), lambda: _standings(outlook, queue))
+        shares = outlook.once(("standings", queue.name), lambda: _queue_shares(outlook, queue))
         return ClusterShares(outlook.number, outlook.snapshot, outlook.policy, outlook.now, shares)
 
 
-def _standings(outlook: Outlook, queue: Queue) -> Mapping[str, QueueShares]:
+def _queue_shares(outlook: Outlook, queue: Queue) -> Mapping[str, QueueShares]:
     """The shares by name; empty if a failed plugin prevents every decision."""
     try:
         return queue_shares.queue_shares(outlook.session(), waiting_in=queue.name)

@@ -67,7 +67,7 @@ class PeopleImportView(ApiView):
         into = _into(request)
         tenancy_services.require_some(user)
         rows = table.read(_text(request)).rows
-        act = importing.preview if is_dry_run(request) else importing.carry_out
+        act = importing.preview if is_dry_run(request) else importing.import_rows
         outcomes = act(rows, into=into, by=user, now=clock.now())
         return respond(ImportedSerializer(issue(outcomes, request.build_absolute_uri), many=True))
 

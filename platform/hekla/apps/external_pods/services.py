@@ -16,7 +16,7 @@ from hekla.apps.external_pods import selectors
 from hekla.apps.external_pods.models import ExternalGroup, ExternalPodRow
 from hekla.apps.jobs.facts import all_pod_facts, job_facts, spec_of
 from hekla.apps.jobs.models import Job, Pod
-from hekla.apps.jobs.services.observations import ORDER, POD_FIELDS, Sighting, take_down
+from hekla.apps.jobs.services.observations import ORDER, POD_FIELDS, Sighting, record_observation
 from hekla.apps.jobs.services.telling import tell
 from hekla.apps.jobs.services.transitions import enter_pod_phase, write
 from hekla.apps.queues import selectors as queues
@@ -283,7 +283,7 @@ def _move(job: Job, pod: Pod, current: ExternalPod | None, now: datetime) -> boo
         event = events.PodBound(task=pod.task, index=pod.index, attempt=pod.attempt, node=current.node)
         tell(job, event, actor=CONTROLLER, now=now)
     if ORDER[current.phase] > ORDER[PodPhase(pod.phase)]:
-        take_down(job, pod, _sighting(pod, current))
+        record_observation(job, pod, _sighting(pod, current))
     return (pod.phase, pod.node) != before
 
 

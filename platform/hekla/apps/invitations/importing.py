@@ -98,12 +98,12 @@ class ImportOutcome:
 def preview(rows: Sequence[InvitationRow], *, into: Tenant | None, by: User, now: datetime) -> list[ImportOutcome]:
     """The outcomes of an import, which is rolled back."""
     with suppress(_RolledBack), unit_of_work():
-        outcomes = carry_out(rows, into=into, by=by, now=now)
+        outcomes = import_rows(rows, into=into, by=by, now=now)
         raise _RolledBack
     return [replace(outcome, invitation=None, secret="") for outcome in outcomes]
 
 
-def carry_out(rows: Sequence[InvitationRow], *, into: Tenant | None, by: User, now: datetime) -> list[ImportOutcome]:
+def import_rows(rows: Sequence[InvitationRow], *, into: Tenant | None, by: User, now: datetime) -> list[ImportOutcome]:
     """Import the rows. `into`: the tenant for rows without one."""
     once = _Import(into=into, by=by, now=now)
     return [once.outcome(row) for row in rows]

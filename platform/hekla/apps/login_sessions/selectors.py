@@ -23,11 +23,6 @@ def of(user: User, *, now: datetime) -> Sequence[LoginSession]:
     return [login_session for login_session in login_sessions if login_session.session_key in open_keys]
 
 
-def goes_on(session_key: str, user: User, *, now: datetime) -> bool:
-    """Whether the person is still signed in there: not signed out or expired, and no new password since."""
-    return session_data(session_key, user, now=now) is not None
-
-
 def session_data(session_key: str, user: User, *, now: datetime) -> dict[str, Any] | None:
     """The data of the session in which this person is signed in; None if it is no longer valid."""
     session = Session.objects.filter(session_key=session_key, expire_date__gt=now).first()

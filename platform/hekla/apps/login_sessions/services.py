@@ -20,7 +20,7 @@ from hekla.domain.errors import NotFound
 def note(
     login_session_id: int | None, user: User, *, session_key: str, browser: str, address: str, now: datetime
 ) -> int:
-    """Record activity of a browser. Returns the id of its login session, created if needed. No event: `SignedIn` is one."""
+    """Record activity of a browser. Returns the id of its login session, created if needed. There is no event."""
     facts = {"session_key": session_key, "browser": browser[:120], "address": address[:45], "last_active_at": now}
     if login_session_id is not None and LoginSession.objects.filter(pk=login_session_id, user=user).update(**facts):
         return login_session_id

@@ -133,13 +133,13 @@ def _look(pk: int, now: datetime) -> None:
         spec = selectors.spec_of(schedule)
         running = {run.pk: run for run in selectors.running(schedule)}
         plan = schedules.decide_run(spec, schedule.looked_at, now, list(running))
-        _carry_out(schedule, spec, plan, running, now)
+        _apply_decision(schedule, spec, plan, running, now)
         _write(schedule, spec, now)
         schedule.save(update_fields=["spec", "is_suspended", "looked_at", "next_at"])
         _forget_old_runs(schedule)
 
 
-def _carry_out(
+def _apply_decision(
     schedule: Schedule, spec: ScheduleSpec, plan: ScheduleDecision, running: Mapping[int, ScheduleRun], now: datetime
 ) -> None:
     if plan.missed is not None:

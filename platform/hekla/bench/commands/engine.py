@@ -47,7 +47,7 @@ class ScenarioRun:
     "--scenario",
     "scenarios",
     multiple=True,
-    type=click.ServerOptions([*SCENARIOS, *_GROUPS]),
+    type=click.Choice([*SCENARIOS, *_GROUPS]),
     help="Scenario. May be repeated.",
 )
 @click.option(

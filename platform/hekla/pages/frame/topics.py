@@ -27,7 +27,7 @@ def everybody(_user: User, _params: Params) -> None:
 
 def role_snapshot(user: User, _params: Params) -> RoleSnapshot:
     """One audience for all people with the same roles."""
-    return tenancy.standings([user.pk])[user.pk]
+    return tenancy.role_snapshots([user.pk])[user.pk]
 
 
 def tenant_topics(user: User, _params: Params) -> frozenset[str]:

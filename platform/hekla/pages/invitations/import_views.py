@@ -33,7 +33,7 @@ def import_people(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         table, into = form.cleaned_data["table"], form.cleaned_data["tenant"]
         is_done = request.POST.get("do") == "import"
-        act = importing.carry_out if is_done else importing.preview
+        act = importing.import_rows if is_done else importing.preview
         outcomes = act(table.rows, into=into, by=user, now=clock.now())
         rows = issue(outcomes, request.build_absolute_uri)
         context |= {"unused": table.unused, "is_done": is_done, "counts": importing.counted(outcomes)}

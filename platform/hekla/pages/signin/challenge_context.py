@@ -11,7 +11,7 @@ from hekla.apps.signin.challenges import Purpose
 from hekla.apps.signin.relying_party import RelyingParty, relying_party
 
 _Options = Callable[[RelyingParty, User, bytes], str]
-_QUESTIONS: dict[Purpose, _Question] = {
+_OPTIONS: dict[Purpose, _Options] = {
     Purpose.ADD: keys.registration_options,
     Purpose.USE: keys.authentication_options,
 }

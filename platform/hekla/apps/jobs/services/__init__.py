@@ -9,7 +9,7 @@ from hekla.apps.jobs.services.delegated_jobs import follow
 from hekla.apps.jobs.services.lists import arrange, delete_view, save_view
 from hekla.apps.jobs.services.many import submit_many, try_out_many
 from hekla.apps.jobs.services.moving import move
-from hekla.apps.jobs.services.observations import observe, settle, sync, would_sync
+from hekla.apps.jobs.services.observations import end_unstarted, observe, sync, would_sync
 from hekla.apps.jobs.services.priority import fixed_since, has_priority, set_priority
 from hekla.apps.jobs.services.removal import (
     delete,
@@ -42,6 +42,7 @@ __all__ = [
     "delete_view",
     "end",
     "end_pods",
+    "end_unstarted",
     "fixed_since",
     "follow",
     "has_priority",
@@ -58,7 +59,6 @@ __all__ = [
     "scale",
     "scaling_remarks",
     "set_priority",
-    "settle",
     "submit",
     "submit_many",
     "sync",

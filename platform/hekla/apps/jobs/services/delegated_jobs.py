@@ -13,7 +13,7 @@ from hekla.apps.event_log.services import CONTROLLER, unit_of_work
 from hekla.apps.jobs.facts import job_facts
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.decisions import Waiting, write_waiting
-from hekla.apps.jobs.services.observations import ORDER, POD_FIELDS, Sighting, take_down
+from hekla.apps.jobs.services.observations import ORDER, POD_FIELDS, Sighting, record_observation
 from hekla.apps.jobs.services.telling import tell
 from hekla.apps.jobs.services.transitions import enter_pod_phase, expire, request_stop, write
 from hekla.apps.rows import save_all
@@ -184,7 +184,7 @@ def _move(job: Job, pod: Pod, state: DelegatedPodState, now: datetime) -> bool:
         _bind(job, pod, state.node, now)
     sighting = _as_stopped(pod, state.sighting)
     if ORDER[sighting.phase] > ORDER[PodPhase(pod.phase)]:
-        take_down(job, pod, sighting)
+        record_observation(job, pod, sighting)
     return pod.phase != before
 
 

@@ -30,7 +30,7 @@ def move(job: Job, queue: Queue, candidates: Sequence[PlacementCandidate], *, no
         )
         if (
             placement is None
-            or placement.federated_queue_queue is None
+            or placement.federated_queue is None
             or row.revision != job.revision
             or not _may_go(row, queue)
         ):
@@ -59,7 +59,7 @@ def _go(job: Job, queue: Queue, placement: Placement, candidates: Sequence[Place
     placement.candidates, placement.at, placement.moves = list(documents), now, placement.moves + 1
     placement.save()
     event = events.JobReassigned(
-        federated_queue=str(placement.federated_queue_queue),
+        federated_queue=str(placement.federated_queue),
         queue=queue.name,
         cluster=queue.cluster.name,
         old_queue=old.name,

@@ -61,7 +61,7 @@ def observe(
         for sighting in sightings:
             pod = by_ref.get((sighting.task, sighting.index, sighting.attempt))
             if pod is not None and ORDER[sighting.phase] > ORDER[PodPhase(pod.phase)]:
-                take_down(row, pod, sighting)
+                record_observation(row, pod, sighting)
                 changed.append(pod)
         if changed:
             save_all(changed, POD_FIELDS)
@@ -69,7 +69,7 @@ def observe(
         return bool(changed)
 
 
-def take_down(job: Job, pod: Pod, sighting: Sighting) -> None:
+def record_observation(job: Job, pod: Pod, sighting: Sighting) -> None:
     """Move one pod to its observed phase (not saved yet), through RUNNING if it ended with an exit code."""
     if sighting.phase.is_final and pod.started_at is None and sighting.exit_code is not None:
         enter_pod_phase(job, pod, PodPhase.RUNNING, actor=CONTROLLER, now=sighting.at)
@@ -137,7 +137,7 @@ def would_sync(job: Job, pods: Sequence[Pod], now: datetime) -> bool:
     return bool(outcome.steps or outcome.stop or outcome.create or stands != would_stand or says_else)
 
 
-def settle(cluster_id: int, epoch: int, pod_ids: Sequence[int], *, address_of: AddressOf, now: datetime) -> None:
+def end_unstarted(cluster_id: int, epoch: int, pod_ids: Sequence[int], *, address_of: AddressOf, now: datetime) -> None:
     """End these pods, which were to be stopped and never started by the backend. Raises LeaseLost."""
     for pod in Pod.objects.filter(pk__in=pod_ids):
         with unit_of_work():
