@@ -121,12 +121,12 @@ def test_connection_check_saves_nothing(operator: APIClient) -> None:
 
 
 def test_sent_kubeconfig_works_and_is_never_revealed(
-    operator: APIClient, small_cluster: ControlPlane, given_namespace: str, caplog: pytest.LogCaptureFixture
+    operator: APIClient, small_cluster: ControlPlane, granted_namespace: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
     token = small_cluster.user_token
     text = yaml.safe_dump(small_cluster.kubeconfig(token))
-    made = post(operator, {**UNREACHABLE, "kubeconfig": text, "config": {"namespace": given_namespace}})
+    made = post(operator, {**UNREACHABLE, "kubeconfig": text, "config": {"namespace": granted_namespace}})
     assert made.status_code == 201, made.json()
     assert made.json()["health"]["is_reachable"]
     assert backend_of(Cluster.objects.get(name="far")).nodes()

@@ -81,11 +81,11 @@ def database_content() -> str:
 
 
 def test_pasted_kubeconfig_works_and_is_never_revealed(
-    people: People, admin: Client, as_: As, small_cluster: ControlPlane, given_namespace: str, caplog
+    people: People, admin: Client, as_: As, small_cluster: ControlPlane, granted_namespace: str, caplog
 ) -> None:
     caplog.set_level(logging.DEBUG)
     token = small_cluster.user_token
-    form_data = {"secret_kubeconfig": kubeconfig(small_cluster), "config": {"namespace": given_namespace}}
+    form_data = {"secret_kubeconfig": kubeconfig(small_cluster), "config": {"namespace": granted_namespace}}
     assert send(admin, **form_data).status_code == 302
     cluster = Cluster.objects.get(name="far")
     assert backend_of(cluster).nodes()
@@ -105,9 +105,9 @@ def test_pasted_kubeconfig_works_and_is_never_revealed(
     assert (event.actor_name, event.payload["server"]) == ("ada", small_cluster.url)
 
 
-def test_kubeconfig_is_accepted_as_a_file(admin: Client, small_cluster: ControlPlane, given_namespace: str) -> None:
+def test_kubeconfig_is_accepted_as_a_file(admin: Client, small_cluster: ControlPlane, granted_namespace: str) -> None:
     file = SimpleUploadedFile("config", kubeconfig(small_cluster).encode())
-    assert send(admin, secret_file=file, config={"namespace": given_namespace}).status_code == 302
+    assert send(admin, secret_file=file, config={"namespace": granted_namespace}).status_code == 302
     assert backend_of(Cluster.objects.get(name="far")).nodes()
     for wrong in (b"\xff\xfe", b"x" * (64 * 1024 + 1)):
         answer = send(admin, "other", secret_file=SimpleUploadedFile("config", wrong))
@@ -115,11 +115,11 @@ def test_kubeconfig_is_accepted_as_a_file(admin: Client, small_cluster: ControlP
 
 
 def test_server_address_with_ca_and_token_works(
-    admin: Client, small_cluster: ControlPlane, given_namespace: str
+    admin: Client, small_cluster: ControlPlane, granted_namespace: str
 ) -> None:
     form_data: dict[str, Any] = {
         "access": "token",
-        "config": {"namespace": given_namespace},
+        "config": {"namespace": granted_namespace},
         "server": small_cluster.url,
     }
     form_data |= {"authority": small_cluster.ca.read_text(), "token": small_cluster.user_token}
@@ -165,9 +165,9 @@ def test_errors_are_translated(admin: Client, small_cluster: ControlPlane) -> No
 
 
 def test_connection_check_saves_nothing_and_carries_the_key(
-    people: People, admin: Client, as_: As, small_cluster: ControlPlane, given_namespace: str
+    people: People, admin: Client, as_: As, small_cluster: ControlPlane, granted_namespace: str
 ) -> None:
-    form_data: dict[str, Any] = {"config": {"namespace": given_namespace}}
+    form_data: dict[str, Any] = {"config": {"namespace": granted_namespace}}
     tried = send(admin, secret_kubeconfig=kubeconfig(small_cluster), **{"try": "yes"}, **form_data)
     page = tried.content.decode()
     assert "Reachable" in page
@@ -214,12 +214,12 @@ def test_missing_permissions_are_listed_and_can_be_confirmed(
 
 
 @pytest.fixture
-def far(people: People, small_cluster: ControlPlane, given_namespace: str) -> Cluster:
+def far(people: People, small_cluster: ControlPlane, granted_namespace: str) -> Cluster:
     """A cluster with credentials that do not work."""
     key = keys.from_token("https://127.0.0.1:1", "", SECRET)
     credentials = services.Key(key.encode(), key.server, "nobody")
     common: dict[str, Any] = {"actor": services.CONTROLLER, "now": clock.now()}
-    config = {"namespace": given_namespace}
+    config = {"namespace": granted_namespace}
     cluster = services.create(name="far", kind="kubernetes", config=config, **common)
     services.give_key(cluster, credentials, by=people.ada, **common)
     return cluster

@@ -146,7 +146,7 @@ class ClusterFixture:
 def _kubernetes_config(request: pytest.FixtureRequest, home: Path, *, is_namespaced: bool) -> dict[str, Any]:
     """A namespace of its own on the real API server of this run, with nodes that only pretend."""
     plane = request.getfixturevalue("small_cluster")
-    namespace = request.getfixturevalue("tenants_namespace" if is_namespaced else "given_namespace")
+    namespace = request.getfixturevalue("tenants_namespace" if is_namespaced else "granted_namespace")
     (home / "kubeconfigs").mkdir(parents=True)
     key = plane.kubeconfig(plane.tenants_token if is_namespaced else plane.user_token)
     (home / "kubeconfigs" / "test").write_text(json.dumps(key))

@@ -26,7 +26,7 @@ from hekla.client import transport as transports
 
 __all__ = ["console", "world"]
 
-Answer = httpx2.Response | Exception
+Handler = httpx2.Response | Exception
 JOB = {"uid": "9b0dc0f2-0000-4000-8000-000000000000", "name": "train", "phase": "pending", "pods": []}
 SPEC = {"name": "train", "tasks": [{"name": "main", "command": ["true"]}]}
 local = pytest.mark.parametrize("world", ["local"], indirect=True)
@@ -40,7 +40,7 @@ def no_retry_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 class Scripted:
     """A console with scripted answers that records the requests."""
 
-    def __init__(self, *answers: Answer) -> None:
+    def __init__(self, *answers: Handler) -> None:
         self.answers, self.requests = iter(answers), list[httpx2.Request]()
 
     def __call__(self, request: httpx2.Request) -> httpx2.Response:
@@ -87,7 +87,7 @@ def test_exception_lists_field_errors() -> None:
     assert str(raised.value) == "No.\n  tasks.0.replicas: Too many.\n  Odd."
 
 
-TRANSIENT: list[Answer] = [
+TRANSIENT: list[Handler] = [
     httpx2.Response(502),
     httpx2.Response(503),
     httpx2.ConnectError("closed"),
@@ -97,7 +97,7 @@ TRANSIENT: list[Answer] = [
 
 
 @pytest.mark.parametrize("first", TRANSIENT, ids=str)
-def test_transient_errors_are_retried(first: Answer) -> None:
+def test_transient_errors_are_retried(first: Handler) -> None:
     console = Scripted(first, httpx2.Response(200, json=[]))
     assert console.client().nodes() == []
     assert len(console.requests) == 2
@@ -135,7 +135,7 @@ def test_retries_are_limited() -> None:
 
 
 def test_wait_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    answers: Iterator[Answer] = (httpx2.Response(200, json=JOB) for _ in range(100))
+    answers: Iterator[Handler] = (httpx2.Response(200, json=JOB) for _ in range(100))
     with pytest.raises(WaitTimeoutError, match="train is pending"):
         Scripted(*answers).client().wait(JOB, timeout=0.3)
 

@@ -100,13 +100,13 @@ def world(request: pytest.FixtureRequest, transactional_db: None, settings, tmp_
 
 
 @pytest.fixture
-def one_machine(small_cluster: ControlPlane, given_namespace: str, tmp_path) -> Iterator[dict[str, Any]]:
+def one_machine(small_cluster: ControlPlane, granted_namespace: str, tmp_path) -> Iterator[dict[str, Any]]:
     """Adds a node to the real API server, and returns the configuration with its labels and a namespace."""
-    labels = {"hekla.dev/test": given_namespace}
+    labels = {"hekla.dev/test": granted_namespace}
     machines = small_cluster.add_nodes(1, allocatable=SIZE, labels=labels)
     (tmp_path / "kubeconfigs").mkdir()
     (tmp_path / "kubeconfigs" / "test").write_text(json.dumps(small_cluster.kubeconfig(small_cluster.user_token)))
-    yield {"kubeconfig": "test", "namespace": given_namespace, "node_labels": labels}
+    yield {"kubeconfig": "test", "namespace": granted_namespace, "node_labels": labels}
     small_cluster.remove_nodes(machines)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from tests.controller.conftest import World, describe
 from tests.kubernetes.control_plane import ControlPlane, RequestRefused
-from tests.kubernetes.proxy import Fate, Proxy
+from tests.kubernetes.proxy import Proxy, RequestFate
 from tests.support import auditor
 
 from hekla.apps.event_log.models import LoggedEvent
@@ -205,7 +205,7 @@ def _audit_gangs(bound: set[str]) -> None:
             assert not missing, f"{job}: {missing}"
 
 
-def faulty(dice: random.Random, share: float) -> Callable[[object], Fate]:
+def faulty(dice: random.Random, share: float) -> Callable[[object], RequestFate]:
     """Lets this share of the requests fail, in random ways."""
-    wrong = [fate for fate in Fate if fate is not Fate.PASSED]
-    return lambda _: dice.choice(wrong) if dice.random() < share else Fate.PASSED
+    wrong = [fate for fate in RequestFate if fate is not RequestFate.PASSED]
+    return lambda _: dice.choice(wrong) if dice.random() < share else RequestFate.PASSED

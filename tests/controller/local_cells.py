@@ -24,7 +24,7 @@ State = tuple[str, int, int, dict[str, list[str]]]
 
 
 @dataclass(frozen=True)
-class Ending:
+class ProcessEnd:
     """What a process does, or what is done to it if `script` is empty, and how this is reported."""
 
     script: str
@@ -35,35 +35,35 @@ class Ending:
 
 
 ENDINGS = {
-    "done": Ending("exit 0", "succeeded 0"),
-    "exits": Ending("exit 3", "failed 3 Error", "3", "failed with exit code 3", "failed with exit code 3."),
-    "crashes": Ending(
+    "done": ProcessEnd("exit 0", "succeeded 0"),
+    "exits": ProcessEnd("exit 3", "failed 3 Error", "3", "failed with exit code 3", "failed with exit code 3."),
+    "crashes": ProcessEnd(
         "ulimit -c 0; exec python -c 'import ctypes; ctypes.string_at(0)'",
         "failed 139 SIGSEGV",
         "139, stopped by SIGSEGV",
         "Segmentation fault",
         "failed with exit code 139.",
     ),
-    "outgrows": Ending(
+    "outgrows": ProcessEnd(
         "exec python -c 'import resource as r; r.setrlimit(r.RLIMIT_AS, (2**28, 2**28)); bytearray(2**30)'",
         "failed 1 Error",
         "1",
         "failed with exit code 1",
         "failed with exit code 1.",
     ),
-    "childkilled": Ending(
+    "childkilled": ProcessEnd(
         "sh -c 'kill -KILL $$'; exit $?",
         "failed 137 Error",
         "137, stopped by SIGKILL",
         "was killed (SIGKILL)",
         "failed with exit code 137.",
     ),
-    "killed": Ending(
+    "killed": ProcessEnd(
         "", "failed 137 SIGKILL", "137, stopped by SIGKILL", "was killed (SIGKILL)", "failed with exit code 137."
     ),
-    "lost": Ending("", "lost None ShimDied", "–", "supervising process was killed", "was lost."),
-    "deaf": Ending("while :; do sleep 0.1; done", "failed 137 Stopped", "137, stopped by SIGKILL"),
-    "orphaned": Ending("while :; do sleep 0.1; done", "lost None ShimDied", "–", "supervising process was killed"),
+    "lost": ProcessEnd("", "lost None ShimDied", "–", "supervising process was killed", "was lost."),
+    "deaf": ProcessEnd("while :; do sleep 0.1; done", "failed 137 Stopped", "137, stopped by SIGKILL"),
+    "orphaned": ProcessEnd("while :; do sleep 0.1; done", "lost None ShimDied", "–", "supervising process was killed"),
 }
 """`deaf` processes ignore the stop; `orphaned` ones lose their shim at that moment."""
 FAILURES = ("exits", "crashes", "outgrows", "childkilled", "killed")
@@ -91,7 +91,7 @@ class Cell:
         return f"{self.ending}-{self.cause or 'no'}-{self.action or 'policy'}-{self.times}".lower()
 
     @property
-    def how(self) -> Ending:
+    def how(self) -> ProcessEnd:
         return ENDINGS[self.ending]
 
     @property

@@ -9,7 +9,7 @@ import pytest
 from tests.controller import conftest
 from tests.controller.conftest import SIZE, World
 from tests.kubernetes.control_plane import ControlPlane, RequestRefused
-from tests.kubernetes.plugin import give_inside
+from tests.kubernetes.plugin import grant_in_namespace
 
 from hekla.apps.clusters import services as clusters
 from hekla.apps.event_log.models import LoggedEvent
@@ -42,7 +42,7 @@ def long_patience(monkeypatch: pytest.MonkeyPatch) -> None:
 def external_namespace(small_cluster: ControlPlane) -> Iterator[str]:
     """A foreign namespace in which Hekla may only place pods."""
     name = _new_namespace(small_cluster)
-    give_inside(small_cluster, "rights-adopted.yaml", name)
+    grant_in_namespace(small_cluster, "rights-adopted.yaml", name)
     yield name
     small_cluster.request("DELETE", f"/api/v1/namespaces/{name}")
 
@@ -66,7 +66,7 @@ def _new_namespace(plane: ControlPlane) -> str:
 @pytest.fixture
 def shared(
     small_cluster: ControlPlane,
-    given_namespace: str,
+    granted_namespace: str,
     external_namespace: str,
     transactional_db: None,
     settings: Any,
@@ -75,12 +75,17 @@ def shared(
     """A node of this test with four CPUs, and a cluster that also places external pods there."""
     settings.HEKLA_HOME = tmp_path
     controllers.reset()
-    labels = {"hekla.dev/test": given_namespace}
+    labels = {"hekla.dev/test": granted_namespace}
     machines = small_cluster.add_nodes(1, allocatable=SIZE, labels=labels)
     (tmp_path / "kubeconfigs").mkdir()
     (tmp_path / "kubeconfigs" / "test").write_text(json.dumps(small_cluster.kubeconfig(small_cluster.user_token)))
     external_pods = {"namespaces": {external_namespace: "lab"}, "queue": "default", "owner": "alice"}
-    config = {"kubeconfig": "test", "namespace": given_namespace, "node_labels": labels, "external_pods": external_pods}
+    config = {
+        "kubeconfig": "test",
+        "namespace": granted_namespace,
+        "node_labels": labels,
+        "external_pods": external_pods,
+    }
     world = World.found("kubernetes", config)
     yield world
     backend_of(world.cluster).close()
@@ -485,7 +490,7 @@ def test_budget_protects_an_external_pod_until_it_is_deleted(
 
 
 def test_budget_protects_our_pods_from_preemption_but_not_from_abort(
-    shared, small_cluster, given_namespace, monkeypatch
+    shared, small_cluster, granted_namespace, monkeypatch
 ) -> None:
     monkeypatch.setattr(disruption_budgets, "SPARED_SECONDS", 2.0)
     clusters.set_policy(shared.cluster, PREEMPTING, note="", by=shared.alice, actor=PLATFORM, now=clock.now())
@@ -493,7 +498,7 @@ def test_budget_protects_our_pods_from_preemption_but_not_from_abort(
     spec = JobSpec.parse({"name": "ours", "tasks": [task]})
     job = services.submit(spec=spec, tenant=shared.tenant, user=shared.alice, now=clock.now())
     shared.reconcile_until(lambda: Pod.objects.filter(phase=PodPhase.RUNNING).count() == 2)
-    create_budget(small_cluster, given_namespace, {"hekla.dev/job": job.uid.hex}, 2)
+    create_budget(small_cluster, granted_namespace, {"hekla.dev/job": job.uid.hex}, 2)
     submit_urgent(shared)
     shared.reconcile_until(lambda: LoggedEvent.objects.filter(kind="PodEvictionBlocked").exists())
     assert not LoggedEvent.objects.filter(kind="PodEvicted").exists(), "a blocked eviction has no event PodEvicted"
@@ -510,13 +515,13 @@ def submit_elastic(world: World, name: str, replicas: int, cpu: str, priority: i
     return services.submit(spec=spec, tenant=world.tenant, user=world.alice, now=clock.now())
 
 
-def test_no_more_of_our_pods_are_evicted_than_a_budget_allows(shared, small_cluster, given_namespace) -> None:
+def test_no_more_of_our_pods_are_evicted_than_a_budget_allows(shared, small_cluster, granted_namespace) -> None:
     """Each of them alone could be evicted."""
     clusters.set_policy(shared.cluster, PREEMPTING, note="", by=shared.alice, actor=PLATFORM, now=clock.now())
     job = submit_elastic(shared, "crowd", 4, "1", 0)
     running = Pod.objects.filter(job=job, phase=PodPhase.RUNNING)
     shared.reconcile_until(lambda: running.count() == 4)
-    path = create_budget(small_cluster, given_namespace, {"hekla.dev/job": job.uid.hex}, 3)
+    path = create_budget(small_cluster, granted_namespace, {"hekla.dev/job": job.uid.hex}, 3)
     small_cluster.wait_until(lambda: small_cluster.request("GET", path)["status"].get("disruptionsAllowed") == 1, 60.0)
     submit_urgent(shared)
     shared.reconcile_until(lambda: LoggedEvent.objects.filter(kind="PodEvictionBlocked").exists())

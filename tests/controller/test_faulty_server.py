@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from tests.controller.fleet import RESTART, Fleet, are_all_over, audit, faulty, is_cleaned
 from tests.kubernetes.control_plane import ControlPlane
-from tests.kubernetes.proxy import Fate
+from tests.kubernetes.proxy import RequestFate
 from tests.support.workers import Workers
 
 from hekla.apps.clusters.models import Lease
@@ -29,9 +29,11 @@ _MACHINE = {"hekla.dev/test": "faults"}
 
 
 @pytest.fixture
-def fleet(transactional_db: None, settings: Any, tmp_path: Path, mortal_control_plane: ControlPlane) -> Iterator[Fleet]:
+def fleet(
+    transactional_db: None, settings: Any, tmp_path: Path, disposable_control_plane: ControlPlane
+) -> Iterator[Fleet]:
     settings.HEKLA_HOME = tmp_path / "home"
-    plane = mortal_control_plane
+    plane = disposable_control_plane
     plane.add_nodes(4, labels=_MACHINE)
     with Fleet.of(plane, "default", plane.token, settings.HEKLA_HOME, _MACHINE) as made:
         yield made
@@ -83,9 +85,9 @@ def test_every_gang_completes_despite_an_outage_and_failing_requests(fleet: Flee
             fleet.delete(job)
         fleet.until(lambda: all(map(is_cleaned, Job.objects.exclude(deleted_at=None))), workers.output)
         output = workers.output()
-    fleet.proxy.judge = lambda _: Fate.PASSED
+    fleet.proxy.judge = lambda _: RequestFate.PASSED
     assert dict(Job.objects.values_list("name", "phase")) == users.ends_of
     audit(fleet)
     assert not [found for job in Job.objects.exclude(deleted_at=None) for found in fleet.remaining(job)]
     assert "Traceback" not in output, output[-4000:]
-    print({"seed": SEED, **Counter(one.fate.name for one in fleet.proxy.asked), "jobs": Job.objects.count()})
+    print({"seed": SEED, **Counter(one.fate.name for one in fleet.proxy.requests), "jobs": Job.objects.count()})

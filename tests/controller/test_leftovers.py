@@ -14,7 +14,7 @@ import pytest
 from django.db import DatabaseError
 from tests.controller.fleet import Fleet, is_cleaned, is_over
 from tests.kubernetes.control_plane import ControlPlane
-from tests.kubernetes.proxy import Asked, Fate
+from tests.kubernetes.proxy import ProxiedRequest, RequestFate
 
 from hekla.apps.jobs.models import Job, Pod
 from hekla.backends.kubernetes.api import Api
@@ -35,10 +35,10 @@ pytestmark = pytest.mark.kubernetes
 
 @pytest.fixture
 def fleet(
-    transactional_db: None, settings: Any, tmp_path: Path, small_cluster: ControlPlane, given_namespace: str
+    transactional_db: None, settings: Any, tmp_path: Path, small_cluster: ControlPlane, granted_namespace: str
 ) -> Iterator[Fleet]:
     settings.HEKLA_HOME = tmp_path / "home"
-    with Fleet.with_own_nodes(small_cluster, given_namespace, settings.HEKLA_HOME, machines=2) as made:
+    with Fleet.with_own_nodes(small_cluster, granted_namespace, settings.HEKLA_HOME, machines=2) as made:
         yield made
 
 
@@ -108,9 +108,9 @@ class Phases:
         """Submits a job with a file, secret keys and a claim of its own."""
         return self._fleet.submit(f"{phase}-{at}", 2, seconds, plugins={"ssh": []}, volumes=CLAIM, mounts=MOUNTS)
 
-    def _judge(self, request: Asked) -> Fate:
+    def _judge(self, request: ProxiedRequest) -> RequestFate:
         """Lets no pod be bound or stopped."""
-        return Fate.BROKEN if request.kind in ("POST pods/binding", "PATCH pods") else Fate.PASSED
+        return RequestFate.BROKEN if request.kind in ("POST pods/binding", "PATCH pods") else RequestFate.PASSED
 
     def _phases(self, jobs: list[Job]) -> set[str]:
         return set(Pod.objects.filter(job__in=jobs).values_list("phase", flat=True))
@@ -129,7 +129,7 @@ def test_deletion_in_any_phase_leaves_nothing_despite_dying_controllers(
     Job.objects.filter(phase__in=["pending", "running", "aborting"]).update(phase="failed", finished_at=clock.now())
     for job in phases.all:
         fleet.delete(job)
-    fleet.proxy.judge = lambda _: Fate.PASSED
+    fleet.proxy.judge = lambda _: RequestFate.PASSED
     with monkeypatch.context() as patch:
         deaths = Deaths(patch, random.Random(SEED))
         fleet.until(lambda: bool(deaths.reconcile(fleet)) or all(map(is_cleaned, phases.all)))

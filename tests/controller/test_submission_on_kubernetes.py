@@ -163,10 +163,10 @@ ENTRY_POINTS = (
 
 @pytest.fixture
 def fleet(
-    transactional_db: None, settings: Any, tmp_path: Path, small_cluster: ControlPlane, given_namespace: str
+    transactional_db: None, settings: Any, tmp_path: Path, small_cluster: ControlPlane, granted_namespace: str
 ) -> Iterator[Fleet]:
     settings.HEKLA_HOME = tmp_path / "home"
-    with Fleet.with_own_nodes(small_cluster, given_namespace, settings.HEKLA_HOME, machines=6) as made:
+    with Fleet.with_own_nodes(small_cluster, granted_namespace, settings.HEKLA_HOME, machines=6) as made:
         yield made
 
 

@@ -17,7 +17,7 @@ import pytest
 from django.db import connection
 from tests.controller.fleet import RESTART, Fleet, are_all_over, audit, is_cleaned, is_over
 from tests.kubernetes.control_plane import ControlPlane
-from tests.kubernetes.proxy import Asked, Held
+from tests.kubernetes.proxy import Held, ProxiedRequest
 from tests.support.workers import Workers
 
 from hekla.apps.clusters.models import Lease
@@ -60,10 +60,10 @@ _OF_CONTROLLERS = ("clusters_node", "jobs_job", "jobs_pod", "event_log_loggedeve
 
 @pytest.fixture
 def fleet(
-    transactional_db: None, settings: Any, tmp_path: Path, small_cluster: ControlPlane, given_namespace: str
+    transactional_db: None, settings: Any, tmp_path: Path, small_cluster: ControlPlane, granted_namespace: str
 ) -> Iterator[Fleet]:
     settings.HEKLA_HOME = tmp_path / "home"
-    with Fleet.with_own_nodes(small_cluster, given_namespace, settings.HEKLA_HOME, machines=3) as made:
+    with Fleet.with_own_nodes(small_cluster, granted_namespace, settings.HEKLA_HOME, machines=3) as made:
         yield made
 
 
@@ -109,14 +109,14 @@ class Takeovers:
         self._workers.pause(role)
         try:
             self._fleet.until(lambda: self._lease().epoch > epoch, self._workers.output)
-            if is_caught and held.asked is not None:
-                self.caught[f"{held.asked.kind} {held.asked.status}"] += 1
-                self._let_other_work(held.asked)
+            if is_caught and held.request is not None:
+                self.caught[f"{held.request.kind} {held.request.status}"] += 1
+                self._let_other_work(held.request)
         finally:
             self._fleet.proxy.free()
             self._workers.resume(role)
 
-    def _let_other_work(self, request: Asked) -> None:
+    def _let_other_work(self, request: ProxiedRequest) -> None:
         """The other controller completes the job in question, or a person aborts it."""
         job = Job.objects.filter(uid=_job_of(request)).first()
         if job is None:
@@ -148,11 +148,11 @@ class Takeovers:
         return Lease.objects.get()
 
 
-def _is_from(request: Asked, pid: int) -> bool:
+def _is_from(request: ProxiedRequest, pid: int) -> bool:
     return any(line.laddr.port == request.port for line in psutil.Process(pid).net_connections("inet"))
 
 
-def _job_of(request: Asked) -> str | None:
+def _job_of(request: ProxiedRequest) -> str | None:
     """The uid of the job, from the name of the pod or service."""
     return next((part for part in request.name.split("-") if len(part) == 32), None)
 

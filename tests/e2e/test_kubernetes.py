@@ -36,7 +36,7 @@ def leftovers(plane: ControlPlane, namespace: str) -> list[str]:
 
 
 def test_cluster_with_a_kubeconfig_file_is_added_and_used(
-    hekla: HeklaServer, page: Page, small_cluster: ControlPlane, given_namespace: str
+    hekla: HeklaServer, page: Page, small_cluster: ControlPlane, granted_namespace: str
 ) -> None:
     kubeconfigs = hekla.home / "kubeconfigs"
     kubeconfigs.mkdir(exist_ok=True)
@@ -44,7 +44,7 @@ def test_cluster_with_a_kubeconfig_file_is_added_and_used(
     page.get_by_label("Name").fill("fleet")
     page.get_by_label("Kind").select_option("kubernetes")
     page.get_by_label("Connection").select_option("file")
-    page.get_by_label("Configuration").fill(json.dumps({"kubeconfig": "fleet", "namespace": given_namespace}))
+    page.get_by_label("Configuration").fill(json.dumps({"kubeconfig": "fleet", "namespace": granted_namespace}))
     page.get_by_role("button", name="Add", exact=True).click()
     expect(page.get_by_text("Cannot read the kubeconfig fleet").first).to_be_visible(timeout=60_000)
     expect(page.get_by_role("alert")).to_be_focused(
@@ -72,14 +72,14 @@ def test_cluster_with_a_kubeconfig_file_is_added_and_used(
     for one in page.request.get("/api/v1/jobs?queue=fleet").json()["results"]:
         send(page, "DELETE", f"/api/v1/jobs/{one['uid']}")
     deadline = time.monotonic() + 30
-    while found := leftovers(small_cluster, given_namespace):
+    while found := leftovers(small_cluster, granted_namespace):
         assert time.monotonic() < deadline, found
         time.sleep(0.2)
     send(page, "PATCH", "/api/v1/queues/fleet", {"state": "closed"})
 
 
 def test_cluster_with_a_pasted_kubeconfig_is_added_and_used(
-    hekla: HeklaServer, page: Page, small_cluster: ControlPlane, given_namespace: str
+    hekla: HeklaServer, page: Page, small_cluster: ControlPlane, granted_namespace: str
 ) -> None:
     text = json.dumps(small_cluster.kubeconfig(small_cluster.user_token))
     page.goto("/clusters/new/")
@@ -87,7 +87,7 @@ def test_cluster_with_a_pasted_kubeconfig_is_added_and_used(
     expect(page.get_by_label("Kubeconfig")).to_be_hidden()
     page.get_by_label("Kind").select_option("kubernetes")
     page.get_by_label("Kubeconfig").fill(text)
-    page.get_by_label("Configuration").fill(json.dumps({"namespace": given_namespace}))
+    page.get_by_label("Configuration").fill(json.dumps({"namespace": granted_namespace}))
     page.get_by_role("button", name="Check connection").click()
     expect(page.get_by_text("Hekla has all permissions that it needs.")).to_be_visible(timeout=60_000)
     page.wait_for_load_state()

@@ -60,7 +60,7 @@ def control_plane(programs: Path) -> Iterator[ControlPlane]:
 
 
 @pytest.fixture
-def mortal_control_plane(programs: Path) -> Iterator[ControlPlane]:
+def disposable_control_plane(programs: Path) -> Iterator[ControlPlane]:
     """A separate control plane that a test may kill: after a crash, watches reconnect with delays."""
     yield from _running(programs)
 
@@ -88,16 +88,16 @@ def namespace(control_plane: ControlPlane) -> Iterator[str]:
 def small_cluster(control_plane: ControlPlane) -> ControlPlane:
     """The control plane with two nodes of eight CPUs. The user `hekla` may read nodes."""
     control_plane.add_nodes(2)
-    _give(control_plane, "rights.yaml")
-    _give(control_plane, "rights-adopted.yaml")
-    _give(control_plane, "rights-priorities.yaml")
+    _grant(control_plane, "rights.yaml")
+    _grant(control_plane, "rights-adopted.yaml")
+    _grant(control_plane, "rights-priorities.yaml")
     return control_plane
 
 
 @pytest.fixture
-def given_namespace(small_cluster: ControlPlane, namespace: str) -> str:
+def granted_namespace(small_cluster: ControlPlane, namespace: str) -> str:
     """A namespace in which the user `hekla` has exactly the permissions of a deployment."""
-    give_inside(small_cluster, "rights.yaml", namespace)
+    grant_in_namespace(small_cluster, "rights.yaml", namespace)
     return namespace
 
 
@@ -105,8 +105,8 @@ def given_namespace(small_cluster: ControlPlane, namespace: str) -> str:
 def tenants_namespace(small_cluster: ControlPlane, namespace: str) -> Iterator[str]:
     """A namespace; the user `hekla-tenants` may create namespaces of tenants beside it, as in a deployment."""
     for file in ("rights.yaml", "rights-tenants.yaml"):
-        _give(small_cluster, file, _HEKLA_TENANTS)
-    give_inside(small_cluster, "rights.yaml", namespace, _HEKLA_TENANTS)
+        _grant(small_cluster, file, _HEKLA_TENANTS)
+    grant_in_namespace(small_cluster, "rights.yaml", namespace, _HEKLA_TENANTS)
     yield namespace
     found = small_cluster.request("GET", "/api/v1/namespaces")["items"]
     for name in (one["metadata"]["name"] for one in found):
@@ -120,38 +120,38 @@ def volcano(request: pytest.FixtureRequest, small_cluster: ControlPlane) -> Iter
     running = Volcano(small_cluster, _built(VOLCANO, request))
     try:
         running.start()
-        _give(small_cluster, "rights-volcano.yaml")
+        _grant(small_cluster, "rights-volcano.yaml")
         yield running
     finally:
         running.stop()
 
 
 @pytest.fixture
-def volcano_namespace(volcano: Volcano, given_namespace: str) -> str:
+def volcano_namespace(volcano: Volcano, granted_namespace: str) -> str:
     """A namespace in which the user `hekla` also has exactly the permissions for delegated jobs."""
-    give_inside(volcano.plane, "rights-volcano.yaml", given_namespace)
-    return given_namespace
+    grant_in_namespace(volcano.plane, "rights-volcano.yaml", granted_namespace)
+    return granted_namespace
 
 
 _HEKLA, _HEKLA_TENANTS = "hekla", "hekla-tenants"
 _CLUSTER_WIDE = ("ClusterRole", "ClusterRoleBinding")
 
 
-def _give(plane: ControlPlane, file: str, user: str = _HEKLA) -> None:
+def _grant(plane: ControlPlane, file: str, user: str = _HEKLA) -> None:
     """Create the cluster-wide roles and bindings of the file, unless they exist."""
     for document in _rights(file):
         if document["kind"] in _CLUSTER_WIDE:
             try:
-                plane.request("POST", _place(document, ""), _for_the_user(document, user))
+                plane.request("POST", _place(document, ""), _with_user(document, user))
             except RequestRefused as refusal:
                 if refusal.reason != "AlreadyExists":
                     raise
 
 
-def give_inside(plane: ControlPlane, file: str, namespace: str, user: str = _HEKLA) -> None:
+def grant_in_namespace(plane: ControlPlane, file: str, namespace: str, user: str = _HEKLA) -> None:
     (binding,) = [document for document in _rights(file) if document["kind"] == "RoleBinding"]
     binding["metadata"]["namespace"] = namespace
-    plane.request("POST", _place(binding, namespace), _for_the_user(binding, user))
+    plane.request("POST", _place(binding, namespace), _with_user(binding, user))
 
 
 def _rights(file: str) -> list[dict[str, Any]]:
@@ -163,7 +163,7 @@ def _place(document: dict[str, Any], namespace: str) -> str:
     return f"/apis/{document['apiVersion']}/{inside}{document['kind'].lower()}s"
 
 
-def _for_the_user(document: dict[str, Any], user: str) -> dict[str, Any]:
+def _with_user(document: dict[str, Any], user: str) -> dict[str, Any]:
     """The document for this user instead of a service account, with the same permissions. Users share the roles."""
     if "subjects" not in document:
         return document

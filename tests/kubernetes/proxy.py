@@ -20,7 +20,7 @@ _HOP_BY_HOP = frozenset({"connection", "content-length", "host", "keep-alive", "
 _NAMED = 2  # path parts before a subresource: the resource and the object's name
 
 
-class Fate(Enum):
+class RequestFate(Enum):
     """What the proxy does with a request."""
 
     PASSED = "passed on"
@@ -31,18 +31,22 @@ class Fate(Enum):
     CUT_AFTER = "the server has done it, and the connection ends before its answer"
 
 
-_STATUS = {Fate.BUSY: ("TooManyRequests", 429), Fate.CONFLICT: ("Conflict", 409), Fate.BROKEN: ("InternalError", 500)}
+_STATUS = {
+    RequestFate.BUSY: ("TooManyRequests", 429),
+    RequestFate.CONFLICT: ("Conflict", 409),
+    RequestFate.BROKEN: ("InternalError", 500),
+}
 
 
 @dataclass
-class Asked:
+class ProxiedRequest:
     """One request. `status`: the server's answer, even if the client did not get it; 0 without an answer."""
 
     method: str
     path: str
     body: dict[str, Any]
     port: int
-    fate: Fate = Fate.PASSED
+    fate: RequestFate = RequestFate.PASSED
     status: int = 0
 
     @property
@@ -70,7 +74,7 @@ class Asked:
     @property
     def may_be_done(self) -> bool:
         """Whether the outcome is unknown: the server got the request, but its answer was lost."""
-        return self.status == 0 and self.fate in (Fate.PASSED, Fate.CUT_AFTER)
+        return self.status == 0 and self.fate in (RequestFate.PASSED, RequestFate.CUT_AFTER)
 
     def _path_within_namespace(self) -> list[str]:
         parts = self.path.partition("?")[0].strip("/").split("/")
@@ -79,12 +83,12 @@ class Asked:
 
 
 @dataclass
-class Held:
-    """A request that the proxy holds until `let_go` is set."""
+class HeldRequest:
+    """A request that the proxy holds until `release` is set."""
 
-    asked: Asked | None = None
+    request: ProxiedRequest | None = None
     caught: threading.Event = field(default_factory=threading.Event)
-    let_go: threading.Event = field(default_factory=threading.Event)
+    release: threading.Event = field(default_factory=threading.Event)
 
 
 class Proxy:
@@ -99,10 +103,10 @@ class Proxy:
             limits=httpx2.Limits(max_connections=None),
             trust_env=False,
         )
-        self.asked: list[Asked] = []
-        self.judge: Callable[[Asked], Fate] = lambda _: Fate.PASSED
-        self._traps: list[tuple[Callable[[Asked], bool], Held, bool]] = []
-        self._held: list[Held] = []
+        self.requests: list[ProxiedRequest] = []
+        self.judge: Callable[[ProxiedRequest], RequestFate] = lambda _: RequestFate.PASSED
+        self._traps: list[tuple[Callable[[ProxiedRequest], bool], HeldRequest, bool]] = []
+        self._held: list[HeldRequest] = []
         self._lock = threading.Lock()
 
     @contextlib.contextmanager
@@ -128,9 +132,9 @@ class Proxy:
         document["clusters"][0]["cluster"]["server"] = f"https://127.0.0.1:{self._server.server_port}"
         return document
 
-    def catch(self, which: Callable[[Asked], bool], *, answered: bool) -> Held:
+    def catch(self, which: Callable[[ProxiedRequest], bool], *, answered: bool) -> HeldRequest:
         """Hold the next matching request before it is sent, or with `answered` after its answer."""
-        held = Held()
+        held = HeldRequest()
         with self._lock:
             self._traps.append((which, held, answered))
             self._held.append(held)
@@ -141,44 +145,44 @@ class Proxy:
         with self._lock:
             self._traps.clear()
         for held in self._held:
-            held.let_go.set()
+            held.release.set()
 
-    def done(self, kind: str) -> list[Asked]:
+    def done(self, kind: str) -> list[ProxiedRequest]:
         """The requests of this kind that the server carried out, in order."""
-        return [one for one in list(self.asked) if one.kind == kind and one.is_done]
+        return [one for one in list(self.requests) if one.kind == kind and one.is_done]
 
-    def may_be_done(self, kind: str) -> list[Asked]:
+    def may_be_done(self, kind: str) -> list[ProxiedRequest]:
         """The requests of this kind whose outcome is unknown."""
-        return [one for one in list(self.asked) if one.kind == kind and one.may_be_done]
+        return [one for one in list(self.requests) if one.kind == kind and one.may_be_done]
 
     # For the handler.
 
-    def note(self, asked: Asked) -> Fate:
+    def note(self, request: ProxiedRequest) -> RequestFate:
         """Record a request, hold it if it matches a trap, and return its fate."""
         with self._lock:
-            asked.fate = self.judge(asked)
-            self.asked.append(asked)
-        self._hold(asked, answered=False)
-        return asked.fate
+            request.fate = self.judge(request)
+            self.requests.append(request)
+        self._hold(request, answered=False)
+        return request.fate
 
     @contextlib.contextmanager
-    def answer_to(self, asked: Asked, content: bytes, headers: dict[str, str]) -> Iterator[httpx2.Response]:
+    def answer_to(self, request: ProxiedRequest, content: bytes, headers: dict[str, str]) -> Iterator[httpx2.Response]:
         """Forward the request; a context with the server's answer."""
-        with self._upstream.stream(asked.method, asked.path, content=content, headers=headers) as answer:
-            asked.status = answer.status_code
-            self._hold(asked, answered=True)
+        with self._upstream.stream(request.method, request.path, content=content, headers=headers) as answer:
+            request.status = answer.status_code
+            self._hold(request, answered=True)
             yield answer
 
-    def _hold(self, asked: Asked, *, answered: bool) -> None:
+    def _hold(self, request: ProxiedRequest, *, answered: bool) -> None:
         with self._lock:
-            found = next((trap for trap in self._traps if trap[2] == answered and trap[0](asked)), None)
+            found = next((trap for trap in self._traps if trap[2] == answered and trap[0](request)), None)
             if found is None:
                 return
             self._traps.remove(found)
         held = found[1]
-        held.asked = asked
+        held.request = request
         held.caught.set()
-        held.let_go.wait(120)
+        held.release.wait(120)
 
 
 class _Server(ThreadingHTTPServer):
@@ -196,22 +200,22 @@ def _handler_of(proxy: Proxy) -> type[BaseHTTPRequestHandler]:
 
         def _pass_on(self) -> None:
             content = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            asked = Asked(self.command, self.path, _document(content), self.client_address[1])
-            fate = proxy.note(asked)
+            request = ProxiedRequest(self.command, self.path, _document(content), self.client_address[1])
+            fate = proxy.note(request)
             if fate in _STATUS:
                 self._refuse(*_STATUS[fate])
-            elif fate is Fate.CUT_BEFORE:
+            elif fate is RequestFate.CUT_BEFORE:
                 self.close_connection = True
             else:
-                self._ask(asked, content, fate)
+                self._ask(request, content, fate)
 
         do_GET = do_POST = do_PATCH = do_DELETE = do_PUT = _pass_on
 
-        def _ask(self, asked: Asked, content: bytes, fate: Fate) -> None:
+        def _ask(self, request: ProxiedRequest, content: bytes, fate: RequestFate) -> None:
             headers = {name: value for name, value in self.headers.items() if name.lower() not in _HOP_BY_HOP}
             try:
-                with proxy.answer_to(asked, content, headers) as answer:
-                    if fate is Fate.CUT_AFTER:
+                with proxy.answer_to(request, content, headers) as answer:
+                    if fate is RequestFate.CUT_AFTER:
                         self.close_connection = True
                     else:
                         self._tell(answer)
@@ -248,7 +252,7 @@ def _handler_of(proxy: Proxy) -> type[BaseHTTPRequestHandler]:
             self.wfile.write(content)
 
         def log_message(self, *_: Any) -> None:
-            """Log nothing: tests read `asked`."""
+            """Log nothing: tests read `requests`."""
 
     return Handler
 

@@ -149,13 +149,13 @@ def test_user_without_a_role_is_refused(control_plane: ControlPlane) -> None:
     assert refused.value.status == 403
 
 
-def test_api_server_serves_the_same_objects_after_a_crash(mortal_control_plane: ControlPlane) -> None:
-    pods, (node,) = Pods(mortal_control_plane, "default"), mortal_control_plane.add_nodes(1)
+def test_api_server_serves_the_same_objects_after_a_crash(disposable_control_plane: ControlPlane) -> None:
+    pods, (node,) = Pods(disposable_control_plane, "default"), disposable_control_plane.add_nodes(1)
     pods.make("before", annotations={"hekla.dev/test-seconds": "3s"})
     pods.bind("before", node)
     before = pods.wait_for("before", "Running")
-    mortal_control_plane.kill_api_server()
-    mortal_control_plane.start_api_server()
+    disposable_control_plane.kill_api_server()
+    disposable_control_plane.start_api_server()
     assert pods.get("before")["metadata"]["uid"] == before["metadata"]["uid"]
     pods.wait_for("before", "Succeeded", seconds=240)  # kwok reconnects to the API server with delays
     pods.make("after")

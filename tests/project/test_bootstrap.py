@@ -118,12 +118,12 @@ def test_new_lock_is_installed_once(installation: FakeInstallation) -> None:
 
 def test_moved_checkout_is_installed_again(installation: FakeInstallation, tmp_path: Path) -> None:
     installation.environment.enter("run")
-    moved = tmp_path / "moved"
-    installation.environment.checkout.rename(moved)
-    VirtualEnvironment(moved / ".venv", moved).enter("run")
+    relocated = tmp_path / "moved"
+    installation.environment.checkout.rename(relocated)
+    VirtualEnvironment(relocated / ".venv", relocated).enter("run")
     assert installation.installs == ["run", "run"]
-    [link] = (moved / ".venv").glob("lib/*/site-packages/hekla-checkout.pth")
-    assert link.read_text() == f"{moved / 'platform'}\n"
+    [link] = (relocated / ".venv").glob("lib/*/site-packages/hekla-checkout.pth")
+    assert link.read_text() == f"{relocated / 'platform'}\n"
 
 
 def test_environment_without_its_python_is_created_again(installation: FakeInstallation) -> None:

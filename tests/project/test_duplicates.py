@@ -19,7 +19,7 @@ SOURCES = (
 IMPORTS = re.compile(r"^ *(?:import|from \S+ import) (?:\([^)]*\)|.*)", re.MULTILINE)
 MIN_LINES = 12
 
-Line = tuple[int, str]
+NumberedLine = tuple[int, str]
 
 
 def files() -> Iterator[Path]:
@@ -29,7 +29,7 @@ def files() -> Iterator[Path]:
                 yield path
 
 
-def lines_of(path: Path) -> list[Line]:
+def lines_of(path: Path) -> list[NumberedLine]:
     """The lines that count, with their numbers."""
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".py":
@@ -37,7 +37,7 @@ def lines_of(path: Path) -> list[Line]:
     return [(number, line.strip()) for number, line in enumerate(text.splitlines(), start=1) if line.strip()]
 
 
-def repeated(texts: dict[str, list[Line]]) -> list[str]:
+def repeated(texts: dict[str, list[NumberedLine]]) -> list[str]:
     """The locations of each run of `MIN_LINES` lines that occurs more than once."""
     locations = defaultdict(list)
     for name, lines in texts.items():

@@ -21,7 +21,7 @@ from prometheus_client import REGISTRY
 from prometheus_client.parser import text_string_to_metric_families
 from tests.apps.access_world import make_world
 from tests.apps.conftest import People, make_people
-from tests.simulation.conftest import POLICY, Found, found, settle, spec, submit
+from tests.simulation.conftest import POLICY, WorldFactory, found, settle, spec, submit
 from tests.support.websocket import Socket
 
 from hekla.apps.accounts.access import ROLES
@@ -172,7 +172,7 @@ def test_nodes_by_state(people: People) -> None:
     assert scraped.value("hekla_cluster_info", cluster="sim", kind="simulated") == 1
 
 
-def test_allocation_and_capability_of_clusters_and_queues(found: Found) -> None:
+def test_allocation_and_capability_of_clusters_and_queues(found: WorldFactory) -> None:
     world = found({"nvidia.com/gpu": "2"}, {})
     Queue.objects.update(capability={"cpu": "6"})
     submit(world, spec("runs", 2, cpu="1500m", resources={"memory": "1Gi", "nvidia.com/gpu": "1"}))
@@ -189,7 +189,7 @@ def test_allocation_and_capability_of_clusters_and_queues(found: Found) -> None:
     assert sum(scraped.by("phase", "hekla_pods", cluster="simulated").values()) == 2
 
 
-def test_oldest_wait_equals_the_one_of_the_job_page(found: Found) -> None:
+def test_oldest_wait_equals_the_one_of_the_job_page(found: WorldFactory) -> None:
     world = found({})
     runs, began_late, again = (submit(world, spec(name, 1, cpu="4")) for name in ("runs", "late", "again"))
     settle(world)
@@ -334,7 +334,7 @@ def test_unknown_paths_and_methods_add_no_labels() -> None:
     assert not any("first" in labels.lower() for labels in before)
 
 
-def test_reconciles_cycles_binds_and_shares_are_measured(found: Found, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reconciles_cycles_binds_and_shares_are_measured(found: WorldFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(instruments, "_LOOK_EVERY_SECONDS", 0.0)
 
     def value(name: str, **labels: str) -> float:

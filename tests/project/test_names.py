@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[2] / "platform" / "hekla"
+TESTS = Path(__file__).parents[1]
 TEMPLATES = Path(__file__).parents[2] / "templates"
 
 MAX_FILE_LINES = 500
@@ -33,6 +34,8 @@ PRIVATE_WORDS = terms(
     wish wished wishes
     """
 )
+# Plain English in a sentence; the name of a test is a sentence.
+PLAIN_IN_SENTENCES = terms("given kept meanwhile seen shown taken")
 # Names that mean nothing alone: no attribute, argument or variable has one of them.
 PRIVATE_NAMES = frozenset({"way", "ways", "moved", "of_ours", "doubt", "in_vain", "likeness"})
 PRIVATE_MODULES = terms(
@@ -44,8 +47,10 @@ PRIVATE_MODULES = terms(
 )
 PRIVATE_CLASSES = terms(
     """
-    Asked Begun Census Ending Exposed Finder Flight Follower Hold Homes Keeper Kept Line Member Memory Moved OneCard
-    Others Picture Places Point Said Seen Shown Sights Standing Starting Told Use Way Wish World
+    Acting Answer Asked Asking Begun Beginning Beside Census Coming Course Ending Exposed Exposure Fate Filling Finder
+    First Flight Follower Found Gathered Half Heard Held Hold Homes Keeper Kept Line Look Made Member Memory Moved One
+    OneCard Others Picture Place Places Point Present Said Seen Shown Sights Span Standing Standings Starting Story
+    Told Tries Use Visit Way What Wish
     """
 )
 
@@ -95,6 +100,20 @@ def private_names(module: str, tree: ast.Module) -> Iterator[str]:
 
 def test_identifiers_use_the_terms_of_the_field() -> None:
     assert [found for module, tree in modules().items() for found in private_names(module, tree)] == []
+
+
+def test_identifiers_of_tests_use_the_terms_of_the_field() -> None:
+    trees = {
+        f"tests.{path.stem}": ast.parse(path.read_text(encoding="utf-8"))
+        for path in sorted(TESTS.rglob("*.py"))
+        if path != Path(__file__)
+    }
+    found = [found for module, tree in trees.items() for found in private_names(module, tree)]
+    assert [name for name in found if not is_plain_sentence(name.rpartition(" ")[2])] == []
+
+
+def is_plain_sentence(name: str) -> bool:
+    return name.startswith("test_") and PRIVATE_WORDS.isdisjoint(words(name) - PLAIN_IN_SENTENCES)
 
 
 def test_public_class_names_are_unique() -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 
 from hekla.launcher import up
@@ -225,9 +226,19 @@ def test_database_of_an_earlier_version_is_not_migrated() -> None:
 
 
 @pytest.mark.django_db
+def test_database_whose_tables_have_other_names_is_not_migrated() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE queues_queue RENAME TO queues_line")
+    with pytest.raises(CommandError, match=r"queues_queue\. Nothing was changed\.") as refused:
+        call_command("migrate", verbosity=0)
+    assert refused.value.returncode == tables.OTHER_VERSION_EXIT_CODE
+
+
+@pytest.mark.django_db
 def test_newer_database_is_accepted() -> None:
     record_migrations("jobs.0002_to_come")
     call_command("migrate", verbosity=0)
+    assert MigrationRecorder.Migration.objects.filter(app="jobs", name="0002_to_come").exists()
 
 
 def test_unknown_migrations_of_packages_are_accepted() -> None:
@@ -267,10 +278,10 @@ def test_full_disk_is_reported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     terminal = io.StringIO()
     running = run.Startup(home, Address("127.0.0.1", 8000), Supervisor(Journal(home.logs, terminal), home.path / "p"))
     monkeypatch.setattr(run, "DISK_LOOK_SECONDS", 0.0)
-    for free, times_said in ((10**9, 0), (10**8, 1), (10**8, 1), (10**9, 1), (10**8, 2)):
+    for free, times_printed in ((10**9, 0), (10**8, 1), (10**8, 1), (10**9, 1), (10**8, 2)):
         monkeypatch.setattr(shutil, "disk_usage", lambda _path, free=free: Usage(0, 0, free))
         running.watch_disk()
-        assert terminal.getvalue().count("MB left") == times_said
+        assert terminal.getvalue().count("MB left") == times_printed
 
 
 def test_unwritable_log_is_reported_once_and_the_terminal_continues(tmp_path: Path) -> None:

@@ -25,11 +25,11 @@ tiers:
 - plugins: [{name: drf}, {name: predicates}, {name: proportion}, {name: nodeorder}, {name: binpack}]
 """
 """A policy with evictions, and without a limit on admission."""
-Found = Callable[..., World]
+WorldFactory = Callable[..., World]
 
 
 @pytest.fixture
-def found(transactional_db: None, settings, tmp_path) -> Iterator[Found]:
+def found(transactional_db: None, settings, tmp_path) -> Iterator[WorldFactory]:
     """A factory of platforms with one simulated cluster, given the sizes of its nodes. Simulated time hardly passes."""
     settings.HEKLA_HOME = tmp_path
     controllers.reset()

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 from tests.controller.conftest import World
-from tests.simulation.conftest import Found, settle, spec, submit
+from tests.simulation.conftest import WorldFactory, settle, spec, submit
 
 from hekla.apps.forecasts import selectors as forecasts
 from hekla.apps.forecasts.models import Forecast
@@ -44,7 +44,7 @@ def eta_in_minutes(answer: WhatIfResult) -> tuple[int, int] | None:
     return tuple(round((at - now).total_seconds() / 60) for at in (answer.eta.earliest, answer.eta.latest))
 
 
-def test_eta_is_the_run_time_of_similar_jobs(found: Found) -> None:
+def test_eta_is_the_run_time_of_similar_jobs(found: WorldFactory) -> None:
     world = found({})
     completed_jobs(world, 10, 20, 30, 40, 50)
     submit(world, spec("busy", replicas=4))
@@ -54,7 +54,7 @@ def test_eta_is_the_run_time_of_similar_jobs(found: Found) -> None:
     assert [job.name for job in answer.after.known] == ["busy"]
 
 
-def test_eta_counts_jobs_ahead_in_the_queue(found: Found) -> None:
+def test_eta_counts_jobs_ahead_in_the_queue(found: WorldFactory) -> None:
     world = found({})
     completed_jobs(world, 10, 20, 30, 40, 50)
     submit(world, spec("busy", replicas=4))
@@ -65,7 +65,7 @@ def test_eta_counts_jobs_ahead_in_the_queue(found: Found) -> None:
 
 
 @pytest.mark.parametrize(("history", "kind"), [((10, 20, 30, 40), "training"), ((10, 20, 30, 40, 50), "other")])
-def test_no_eta_without_enough_history(found: Found, history: tuple[float, ...], kind: str) -> None:
+def test_no_eta_without_enough_history(found: WorldFactory, history: tuple[float, ...], kind: str) -> None:
     world = found({})
     completed_jobs(world, *history, kind=kind)
     submit(world, spec("busy", replicas=4))
@@ -74,14 +74,14 @@ def test_no_eta_without_enough_history(found: Found, history: tuple[float, ...],
     assert (answer.eta, answer.place, answer.line) == (None, 1, 1)
 
 
-def test_eta_by_deadline_without_history(found: Found) -> None:
+def test_eta_by_deadline_without_history(found: WorldFactory) -> None:
     world = found({})
     submit(world, spec("busy", replicas=4, active_deadline_seconds=600))
     settle(world)
     assert eta_in_minutes(preview(world, spec())) == (10, 10)
 
 
-def test_job_running_longer_than_all_before_has_no_expected_end(found: Found) -> None:
+def test_job_running_longer_than_all_before_has_no_expected_end(found: WorldFactory) -> None:
     world = found({})
     job = completed_jobs(world, 1)[0]
     times = RunTimes({(job.owner_id, job.kind, job.queue_id): [60.0, 120.0, 180.0, 240.0, 300.0]})
@@ -90,7 +90,7 @@ def test_job_running_longer_than_all_before_has_no_expected_end(found: Found) ->
     assert times.end(job, now - timedelta(seconds=200), now, RuntimeAssumption.SHORT) == now + timedelta(seconds=55)
 
 
-def test_waiting_job_gets_one_forecast(found: Found) -> None:
+def test_waiting_job_gets_one_forecast(found: WorldFactory) -> None:
     world = found({})
     completed_jobs(world, 10, 20, 30, 40, 50)
     submit(world, spec("busy", replicas=4))
@@ -112,7 +112,7 @@ def test_waiting_job_gets_one_forecast(found: Found) -> None:
     ],
 )
 def test_forecast_accuracy(
-    found: Found, started: list[int | None], revision: int, expected: tuple[int, int] | None
+    found: WorldFactory, started: list[int | None], revision: int, expected: tuple[int, int] | None
 ) -> None:
     world = found({})
     now = clock.now()

@@ -1,7 +1,7 @@
 """Occupancy sums on pages equal the sums of the rows, whether recomputed or updated incrementally."""
 
 from tests.controller.conftest import World
-from tests.simulation.conftest import Found, settle, spec, submit
+from tests.simulation.conftest import WorldFactory, settle, spec, submit
 
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job
@@ -28,7 +28,7 @@ def abort(world: World, job: Job) -> None:
     services.command(Job.objects.get(pk=job.pk), LifecycleAction.ABORT_JOB, user=world.alice, now=clock.now())
 
 
-def test_incremental_sums_equal_the_sums_of_the_rows(found: Found) -> None:
+def test_incremental_sums_equal_the_sums_of_the_rows(found: WorldFactory) -> None:
     world = found({}, {})
     occupancy.now()
     small, large = submit(world, spec("small", 3)), submit(world, spec("large", 2, cpu="3"))
@@ -50,7 +50,7 @@ def test_incremental_sums_equal_the_sums_of_the_rows(found: Found) -> None:
     assert non_empty(occupancy.now()) == ({}, {})
 
 
-def test_waiting_jobs_count_and_hold_nothing(found: Found) -> None:
+def test_waiting_jobs_count_and_hold_nothing(found: WorldFactory) -> None:
     world = found({})
     submit(world, spec("runs", 1))
     submit(world, spec("waits", 1, cpu="4"))
@@ -59,7 +59,7 @@ def test_waiting_jobs_count_and_hold_nothing(found: Found) -> None:
     assert (use.used, use.running, use.waiting) == (Resources({"cpu": 1000, "pods": 1}), 1, 1)
 
 
-def test_nothing_is_recomputed_without_new_events(found: Found) -> None:
+def test_nothing_is_recomputed_without_new_events(found: WorldFactory) -> None:
     world = found({})
     submit(world, spec("runs", 1))
     settle(world)

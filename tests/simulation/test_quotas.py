@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.controller.conftest import World
 from tests.controller.test_cluster_controller import phase
-from tests.simulation.conftest import POLICY, Found, has_started, settle, spec, submit
+from tests.simulation.conftest import POLICY, WorldFactory, has_started, settle, spec, submit
 from tests.simulation.test_what_if import preview
 
 from hekla.apps.event_log.services import PLATFORM
@@ -35,7 +35,7 @@ def running_pods() -> int:
 
 @pytest.mark.parametrize("policy", ["", POLICY, BARE], ids=["default", "with evictions", "bare"])
 @pytest.mark.parametrize("quota_of", ["tenant", "each"])
-def test_job_waits_for_its_quota_and_starts_when_it_is_raised(found: Found, policy: str, quota_of: str) -> None:
+def test_job_waits_for_its_quota_and_starts_when_it_is_raised(found: WorldFactory, policy: str, quota_of: str) -> None:
     world = found({}, {}, policy=policy)
     set_quota(world, quota_of, cpu="3")
     submit(world, spec("first", replicas=2))
@@ -52,7 +52,7 @@ def test_job_waits_for_its_quota_and_starts_when_it_is_raised(found: Found, poli
     assert (has_started(second), running_pods()) == (True, 4)
 
 
-def test_lowered_quota_stops_nothing_and_preview_says_never(found: Found) -> None:
+def test_lowered_quota_stops_nothing_and_preview_says_never(found: WorldFactory) -> None:
     world = found({}, {})
     first = submit(world, spec("first", replicas=3))
     settle(world)

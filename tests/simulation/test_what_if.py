@@ -4,7 +4,7 @@ import random
 
 import pytest
 from tests.controller.conftest import World
-from tests.simulation.conftest import POLICY, Found, abort_and_settle, has_started, settle, spec, submit
+from tests.simulation.conftest import POLICY, WorldFactory, abort_and_settle, has_started, settle, spec, submit
 
 from hekla.apps.accounts import services as accounts
 from hekla.apps.clusters import services as clusters
@@ -28,14 +28,14 @@ def preview(world: World, job_spec: JobSpec) -> WhatIfResult:
     return what_if.predict_draft(job_spec, tenant=world.tenant, user=world.alice)
 
 
-def test_job_with_room_starts_now_on_named_nodes(found: Found) -> None:
+def test_job_with_room_starts_now_on_named_nodes(found: WorldFactory) -> None:
     answer = preview(found({}, {}), spec(replicas=6))
     assert (answer.verdict, sum(answer.nodes.values()), set(answer.nodes)) == (StartVerdict.NOW, 6, {"n0", "n1"})
     assert not Job.objects.exists()
     assert not Pod.objects.exists()
 
 
-def test_job_without_room_waits_and_gets_offers(found: Found) -> None:
+def test_job_without_room_waits_and_gets_offers(found: WorldFactory) -> None:
     world = found({})
     submit(world, spec("busy", replicas=3))
     settle(world)
@@ -45,26 +45,26 @@ def test_job_without_room_waits_and_gets_offers(found: Found) -> None:
     assert {"worker.replicas=1", "worker.min_available=1"} <= set(map(str, answer.offers))
 
 
-def test_job_larger_than_every_node_never_starts(found: Found) -> None:
+def test_job_larger_than_every_node_never_starts(found: WorldFactory) -> None:
     answer = preview(found({}), spec(cpu=5))
     assert (answer.verdict, bool(answer.problems)) == (StartVerdict.NEVER, True)
     assert "worker.resources.cpu=3700m" in map(str, answer.offers)
 
 
-def test_offer_drops_a_selector_that_no_node_matches(found: Found) -> None:
+def test_offer_drops_a_selector_that_no_node_matches(found: WorldFactory) -> None:
     answer = preview(found({}), spec(node_selector={"zone": "moon"}))
     assert answer.verdict is StartVerdict.NEVER
     assert [str(offer) for offer in answer.offers] == ["worker.node_selector="]
 
 
-def test_offer_combines_fewer_and_smaller_pods(found: Found) -> None:
+def test_offer_combines_fewer_and_smaller_pods(found: WorldFactory) -> None:
     world = found({})
     submit(world, spec("busy", replicas=3))
     settle(world)
     assert "worker.replicas=1,worker.resources.cpu=1" in map(str, preview(world, spec(replicas=3, cpu=4)).offers)
 
 
-def test_dependent_task_does_not_count_yet(found: Found) -> None:
+def test_dependent_task_does_not_count_yet(found: WorldFactory) -> None:
     roles = [
         {"name": "ps", "command": ["true"], "resources": {"cpu": "3"}},
         {"name": "worker", "command": ["true"], "resources": {"cpu": "3"}, "depends_on": {"tasks": ["ps"]}},
@@ -73,7 +73,7 @@ def test_dependent_task_does_not_count_yet(found: Found) -> None:
     assert (answer.verdict, answer.nodes) == (StartVerdict.NOW, {"n0": 1})
 
 
-def test_offers_include_other_queues_of_the_same_cluster_kind(found: Found) -> None:
+def test_offers_include_other_queues_of_the_same_cluster_kind(found: WorldFactory) -> None:
     world, size, now = found({}), {"cpu": "4", "memory": "8Gi", "pods": "20"}, clock.now()
     for name, kind in (("beside", "simulated"), ("real", "local")):
         cluster = clusters.create(name=name, kind=kind, config={}, actor=PLATFORM, now=now)
@@ -99,7 +99,7 @@ def random_spec(dice: random.Random, name: str, **more) -> JobSpec:
     return spec(name, replicas, cpu=cpu, min_available=least, node_selector=selector, **more)
 
 
-def random_platform(dice: random.Random, found: Found, **more) -> World:
+def random_platform(dice: random.Random, found: WorldFactory, **more) -> World:
     nodes = [{"cpu": str(dice.randint(2, 6)), "zone": dice.choice("ab")} for _ in range(dice.randint(1, 3))]
     world = found(*nodes, **more)
     for number in range(dice.randint(0, 5)):
@@ -115,7 +115,7 @@ def submit_if_possible(world: World, job_spec: JobSpec) -> Job | None:
         return None
 
 
-def test_preview_and_offers_come_true(dice: random.Random, found: Found) -> None:
+def test_preview_and_offers_come_true(dice: random.Random, found: WorldFactory) -> None:
     world = random_platform(dice, found)
     job_spec = random_spec(dice, "draft")
     answer = preview(world, job_spec)
@@ -132,7 +132,7 @@ def test_preview_and_offers_come_true(dice: random.Random, found: Found) -> None
         abort_and_settle(world, changed)
 
 
-def test_forecast_evictions_happen(dice: random.Random, found: Found) -> None:
+def test_forecast_evictions_happen(dice: random.Random, found: WorldFactory) -> None:
     world = random_platform(dice, found, policy=POLICY)
     job_spec = random_spec(dice, "draft", priority=9)
     answer = preview(world, job_spec)
@@ -164,7 +164,7 @@ def submit_as_other_tenant(world: World, job_spec: JobSpec) -> Job:
     return services.submit(spec=job_spec, tenant=theirs, user=bob, now=now)
 
 
-def test_jobs_of_other_tenants_are_counted_but_not_named(found: Found) -> None:
+def test_jobs_of_other_tenants_are_counted_but_not_named(found: WorldFactory) -> None:
     world = found({}, policy=POLICY)
     submit_as_other_tenant(world, spec("secret-plan", replicas=4, min_available=1, active_deadline_seconds=600))
     settle(world)
@@ -176,7 +176,7 @@ def test_jobs_of_other_tenants_are_counted_but_not_named(found: Found) -> None:
 
 @pytest.mark.parametrize("lever", ["replicas", "min_available"])
 @pytest.mark.parametrize("busy", [3, 4])
-def test_offered_size_starts_the_waiting_job(found: Found, busy: int, lever: str) -> None:
+def test_offered_size_starts_the_waiting_job(found: WorldFactory, busy: int, lever: str) -> None:
     """Both for a job that waits for admission and for one whose pods wait for nodes."""
     world = found({"cpu": "5"})
     submit(world, spec("busy", replicas=busy))
@@ -191,7 +191,7 @@ def test_offered_size_starts_the_waiting_job(found: Found, busy: int, lever: str
     assert has_started(job), offer_changes
 
 
-def test_running_job_has_verdict_now(found: Found) -> None:
+def test_running_job_has_verdict_now(found: WorldFactory) -> None:
     world = found({})
     job = submit(world, spec("runs"))
     settle(world)

@@ -29,7 +29,7 @@ from hekla.engine.subjobs import SubJobInfo
 from hekla.engine.topology_counts import TopologyCounts
 from hekla.engine.victim_selection import NamedFunction, VictimSelection
 
-Answer = Callable[..., Any]
+PluginFunction = Callable[..., Any]
 _UID: Callable[[JobInfo], str] = attrgetter("group.uid")
 Call = Callable[[str, Mapping[str, Any], float], Any]
 """Posts a document to another program: address, document, timeout in seconds. Returns its document; may raise."""
@@ -74,10 +74,10 @@ class Session:
         self.on_close: list[Callable[[], None]] = []
         self._token = object()
         """Identity of this session, for sort keys cached in jobs."""
-        self._functions: dict[ExtensionPoint, dict[int, Answer]] = defaultdict(dict)
-        self._builtin: dict[ExtensionPoint, list[Answer]] = defaultdict(list)
+        self._functions: dict[ExtensionPoint, dict[int, PluginFunction]] = defaultdict(dict)
+        self._builtin: dict[ExtensionPoint, list[PluginFunction]] = defaultdict(list)
         """Functions that run before all plugins under every policy."""
-        self._flattened: dict[ExtensionPoint, list[Answer]] = {}
+        self._flattened: dict[ExtensionPoint, list[PluginFunction]] = {}
         self._uncacheable: set[ExtensionPoint] = set()
         self._named_functions: dict[ExtensionPoint, list[list[NamedFunction]]] = {}
         self._node_fits: dict[Hashable, NodeFit] = {}
@@ -89,7 +89,7 @@ class Session:
     # Registered functions.
 
     def register(
-        self, point: ExtensionPoint, option: PluginOption, function: Answer, *, is_cacheable: bool = False
+        self, point: ExtensionPoint, option: PluginOption, function: PluginFunction, *, is_cacheable: bool = False
     ) -> None:
         """Register a plugin's function, unless its switch is off.
 
@@ -104,7 +104,7 @@ class Session:
             self._flattened.clear()
             self._named_functions.clear()
 
-    def register_builtin(self, point: ExtensionPoint, function: Answer) -> None:
+    def register_builtin(self, point: ExtensionPoint, function: PluginFunction) -> None:
         """Register a cacheable function under every policy, before all plugins."""
         self._builtin[point].append(function)
 
@@ -116,14 +116,14 @@ class Session:
         """The points at which a plugin registered."""
         return frozenset(point for point, functions in self._functions.items() if id(option) in functions)
 
-    def _by_tier(self, point: ExtensionPoint) -> Iterator[list[Answer]]:
+    def _by_tier(self, point: ExtensionPoint) -> Iterator[list[PluginFunction]]:
         functions = self._functions[point]
         if point in self._builtin:
             yield self._builtin[point]
         for tier in self.policy.tiers:
             yield [functions[id(option)] for option in tier if id(option) in functions]
 
-    def functions(self, point: ExtensionPoint) -> list[Answer]:
+    def functions(self, point: ExtensionPoint) -> list[PluginFunction]:
         """All functions of a point, in order."""
         found = self._flattened.get(point)
         if found is None:

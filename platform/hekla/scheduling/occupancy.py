@@ -22,7 +22,7 @@ _ALL_EVERY = timedelta(minutes=5)
 _MAX_EVENTS = 10_000
 """After more events, everything is read again."""
 _JOB, _CLUSTER = "job:", "cluster:"
-Place = tuple[int, str]
+NodeKey = tuple[int, str]
 """A node by the row id of its cluster and its name."""
 
 
@@ -44,7 +44,7 @@ class Occupancy:
 
     number: int
     nodes: Sequence[tuple[Node, Resources]]
-    machines: Mapping[Place, Resources]
+    machines: Mapping[NodeKey, Resources]
     queues: Mapping[int, QueueUsage]
 
 
@@ -54,7 +54,7 @@ class _Part:
 
     queue: int
     is_waiting: bool = False
-    amounts: dict[Place, dict[str, float]] = field(default_factory=dict)
+    amounts: dict[NodeKey, dict[str, float]] = field(default_factory=dict)
 
     def hold(self, one: TaskAllocation) -> None:
         self.is_waiting = False
@@ -70,7 +70,7 @@ class _Sums:
 
     def __init__(self) -> None:
         self._parts: dict[str, _Part] = {}
-        self._machines: defaultdict[Place, Counter[str]] = defaultdict(Counter)
+        self._machines: defaultdict[NodeKey, Counter[str]] = defaultdict(Counter)
         self._queues: defaultdict[int, Counter[str]] = defaultdict(Counter)
         self._running: Counter[int] = Counter()
         self._waiting: Counter[int] = Counter()

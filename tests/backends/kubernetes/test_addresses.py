@@ -82,20 +82,20 @@ def published_names(plane: ControlPlane, namespace: str) -> dict[str, str]:
 
 @pytest.mark.kubernetes
 def test_dns_has_exactly_the_names_in_the_environment_of_pods(
-    cloud: ClusterFixture, small_cluster: ControlPlane, given_namespace: str
+    cloud: ClusterFixture, small_cluster: ControlPlane, granted_namespace: str
 ) -> None:
     node = cloud.backend.nodes()[0].name
     for task, index in REPLICAS:
         cloud.started(order_for({"svc": []}, task, index, node))
     expected = {address: PodKey("job", task, index, 0).name for (task, index), address in addresses("job").items()}
-    small_cluster.wait_until(lambda: published_names(small_cluster, given_namespace) == expected, 60)
+    small_cluster.wait_until(lambda: published_names(small_cluster, granted_namespace) == expected, 60)
     order = order_for({"svc": []})
     assert [order.env["VC_PS_HOSTS"], *order.env["VC_WORKER_HOSTS"].split(",")] == list(expected)
-    config_map = small_cluster.request("GET", f"/api/v1/namespaces/{given_namespace}/configmaps/{order.key.name}")
+    config_map = small_cluster.request("GET", f"/api/v1/namespaces/{granted_namespace}/configmaps/{order.key.name}")
     assert base64.b64decode(
         config_map["binaryData"][projected_files.file_key("etc/volcano/worker.host")]
     ).decode().split() == [address for address in expected if "-worker-" in address]
-    (service,) = small_cluster.request("GET", f"/api/v1/namespaces/{given_namespace}/services")["items"]
+    (service,) = small_cluster.request("GET", f"/api/v1/namespaces/{granted_namespace}/services")["items"]
     assert (service["spec"]["clusterIP"], service["spec"]["publishNotReadyAddresses"]) == ("None", True)
     cloud.backend.remove("job")
 
@@ -148,13 +148,13 @@ def test_api_server_accepts_pods_with_job_plugins(cloud: ClusterFixture, plugins
 @pytest.mark.kubernetes
 @pytest.mark.parametrize(("arguments", "count"), [([], 1), (["--disable-network-policy=true"], 0)])
 def test_network_policy_restricts_ingress_to_the_job_unless_disabled(
-    cloud: ClusterFixture, small_cluster: ControlPlane, given_namespace: str, arguments: list[str], count: int
+    cloud: ClusterFixture, small_cluster: ControlPlane, granted_namespace: str, arguments: list[str], count: int
 ) -> None:
     key = cloud.started(order_for({"svc": arguments}, node=cloud.backend.nodes()[0].name))
-    path = f"/apis/networking.k8s.io/v1/namespaces/{given_namespace}/networkpolicies"
+    path = f"/apis/networking.k8s.io/v1/namespaces/{granted_namespace}/networkpolicies"
     found = small_cluster.request("GET", path)["items"]
     assert len(found) == count
-    pod = small_cluster.request("GET", f"/api/v1/namespaces/{given_namespace}/pods/{key.name}")
+    pod = small_cluster.request("GET", f"/api/v1/namespaces/{granted_namespace}/pods/{key.name}")
     assert (names.CLOSED in pod["metadata"]["labels"]) == bool(count)
     for policy in found:
         selector = {"matchLabels": names.job_labels("c1", "job")}

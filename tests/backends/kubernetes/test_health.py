@@ -114,11 +114,11 @@ def test_permissions_to_show_queues_are_those_of_their_file() -> None:
 
 
 def test_missing_permissions_for_external_pods_are_listed_with_their_namespace(
-    small_cluster: ControlPlane, given_namespace: str, tmp_path: Path
+    small_cluster: ControlPlane, granted_namespace: str, tmp_path: Path
 ) -> None:
     key = keys.from_kubeconfig(json.dumps(small_cluster.kubeconfig(small_cluster.user_token))).encode()
     external_pods = {"namespaces": {"default": "lab"}, "owner": "ada"}
-    config = {"namespace": given_namespace, "external_pods": external_pods}
+    config = {"namespace": granted_namespace, "external_pods": external_pods}
     found = health(config=config, home=tmp_path, key=key)
     expected = {str(right) for right in permissions_for_external_pods("default", has_groups=False)}
     assert expected - {"list pods default"} <= set(found.missing)
@@ -149,13 +149,13 @@ def test_rule_for_all_logs_grants_logs_of_pods() -> None:
 
 
 def test_cluster_with_all_permissions_has_no_problem(
-    small_cluster: ControlPlane, given_namespace: str, tmp_path: Path
+    small_cluster: ControlPlane, granted_namespace: str, tmp_path: Path
 ) -> None:
-    found = health_of(small_cluster, tmp_path, given_namespace, small_cluster.user_token)
+    found = health_of(small_cluster, tmp_path, granted_namespace, small_cluster.user_token)
     assert (found.problem, found.missing, found.has_namespace) == (None, (), True)
     assert found.version.startswith("v1.")
     assert sum(found.kubelets.values()) >= 2
-    config_maps = small_cluster.request("GET", f"/api/v1/namespaces/{given_namespace}/configmaps")["items"]
+    config_maps = small_cluster.request("GET", f"/api/v1/namespaces/{granted_namespace}/configmaps")["items"]
     assert not [one for one in config_maps if one["metadata"]["name"].startswith("hekla-")], (
         "the check leaves nothing behind"
     )

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.backends.conftest import ClusterFixture
 from tests.kubernetes.control_plane import ControlPlane
-from tests.kubernetes.plugin import _give, give_inside
+from tests.kubernetes.plugin import _give, grant_in_namespace
 
 from hekla.backends.kind import BackendContext
 from hekla.backends.kubernetes.api import ApiError
@@ -39,7 +39,7 @@ def without_permission(make_cluster: Callable[[str], ClusterFixture]) -> Cluster
 
 @pytest.fixture
 def cloud(plane: ControlPlane, without_permission: ClusterFixture) -> ClusterFixture:
-    give_inside(plane, "rights-ports.yaml", without_permission.config["namespace"])
+    grant_in_namespace(plane, "rights-ports.yaml", without_permission.config["namespace"])
     return without_permission
 
 
@@ -133,7 +133,7 @@ def test_restarted_job_has_an_ingress_again(cloud, plane) -> None:
 @pytest.mark.kubernetes
 def test_without_a_domain_nothing_is_created(plane, make_cluster) -> None:
     cluster = make_cluster("kubernetes")
-    give_inside(plane, "rights-ports.yaml", cluster.config["namespace"])
+    grant_in_namespace(plane, "rights-ports.yaml", cluster.config["namespace"])
     cluster.started(cluster.long(ports=_PORTS))
     assert [port_objects(plane, cluster, kind) for kind in _KINDS] == [[], [], []]
 

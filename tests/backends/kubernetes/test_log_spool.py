@@ -70,7 +70,7 @@ def test_unreadable_log_is_read_later_and_delays_no_other(cloud, monkeypatch, er
 
 
 @pytest.mark.kubernetes
-def test_silent_node_is_not_asked_for_every_log(cloud, monkeypatch) -> None:
+def test_silent_node_gets_one_log_request(cloud, monkeypatch) -> None:
     keys = [ended(cloud, index) for index in range(3)]
     with monkeypatch.context() as patch:
         paths = fail_logs(patch, NO_ANSWER, *keys)

@@ -177,42 +177,45 @@ def test_dismissed_pod_is_not_reported_again(found, control_plane, namespace) ->
     api.close()
 
 
-def test_cache_recovers_after_the_api_server_is_killed(mortal_control_plane, tmp_path) -> None:
-    api = Api(admin_access(mortal_control_plane, tmp_path))
+def test_cache_recovers_after_the_api_server_is_killed(disposable_control_plane, tmp_path) -> None:
+    api = Api(admin_access(disposable_control_plane, tmp_path))
     cache = PodCache(api, "/api/v1/namespaces/default/pods", SELECTOR, now)
-    writer = PodWriter(mortal_control_plane, "default", seed=1)
+    writer = PodWriter(disposable_control_plane, "default", seed=1)
     writer.create()
     cache.list_now()
     cache.wait(0.1)
-    mortal_control_plane.kill_api_server()
+    disposable_control_plane.kill_api_server()
     with pytest.raises(BackendError):
         cache.list_now()
-    mortal_control_plane.start_api_server()
+    disposable_control_plane.start_api_server()
     writer.create()
     writer.delete()
-    assert_equals_fresh_list(cache, mortal_control_plane, "default")
+    assert_equals_fresh_list(cache, disposable_control_plane, "default")
     cache.close()
     api.close()
 
 
-def test_cache_follows_a_restored_store(mortal_control_plane, tmp_path) -> None:
+def test_cache_follows_a_restored_store(disposable_control_plane, tmp_path) -> None:
     """The cache knows newer versions of pods, deleted ones and new ones, which the restored store does not have."""
-    api, writer = Api(admin_access(mortal_control_plane, tmp_path)), PodWriter(mortal_control_plane, "default", seed=2)
+    api, writer = (
+        Api(admin_access(disposable_control_plane, tmp_path)),
+        PodWriter(disposable_control_plane, "default", seed=2),
+    )
     cache = PodCache(api, "/api/v1/namespaces/default/pods", SELECTOR, now)
     for _ in range(4):
         writer.create()
     cache.list_now()
     before = {one.name: one.version for one in cache.all()}
-    mortal_control_plane.back_up_store()
+    disposable_control_plane.back_up_store()
     for _ in range(20):
         writer.act()
     cache.list_now()
     known = {one.name: one.version for one in cache.known()}
     assert any(known.get(name, version) > version for name, version in before.items())
-    mortal_control_plane.restore_store()
-    mortal_control_plane.wait_until(lambda: {one.name: one.version for one in cache.known()} == before, 60)
+    disposable_control_plane.restore_store()
+    disposable_control_plane.wait_until(lambda: {one.name: one.version for one in cache.known()} == before, 60)
     writer.create()
-    assert_equals_fresh_list(cache, mortal_control_plane, "default")
+    assert_equals_fresh_list(cache, disposable_control_plane, "default")
     cache.close()
     api.close()
 

@@ -84,11 +84,11 @@ def test_job_without_volumes_has_no_objects_for_them() -> None:
 
 
 @pytest.mark.kubernetes
-def test_claim_is_created_once_per_job_and_deleted_with_it(cloud, given_namespace, small_cluster) -> None:
+def test_claim_is_created_once_per_job_and_deleted_with_it(cloud, granted_namespace, small_cluster) -> None:
     orders = [cloud.long(index, **volumes(out=OUT, shm=SHM)) for index in range(2)]
     for order in orders:
         assert cloud.until(cloud.started(order), PodPhase.RUNNING)
-    (claim,) = claims(small_cluster, given_namespace)
+    (claim,) = claims(small_cluster, granted_namespace)
     assert claim["metadata"]["name"] == "job-job-out"
     assert claim["metadata"]["labels"] == {"hekla.dev/cluster": "c1", "hekla.dev/job": "job"}
     assert claim["metadata"]["annotations"]["volume.kubernetes.io/selected-node"] == orders[0].node
@@ -97,7 +97,7 @@ def test_claim_is_created_once_per_job_and_deleted_with_it(cloud, given_namespac
     assert claim["spec"]["resources"] == {"requests": {"storage": "5Gi"}}
     assert cloud.backend.inventory().present == {"job"}
     cloud.backend.remove("job")
-    wait_until_empty(lambda: claims(small_cluster, given_namespace))
+    wait_until_empty(lambda: claims(small_cluster, granted_namespace))
 
 
 def wait_until_empty(found: Callable[[], list[Any]]) -> None:
@@ -109,12 +109,12 @@ def wait_until_empty(found: Callable[[], list[Any]]) -> None:
 
 
 @pytest.mark.kubernetes
-def test_job_gets_a_new_claim_when_it_restarts_after_removal(cloud, given_namespace, small_cluster) -> None:
+def test_job_gets_a_new_claim_when_it_restarts_after_removal(cloud, granted_namespace, small_cluster) -> None:
     cloud.started(cloud.long(**volumes(out=OUT)))
     cloud.backend.remove("job")
-    wait_until_empty(lambda: claims(small_cluster, given_namespace))
+    wait_until_empty(lambda: claims(small_cluster, granted_namespace))
     assert cloud.until(cloud.started(cloud.long(1, **volumes(out=OUT))), PodPhase.RUNNING)
-    assert claims(small_cluster, given_namespace)
+    assert claims(small_cluster, granted_namespace)
 
 
 @pytest.mark.kubernetes
@@ -134,18 +134,18 @@ def test_claims_of_a_tenant_are_in_its_namespace(make_cluster, small_cluster) ->
 
 
 @pytest.mark.kubernetes
-def test_pod_with_a_missing_claim_is_refused_until_the_claim_exists(cloud, given_namespace, small_cluster) -> None:
+def test_pod_with_a_missing_claim_is_refused_until_the_claim_exists(cloud, granted_namespace, small_cluster) -> None:
     cloud.config |= {"claims": ["data-sets"]}
     cloud.backend = cloud.reopen()
     order = cloud.long(**volumes(data=DATA))
-    with pytest.raises(StartRefused, match=f"no claim “data-sets” in the namespace {given_namespace}"):
+    with pytest.raises(StartRefused, match=f"no claim “data-sets” in the namespace {granted_namespace}"):
         cloud.start(order)
-    path = f"/api/v1/namespaces/{given_namespace}/persistentvolumeclaims"
+    path = f"/api/v1/namespaces/{granted_namespace}/persistentvolumeclaims"
     spec = {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}}
     small_cluster.request("POST", path, {"metadata": {"name": "data-sets"}, "spec": spec})
     assert cloud.until(cloud.started(order), PodPhase.RUNNING)
     cloud.backend.remove("job")
-    assert [one["metadata"]["name"] for one in claims(small_cluster, given_namespace)] == ["data-sets"]
+    assert [one["metadata"]["name"] for one in claims(small_cluster, granted_namespace)] == ["data-sets"]
 
 
 @pytest.mark.kubernetes

@@ -13,7 +13,7 @@ WIDTH, HEIGHT = 176, 52
 GAP_X, GAP_Y, LANE, MARGIN = 44, 14, 16, 6
 NARROW_WIDTH, ROW, INDENT, MOST_INDENTS = 328, 60, 14, 8
 Waits = Mapping[str, Sequence[str]]
-Place = tuple[str, str]  # (step, ""), or (from, to) of an edge that crosses the column
+GridCell = tuple[str, str]  # (step, ""), or (from, to) of an edge that crosses the column
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def wide(spec: FlowSpec) -> Drawing:
     column = columns(waits)
     grid = _grid(waits, column)
     heights = [sum(_size(place) for place in places) + GAP_Y * (len(places) - 1) for places in grid]
-    tops: dict[tuple[int, Place], int] = {}
+    tops: dict[tuple[int, GridCell], int] = {}
     for number, places in enumerate(grid):
         y = MARGIN + (max(heights) - heights[number]) // 2
         for place in places:
@@ -104,9 +104,9 @@ def narrow(spec: FlowSpec) -> Drawing:
     return Drawing(NARROW_WIDTH, MARGIN + ROW * len(order), list(boxes.values()), lines)
 
 
-def _grid(waits: Waits, column: Mapping[str, int]) -> list[list[Place]]:
+def _grid(waits: Waits, column: Mapping[str, int]) -> list[list[GridCell]]:
     """The steps and crossing edges of each column from the top, near the places that they come from."""
-    grid: list[list[Place]] = [[] for _ in range(max(column.values()) + 1)]
+    grid: list[list[GridCell]] = [[] for _ in range(max(column.values()) + 1)]
     for name, others in waits.items():
         grid[column[name]].append((name, ""))
         for other in others:
@@ -118,7 +118,7 @@ def _grid(waits: Waits, column: Mapping[str, int]) -> list[list[Place]]:
     return grid
 
 
-def _middle(place: Place, before: Mapping[Place, int], waits: Waits) -> float:
+def _middle(place: GridCell, before: Mapping[GridCell, int], waits: Waits) -> float:
     """The mean position, in the previous column, of the places with an edge to this place."""
     name, towards = place
     comes_from = [(name, ""), place] if towards else [p for other in waits[name] for p in ((other, ""), (other, name))]
@@ -126,7 +126,7 @@ def _middle(place: Place, before: Mapping[Place, int], waits: Waits) -> float:
     return sum(found) / len(found) if found else 0.0
 
 
-def _size(place: Place) -> int:
+def _size(place: GridCell) -> int:
     return LANE if place[1] else HEIGHT
 
 
@@ -134,7 +134,7 @@ def _left(column: int) -> int:
     return MARGIN + column * (WIDTH + GAP_X)
 
 
-def _curve(before: str, after: str, column: Mapping[str, int], tops: Mapping[tuple[int, Place], int]) -> str:
+def _curve(before: str, after: str, column: Mapping[str, int], tops: Mapping[tuple[int, GridCell], int]) -> str:
     x, y = _left(column[before]) + WIDTH, tops[column[before], (before, "")] + HEIGHT // 2
     path = f"M{x} {y}"
     for number in range(column[before] + 1, column[after] + 1):

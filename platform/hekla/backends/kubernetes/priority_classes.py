@@ -24,7 +24,7 @@ _VALID_SECONDS = 300.0
 _RETRY_SECONDS = 60.0
 """After a failure."""
 _CREATE_PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8)
-Made = TypeVar("Made")
+ResultT = TypeVar("ResultT")
 
 
 class PodPriorityClasses:
@@ -46,7 +46,7 @@ class PodPriorityClasses:
                 self._known[wanted] = name, time.monotonic() + (_VALID_SECONDS if name else _RETRY_SECONDS)
             return name
 
-    async def create_with(self, name: str, make: Callable[[], Awaitable[Made]]) -> Made:
+    async def create_with(self, name: str, make: Callable[[], Awaitable[ResultT]]) -> ResultT:
         """Create an object that uses this class, if any. Retries until the server's admission knows a new class."""
         for pause in _CREATE_PAUSES if name else ():
             try:

@@ -20,24 +20,24 @@ log = logging.getLogger(__name__)
 _WATCH_SECONDS = 240
 _PAUSES = (0.1, 0.5, 1.0, 2.0, 5.0)
 _ENDS_WITHIN_SECONDS = 2.0
-One = TypeVar("One")
+EntryT = TypeVar("EntryT")
 
 
-class ReflectorStore(Protocol[One]):
+class ReflectorStore(Protocol[EntryT]):
     """The store that a reflector fills. All methods except `read` are called with the lock held."""
 
-    def read(self, found: Json) -> One | None:
+    def read(self, found: Json) -> EntryT | None:
         """The entry for an object, or None to ignore it."""
 
-    def known(self) -> Sequence[One]:
+    def known(self) -> Sequence[EntryT]:
         """A copy of the entries, for `before` in `replace`."""
 
-    def replace(self, found: Sequence[One], before: Sequence[One], *, was_restored: bool) -> None:
+    def replace(self, found: Sequence[EntryT], before: Sequence[EntryT], *, was_restored: bool) -> None:
         """Update the store from a complete list. `before`: the entries before the list was requested; events may have
         arrived since. `was_restored`: the server's store is older than before, so known versions are invalid.
         """
 
-    def apply(self, kind: str, found: One) -> None:
+    def apply(self, kind: str, found: EntryT) -> None:
         """Apply an event of this kind: ADDED, MODIFIED or DELETED."""
 
 
