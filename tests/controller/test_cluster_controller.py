@@ -17,6 +17,7 @@ from hekla.apps.usage.models import Sample
 from hekla.backends.base import BackendError
 from hekla.controller import disruption_budgets
 from hekla.controller.backends import backend_of
+from hekla.controller.cluster_controller import CACHE_DIFFERS
 from hekla.controller.controllers import controllers
 from hekla.controller.pods import order_of
 from hekla.domain.jobspec import JobSpec
@@ -223,3 +224,16 @@ def test_fitting_job_is_placed_while_budgets_protect_all_victims(world: World, m
     monkeypatch.setattr(disruption_budgets, "protects_victims", lambda *_args, **_more: True)
     job = submit(world, "beside", ["true"], replicas=2, seconds=0.1)
     world.reconcile_until(lambda: phase(job) == "completed")
+
+
+def test_corrupted_engine_cache_is_reported_and_replaced(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    submit(world, "first", ["sleep", "60"], seconds=60)
+    world.reconcile_until(lambda: Pod.objects.filter(phase="running").exists())
+    controller = controllers.get(world.cluster.pk)
+    corrupted = controller.engine_cache
+    corrupted.table.used[:] += 7
+    submit(world, "second", ["sleep", "60"], seconds=60)
+    controllers.reconcile(world.cluster)
+    assert CACHE_DIFFERS in caplog.text
+    assert controller.engine_cache is not corrupted
+    caplog.clear()

@@ -50,6 +50,7 @@ from hekla.scheduling.cache import CacheEntry, ClusterCache
 from hekla.scheduling.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
+CACHE_DIFFERS = "the engine's cache differs from the rows"
 _MAX_ROUNDS = 8
 
 
@@ -241,7 +242,7 @@ class ClusterController:
                 log.error("cluster %s: %s failed at %s: %s", cluster, fault.name, fault.point, fault.error)
         self._faults = decided.faults
         if settings.CHECK_ENGINE and (found := differences(self.engine_cache)):
-            log.error("cluster %s: the engine's cache differs from the rows: %s", cluster, "; ".join(found[:10]))
+            log.error("cluster %s: %s: %s", cluster, CACHE_DIFFERS, "; ".join(found[:10]))
             self.engine_cache = SchedulerCache()
         return decided
 
