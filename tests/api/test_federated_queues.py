@@ -91,7 +91,7 @@ def test_job_describes_its_placement(two_clusters: World) -> None:
     body = post(alice, fields, "/api/v1/jobs").json()["job"]
     assert (body["queue"], body["cluster"], body["spec"]["queue"]) == ("far", "away", "both")
     placement = body["placement"]
-    assert (placement["span"], placement["moves"]) == ("both", 0)
+    assert (placement["federated_queue"], placement["moves"]) == ("both", 0)
     assert placement["candidates"][0]["sentence"] == "Would start now."
     assert "cannot start there" in placement["candidates"][1]["sentence"]
     again = client_of(two_clusters.people["alice"])

@@ -196,7 +196,7 @@ def _add_federated_queue(people: People, now: datetime) -> None:
         for name in ("spare", "beyond")
     ]
     far = queues.create(cluster=made[1], name="far", actor=PLATFORM, now=now)
-    queues.create_span(name="over", members=[own, far], tenants=[people.lab], actor=PLATFORM, now=now)
+    queues.create_federated(name="over", members=[own, far], tenants=[people.lab], actor=PLATFORM, now=now)
 
 
 def make_world() -> World:

@@ -38,5 +38,5 @@ def test_federated_queue_is_created_used_and_deleted(console, manifest):
     output = console("job", "show", "talk").output
     assert "Sent by both" in output
     assert "simulated: Would start now." in output
-    assert json.loads(console("job", "show", "talk", "--json").output)["placement"]["span"] == "both"
+    assert json.loads(console("job", "show", "talk", "--json").output)["placement"]["federated_queue"] == "both"
     assert "both is deleted." in console("federated-queue", "delete", "both").output

@@ -32,7 +32,7 @@ def both(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     now = clock.now()
     here = clusters.create(name="here", kind="local", config={"allocatable": SIZE}, actor=PLATFORM, now=now)
     queue = queues.create(cluster=here, name="here", actor=PLATFORM, now=now)
-    queues.create_span(name="both", members=[world.queue, queue], actor=PLATFORM, now=now)
+    queues.create_federated(name="both", members=[world.queue, queue], actor=PLATFORM, now=now)
     reconcile_all()
     yield world
     for job in Job.objects.exclude(phase__in=[phase for phase in JobPhase if phase.is_final]):

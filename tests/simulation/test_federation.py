@@ -48,7 +48,7 @@ def world(transactional_db: None, settings, tmp_path, monkeypatch: pytest.Monkey
     made.cluster.refresh_from_db()
     second = clusters.create(name="second", kind="simulated", config=config(), actor=PLATFORM, now=now)
     other = queues.create(cluster=second, name="other", actor=PLATFORM, now=now)
-    queues.create_span(name="both", members=[made.queue, other], actor=PLATFORM, now=now)
+    queues.create_federated(name="both", members=[made.queue, other], actor=PLATFORM, now=now)
     reconcile()
     yield made
     controllers.reset()
@@ -282,10 +282,10 @@ def test_federated_queue_needs_several_clusters_of_one_kind(world: World) -> Non
     on_real = queues.create(cluster=real, name="real", actor=PLATFORM, now=now)
     for members in ([default], [default, beside], [default, other, on_real]):
         with pytest.raises(Invalid):
-            queues.create_span(name="new", members=members, actor=PLATFORM, now=now)
+            queues.create_federated(name="new", members=members, actor=PLATFORM, now=now)
     for name in ("both", "default"):
         with pytest.raises(Refused):
-            queues.create_span(name=name, members=[default, other], actor=PLATFORM, now=now)
+            queues.create_federated(name=name, members=[default, other], actor=PLATFORM, now=now)
     with pytest.raises(Refused):
         queues.create(cluster=real, name="both", actor=PLATFORM, now=now)
 

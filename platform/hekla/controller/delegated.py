@@ -99,7 +99,7 @@ def _request_action(
     lease: LeaseContext, delegated: DelegatedScheduling, job: Job, report: JobReport
 ) -> DelegatedJobState:
     """Request the action that is due, if any. Returns the state of the job."""
-    status, restarted = _standing(report), report.retry_count > job.retry_count
+    status, restarted = _state_of(report), report.retry_count > job.retry_count
     action = pending_request(JobPhase(job.phase), job.reason, report.phase, restarted=restarted)
     if action is None and report.is_stuck:
         action = LifecycleAction.SYNC_JOB
@@ -156,7 +156,7 @@ def _gone(phase: JobPhase) -> DelegatedJobState | None:
     return DelegatedJobState(JobPhase.FAILED, GangPhase.COMPLETED, reason="Deleted", message=message)
 
 
-def _standing(report: JobReport) -> DelegatedJobState:
+def _state_of(report: JobReport) -> DelegatedJobState:
     return DelegatedJobState(
         report.phase, report.gang_phase, report.retry_count, report.reason, report.message, report.waits
     )

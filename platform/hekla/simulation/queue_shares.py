@@ -57,7 +57,7 @@ class ShareForecast:
 def present(queue: Queue) -> ClusterShares:
     """The current shares of a queue and of the others in its cluster; only this queue's waiting jobs are listed."""
     with looking_at(queue.cluster) as outlook:
-        shares = outlook.once(("standings", queue.name), lambda: _queue_shares(outlook, queue))
+        shares = outlook.once(("shares", queue.name), lambda: _queue_shares(outlook, queue))
         return ClusterShares(outlook.number, outlook.snapshot, outlook.policy, outlook.now, shares)
 
 

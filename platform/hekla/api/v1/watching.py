@@ -28,7 +28,11 @@ class ReceiptsView(ApiView):
         """Evictions of its pods for other jobs, and of other pods for this job; the newest twenty of each."""
         job = selectors.get(uid, person(request))
         yielded = receipts.made_room_for(job)
-        found = {"yielded": yielded, "gained": receipts.gained(job), "standing": receipts.queue_position(job, yielded)}
+        found = {
+            "yielded": yielded,
+            "gained": receipts.gained(job),
+            "queue_position": receipts.queue_position(job, yielded),
+        }
         return respond(ReceiptsSerializer(found))
 
 

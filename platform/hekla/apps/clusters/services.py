@@ -141,7 +141,7 @@ def observe_health(cluster: Cluster, found: HealthFacts, *, started_at: datetime
         after, _is_new = ClusterHealth.objects.update_or_create(
             cluster=cluster, defaults={**found, **texts, "checked_at": now, "since": since}
         )
-        if before is None or _standing(before) != _standing(after):
+        if before is None or _reported_fields(before) != _reported_fields(after):
             _tell(cluster, _health_event(after), CONTROLLER, now)
 
 
@@ -224,7 +224,7 @@ def _printable(text: str, most: int) -> str:
     return "".join(letter if letter.isprintable() else " " for letter in text)[:most]
 
 
-def _standing(health: ClusterHealth) -> tuple[object, ...]:
+def _reported_fields(health: ClusterHealth) -> tuple[object, ...]:
     """The fields whose change records an event. Not `kubelets`: nodes have their own events."""
     return health.problem, health.version, health.has_namespace, tuple(health.missing)
 

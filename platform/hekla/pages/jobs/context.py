@@ -73,7 +73,7 @@ def detail(job: Job, params: Mapping[str, str], *, may_act: bool) -> dict[str, A
         "live_query": _live_query(params, all_logs),
         "timeline": sorted([*history.lines(newest), *history.gains(gained)], key=lambda line: -line.number),
         "receipts": sorted([*lost, *gained], key=lambda receipt: -receipt.number)[: receipts.MOST],
-        "standing": receipts.queue_position(job, lost),
+        "queue_position": receipts.queue_position(job, lost),
         "more_events": not all_events and len(newest) == _MOST_EVENTS,
         "actions": actions,
         "withheld": withheld,

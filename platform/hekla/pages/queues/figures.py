@@ -108,14 +108,14 @@ def _scaled(name: str, amount: float) -> int:
     return int(amount // 2**20) if name == "memory" else int(amount)
 
 
-def share_bars(standing: QueueShares) -> list[UsageBar]:
+def share_bars(shares: QueueShares) -> list[UsageBar]:
     """A bar for each resource that the queue may use."""
-    return [_share_bar(standing, name) for name in _RESOURCES if standing.limit.amount(name)]
+    return [_share_bar(shares, name) for name in _RESOURCES if shares.limit.amount(name)]
 
 
-def _share_bar(standing: QueueShares, name: str) -> UsageBar:
-    bar = _bar(name, standing.allocated.amount(name), standing.limit.amount(name))
-    parts = {part: getattr(standing, part).amount(name) for part in ("borrowed", "lent", "guarantee", "deserved")}
+def _share_bar(shares: QueueShares, name: str) -> UsageBar:
+    bar = _bar(name, shares.allocated.amount(name), shares.limit.amount(name))
+    parts = {part: getattr(shares, part).amount(name) for part in ("borrowed", "lent", "guarantee", "deserved")}
     phrases = [_PARTS[part] % labels.amounts(Resources({name: amount})) for part, amount in parts.items() if amount]
     scaled = {part: _scaled(name, amount) for part, amount in parts.items()}
     return UsageBar(name, bar.used, bar.capacity, bar.words, **scaled, more="; ".join(phrases))

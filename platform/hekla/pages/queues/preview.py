@@ -102,6 +102,6 @@ def _share_change(
     )
 
 
-def _percent(standing: QueueShares) -> str:
+def _percent(shares: QueueShares) -> str:
     """The used percentage of the deserved share; a dash if the queue uses nothing."""
-    return f"{standing.share:.0%}" if standing.allocated else "–"
+    return f"{shares.share:.0%}" if shares.allocated else "–"

@@ -65,13 +65,13 @@ def parts(name: str, user: User, rights: Rights | None = None) -> dict[str, Any]
     since, rights = event_log.last_number(), rights or tenancy.rights(user)
     queue = queues.get(name, user, rights)
     here = queue_shares.present(queue)
-    standing, found = here.shares.get(queue.name), line(here, queue, jobs.seeing(user, rights))
+    shares, found = here.shares.get(queue.name), line(here, queue, jobs.seeing(user, rights))
     waiting, others = _rows(found, jobs.visible_to(user, rights))
     return {
         "since": since,
         "queue": queue,
-        "standing": standing,
-        "bars": figures.share_bars(standing) if standing else [],
+        "shares": shares,
+        "bars": figures.share_bars(shares) if shares else [],
         "line": found,
         "columns": columns.short(),
         "waiting": waiting,
