@@ -58,9 +58,9 @@ def _submitted(facts: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _placed(facts: Mapping[str, Any]) -> tuple[str, str]:
-    return "neutral", _("%(span)s assigned the job to queue %(queue)s of cluster %(cluster)s.") % {
+    return "neutral", _("%(federated)s assigned the job to queue %(queue)s of cluster %(cluster)s.") % {
         **facts,
-        "span": facts["federated_queue"],
+        "federated": facts["federated_queue"],
     }
 
 

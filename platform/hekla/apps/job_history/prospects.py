@@ -38,11 +38,11 @@ def of_job(job: Job, placement: Placement | None) -> Reason | None:
     """Why the job is in its cluster, or None if it did not name a federated queue."""
     if placement is None:
         return None
-    facts = {"cluster": job.cluster.name, "span": placement.federated_queue or job.spec.get("queue", "")}
+    facts = {"cluster": job.cluster.name, "federated": placement.federated_queue or job.spec.get("queue", "")}
     sentence = (
-        _("%(span)s moved the job to %(cluster)s.")
+        _("%(federated)s moved the job to %(cluster)s.")
         if placement.moves
-        else _("%(span)s assigned the job to %(cluster)s.")
+        else _("%(federated)s assigned the job to %(cluster)s.")
     )
     return Reason(
         placement, sentence % facts, describe_clusters(placement.candidates, placement.at, chosen=job.cluster.name)
