@@ -92,15 +92,15 @@ def test_name_of_a_queue_cannot_change(root):
     assert (answer.status_code, answer.json()["errors"][0]["path"]) == (400, "name")
 
 
-def test_queue_standing_has_shares_and_positions(alice, charlie, a_job):
+def test_queue_shares_have_shares_and_positions(alice, charlie, a_job):
     for name, client in (("first", alice), ("second", charlie), ("third", alice)):
         assert client.post("/api/v1/jobs", {**a_job, "name": name}, format="json").status_code == 201
-    body = alice.get(f"{QUEUES}/default/standing").json()
+    body = alice.get(f"{QUEUES}/default/shares").json()
     assert [(job["place"], job["name"]) for job in body["in_line"]] == [(1, "first"), (3, "third")]
     assert (body["waiting"], body["inside"]) == (3, 0)
     assert (body["shares"]["divided_by"], body["shares"]["pending"]["cpu"]) == ("proportion", "3")
     assert (body["shares"]["held"], body["shares"]["bound"]["cpu"]) == ({}, "4")
-    assert alice.get(f"{QUEUES}/theirs/standing").status_code == 404
+    assert alice.get(f"{QUEUES}/theirs/shares").status_code == 404
 
 
 def test_preview_of_a_change_changes_nothing(root, alice, a_job):

@@ -38,13 +38,13 @@ def test_resource_usage_of_an_attempt(alice, pod):
     for n in range(2):
         at = now + timedelta(seconds=10 * n)
         Sample.objects.create(pod=pod, at=at, cpu_ms=1500 * n, memory_bytes=7, span_seconds=10, gpu_thousandths=250)
-    samples = alice.get(url_of(pod, "/use")).json()
+    samples = alice.get(url_of(pod, "/usage")).json()
     assert [(one["cpu_seconds"], one["memory_bytes"], one["gpus_busy"]) for one in samples] == [
         (0, 7, 0.25),
         (1.5, 7, 0.25),
     ]
     assert samples[0]["gpu_memory_bytes"] is None
-    assert alice.get(url_of(pod, "/use?attempt=1")).json() == []
+    assert alice.get(url_of(pod, "/usage?attempt=1")).json() == []
 
 
 def test_log_search(alice, pod):
@@ -57,7 +57,7 @@ def test_invalid_log_search_is_refused(alice, pod, query):
     assert alice.get(url_of(pod, "/log/search"), query).status_code == 400
 
 
-@pytest.mark.parametrize("suffix", ["", "/use", "/log/search?q=x"])
+@pytest.mark.parametrize("suffix", ["", "/usage", "/log/search?q=x"])
 def test_outsiders_and_unknown_pods_get_404(alice, charlie, pod, suffix):
     assert charlie.get(url_of(pod, suffix)).status_code == 404
     assert alice.get(url_of(pod, suffix).replace("/worker/0", "/worker/9")).status_code == 404

@@ -337,7 +337,7 @@ def impersonate(user: User, *, by: User) -> Client:
     client = Client()
     client.force_login(by, backend="django.contrib.auth.backends.ModelBackend")
     session = client.session
-    session["acting"] = impersonation.begin(user, reason="To see it.", by=by, now=clock.now()).pk
+    session["impersonation"] = impersonation.begin(user, reason="To see it.", by=by, now=clock.now()).pk
     session.save()
     return client
 

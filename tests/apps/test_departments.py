@@ -79,7 +79,7 @@ def test_own_tenant_of_a_head_is_chosen_first(people, head):
 
 def test_role_snapshots_list_effective_roles(people, head):
     tenancy.add_member(people.other, head, "member", actor=PLATFORM, now=clock.now())
-    found = selectors.standings([head.pk, people.ada.pk, people.alice.pk])
+    found = selectors.role_snapshots([head.pk, people.ada.pk, people.alice.pk])
     assert found[head.pk] == RoleSnapshot(
         "", frozenset({(people.lab.pk, "department admin"), (people.other.pk, "member")})
     )
@@ -87,9 +87,9 @@ def test_role_snapshots_list_effective_roles(people, head):
     assert found[people.alice.pk].roles == {(people.lab.pk, "admin")}
     Tenant.objects.update(is_active=False)
     User.objects.filter(pk=people.alice.pk).update(is_active=False)
-    snapshots = selectors.standings([head.pk, people.alice.pk])
+    snapshots = selectors.role_snapshots([head.pk, people.alice.pk])
     assert snapshots == {head.pk: RoleSnapshot("", frozenset())}
-    assert selectors.standings([]) == {}
+    assert selectors.role_snapshots([]) == {}
 
 
 def test_a_tenant_belongs_to_one_department_at_most(people, head):

@@ -51,7 +51,7 @@ def test_job_records_its_template_version(people: People, as_: As) -> None:
     publish(people.alice, people.lab, template=template, title="Finer")
     template.refresh_from_db()
     page = as_(people.alice).get(reverse("gallery:template", args=[template.uid])).context["form"]
-    assert [field.label for field in page.visible_fields()] == ["Name", "main · LR", "main · Replicas"]
+    assert [field.label for field in page.visible_fields()] == ["Job name", "main · LR", "main · Replicas"]
     sent = {"name": "mine", "version": "2", "field-tasks.main.env.LR": "0.2", "field-tasks.main.replicas": "2"}
     answer = as_(people.alice).post(reverse("gallery:template", args=[template.uid]), sent)
     job = Job.objects.get()

@@ -148,8 +148,8 @@ def test_personal_pages_are_closed(client: Client, path: str) -> None:
 
 def test_login_session_belongs_to_the_admin(people: People, client: Client) -> None:
     client.get("/")
-    assert not people.alice.visits.exists()
-    assert people.ada.visits.exists()
+    assert not people.alice.login_sessions.exists()
+    assert people.ada.login_sessions.exists()
 
 
 def test_admins_and_inactive_users_cannot_be_impersonated(people: People) -> None:

@@ -97,12 +97,12 @@ def test_receipt_shows_the_current_state(people: People, giver: Job) -> None:
     found = receipts.made_room_for(giver)
     assert found[0].now == "2 of 2 are pending now."
     wait = "1 pending job of queue default had higher priority or came first."
-    assert receipts.standing(giver, found) == wait
+    assert receipts.queue_position(giver, found) == wait
     for index in (0, 1):
         running_pod(giver, index, ran=0, attempt=2)
     found = receipts.made_room_for(giver)
     assert found[0].now == "All of them are running again."
-    assert receipts.standing(giver, found) == ""
+    assert receipts.queue_position(giver, found) == ""
 
 
 def test_other_tenants_have_no_name(people: People, giver: Job) -> None:

@@ -38,7 +38,7 @@ def test_cluster_is_added_listed_and_removed(console, config):
     assert "lab was changed" in console("cluster", "set", "lab", "--pause").output
     assert json.loads(console("cluster", "show", "lab", "--json").output)["is_paused"] is True
     assert "The connection works" in console("cluster", "check", "lab").output
-    assert "lab was removed" in console("cluster", "delete", "lab").output
+    assert "lab was deleted" in console("cluster", "delete", "lab").output
     assert [one["name"] for one in json.loads(console("cluster", "list", "--json").output)] == ["simulated"]
     refused = console("cluster", "delete", "simulated")
     assert (refused.exit_code, "has queues or jobs" in refused.output) == (1, True)
@@ -52,7 +52,7 @@ def test_credentials_are_read_from_file_or_stdin_and_never_printed(console, tmp_
     assert (refused.exit_code, "kubeconfig: The server does not answer" in refused.output) == (1, True)
     assert "was added" in console("cluster", "set", "far", "--kubeconfig", file, "--anyway").output
     output = console("cluster", "show", "far").output
-    assert "out of reach (silent)" in output
+    assert "unreachable (silent)" in output
     assert "for https://127.0.0.1:1" in output
     by_token = ("cluster", "set", "far", "--server", "https://127.0.0.1:2", "--token-file", "-", "--anyway")
     changed = console(*by_token, input=f"{SECRET}\n")
@@ -60,7 +60,7 @@ def test_credentials_are_read_from_file_or_stdin_and_never_printed(console, tmp_
     tried = console("cluster", "check", "far")
     assert (tried.exit_code, "does not answer" in tried.output) == (1, True)
     assert SECRET not in output + changed.output + tried.output + console("cluster", "show", "far", "--json").output
-    assert "The key to far was removed." in console("cluster", "delete", "far", "--key").output
+    assert "The key to far was deleted." in console("cluster", "delete", "far", "--key").output
 
 
 def test_members_list_but_do_not_change_clusters(console, config):

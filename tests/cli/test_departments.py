@@ -15,6 +15,6 @@ def test_head_lists_and_shows_their_department(console, world):
     departments.create(**department, actor=PLATFORM, now=clock.now())
     assert "science" in console("department", "list").output
     output = console("department", "show", "science").output
-    assert "Science, headed by alice" in output
+    assert "Science, heads: alice" in output
     assert [line.split()[0] for line in output.splitlines()[2:]] == ["TENANT", world.tenant.slug, "together"]
     assert console("department", "show", "arts").exit_code == 1

@@ -18,7 +18,7 @@ def test_unreachable_console():
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{closed.getsockname()[1]}"
-        assert f"Nobody answers at {url}" in error_of(hekla("--server", url, "--token", "x", "job", "list"))
+        assert f"Cannot connect to {url}" in error_of(hekla("--server", url, "--token", "x", "job", "list"))
 
 
 @pytest.mark.parametrize("url", ["http://", "http://[", "ftp://127.0.0.1", "http://127.0.0.1:99999", "http://a b"])

@@ -65,6 +65,6 @@ def test_flow_is_checked_renamed_and_stopped(console, tmp_path):
 def test_templates_are_saved(console, tmp_path):
     path = tmp_path / "templates.yaml"
     path.write_text(EXAMPLE.read_text().split("---")[0].replace("[python, fit.py]", "['true']"))
-    assert "Kept fit" in console("job", "submit", path).output
+    assert "Saved fit" in console("job", "submit", path).output
     assert console("job", "submit", path, "--dry-run").exit_code == 1
     assert "Unknown flow" in console("flow", "show", "fit").output

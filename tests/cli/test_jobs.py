@@ -133,7 +133,7 @@ def test_queues_nodes_and_whoami(console):
 
 
 def test_dry_run_submits_nothing(console, manifest):
-    assert "would take" in console("job", "submit", manifest(), "--dry-run").output
+    assert "is valid" in console("job", "submit", manifest(), "--dry-run").output
     assert "No matching jobs" in console("job", "list").output
 
 
@@ -164,7 +164,7 @@ def test_watch_survives_a_restart_of_the_console(console, manifest, monkeypatch)
     def get(client, path, **query):
         if "events" in path and unreachable:
             unreachable.clear()
-            raise UnreachableError("Nobody answers")
+            raise UnreachableError("Cannot connect")
         return real(client, path, **query)
 
     monkeypatch.setattr(Client, "get", get)

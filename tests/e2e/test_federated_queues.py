@@ -50,7 +50,7 @@ def add_federated_queue(page: Page, name: str) -> None:
     expect(page.get_by_label("on-span-narrow (span-narrow)")).to_be_checked()
     page.get_by_label("on-span-wide (span-wide)").check()
     page.get_by_role("button", name="Add").click()
-    page.wait_for_url(f"**/spans/{name}/")
+    page.wait_for_url(f"**/federated-queues/{name}/")
     for cluster in CLUSTERS:
         expect(page.get_by_role("row", name=cluster)).to_contain_text(f"on-{cluster}")
 

@@ -61,7 +61,7 @@ def test_admin_impersonates_a_person_and_stops(admin: Page) -> None:
     page.get_by_role("link", name="Impersonate klara").click()
     page.get_by_label("Reason").fill("Her job is lost.")
     page.get_by_role("button", name="Impersonate klara").click()
-    banner = page.locator("#acting")
+    banner = page.locator("#impersonation")
     expect(banner).to_contain_text("You are acting as klara.")
     expect(banner).to_contain_text("Her job is lost.")
     page.goto("/jobs/submit/")

@@ -39,7 +39,7 @@ def flood(
         return controller.began, bound, {**facts, "writes_per_pod": writes}
 
 
-def others(
+def bind_external_pods(
     place: BenchCluster, console: BenchConsole, *, jobs: int, gang: int, seconds: float
 ) -> tuple[float, BindTimes]:
     """Let Hekla bind the same number of external pods, created before the controller starts."""
@@ -70,7 +70,7 @@ def _paced(count: int, per_second: float) -> Iterator[None]:
         yield
 
 
-def begin_anew(place: BenchCluster, console: BenchConsole, *, running: int, gang: int) -> dict[str, Any]:
+def measure_restart(place: BenchCluster, console: BenchConsole, *, running: int, gang: int) -> dict[str, Any]:
     """With `running` pods, kill the controller. Measure the next one: seconds to its first bind, and its memory."""
     with _queue(place, console, is_last=True) as queue:
         fill(place, console, queue, running=running, gang=gang)

@@ -23,7 +23,7 @@ def measure(home: Path, options: argparse.Namespace) -> dict[str, Any]:
     try:
         facts: dict[str, Any] = {"nodes": len(place.nodes())}
         if options.running:
-            return facts | hekla.begin_anew(place, console, running=options.running, gang=_FILLED_BY)
+            return facts | hekla.measure_restart(place, console, running=options.running, gang=_FILLED_BY)
         facts |= {"pods": options.jobs * options.gang, "gang": options.gang, "repeat": options.repeat}
         facts |= _binds(place, console, options)
         _say(f"a steady flow of {options.jobs} jobs")
@@ -56,7 +56,7 @@ def _round_of(
     if options.kube_scheduler:
         yield "kube-scheduler", *peers.kube_scheduler(place, options.kube_scheduler, pods, seconds, made_before=False)
     yield "no logic, pods made before", *peers.no_logic(place, pods, seconds, made_before=True)
-    measured = hekla.others(place, console, jobs=options.jobs, gang=options.gang, seconds=seconds)
+    measured = hekla.bind_external_pods(place, console, jobs=options.jobs, gang=options.gang, seconds=seconds)
     yield "hekla, pods made before by others", *measured
     if options.kube_scheduler:
         measured = peers.kube_scheduler(place, options.kube_scheduler, pods, seconds, made_before=True)
