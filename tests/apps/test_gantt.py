@@ -72,7 +72,7 @@ def test_current_reason_comes_from_the_job_row() -> None:
 
 
 def test_interval_is_cut_by_cause() -> None:
-    stretches = [waits.WaitInterval(at(10), at(20), "capacity"), waits.Stretch(at(25), None, "quota")]
+    stretches = [waits.WaitInterval(at(10), at(20), "capacity"), waits.WaitInterval(at(25), None, "quota")]
     assert offsets(waits.cut(at(5), at(30), stretches)) == [
         (5, 10, ""), (10, 20, "capacity"), (20, 25, ""), (25, 30, "quota"),
     ]  # fmt: skip

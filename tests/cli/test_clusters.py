@@ -60,7 +60,7 @@ def test_credentials_are_read_from_file_or_stdin_and_never_printed(console, tmp_
     tried = console("cluster", "check", "far")
     assert (tried.exit_code, "does not answer" in tried.output) == (1, True)
     assert SECRET not in output + changed.output + tried.output + console("cluster", "show", "far", "--json").output
-    assert "The key to far was deleted." in console("cluster", "delete", "far", "--key").output
+    assert "The credentials of far were deleted." in console("cluster", "delete", "far", "--key").output
 
 
 def test_members_list_but_do_not_change_clusters(console, config):
