@@ -7,7 +7,7 @@ import pytest
 from tests.controller import conftest
 from tests.controller.conftest import World
 from tests.kubernetes.control_plane import ControlPlane, RequestRefused
-from tests.kubernetes.plugin import _for_the_user, _place, _rights
+from tests.kubernetes.plugin import _place, _rights, _with_user
 
 from hekla.apps.clusters import services as clusters
 from hekla.apps.event_log.services import PLATFORM
@@ -51,7 +51,7 @@ def queue_kind(small_cluster: ControlPlane) -> Iterator[None]:
     was_missing = not exists(small_cluster, f"{_KINDS}/{_NAME}")
     if was_missing:
         small_cluster.request("POST", _KINDS, kind())
-    roles = [_for_the_user(one, "hekla") for one in _rights("rights-adopted-queues.yaml")]
+    roles = [_with_user(one, "hekla") for one in _rights("rights-adopted-queues.yaml")]
     for one in roles:
         small_cluster.request("POST", _place(one, ""), one)
     small_cluster.wait_until(lambda: exists(small_cluster, _QUEUES, small_cluster.user_token), 60.0)

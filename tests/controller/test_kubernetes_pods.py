@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 from tests.controller.conftest import World
 from tests.kubernetes.control_plane import ControlPlane
-from tests.kubernetes.plugin import _give, grant_in_namespace
+from tests.kubernetes.plugin import _grant, grant_in_namespace
 
 from hekla.apps.clusters import services as clusters
 from hekla.apps.event_log.services import PLATFORM
@@ -108,7 +108,7 @@ def test_pods_have_the_priority_of_the_submission(world, one_machine) -> None:
 
 def test_port_is_exposed_until_the_job_is_deleted(world, one_machine, small_cluster) -> None:
     plane, namespace = small_cluster, one_machine["namespace"]
-    _give(plane, "rights-ports.yaml")
+    _grant(plane, "rights-ports.yaml")
     grant_in_namespace(plane, "rights-ports.yaml", namespace)
     ingress = {"domain": "jobs.example.org", "class_name": "nginx", "namespace": "ingress-nginx"}
     config = {**one_machine, "ingress": ingress}

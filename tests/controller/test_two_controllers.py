@@ -17,7 +17,7 @@ import pytest
 from django.db import connection
 from tests.controller.fleet import RESTART, Fleet, are_all_over, audit, is_cleaned, is_over
 from tests.kubernetes.control_plane import ControlPlane
-from tests.kubernetes.proxy import Held, ProxiedRequest
+from tests.kubernetes.proxy import HeldRequest, ProxiedRequest
 from tests.support.workers import Workers
 
 from hekla.apps.clusters.models import Lease
@@ -105,7 +105,7 @@ class Takeovers:
             self._abort(jobs[-1])
         self._stop(role, held, before.epoch)
 
-    def _stop(self, role: str, held: Held, epoch: int) -> None:
+    def _stop(self, role: str, held: HeldRequest, epoch: int) -> None:
         is_caught = held.caught.wait(CAUGHT_WITHIN_SECONDS)
         self._workers.pause(role)
         try:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.backends.conftest import ClusterFixture
 from tests.kubernetes.control_plane import ControlPlane
-from tests.kubernetes.plugin import _give, grant_in_namespace
+from tests.kubernetes.plugin import _grant, grant_in_namespace
 
 from hekla.backends.kind import BackendContext
 from hekla.backends.kubernetes.api import ApiError
@@ -24,7 +24,7 @@ _PORTS = {"board": 6006}
 @pytest.fixture
 def plane(small_cluster: ControlPlane) -> Iterator[ControlPlane]:
     """With the ClusterRole for ports, not yet bound in any namespace."""
-    _give(small_cluster, "rights-ports.yaml")
+    _grant(small_cluster, "rights-ports.yaml")
     return small_cluster
 
 
