@@ -99,7 +99,7 @@ def objects(plane: ControlPlane, world: World, kinds: tuple[str, ...] = KINDS) -
 
 
 def set_quota(world: World, **resources: str) -> None:
-    quotas.set_quota(
+    quotas.bound(
         tenant=world.tenant,
         of=Quota.Of.TENANT,
         user=None,

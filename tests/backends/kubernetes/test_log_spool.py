@@ -33,7 +33,7 @@ def ended(cluster: ClusterFixture, index: int = 0) -> PodKey:
 
 def fail_logs(patch: pytest.MonkeyPatch, error: Exception, *keys: PodKey) -> list[str]:
     """Reading logs of these pods fails. Returns the paths of all requests."""
-    at_once, one, paths = AsyncClient.api_text, Api.api_text, []
+    at_once, one, paths = AsyncClient.text, Api.text, []
 
     def record(path: str) -> None:
         paths.append(path)

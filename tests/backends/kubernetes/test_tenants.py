@@ -60,7 +60,7 @@ def hard_limits(plane: ControlPlane, namespace: str) -> list[dict[str, str]]:
 def health_of(plane: ControlPlane, cluster: ClusterFixture, token: str) -> Health:
     key = keys.from_kubeconfig(json.dumps(plane.kubeconfig(token))).encode()
     config = {"namespace": cluster.config["namespace"], "namespaces": "tenant"}
-    return health(config=config, namespace_of=cluster.namespace_of, key=key)
+    return health(config=config, home=cluster.home, key=key)
 
 
 @pytest.mark.kubernetes
