@@ -60,6 +60,18 @@ def test_unknown_share_has_no_dash() -> None:
     assert reason("queue_share_used", have={}) == "Waiting for 4 CPU. The queue has used its share."
 
 
+@pytest.mark.parametrize(
+    ("code", "sentence"),
+    [
+        ("queue_is_full", "Waiting for 4 CPU. The limit of its queue leaves 0 CPU."),
+        ("namespace_quota", "Waiting for 4 CPU. The quota of its tenant leaves 0 CPU."),
+        ("no_node_fits", "Waiting for 4 CPU. The cluster has none free."),
+    ],
+)
+def test_nothing_left_is_no_dash(code: str, sentence: str) -> None:
+    assert reason(code, "capacity", have={}) == sentence
+
+
 def test_nodes_are_counted_by_missing_resource() -> None:
     assert reason("no_domain_fits", "capacity", nodes={"insufficient cpu": 3}) == (
         "Its pods must be close together. No node group has room for all of them (3 nodes: not enough CPU)."

@@ -402,7 +402,7 @@ def test_worker_serves_metrics_at_the_configured_port(settings: Any, caplog: pyt
     assert "hekla_tasks" in {family.name for family in scraped.families}
     assert "hekla_database_up" not in {family.name for family in scraped.families}
     tasks.serve()
-    assert "cannot tell figures at 127.0.0.1" in caplog.text
+    assert "cannot serve metrics at 127.0.0.1" in caplog.text
 
 
 def test_worker_does_not_listen_by_default() -> None:

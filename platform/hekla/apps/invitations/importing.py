@@ -48,7 +48,7 @@ class RowOutcome(StrEnum):
 WORDS = {
     RowOutcome.INVITED: gettext_lazy("Invited"),
     RowOutcome.ADDED: gettext_lazy("Added as member"),
-    RowOutcome.CHANGED: gettext_lazy("Changed"),
+    RowOutcome.CHANGED: gettext_lazy("Updated"),
     RowOutcome.NOTHING: gettext_lazy("No change"),
     RowOutcome.WRONG: gettext_lazy("Error"),
 }

@@ -1,6 +1,6 @@
 """Sentences about jobs: amounts, durations, and why a job waits."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -19,8 +19,13 @@ _NOTHING = "–"
 
 def amounts(resources: Resources) -> str:
     """`2 CPU, 4 GiB memory, 1 GPU`; a dash if empty."""
-    names = sorted((name for name in resources if name != "pods"), key=lambda name: (_ORDER.get(name, 2), name))
-    return _(", ").join(_amount(name, resources[name]) for name in names) or _NOTHING
+    return _amounts_of(resources, resources)
+
+
+def _amounts_of(names: Iterable[str], resources: Resources) -> str:
+    """The amounts of these resources, also if they are 0; a dash without names."""
+    ordered = sorted((name for name in names if name != "pods"), key=lambda name: (_ORDER.get(name, 2), name))
+    return _(", ").join(_amount(name, resources.amount(name)) for name in ordered) or _NOTHING
 
 
 def _amount(name: str, value: float) -> str:
@@ -68,6 +73,7 @@ def reason(data: Mapping[str, Any]) -> str:
     facts = {
         "need": amounts(need),
         "have": amounts(have),
+        "left": _amounts_of(need, have),
         "tasks": data["tasks"],
         "nodes": _nodes(data["nodes"]),
         "plugin": data["plugin"],
@@ -99,6 +105,8 @@ def _nodes(nodes: Mapping[str, int]) -> str:
 def _capacity(facts: dict[str, Any]) -> str:
     if facts["nodes"]:
         return _("Waiting for %(need)s. No node has room (%(nodes)s).") % facts
+    if facts["have"] == _NOTHING:
+        return _("Waiting for %(need)s. The cluster has none free.") % facts
     return _("Waiting for %(need)s. %(have)s is free.") % facts
 
 
@@ -125,7 +133,7 @@ def _constraint(facts: dict[str, Any]) -> str:
 
 
 def _policy(facts: dict[str, Any]) -> str:
-    return _("Waiting for %(need)s. The scheduling policy leaves %(have)s.") % facts
+    return _("Waiting for %(need)s. The scheduling policy leaves %(left)s.") % facts
 
 
 def _queue_closed(_facts: dict[str, Any]) -> str:
@@ -147,11 +155,11 @@ def _no_pods(facts: dict[str, Any]) -> str:
 
 
 def _queue_is_full(facts: dict[str, Any]) -> str:
-    return _("Waiting for %(need)s. The limit of its queue leaves %(have)s.") % facts
+    return _("Waiting for %(need)s. The limit of its queue leaves %(left)s.") % facts
 
 
 def _parent_is_full(facts: dict[str, Any]) -> str:
-    return _("Waiting for %(need)s. The limit of a parent queue leaves %(have)s.") % facts
+    return _("Waiting for %(need)s. The limit of a parent queue leaves %(left)s.") % facts
 
 
 def _queue_overused(facts: dict[str, Any]) -> str:
@@ -175,7 +183,7 @@ def _tree_not_ready(_facts: dict[str, Any]) -> str:
 
 
 def _namespace_quota(facts: dict[str, Any]) -> str:
-    return _("Waiting for %(need)s. The quota of its tenant leaves %(have)s.") % facts
+    return _("Waiting for %(need)s. The quota of its tenant leaves %(left)s.") % facts
 
 
 def _tenant_quota(facts: dict[str, Any]) -> str:

@@ -42,4 +42,4 @@ def serve(**_kwargs: Any) -> None:  # noqa: ANN401
     try:
         start_http_server(settings.METRICS_PORT, settings.METRICS_HOST)
     except OSError as error:
-        log.error("cannot tell figures at %s:%s: %s", settings.METRICS_HOST, settings.METRICS_PORT, error)
+        log.error("cannot serve metrics at %s:%s: %s", settings.METRICS_HOST, settings.METRICS_PORT, error)
