@@ -152,7 +152,7 @@ def _gone(phase: JobPhase) -> DelegatedJobState | None:
         return None
     if phase in _ENDS:
         return DelegatedJobState(_ENDS[phase], GangPhase.PENDING if phase is JobPhase.ABORTING else GangPhase.COMPLETED)
-    message = "Somebody deleted the job from the cluster."
+    message = "The job was deleted in the cluster."
     return DelegatedJobState(JobPhase.FAILED, GangPhase.COMPLETED, reason="Deleted", message=message)
 
 

@@ -42,5 +42,5 @@ def _hosts(hosts: list[str]) -> Iterable[CheckMessage]:
 def _mail() -> Iterable[CheckMessage]:
     if not settings.MAIL_IS_SET_UP:
         yield Warning(
-            "HEKLA_MAIL_URL is not set: links are handed over by people, and nobody is told by mail.", id="hekla.W001"
+            "HEKLA_MAIL_URL is not set: people hand over links, and no notification is sent by mail.", id="hekla.W001"
         )

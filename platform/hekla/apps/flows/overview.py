@@ -11,7 +11,7 @@ from hekla.apps.flows import drawing, labels, selectors
 from hekla.apps.flows.drawing import Box, Drawing, StepEdge
 from hekla.apps.flows.facts import current_pods, facts_of, spec_of
 from hekla.apps.flows.models import Flow, FlowStep
-from hekla.apps.job_history.history import TimelineEntry as Told
+from hekla.apps.job_history.history import TimelineEntry
 from hekla.apps.jobs.models import Job
 from hekla.domain.flow_progress import StepWait, evaluate_flow
 from hekla.domain.flows import Retain
@@ -67,7 +67,7 @@ def detail(flow: Flow, user: User) -> dict[str, Any]:
         "may_stop": may_act and flow.ended_at is None and flow.stopped_at is None,
         "may_delete": may_act and flow.ended_at is not None,
         "timeline": [
-            Told(event.pk, event.at, state, sentence, "" if event.actor_id is None else event.who)
+            TimelineEntry(event.pk, event.at, state, sentence, "" if event.actor_id is None else event.who)
             for event, (state, sentence) in described
             if sentence
         ],

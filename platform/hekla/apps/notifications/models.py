@@ -118,4 +118,4 @@ class NotificationCursor(models.Model):
     number = models.BigIntegerField()
 
     def __str__(self) -> str:
-        return f"told up to {self.number}"
+        return f"up to event {self.number}"

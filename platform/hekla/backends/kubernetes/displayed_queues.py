@@ -89,7 +89,7 @@ class KubernetesQueues:
         except ApiError as error:
             if error.status != CONFLICT:
                 raise
-            self._log_once(manifest["metadata"]["name"], "somebody else has a Queue of that name")
+            self._log_once(manifest["metadata"]["name"], "a Queue that Hekla did not create has this name")
             return None
 
     def _log_once(self, name: str, why: str) -> None:

@@ -78,7 +78,7 @@ class Ingresses:
         listed = await self._client.get(f"{namespace}/services?fieldSelector=metadata.name={name}")
         found: list[Json] = listed["items"]
         if not found:
-            raise ApiError(FORBIDDEN, "", f"Somebody deleted the service {name} at this moment")
+            raise ApiError(FORBIDDEN, "", f"The service {name} was deleted meanwhile")
         return found[0]
 
 

@@ -52,7 +52,7 @@ class PodCreation:
         async with self._namespaces.provisioned(order.key.tenant):
             pod = await self._create_pod(order)
         if pod is None:
-            raise BackendError("Somebody deleted the pod before it was bound")
+            raise BackendError("The pod was deleted before it was bound")
         if pod.is_bound or pod.observation.phase.is_final:
             return
         for kind, manifest in self._manifests.files(order, pod.uid):

@@ -65,7 +65,7 @@ class PodState:
         """Its state after its deletion by us or others: its end if it is known, otherwise lost."""
         if self.observation.phase.is_final:
             return replace(self, is_deleted=True)
-        lost = Observation(self.key, PodPhase.LOST, now, "Deleted", "Somebody deleted the pod from the cluster.")
+        lost = Observation(self.key, PodPhase.LOST, now, "Deleted", "The pod was deleted in the cluster.")
         return replace(self, is_deleted=True, observation=lost)
 
 

@@ -64,7 +64,7 @@ class _Channels:
             if message.type in _OVER:
                 return None
             if message.type is aiohttp.WSMsgType.ERROR:
-                raise BackendError(f"The line to the pod broke: {message.data}")
+                raise BackendError(f"The connection to the pod failed: {message.data}")
             if message.type is aiohttp.WSMsgType.BINARY and message.data:
                 return message.data[0], message.data[1:]
 
@@ -89,7 +89,7 @@ class ExecStream(_Channels):
         while self.exit_code is None:
             stream, data = await self._next() or (None, b"")
             if stream is None:
-                raise BackendError("The line to the pod broke before its command ended")
+                raise BackendError("The connection to the pod failed before its command ended")
             if stream == _END:
                 self.exit_code = _exit_code(data)
             elif stream in (_OUTPUT, _ERRORS) and data:

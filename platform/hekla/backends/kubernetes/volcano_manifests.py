@@ -72,7 +72,7 @@ class VolcanoManifests:
         Raises BackendError if others have changed its tasks.
         """
         if {task["name"] for task in job["spec"]["tasks"]} != size.tasks.keys():
-            raise BackendError("Somebody has changed the tasks of the job in the cluster")
+            raise BackendError("The tasks of the job were changed in the cluster")
         tasks = [{**task, **_size_fields(task, *size.tasks[task["name"]])} for task in job["spec"]["tasks"]]
         meta = {name: job["metadata"][name] for name in ("uid", "resourceVersion")}
         return {"metadata": meta, "spec": {"minAvailable": size.least, "tasks": tasks}}

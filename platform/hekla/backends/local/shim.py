@@ -144,7 +144,7 @@ class Shim:
 
     def _stop_message(self) -> str:
         request = self._folder.stop_request()
-        return request["reason"] if request else "The shim was told to end"
+        return request["reason"] if request else "The shim received a signal to end"
 
     def _finish(self, phase: str, reason: str, message: str, exit_code: int | None = None) -> None:
         self._kill_descendants()

@@ -20,7 +20,7 @@ class SocketStream:
         try:
             return await self._reader.read(_CHUNK_BYTES)
         except OSError as error:
-            raise BackendError(f"The line to the pod broke: {error.strerror}") from error
+            raise BackendError(f"The connection to the pod failed: {error.strerror}") from error
 
     async def send(self, data: bytes) -> None:
         """Send the data; waits while the other side is slow."""
@@ -28,7 +28,7 @@ class SocketStream:
             self._writer.write(data)
             await self._writer.drain()
         except OSError as error:
-            raise BackendError(f"The line to the pod broke: {error.strerror}") from error
+            raise BackendError(f"The connection to the pod failed: {error.strerror}") from error
 
 
 @contextlib.asynccontextmanager

@@ -183,7 +183,7 @@ CROSS JOIN LATERAL (SELECT CASE
 ORDER BY job.id
 """
 _EVENTS = """
-WITH told AS (
+WITH logged AS (
     SELECT job.submitted_at AS at, 'JobSubmitted' AS kind, job.id AS job_id, job.owner_id AS actor_id,
            jsonb_build_object('name', job.name, 'queue', queue.name, 'job_kind', job.kind, 'replicas', job.replicas)
            AS payload
@@ -208,11 +208,11 @@ WITH told AS (
     WHERE pod.phase <> 'pending' AND job_id > (SELECT max(id) FROM jobs_job) - %(newest)s
 ), numbered AS (
     INSERT INTO event_log_loggedevent (id, at, kind, subject, tenant_id, actor_id, actor_name, topics, payload)
-    SELECT (SELECT last FROM event_log_numbering) + row_number() OVER (ORDER BY told.at, told.kind), told.at, told.kind,
-           'job:' || job.uid, job.tenant_id, told.actor_id, CASE WHEN told.actor_id IS NULL THEN 'controller'
-           ELSE 'somebody' END, ARRAY['job:' || job.uid, 'tenant:' || job.tenant_id, 'queue:' || job.queue_id],
-           told.payload
-    FROM told JOIN jobs_job job ON job.id = told.job_id
+    SELECT (SELECT last FROM event_log_numbering) + row_number() OVER (ORDER BY logged.at, logged.kind), logged.at, logged.kind,
+           'job:' || job.uid, job.tenant_id, logged.actor_id, CASE WHEN logged.actor_id IS NULL THEN 'controller'
+           ELSE 'person' END, ARRAY['job:' || job.uid, 'tenant:' || job.tenant_id, 'queue:' || job.queue_id],
+           logged.payload
+    FROM logged JOIN jobs_job job ON job.id = logged.job_id
     RETURNING 1
 )
 UPDATE event_log_numbering SET last = last + (SELECT count(*) FROM numbered)

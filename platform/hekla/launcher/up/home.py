@@ -17,7 +17,7 @@ from hekla.lib.checkout import CHECKOUT
 
 LEAST_FREE_BYTES = 500 * 1024**2
 _MARK = "hekla-data"
-_MARK_TEXT = "Hekla keeps its data in this folder. Without this file Hekla takes the folder for somebody else's.\n"
+_MARK_TEXT = "Hekla keeps its data in this folder. Without this file Hekla refuses to use the folder.\n"
 
 
 @dataclass(frozen=True)

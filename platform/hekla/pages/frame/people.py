@@ -9,5 +9,5 @@ def person(request: HttpRequest) -> User:
     """The signed-in person. Raises TypeError without one, which the login middleware prevents."""
     user = request.user
     if not isinstance(user, User):
-        raise TypeError("This page needs somebody who is signed in")
+        raise TypeError("This page needs a signed-in person")
     return user

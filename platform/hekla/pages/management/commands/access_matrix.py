@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand
 from hekla.apps.accounts.access import ROLES, Verdicts
 from hekla.pages import access_matrix, registry
 
-_WORDS = {"ok": "yes", "refused": "refused", "absent": "not there", "wrong": "told what is wrong", "409": "name taken"}
+_WORDS = {"ok": "yes", "refused": "refused", "absent": "not found", "wrong": "invalid", "409": "name taken"}
 
 
 class Command(BaseCommand):
@@ -21,12 +21,12 @@ class Command(BaseCommand):
 
 def _lines() -> Iterator[str]:
     yield "# Access matrix\n"
-    yield "What is not listed is refused. “not there”: the address answers as if there were nothing.\n"
+    yield "Everything else is refused. “not found”: the response is 404.\n"
     yield from (f"- **{_name(role)}**: {meaning}" for role, meaning in ROLES.items())
     yield "\n## Addresses\n"
-    yield "“token”: the scope that a token needs besides its owner's role; – where tokens are not looked at."
-    yield "“impersonation”: whether it is open to a platform admin who acts for somebody, as far as that person may.\n"
-    yield from _head("address", "verb", "token", "acting")
+    yield "“token”: the scope that a token needs besides the role of its owner; – if tokens are not accepted."
+    yield "“impersonation”: whether a platform admin can use it while impersonating a person who can.\n"
+    yield from _head("address", "verb", "token", "impersonation")
     answers = access_matrix.answers()
     for route, declared in sorted(access_matrix.declared().items()):
         for verb, verdicts in declared.by_verb():
