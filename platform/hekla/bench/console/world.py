@@ -208,7 +208,8 @@ WITH logged AS (
     WHERE pod.phase <> 'pending' AND job_id > (SELECT max(id) FROM jobs_job) - %(newest)s
 ), numbered AS (
     INSERT INTO event_log_loggedevent (id, at, kind, subject, tenant_id, actor_id, actor_name, topics, payload)
-    SELECT (SELECT last FROM event_log_numbering) + row_number() OVER (ORDER BY logged.at, logged.kind), logged.at, logged.kind,
+    SELECT (SELECT last FROM event_log_numbering) + row_number() OVER (ORDER BY logged.at, logged.kind), logged.at,
+           logged.kind,
            'job:' || job.uid, job.tenant_id, logged.actor_id, CASE WHEN logged.actor_id IS NULL THEN 'controller'
            ELSE 'person' END, ARRAY['job:' || job.uid, 'tenant:' || job.tenant_id, 'queue:' || job.queue_id],
            logged.payload
