@@ -108,7 +108,7 @@ class BatchActionSerializer(serializers.Serializer[Any]):
 
 @extend_schema_view(
     list=extend_schema(description="The batches that you can see, newest first."),
-    retrieve=extend_schema(description="SweepJob batch with its jobs."),
+    retrieve=extend_schema(description="One batch with its jobs."),
 )
 class BatchViewSet(ResourceViewSet[Batch]):
     writes = Scope.JOBS
