@@ -75,8 +75,8 @@ class ListColumn(django_tables2.Column):  # type: ignore[misc]
 class ActionsColumn(ListColumn):
     """The actions of a row. Only screen readers see its head."""
 
-    def __init__(self, template: str) -> None:
-        super().__init__(_("Actions"), template=template)
+    def __init__(self, template: str = "", *, cell: Callable[[Any], object] | None = None) -> None:
+        super().__init__(_("Actions"), template=template, cell=cell)
         self.is_hidden = True
 
 
