@@ -10,7 +10,6 @@ from hekla.apps.event_log.services import CONTROLLER
 from hekla.apps.event_log.signals import recorded
 
 log = logging.getLogger(__name__)
-_OF_INTEREST = ("job:", "queue:", "cluster:")
 
 
 @receiver(recorded)
