@@ -71,7 +71,8 @@ def test_each_head_sorts_both_ways(world: World, name: str) -> None:
         column = re.search(r"sort=-?(\w+)", link)[1]
         for sign in ("", "-"):
             assert 'aria-sort="' in open_list(world, name, f"?sort={sign}{column}")
-    assert "Clear" in open_list(world, name, links[0]) if links else True
+    if links:
+        assert "Clear" in open_list(world, name, links[0])
 
 
 def test_forms_in_cells_have_a_csrf_token(world: World) -> None:

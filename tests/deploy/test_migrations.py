@@ -232,10 +232,7 @@ NEW_COLUMNS = [
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize(
-    "field",
-    [models.TextField(null=True), models.TextField(db_default=""), models.IntegerField(db_default=0, default=0)],
-)
+@pytest.mark.parametrize("field", NEW_COLUMNS)
 def test_old_version_writes_rows_with_a_new_column(field: models.Field) -> None:
     apply_to_table(on.AddField("remark", "new", field))
     write(OLD_ROW)
