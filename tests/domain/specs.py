@@ -58,6 +58,7 @@ TASK = st.integers(1, 5).flatmap(
             "image": st.sampled_from(["", "python:3.12"]),
             "working_dir": st.sampled_from(["", "src", "src/deep", "/data"]),
             "policies": POLICIES,
+            "success_policy": st.sampled_from(["AllReplicas", "FirstReplica"]),
             "max_retry": st.sampled_from([-1, 1, 7]),
             "node_selector": st.dictionaries(st.sampled_from(["gpu", "hekla.io/zone"]), TEXTS),
             "grace_seconds": st.integers(0, 600),

@@ -148,6 +148,8 @@ EXAMPLES = {
     "ScheduleResumed": _NAMED,
     "ScheduleSkipped": {"due_at": "2027-01-01T00:00:00Z", "reason": "still_running"},
     "ScheduleSuspended": _NAMED,
+    "PasswordChanged": {"username": "alice"},
+    "SignInLinkCreated": {"username": "alice"},
     "SignedIn": {"username": "alice", "method": "password"},
     "PriorityClassCreated": {"name": "high", "value": 100},
     "PriorityClassChanged": _CHANGED,

@@ -82,7 +82,8 @@ def test_job_survives_serialization(spec):
         (with_task(replica=2), "tasks.0.replica", "Did you mean “replicas”?"),
         (with_task(min_available=2), "tasks.0.min_available", "The task has 1 replicas"),
         (with_task(command="python train.py"), "tasks.0.command", 'for example ["python", "train.py"]'),
-        (with_task(command=[]), "tasks.0.command", "At least one is required"),
+        (with_task(command=[]), "tasks.0.command", "Only a task with an image can run without"),
+        (with_task(args=["--fast"]), "tasks.0.args", "Add them to the end of the command"),
         (with_task(command=[" "]), "tasks.0.command.0", "program to start"),
         (with_task(command=["a", "b\0"]), "tasks.0.command.1", "NUL"),
         (with_task(command=None), "tasks.0.command", "Must be a list, not nothing"),
@@ -116,7 +117,7 @@ def test_job_survives_serialization(spec):
             "policies.0",
             "acts immediately",
         ),
-        (job(policies=[{"action": "AbortJob"}]), "policies.0", "events or an exit code"),
+        (job(policies=[{"action": "AbortJob"}]), "policies.0", "A policy needs events or an exit code."),
         (job(policies=[{"events": ["*"], "exit_code": 1, "action": "AbortJob"}]), "policies.0", "not both"),
         (job(policies=[{"exit_code": 0, "action": "AbortJob"}]), "policies.0", "means success"),
         (
@@ -253,3 +254,9 @@ def test_port_names_are_unique_in_a_job() -> None:
     with pytest.raises(Invalid) as refused:
         with_ports({"board": 1}, {"board": 2})
     assert [problem.path for problem in refused.value.problems] == ["tasks.1.ports.board"]
+
+
+def test_task_with_an_image_needs_no_command():
+    spec = JobSpec.parse({"name": "a", "tasks": [{"name": "a", "image": "server:1", "args": ["--port", "80"]}]})
+    assert (spec.tasks[0].command, spec.tasks[0].args) == ((), ("--port", "80"))
+    assert JobSpec.parse(spec.document()) == spec

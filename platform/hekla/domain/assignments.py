@@ -79,7 +79,7 @@ def _value(parents: list[str], last: str, text: str, place: str) -> Any:  # noqa
         return None if parents[-1] == "resources" and not text else text
     if last in _WORDS:
         return text or None
-    if last == "command":
+    if last in ("command", "args"):
         try:
             return shlex.split(text)
         except ValueError as error:

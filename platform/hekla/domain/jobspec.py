@@ -70,11 +70,21 @@ def _folder(path: str) -> str:
 Strings = Annotated[dict[str, Text], Field(max_length=256)]
 
 
+Words = Annotated[tuple[Annotated[Text, Field(max_length=65_536)], ...], Field(max_length=512)]
+
+
 class Iteration(StrEnum):
     """Whether a task waits for all of its dependencies, or for any one."""
 
     ALL = "all"
     ANY = "any"
+
+
+class SuccessPolicy(StrEnum):
+    """Whether a task completes with all of its replicas, or with its first replica (index 0)."""
+
+    ALL_REPLICAS = "AllReplicas"
+    FIRST_REPLICA = "FirstReplica"
 
 
 class Dependency(BaseModel):
@@ -87,20 +97,25 @@ class Dependency(BaseModel):
 
 
 class TaskSpec(BaseModel):
-    """A role in a job, for example `ps` or `worker`: replicas of one command."""
+    """A role in a job, for example `ps` or `worker`: replicas of one command.
+
+    Without a command, pods run the command of their image, with `args` in place of its arguments.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: Label
     replicas: Annotated[StrictInteger, Field(ge=0, le=MAX_REPLICAS)] = 1
     min_available: Annotated[StrictInteger, Field(ge=0)] | None = None
-    command: Annotated[tuple[Annotated[Text, Field(max_length=65_536)], ...], Field(min_length=1, max_length=512)]
+    image: Annotated[Text, Field(max_length=512)] = ""
+    command: Annotated[Words, Field(validate_default=True)] = ()
+    args: Words = ()
     resources: Annotated[dict[str, Quantity], Field(max_length=64)] = {}
     env: Strings = {}
     environment: OptionalLabel = ""
-    image: Annotated[Text, Field(max_length=512)] = ""
     working_dir: Annotated[Text, Field(max_length=1024), AfterValidator(_folder)] = ""
     policies: Annotated[tuple[LifecyclePolicy, ...], Field(max_length=32)] = ()
+    success_policy: SuccessPolicy = SuccessPolicy.ALL_REPLICAS
     max_retry: Annotated[StrictInteger, Field(ge=-1, le=MAX_RETRY)] = 3
     node_selector: Strings = {}
     grace_seconds: Annotated[StrictInteger, Field(ge=0, le=86_400)] = 30
@@ -139,11 +154,22 @@ class TaskSpec(BaseModel):
 
     @field_validator("command")
     @classmethod
-    def _names_a_program(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        if not value[0].strip():
+    def _names_a_program(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        if not value and not info.data.get("image", "unknown"):
+            raise ValueError(
+                translate("Required. Only a task with an image can run without: it runs the image's command.")
+            )
+        if value and not value[0].strip():
             raise InconsistentFields(
                 [Problem("0", translate("The first word is the program to start. It must not be empty."))]
             )
+        return value
+
+    @field_validator("args")
+    @classmethod
+    def _are_for_the_image(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        if value and info.data.get("command"):
+            raise ValueError(translate("These are for the image's own command. Add them to the end of the command."))
         return value
 
     @field_validator("resources")
@@ -442,7 +468,10 @@ def _with_commands(document: Mapping[str, Any]) -> Mapping[str, Any]:
     if not _are_mappings(tasks) or not isinstance(plugins, Mapping):
         return document
     commands = frameworks.commands(plugins)
-    defaults = [{"command": commands[name]} if (name := str(task.get("name"))) in commands else {} for task in tasks]
+    defaults = [
+        {"command": commands[name]} if (name := str(task.get("name"))) in commands and not task.get("args") else {}
+        for task in tasks
+    ]
     return {**document, "tasks": [{**command, **task} for command, task in zip(defaults, tasks, strict=True)]}
 
 

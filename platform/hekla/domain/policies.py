@@ -63,20 +63,29 @@ def _among(choices: Sequence[str]) -> BeforeValidator:
     return BeforeValidator(check)
 
 
+def _listed(value: object) -> object:
+    """A single event may be written without a list."""
+    return [value] if isinstance(value, str) else value
+
+
 class LifecyclePolicy(BaseModel):
     """An action on events or an exit code; with `timeout_seconds`, only if the condition holds after that time."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    events: Annotated[tuple[Annotated[LifecycleEvent, _among(POLICY_EVENTS)], ...], Field(max_length=16)] = ()
+    events: Annotated[
+        tuple[Annotated[LifecycleEvent, _among(POLICY_EVENTS)], ...], Field(max_length=16), BeforeValidator(_listed)
+    ] = ()
     exit_code: Annotated[int, Field(strict=True, ge=-255, le=255)] | None = None
     action: Annotated[LifecycleAction, _among(POLICY_ACTIONS)]
     timeout_seconds: Annotated[int, Field(strict=True, ge=1, le=30 * 86_400)] | None = None
 
     @model_validator(mode="after")
     def _well_formed(self) -> "LifecyclePolicy":
-        if bool(self.events) == (self.exit_code is not None):
+        if self.events and self.exit_code is not None:
             raise ValueError(translate("A policy has either events or an exit code, not both."))
+        if not self.events and self.exit_code is None:
+            raise ValueError(translate("A policy needs events or an exit code."))
         if self.exit_code == 0:
             raise ValueError(translate("Exit code 0 means success. Use another exit code."))
         if LifecycleEvent.UNKNOWN in self.events and self.timeout_seconds:

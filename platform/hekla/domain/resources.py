@@ -18,6 +18,7 @@ _SUFFIXES: dict[str | None, int | Fraction] = {
     "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15, "E": 10**18,
     "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50, "Ei": 2**60,
 }  # fmt: skip
+_MAIN = frozenset({"cpu", "memory"})
 _WHOLE = frozenset({"memory", "pods"})
 _BINARY_UNITS = (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10))
 MAX_AMOUNT = 2**60
@@ -69,6 +70,13 @@ class Resources(Mapping[str, float]):
     def parse(cls, quantities: Mapping[str, str | int | float]) -> "Resources":
         """From Kubernetes quantities. Raises InvalidQuantity."""
         return cls({name: parse_quantity(name, text) for name, text in quantities.items()})
+
+    @classmethod
+    def parse_limits(cls, quantities: Mapping[str, str | int | float]) -> "Resources":
+        """As `parse`, for limits: 0 devices are a limit. 0 CPU or memory are none, as in Volcano."""
+        limits, parsed = cls(), {name: parse_quantity(name, text) for name, text in quantities.items()}
+        limits._amounts = MappingProxyType({name: n for name, n in parsed.items() if n or name not in _MAIN})
+        return limits
 
     def quantities(self) -> dict[str, str]:
         """As Kubernetes quantities, for manifests and stored rows."""

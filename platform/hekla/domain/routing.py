@@ -60,5 +60,5 @@ def rank_candidates(prospects: Iterable[PlacementCandidate]) -> list[PlacementCa
 
 
 def _rank(one: PlacementCandidate) -> tuple[object, ...]:
-    when = one.earliest or _UNKNOWN
+    when = one.latest or one.earliest or _UNKNOWN  # the earliest is now if only a time limit is known
     return _ORDER[one.chance], bool(one.evicts), when, round(one.load, 3), one.cluster, one.queue

@@ -43,6 +43,7 @@ MAX_PROBLEMS = 20
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PLACEHOLDER = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 _KIND = re.compile(r"^(parameters\.[^.]+)\.(?:values|range)(?=\.|$)")
+_WORDS = ("command", "args")
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _RANGE = re.compile(rf"(?P<low>{_NUMBER})\.\.(?P<high>{_NUMBER})(?P<words>(?:\s+(?:log|whole))*)", re.ASCII)
 
@@ -271,15 +272,16 @@ def compact_placeholders(text: str) -> str:
 
 def _filled_task(task: Mapping[str, Any], parameters: Mapping[str, str]) -> dict[str, Any]:
     env = {name: fill(value, parameters) for name, value in task.get("env", {}).items()}
-    command = [fill(word, parameters) for word in task["command"]]
-    return {**task, "command": command, **({"env": env} if env else {})}
+    words = {name: [fill(word, parameters) for word in task[name]] for name in _WORDS if name in task}
+    return {**task, **words, **({"env": env} if env else {})}
 
 
 def _places(tasks: tuple[TaskSpec, ...]) -> Iterator[tuple[str, str]]:
     """Every text that may hold placeholders, with its path."""
     for place, task in enumerate(tasks):
-        for number, word in enumerate(task.command):
-            yield join("tasks", place, "command", number), word
+        for field, words in zip(_WORDS, (task.command, task.args), strict=True):
+            for number, word in enumerate(words):
+                yield join("tasks", place, field, number), word
         for name, value in task.env.items():
             yield join("tasks", place, "env", name), value
 

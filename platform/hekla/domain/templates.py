@@ -20,7 +20,7 @@ from hekla.domain.validation import explain, quote
 
 MAX_FIELDS = 100
 _JOB = ("queue", "priority", "active_deadline_seconds")
-_TASK = ("replicas", "command", "environment", "image")
+_TASK = ("replicas", "command", "args", "environment", "image")
 _RESOURCES = ("cpu", "memory", "nvidia.com/gpu")
 Word = Annotated[str, Field(max_length=500)]
 Bound = Annotated[str, Field(max_length=64)]

@@ -16,7 +16,8 @@ class Cipher:
     """Keys for one purpose, derived from secrets: the first one encrypts, all of them decrypt."""
 
     def __init__(self, secrets: Sequence[str], purpose: str) -> None:
-        self._keys = MultiFernet([Fernet(_key(secret, purpose)) for secret in secrets])
+        keys = [Fernet(_key(secret, purpose)) for secret in secrets]
+        self._first, self._keys = keys[0], MultiFernet(keys)
 
     def encrypt(self, text: str) -> bytes:
         """Encrypt a text."""
@@ -28,6 +29,14 @@ class Cipher:
             return self._keys.decrypt(token).decode()
         except InvalidToken as error:
             raise DecryptionError("Encrypted with another key, or damaged") from error
+
+    def rotate(self, token: bytes) -> bytes | None:
+        """The token encrypted with the first key; None if it already is. Raises DecryptionError."""
+        try:
+            self._first.decrypt(token)
+        except InvalidToken:
+            return self.encrypt(self.decrypt(token))
+        return None
 
 
 def _key(secret: str, purpose: str) -> bytes:

@@ -1,13 +1,39 @@
-"""Safe and short forms of text from users."""
+"""Safe and short forms of text from users.
+
+Bidirectional controls of Unicode let a text look different from what it is: with U+202E before it, `gpj.exe` looks like
+`exe.jpg`. Where people read a text, such a control is shown by its number.
+"""
 
 import re
 
 _CONTROL_CODES = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?|.)?|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_BIDI_CONTROLS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_MARKUP = re.compile(
+    r"(<(?:textarea|script|style)\b.*?</(?:textarea|script|style)\s*>|<[^>]*>)", re.DOTALL | re.IGNORECASE
+)
 
 
 def strip_control_codes(text: str) -> str:
-    """Remove escape sequences and control codes of terminals."""
-    return _CONTROL_CODES.sub("", text)
+    """Remove escape sequences and control codes of terminals, and show bidirectional controls."""
+    return show_bidi_controls(_CONTROL_CODES.sub("", text))
+
+
+def show_bidi_controls(text: str) -> str:
+    """The text with each bidirectional control as `⟨U+202E⟩`."""
+    return _BIDI_CONTROLS.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text)
+
+
+def show_bidi_in_html(html: str) -> str:
+    """The HTML with bidirectional controls in its texts shown. Values of form fields stay: people send them back."""
+    if _BIDI_CONTROLS.search(html) is None:
+        return html
+    parts = _MARKUP.split(html)  # texts and markup in turn
+    return "".join(part if number % 2 else show_bidi_controls(part) for number, part in enumerate(parts))
+
+
+def escape_bidi_in_json(text: str) -> str:
+    """The same JSON document with bidirectional controls as `\\u202e`, for people who look at it."""
+    return _BIDI_CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def truncate(text: str, most: int) -> str:

@@ -106,3 +106,10 @@ def test_round_trip(job: JobSpec, more: dict[str, object]) -> None:
     spec = ScheduleSpec.parse({**more, "name": "nightly", "job": job.document()})
     loaded = formats.load_schedule(formats.dump_schedule(spec))
     assert loaded.spec == spec
+
+
+def test_name_is_generated_from_its_beginning() -> None:
+    text = MANIFEST.replace("name: nightly", "generateName: nightly-")
+    names = {formats.load_schedule(text).spec.name for _ in range(2)}
+    assert len(names) == 2
+    assert all(name.startswith("nightly-") and len(name) == len("nightly-") + 5 for name in names)

@@ -7,7 +7,9 @@ from hekla.domain.errors import Invalid
 from hekla.domain.formats import yaml_text
 from hekla.domain.formats.fields import Findings
 from hekla.domain.formats.files import Companions
+from hekla.domain.formats.pytorchjob import PYTORCHJOB
 from hekla.domain.formats.reader import ManifestReader
+from hekla.domain.formats.tfjob import TFJOB
 from hekla.domain.jobspec import JobSpec
 
 FAILED_ENDS = {"events": ["PodFailed"], "action": "TerminateJob"}
@@ -138,7 +140,8 @@ def policies(text):
         ("PyTorchJob", {"Worker": (2, ""), "Master": (1, "")}, {}, [[FAILED_RESTARTS], [FAILED_RESTARTS, LEADS]]),
         ("PyTorchJob", {"Worker": (0, "Never"), "Master": (1, "Never")}, {}, [[], []]),
         ("TFJob", {"Worker": (1, "ExitCode")}, {}, [SIGNALS]),
-        ("TFJob", {"Worker": (2, "ExitCode")}, {}, [[*SIGNALS, FAILED_ENDS]]),
+        ("TFJob", {"Worker": (2, "ExitCode")}, {}, [[*SIGNALS, FAILED_ENDS, LEADS]]),
+        ("TFJob", {"Worker": (2, "ExitCode")}, {"successPolicy": "AllWorkers"}, [[*SIGNALS, FAILED_ENDS]]),
         ("TFJob", {"PS": (1, ""), "Worker": (2, "")}, {}, [[FAILED_ENDS], [FAILED_ENDS, LEADS]]),
         ("MPIJob", {"Launcher": (1, ""), "Worker": (2, "")}, {}, [[FAILED_ENDS, LEADS], [FAILED_ENDS]]),
         ("XGBoostJob", {"Master": (1, ""), "Worker": (2, "")}, {}, [[FAILED_ENDS, LEADS], [FAILED_ENDS]]),
@@ -171,21 +174,74 @@ def test_kind_selects_the_job_plugin(kind, roles, plugins):
     assert (spec.plugins, [task.name for task in spec.tasks]) == (plugins, [role.lower() for role in roles])
 
 
-def test_elastic_pytorchjob_runs_from_min_to_max_replicas():
+def test_elastic_pytorchjob_starts_with_its_replicas_and_may_grow():
     elastic = {
         "minReplicas": 2, "maxReplicas": 4, "rdzvBackend": "etcd", "rdzvHost": "h", "maxRestarts": 9, "nProcPerNode": 8,
         "metrics": [{"type": "Resource"}],
     }  # fmt: skip
-    loaded = formats.load(manifest("PyTorchJob", {"Worker": (3, "")}, more={"elasticPolicy": elastic}))
+    loaded = formats.load(manifest("PyTorchJob", {"Worker": (3, "Never")}, more={"elasticPolicy": elastic}))
     (worker,) = loaded.spec.tasks
-    assert (worker.min_available, worker.replicas, loaded.spec.gang_minimum) == (2, 4, 2)
+    assert (worker.min_available, worker.replicas, loaded.spec.gang_minimum) == (2, 3, 2)
     assert worker.env == {"PET_MAX_RESTARTS": "9"}
     assert loaded.spec.plugins == {"pytorch": ("--master=worker", "--nnodes=2:4", "--nproc-per-node=8")}
     assert [warning.partition(":")[0] for warning in loaded.warnings] == [
         "spec.elasticPolicy.rdzvHost",
         "spec.elasticPolicy.rdzvBackend",
         "spec.elasticPolicy.metrics",
+        "spec.pytorchReplicaSpecs",
     ]
+    assert "You can scale the job up" in loaded.warnings[-1]
+
+
+@pytest.mark.parametrize(
+    ("roles", "elastic", "size", "nodes", "warning_count"),
+    [
+        ({"Worker": 2}, {"minReplicas": 1, "maxReplicas": 3}, (1, 2), "1:3", 1),
+        ({"Master": 1, "Worker": 2}, {"minReplicas": 1, "maxReplicas": 3}, (1, 2), "2:4", 1),
+        ({"Worker": 2}, {"maxReplicas": 3}, (None, 2), "2:3", 1),
+        ({"Worker": 2}, {"minReplicas": 1}, (1, 2), "1:2", 0),
+        ({"Worker": 5}, {"minReplicas": 1, "maxReplicas": 3}, (1, 3), "1:3", 1),
+        ({"Worker": 1}, {"minReplicas": 2, "maxReplicas": 2}, (2, 2), "2:2", 1),
+        ({"Worker": None}, {"minReplicas": 2, "maxReplicas": 2, "nProcPerNode": 1}, (2, 2), "2:2", 0),
+        ({"Worker": 2}, {"minReplicas": 1, "maxReplicas": 3, "nProcPerNode": 2}, (1, 2), "1:3", 1),
+    ],
+)
+def test_elastic_pytorchjob_survives_a_round_trip(roles, elastic, size, nodes, warning_count):
+    replicas = {role: (count, "OnFailure") for role, count in roles.items()}
+    more = {"elasticPolicy": elastic, "runPolicy": {"backoffLimit": 4}}
+    loaded = formats.load(manifest("PyTorchJob", replicas, more=more))
+    worker = loaded.spec.task("worker")
+    assert ((worker.min_available, worker.replicas), len(loaded.warnings)) == (size, warning_count)
+    assert f"--nnodes={nodes}" in loaded.spec.plugins["pytorch"]
+    written = formats.write(loaded.spec, PYTORCHJOB)
+    assert (written.notes, formats.load(written.text).spec.tasks) == ((), loaded.spec.tasks)
+    assert ("nProcPerNode: 2" in written.text, "nProcPerNode" in written.text) == (
+        elastic.get("nProcPerNode") == 2,
+    ) * 2
+
+
+@pytest.mark.parametrize(
+    ("roles", "success_policy", "expected"),
+    [
+        ({"PS": 1, "Worker": 3}, None, "FirstReplica"),
+        ({"Worker": 3}, "", "FirstReplica"),
+        ({"PS": 1, "Worker": 3}, "AllWorkers", "AllReplicas"),
+        ({"Chief": 1, "Worker": 3}, None, "AllReplicas"),
+        ({"Chief": 1, "Worker": 3}, "ChiefWorker", "AllReplicas"),
+        ({"Master": 1, "Worker": 3}, "", "AllReplicas"),
+        ({"Worker": 1}, None, "AllReplicas"),
+    ],
+)
+def test_tfjob_without_a_chief_completes_with_its_first_worker(roles, success_policy, expected):
+    text = manifest("TFJob", {role: (n, "") for role, n in roles.items()}, more={"successPolicy": success_policy})
+    loaded = formats.load(text)
+    assert loaded.warnings == ()
+    assert {task.name: task.success_policy for task in loaded.spec.tasks} == {
+        role.lower(): expected if role == "Worker" else "AllReplicas" for role in roles
+    }
+    written = formats.write(loaded.spec, TFJOB)
+    assert (written.notes, formats.load(written.text).spec) == ((), loaded.spec)
+    assert ("successPolicy" in written.text) == (expected == "AllReplicas" and not {"Chief", "Master"} & set(roles))
 
 
 @pytest.mark.parametrize(("policy", "warning_count"), [("", 0), ("AllWorkers", 0), ("ChiefWorker", 1)])
@@ -204,7 +260,7 @@ def test_unsupported_success_policy_is_reported(policy, warning_count):
             "command: [python, mnist.py], args",
             "args",
             "Worker.template.spec.containers[0].command",
-            "A command is required",
+            "Only a task with an image can run without",
         ),
         ("backoffLimit: 5", "backoffLimit: x", "spec.runPolicy.backoffLimit", "an integer"),
         ("backoffLimit: 5", "backoffLimit: -1", "spec.runPolicy.backoffLimit", "at least 1"),
@@ -220,10 +276,45 @@ def test_problem_has_its_path_in_the_manifest(old, new, path, sentence):
     assert [p for p in raised.value.problems if p.path.endswith(path) and sentence in p.message], raised.value.problems
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "path"),
+    [
+        ("schedulerName: volcano", "schedulerName: yunikorn", "spec.schedulerName"),
+        ("containerPort: 4000", "containerPort: 4000, hostPort: 4000", "spec.containers[1].ports[0].hostPort"),
+        ("containerPort: 4000", "containerPort: 4000, range: 9", "spec.containers[1].ports[0].range"),
+        ("containerPort: 4000", "containerPort: 4000, protocol: TCP", None),
+        ("schedulerName: volcano", "schedulerName: hekla", None),
+    ],
+)
+def test_unsupported_fields_of_a_pod_are_reported(old, new, path):
+    before = formats.load(PYTORCH).warnings
+    more = [warning for warning in formats.load(PYTORCH.replace(old, new, 1)).warnings if warning not in before]
+    expected = [f"spec.pytorchReplicaSpecs.Master.template.{path}"] if path else []
+    assert [warning.partition(": ignored")[0] for warning in more] == expected
+
+
 def test_too_high_backoff_limit_is_reported():
     loaded = formats.load(PYTORCH.replace("backoffLimit: 5", "backoffLimit: 5000"))
     assert loaded.spec.max_retry == 1000
     assert any("backoffLimit: ignored: a job restarts at most 1000 times" in note for note in loaded.warnings)
+
+
+@pytest.mark.parametrize(
+    ("kind", "replicas", "policy", "expected", "warning_count"),
+    [
+        ("PyTorchJob", {"Worker": (2, "OnFailure")}, {}, 1000, 1),
+        ("PyTorchJob", {"Worker": (2, "")}, {}, 1000, 1),
+        ("TFJob", {"Chief": (1, "Never"), "Worker": (2, "ExitCode")}, {}, 1000, 2),
+        ("PyTorchJob", {"Worker": (2, "OnFailure")}, {"backoffLimit": 5}, 5, 0),
+        ("PyTorchJob", {"Worker": (2, "OnFailure")}, {"backoffLimit": 0}, 3, 0),
+        ("PyTorchJob", {"Worker": (2, "Never")}, {}, 3, 0),
+    ],
+)
+def test_restarts_without_a_backoff_limit_have_the_highest_limit(kind, replicas, policy, expected, warning_count):
+    loaded = formats.load(manifest(kind, replicas, more={"runPolicy": policy}))
+    assert (loaded.spec.max_retry, len(loaded.warnings)) == (expected, warning_count)
+    message = "spec.runPolicy.backoffLimit: not set. Kubeflow has no limit. Here a job restarts at most 1000 times."
+    assert (message in loaded.warnings) == (expected == 1000)
 
 
 def test_v2beta1_launcher_restarts_by_default():
@@ -232,6 +323,7 @@ def test_v2beta1_launcher_restarts_by_default():
         [FAILED_RESTARTS, LEADS],
         [FAILED_ENDS],
     ]
+    assert formats.load(manifest("MPIJob", replicas, version="kubeflow.org/v2beta1")).spec.max_retry == 6
 
 
 @pytest.mark.parametrize(
@@ -263,7 +355,7 @@ def test_mpi_workers_without_a_command_run_the_agent():
 
 
 def test_paddle_master_beside_workers_is_reported():
-    warnings = formats.load(manifest("PaddleJob", {"Master": (1, ""), "Worker": (2, "")})).warnings
+    warnings = formats.load(manifest("PaddleJob", {"Master": (1, "Never"), "Worker": (2, "Never")})).warnings
     assert [warning.partition(":")[0] for warning in warnings] == ["spec.paddleReplicaSpecs.Master"]
 
 
@@ -334,7 +426,7 @@ def test_runtime_name_selects_the_job_plugin(runtime, plugins, warning_count):
     ("old", "new", "path"),
     [
         ("numNodes: 3", "numNodes: x", "spec.trainer.numNodes"),
-        ("    command: [torchrun]\n", "", "spec.trainer.command"),
+        ("    image: torch\n    command: [torchrun]\n", "", "spec.trainer.command"),
         ("cpu: 2", "cpu: x", "spec.trainer.resourcesPerNode.requests.cpu"),
         ("numNodes: 3", "numNode: 3", "spec.trainer.numNode"),
     ],

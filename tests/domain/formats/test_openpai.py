@@ -404,3 +404,21 @@ def problems_of(document):
     except Invalid as error:
         return error.problems
     return ()
+
+
+def test_unknown_fields_of_prerequisites_and_deployments_are_reported():
+    document = config()
+    document["prerequisites"][1] |= {"branch": "main", "require": ["scans"], "checkout": {"depth": 1}}
+    document["prerequisites"][2] |= {"region": "west"}
+    document["taskRoles"]["Worker_A"]["commands"].append("echo <% $script.branch %>")
+    document["deployments"][0] |= {"budget": 7}
+    document["deployments"][0]["taskRoles"] |= {"chief": {"preCommands": ["x"]}}
+    document["deployments"][0]["taskRoles"]["ps"] |= {"nice": 10}
+    warnings = load(document).warnings
+    assert [warning for warning in warnings if warning.startswith(("prereq", "deploy"))] == [
+        "deployments[0].taskRoles.ps.nice: ignored.",
+        "prerequisites[1].checkout: ignored.",
+        "prerequisites[2].region: ignored.",
+        "deployments[0].taskRoles.chief: ignored: the job has no task role of this name.",
+        "deployments[0].budget: ignored.",
+    ]

@@ -170,6 +170,20 @@ def test_single_pod_with_retries_survives_a_round_trip():
     assert (written.notes, formats.load(written.text).spec) == ((), spec)
 
 
+@pytest.mark.parametrize("word", ["volcano", "pytorchjob", "tfjob", "job", "trainjob"])
+@pytest.mark.parametrize("arguments", [[], ["--port", "80"]])
+def test_command_of_an_image_survives_a_round_trip(word, arguments):
+    task = {"name": NAMES.get(word, ["a"])[0], "image": "server:1", "args": arguments}
+    loaded = formats.load(formats.write(JobSpec.parse({"name": "a", "tasks": [task]}), FORM[word]).text).spec
+    assert (loaded.tasks[0].command, loaded.tasks[0].args) == ((), tuple(arguments))
+
+
+def test_jobconfig_needs_commands():
+    spec = JobSpec.parse({"name": "a", "tasks": [{"name": "a", "image": "server:1"}]})
+    with pytest.raises(Invalid, match="A JobConfig needs commands"):
+        formats.write(spec, FORM["openpai"])
+
+
 def renamed(spec, names):
     """The job with task names that a kind supports."""
     tasks = [

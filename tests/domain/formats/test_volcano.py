@@ -1,5 +1,7 @@
 """Reading and writing Volcano Jobs: ignored fields have warnings, and problems have paths."""
 
+import re
+
 import pytest
 import yaml
 from hypothesis import example, given, settings
@@ -231,6 +233,30 @@ def test_partitions_are_read_and_written(least, minimum, warning):
     task = loaded.spec.task("worker")
     assert (task.partition_size, task.min_available, loaded.warnings) == (2, minimum, warning)
     assert formats.load(formats.dump(loaded.spec)).spec == loaded.spec
+
+
+@pytest.mark.parametrize("events", ["events: PodEvicted", "events: [PodEvicted]", "event: PodEvicted"])
+def test_single_event_needs_no_list(events):
+    loaded = formats.load(changed("event: PodEvicted", events))
+    assert (loaded.spec, loaded.warnings) == (formats.load(DIGITS).spec, ())
+
+
+@pytest.mark.parametrize(
+    ("events", "path", "sentence"),
+    [
+        ("events: {PodEvicted: 1}", "spec.policies[0].events", "Must be a list, not a mapping"),
+        ("events: PodEvict", "spec.policies[0].events[0]", "mean “PodEvicted”?"),
+        ("event: PodEvicted, events: PodEvict", "spec.policies[0].events[1]", "mean “PodEvicted”?"),
+        ("events: []", "spec.policies[0]", "A policy needs events or an exit code."),
+        ("events: PodEvicted, exitCode: 2", "spec.policies[0]", "not both"),
+    ],
+)
+def test_wrong_events_have_one_problem(events, path, sentence):
+    with pytest.raises(Invalid) as raised:
+        formats.load(changed("event: PodEvicted", events))
+    ((found, message),) = [(problem.path, problem.message) for problem in raised.value.problems]
+    assert found == path
+    assert sentence in message
 
 
 def test_ssh_plugin_is_accepted_with_a_warning():
@@ -503,3 +529,18 @@ def test_invalid_ports_are_refused_at_the_annotation(annotation, sentence) -> No
     (problem,) = raised.value.problems
     assert problem.path.startswith("spec.tasks[0].template.metadata.annotations.hekla.io/ports")
     assert sentence in problem.message.replace(",", "")
+
+
+def test_name_is_generated_from_its_beginning():
+    text = "apiVersion: batch/v1\nkind: Job\nmetadata: {generateName: sample-job-}\nspec: {template: {spec: "
+    text += "{containers: [{name: c, command: [x]}]}}}"
+    first, second = (formats.load(text).spec for _ in range(2))
+    assert re.fullmatch(r"sample-job-[a-z0-9]{5}", first.name)
+    assert first.name != second.name
+    assert formats.load(formats.dump(first)).spec == first
+    assert len(formats.load(text.replace("sample-job-", "x" * 60)).spec.name) == 53
+    assert formats.load(text.replace("{generateName", "{name: own, generateName")).spec.name == "own"
+    assert formats.load(text, seed="key").spec.name == formats.load(text, seed="key").spec.name
+    with pytest.raises(Invalid) as raised:
+        formats.load(text.replace("sample-job-", "Sample_"))
+    assert [problem.path for problem in raised.value.problems] == ["metadata.generateName"]

@@ -4,9 +4,9 @@ import pytest
 from tests.domain.lifecycle.harness import spec
 
 from hekla.domain.errors import Refused
-from hekla.domain.lifecycle import ImpossibleTransition, JobFacts
-from hekla.domain.lifecycle.delegated import follows, pending_request, phases_between, request
-from hekla.domain.phases import JobPhase
+from hekla.domain.lifecycle import ImpossibleTransition, JobFacts, PodFacts
+from hekla.domain.lifecycle.delegated import follows, is_complete, pending_request, phases_between, request
+from hekla.domain.phases import JobPhase, PodPhase
 from hekla.domain.policies import LifecycleAction
 
 RUNNING, ABORTING, ABORTED = JobPhase.RUNNING, JobPhase.ABORTING, JobPhase.ABORTED
@@ -118,3 +118,24 @@ def test_repeated_request_changes_nothing() -> None:
 )
 def test_unobserved_phases_are_reported(hekla_phase, volcano_phase, has_started, restarts, phases) -> None:
     assert phases_between(job(hekla_phase), volcano_phase, has_started=has_started, restarts=restarts) == phases
+
+
+@pytest.mark.parametrize(
+    ("policy", "replica", "phase", "expected"),
+    [
+        ("FirstReplica", 0, RUNNING, True),
+        ("FirstReplica", 0, PENDING, True),
+        ("FirstReplica", 1, RUNNING, False),
+        ("FirstReplica", 0, RESTARTING, False),
+        ("AllReplicas", 0, RUNNING, False),
+    ],
+)
+def test_first_replica_completes_the_job(policy, replica, phase, expected) -> None:
+    completes = {"events": ["TaskCompleted"], "action": "CompleteJob"}
+    job = JobFacts(spec({"name": "w", "replicas": 2, "success_policy": policy, "policies": [completes]}), phase)
+    assert is_complete(job, [PodFacts("w", replica, 1, 1, PodPhase.SUCCEEDED)]) is expected
+
+
+def test_first_replica_alone_completes_nothing() -> None:
+    job = JobFacts(spec({"name": "w", "replicas": 2, "success_policy": "FirstReplica"}), RUNNING)
+    assert not is_complete(job, [PodFacts("w", 0, 1, 1, PodPhase.SUCCEEDED)])

@@ -25,6 +25,7 @@ from hekla.domain.policies import LifecycleAction, LifecycleEvent
 
 WORKERS = {"name": "worker", "replicas": 3}
 RESTART = [{"events": ["PodFailed", "PodEvicted"], "action": "RestartJob"}]
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def test_pods_are_created_after_admission():
@@ -391,3 +392,25 @@ def test_job_at_its_deadline_fails_with_a_message():
     assert outcome.message == "The job reached its time limit of 1 h 30 min 30 s, including restarts."
     assert outcome.stop == (PodRef("worker", 1, 1), PodRef("worker", 2, 1))
     assert (outcome.create, outcome.retry_count) == ((), 0)
+
+
+def test_task_can_complete_with_its_first_replica():
+    completes = {"events": ["TaskCompleted"], "action": "CompleteJob"}
+    harness = JobHarness(spec({**WORKERS, "success_policy": "FirstReplica", "policies": [completes]})).start()
+    harness.report(PodPhase.SUCCEEDED, [PodRef("worker", 1, 1)])
+    assert harness.phase == "running"
+    harness.report(PodPhase.SUCCEEDED, [PodRef("worker", 0, 1)])
+    harness.stopped_pods_end()
+    assert harness.phase == "completed"
+
+
+def test_timeout_of_a_completed_task_counts_from_its_first_replica():
+    rule = {"events": ["TaskCompleted"], "action": "CompleteJob", "timeout_seconds": 60}
+    job = JobFacts(spec({**WORKERS, "success_policy": "FirstReplica", "policies": [rule]}), JobPhase.RUNNING)
+    first = PodFacts("worker", 0, 1, 1, PodPhase.SUCCEEDED, since=NOW)
+    second = PodFacts("worker", 1, 1, 1, PodPhase.SUCCEEDED, since=NOW + timedelta(seconds=30))
+    pods = [first, second, PodFacts("worker", 2, 1, 1, PodPhase.RUNNING, since=NOW)]
+    assert overdue(job, pods, NOW + timedelta(seconds=59)) is None
+    assert overdue(job, pods[1:], NOW + timedelta(seconds=300)) is None
+    expected = (LifecycleAction.COMPLETE_JOB, ActionTarget("worker", 0))
+    assert overdue(job, pods, NOW + timedelta(seconds=60)) == expected

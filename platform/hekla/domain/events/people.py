@@ -17,6 +17,16 @@ class UserChanged(Event):
     changes: Changes
 
 
+class PasswordChanged(Event):
+    username: Name
+
+
+class SignInLinkCreated(Event):
+    """An admin created a link that signs this person in once."""
+
+    username: Name
+
+
 class SignedIn(Event):
     """`method`: password, link, token, or the name of an identity provider."""
 
@@ -71,7 +81,10 @@ class IdentityDisconnected(Event):
 
 
 class TokenCreated(Event):
+    """`is_sign_in`: a program signed in with the password, and got this short-lived token."""
+
     name: Name
+    is_sign_in: bool = False
     scopes: Annotated[tuple[Name, ...], Field(max_length=64)] = ()
     expires_at: datetime | None = None
 

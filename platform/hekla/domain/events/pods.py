@@ -25,7 +25,7 @@ class PodBound(_PodEvent):
 class PodPhaseChanged(_PodEvent):
     old: Annotated[PodPhase, Vocabulary.PHASE]
     new: Annotated[PodPhase, Vocabulary.PHASE]
-    reason: Name = ""
+    reason: Message = ""
     message: Message = ""
     exit_code: int | None = None
     node: Name = ""

@@ -12,6 +12,9 @@ DEADLINE = "hekla.io/active-deadline-seconds"
 PORTS = "hekla.io/ports"
 """On a pod template: the ports of its task by name, for example `board=6006,metrics=9090`."""
 
+SUCCESS_POLICY = "hekla.io/success-policy"
+"""On a pod template: `FirstReplica` if its task completes with its first replica."""
+
 DELETED_WITH_JOB = "hekla.io/deleted-with-job"
 """On a claim in the stream that is created for the job."""
 

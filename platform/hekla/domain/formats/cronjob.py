@@ -10,7 +10,7 @@ from hekla.domain.formats.files import Companions, is_companion, report_unmounte
 from hekla.domain.formats.reader import ManifestReader, without_none
 from hekla.domain.formats.volcano import VOLCANO
 from hekla.domain.formats.writing import companions, without_empty
-from hekla.domain.schedules import ScheduleSpec
+from hekla.domain.schedules import MAX_NAME, ScheduleSpec
 from hekla.domain.translation import translate
 from hekla.domain.validation import quote
 
@@ -83,7 +83,7 @@ def _read(reading: ManifestReader, manifest: Fields) -> dict[str, Any]:
     manifest.ignore("apiVersion", "kind", "status")
     metadata, spec = manifest.fields("metadata"), manifest.fields("spec")
     document = {
-        "name": reading.take(metadata, "name", "name"),
+        "name": reading.name(metadata, MAX_NAME),
         **{field: reading.take(spec, name, field) for name, field in _FIELDS.items()},
     }
     reading.close_metadata(metadata, metadata.mapping("annotations"))

@@ -2,12 +2,12 @@
 
 A role becomes a task with its name in lower case. Its restart policy becomes policies of the task:
 
-    OnFailure, Always  a failed pod is restarted, up to `backoffLimit` times (default: 3)
+    OnFailure, Always  a failed pod is restarted, up to `backoffLimit` times (default: no limit, so the highest here)
     ExitCode           it is restarted if its exit code is that of an external signal
     Never              a failed pod ends the job, unless it is the job's only pod
 
 The first role of `leaders` that the job has is its leader: when the leader's pods have succeeded, the others are
-stopped and the job completes.
+stopped and the job completes. A TFJob completes with the first pod of its workers if these lead.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -21,7 +21,7 @@ from hekla.domain.formats.base import Format
 from hekla.domain.formats.fields import Fields, Findings
 from hekla.domain.formats.reader import ManifestReader, without_none
 from hekla.domain.formats.writing import metadata
-from hekla.domain.jobspec import JobSpec, TaskSpec
+from hekla.domain.jobspec import MAX_RETRY, JobSpec, SuccessPolicy, TaskSpec
 from hekla.domain.policies import LifecyclePolicy
 from hekla.domain.translation import gettext_noop, translate
 from hekla.domain.validation import join, not_one_of
@@ -46,6 +46,10 @@ def _nothing_more(_spec: JobSpec, _roles: Mapping[str, TaskSpec]) -> Document:
     return {}
 
 
+def _all_replicas(_reading: ManifestReader, _spec: Fields, _roles: Collection[str]) -> SuccessPolicy:
+    return SuccessPolicy.ALL_REPLICAS
+
+
 def _usual_names(_tasks: Collection[str]) -> Mapping[str, str] | None:
     return {}
 
@@ -55,10 +59,11 @@ class KubeflowKind:
     """A kind of job whose replicas have roles.
 
     `replicas`: the field that holds them; `restart`: their default restart policy (`leader_restart`: a leader's, if it
-    differs); `container`: the name of the main container; `port`: the name of its port. `main`: the role of a task that
-    is alone in its job. `plugin`: the job plugin that connects the pods; `arguments`: its arguments for tasks of these
-    names, None if it is not needed. `read`: reads the fields that only this kind has into the JobSpec document;
-    `write`: returns those fields.
+    differs); `backoff_limit`: the default number of restarts, None for no limit; `container`: the name of the main
+    container; `port`: the name of its port. `main`: the role of a task that is alone in its job. `plugin`: the job
+    plugin that connects the pods; `arguments`: its arguments for tasks of these names, None if it is not needed.
+    `success_policy`: the policy of the leader's task, for these roles. `read`: reads the fields that only this kind has
+    into the JobSpec document; `write`: returns those fields.
     """
 
     kind: str
@@ -71,7 +76,9 @@ class KubeflowKind:
     main: str = "Worker"
     port: str = ""
     leader_restart: str = ""
+    backoff_limit: int | None = None
     arguments: Callable[[Collection[str]], Mapping[str, str] | None] = _usual_names
+    success_policy: Callable[[ManifestReader, Fields, Collection[str]], SuccessPolicy] = _all_replicas
     read: Callable[[ManifestReader, Fields, Document], None] = _no_fields
     write: Callable[[JobSpec, Mapping[str, TaskSpec]], Document] = _nothing_more
 
@@ -89,19 +96,34 @@ class KubeflowKind:
         counts = {role: _count(replica.take("replicas")) for role, replica in found.items()}
         arguments = self._arguments(found)
         document["plugins"] = {} if arguments is None else reading.plugin(self.plugin, arguments, owner.path)
-        commands = frameworks.commands(document["plugins"])
+        success = self.success_policy(reading, spec, found)
+        restarts = set()
         document["tasks"] = []
         for role, replica in found.items():
-            task = self._task(reading, replica, role, len(document["tasks"]), commanded=role.lower() in commands)
+            task = self._task(reading, replica, role, len(document["tasks"]))
             restart = self._restart(reading, replica, role)
-            task["policies"] = self._policies(role, restart if retries else "Never", counts)
+            restarts.add(restart)
+            task["policies"] = self._policies(role, restart if retries else "Never", counts, success)
+            if success is SuccessPolicy.FIRST_REPLICA and self._leads(role, counts, success):
+                task["success_policy"] = success
             document["tasks"].append(task)
             replica.close()
         owner.ignore(*self.roles)
         owner.close()
+        if retries and document["max_retry"] is None and restarts - {"Never"}:
+            document["max_retry"] = self._usual_limit(reading)
         self.read(reading, spec, document)
         spec.close()
         return document
+
+    def _usual_limit(self, reading: ManifestReader) -> int:
+        """The restarts of a job without `backoffLimit`."""
+        if self.backoff_limit is None:
+            message = translate(
+                "not set. Kubeflow has no limit. Here a job restarts at most {most} times.", most=MAX_RETRY
+            )
+            reading.findings.remark("max_retry", message)
+        return self.backoff_limit or MAX_RETRY
 
     def _restart(self, reading: ManifestReader, replica: Fields, role: str) -> str:
         usual = (self.leader_restart if role in self.leaders else "") or self.restart
@@ -112,7 +134,7 @@ class KubeflowKind:
             reading.findings.not_honoured(replica.at("restartPolicy"), translate(_RESTART_NOTES[restart]))
         return restart
 
-    def _task(self, reading: ManifestReader, replica: Fields, role: str, place: int, *, commanded: bool) -> Document:
+    def _task(self, reading: ManifestReader, replica: Fields, role: str, place: int) -> Document:
         target = join("tasks", place)
         reading.findings.origins[target] = replica.path
         document = {
@@ -124,22 +146,25 @@ class KubeflowKind:
                 target,
                 main=self.container,
                 restarts=_IN_PODS,
-                commanded=commanded,
             ),
         }
         return without_none(document)
 
-    def _policies(self, role: str, restart: str, counts: Mapping[str, int]) -> list[Document]:
+    def _policies(self, role: str, restart: str, counts: Mapping[str, int], success: SuccessPolicy) -> list[Document]:
         """The policies of a task: those that are read, and those that are recognised when writing."""
-        others = sum(count for other, count in counts.items() if other != role)
-        leads = others and role == next((leader for leader in self.leaders if leader in counts), None)
         ends = {"events": ["PodFailed"], "action": "TerminateJob"}
         return [
             *([{"exit_code": code, "action": "RestartPod"} for code in _SIGNALS] if restart == "ExitCode" else []),
             *([{"events": ["PodFailed"], "action": "RestartPod"}] if restart in ("Always", "OnFailure") else []),
             *([ends] if restart in ("Never", "ExitCode") and sum(counts.values()) > 1 else []),
-            *([{"events": ["TaskCompleted"], "action": "CompleteJob"}] if leads else []),
+            *([{"events": ["TaskCompleted"], "action": "CompleteJob"}] if self._leads(role, counts, success) else []),
         ]
+
+    def _leads(self, role: str, counts: Mapping[str, int], success: SuccessPolicy) -> bool:
+        """Whether the job completes with this role, before other pods end."""
+        is_leader = role == next((leader for leader in self.leaders if leader in counts), None)
+        required = 1 if success is SuccessPolicy.FIRST_REPLICA else counts[role]
+        return is_leader and sum(counts.values()) > required
 
     def _arguments(self, found: Mapping[str, Fields]) -> Mapping[str, str] | None:
         arguments = self.arguments([role.lower() for role in found])
@@ -220,7 +245,7 @@ class KubeflowKind:
 
     def _says(self, role: str, restart: str, counts: Mapping[str, int], task: TaskSpec) -> bool:
         return task.policies == tuple(
-            LifecyclePolicy.model_validate(one) for one in self._policies(role, restart, counts)
+            LifecyclePolicy.model_validate(one) for one in self._policies(role, restart, counts, task.success_policy)
         )
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.formats import podgroup, registry, yaml_text
 from hekla.domain.formats.base import Format, LoadedJob
+from hekla.domain.formats.cronjob import is_schedule
 from hekla.domain.formats.fields import Fields, Findings, wrong_version
 from hekla.domain.formats.files import Companions, is_companion, report_unmounted
 from hekla.domain.formats.queue_manifest import holds_queues
@@ -43,18 +44,21 @@ class DumpedManifest:
     notes: tuple[str, ...]
 
 
-def load(text: str | bytes) -> LoadedJob:
-    """The job in a YAML (or JSON) stream. Raises Invalid with every problem and its path in the manifest."""
-    return load_documents(yaml_text.read(text))
+def load(text: str | bytes, *, seed: str = "") -> LoadedJob:
+    """The job in a YAML (or JSON) stream. Raises Invalid with every problem and its path in the manifest.
+
+    With a `seed`, `generateName` gives the same name each time.
+    """
+    return load_documents(yaml_text.read(text), seed=seed)
 
 
-def load_documents(documents: list[Any]) -> LoadedJob:
+def load_documents(documents: list[Any], *, seed: str = "") -> LoadedJob:
     """The job in the documents of a stream, or in a single JobSpec document. Raises Invalid as `load` does."""
-    loaded = load_beside(documents)
+    loaded = load_beside(documents, seed=seed)
     return replace(loaded, warnings=(*loaded.warnings, *_unmounted(documents, loaded.mounted)))
 
 
-def load_beside(documents: list[Any]) -> LoadedJob:
+def load_beside(documents: list[Any], *, seed: str = "") -> LoadedJob:
     """As `load_documents`, but unmounted claims may belong to other jobs and give no warning. Raises Invalid as `load`
     does.
     """
@@ -64,7 +68,7 @@ def load_beside(documents: list[Any]) -> LoadedJob:
     job, groups, beside = _sorted_out(documents, findings)
     form, group = _format_of(job), podgroup.select_group(job, groups, findings)
     job = podgroup.without_name(job, group) if group else job
-    reading, manifest = ManifestReader(beside, findings), Fields(job, "", findings)
+    reading, manifest = ManifestReader(beside, findings, seed), Fields(job, "", findings)
     if not form.recognise:
         manifest.ignore("apiVersion", "kind", "status")
     document = form.read(reading, manifest)
@@ -114,6 +118,28 @@ def load_many(text: str | bytes) -> tuple[LoadedJob, ...]:
         raise Invalid(problems[:MAX_PROBLEMS])
     unmounted = _unmounted(maps, frozenset[str]().union(*(one.mounted for one in found)))
     return (replace(found[0], warnings=(*found[0].warnings, *unmounted)), *found[1:])
+
+
+def load_among(document: Any, others: list[Any]) -> LoadedJob:  # noqa: ANN401  (whatever the YAML holds)
+    """The job in one document of a stream, with what the other documents give it. Raises Invalid as `load` does."""
+    maps = [one for one in others if is_companion(one)]
+    groups = podgroup.groups_of(document, [one for one in others if podgroup.is_group(one)])
+    return _load_one(document, [*maps, *groups])
+
+
+def kind_of(document: object) -> str:
+    """What a document creates when it is submitted: Job, CronJob or Queue; empty for all others."""
+    if not isinstance(document, dict):
+        return ""
+    if is_schedule(document) or holds_queues([document]):
+        return str(document["kind"])
+    known = _is_spec(document) or registry.recognise(document) or registry.formats_of_kind(document.get("kind"))
+    return "Job" if known else ""
+
+
+def is_beside(document: object) -> bool:
+    """Whether a document only serves the jobs of a stream: a ConfigMap, a claim or a PodGroup."""
+    return is_companion(document) or podgroup.is_group(document)
 
 
 def _unmounted(documents: list[Any], mounted: frozenset[str]) -> tuple[str, ...]:

@@ -54,5 +54,5 @@ _KIND = KubeflowKind(
     read=_read,
     write=_write,
 )
-MPIJOB = _KIND.format(api_version="kubeflow.org/v2beta1")
+MPIJOB = replace(_KIND, backoff_limit=6).format(api_version="kubeflow.org/v2beta1")
 MPIJOB_V1 = replace(_KIND, leader_restart="").format(word="mpijob-v1")

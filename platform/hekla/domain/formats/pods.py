@@ -10,9 +10,11 @@ from hekla.domain.formats.fields import Fields
 from hekla.domain.formats.files import Mounts
 from hekla.domain.formats.reader import ManifestReader
 from hekla.domain.jobspec import JobSpec, TaskSpec
-from hekla.domain.translation import translate
+from hekla.domain.translation import gettext_noop, translate
 from hekla.domain.validation import join, quote
 
+SCHEDULERS = ("volcano", "hekla")
+OTHER_SCHEDULER = gettext_noop("the scheduler of the queue's cluster decides.")
 _PORT = re.compile(r"(?P<name>[^=\s]+)=(?P<number>\d{1,5})", re.ASCII)
 
 
@@ -23,26 +25,27 @@ def read(
     *,
     main: str = "",
     restarts: Collection[str] = ("Never",),
-    commanded: bool = False,
 ) -> dict[str, Any]:
     """The fields of the task at `target` in a pod template.
 
     Of several containers, the one named `main` counts, else the first. `restarts`: the restart policies that the
-    manifest's kind handles itself. `commanded`: a job plugin provides the command if the container has none.
+    manifest's kind handles itself.
     """
     metadata, pod = template.fields("metadata"), template.fields("spec")
     annotations = metadata.mapping("annotations")
-    reading.findings.origins[join(target, "environment")] = f"{metadata.at('annotations')}.{words.ENVIRONMENT}"
+    for field, name in (("environment", words.ENVIRONMENT), ("success_policy", words.SUCCESS_POLICY)):
+        reading.findings.origins[join(target, field)] = f"{metadata.at('annotations')}.{name}"
     document = {
         "environment": annotations.pop(words.ENVIRONMENT, reading.environment),
         "ports": _ports(reading, metadata, annotations, join(target, "ports")),
+        "success_policy": annotations.pop(words.SUCCESS_POLICY, None),
     }
     reading.close_metadata(metadata, annotations)
     policy = pod.take("restartPolicy")
     if policy is not None and policy not in restarts:
         why = translate("programs do not restart inside a pod. A policy can restart the pod, its task or the job.")
         reading.findings.not_honoured(pod.at("restartPolicy"), why)
-    document |= _pod(reading, pod, target, main, commanded=commanded)
+    document |= _pod(reading, pod, target, main)
     template.close()
     return document
 
@@ -63,7 +66,7 @@ def _ports(
     return ports or None
 
 
-def _pod(reading: ManifestReader, pod: Fields, target: str, main: str, *, commanded: bool) -> dict[str, Any]:
+def _pod(reading: ManifestReader, pod: Fields, target: str, main: str) -> dict[str, Any]:
     mounts = Mounts(pod, reading.companions, reading.volumes, reading.mounts)
     containers = pod.list_of_fields("containers")
     if not containers:
@@ -73,7 +76,7 @@ def _pod(reading: ManifestReader, pod: Fields, target: str, main: str, *, comman
         if other is not chosen:
             why = translate("a pod runs only one container: the main one, or the first.")
             reading.findings.not_honoured(other.path, why)
-    pod.ignore("schedulerName")
+    reading.unless(pod, "schedulerName", SCHEDULERS, translate(OTHER_SCHEDULER))
     why = translate(
         "a deadline applies to the whole job: set it in the job's field of the same name or in its annotation {name}.",
         name=words.DEADLINE,
@@ -86,7 +89,7 @@ def _pod(reading: ManifestReader, pod: Fields, target: str, main: str, *, comman
     if chosen is None:
         document["command"] = ["?"]
     else:
-        document |= container(reading, chosen, target, mounts, commanded=commanded)
+        document |= container(reading, chosen, target, mounts)
     pod.close()
     return document
 
@@ -98,37 +101,36 @@ def container(
     mounts: Mounts | None = None,
     *,
     resources: str = "resources",
-    commanded: bool = False,
 ) -> dict[str, Any]:
     """The task's fields in a container, or in an object with the same fields. `resources`: the field of its amounts."""
-    fields.ignore("name", "ports")
-    command = _command(reading, fields, join(target, "command"), commanded=commanded)
+    fields.ignore("name")
+    for port in fields.list_of_fields("ports"):
+        port.ignore("name", "containerPort", "protocol")
+        port.close()
+    command, arguments = _command(reading, fields, target)
     document = {
         "command": command or None,
+        "args": arguments or None,
         "env": _env(reading, fields, join(target, "env")),
         "resources": _resources(reading, fields.fields(resources), join(target, "resources")),
         "image": reading.take(fields, "image", join(target, "image")),
     }
     if mounts:
         working_dir = reading.take(fields, "workingDir", join(target, "working_dir"))
-        document["working_dir"] = mounts.settle(fields, working_dir, command, target)
+        document["working_dir"] = mounts.settle(fields, working_dir, [*command, *arguments], target)
         document["volume_mounts"] = mounts.volume_mounts or None
     fields.close()
     return document
 
 
-def _command(reading: ManifestReader, container: Fields, target: str, *, commanded: bool) -> list[Any]:
-    """The command of the container; empty if a plugin provides it."""
+def _command(reading: ManifestReader, container: Fields, target: str) -> tuple[list[Any], list[Any]]:
+    """The command with its arguments; without a command, only the arguments of the image's own."""
     command, arguments = container.sequence("command"), container.sequence("args")
-    reading.findings.origins[target] = container.at("command")
-    for place in range(len(arguments)):
-        reading.findings.origins[join(target, len(command) + place)] = f"{container.at('args')}[{place}]"
-    if commanded and not command and not arguments:
-        return []
-    if "command" not in container:
-        message = translate("A command is required. Hekla does not know the default command of the image.")
-        reading.findings.problem(container.at("command"), message)
-    return [*command, *arguments] or ["?"]
+    reading.findings.origins[join(target, "command")] = container.at("command")
+    reading.findings.origins[join(target, "args")] = container.at("args")
+    for place in range(len(arguments)) if command else ():
+        reading.findings.origins[join(target, "command", len(command) + place)] = f"{container.at('args')}[{place}]"
+    return ([*command, *arguments], []) if command else ([], arguments)
 
 
 def _env(reading: ManifestReader, container: Fields, target: str) -> dict[str, Any]:
@@ -186,6 +188,7 @@ def _written_container(task: TaskSpec, spec: JobSpec, name: str, port: tuple[str
         image=task.image or None,
         workingDir=_working_dir(task, spec),
         command=list(task.command),
+        args=list(task.args),
         env=variables(task),
         ports=[{"name": port[0], "containerPort": port[1]}] if port else [],
         resources=amounts(task),

@@ -1,9 +1,10 @@
 """PyTorchJobs (`kubeflow.org/v1`). Without a Master, the first worker leads torch.distributed.
 
-An elastic job has `minReplicas` to `maxReplicas` workers, which the plugin pytorch passes to torchrun. Other options of
-torchrun become variables that it reads (`PET_…`).
+An elastic job starts with its `replicas` of the worker and may have `minReplicas` to `maxReplicas`, which the plugin
+pytorch passes to torchrun. Other options of torchrun become variables that it reads (`PET_…`).
 """
 
+import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -14,6 +15,7 @@ from hekla.domain.formats.reader import ManifestReader, without_none
 from hekla.domain.jobspec import JobSpec, TaskSpec
 from hekla.domain.translation import gettext_noop, translate
 
+_RANGE = re.compile(r"(\d+):(\d+)", re.ASCII)
 _MEETING = gettext_noop("torchrun uses c10d rendezvous at the master or the first worker.")
 
 
@@ -32,39 +34,55 @@ def _read(reading: ManifestReader, spec: Fields, document: Document) -> None:
 
 
 def _elastic(reading: ManifestReader, policy: Fields, document: Document) -> object:
-    """Set the range of workers, and torchrun's options. Returns how often torchrun may restart its processes."""
+    """Set the minimum of workers, and torchrun's options. Returns how often torchrun may restart its processes."""
     place, workers = next(
         ((n, task) for n, task in enumerate(document["tasks"]) if task["name"] == "worker"), (0, dict[str, Any]())
     )
-    least = reading.take(policy, "minReplicas", f"tasks.{place}.min_available")
-    most = policy.take("maxReplicas")
-    if most is not None:
-        reading.findings.origins[f"tasks.{place}.replicas"] = policy.at("maxReplicas")
-    workers |= without_none({"min_available": least, "replicas": most})
+    least, most = reading.take(policy, "minReplicas", f"tasks.{place}.min_available"), policy.take("maxReplicas")
     for name in ("rdzvHost", "rdzvPort", "rdzvId"):
         reading.unless(policy, name, (), translate(_MEETING))
     reading.unless(policy, "rdzvBackend", ("c10d",), translate(_MEETING))
     processes, restarts = policy.take("nProcPerNode"), policy.take("maxRestarts")
     policy.close()
-    size = workers.get("replicas", 1)
+    size = _start_size(reading, workers.get("replicas"), (least, most), f"tasks.{place}.replicas")
+    workers |= without_none({"min_available": least, "replicas": size})
     masters = len(document["tasks"]) - 1
-    least = size if least is None else least
-    if isinstance(size, int) and isinstance(least, int):
-        document["plugins"]["pytorch"].append(f"--nnodes={least + masters}:{size + masters}")
-    if processes is not None:
+    least, most = size if least is None else least, size if most is None else most
+    if isinstance(least, int) and isinstance(most, int):
+        document["plugins"]["pytorch"].append(f"--nnodes={least + masters}:{most + masters}")
+    if processes not in (None, 1):
         document["plugins"]["pytorch"].append(f"--nproc-per-node={processes}")
     return restarts
 
 
+def _start_size(reading: ManifestReader, replicas: object, limits: tuple[object, object], target: str) -> object:
+    """The number of workers at the start: `replicas`, within the limits. A person scales the job later."""
+    size = 1 if replicas is None else replicas
+    least, most = limits
+    if isinstance(size, int) and isinstance(most, int):
+        size = min(size, most)
+    if isinstance(size, int) and isinstance(least, int):
+        size = max(size, least)
+    if replicas not in (None, size):
+        message = translate("the job starts with {size} workers, within minReplicas and maxReplicas.", size=size)
+        reading.findings.remark(target, message)
+    return size
+
+
 def _write(spec: JobSpec, roles: Mapping[str, TaskSpec]) -> Document:
     workers = roles.get("Worker")
-    if workers is None or not workers.min_available:
-        return {}
     options = frameworks.load_frameworks()["pytorch"].read(spec.plugins.get("pytorch", ()))[0]
+    nodes = _RANGE.fullmatch(str(options["nnodes"]))
+    if workers is None or not (workers.min_available or nodes):
+        return {}
+    masters = len(roles) - 1
+    least = workers.min_available
+    if nodes and least is None and int(nodes[1]) - masters != workers.replicas:
+        least = int(nodes[1]) - masters
+    most = int(nodes[2]) - masters if nodes else workers.replicas
     processes = str(options["nproc-per-node"])
-    per_node = int(processes) if processes.isdigit() else None
-    elastic = {"minReplicas": workers.min_available, "maxReplicas": workers.replicas, "nProcPerNode": per_node}
-    return {"elasticPolicy": without_none(elastic)}
+    per_node = int(processes) if processes.isdigit() and processes != "1" else None
+    return {"elasticPolicy": without_none({"minReplicas": least, "maxReplicas": most, "nProcPerNode": per_node})}
 
 
 PYTORCHJOB = KubeflowKind(

@@ -1,7 +1,8 @@
 """Reads and writes Volcano's Queue (`scheduling.volcano.sh/v1beta1`).
 
 Annotations hold what it has no field for: `hekla.io/cluster`, `hekla.io/description`, and `hekla.io/tenants`, the
-tenants that may submit, separated by commas. A queue is closed if its status is `Closed`, and draining if `Closing`.
+tenants that may submit, separated by commas. `hekla.io/allow-unknown-resources: "true"` accepts resources that no node
+has yet. A queue is closed if its status is `Closed`, and draining if `Closing`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,6 +21,7 @@ from hekla.domain.validation import quote
 
 API_VERSION, KIND = "scheduling.volcano.sh/v1beta1", "Queue"
 CLUSTER, TENANTS = "hekla.io/cluster", "hekla.io/tenants"
+ALLOW_UNKNOWN = "hekla.io/allow-unknown-resources"
 ROOT = "root"
 """Volcano's name of the root of all queues."""
 
@@ -91,7 +93,12 @@ def dump_queue(document: Mapping[str, Any]) -> str:
 
 def _metadata(reading: ManifestReader, metadata: Fields) -> dict[str, Any]:
     annotations = metadata.mapping("annotations")
-    names = {"cluster": CLUSTER, "description": words.DESCRIPTION, "tenants": TENANTS}
+    names = {
+        "cluster": CLUSTER,
+        "description": words.DESCRIPTION,
+        "tenants": TENANTS,
+        "allow_unknown_resources": ALLOW_UNKNOWN,
+    }
     for field, name in names.items():
         reading.findings.origins[field] = f"{metadata.at('annotations')}.{name}"
     document = {field: annotations.pop(name, None) for field, name in names.items()}

@@ -1,6 +1,8 @@
 """From a manifest to the document of a JobSpec: what every kind of manifest has in common."""
 
+import hashlib
 import re
+import secrets
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -9,22 +11,25 @@ from hekla.domain.formats import annotations as words
 from hekla.domain.formats.fields import Fields, Findings
 from hekla.domain.formats.files import Companions
 from hekla.domain.formats.volumes import JobVolumes, MountRequest
+from hekla.domain.jobspec import MAX_JOB_NAME
 from hekla.domain.translation import gettext_noop, translate
 from hekla.domain.validation import join, quote
 
 _METADATA = ("creationTimestamp", "resourceVersion", "uid", "generation", "managedFields", "selfLink")
 _TENANT = gettext_noop("a job belongs to the tenant that you submit it for.")
+_SUFFIX, _LETTERS = 5, "bcdfghjklmnpqrstvwxz2456789"
+"""The suffix of generated names: Kubernetes' letters and digits, which form no words."""
 _NUMBERS = ("priority", "min_available", "active_deadline_seconds")
 _WORDS = {"kind": words.KIND, "description": words.DESCRIPTION, "priority": words.PRIORITY}
 
 
 class ManifestReader:
     """The companions in the stream, the findings, and settings of the whole job: its volumes, its secrets, the default
-    environment of its tasks, and the mounts of all tasks.
+    environment of its tasks, and the mounts of all tasks. With a seed, a generated name is always the same.
     """
 
-    def __init__(self, companions: Companions, findings: Findings) -> None:
-        self.companions, self.findings = companions, findings
+    def __init__(self, companions: Companions, findings: Findings, seed: str = "") -> None:
+        self.companions, self.findings, self._seed = companions, findings, seed
         self.volumes = JobVolumes(findings, companions.claims)
         self.environment: object = None
         self.mounts: list[MountRequest] = []
@@ -36,11 +41,21 @@ class ManifestReader:
         value = fields.take(name)
         return None if zero_is_default and value == 0 and not isinstance(value, bool) else value
 
+    def name(self, metadata: Fields, longest: int) -> Any:  # noqa: ANN401  (the spec judges it)
+        """The name, or one made from `generateName`, as Kubernetes makes it: the beginning, and a random suffix."""
+        name, prefix = self.take(metadata, "name", "name"), metadata.text("generateName")
+        if name is not None or not prefix:
+            return name
+        self.findings.origins["name"] = metadata.at("generateName")
+        numbers = hashlib.sha256(self._seed.encode()).digest() if self._seed else secrets.token_bytes(_SUFFIX)
+        suffix = "".join(_LETTERS[number % len(_LETTERS)] for number in numbers[:_SUFFIX])
+        return prefix[: longest - _SUFFIX] + suffix
+
     def head(self, metadata: Fields, **more: str) -> dict[str, Any]:
         """The JobSpec fields in a job's metadata. `more`: the annotations of this kind for further JobSpec fields."""
         annotations = metadata.mapping("annotations")
         document = {
-            "name": self.take(metadata, "name", "name"),
+            "name": self.name(metadata, MAX_JOB_NAME),
             "annotations": {name: annotations.pop(name) for name in words.SCHEDULING if name in annotations},
             **{
                 field: self._annotation_value(metadata, annotations, field, name)

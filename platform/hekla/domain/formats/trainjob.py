@@ -80,6 +80,7 @@ def _write(spec: JobSpec) -> dict[str, Any]:
     trainer = without_empty(
         image=task.image or None,
         command=list(task.command),
+        args=list(task.args),
         env=pods.variables(task),
         numNodes=task.replicas,
         numProcPerNode=_processes(spec),

@@ -2,25 +2,22 @@
 
 Annotations hold what it has no field for: on the Job `hekla.io/kind`, `hekla.io/description`, `hekla.io/priority`,
 `hekla.io/active-deadline-seconds`; on the Job or a pod template `hekla.io/environment`; on a pod template
-`hekla.io/ports`. Annotations for plugins of the scheduler (`annotations.SCHEDULING`) are kept.
+`hekla.io/ports` and `hekla.io/success-policy`. Annotations for plugins of the scheduler (`annotations.SCHEDULING`) are
+kept.
 """
 
-from collections.abc import Collection
 from typing import Any
 
-from hekla.domain import frameworks
 from hekla.domain.formats import annotations, pods
 from hekla.domain.formats.base import Format
 from hekla.domain.formats.fields import Fields
 from hekla.domain.formats.reader import ManifestReader, without_none
 from hekla.domain.formats.writing import deadline, metadata, without_empty
-from hekla.domain.jobspec import Dependency, JobSpec, TaskSpec
+from hekla.domain.jobspec import Dependency, JobSpec, SuccessPolicy, TaskSpec
 from hekla.domain.policies import LifecyclePolicy
 from hekla.domain.translation import translate
 from hekla.domain.validation import join, quote
 from hekla.lib import durations
-
-_SCHEDULERS = ("volcano", "hekla")
 
 
 def _read(reading: ManifestReader, job: Fields) -> dict[str, Any]:
@@ -28,21 +25,16 @@ def _read(reading: ManifestReader, job: Fields) -> dict[str, Any]:
     head = reading.head(job.fields("metadata"), active_deadline_seconds=annotations.DEADLINE)
     document = {**head, **_job_fields(reading, spec)}
     reading.findings.origins["tasks"] = spec.at("tasks")
-    commands = frameworks.commands(document["plugins"])
     reading.mounts = [
         reading.volumes.of_job(volume, place) for place, volume in enumerate(spec.list_of_fields("volumes"))
     ]
-    tasks = [_task(reading, task, place, commands) for place, task in enumerate(spec.list_of_fields("tasks"))]
+    tasks = [_task(reading, task, place) for place, task in enumerate(spec.list_of_fields("tasks"))]
     spec.close()
     return {**document, "tasks": tasks}
 
 
 def _job_fields(reading: ManifestReader, spec: Fields) -> dict[str, Any]:
-    scheduler = spec.take("schedulerName")
-    if scheduler and scheduler not in _SCHEDULERS:
-        reading.findings.not_honoured(
-            spec.at("schedulerName"), translate("the scheduler of the queue's cluster decides.")
-        )
+    reading.unless(spec, "schedulerName", pods.SCHEDULERS, translate(pods.OTHER_SCHEDULER))
     return {
         "queue": reading.take(spec, "queue", "queue"),
         "priority_class": reading.take(spec, "priorityClassName", "priority_class"),
@@ -68,18 +60,23 @@ def _policies(reading: ManifestReader, owner: Fields, target: str) -> list[dict[
 
 
 def _policy(reading: ManifestReader, policy: Fields, target: str) -> dict[str, Any]:
-    event, events = policy.take("event"), policy.sequence("events")
-    reading.findings.origins[join(target, "events")] = policy.at("events")
-    if event is not None:
-        reading.findings.origins[join(target, "events", 0)] = policy.at("event")
     document = {
-        "events": [*([event] if event is not None else []), *events],
+        "events": _events(reading, policy, join(target, "events")),
         "exit_code": reading.take(policy, "exitCode", join(target, "exit_code")),
         "action": reading.take(policy, "action", join(target, "action")),
         "timeout_seconds": _seconds(reading, policy, "timeout", join(target, "timeout_seconds")),
     }
     policy.close()
     return without_none(document)
+
+
+def _events(reading: ManifestReader, policy: Fields, target: str) -> object:
+    """The events in `event` and `events`; a single one may be text. The JobSpec judges every other value."""
+    event, events = policy.take("event"), reading.take(policy, "events", target)
+    if event is not None:
+        reading.findings.origins[join(target, 0)] = policy.at("event")
+    first, more = [] if event is None else [event], [events] if isinstance(events, str) else events
+    return [*first, *(more or [])] if more is None or isinstance(more, list) else more
 
 
 def _seconds(reading: ManifestReader, policy: Fields, name: str, target: str) -> int | None:
@@ -94,7 +91,7 @@ def _seconds(reading: ManifestReader, policy: Fields, name: str, target: str) ->
     return int(found) or None
 
 
-def _task(reading: ManifestReader, task: Fields, place: int, commands: Collection[str]) -> dict[str, Any]:
+def _task(reading: ManifestReader, task: Fields, place: int) -> dict[str, Any]:
     target = join("tasks", place)
     reading.findings.origins[target] = task.path
     name = reading.take(task, "name", join(target, "name")) or f"default{place}"
@@ -107,7 +104,7 @@ def _task(reading: ManifestReader, task: Fields, place: int, commands: Collectio
         "depends_on": _depends_on(reading, task.fields("dependsOn"), join(target, "depends_on")),
     }
     _partitions(reading, task.fields("partitionPolicy"), target, document)
-    document |= pods.read(reading, task.fields("template"), target, commanded=str(name) in commands)
+    document |= pods.read(reading, task.fields("template"), target)
     task.close()
     return without_none(document)
 
@@ -186,8 +183,17 @@ def _written_task(task: TaskSpec, spec: JobSpec) -> dict[str, Any]:
         partitionPolicy=_written_partitions(task, task.partition_size) if task.partition_size else None,
         dependsOn=_written_dependency(task.depends_on) if task.depends_on else None,
         policies=[_written_policy(policy) for policy in task.policies],
-        template=pods.write(task, spec),
+        template=_written_template(task, spec),
     )
+
+
+def _written_template(task: TaskSpec, spec: JobSpec) -> dict[str, Any]:
+    template = pods.write(task, spec)
+    if task.success_policy is not SuccessPolicy.ALL_REPLICAS:
+        template.setdefault("metadata", {}).setdefault("annotations", {})[annotations.SUCCESS_POLICY] = str(
+            task.success_policy
+        )
+    return template
 
 
 def _written_partitions(task: TaskSpec, size: int) -> dict[str, Any]:

@@ -82,7 +82,7 @@ def read(text: str | bytes) -> list[Any]:
     """The documents in the text, as plain data. Raises Invalid with a sentence."""
     text = _decoded(text)
     try:
-        _measure(text)
+        require_bounded(text)
         return [document for document in yaml.load_all(text, Loader=_Loader) if document is not None]
     except yaml.YAMLError as error:
         raise Invalid([Problem("", _describe(error))]) from error
@@ -106,8 +106,11 @@ def _decoded(text: str | bytes) -> str:
         raise Invalid([Problem("", message)]) from error
 
 
-def _measure(text: str) -> None:
-    """Refuse text that is too deep, or too large with expanded aliases, without building it. Raises ValueError."""
+def require_bounded(text: str, most: int = MAX_NODES) -> None:
+    """Refuse text that is too deep, or has too many entries with expanded aliases, without building it.
+
+    Raises ValueError, YAMLError.
+    """
     sizes: dict[str, int] = {}
     open_nodes: list[tuple[str | None, int]] = [(None, 0)]
     for event in yaml.parse(text, Loader=_Loader):
@@ -122,8 +125,8 @@ def _measure(text: str) -> None:
             sizes |= {anchor: grown} if anchor else {}
         outer, size = open_nodes[-1]
         open_nodes[-1] = outer, size + grown
-        if size + grown > MAX_NODES:
-            raise ValueError(translate("with expanded aliases it has more than {most:,} entries", most=MAX_NODES))
+        if size + grown > most:
+            raise ValueError(translate("with expanded aliases it has more than {most:,} entries", most=most))
 
 
 def _size_of(event: yaml.Event, sizes: dict[str, int]) -> int:

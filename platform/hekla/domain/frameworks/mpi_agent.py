@@ -7,6 +7,7 @@ worker: it counts for that pod and ends with it.
 """
 
 import array
+import contextlib
 import os
 import shutil
 import signal
@@ -20,6 +21,8 @@ import time
 PATIENCE_SECONDS = 300.0
 LONGEST_COMMAND = 128 * 1024
 PORT = "HEKLA_SSH_PORT"
+RUN_FOLDER = "/run/job"
+"""In the sandbox of one machine, the pods of a job share this folder."""
 
 
 def main(arguments: list[str]) -> int:
@@ -45,7 +48,10 @@ def become_sshd(port: str, home: str) -> int:
 def serve(host: str) -> int:
     """Run the commands of callers in parallel."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
-        listener.bind(_name(host))
+        name = _name(host)
+        with contextlib.suppress(OSError, ValueError):
+            os.unlink(name)  # of an earlier attempt
+        listener.bind(name)
         listener.listen(64)
         print(f"waiting at {host} for what mpirun starts", flush=True)
         while True:
@@ -107,8 +113,8 @@ def _connected(host: str) -> socket.socket:
 
 
 def _name(host: str) -> str:
-    """An abstract socket name: it is not a file, so nothing is left behind."""
-    return f"\0hekla/mpi/{host}"
+    """A socket in the folder that the pods of a job share, or else an abstract name, which the sandbox forbids."""
+    return f"{RUN_FOLDER}/mpi-{host}" if os.access(RUN_FOLDER, os.W_OK) else f"\0hekla/mpi/{host}"
 
 
 def _user_of(other: socket.socket) -> int:

@@ -3,12 +3,16 @@
 A request only enters the phase that records it. Every other change follows what Volcano reports.
 """
 
+from collections.abc import Sequence
+
 from hekla.domain.errors import Refused
-from hekla.domain.lifecycle.facts import JobFacts
+from hekla.domain.jobspec import SuccessPolicy
+from hekla.domain.lifecycle.facts import AttemptIndex, JobFacts, PodFacts, Slot
 from hekla.domain.lifecycle.messages import FactMessage, fact
+from hekla.domain.lifecycle.stimuli import Stimulus, resolve
 from hekla.domain.lifecycle.transitions import TRANSITIONS, ImpossibleTransition, JobOutcome, PhaseChange
-from hekla.domain.phases import JobPhase
-from hekla.domain.policies import LifecycleAction
+from hekla.domain.phases import JobPhase, PodPhase
+from hekla.domain.policies import LifecycleAction, LifecycleEvent
 from hekla.domain.translation import translate
 
 _REQUESTS = {
@@ -46,6 +50,20 @@ def refusal(job: JobFacts, action: LifecycleAction) -> str:
     except Refused as refused:
         return str(refused)
     return ""
+
+
+def is_complete(job: JobFacts, pods: Sequence[PodFacts]) -> bool:
+    """Whether the first replica of a task (`SuccessPolicy`) completed the job. Volcano counts all replicas."""
+    if job.phase not in _PLACED:
+        return False
+    roster = AttemptIndex(job.spec, pods)
+    for task in job.spec.tasks:
+        first = roster.current(Slot(task.name, 0), job.version)
+        if task.success_policy is SuccessPolicy.FIRST_REPLICA and first and first.phase is PodPhase.SUCCEEDED:
+            stimulus = Stimulus(LifecycleEvent.TASK_COMPLETED, task=task.name, index=0)
+            if resolve(job, stimulus) is LifecycleAction.COMPLETE_JOB:
+                return True
+    return False
 
 
 def _require_retry_left(job: JobFacts) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from hekla.domain.jobspec import TaskSpec
+from hekla.domain.jobspec import SuccessPolicy, TaskSpec
 from hekla.domain.lifecycle.facts import ActionTarget, AttemptIndex, JobFacts, PodFacts, Slot
 from hekla.domain.lifecycle.transitions import TRANSITIONS
 from hekla.domain.phases import PodPhase
@@ -98,13 +98,11 @@ def _waiting_policy(job: JobFacts, stimulus: Stimulus) -> LifecyclePolicy | None
 
 
 def _since(job: JobFacts, roster: AttemptIndex, stimulus: Stimulus, pod: PodFacts) -> datetime | None:
-    """When the stimulus began; a task completes with the last of its pods."""
+    """When the stimulus began; a task completes with the last of its required pods."""
     if stimulus.event is not LifecycleEvent.TASK_COMPLETED:
         return pod.since
-    slots = (slot for slot in roster.slots() if slot.task == pod.task)
-    return max(
-        (other.since for slot in slots if (other := roster.current(slot, job.version)) and other.since), default=None
-    )
+    pods = (roster.current(slot, job.version) for slot in _required(job.spec.task(pod.task)))
+    return max((other.since for other in pods if other and other.since), default=None)
 
 
 def _is_possible(job: JobFacts, action: LifecycleAction, task: str) -> bool:
@@ -125,9 +123,9 @@ def _state_event(pod: PodFacts) -> LifecycleEvent | None:
     return _EVENTS.get(pod.phase)
 
 
-def _stimulus(job: JobFacts, roster: AttemptIndex, done: set[str], pod: PodFacts) -> Stimulus:
+def _stimulus(job: JobFacts, roster: AttemptIndex, done: set[Slot], pod: PodFacts) -> Stimulus:
     event = (roster.wants(pod.task, pod.index) and _state_event(pod)) or LifecycleEvent.OUT_OF_SYNC
-    if pod.phase is PodPhase.SUCCEEDED and not pod.stopping and pod.task in done:
+    if pod.phase is PodPhase.SUCCEEDED and not pod.stopping and pod.slot in done:
         event = LifecycleEvent.TASK_COMPLETED
     if pod.phase is PodPhase.LOST and not pod.stopping and not roster.replaces_losses(pod.slot, job.version):
         event = LifecycleEvent.TASK_FAILED
@@ -135,14 +133,21 @@ def _stimulus(job: JobFacts, roster: AttemptIndex, done: set[str], pod: PodFacts
     return Stimulus(event=event, task=pod.task, index=pod.index, version=pod.version, exit_code=code)
 
 
-def _done(job: JobFacts, roster: AttemptIndex) -> set[str]:
-    """Tasks with all replicas succeeded."""
-    return {task.name for task in job.spec.tasks if _has_succeeded(job, roster, task)}
+def _done(job: JobFacts, roster: AttemptIndex) -> set[Slot]:
+    """The replicas whose success completed their task."""
+    required = [_required(task) for task in job.spec.tasks]
+    return {slot for slots in required if _have_succeeded(job, roster, slots) for slot in slots}
 
 
-def _has_succeeded(job: JobFacts, roster: AttemptIndex, task: TaskSpec) -> bool:
-    pods = (roster.current(Slot(task.name, index), job.version) for index in range(task.replicas))
+def _have_succeeded(job: JobFacts, roster: AttemptIndex, slots: Iterable[Slot]) -> bool:
+    pods = (roster.current(slot, job.version) for slot in slots)
     return all(pod is not None and pod.phase is PodPhase.SUCCEEDED for pod in pods)
+
+
+def _required(task: TaskSpec) -> list[Slot]:
+    """The replicas that must succeed for the task to complete."""
+    is_first_enough = task.success_policy is SuccessPolicy.FIRST_REPLICA
+    return [Slot(task.name, index) for index in range(min(task.replicas, 1) if is_first_enough else task.replicas)]
 
 
 _EVENTS = {

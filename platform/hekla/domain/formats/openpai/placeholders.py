@@ -4,7 +4,7 @@ Secrets stay as placeholders; `domain.secrets` fills them when the pod starts.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hekla.domain import secrets
@@ -53,6 +53,11 @@ class PlaceholderValues:
             self._findings.not_honoured(path, translate(_UNKNOWN, place=quote(match[0])))
             return match[0]
         return as_word(value)
+
+
+def names_in(text: str) -> Iterator[str]:
+    """The dotted names in the placeholders of a text."""
+    return (_INDEX.sub(r".\1", match[1]) for match in _PLACE.finditer(text))
 
 
 def look_up(values: Any, name: str) -> Any:  # noqa: ANN401  (JSON-like data)

@@ -50,8 +50,8 @@ class Prerequisites:
             if "auth" in fields:
                 self._findings.not_honoured(fields.at("auth"), translate(_LOGIN))
             fields.ignore("auth")
-            fields.close()
         else:
+            fields.ignore("require")
             self._commands[kind, name] = self._read_commands(fields)
 
     def _read_commands(self, fields: Fields) -> tuple[list[str], list[str]]:
@@ -69,6 +69,17 @@ class Prerequisites:
         if (kind, name) not in self._found:
             self._missing(role.at(field), name, [other for which, other in self._found if which == kind])
         return self._found.get((kind, name), {})
+
+    def use(self, role: Fields, placeholder: str) -> None:
+        """Note the field of a prerequisite that a placeholder names, for example `$data.uri`: it has an effect."""
+        field, _, part = placeholder.removeprefix("$").partition(".")
+        if field != placeholder and (fields := self._fields.get((field, role.text(field) if field in KINDS else ""))):
+            fields.ignore(part.partition(".")[0])
+
+    def close(self) -> None:
+        """Report the fields without effect, after all task roles are read."""
+        for fields in self._fields.values():
+            fields.close()
 
     def image(self, role: Fields) -> Any:  # noqa: ANN401  (the JobSpec judges it)
         """The image of a task role."""

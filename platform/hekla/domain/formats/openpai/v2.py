@@ -13,7 +13,7 @@ from hekla.domain.formats.openpai import extras as extras_
 from hekla.domain.formats.openpai import writing
 from hekla.domain.formats.openpai.completion import RoleCompletion
 from hekla.domain.formats.openpai.extras import Extras
-from hekla.domain.formats.openpai.placeholders import PlaceholderValues, read_secrets
+from hekla.domain.formats.openpai.placeholders import PlaceholderValues, names_in, read_secrets
 from hekla.domain.formats.openpai.prerequisites import Prerequisites, list_choices, texts
 from hekla.domain.formats.openpai.request import JobRequest, RoleRequest, document
 from hekla.domain.formats.reader import ManifestReader
@@ -22,6 +22,7 @@ from hekla.domain.validation import quote, suggest
 
 VERSION = "2"
 _ONLY_IF_DONE = 'openpai_status=$?; [ "$openpai_status" -eq 0 ] || exit "$openpai_status"'
+_NO_ROLE = gettext_noop("the job has no task role of this name.")
 _INFINIBAND = gettext_noop("only GPU devices are supported.")
 
 
@@ -80,17 +81,31 @@ class _Reader:
             description=job.text("description"),
         )
         self._defaults.close()
+        self._prerequisites.close()
+        self._close_deployments()
         return job_request
 
     def _chosen_deployment(self) -> Fields | None:
         """The deployment that `defaults` names; the others are for other platforms."""
-        found = {one.text("name"): one for one in self._job.list_of_fields("deployments")}
+        self._deployments = self._job.list_of_fields("deployments")
+        found = {one.text("name"): one for one in self._deployments}
         name = self._defaults.text("deployment")
         if name and name not in found:
             hint = suggest(name, found) or list_choices(found)
             message = translate("Unknown deployment {name}{hint}", name=quote(name), hint=hint)
             self._findings.problem(self._defaults.at("deployment"), message)
         return found.get(name)
+
+    def _close_deployments(self) -> None:
+        """Report the fields of deployments without effect, and the roles of the chosen one that the job lacks."""
+        for deployment in self._deployments:
+            roles = deployment.fields("taskRoles")
+            if deployment is self._deployment:
+                known = self._job.fields("taskRoles").names()
+                for name in roles.names():
+                    if name not in known:
+                        self._findings.not_honoured(roles.at(name), translate(_NO_ROLE))
+            deployment.close()
 
     def _role(self, role: Fields, name: str) -> RoleRequest:
         replicas = read_integer(role, "instances", 1, 1)
@@ -129,6 +144,8 @@ class _Reader:
         starts, ends = self._prerequisites.commands(role)
         lines = [*starts, *self._extras.before(name), *commands, *([_ONLY_IF_DONE, *ends] if ends else [])]
         script = "\n".join(line.strip() for line in [*lines, *self._extras.after(name)])
+        for placeholder in names_in(script):
+            self._prerequisites.use(role, placeholder)
         return self._filling(role).fill(script, role.at("commands")).strip()
 
     def _filling(self, role: Fields) -> PlaceholderValues:

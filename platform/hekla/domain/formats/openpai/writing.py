@@ -4,6 +4,7 @@ import math
 import shlex
 from typing import Any
 
+from hekla.domain.errors import Invalid, Problem
 from hekla.domain.formats.openpai import completion, extras, names
 from hekla.domain.formats.openpai.completion import CompletionPlan, RoleCompletion
 from hekla.domain.formats.openpai.request import SHELL
@@ -11,6 +12,7 @@ from hekla.domain.formats.writing import without_empty
 from hekla.domain.frameworks import openpai as plugin
 from hekla.domain.frameworks.registry import load_frameworks
 from hekla.domain.jobspec import JobSpec, TaskSpec
+from hekla.domain.translation import translate
 
 _MiB = 2**20
 
@@ -118,6 +120,9 @@ def _amounts(task: TaskSpec, cpu: str, memory: str, gpu: str) -> dict[str, int]:
 
 def _commands(task: TaskSpec) -> list[str]:
     """A script as its lines, or whole if lines are blank or indented; any other command as one shell line."""
+    if not task.command:
+        message = translate("A JobConfig needs commands. {task} runs the command of its image.", task=task.name)
+        raise Invalid([Problem("tasks", message)])
     variables = [f"export {name}={shlex.quote(value)}" for name, value in task.env.items()]
     if len(task.command) != len(SHELL) + 1 or task.command[: len(SHELL)] != SHELL:
         return [*variables, shlex.join(task.command)]
