@@ -16,7 +16,7 @@ def test_default_policy_is_valid() -> None:
 @pytest.mark.parametrize(
     ("text", "path", "word"),
     [
-        ("actions: [", "line 1, column 11", "nvalid YAML"),
+        ("actions: [", "line 2, column 1", "nvalid YAML"),
         ("[]", "", "mapping"),
         ("actions: ''\ntiers: []", "actions", "At least one action"),
         ("actions: fly", "actions", "nknown action “fly”"),
@@ -52,3 +52,33 @@ def test_heap_pops_the_least_first() -> None:
     rank = {name: position for position, name in enumerate("dbcae")}
     heap = HeapQueue(lambda left, right: rank[left] < rank[right], "abcde")
     assert [heap.pop() for _ in range(len(heap))] == list("dbcae")
+
+
+_BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{name}: &{name} [{', '.join([f'*{former}'] * 10)}]\n" for former, name in zip("abcdefgh", "bcdefghi", strict=True)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (_BOMB, "more than 10,000 entries"),
+        ("tiers: " + "[" * 5_000 + "]" * 5_000, "nested more than 64 levels"),
+        ("tiers: &t [*t]", "undefined or refers to itself"),
+        ("tiers: [{<<: &m {a: 1}, <<: *n}]", "undefined"),
+        ("tiers: 2026-02-31", "Invalid YAML"),
+        ("tiers: " + "9" * 5_000, "Invalid YAML"),
+        ("tiers: \ud800", "Invalid YAML"),
+        ("actions: enqueue # " + "x" * 100_000, "larger than 100 kB"),
+    ],
+)
+def test_text_out_of_bounds_is_refused(text: str, problem: str) -> None:
+    with pytest.raises(Invalid) as refusal:
+        parse(text)
+    assert problem in str(refusal.value)
+
+
+def test_aliases_within_bounds_are_expanded() -> None:
+    text = "actions: enqueue\ntiers:\n- plugins: &plugins [{name: gang}]\n- plugins: *plugins\n"
+    parsed = parse(text)
+    assert [[option.name for option in tier] for tier in parsed.tiers] == [["gang"], ["gang"]]

@@ -252,3 +252,19 @@ def test_pods_have_different_classes_only_if_a_constraint_distinguishes_them() -
     pods.append(pod("q", affinity=near("podAntiAffinity", "zone", {"matchLabels": {"index": "1"}})))
     mixed, _ = node_fit(document(NODES, pods, plugins=[{"name": "predicates"}]))
     assert len({one.class_number for job in mixed.jobs.values() for one in job.pods}) == 3
+
+
+@pytest.mark.parametrize(
+    ("only", "waiting", "ever"),
+    [
+        (node("shut", unschedulable=True), {}, True),
+        (node("shut", unschedulable=True), {"nodeSelector": {"zone": "x"}}, False),
+        (node("shut", cpu="0", unschedulable=True), {}, False),
+        (node("tainted", taints=[{"key": "k", "value": "v", "effect": "NoSchedule"}]), {}, False),
+    ],
+    ids=["cordoned", "and another label", "and too small", "tainted"],
+)
+def test_job_can_start_after_a_node_is_schedulable_again(only: Object, waiting: Object, ever: bool) -> None:
+    session, found = node_fit(document([only], [pod("p", **waiting)], plugins=[{"name": "predicates"}]))
+    assert not found.feasible.any()
+    assert found.fit_error(session.dimensions).fits_when_empty == ever

@@ -59,7 +59,8 @@ def spec(name: str = "draft", replicas: int = 1, **more: Any) -> JobSpec:
     """A job of equal pods. Arguments that are not fields of the job are fields of its task."""
     own = {key: more.pop(key) for key in [*more] if key in JobSpec.model_fields}
     resources = {"cpu": str(more.pop("cpu", "1"))} | more.pop("resources", {})
-    task = {"name": "worker", "replicas": replicas, "command": ["sleep", "600"], "resources": resources}
+    command = more.pop("command", ["sleep", "600"])
+    task = {"name": "worker", "replicas": replicas, "command": command, "resources": resources}
     return JobSpec.parse({"name": name, "tasks": [task | {"env": {"HEKLA_SIM_SECONDS": "600"}} | more], **own})
 
 

@@ -1,5 +1,6 @@
 """The estimated start of a job, from run times of similar jobs; none if there are too few."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -13,8 +14,8 @@ from hekla.apps.jobs.services.submission import new_row
 from hekla.apps.priorities.selectors import RequestedPriority
 from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
-from hekla.simulation import forecasting, snapshot_cache, what_if
-from hekla.simulation.runtimes import RuntimeAssumption, RunTimes
+from hekla.simulation import descriptions, forecasting, snapshot_cache, what_if
+from hekla.simulation.runtimes import RuntimeAssumption, RunTimes, key_of
 from hekla.simulation.what_if import StartVerdict, WhatIfResult
 
 
@@ -78,16 +79,52 @@ def test_eta_by_deadline_without_history(found: WorldFactory) -> None:
     world = found({})
     submit(world, spec("busy", replicas=4, active_deadline_seconds=600))
     settle(world)
-    assert eta_in_minutes(preview(world, spec())) == (10, 10)
+    answer = preview(world, spec())
+    assert eta_in_minutes(answer) == (0, 10), "the job can end long before its limit"
+    (sentence, _jobs) = descriptions.when(answer, clock.now(), None)
+    assert sentence == "Starts in at most about 10 min 0 s, when time limits end the jobs before it."
 
 
 def test_job_running_longer_than_all_before_has_no_expected_end(found: WorldFactory) -> None:
     world = found({})
     job = completed_jobs(world, 1)[0]
-    times = RunTimes({(job.owner_id, job.kind, job.queue_id): [60.0, 120.0, 180.0, 240.0, 300.0]})
+    times = RunTimes({key_of(job): [60.0, 120.0, 180.0, 240.0, 300.0]})
     now = clock.now()
     assert times.end(job, now - timedelta(seconds=301), now, RuntimeAssumption.LONG) is None
     assert times.end(job, now - timedelta(seconds=200), now, RuntimeAssumption.SHORT) == now + timedelta(seconds=55)
+
+
+def test_short_tests_do_not_predict_a_long_job(found: WorldFactory) -> None:
+    world = found({})
+    completed_jobs(world, *[0.05] * 20)
+    submit(world, spec("long", replicas=4, command=["sleep", "1500"]))
+    settle(world)
+    answer = preview(world, spec())
+    assert answer.eta is None
+    (sentence,) = descriptions.when(answer, clock.now(), None)
+    assert sentence.startswith("Start time unknown")
+
+
+def test_equal_run_times_give_a_range_with_its_basis(found: WorldFactory) -> None:
+    world = found({})
+    completed_jobs(world, *[10] * 6)
+    submit(world, spec("busy", replicas=4))
+    settle(world)
+    answer = preview(world, spec())
+    assert answer.eta.earliest < answer.eta.latest
+    span, basis, _jobs = descriptions.when(answer, clock.now(), None)
+    assert re.fullmatch(r"Starts in about 8 min \d+ s to 1\d min \d+ s\.", span)
+    assert basis == "The estimate uses the run times of at least 6 earlier jobs with the same commands."
+
+
+def test_job_without_known_end_may_end_now(found: WorldFactory) -> None:
+    """Two jobs run: either could make room, and only one has a history."""
+    world = found({})
+    completed_jobs(world, 10, 20, 30, 40, 50)
+    submit(world, spec("known", replicas=2))
+    submit(world, spec("unknown", replicas=2, command=["sleep", "1500"]))
+    settle(world)
+    assert eta_in_minutes(preview(world, spec())) == (0, 40)
 
 
 def test_waiting_job_gets_one_forecast(found: WorldFactory) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.controller.conftest import World
 from tests.controller.test_cluster_controller import phase
-from tests.simulation.conftest import POLICY, WorldFactory, has_started, settle, spec, submit
+from tests.simulation.conftest import POLICY, WorldFactory, abort_and_settle, has_started, settle, spec, submit
 from tests.simulation.test_what_if import preview
 
 from hekla.apps.event_log.services import PLATFORM
@@ -50,6 +50,19 @@ def test_job_waits_for_its_quota_and_starts_when_it_is_raised(found: WorldFactor
     set_quota(world, quota_of, cpu="4")
     settle(world)
     assert (has_started(second), running_pods()) == (True, 4)
+
+
+def test_job_waits_for_pods_of_its_quota(found: WorldFactory) -> None:
+    world = found({}, {})
+    set_quota(world, pods="3")
+    first = submit(world, spec("first", replicas=2, cpu="100m"))
+    settle(world)
+    second = submit(world, spec("second", replicas=2, cpu="100m"))
+    settle(world)
+    assert reasons_of(second)[0] == "Waiting for 2 pods. Quota of its tenant: 2 of 3 pods in use."
+    assert running_pods() == 2
+    abort_and_settle(world, first)
+    assert has_started(second)
 
 
 def test_lowered_quota_stops_nothing_and_preview_says_never(found: WorldFactory) -> None:

@@ -34,18 +34,22 @@ ResourceScorer = Callable[[NodeResources], Vector]
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Refused rows and the reason. `is_unresolvable`: evictions cannot help (UnschedulableAndUnresolvable)."""
+    """Refused rows and the reason. `is_unresolvable`: evictions cannot help (UnschedulableAndUnresolvable).
+    `is_lasting`: False for a state of the node that passes without a change of the pod or the node's labels.
+    """
 
     mask: Mask
     reason: str
     is_unresolvable: bool = True
+    is_lasting: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class FitError:
     """Why no node fits a class. `node_counts`: nodes by reason; `max_idle`: per resource the most that a node has idle.
 
-    `has_feasible_node`: only room is missing; `fits_when_empty`: a feasible node would have it if it were empty.
+    `has_feasible_node`: only room is missing; `fits_when_empty`: a node that is not refused for
+    good would have it if it were empty.
     """
 
     node_counts: Mapping[str, int]
@@ -174,7 +178,8 @@ class NodeFit:
             self.refresh()
             most = dimensions.resources(self._table.idle.max(axis=0, initial=0.0))
             nodes = dict(self._count_refusals(dimensions))
-            fits_when_empty = self._statically_feasible & fits(self._pod.request, self._table.allocatable)
+            lasting = _refused_rows((one for one in self._static_refusals if one.is_lasting), len(self._table))
+            fits_when_empty = ~lasting & fits(self._pod.request, self._table.allocatable)
             self._fit_error = stamp, FitError(nodes, most, bool(self.feasible.any()), bool(fits_when_empty.any()))
         return self._fit_error[1]
 

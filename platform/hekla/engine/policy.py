@@ -7,6 +7,7 @@ from typing import Any
 import yaml
 
 from hekla.domain.errors import Invalid, Problem
+from hekla.domain.formats import yaml_text
 from hekla.domain.translation import translate
 from hekla.engine import registry
 
@@ -26,6 +27,8 @@ tiers:
   - name: binpack
 """
 MAX_POLICY_BYTES = 100_000
+MAX_POLICY_ENTRIES = 10_000
+"""With expanded aliases."""
 COMPATIBILITY = ("hekla", "volcano")
 """Whose behaviour applies where Hekla and Volcano differ (decision 0010); the first is the default."""
 
@@ -128,15 +131,18 @@ def parse(text: str) -> SchedulerPolicy:
 
 
 def _load(text: str) -> dict[str, Any]:
-    if len(text.encode()) > MAX_POLICY_BYTES:
+    if len(text.encode(errors="surrogatepass")) > MAX_POLICY_BYTES:
         raise Invalid([Problem("", translate("The policy is larger than {kb} kB.", kb=MAX_POLICY_BYTES // 1000))])
     try:
+        yaml_text.require_bounded(text, MAX_POLICY_ENTRIES)
         document = yaml.safe_load(text)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f"line {mark.line + 1}, column {mark.column + 1}" if mark else ""
         message = translate("Invalid YAML: {problem}.", problem=getattr(error, "problem", error))
         raise Invalid([Problem(where, message)]) from error
+    except (ValueError, RecursionError) as error:  # bounds, or an impossible date or number
+        raise Invalid([Problem("", translate("Invalid YAML: {problem}.", problem=error))]) from error
     if not isinstance(document, dict):
         raise Invalid([Problem("", translate("A policy is a YAML mapping with actions and tiers."))])
     return document

@@ -7,6 +7,7 @@ The figures are those of the plugin that divides the cluster (`ExtensionPoint.QU
 one that actions use.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -30,7 +31,7 @@ class QueueShares:
     `pending`: what its waiting jobs lack (the minimum, if not admitted). `limit`: the most it may hold; 0 where
     unlimited. `borrowed`: allocated beyond deserved. `lent`: deserved, unused, and borrowed by others. `share`:
     allocated / deserved. `plugin`: the one that divides the cluster; empty if none. `ancestors`: its parent queues.
-    `waiting_jobs`: uids in job order.
+    `waiting_jobs`: uids in job order. `unlimited`: the resources without a limit.
     """
 
     allocated: Resources
@@ -44,6 +45,11 @@ class QueueShares:
     plugin: str
     ancestors: tuple[str, ...]
     waiting_jobs: tuple[str, ...]
+    unlimited: frozenset[str] = frozenset()
+
+    def most(self, resource: str) -> float:
+        """The most that the queue may hold of a resource; infinite without a limit."""
+        return math.inf if resource in self.unlimited else self.limit.amount(resource)
 
 
 def queue_shares(session: Session, *, waiting_in: str | None = None) -> dict[str, QueueShares]:
@@ -70,6 +76,7 @@ def _queue_shares(session: Session, queue: QueueSpec, waiting: list[JobInfo]) ->
         plugin=plugin,
         ancestors=attributes.ancestors,
         waiting_jobs=tuple(job.group.uid for job in waiting),
+        unlimited=frozenset(np.array(session.dimensions.names)[np.isinf(attributes.real_capability)].tolist()),
     )
 
 

@@ -14,13 +14,14 @@ from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Cluster, Node
 from hekla.apps.event_log import selectors as event_log
 from hekla.apps.jobs import selectors as jobs
-from hekla.apps.jobs.facts import spec_of
+from hekla.apps.jobs.facts import spec_fault, spec_of
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.queues import selectors as queues
 from hekla.apps.quotas import selectors as quotas
 from hekla.domain.phases import PodPhase
 from hekla.engine import model
 from hekla.scheduling import snapshot
+from hekla.scheduling.job_faults import SPEC, JobFaults
 from hekla.scheduling.snapshot import Snapshot
 
 _ALL_EVERY = timedelta(minutes=5)
@@ -33,7 +34,8 @@ _JOB = "job:"
 class CacheEntry:
     """A job with its pods, the nominated nodes of its pods, and its form for the engine (`job_info`).
 
-    `is_timed`: time alone may require an action; `is_ordered`: some of its pods are to be started or stopped.
+    `is_timed`: time alone may require an action; `is_ordered`: some of its pods are to be started or stopped;
+    `is_held`: a fault holds it, so the engine only counts what its pods use.
     """
 
     job: Job
@@ -42,6 +44,7 @@ class CacheEntry:
     job_info: model.PodGroupSpec
     is_timed: bool
     is_ordered: bool
+    is_held: bool
     by_attempt: Mapping[tuple[str, int, int], Pod]
 
 
@@ -63,6 +66,7 @@ class ClusterCache:
     _dirty: set[int] = field(default_factory=set)
     _snapshot: Snapshot | None = None
     """The last snapshot, until one of its jobs is read again."""
+    faults: JobFaults = field(default_factory=JobFaults)
 
     def invalidate(self, job_ids: Iterable[int]) -> None:
         """Read these jobs again at the next refresh: they are written to, and not every write is an event."""
@@ -71,16 +75,17 @@ class ClusterCache:
     def refresh(self, cluster: Cluster, nominated: Mapping[str, str], *, now: datetime) -> None:
         """Update from the database. `nominated`: by pod, the node where other pods were evicted for it."""
         number = event_log.last_number()
+        self._invalid.update(self.faults.release_due(now))
         uids = None if self._is_old(now) else self._changed(cluster, number)
         if uids is None:
             found = [*jobs.unfinished(cluster.pk), *jobs.ending(cluster.pk)]
             self._entries = {job.pk: self._entries[job.pk] for job in found if job.pk in self._entries}
             self._ids = {entry.job.uid.hex: pk for pk, entry in self._entries.items()}
             self._snapshot = self._nodes_snapshot = None
-            self._read(found, nominated)
+            self._read(found, nominated, now)
             self._read_at = now
         else:
-            self._read_again(cluster, uids | self._with_other_nodes(nominated), nominated)
+            self._read_again(cluster, uids | self._with_other_nodes(nominated), nominated, now)
         self.number, self._invalid = number if uids is None else max(number, self.number), set()
 
     def dirty(self, now: datetime) -> list[CacheEntry]:
@@ -110,10 +115,15 @@ class ClusterCache:
         """The unfinished pods of jobs in which some pod is to be started or stopped."""
         return [pod for entry in self._entries.values() if entry.is_ordered for pod in entry.pods if not pod.is_final]
 
+    def job(self, uid: str) -> Job | None:
+        """A job in the cache, or None; its uid is without dashes."""
+        entry = self._entries.get(self._ids.get(uid, -1))
+        return entry.job if entry else None
+
     def tenant_of(self, job: str) -> str:
         """The slug of the job's tenant; empty if the job is not in the cache."""
-        entry = self._entries.get(self._ids.get(job, -1))
-        return entry.job.tenant.slug if entry else ""
+        found = self.job(job)
+        return found.tenant.slug if found else ""
 
     def find(self, job: str, task: str, index: int, attempt: int) -> Pod | None:
         """An unfinished pod in the cache, or None; `job` is the uid without dashes."""
@@ -139,22 +149,23 @@ class ClusterCache:
         """The uids of the jobs whose nominated nodes changed."""
         return {str(entry.job.uid) for entry in self._entries.values() if entry.nominated != _of(entry.pods, nominated)}
 
-    def _read_again(self, cluster: Cluster, uids: set[str], nominated: Mapping[str, str]) -> None:
+    def _read_again(self, cluster: Cluster, uids: set[str], nominated: Mapping[str, str], now: datetime) -> None:
         uids |= {str(self._entries[pk].job.uid) for pk in self._invalid & self._entries.keys()}
         found = jobs.by_uids(cluster.pk, uids) if uids else []
         if len(found) < len(uids):
             self._forget(uids - {str(job.uid) for job in found})
-        self._read(found, nominated)
+        self._read(found, nominated, now)
 
     def _forget(self, uids: set[str]) -> None:
         """Remove jobs that are no longer in this cluster."""
         gone = [pk for pk, entry in self._entries.items() if str(entry.job.uid) in uids]
         for pk in gone:
             del self._entries[pk]
+            self.faults.forget(pk)
         if gone:
             self._snapshot = None
 
-    def _read(self, found: list[Job], nominated: Mapping[str, str]) -> None:
+    def _read(self, found: list[Job], nominated: Mapping[str, str], now: datetime) -> None:
         """Update these jobs; finished ones that hold nothing are removed."""
         if found:
             self._snapshot = None
@@ -165,24 +176,37 @@ class ClusterCache:
             self._dirty.add(job.pk)
             own = [pod for pod in pods[job.pk] if not (job.is_final and pod.is_final)]
             if own or not job.is_final:
-                self._put(job, own, _of(own, nominated))
+                self._put(job, own, _of(own, nominated), now)
             else:
                 self._entries.pop(job.pk, None)
                 self._ids.pop(job.uid.hex, None)
+                self.faults.forget(job.pk)
         if any(former > later for former, later in pairwise(self._entries)):
             self._entries = dict(sorted(self._entries.items()))
 
-    def _put(self, job: Job, pods: list[Pod], nominated: dict[str, str]) -> None:
+    def _put(self, job: Job, pods: list[Pod], nominated: dict[str, str], now: datetime) -> None:
         for pod in pods:
             pod.job = job
-        before, job_info = self._entries.get(job.pk), snapshot.job(job, pods, nominated)
+        before, job_info = self._entries.get(job.pk), self._job_info(job, pods, nominated, now)
+        is_held = job_info is None
+        job_info = job_info or snapshot.held_job(job, pods)
         job_info = before.job_info if before is not None and before.job_info == job_info else job_info
         by_attempt = {(pod.task, pod.index, pod.attempt): pod for pod in pods}
         is_ordered = any(pod.stopping or pod.phase == PodPhase.BOUND for pod in pods)
-        self._entries[job.pk] = CacheEntry(
-            job, pods, nominated, job_info, spec_of(job).has_timeouts, is_ordered, by_attempt
-        )
+        is_timed = spec_of(job).has_timeouts
+        self._entries[job.pk] = CacheEntry(job, pods, nominated, job_info, is_timed, is_ordered, is_held, by_attempt)
         self._ids[job.uid.hex] = job.pk
+
+    def _job_info(
+        self, job: Job, pods: list[Pod], nominated: dict[str, str], now: datetime
+    ) -> model.PodGroupSpec | None:
+        """The job for the engine; None if a fault holds it."""
+        if self.faults.of(job) is not None:
+            return None
+        if fault := spec_fault(job):
+            self.faults.add(job, SPEC, fault, now)
+            return None
+        return self.faults.attempt(job, "snapshot", lambda: snapshot.job(job, pods, nominated), now)
 
     def snapshot(self, cluster: Cluster) -> Snapshot:
         """The engine's input; the very same object as before if nothing changed."""
@@ -194,7 +218,11 @@ class ClusterCache:
             job_info = tuple(entry.job_info for entry in self._entries.values())
             self._snapshot = Snapshot(
                 model.ClusterState(nodes=self._nodes_snapshot, queues=known, jobs=job_info, tenant_quotas=bounds),
-                {str(pk): entry.job for pk, entry in self._entries.items() if not entry.job.is_final},
+                {
+                    str(pk): entry.job
+                    for pk, entry in self._entries.items()
+                    if not (entry.job.is_final or entry.is_held)
+                },
                 [entry.pods for entry in self._entries.values()],
             )
         return self._snapshot

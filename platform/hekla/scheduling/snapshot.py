@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from hekla.apps.clusters.models import Node
@@ -77,7 +77,7 @@ def queue(queue: Queue) -> model.QueueSpec:
     return model.QueueSpec(
         name=queue.name,
         weight=queue.weight,
-        capability=Resources.parse(queue.capability) if queue.capability else None,
+        capability=Resources.parse_limits(queue.capability) if queue.capability else None,
         guarantee=Resources.parse(queue.guarantee) if queue.guarantee else None,
         deserved=Resources.parse(queue.deserved) if queue.deserved else None,
         parent=queue.parent.name if queue.parent else "",
@@ -126,6 +126,29 @@ def job(job: Job, pods: Iterable[Pod], nominated: Mapping[str, str]) -> model.Po
         annotations=spec.annotations,
         owner=str(job.owner_id),
         pods=tuple(_task(pod, job, roles[pod.task], nominated) for pod in latest),
+    )
+
+
+def held_job(job: Job, pods: Iterable[Pod]) -> model.PodGroupSpec:
+    """A job of which nothing can be decided: only its pods on nodes, which use resources and cannot be evicted."""
+    requests = {task.name: task.request for task in spec_of(job).tasks}
+    return model.PodGroupSpec(
+        uid=str(job.pk),
+        name=job.name,
+        namespace=str(job.tenant_id),
+        queue=job.queue.name,
+        priority=job.priority,
+        min_available=0,
+        phase=GangPhase(job.gang_phase),
+        created_at=job.submitted_at.timestamp(),
+        owner=str(job.owner_id),
+        pods=tuple(
+            replace(
+                _task(pod, job, _Role(requests.get(pod.task, Resources()) + _ONE_POD, {}, {}), {}), preemptable=False
+            )
+            for pod in pods
+            if pod.node and not pod.is_final
+        ),
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from math import ceil, floor
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -12,10 +13,11 @@ from hekla.apps.job_history import labels
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.resources import Resources
 from hekla.domain.spec_changes import SpecChange, SpecField, apply_changes
+from hekla.simulation.eta import Eta
 from hekla.simulation.suggestions import Suggestion
 from hekla.simulation.what_if import OtherJobs, StartVerdict, WhatIfResult
 
-_MOST_NODES = 4
+_MOST_NODES, _MOST_JOBS = 4, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,20 @@ def sentences(answer: WhatIfResult) -> list[str]:
     """The whole prediction but the start time, the most important first."""
     if answer.verdict is StartVerdict.NOW:
         return [*_where(answer), *evicted(answer.evicts)]
-    return [*answer.problems, *map(labels.reason, answer.reasons), *place(answer)]
+    return [*answer.problems, *map(labels.reason, answer.reasons), *in_use(answer), *place(answer)]
+
+
+def in_use(answer: WhatIfResult) -> list[str]:
+    """The jobs that hold what it lacks, with amounts, if any."""
+    held = answer.holders
+    parts = list(held.known[:_MOST_JOBS])
+    if rest := held.known[_MOST_JOBS:]:
+        others = ngettext("%(n)d other job", "%(n)d other jobs", len(rest)) % {"n": len(rest)}
+        parts.append((others, sum((amount for _job, amount in rest), Resources())))
+    if held.unknown:
+        parts.append((_of_other_tenants(held.unknown), held.unknown_amount))
+    jobs = [_("%(job)s (%(amount)s)") % {"job": job, "amount": labels.amounts(amount)} for job, amount in parts]
+    return [_("In use by: %(jobs)s.") % {"jobs": _(", ").join(jobs)}] if jobs else []
 
 
 def place(answer: WhatIfResult) -> list[str]:
@@ -60,7 +75,7 @@ def when(answer: WhatIfResult, now: datetime, accuracy: Accuracy | None) -> list
         return []
     if answer.eta is None:
         return [_("Start time unknown: there is too little data on the run time of earlier jobs.")]
-    found = [_span(*((at - now).total_seconds() for at in (answer.eta.earliest, answer.eta.latest)))]
+    found = _span(answer.eta, now)
     if names := _names(answer.after):
         found.append(_("These jobs will have finished by then: %(jobs)s.") % {"jobs": names})
     if accuracy is not None:
@@ -69,11 +84,25 @@ def when(answer: WhatIfResult, now: datetime, accuracy: Accuracy | None) -> list
     return found
 
 
-def _span(earliest: float, latest: float) -> str:
-    facts = {"earliest": labels.duration(earliest), "latest": labels.duration(latest)}
-    if facts["earliest"] == facts["latest"]:
-        return _("Starts in about %(time)s.") % {"time": facts["latest"]}
-    return _("Starts in about %(earliest)s to %(latest)s.") % facts
+def why_and_when(answer: WhatIfResult, now: datetime, accuracy: Accuracy | None) -> list[str]:
+    """The prediction for a pending job, beside its reasons: holders, position and start."""
+    return [*in_use(answer), *place(answer), *when(answer, now, accuracy)]
+
+
+def _span(eta: Eta, now: datetime) -> list[str]:
+    """The range of the start, and its basis."""
+    earliest = labels.duration(floor((eta.earliest - now).total_seconds()))
+    latest = labels.duration(ceil((eta.latest - now).total_seconds()))
+    if not eta.cases:
+        sentence = _("Starts in at most about %(latest)s, when time limits end the jobs before it.")
+        return [sentence % {"latest": latest}]
+    basis = ngettext(
+        "The estimate uses the run times of at least %(n)d earlier job with the same commands.",
+        "The estimate uses the run times of at least %(n)d earlier jobs with the same commands.",
+        eta.cases,
+    )
+    span = _("Starts in about %(earliest)s to %(latest)s.") % {"earliest": earliest, "latest": latest}
+    return [span, basis % {"n": eta.cases}]
 
 
 def _where(answer: WhatIfResult) -> list[str]:
@@ -103,9 +132,12 @@ def _names(others: OtherJobs) -> str:
     """The jobs that the reader may see by name; the rest as a number."""
     parts = [job.name for job in others.known]
     if others.unknown:
-        sentence = ngettext("%(n)d job of other tenants", "%(n)d jobs of other tenants", others.unknown)
-        parts.append(sentence % {"n": others.unknown})
+        parts.append(_of_other_tenants(others.unknown))
     return _(", ").join(parts)
+
+
+def _of_other_tenants(number: int) -> str:
+    return ngettext("%(n)d job of other tenants", "%(n)d jobs of other tenants", number) % {"n": number}
 
 
 def describe_suggestions(spec: JobSpec, offers: Iterable[Suggestion]) -> list[SuggestionText]:

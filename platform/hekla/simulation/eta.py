@@ -20,26 +20,40 @@ So a few steps reach far, and the result is no less exact than the known run tim
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """The start under one assumption, and the jobs (uids) that end just before."""
+    """The start under one assumption, and the jobs (uids) that end just before.
+
+    `cases`: how many earlier jobs, at least, predict the end of each of the jobs that end until then; 0 if only a time
+    limit bounds one of them.
+    """
 
     at: datetime
     after: tuple[str, ...] = ()
+    cases: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Eta:
-    """The range in which a job will probably start; `after`: the jobs that must end before."""
+    """The range in which a job will probably start; `after`: the jobs that must end before.
+
+    `cases`: as in `Start`. With 0, `latest` is certain to be late enough, and `earliest` means little.
+    """
 
     earliest: datetime
     latest: datetime
     after: tuple[str, ...] = ()
+    cases: int = 0
 
 
-def between(short: Start | None, long: Start | None) -> Eta | None:
-    """The range from both assumptions; None if the job does not start under one of them."""
+def between(short: Start | None, long: Start | None, now: datetime) -> Eta | None:
+    """The range from both assumptions; None if the job does not start under one of them.
+
+    It is at least as wide as the simulation is coarse: jobs that all ran equally long do not make the start exact.
+    """
     if short is None or long is None:
         return None
-    return Eta(min(short.at, long.at), max(short.at, long.at), long.after)
+    first, last = sorted((short.at, long.at))
+    spare = _COARSENESS * (last - now)
+    return Eta(min(first, last - spare), max(last, first + spare), long.after, long.cases)
 
 
 def starts(
@@ -51,7 +65,7 @@ def starts(
     simulator.settle()
     for _ in range(_MAX_STEPS):
         started = {uid for uid in left if simulator.has_started(uid)}
-        found |= dict.fromkeys(started, Start(simulator.now, tuple(walk.ended)))
+        found |= dict.fromkeys(started, Start(simulator.now, tuple(walk.ended), walk.cases or 0))
         left -= started
         if not left or not walk.step():
             break
@@ -65,19 +79,27 @@ class _Walk:
         self._course, self._run_times, self._view, self._from = simulator, run_times, view, simulator.now
         self._ends: dict[str, datetime | None] = {}
         self.ended: Sequence[str] = ()
+        self.cases: int | None = None
+        """The fewest earlier jobs that predicted the end of a job so far; None before the first end."""
 
     def step(self) -> bool:
         """Let the next jobs end. False: no end is known."""
-        self._ends = {uid: self._ends.get(uid) or self._end(uid) for uid in self._course.started()}
+        self._ends = {uid: self._ends[uid] if uid in self._ends else self._end(uid) for uid in self._course.started()}
         known = {uid: max(end, self._course.now) for uid, end in self._ends.items() if end is not None}
         if not known:
             return False
         at = min(known.values())
         at += max(timedelta(seconds=1), _COARSENESS * (at - self._from))
         self.ended = [uid for uid, end in known.items() if end <= at]
+        self._count_cases(self.ended)
         self._course.end(self.ended, max(known[uid] for uid in self.ended))
         self._course.settle()
         return True
+
+    def _count_cases(self, uids: Sequence[str]) -> None:
+        rows = [row for uid in uids if (row := self._course.row(uid))]
+        found = [self._run_times.cases(row) for row in rows]
+        self.cases = min(found if self.cases is None else [self.cases, *found], default=self.cases)
 
     def _end(self, uid: str) -> datetime | None:
         job, row = self._course.job(uid), self._course.row(uid)

@@ -24,7 +24,7 @@ def record(cluster: Cluster) -> int:
             eta.starts(outlook.simulator(), fresh, outlook.run_times, view)
             for view in (RuntimeAssumption.SHORT, RuntimeAssumption.LONG)
         ]
-        found = {int(uid): eta.between(short.get(uid), long.get(uid)) for uid in fresh}
+        found = {int(uid): eta.between(short.get(uid), long.get(uid), outlook.now) for uid in fresh}
     intervals = {pk: (interval.earliest, interval.latest) if interval else None for pk, interval in found.items()}
     services.keep(intervals, now=outlook.now)
     return len(intervals)

@@ -25,17 +25,16 @@ from hekla.apps.tenancy.models import Tenant
 from hekla.domain.errors import Refused
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.spec_changes import SpecChange, SpecField
-from hekla.engine.model import PodStatus
 from hekla.lib import clock
 from hekla.scheduling import reasons
-from hekla.simulation import eta, suggestions
+from hekla.simulation import eta, holders, suggestions
 from hekla.simulation.eta import Eta
+from hekla.simulation.holders import NONE, Holders
 from hekla.simulation.runtimes import RuntimeAssumption
 from hekla.simulation.simulator import Simulator
 from hekla.simulation.snapshot_cache import Outlook, looking_at
 from hekla.simulation.suggestions import Changes, Suggestion, Trial
 
-_HOLDING = frozenset({PodStatus.BOUND, PodStatus.RUNNING, PodStatus.RELEASING})
 _DRAFT = -1
 """The row id of an unsubmitted job; every row in the database has a greater one."""
 
@@ -79,15 +78,16 @@ class WhatIfResult:
     """The prediction for a job.
 
     `nodes`: pods by node, if it starts; `evicts`: jobs whose pods would be evicted for it. `reasons`: why it waits;
-    `problems`: why it is too large, in sentences. `place`: its position among the `line` waiting jobs of its queue.
-    `eta`: None if unknown; `after`: the jobs that must end before. `offers`: changes with which it would start now;
-    `is_cut_short`: there was no time to try them, or not all.
+    `holders`: the jobs that hold what it lacks; `problems`: why it is too large, in sentences. `place`: its position
+    among the `line` waiting jobs of its queue. `eta`: None if unknown; `after`: the jobs that must end before.
+    `offers`: changes with which it would start now; `is_cut_short`: there was no time to try them, or not all.
     """
 
     verdict: StartVerdict
     nodes: dict[str, int] = field(default_factory=dict)
     evicts: OtherJobs = OtherJobs()
     reasons: tuple[dict[str, Any], ...] = ()
+    holders: Holders = NONE
     problems: tuple[str, ...] = ()
     place: int = 0
     line: int = 0
@@ -215,7 +215,7 @@ def _too_much(spec: JobSpec, offer: Offering, queue: Queue, user: User, outlook:
 
 def _load(spec: JobSpec, outlook: Outlook) -> float:
     state = outlook.snapshot.state
-    held = [task.request for job in state.jobs for task in job.pods if task.status in _HOLDING]
+    held = [task.request for job in state.jobs for task in job.pods if task.status in holders.HOLDING]
     parts = [0.0]
     for name in spec.minimum_resources():
         whole = sum(node.allocatable.amount(name) for node in state.nodes)
@@ -246,7 +246,10 @@ def _answer(
     place, line = _place(simulator, row)
     when = _when(outlook, row, is_new=is_new) if with_eta else None
     after = _others(simulator, Counter(when.after), user) if when else OtherJobs()
-    return WhatIfResult(StartVerdict.WAITS, reasons=found, place=place, line=line, eta=when, after=after)
+    held_by = holders.find(simulator, row, found, user)
+    return WhatIfResult(
+        StartVerdict.WAITS, reasons=found, holders=held_by, place=place, line=line, eta=when, after=after
+    )
 
 
 def _draft(spec: JobSpec, offer: Offering, queue: Queue, user: User, outlook: Outlook) -> Job:
@@ -279,7 +282,7 @@ def _when(outlook: Outlook, row: Job, *, is_new: bool) -> Eta | None:
         return eta.starts(simulator, [uid], outlook.run_times, view).get(uid)
 
     short = by(RuntimeAssumption.SHORT)
-    return eta.between(short, by(RuntimeAssumption.LONG)) if short else None
+    return eta.between(short, by(RuntimeAssumption.LONG), outlook.now) if short else None
 
 
 def _place(simulator: Simulator, row: Job) -> tuple[int, int]:

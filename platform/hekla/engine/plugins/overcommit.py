@@ -16,7 +16,8 @@ def open_session(session: Session, option: PluginOption) -> None:
     """Permit while the minimum resources of all admitted jobs stay within total x factor - used."""
     factor = max(option.number("overcommit-factor", _DEFAULT_FACTOR), 0.0)
     factor = factor if factor >= 1 else _DEFAULT_FACTOR
-    budget: Vector = session.total_resources * factor - session.table.used.sum(axis=0)
+    used: Vector = session.table.used.sum(axis=0)
+    budget, free = session.total_resources * factor - used, session.total_resources - used
     known = (session.queue_totals[name].claimed for name in session.queues if name in session.queue_totals)
     inqueue: Vector = sum(known, np.zeros_like(budget))
 
@@ -25,7 +26,7 @@ def open_session(session: Session, option: PluginOption) -> None:
         requested = least > 0
         if (least + inqueue < budget + EPSILON)[requested].all():
             return Vote.PERMIT
-        session.reasons[job.group.uid] += (_refusal(session, least, budget - inqueue),)
+        session.reasons[job.group.uid] += (_refusal(session, least, np.minimum(budget - inqueue, free)),)
         return Vote.REJECT
 
     def enqueued(job: JobInfo) -> None:

@@ -9,9 +9,9 @@ from hekla.engine.session import Session
 
 
 def unschedulable(session: Session, pod: PodInfo) -> Iterator[Refusal]:
-    """NodeUnschedulable: refuse cordoned nodes, unless the pod tolerates their taint."""
+    """NodeUnschedulable: refuse cordoned nodes, and those that are not ready, unless the pod tolerates their taint."""
     if not is_tolerated(UNSCHEDULABLE, pod.spec.tolerations):
-        yield Refusal(session.node_index.unschedulable, "not schedulable")
+        yield Refusal(session.node_index.unschedulable, "not schedulable", is_lasting=False)
 
 
 def node_affinity(session: Session, pod: PodInfo) -> Iterator[Refusal]:
