@@ -34,7 +34,7 @@ def tree(root: Path, **controllers: str) -> Path:
 )
 def test_nearest_group_that_delegates_cpu_and_memory_is_the_parent(tmp_path, controllers, own, want):
     root = tree(tmp_path / "cgroup", **controllers)
-    assert cgroups.create_parent("pods", str(root), own) == (want and str(root / want))
+    assert cgroups.create_parents("pods", str(root), {"": own}) == ({"memory cpu": str(root / want)} if want else {})
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_nearest_group_that_delegates_cpu_and_memory_is_the_parent(tmp_path, con
     ],
 )
 def test_limits_are_the_requests(cpu, memory, want):
-    assert cgroups.limit_files(cpu, memory) == want
+    assert cgroups.groups_of({"memory cpu": "/top"}, "pod", cpu, memory) == {"/top/pod": want}
 
 
 @pytest.mark.parametrize(
@@ -60,8 +60,7 @@ def test_oom_kill_is_read_from_memory_events(tmp_path, events, want):
 
 def test_pod_enters_its_group_before_it_runs(local, tmp_path, monkeypatch):
     root = tree(tmp_path / "cgroup", top="cpu memory")
-    monkeypatch.setattr(cgroups, "ROOT", str(root))
-    monkeypatch.setattr(cgroups.create_parent, "__defaults__", (str(root), "/"))
+    monkeypatch.setattr(cgroups.create_parents, "__defaults__", (str(root), {"": "/"}))
     backend = open_backend("local", {}, BackendContext("c1", local.home, now))
     order = local.order(resources=Resources.parse({"cpu": "250m", "memory": "1Gi"}))
     local.start(order, at=backend)
@@ -71,11 +70,59 @@ def test_pod_enters_its_group_before_it_runs(local, tmp_path, monkeypatch):
     assert written["memory.max"] == str(2**30)
     assert written["cpu.max"] == "25000 100000"
     assert written["cgroup.procs"] == "0"
-    assert written["cgroup.kill"] == "1"
 
 
 def test_pod_runs_without_control_groups(local, monkeypatch):
-    monkeypatch.setattr(cgroups, "create_parent", lambda name: None)
+    monkeypatch.setattr(cgroups, "create_parents", lambda name: {})
     order = local.order(resources=Resources.parse({"cpu": "250m", "memory": "1Gi"}))
     local.start(order, at=local.reopen())
     assert local.ended(order.key).phase == PodPhase.SUCCEEDED
+
+
+def v1_tree(root: Path) -> Path:
+    """A tree of version 1, without the files that a kernel would give a new group."""
+    for controller in ("memory", "cpu"):
+        (root / controller / "own" / "pods").mkdir(parents=True)
+    (root / "memory" / "own" / "pods" / "memory.limit_in_bytes").touch()
+    (root / "cpu" / "own" / "pods" / "cpu.cfs_quota_us").touch()
+    return root
+
+
+def test_version_1_has_a_group_for_each_controller(tmp_path):
+    root, own = v1_tree(tmp_path), {"memory": "/own", "cpu": "/own", "": "/"}
+    parents = cgroups.create_parents("pods", str(root), own)
+    assert parents == {one: str(root / one / "own" / "pods") for one in ("memory", "cpu")}
+    assert cgroups.groups_of(parents, "pod", 500, 2**30) == {
+        f"{root}/memory/own/pods/pod": {
+            "memory.limit_in_bytes": str(2**30),
+            "memory.memsw.limit_in_bytes": str(2**30),
+        },
+        f"{root}/cpu/own/pods/pod": {"cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": "50000"},
+    }
+    assert cgroups.limited(parents) == {"memory", "cpu"}
+    (root / "cpu" / "own" / "pods" / "cpu.cfs_quota_us").unlink()
+    assert set(cgroups.create_parents("pods", str(root), own)) == {"memory"}
+
+
+ENFORCED = pytest.mark.skipif(not cgroups.create_parents("hekla-test"), reason="no control group can be written here")
+EATER = "import time; held = bytearray(300 * 2**20); held[::4096] = b'x' * len(held[::4096]); time.sleep(5)"
+
+
+@ENFORCED
+def test_pod_with_more_memory_than_it_requests_is_killed(local):
+    limits = Resources.parse({"cpu": "1", "memory": "100Mi"})
+    key = local.started(local.order(command=("python", "-c", EATER), resources=limits))
+    pod = local.ended(key)
+    assert (pod.phase, pod.reason) == (PodPhase.FAILED, "OOMKilled"), pod
+    enough = Resources.parse({"cpu": "1", "memory": "1Gi"})
+    other = local.order(1, command=("python", "-c", EATER.replace("sleep(5)", "sleep(0)")), resources=enough)
+    assert local.ended(local.started(other)).phase == PodPhase.SUCCEEDED
+
+
+@ENFORCED
+def test_pod_gets_no_more_cpu_than_it_requests(local):
+    script = "import time; end = time.monotonic() + 1\nwhile time.monotonic() < end: pass\nprint(time.process_time())"
+    limits = Resources.parse({"cpu": "200m", "memory": "1Gi"})
+    key = local.started(local.order(command=("python", "-c", script), resources=limits))
+    local.ended(key)
+    assert float(local.log(key)) < 0.6

@@ -3,7 +3,6 @@
 import asyncio
 import dataclasses
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -136,8 +135,7 @@ def test_invalid_order_is_refused_at_once(local, fields):
 
 
 def test_working_directory_may_be_nested(local):
-    folder = Path(output(local, script="pwd", working_dir="a/b").removesuffix("\n"))
-    assert folder.parts[-3:] == ("work", "a", "b")
+    assert output(local, script="pwd; cd; pwd", working_dir="a/b") == "/home/pod/a/b\n/home/pod\n"
 
 
 def test_missing_working_directory_is_reported(local):
@@ -160,3 +158,10 @@ def test_addresses_are_valid_hosts(slot):
     assert first == 127
     assert 64 <= second < 128
     assert 1 <= last <= 254
+
+
+def test_image_without_effect_is_named_in_the_log(local):
+    key = local.started(local.order(script="echo ran", image="python:3.11-slim"))
+    local.ended(key)
+    note = "[hekla] Pods of this cluster are processes, so the image python:3.11-slim is not used.\n"
+    assert local.log(key) == f"{note}ran\n"

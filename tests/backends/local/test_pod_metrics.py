@@ -25,7 +25,7 @@ class Folder:
 
     def __init__(self, shim, cgroup=""):
         self.holder = lambda: shim
-        self.order = lambda: {"cgroup": cgroup}
+        self.order = lambda: {"groups": [cgroup] if cgroup else []}
 
 
 @pytest.fixture

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from hekla.backends.base import PodKey
-from hekla.backends.local import processes
+from hekla.backends.local import isolation, processes
 from hekla.backends.local.pod_folder import PodFolder, ShimStatus
+from hekla.backends.local.sandbox.order import LAYERS
 from hekla.domain.phases import PodPhase
 
 FAMILY = """
@@ -46,13 +47,35 @@ def folder_without_shim(cluster, key: PodKey) -> PodFolder:
     return folder
 
 
+@pytest.fixture(params=["in a sandbox", "without one"])
+def any_local(request, local, monkeypatch):
+    """This machine with and without the namespaces, whose end would end all processes of a pod."""
+    if request.param == "without one":
+        monkeypatch.setattr(isolation, "failures", lambda: dict.fromkeys(LAYERS, "not here"))
+    return local
+
+
+def pids_of(cluster, key: PodKey, inside: list[int]) -> list[int]:
+    """The process ids on this machine of processes that know others, those of their namespace."""
+    leader = folder_of(cluster, key).status()["pid"]
+    found = {inner_pid(pid): pid for pid in (leader, *processes.descendants(leader))}
+    return [found[pid] for pid in inside]
+
+
+def inner_pid(pid: int) -> int:
+    """The number by which a process knows itself."""
+    text = Path(f"/proc/{pid}/status").read_text()
+    return int(next(line for line in text.splitlines() if line.startswith("NSpid:")).split()[-1])
+
+
 def with_family(cluster) -> tuple[PodKey, dict[str, int]]:
     """A pod with a child that ignores SIGTERM, a grandchild, and one in another session; their process ids."""
     order = cluster.order(command=("bash", "-c", FAMILY), grace_seconds=0.2)
     key = cluster.started(order)
     assert eventually(lambda: "all\n" in cluster.log(key))
     words = [line.split() for line in cluster.log(key).splitlines()]
-    return key, {line[0]: int(line[1]) for line in words if len(line) == 2}
+    family = {line[0]: int(line[1]) for line in words if len(line) == 2}
+    return key, dict(zip(family, pids_of(cluster, key, list(family.values())), strict=True))
 
 
 def test_pod_outlives_the_process_that_started_it(local):
@@ -76,18 +99,21 @@ def test_shim_and_pod_have_sessions_of_their_own(local):
     assert shim.parent != os.getpid()
 
 
-def test_stop_ends_all_descendants(local):
-    key, family = with_family(local)
+def test_stop_ends_all_descendants(any_local):
+    key, family = with_family(any_local)
     assert set(family) == {"child", "grandchild", "escaped"}
-    local.stop(key, reason="Enough")
-    assert local.ended(key).reason == "Stopped"
+    any_local.stop(key, reason="Enough")
+    assert any_local.ended(key).reason == "Stopped"
     assert not any(alive(pid) for pid in family.values())
 
 
-def test_background_processes_end_with_the_pod(local):
-    key = local.started(local.order(script="sleep 1000 & echo $!; setsid sleep 1000 & echo $!"))
-    assert local.ended(key).phase == PodPhase.SUCCEEDED
-    assert not any(alive(int(pid)) for pid in local.log(key).split())
+def test_background_processes_end_with_the_pod(any_local):
+    script = "sleep 1000 & echo $!; setsid sleep 1000 & echo $!; sleep 0.5"
+    key = any_local.started(any_local.order(script=script))
+    assert eventually(lambda: any_local.log(key).count("\n") == 2)
+    background = pids_of(any_local, key, [int(pid) for pid in any_local.log(key).split()])
+    assert any_local.ended(key).phase == PodPhase.SUCCEEDED
+    assert not any(alive(pid) for pid in background)
 
 
 def test_stopped_pod_has_its_grace_period(local):
@@ -100,26 +126,26 @@ def test_stopped_pod_has_its_grace_period(local):
     assert local.log(key).endswith("goodbye\n")
 
 
-def test_stop_continues_after_the_requester_died(local):
+def test_stop_continues_after_the_requester_died(any_local):
     """The request is a file. A shim without the signal finds it at its next check."""
-    key, family = with_family(local)
-    folder = folder_of(local, key)
+    key, family = with_family(any_local)
+    folder = folder_of(any_local, key)
     folder.request_stop({"reason": "Enough", "at": time.time(), "grace_seconds": 0.1})
-    assert local.ended(key).message == "Enough"
+    assert any_local.ended(key).message == "Enough"
     assert not any(alive(pid) for pid in family.values())
 
 
-def test_killed_shim_ends_its_pod_and_nothing_runs_twice(local):
-    key, family = with_family(local)
-    folder = folder_of(local, key)
+def test_killed_shim_ends_its_pod_and_nothing_runs_twice(any_local):
+    key, family = with_family(any_local)
+    folder = folder_of(any_local, key)
     os.kill(folder.holder(), signal.SIGKILL)
-    pod = local.ended(key)
+    pod = any_local.ended(key)
     assert (pod.phase, pod.reason) == (PodPhase.LOST, "ShimDied")
     assert not any(alive(pid) for pid in [*family.values(), folder.status()["pid"]])
-    local.start(local.order(command=("bash", "-c", FAMILY)))
-    assert local.observation(key) == pod
+    any_local.start(any_local.order(command=("bash", "-c", FAMILY)))
+    assert any_local.observation(key) == pod
     assert folder.holder() is None
-    assert local.log(key).count("all\n") == 1
+    assert any_local.log(key).count("all\n") == 1
 
 
 def test_killed_shim_ends_no_pod_of_a_copied_data_folder(make_cluster):

@@ -7,6 +7,8 @@ from pathlib import Path
 from tests.backends.local.test_processes import alive, eventually, folder_of, folder_without_shim, with_family
 
 from hekla.backends.base import Inventory
+from hekla.backends.local import isolation
+from hekla.backends.local.sandbox.order import LAYERS
 from hekla.domain.phases import PodPhase
 
 NOTHING = Inventory(frozenset(), frozenset(), frozenset())
@@ -25,7 +27,9 @@ def test_log_and_status_of_a_removed_pod_remain(local):
     assert local.backend.inventory() == NOTHING
 
 
-def test_inventory_finds_processes_that_outlive_their_shim(local):
+def test_inventory_finds_processes_that_outlive_their_shim(local, monkeypatch):
+    """Namespaces end them; without, they go on until they are found."""
+    monkeypatch.setattr(isolation, "failures", lambda: dict.fromkeys(LAYERS, "not here"))
     key, family = with_family(local)
     folder = folder_of(local, key)
     shim = folder.holder()

@@ -85,8 +85,8 @@ def test_working_directory_may_be_in_a_part_of_a_volume(local) -> None:
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        (volumes(CLAIM, "/work/v", sub_path="a"), "“a” of the volume “v” cannot be made: “a” is there"),
-        (volumes(CLAIM, "/work/v", sub_path="a/b"), "“a/b” of the volume “v” cannot be made: “a” is there"),
+        (volumes(CLAIM, "/work/v", sub_path="a"), "“a” of the volume “v” cannot be made: “v/a” is there"),
+        (volumes(CLAIM, "/work/v", sub_path="a/b"), "“a/b” of the volume “v” cannot be made: “v/a” is there"),
         ({"working_dir": "out/a/b", **volumes(CLAIM, "/work/out")}, "The working folder “out/a/b” cannot be made"),
     ],
 )

@@ -1,10 +1,11 @@
-"""The backend `local`: pods as process groups of this machine, for users who trust each other.
+"""The backend `local`: pods as process groups of this machine, each in a sandbox.
 
 On disk, below `home/local/<cluster>/`:
 
     pods/<job>/<pod>/     a folder for each pod (`pod_folder`)
     active/<entry>        an empty file for each pod whose end is not recorded yet, so the cost of `observe` does not
                           grow with the number of past pods
+    tenants/<tenant>      the user id of each tenant that has started a pod
     wake                  a named pipe to which shims write after a change
 """
 
@@ -18,6 +19,7 @@ import shutil
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -41,16 +43,29 @@ from hekla.backends.local import (
     addresses,
     cgroups,
     inventory,
+    isolation,
     machine,
     names,
     orders,
     pod_metrics,
+    pod_sandbox,
     recovery,
     removal,
     sockets,
+    tenants,
 )
 from hekla.backends.local.config import LocalConfig
-from hekla.backends.local.pod_folder import FINAL, PodFolder, ShimStatus, StopRequest
+from hekla.backends.local.containers.exec import ContainerExec
+from hekla.backends.local.containers.order import ContainerOrder
+from hekla.backends.local.containers.runtime import Runtime, default_socket
+from hekla.backends.local.pod_folder import (
+    FINAL,
+    PodFolder,
+    ShimStatus,
+    StopRequest,
+    damaged_status,
+    open_regular,
+)
 from hekla.backends.streams import Stream
 from hekla.domain.addresses import Replica
 from hekla.domain.phases import PodPhase
@@ -73,14 +88,24 @@ class LocalBackend(Backend):
         self._pods = self._root / "pods"
         self._active = self._root / "active"
         self._wake = self._root / "wake"
-        self._environments = home / "environments"
+        self._accepts_weak_isolation = config.accept_weak_isolation
         self._pipe: int | None = None
         self._make_folders()
-        self._cgroup = cgroups.create_parent(_group_name(self._root))
+        groups = cgroups.create_parents(_group_name(self._root))
+        shared = pod_sandbox.shared_paths(config.shared_folders, config.writable_folders)
+        runtime = None
+        if config.runtime == "containers":
+            socket = config.socket or default_socket()
+            runtime = Runtime(socket, config.image, home=home, cluster=self._root)
+        self._machine = orders.Machine(home, self._wake, groups, shared, runtime)
 
     @property
     def runner(self) -> "LocalBackend":
         return self
+
+    @property
+    def exec(self) -> ContainerExec | None:
+        return ContainerExec(self._container_of) if self._machine.runtime else None
 
     @property
     def port_forwarding(self) -> "LocalBackend":
@@ -91,8 +116,19 @@ class LocalBackend(Backend):
         return self if pod_metrics.can_measure() else None
 
     def nodes(self) -> Sequence[NodeInfo]:
-        """This machine."""
-        return [machine.node(self._root, self._overrides, self._labels)]
+        """This machine. Its message says how it keeps pods apart, and which limits it enforces."""
+        node = machine.node(self._root, self._overrides, self._labels)
+        try:
+            message = self._isolation()
+        except BackendError as error:
+            return [replace(node, ready=False, message=str(error))]
+        return [node if node.message else replace(node, message=message)]
+
+    def _isolation(self) -> str:
+        if self._machine.runtime:
+            engine = self._machine.runtime.info()
+            return isolation.of_containers(f"{engine.name} {engine.version}", engine.limits)
+        return isolation.description(cgroups.limited(self._machine.groups))
 
     def address(self, replica: Replica) -> str:
         """A loopback address that only its slot has."""
@@ -100,7 +136,7 @@ class LocalBackend(Backend):
 
     def _start(self, order: PodOrder) -> None:
         """Create the pod's folder and launch a shim, unless done already. Raises BackendError, StartRefused."""
-        orders.check(order)
+        orders.check(order, self._machine)
         try:
             folder = self._folder(order.key)
         except UnknownPod as error:
@@ -163,11 +199,11 @@ class LocalBackend(Backend):
         folder = self._existing_folder(key)
         status = folder.status()
         try:
-            with open(folder.log, "rb") as log:
+            with open_regular(folder.log) as log:
                 size = log.seek(0, os.SEEK_END)
                 log.seek(min(max(offset, 0), size))
                 begin, data = log.tell(), log.read(limit)
-        except FileNotFoundError:
+        except OSError:
             size, begin, data = 0, 0, b""
         ended = status is not None and status["phase"] in FINAL
         return LogChunk(data, begin, begin + len(data), complete=ended and begin + len(data) >= size)
@@ -200,6 +236,8 @@ class LocalBackend(Backend):
         for folder in folders:
             removal.remove_all_but_log(folder)
         removal.remove_leftovers(self._pods / job)
+        if self._machine.runtime:
+            self._machine.runtime.remove_leftovers(job)
 
     def remove_logs(self, job: str, *, tenant: str = "") -> None:  # noqa: ARG002
         """Delete the job's folder. Raises BackendError like `remove`."""
@@ -208,8 +246,8 @@ class LocalBackend(Backend):
             removal.delete(self._pods / job)
 
     def inventory(self, *, fresh: bool = True) -> Inventory:  # noqa: ARG002
-        """From the folders, the locks of the shims and, if the system shows them, the processes."""
-        return inventory.list_inventory(self._pods)
+        """From the folders, the locks of the shims, the containers and, if the system shows them, the processes."""
+        return inventory.list_inventory(self._pods, self._machine.runtime)
 
     def close(self) -> None:
         """Close the pipe."""
@@ -228,7 +266,10 @@ class LocalBackend(Backend):
     def _folder(self, key: PodKey) -> PodFolder:
         if not (_SAFE.fullmatch(key.job) and _SAFE.fullmatch(key.task)):
             raise UnknownPod(f"“{key.name[:80]}” cannot be the name of a pod")
-        return PodFolder(str(self._pods / key.job / key.name))
+        folder = PodFolder(str(self._pods / key.job / key.name))
+        if os.path.islink(folder.path) or os.path.islink(os.path.dirname(folder.path)):
+            raise UnknownPod(f"A link is in the place of the pod {key.name}")
+        return folder
 
     def _existing_folder(self, key: PodKey) -> PodFolder:
         folder = self._folder(key)
@@ -242,23 +283,26 @@ class LocalBackend(Backend):
             raise UnknownPod(f"{key.name} was never started")
         return order["address"]
 
+    def _container_of(self, key: PodKey) -> ContainerOrder:
+        """The container of a pod. Raises UnknownPod."""
+        order = self._existing_folder(key).order()
+        if order is None or order["container"] is None:
+            raise UnknownPod(f"{key.name} has no container")
+        return order["container"]
+
     def _running_folder(self, key: PodKey) -> PodFolder | None:
-        with contextlib.suppress(UnknownPod):
+        with contextlib.suppress(UnknownPod, ValueError):
             folder = self._existing_folder(key)
             status = folder.status()
-            return folder if status and status["phase"] == PodPhase.RUNNING else None
+            return folder if status and status["phase"] == PodPhase.RUNNING and folder.order() else None
         return None
 
     def _create_folder(self, order: PodOrder, folder: PodFolder) -> None:
+        accepted = self._accepts_weak_isolation
+        is_apart = self._machine.runtime is not None or isolation.is_complete()
+        uid = tenants.admit(self._root / "tenants", order.key.tenant, is_apart=is_apart, accepts_several=accepted)
         with self._draft(folder) as draft:
-            orders.write(
-                order,
-                draft,
-                final=folder.path,
-                wake=self._wake,
-                environments=self._environments,
-                cgroup=self._cgroup,
-            )
+            orders.write(order, draft, final=folder.path, uid=uid, machine=self._machine)
 
     def _create_tombstone(self, key: PodKey, folder: PodFolder, reason: str) -> bool:
         """Create a stopped pod in place of one that was never started. False if a start came first."""
@@ -289,13 +333,18 @@ class LocalBackend(Backend):
 
     def _observe_all(self) -> Iterator[Observation]:
         for name in os.listdir(self._active):
-            key = names.key_of(name)
-            folder = self._folder(key)
+            try:
+                key = names.key_of(name)
+                folder = self._folder(key)
+            except (ValueError, UnknownPod):  # not of our making
+                continue
             try:
                 status = recovery.settle_status(folder)
             except BackendError as error:
                 status = recovery.preparing_status(folder)
                 status["message"] = str(error)
+            except (OSError, ValueError) as error:
+                status = damaged_status(str(error))
             if status is not None:
                 yield _observation(key, status)
             elif not os.path.isdir(folder.path):
@@ -309,7 +358,8 @@ class LocalBackend(Backend):
         if earlier is None or grace_seconds < earlier["grace_seconds"]:
             request = StopRequest(reason=reason, at=time.time(), grace_seconds=grace_seconds)
             folder.request_stop(request)
-        recovery.settle_status(folder)
+        with contextlib.suppress(ValueError):  # `observe` reports a damaged order
+            recovery.settle_status(folder)
 
     def _await_ends(self, folders: Sequence[PodFolder]) -> None:
         give_up_at = time.monotonic() + REMOVE_PATIENCE_SECONDS

@@ -1,10 +1,37 @@
 """The configuration of this machine as a cluster."""
 
+import os
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
 from hekla.backends.config import BackendConfig, Quantities
 
 
+def _absolute(path: str) -> str:
+    if not os.path.isabs(path) or os.path.normpath(path) in {"/", "/proc", "/dev", "/sys"}:
+        raise ValueError(f"“{path}” is not the absolute path of a folder that can be shared.")
+    return os.path.normpath(path)
+
+
+SharedFolder = Annotated[str, AfterValidator(_absolute)]
+
+
 class LocalConfig(BackendConfig):
-    """Amounts that replace the measured ones, and labels in addition to the machine's own."""
+    """Amounts that replace the measured ones, and labels in addition to the machine's own.
+
+    `runtime`: whether pods are processes of this machine, or containers of Podman or Docker, with images. `socket`: of
+    that engine; empty: the usual place. `image`: of pods that name none.
+    `shared_folders`: folders of this machine, such as data sets, that every pod may read. `writable_folders`: those to
+    which every pod may write as far as their permissions allow its user. `accept_weak_isolation`: serve several tenants
+    although this machine cannot keep their pods apart.
+    """
 
     allocatable: Quantities = {}
+    runtime: Literal["processes", "containers"] = "processes"
+    socket: Annotated[str, Field(pattern=r"^(/.*)?$", max_length=100)] = ""
+    image: Annotated[str, Field(min_length=1, max_length=500)] = "python:3.11-slim"
     labels: dict[str, str] = {}
+    shared_folders: list[SharedFolder] = []
+    writable_folders: list[SharedFolder] = []
+    accept_weak_isolation: bool = False

@@ -12,6 +12,15 @@ if __name__ == "__main__":
     if os.fork():
         os._exit(0)
     sys.path.append(os.path.abspath(os.path.join(os.path.dirname(__file__), *[os.pardir] * 3)))
-    from hekla.backends.local.shim import main
+    from hekla.backends.local.pod_folder import ShimOrder
+    from hekla.backends.local.shim import Shim, main
 
-    main(sys.argv[1])
+    def shim_of(order: ShimOrder) -> type[Shim]:
+        """The shim for a process, or for a container."""
+        if not order["container"]:
+            return Shim
+        from hekla.backends.local.containers.container_shim import ContainerShim  # noqa: PLC0415  (not for processes)
+
+        return ContainerShim
+
+    main(sys.argv[1], shim_of)

@@ -27,7 +27,7 @@ def node(home: Path, overrides: Mapping[str, float], labels: Mapping[str, str]) 
         allocatable=Resources({**measured(), **overrides}),
         labels={**machine_labels(), **labels},
         ready=ready,
-        message="" if ready else f"Only {free // 2**20} MiB are free on the disk of {home}",
+        message="" if ready else f"Only {free // 2**20} MiB are free on the disk of {home}.",
     )
 
 

@@ -1,5 +1,6 @@
 """Names of pods on disk and in the environment of their processes, and their keys."""
 
+import os
 from pathlib import Path
 
 from hekla.backends.base import PodKey
@@ -18,8 +19,9 @@ def key_of(entry: str) -> PodKey:
 
 
 def list_folders(parent: Path) -> list[Path]:
-    """The folders of jobs, or of one job's pods, without drafts."""
+    """The folders of jobs, or of one job's pods, without drafts. A link is not one of them."""
     try:
-        return [path for path in parent.iterdir() if not path.name.startswith(".")]
-    except FileNotFoundError:
+        entries = list(os.scandir(parent))
+    except (FileNotFoundError, NotADirectoryError):
         return []
+    return [Path(entry) for entry in entries if not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False)]

@@ -3,17 +3,22 @@
 The environment of a pod is built from scratch; it does not inherit that of the console.
 """
 
-import getpass
+import contextlib
 import hashlib
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from hekla.backends.base import EnvironmentSpec, PodOrder, StartRefused
-from hekla.backends.local import cgroups, folders, volumes
-from hekla.backends.local.pod_folder import EnvironmentOrder, PodFolder, ShimOrder, boot_id
+from hekla.backends.local import cgroups, folders, pod_sandbox, volumes
+from hekla.backends.local.containers import order as container_orders
+from hekla.backends.local.containers.runtime import Runtime
+from hekla.backends.local.pod_folder import RUN, EnvironmentOrder, PodFolder, ShimOrder, boot_id
+from hekla.backends.local.pod_sandbox import SharedPath
 from hekla.backends.local.processes import HOSTS_FILE, MARK
+from hekla.domain.volumes import WORKING_DIR
 
 MAX_FILES = 1000
 MAX_FILE_BYTES = 16 * 2**20
@@ -24,18 +29,21 @@ _PASSED_TO_BUILDS = (
 )  # fmt: skip
 
 
-def check(order: PodOrder) -> None:
+def check(order: PodOrder, machine: "Machine") -> None:
     """Raise StartRefused if the order is not possible here."""
-    if not order.command or not order.command[0]:
-        raise StartRefused("The pod has no command")
-    if any("\0" in text for text in (*order.command, *order.env, *order.env.values(), order.working_dir)):
+    if machine.runtime:
+        container_orders.check(order)
+    elif not order.command or not order.command[0]:
+        raise StartRefused("The pod has no command, and a process of this machine has no image with one")
+    texts = (*order.command, *order.args, *order.env, *order.env.values(), order.working_dir)
+    if any("\0" in text for text in texts):
         raise StartRefused("The command, the environment and the working folder may not hold a zero byte")
     if any(not name or "=" in name for name in order.env):
         raise StartRefused("A name in the environment is empty or holds “=”")
     if ".." in PurePosixPath(order.working_dir).parts:
         raise StartRefused("The working folder may not lead upwards (“..”)")
     _check_files({**order.files, **order.secrets})
-    volumes.check(order)
+    volumes.check(order, in_containers=machine.runtime is not None)
     mounted = (path for mount in order.volume_mounts for path in (mount.mount_path, mount.sub_path))
     folders.check((*order.files, *order.secrets, order.working_dir, *mounted))
     for requirement in order.environment.requirements if order.environment else ():
@@ -43,28 +51,51 @@ def check(order: PodOrder) -> None:
             raise StartRefused(f"“{requirement[:80]}” is not a requirement; options are not taken here")
 
 
-def write(
-    order: PodOrder, folder: PodFolder, *, final: str, wake: Path, environments: Path, cgroup: str | None
-) -> None:
-    """Write the order to a new folder that will be renamed to `final`. `cgroup`: the parent control group, if any."""
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What is the same for all pods of a cluster.
+
+    `home`: the data of the console. `wake`: the pipe to which shims write. `groups`: the parents of control groups.
+    `shared`: folders that all pods may use, with their modes. `runtime`: of pods in containers; None: processes.
+    """
+
+    home: Path
+    wake: Path
+    groups: cgroups.Parents
+    shared: Sequence[SharedPath]
+    runtime: Runtime | None = None
+
+
+def write(order: PodOrder, folder: PodFolder, *, final: str, uid: int, machine: Machine) -> None:
+    """Write the order to a new folder that will be renamed to `final`. `uid`: of the pod; 0 for the console's own."""
     work = Path(folder.work)
     os.makedirs(folder.work)
     os.makedirs(folder.tmp)
+    os.makedirs(folder.root)
     for name, content in order.files.items():
         path = work / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content, encoding="utf-8", newline="")
     for name, content in order.secrets.items():
         _write_secret(work / name, content)
-    volumes.write(order, folder, PodFolder(final))
+    volumes.write(order, folder, PodFolder(final), uid=uid)
+    folders.create(Path(folder.run).parent, PurePosixPath(RUN), "The folder of the job", uid=uid)
     if not PurePosixPath(order.working_dir).is_absolute():
-        volumes.write_working_dir(order, folder)
+        volumes.write_working_dir(order, folder, uid=uid)
     Path(folder.hosts).write_text(_hosts(order.hosts), encoding="utf-8")
-    environment = _environment(order.environment, environments)
-    made = _order(order, PodFolder(final), environment, wake)
-    if cgroup:
-        made["cgroup"] = os.path.join(cgroup, mark(made).replace(":", "~"))
-    folder.write_order(made)
+    if uid and machine.runtime:
+        pod_sandbox.give_folders(folder, uid)
+    elif uid:
+        pod_sandbox.write_users(folder, uid, pod_sandbox.home_of(PodFolder(final)))
+    if order.image and not machine.runtime:
+        _note(folder.log, f"Pods of this cluster are processes, so the image {order.image} is not used.")
+    folder.write_order(_order(order, PodFolder(final), uid, machine))
+
+
+def _note(log: str, line: str) -> None:
+    """Begin the pod's log with a line of Hekla's own."""
+    with open(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        file.write(f"[hekla] {line}\n")
 
 
 def _write_secret(path: Path, content: str) -> None:
@@ -89,38 +120,55 @@ def _check_files(files: Mapping[str, str]) -> None:
             raise StartRefused(f"“{name[:80]}” is not a file below the working folder")
 
 
-def _order(order: PodOrder, folder: PodFolder, environment: EnvironmentOrder | None, wake: Path) -> ShimOrder:
-    key = order.key
+def _order(order: PodOrder, folder: PodFolder, uid: int, machine: Machine) -> ShimOrder:
+    key, environment = order.key, _environment(order.environment, machine.home / "environments")
+    built = environment["folder"] if environment else None
     made = ShimOrder(
         key=(key.job, key.task, key.index, key.attempt),
         boot=boot_id(),
-        command=list(order.command),
-        working_dir=order.working_dir,
+        command=[*order.command, *order.args],
+        working_dir=os.path.join(pod_sandbox.home_of(folder), order.working_dir),
         env={},
         address=order.address,
         grace_seconds=order.grace_seconds,
-        wake=str(wake),
+        wake=str(machine.wake),
         environment=environment,
-        cgroup="",
-        limits=cgroups.limit_files(order.resources.amount("cpu"), order.resources.amount("memory")),
+        groups={},
+        sandbox=None,
+        container=None,
     )
+    if machine.runtime:
+        env = {"HOME": str(WORKING_DIR), "USER": pod_sandbox.user_name(uid), **order.env, **_own_env(made, folder)}
+        made["working_dir"], made["environment"] = "/", None
+        made["container"] = container_orders.container_of(
+            order, folder, env, uid=uid, runtime=machine.runtime, shared=machine.shared
+        )
+        return made
+    made["sandbox"] = pod_sandbox.sandbox_of(
+        folder, uid=uid, home=machine.home, environment=built, shared=machine.shared
+    )
+    cpu, memory = order.resources.amount("cpu"), order.resources.amount("memory")
+    made["groups"] = cgroups.groups_of(machine.groups, mark(made).replace(":", "~"), cpu, memory)
     made["env"] = {
-        **_base_env(folder, environment),
+        **_base_env(folder, environment, pod_sandbox.user_name(uid)),
         **order.env,
-        "HEKLA_POD_ADDRESS": order.address,
-        HOSTS_FILE: folder.hosts,
-        MARK: mark(made),
+        **_own_env(made, folder),
     }
     return made
 
 
-def _base_env(folder: PodFolder, environment: EnvironmentOrder | None) -> dict[str, str]:
+def _own_env(made: ShimOrder, folder: PodFolder) -> dict[str, str]:
+    """Variables by which the pod finds itself and its peers, and by which the console finds its processes."""
+    return {"HEKLA_POD_ADDRESS": made["address"], HOSTS_FILE: folder.hosts, MARK: mark(made)}
+
+
+def _base_env(folder: PodFolder, environment: EnvironmentOrder | None, user: str) -> dict[str, str]:
     interpreter = os.path.join(environment["folder"], "bin") if environment else os.path.dirname(sys.executable)
     return {
         "PATH": f"{interpreter}:{SYSTEM_PATH}",
-        "HOME": folder.work,
+        "HOME": pod_sandbox.home_of(folder),
         "TMPDIR": folder.tmp,
-        "USER": getpass.getuser(),
+        "USER": user,
         "LANG": "C.UTF-8",
         "PYTHONUNBUFFERED": "1",
         **{name: os.environ[name] for name in ("TZ",) if name in os.environ},
@@ -128,8 +176,14 @@ def _base_env(folder: PodFolder, environment: EnvironmentOrder | None) -> dict[s
 
 
 def _hosts(hosts: Mapping[str, str]) -> str:
-    lines = ["127.0.0.1 localhost", *(f"{address} {name}" for name, address in hosts.items())]
-    return "\n".join(lines) + "\n"
+    """The machine's own names, and those of the job's other pods."""
+    with contextlib.suppress(OSError):
+        return Path("/etc/hosts").read_text(encoding="utf-8").rstrip() + "\n" + _lines(hosts)
+    return "127.0.0.1 localhost\n" + _lines(hosts)
+
+
+def _lines(hosts: Mapping[str, str]) -> str:
+    return "".join(f"{address} {name}\n" for name, address in hosts.items())
 
 
 def _environment(environment: EnvironmentSpec | None, environments: Path) -> EnvironmentOrder | None:

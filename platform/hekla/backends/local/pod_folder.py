@@ -4,9 +4,11 @@
     lock         held by the shim for its whole life; the system releases it, however the shim ends
     stop.json    the stop request; written before the shim is signalled, so a later shim finds it too
     status.json  the status, replaced as a whole at each change
-    log, hosts, work/, tmp/, volumes/
+    container.json  how far the container of the pod is
+    log, hosts, passwd, group, root/, work/, tmp/, volumes/
 
-Beside the folders of a job's pods is `.claims`, with the volumes that they share.
+Beside the folders of a job's pods are `.claims`, with the volumes that they share, and `.run`, where they find each
+other's sockets.
 
 Readers get the holder of the lock *before* they read the status: if the lock was free, a status that is not final can
 no longer change by itself.
@@ -14,16 +16,33 @@ no longer change by itself.
 Uses only a small part of the standard library: the start of the shim is part of the time from submission to running.
 """
 
+import errno
 import fcntl
 import json
 import os
 import signal
+import stat
 import struct
 import sys
-from typing import TypedDict, cast
+import time
+from typing import TYPE_CHECKING, BinaryIO, TypedDict, cast
 
-CLAIMS = ".claims"
+from hekla.backends.local.sandbox.order import SandboxOrder
+
+if TYPE_CHECKING:
+    from hekla.backends.local.containers.order import ContainerOrder
+
+CLAIMS, RUN = ".claims", ".run"
 FINAL = frozenset({"succeeded", "failed", "lost"})
+PHASES = FINAL | {"preparing", "running"}
+_MAX_BYTES = 32 * 2**20
+"""An order has the command and the environment, and the addresses of the job's other pods."""
+CONTAINER_REMOVED = "ContainerRemoved"
+"""The reason of a pod whose container somebody removed."""
+_KEY_PARTS = 4
+_LATEST = 1e11
+_NO_LOCK = frozenset({errno.ENOENT, errno.ELOOP, errno.EISDIR, errno.ENXIO})
+"""The file is missing, or something that is no file is in its place: no shim holds it."""
 _FLOCK = "qqihh" if sys.platform == "darwin" else "hhqqi"
 
 
@@ -50,6 +69,20 @@ class StopRequest(TypedDict):
     grace_seconds: float
 
 
+class ContainerState(TypedDict, total=False):
+    """How far the container of a pod is.
+
+    `step`: pulling, creating, starting, running: written before each begins, except running. `pid`: on this machine.
+    `exit_code`: if it ended. `reason`: why it cannot run, or ran out of memory. `message`: for people.
+    """
+
+    step: str
+    pid: int
+    exit_code: int
+    reason: str
+    message: str
+
+
 class ShimOrder(TypedDict):
     """The complete order for the shim, which decides nothing itself."""
 
@@ -62,8 +95,9 @@ class ShimOrder(TypedDict):
     grace_seconds: float
     wake: str
     environment: "EnvironmentOrder | None"
-    cgroup: str
-    limits: dict[str, str]
+    groups: dict[str, dict[str, str]]
+    sandbox: SandboxOrder | None
+    container: "ContainerOrder | None"
 
 
 class EnvironmentOrder(TypedDict):
@@ -84,20 +118,31 @@ class PodFolder:
         self.path = path
         self.log = os.path.join(path, "log")
         self.hosts = os.path.join(path, "hosts")
+        self.passwd = os.path.join(path, "passwd")
+        self.group = os.path.join(path, "group")
+        self.root = os.path.join(path, "root")
         self.work = os.path.join(path, "work")
         self.tmp = os.path.join(path, "tmp")
         self.volumes = os.path.join(path, "volumes")
         self.claims = os.path.join(os.path.dirname(path), CLAIMS)
+        self.run = os.path.join(os.path.dirname(path), RUN)
         self._order = os.path.join(path, "order.json")
         self._status = os.path.join(path, "status.json")
         self._stop = os.path.join(path, "stop.json")
+        self._container = os.path.join(path, "container.json")
         self._lock = os.path.join(path, "lock")
         self.lasting = frozenset({self.log, self._status})
         """The files that stay when the job is deleted. With its final status, the pod never runs again."""
 
     def order(self) -> ShimOrder | None:
-        """The order, or None if there is no such pod or it was stopped before its start."""
-        return cast("ShimOrder | None", _read(self._order))
+        """The order, or None if there is no such pod or it was stopped before its start.
+
+        Raises ValueError if it is damaged.
+        """
+        order = _read(self._order)
+        if order is not None and not _is_order(order):
+            raise ValueError("it is no order")
+        return cast("ShimOrder | None", order)
 
     def write_order(self, order: ShimOrder) -> None:
         """Write the order, only into a folder that is not claimed yet."""
@@ -106,18 +151,24 @@ class PodFolder:
     def status(self) -> ShimStatus | None:
         """The status, or None before a shim has written one. If the file cannot be parsed, the pod is lost."""
         try:
-            return cast("ShimStatus | None", _read(self._status))
+            status = _read(self._status)
+            if status is None or _is_status(status):
+                return cast("ShimStatus | None", status)
+            return damaged_status("it has no phase or time")
         except ValueError as error:
-            message = f"The record of the pod is damaged: {error}"
-            return ShimStatus(phase="lost", at=os.stat(self._status).st_mtime, reason="Unreadable", message=message)
+            return damaged_status(str(error))
 
     def write_status(self, status: ShimStatus) -> None:
         """Replace the status as a whole. It is on the disk when this returns."""
         _write(self._status, status)
 
     def stop_request(self) -> StopRequest | None:
-        """The request to stop this pod, if there is one."""
-        return cast("StopRequest | None", _read(self._stop))
+        """The request to stop this pod, if there is one that can be read."""
+        try:
+            request = _read(self._stop)
+            return cast("StopRequest", request) if _is_stop_request(request) else None
+        except ValueError:
+            return None
 
     def request_stop(self, request: StopRequest) -> None:
         """Write the stop request, then wake the shim by a signal; the shim reads the request."""
@@ -125,12 +176,24 @@ class PodFolder:
         if (shim := self.holder()) is not None:
             signal_holder(self, shim, signal.SIGUSR1)
 
+    def write_container_state(self, state: ContainerState) -> None:
+        """Replace the state of the pod's container as a whole."""
+        _write(self._container, state)
+
+    def container_state(self) -> ContainerState | None:
+        """How far the container is; None for processes, and before the first step."""
+        try:
+            found = _read(self._container)
+        except ValueError:
+            return None
+        return cast("ContainerState", found) if isinstance(found, dict) and "step" in found else None
+
     def acquire(self) -> int | None:
         """Take the lock for the life of this process; None if another process holds it.
 
         Never close another handle of the file: that would release the lock.
         """
-        handle = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        handle = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -141,9 +204,11 @@ class PodFolder:
     def holder(self) -> int | None:
         """The pid of the process that holds the lock: the running shim; or None. Does not affect the lock."""
         try:
-            handle = os.open(self._lock, os.O_RDWR | os.O_CLOEXEC)
-        except FileNotFoundError:
-            return None
+            handle = os.open(self._lock, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        except OSError as error:
+            if error.errno in _NO_LOCK:
+                return None
+            raise
         try:
             question = _pack_lock(fcntl.F_WRLCK)
             kind, pid = _unpack_lock(fcntl.fcntl(handle, fcntl.F_GETLK, question))
@@ -154,13 +219,13 @@ class PodFolder:
     def launched_at(self) -> float:
         """When a shim was last launched, in seconds of the epoch; 0 if never."""
         try:
-            return os.stat(self._lock).st_mtime
+            return os.lstat(self._lock).st_mtime
         except FileNotFoundError:
             return 0.0
 
     def note_launch(self) -> None:
         """Record that a shim is launched now."""
-        handle = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        handle = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         os.utime(handle)
         os.close(handle)
 
@@ -215,18 +280,78 @@ def _unpack_lock(answer: bytes) -> tuple[int, int]:
     return (fields[3], fields[2]) if _FLOCK[0] == "q" else (fields[0], fields[4])
 
 
+def open_regular(path: str) -> BinaryIO:
+    """Open a file for reading, if it is one: a pod may have put a link to a secret or a pipe without end in its place.
+
+    Raises FileNotFoundError, and OSError for anything else than a regular file.
+    """
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "not a regular file", path)
+    return os.fdopen(handle, "rb")
+
+
+def damaged_status(why: str) -> ShimStatus:
+    """The status of a pod whose record cannot be read."""
+    message = f"The record of the pod is damaged: {why}"
+    return ShimStatus(phase="lost", at=time.time(), reason="Unreadable", message=message)
+
+
+def _is_status(value: object) -> bool:
+    if not isinstance(value, dict) or not isinstance(value.get("at"), int | float) or not 0 <= value["at"] < _LATEST:
+        return False
+    texts = [value.get(name, "") for name in ("phase", "reason", "message", "boot", "pid_started")]
+    numbers = [value.get(name) or 0 for name in ("exit_code", "pid", "tries")]
+    is_typed = all(isinstance(text, str) for text in texts) and all(_is_number(number) for number in numbers)
+    return is_typed and value.get("phase") in PHASES
+
+
+def _is_number(value: object) -> bool:
+    """Whether it is a whole number that a database can hold."""
+    return isinstance(value, int) and abs(value) < 2**31
+
+
+def _is_stop_request(value: object) -> bool:
+    if not isinstance(value, dict) or not isinstance(value.get("reason"), str):
+        return False
+    return all(isinstance(value.get(name), int | float) for name in ("at", "grace_seconds"))
+
+
+def _is_order(value: object) -> bool:
+    if not isinstance(value, dict) or not isinstance(value.get("key"), list):
+        return False
+    if not isinstance(value.get("groups"), dict) or len(value["key"]) != _KEY_PARTS:
+        return False
+    return all(isinstance(value.get(name), str) for name in ("boot", "address", "wake"))
+
+
 def _read(path: str) -> object:
+    """The content of a file, or None if it does not exist. Raises ValueError if it is no readable document."""
     try:
-        with open(path, encoding="utf-8") as file:
-            return cast(object, json.load(file))
+        with open_regular(path) as file:
+            text = file.read(_MAX_BYTES + 1)
     except FileNotFoundError:
         return None
+    except OSError as error:
+        raise ValueError(f"it cannot be opened: {error.strerror}") from error
+    if len(text) > _MAX_BYTES:
+        raise ValueError(f"it has more than {_MAX_BYTES // 2**20} MiB")
+    try:
+        return cast(object, json.loads(text))
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
 
 
 def _write(path: str, value: object) -> None:
     draft = f"{path}.{os.urandom(4).hex()}"
-    with open(draft, "w", encoding="utf-8") as file:
+    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
         json.dump(value, file)
         file.flush()
         os.fsync(file.fileno())
-    os.rename(draft, path)
+    try:
+        os.rename(draft, path)
+    except IsADirectoryError:  # not of our making; it is deleted with the pod
+        os.rename(path, f"{draft}.aside")
+        os.rename(draft, path)

@@ -61,11 +61,13 @@ def measure_pods(pods: Mapping[PodKey, PodFolder], *, at: datetime) -> list[PodM
 
 
 def _measure_pod(folder: PodFolder, table: "_Table") -> _Figures | None:
-    shim = folder.holder()
-    found = table.below(shim) if shim is not None else None
     order = folder.order()
-    if found and order and order["cgroup"]:
-        _read_group(order["cgroup"], found)
+    # The processes of a container are descendants of its first one, and not of the shim.
+    root = (folder.status() or {}).get("pid") if order and order.get("container") else folder.holder()
+    found = table.below(root) if root else None
+    if found and order:
+        for group in order["groups"]:
+            _read_group(group, found)
     return found
 
 
@@ -136,12 +138,16 @@ def _read(pid: int) -> _Process | None:
 
 
 def _read_group(group: str, found: _Figures) -> None:
-    """Replace our figures by the kernel's own, if the group has them."""
+    """Replace our figures by the kernel's own, if the group has them. Version 1 has other names for memory."""
     with contextlib.suppress(OSError, KeyError, ValueError):
         found.cpu_seconds = int(_pairs(f"{group}/cpu.stat")["usage_usec"]) / 1e6
-    with contextlib.suppress(OSError, KeyError, ValueError), open(f"{group}/memory.current", encoding="utf-8") as file:
-        cache = int(_pairs(f"{group}/memory.stat")["inactive_file"])  # the kernel frees it on demand
-        found.memory_bytes = max(0, int(file.read()) - cache)
+    for name, freed_on_demand in (
+        ("memory.current", "inactive_file"),
+        ("memory.usage_in_bytes", "total_inactive_file"),
+    ):
+        with contextlib.suppress(OSError, KeyError, ValueError), open(f"{group}/{name}", encoding="utf-8") as file:
+            cache = int(_pairs(f"{group}/memory.stat")[freed_on_demand])
+            found.memory_bytes = max(0, int(file.read()) - cache)
 
 
 def _pairs(path: str) -> dict[str, str]:

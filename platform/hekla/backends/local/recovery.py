@@ -12,6 +12,7 @@ from pathlib import Path
 
 from hekla.backends.base import BackendError
 from hekla.backends.local import cgroups, orders, processes
+from hekla.backends.local.containers import removal
 from hekla.backends.local.pod_folder import FINAL, PodFolder, ShimOrder, ShimStatus, boot_id
 
 LAUNCH = Path(__file__).with_name("launch.py")
@@ -45,7 +46,11 @@ def write_final_status(folder: PodFolder, phase: str, reason: str, message: str)
 
 
 def _recover(folder: PodFolder, order: ShimOrder, status: ShimStatus | None, launch_seconds: float) -> ShimStatus:
+    container, state = order["container"], folder.container_state()
+    is_created = container is not None and state is not None and state["step"] != "pulling"
     if order["boot"] != boot_id():
+        if container:
+            removal.remove(container["socket"], container["name"])
         return write_final_status(
             folder, "lost", "NodeRestarted", "The machine was started anew while the pod was there"
         )
@@ -54,7 +59,8 @@ def _recover(folder: PodFolder, order: ShimOrder, status: ShimStatus | None, lau
         return write_final_status(
             folder, "lost", "ShimDied", "The process that watched over the pod was killed; the pod was ended"
         )
-    if request := folder.stop_request():
+    request = folder.stop_request()
+    if request and not is_created:  # a shim must end the container
         return write_final_status(folder, "failed", "Stopped", request["reason"])
     if not 0 <= time.time() - folder.launched_at() < launch_seconds:
         _launch(folder)
@@ -67,8 +73,8 @@ def preparing_status(folder: PodFolder) -> ShimStatus:
 
 
 def _kill_processes(folder: PodFolder, order: ShimOrder, status: ShimStatus) -> None:
-    if order["cgroup"]:
-        cgroups.kill(order["cgroup"])
+    for group in order["groups"]:
+        cgroups.kill(group)
     for _ in range(_KILL_ROUNDS):
         leader, started = status.get("pid"), status.get("pid_started", "")
         left = processes.remains(folder.path, orders.mark(order), leader, started)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from hekla.backends.base import BackendError
 from hekla.backends.local import cgroups
-from hekla.backends.local.pod_folder import CLAIMS, PodFolder
+from hekla.backends.local.pod_folder import CLAIMS, RUN, PodFolder
 
 _ROUNDS = 3
 _DRAFT = ".draft-"
@@ -19,17 +19,18 @@ _DRAFT = ".draft-"
 
 def remove_all_but_log(folder: PodFolder) -> None:
     """Delete everything of an ended pod except its log and status. Raises BackendError."""
-    order = folder.order()
-    if order and order["cgroup"]:
-        cgroups.kill(order["cgroup"])
+    with contextlib.suppress(ValueError, KeyError, TypeError):
+        order = folder.order()
+        for group in order["groups"] if order else ():
+            cgroups.kill(group)
     for entry in os.scandir(folder.path):
         if entry.path not in folder.lasting:
             delete(Path(entry.path))
 
 
 def remove_leftovers(job: Path) -> None:
-    """Delete the job's volumes, and unfinished folders of writers that died. Raises BackendError."""
-    for path in (job / CLAIMS, *job.glob(f"{_DRAFT}*")):
+    """Delete what its pods share, and unfinished folders of writers that died. Raises BackendError."""
+    for path in (job / CLAIMS, job / RUN, *job.glob(f"{_DRAFT}*")):
         delete(path)
 
 
@@ -38,7 +39,7 @@ def holds_more_than_logs(job: Path) -> bool:
     with contextlib.suppress(FileNotFoundError):
         for pod in os.scandir(job):
             lasting = PodFolder(pod.path).lasting
-            is_no_pod = pod.name.startswith((_DRAFT, CLAIMS))
+            is_no_pod = pod.name.startswith((_DRAFT, CLAIMS, RUN)) or not pod.is_dir(follow_symlinks=False)
             if is_no_pod or any(entry.path not in lasting for entry in os.scandir(pod.path)):
                 return True
     return False
@@ -60,5 +61,6 @@ def _make_writable_and_retry(delete_it: Callable[[str], object], path: str, _err
     """Retry with write permission, because pods may leave folders without it."""
     with contextlib.suppress(OSError):
         os.chmod(os.path.dirname(path), 0o700)
-        os.chmod(path, 0o700)
+        if not os.path.islink(path):
+            os.chmod(path, 0o700)
         delete_it(path)

@@ -8,28 +8,30 @@ nothing. Few imports, standard library only: see `pod_folder`.
 """
 
 import contextlib
-import ctypes
 import os
 import select
 import signal
 import sys
 import time
+from collections.abc import Callable, Iterator
 
 from hekla.backends.local import cgroups
-from hekla.backends.local.pod_folder import FINAL, PodFolder, ShimOrder, ShimStatus, boot_id, poke
+from hekla.backends.local.pod_folder import FINAL, PodFolder, ShimOrder, ShimStatus, boot_id, open_regular, poke
 from hekla.backends.local.processes import descendants, kill, read_process, signal_group
+from hekla.backends.local.sandbox import init, system
+from hekla.backends.local.sandbox.order import NAMESPACES, SandboxOrder
 from hekla.backends.local.shim_errors import PodStartError, StopRequested
 
 MAX_TRIES = 3
+_CHUNK_BYTES = 65536
 LAST_KILL_SECONDS = 5.0
 RETRY_SECONDS = 1.0
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
-_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _INHERITED_IGNORED = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
-def main(path: str) -> None:
-    """Run the pod in this folder to its end, unless another shim does or did."""
+def main(path: str, shim_of: "Callable[[ShimOrder], type[Shim]]") -> None:
+    """Run the pod in this folder to its end, unless another shim does or did. `shim_of`: the shim for an order."""
     folder = PodFolder(path)
     signal.signal(signal.SIGUSR1, _ignore)  # before the lock: its holder may be signalled
     if folder.acquire() is None:
@@ -39,7 +41,7 @@ def main(path: str) -> None:
         return
     os.chdir("/")
     os.umask(0o077)
-    Shim(folder, order, tries=status.get("tries", 0) + 1).run()
+    shim_of(order)(folder, order, status.get("tries", 0) + 1).run()
 
 
 class Shim:
@@ -49,11 +51,13 @@ class Shim:
         self._folder = folder
         self._order = order
         self._status = ShimStatus(boot=boot_id(), tries=tries)
-        self._log = os.open(folder.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+        self._log = os.open(folder.log, flags, 0o600)
+        self._result = self._output = -1
         self._terminated = False
         self._written = True
         self._wakes = self._watch_signals()
-        prctl(_PR_SET_CHILD_SUBREAPER, 1)
+        prctl(system.PR_SET_CHILD_SUBREAPER, 1)
 
     def run(self) -> None:
         """Prepare and launch the pod, wait for its end, and record it."""
@@ -77,7 +81,7 @@ class Shim:
 
     def log_tail(self, characters: int) -> str:
         """The end of the pod's log."""
-        with open(self._folder.log, "rb") as log:
+        with open_regular(self._folder.log) as log:
             size = log.seek(0, os.SEEK_END)
             log.seek(max(0, size - 4 * characters))
             return log.read().decode(errors="replace")[-characters:].strip()
@@ -119,11 +123,9 @@ class Shim:
         self.check_stop()
         self._status["launched"] = True
         self._publish("preparing")
-        working_dir = os.path.join(self._folder.work, self._order["working_dir"])
-        group = self._order["cgroup"]
-        if group:
-            cgroups.create(group, self._order["limits"])
-        pid = self._spawn(self._order["command"], self._order["env"], working_dir, group)
+        for group, files in self._order["groups"].items():
+            cgroups.create(group, files)
+        pid = self._spawn(self._order["command"], self._order["env"], self._order["working_dir"], self._order)
         process = read_process(pid)
         self._status.update(ShimStatus(pid=pid, pid_started=process.started if process else ""))
         self._publish_when_possible("running")
@@ -133,7 +135,7 @@ class Shim:
         code = exit_code if exit_code >= 0 else 128 - exit_code
         if stopped:
             return "failed", "Stopped", self._stop_message(), code
-        if exit_code and cgroups.was_oom_killed(self._order["cgroup"]):
+        if exit_code and any(map(cgroups.was_oom_killed, self._order["groups"])):
             return "failed", "OOMKilled", "It took more memory than it asked for", code
         if exit_code < 0:
             name = signal.Signals(-exit_code).name if -exit_code in set(signal.Signals) else f"signal {-exit_code}"
@@ -147,14 +149,17 @@ class Shim:
         return request["reason"] if request else "The shim received a signal to end"
 
     def _finish(self, phase: str, reason: str, message: str, exit_code: int | None = None) -> None:
-        self._kill_descendants()
-        if self._order["cgroup"]:
-            cgroups.kill(self._order["cgroup"])
+        self._remove_remains()
         self._status.update(ShimStatus(reason=reason, message=message, exit_code=exit_code))
         self._publish_when_possible(phase)
         while not self._written:
             self._sleep(RETRY_SECONDS)
             self._write_again()
+
+    def _remove_remains(self) -> None:
+        self._kill_descendants()
+        for group in self._order["groups"]:
+            cgroups.kill(group)
 
     def _publish(self, phase: str) -> None:
         self._status.update(ShimStatus(phase=phase, at=time.time()))
@@ -179,22 +184,56 @@ class Shim:
 
     # Processes
 
-    def _spawn(self, argv: list[str], env: dict[str, str], working_dir: str, group: str = "") -> int:
+    def _spawn(self, argv: list[str], env: dict[str, str], working_dir: str, order: ShimOrder | None = None) -> int:
         """Start a process as the leader of its own session. Returns its pid when it runs. Raises PodStartError.
 
-        `group`: its control group, if any.
+        `order`: if it is the pod's, whose control groups and sandbox it enters. In a sandbox with namespaces, the pid
+        is that of their first process, which writes the exit code of the pod's process to the pipe `_result`.
         """
+        sandbox, groups = (order["sandbox"], list(order["groups"])) if order else (None, [])
         reader, writer = os.pipe()
+        output, result = self._open_output(), -1
+        if sandbox:
+            self._result, result = os.pipe()
+            init.prepare(sandbox)
+            if sandbox["uid"]:
+                os.fchown(output, sandbox["uid"], sandbox["uid"])
         pid = os.fork()
         if pid == 0:
-            become(argv, env, working_dir, self._log, writer, group=group)
-        os.close(writer)
+            become(argv, env, working_dir, output, writer, groups=groups, sandbox=sandbox, result=result)
+        for handle in (writer, output, *([result] if sandbox else [])):
+            os.close(handle)
         with os.fdopen(reader, "rb") as failure:
             report = failure.read()
         if report:
             os.waitpid(pid, 0)
-            raise _refusal(report, argv[0], working_dir)
+            raise _refusal(report.decode(), argv[0], working_dir)
         return pid
+
+    def _open_output(self) -> int:
+        """A pipe for the output of a process, which is copied to the log. Returns its writing end.
+
+        With the log itself as its output, a pod could empty it: `echo x > /dev/stderr` does.
+        """
+        if self._output >= 0:
+            os.close(self._output)
+        self._output, writer = os.pipe()
+        os.set_blocking(self._output, False)
+        return writer
+
+    def _copy_output(self) -> bool:
+        """Copy a part of the output to the log. Returns whether there may be more now; on a full disk it is lost."""
+        try:
+            data = os.read(self._output, _CHUNK_BYTES)
+        except BlockingIOError:
+            return False
+        if not data:
+            os.close(self._output)
+            self._output = -1
+            return False
+        with contextlib.suppress(OSError):
+            os.write(self._log, data)
+        return True
 
     def _wait(self, leader: int, grace_seconds: float) -> tuple[int, bool]:
         """Wait for `leader`. Returns its exit code (negative: the signal), and whether a stop was requested before."""
@@ -204,13 +243,20 @@ class Shim:
                 if pid == leader:
                     signal_group(leader, signal.SIGKILL)
                     self._kill_descendants()
-                    return exit_code, stopped_at is not None
+                    while self._output >= 0 and self._copy_output():
+                        pass
+                    reported = exit_code if self._result < 0 else init.exit_code(self._result, exit_code)
+                    return reported, stopped_at is not None
             grace = self._grace(grace_seconds)
             if grace is not None:
                 stopped_at = self._press(leader, stopped_at, grace)
             if not self._written:
                 self._write_again()
+            self._look_around()
             self._sleep(self._patience(stopped_at, grace))
+
+    def _look_around(self) -> None:
+        """What else to do after each signal; nothing for processes."""
 
     def _press(self, leader: int, stopped_at: float | None, grace: float) -> float:
         """Send SIGTERM once, and SIGKILL after the grace period. Returns when SIGTERM was sent."""
@@ -260,39 +306,71 @@ class Shim:
         self._terminated = True
 
     def _sleep(self, seconds: float | None) -> None:
-        select.select([self._wakes], [], [], seconds)
+        sources = [self._wakes] if self._output < 0 else [self._wakes, self._output]
+        ready, _, _ = select.select(sources, [], [], seconds)
+        if self._output in ready:
+            self._copy_output()
         with contextlib.suppress(BlockingIOError):
             os.read(self._wakes, 4096)
 
 
-def become(argv: list[str], env: dict[str, str], working_dir: str, log: int, failure: int, *, group: str) -> None:
-    """In the child: become the pod's process. A failed stage and its errno are written to the pipe `failure`."""
-    stage = "setup"
-    try:
+def become(
+    argv: list[str],
+    env: dict[str, str],
+    working_dir: str,
+    output: int,
+    failure: int,
+    *,
+    groups: list[str],
+    sandbox: SandboxOrder | None,
+    result: int,
+) -> None:
+    """In the child: become the pod's process. A failed stage and its error are written to the pipe `failure`."""
+
+    def execute() -> None:
+        with _reported("setup", failure):
+            for number in (signal.SIGHUP, signal.SIGINT, *_INHERITED_IGNORED):
+                signal.signal(number, signal.SIG_DFL)
+            for handle, standard in ((nothing, 0), (output, 1), (output, 2)):
+                os.dup2(handle, standard)
+            os.umask(0o022)
+            if sandbox:
+                init.restrict(sandbox)
+        with _reported("chdir", failure):
+            os.chdir(working_dir)
+        with _reported("exec", failure):
+            os.execvpe(argv[0], argv, env)  # noqa: S606  (a list of arguments, no shell)
+
+    with _reported("setup", failure):
         os.setsid()
-        if group:
+        for group in groups:
             cgroups.enter(group)
-        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        signal.set_wakeup_fd(-1)
-        for number in (signal.SIGHUP, signal.SIGINT, *_INHERITED_IGNORED):
-            signal.signal(number, signal.SIG_DFL)
         nothing = os.open(os.devnull, os.O_RDONLY)
-        for handle, standard in ((nothing, 0), (log, 1), (log, 2)):
-            os.dup2(handle, standard)
-        os.umask(0o022)
-        stage = "chdir"
-        os.chdir(working_dir)
-        stage = "exec"
-        os.execvpe(argv[0], argv, env)  # noqa: S606  (a list of arguments, no shell)
+        signal.set_wakeup_fd(-1)
+        if sandbox:
+            init.enter(sandbox)
+        prctl(system.PR_SET_PDEATHSIG, signal.SIGKILL)  # a change of user, as above, undoes it
+        if sandbox and NAMESPACES in sandbox["layers"]:
+            init.run(execute, result)
+        execute()
+
+
+@contextlib.contextmanager
+def _reported(stage: str, failure: int) -> Iterator[None]:
+    """End the process if this stage fails, and write to the pipe what failed."""
+    try:
+        yield
     except OSError as error:
-        os.write(failure, f"{stage} {error.errno}".encode())
-    finally:
-        os._exit(NOT_FOUND)
+        os.write(failure, f"{stage} {error.errno} {error.strerror}".encode())
+    except BaseException as error:
+        os.write(failure, f"{stage} 0 {error}".encode())
+    else:
+        return
+    os._exit(NOT_FOUND)
 
 
-def _refusal(report: bytes, command: str, working_dir: str) -> PodStartError:
-    stage, number = report.decode().split()
-    sentence = os.strerror(int(number))
+def _refusal(report: str, command: str, working_dir: str) -> PodStartError:
+    stage, number, sentence = report.split(" ", 2)
     if stage == "chdir":
         return PodStartError("WorkingDirMissing", f"The working folder {working_dir} cannot be entered: {sentence}")
     if stage == "setup":
@@ -324,7 +402,7 @@ def has_children() -> bool:
 def prctl(option: int, value: int) -> None:
     """Call Linux's prctl. On other systems, only the process group keeps a pod's processes together."""
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+        system.prctl(option, value)
 
 
 def _ignore(_number: int, _frame: object) -> None:

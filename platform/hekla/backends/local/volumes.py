@@ -14,7 +14,7 @@ from hekla.backends.local.pod_folder import PodFolder
 from hekla.domain.volumes import SHARED_MEMORY, WORKING_DIR, VolumeMount, VolumeSpec
 
 
-def check(order: PodOrder) -> None:
+def check(order: PodOrder, *, in_containers: bool = False) -> None:
     """Raise StartRefused for volumes and mounts that folders cannot implement."""
     for volume, mount in _mounted(order):
         if volume.volume_claim_name:
@@ -25,6 +25,10 @@ def check(order: PodOrder) -> None:
         if _is_of_the_machine(volume, mount):
             continue
         path = PurePosixPath(mount.mount_path)
+        if in_containers and not path.is_relative_to(WORKING_DIR):
+            if mount.sub_path:
+                raise StartRefused(f"A part of a volume can be mounted only below {WORKING_DIR}, not at “{path}”.")
+            continue
         if not path.is_relative_to(WORKING_DIR):
             raise StartRefused(
                 f"Pods of this machine share its root, so nothing can be mounted at “{path}”. Mount the volume below "
@@ -34,24 +38,28 @@ def check(order: PodOrder) -> None:
             raise StartRefused(f"“{path}” lies within another volume, which cannot be on this machine.")
 
 
-def write(order: PodOrder, draft: PodFolder, final: PodFolder) -> None:
+def write(order: PodOrder, draft: PodFolder, final: PodFolder, *, uid: int) -> None:
     """Create the folders and the links to them. The pod's folder is written as `draft` and renamed to `final` later.
 
+    `uid`: the user of the pod; 0 for the console's own.
     Raises OSError, and StartRefused if a file is in the place of a folder or link.
     """
     for volume, mount in _linked(order):
         part = PurePosixPath(mount.sub_path)
-        folders.create(_place(volume, draft), part, f"The folder “{part}” of the volume “{volume.name}”")
+        what = f"The folder “{part}” of the volume “{volume.name}”"
+        folders.create(_parent(volume, draft), volume.name / part, what, uid=uid)
+        if not _is_link(mount):
+            continue  # a container mounts it
         link = PurePosixPath(mount.mount_path).relative_to(WORKING_DIR)
-        folders.create(Path(draft.work), link.parent, f"The mount path “{mount.mount_path}”")
+        folders.create(Path(draft.work), link.parent, f"The mount path “{mount.mount_path}”", uid=uid)
         try:
-            (Path(draft.work) / link).symlink_to(_place(volume, final) / part)
+            (Path(draft.work) / link).symlink_to(_parent(volume, final) / volume.name / part)
         except FileExistsError as error:
             sentence = f"Nothing can be mounted at “{mount.mount_path}”: files of the job are there."
             raise StartRefused(sentence) from error
 
 
-def write_working_dir(order: PodOrder, draft: PodFolder) -> None:
+def write_working_dir(order: PodOrder, draft: PodFolder, *, uid: int) -> None:
     """Create the working folder, also inside a volume. Does not follow links: they refer to the final folder.
 
     Raises OSError, and StartRefused if a file is in its place.
@@ -60,12 +68,29 @@ def write_working_dir(order: PodOrder, draft: PodFolder) -> None:
     below = wanted.relative_to(WORKING_DIR)
     for volume, mount in _linked(order):
         if wanted.is_relative_to(mount.mount_path):
-            root, below = _place(volume, draft) / mount.sub_path, wanted.relative_to(mount.mount_path)
-    folders.create(root, below, f"The working folder “{order.working_dir}”")
+            root = _parent(volume, draft)
+            below = volume.name / PurePosixPath(mount.sub_path) / wanted.relative_to(mount.mount_path)
+    folders.create(root, below, f"The working folder “{order.working_dir}”", uid=uid)
 
 
-def _place(volume: VolumeSpec, folder: PodFolder) -> Path:
-    return Path(folder.claims if volume.volume_claim else folder.volumes) / volume.name
+def linked_folders(order: PodOrder, folder: PodFolder) -> set[Path]:
+    """The folders to which the links in the working folder lead."""
+    return {_parent(volume, folder) for volume, mount in _linked(order) if _is_link(mount)}
+
+
+def mounted_elsewhere(order: PodOrder, folder: PodFolder) -> Iterator[tuple[VolumeMount, Path]]:
+    """The mounts of a container outside of its working folder, each with the folder of its volume."""
+    for volume, mount in _linked(order):
+        if not _is_link(mount):
+            yield mount, _parent(volume, folder) / volume.name
+
+
+def _is_link(mount: VolumeMount) -> bool:
+    return PurePosixPath(mount.mount_path).is_relative_to(WORKING_DIR)
+
+
+def _parent(volume: VolumeSpec, folder: PodFolder) -> Path:
+    return Path(folder.claims if volume.volume_claim else folder.volumes)
 
 
 def _linked(order: PodOrder) -> Iterator[tuple[VolumeSpec, VolumeMount]]:

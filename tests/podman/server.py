@@ -1,0 +1,133 @@
+"""A real Podman with runc for tests: its API at a socket, its own images, and nothing of a Podman of the machine."""
+
+import io
+import shutil
+import signal
+import socket
+import subprocess
+import tarfile
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+from hekla.backends.local.containers.engine import Engine, EngineError
+from hekla.launcher.embedded.child import spawn
+
+IMAGE = "localhost/box:1"
+READY_WITHIN_SECONDS = 60.0
+_DOCKERFILE = b'FROM scratch\nADD root.tar /\nENV PATH=/bin FLAVOUR=box\nUSER 1000\nCMD ["/bin/sh"]\n'
+_USERS = b"root:x:0:0:root:/:/bin/sh\nbox:x:1000:1000:box:/:/bin/sh\n"
+_SETTINGS = {
+    "containers.conf": (
+        '[containers]\ndefault_ulimits = []\n[engine]\nruntime = "runc"\ncgroup_manager = "cgroupfs"\n'
+        'events_logger = "none"\nlock_type = "file"\ntmp_dir = "{home}/tmp"\n'
+    ),
+    "storage.conf": '[storage]\ndriver = "vfs"\ngraphroot = "{home}/graph"\nrunroot = "{home}/run"\n',
+    "registries.conf": '[[registry]]\nlocation = "{registry}"\ninsecure = true\n',
+    ".config/containers/policy.json": '{{"default": [{{"type": "insecureAcceptAnything"}}]}}',
+}
+_START = """
+mount -t overlay overlay -o lowerdir={programs}/usr:/usr /usr &&
+mkdir -p {home}/system && mount --bind {home}/system /run && mount -t tmpfs tmpfs /dev/shm &&
+exec podman system service -t 0 unix://{home}/podman.sock
+"""
+
+
+class Podman:
+    """One server. `programs`: the folder with its packages."""
+
+    def __init__(self, programs: Path) -> None:
+        self._programs = programs
+        self.home = Path(tempfile.mkdtemp(prefix="hekla-podman-"))
+        self.socket = str(self.home / "podman.sock")
+        self.engine = Engine(self.socket)
+        self.image = IMAGE
+        self.registry = f"127.0.0.1:{_free_port()}"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        """The process id of the server."""
+        assert self._process is not None
+        return self._process.pid
+
+    def prepare(self) -> None:
+        """Write its settings."""
+        for name, text in _SETTINGS.items():
+            path = self.home / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text.format(home=self.home, registry=self.registry))
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        settings = {"CONTAINERS_CONF": "containers.conf", "CONTAINERS_STORAGE_CONF": "storage.conf"}
+        settings["CONTAINERS_REGISTRIES_CONF"] = "registries.conf"
+        env = {name: str(self.home / file) for name, file in settings.items()}
+        env |= {"HOME": str(self.home), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
+        script = _START.format(programs=self._programs, home=self.home)
+        command = ["unshare", "--mount", "--propagation", "private", "sh", "-c", script]
+        with (self.home / "log").open("ab") as log:
+            self._process = spawn(command, output=log.fileno(), env=env, folder=self.home)
+        limit = time.monotonic() + READY_WITHIN_SECONDS
+        while not self._is_ready():
+            if self._process.poll() is not None or time.monotonic() > limit:
+                raise RuntimeError(f"Podman does not start: {(self.home / 'log').read_text()}")
+            time.sleep(0.02)
+
+    def kill(self) -> None:
+        """End the server alone. Its containers go on."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGKILL)
+        self._process.wait()
+
+    def stop(self) -> None:
+        """End its containers and itself, and delete its files."""
+        for name in self.containers():
+            self.engine.request("DELETE", f"/containers/{name}?force=true")
+        self.kill()
+        shutil.rmtree(self.home, ignore_errors=True)
+
+    def build(self) -> None:
+        """Build the image of the tests: busybox, whose user is 1000 unless the container has another."""
+        busybox = self._programs / "bin" / "busybox"
+        names = subprocess.run([busybox, "--list"], capture_output=True, text=True, check=True).stdout.split()
+        files = {"bin/busybox": busybox.read_bytes(), "etc/nsswitch.conf": b"hosts: files\n", "etc/passwd": _USERS}
+        root = _archive(files, links={f"bin/{name}": "busybox" for name in names})
+        context = _archive({"Dockerfile": _DOCKERFILE, "root.tar": root})
+        lines = list(self.engine.lines(f"/build?t={IMAGE}", {"Content-Type": "application/x-tar"}, context))
+        if any("error" in line for line in lines):
+            raise RuntimeError(f"Podman does not build the image: {lines}")
+
+    def containers(self) -> list[str]:
+        """The names of its containers, also of ended ones."""
+        found = self.engine.request("GET", "/containers/json?all=true")
+        return [one["Names"][0].removeprefix("/") for one in found]
+
+    def _is_ready(self) -> bool:
+        try:
+            return bool(self.engine.request("GET", "/version"))
+        except (OSError, EngineError):
+            return False
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+def _archive(files: Mapping[str, bytes], links: Mapping[str, str] = MappingProxyType({})) -> bytes:
+    """A tar archive of executable files and links."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for name, content in files.items():
+            member = tarfile.TarInfo(name)
+            member.size, member.mode = len(content), 0o755 if name.startswith("bin/") else 0o644
+            archive.addfile(member, io.BytesIO(content))
+        for name, target in links.items():
+            if name not in files:
+                member = tarfile.TarInfo(name)
+                member.type, member.linkname = tarfile.SYMTYPE, target
+                archive.addfile(member)
+    return buffer.getvalue()
