@@ -24,6 +24,7 @@ from hekla.lib.clock import now
 PATIENCE_SECONDS = 20.0
 STARTER = Path(__file__).with_name("starter.py")
 CONFIGS: dict[str, dict[str, Any]] = {
+    "containers": {},  # made for the Podman of the test run: the kind local, with another runtime
     "kubernetes": {},  # made for each test
     "kubernetes-tenants": {},  # made for each test; each tenant has a namespace of its own
     "local": {"allocatable": {"cpu": "4"}},
@@ -44,10 +45,11 @@ def health(*, config: Mapping[str, Any], home: Path, key: str | None = None) -> 
 
 
 class ClusterFixture:
-    """One cluster of one kind, with the backends that tests open for it."""
+    """One cluster of one kind, with the backends that tests open for it. Containers are a runtime of the kind local."""
 
     def __init__(self, kind: str, home: Path, config: dict[str, Any], tenant: str = "") -> None:
         self.kind = kind
+        self.backend_kind = "local" if kind == "containers" else kind
         self.tenant = tenant
         self.home = home
         self.config = config
@@ -58,7 +60,7 @@ class ClusterFixture:
 
     def reopen(self) -> Backend:
         """Opens the cluster once more."""
-        backend = open_backend(self.kind, self.config, BackendContext("c1", self.home, now))
+        backend = open_backend(self.backend_kind, self.config, BackendContext("c1", self.home, now))
         self._backends.append(backend)
         return backend
 
@@ -97,7 +99,7 @@ class ClusterFixture:
     @contextlib.contextmanager
     def starter(self, order: PodOrder) -> Iterator[subprocess.Popen[str]]:
         """A process that is ready to start this pod, see `starter`. It is killed at the end."""
-        fields = {"kind": self.kind, "home": str(self.home), "config": self.config, "node": order.node}
+        fields = {"kind": self.backend_kind, "home": str(self.home), "config": self.config, "node": order.node}
         fields |= {"index": order.key.index, "address": order.address, "tenant": self.tenant}
         argument = json.dumps({**fields, "script": order.command[-1]})
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
@@ -154,15 +156,25 @@ def _kubernetes_config(request: pytest.FixtureRequest, home: Path, *, is_namespa
     return {"kubeconfig": "test", "namespace": namespace, **namespaces}
 
 
+def _containers_config(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """This machine with containers of the run's Podman."""
+    engine = request.getfixturevalue("podman")
+    return {**CONFIGS["local"], "runtime": "containers", "socket": engine.socket, "image": engine.image}
+
+
 @pytest.fixture
-def make_cluster(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Callable[[str], ClusterFixture]]:
+def make_cluster(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Callable[..., ClusterFixture]]:
     clusters: list[ClusterFixture] = []
 
-    def make(kind: str) -> ClusterFixture:
+    def make(kind: str, config: Mapping[str, Any] | None = None) -> ClusterFixture:
         home = tmp_path / f"{kind}-{len(clusters)}"
         is_namespaced = kind == "kubernetes-tenants"
-        config = CONFIGS[kind] or _kubernetes_config(request, home, is_namespaced=is_namespaced)
-        clusters.append(ClusterFixture(kind.partition("-")[0], home, config, "lab" if is_namespaced else ""))
+        if kind == "containers":
+            found = _containers_config(request)
+        else:
+            found = CONFIGS[kind] or _kubernetes_config(request, home, is_namespaced=is_namespaced)
+        whole = {**found, **(config or {})}
+        clusters.append(ClusterFixture(kind.partition("-")[0], home, whole, "lab" if is_namespaced else ""))
         return clusters[-1]
 
     yield make
@@ -171,11 +183,16 @@ def make_cluster(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Cal
 
 
 @pytest.fixture
-def local(make_cluster: Callable[[str], ClusterFixture]) -> ClusterFixture:
+def local(make_cluster: Callable[..., ClusterFixture]) -> ClusterFixture:
     return make_cluster("local")
 
 
+@pytest.fixture
+def containers(make_cluster: Callable[..., ClusterFixture]) -> ClusterFixture:
+    return make_cluster("containers")
+
+
 @pytest.fixture(params=sorted(CONFIGS))
-def cluster(request: pytest.FixtureRequest, make_cluster: Callable[[str], ClusterFixture]) -> ClusterFixture:
+def cluster(request: pytest.FixtureRequest, make_cluster: Callable[..., ClusterFixture]) -> ClusterFixture:
     """A cluster of each kind, one after the other."""
     return make_cluster(request.param)

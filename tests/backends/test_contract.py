@@ -69,7 +69,7 @@ def test_second_start_has_no_effect(cluster):
     pod = cluster.ended(order.key)
     cluster.start(order)
     assert cluster.observation(order.key) == pod
-    if cluster.kind == "local":
+    if cluster.backend_kind == "local":
         assert cluster.log(order.key) == "once\n"
 
 
@@ -83,7 +83,7 @@ def test_concurrent_starts_from_several_processes_make_one_pod(cluster):
         assert [starter.stdout.readline() for starter in starters] == ["started\n"] * 3
     cluster.ended(order.key)
     assert [pod.key for pod in cluster.backend.observe(None).pods] == [order.key]
-    if cluster.kind == "local":
+    if cluster.backend_kind == "local":
         assert cluster.log(order.key) == "once\n"
 
 
@@ -247,12 +247,13 @@ def test_unknown_pod_has_no_log_and_can_be_removed(cluster):
 
 
 KUBERNETES = ("kubernetes", "kubernetes-tenants")
+LOCAL = ("local", "containers")
 FACETS = {
-    "exec": KUBERNETES,
-    "port_forwarding": (*KUBERNETES, "local"),
+    "exec": (*KUBERNETES, "containers"),
+    "port_forwarding": (*KUBERNETES, *LOCAL),
     "budgets": KUBERNETES,
     "tenancy": KUBERNETES,
-    "metrics": ("local",),
+    "metrics": LOCAL,
 }
 """The kinds of backends with each facet."""
 

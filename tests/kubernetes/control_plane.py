@@ -37,6 +37,12 @@ _CONTROLLERS = (
     "replicaset", "deployment", "statefulset", "disruption", "clusterrole-aggregation", "node-lifecycle",
     "taint-eviction", "persistentvolumeclaim-protection",
 )  # fmt: skip
+_AUDIT = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived"],
+    "rules": [{"level": "Metadata", "users": ["hekla-tenants"]}, {"level": "None"}],
+}
 _ALLOCATABLE = {"cpu": "8", "memory": "32Gi", "pods": "110"}
 
 Object = dict[str, Any]
@@ -279,6 +285,11 @@ class ControlPlane:
         parts = [part] if part else list(self._parts.values())
         return "\n".join(f"{part.name}:\n{part.tail()}" for part in parts)
 
+    @property
+    def audit_log(self) -> Path:
+        """The requests of the user `hekla-tenants`, one JSON object in each line."""
+        return self._file("audit.log")
+
     def _write_files(self) -> None:
         self._certificates.make()
         self._file("tokens.csv").write_text(
@@ -287,6 +298,7 @@ class ControlPlane:
             f'{self.tenants_token},hekla-tenants,hekla-tenants,"people"\n'
         )
         self._file("kubeconfig").write_text(yaml.safe_dump(self.kubeconfig()))
+        self._file("audit.yaml").write_text(yaml.safe_dump(_AUDIT))
         log = self._file("container.log")
         log.write_text("".join(f"2026-01-01T00:00:00.{n:09}Z stdout F {line}\n" for n, line in enumerate(LOG_LINES)))
         configuration = [_container_logs(log), _container_exec(self.home), _port_forwards(self.port_inside)]
@@ -327,6 +339,7 @@ class ControlPlane:
             "--kubelet-preferred-address-types=InternalIP",  # names of simulated nodes do not resolve
             *("--max-requests-inflight=4000", "--max-mutating-requests-inflight=2000"),
             *("--enable-priority-and-fairness=false", "--profiling=false"),
+            *(f"--audit-policy-file={self._file('audit.yaml')}", f"--audit-log-path={self.audit_log}"),
             last_signal=signal.SIGKILL,  # SIGTERM waits up to a minute for watches
         )
 

@@ -91,6 +91,7 @@ def small_cluster(control_plane: ControlPlane) -> ControlPlane:
     _grant(control_plane, "rights.yaml")
     _grant(control_plane, "rights-adopted.yaml")
     _grant(control_plane, "rights-priorities.yaml")
+    _grant(control_plane, "rights-connections.yaml")
     return control_plane
 
 
@@ -99,6 +100,12 @@ def granted_namespace(small_cluster: ControlPlane, namespace: str) -> str:
     """A namespace in which the user `hekla` has exactly the permissions of a deployment."""
     grant_in_namespace(small_cluster, "rights.yaml", namespace)
     return namespace
+
+
+@pytest.fixture
+def connections(small_cluster: ControlPlane, granted_namespace: str) -> None:
+    """The user `hekla` may also run commands in pods of the namespace, and reach their ports."""
+    grant_in_namespace(small_cluster, "rights-connections.yaml", granted_namespace)
 
 
 @pytest.fixture
@@ -134,7 +141,8 @@ def volcano_namespace(volcano: Volcano, granted_namespace: str) -> str:
 
 
 _HEKLA, _HEKLA_TENANTS = "hekla", "hekla-tenants"
-_CLUSTER_WIDE = ("ClusterRole", "ClusterRoleBinding")
+_CLUSTER_WIDE = ("ClusterRole", "ClusterRoleBinding", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
+_ACCOUNT = "system:serviceaccount:hekla:hekla"
 
 
 def _grant(plane: ControlPlane, file: str, user: str = _HEKLA) -> None:
@@ -160,11 +168,14 @@ def _rights(file: str) -> list[dict[str, Any]]:
 
 def _place(document: dict[str, Any], namespace: str) -> str:
     inside = f"namespaces/{namespace}/" if namespace else ""
-    return f"/apis/{document['apiVersion']}/{inside}{document['kind'].lower()}s"
+    kind = document["kind"].lower()
+    return f"/apis/{document['apiVersion']}/{inside}{kind[:-1] + 'ies' if kind.endswith('y') else kind + 's'}"
 
 
 def _with_user(document: dict[str, Any], user: str) -> dict[str, Any]:
     """The document for this user instead of a service account, with the same permissions. Users share the roles."""
+    for condition in document.get("spec", {}).get("matchConditions", ()):
+        condition["expression"] = condition["expression"].replace(_ACCOUNT, user)
     if "subjects" not in document:
         return document
     subject = {"kind": "User", "name": user, "apiGroup": "rbac.authorization.k8s.io"}

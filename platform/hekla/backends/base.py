@@ -66,6 +66,7 @@ class PodPriority:
 class PodOrder:
     """Everything that a backend needs to start a pod. `address`: from `PodRunner.address`.
 
+    `command`: empty for the image's own, and then `args` replaces the image's arguments unless it is empty.
     `secrets`: files like `files` that only the pod may read; no record that others read contains them.
     `mounts`: folders of `files`, by the absolute path at which a pod with its own root file system finds them too.
     `volumes`: the volumes of the job that `volume_mounts` names.
@@ -94,6 +95,7 @@ class PodOrder:
     is_closed: bool = False
     priority: PodPriority | None = None
     ports: Mapping[str, int] = field(default_factory=dict)
+    args: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,6 +319,11 @@ class Backend(ABC):
     def displayed_queues(self) -> "DisplayedQueues | None":
         """Queues displayed in the cluster for users who create pods there themselves."""
         return None
+
+    @property
+    def fault(self) -> str:
+        """What failed unexpectedly during the last minute, in a thread that follows the cluster and goes on."""
+        return ""
 
     @abstractmethod
     def nodes(self) -> Sequence[NodeInfo]:

@@ -92,8 +92,8 @@ class DelegatedScheduling(Protocol):
     def apply_queue(self, order: QueueOrder) -> None:
         """Create or update the queue. A queue of another owner is left unchanged. Raises BackendError."""
 
-    def submit(self, job: str, spec: JobSpec) -> None:
-        """Create the job unless it exists. Raises StartRefused if it can never be created, BackendError."""
+    def submit(self, job: str, spec: JobSpec, *, tenant: str) -> None:
+        """Create the tenant's job unless it exists. Raises StartRefused if it can never be created, BackendError."""
 
     def request(self, job: str, action: LifecycleAction, *, restarts: int, heartbeat: Callable[[], None]) -> None:
         """Request this action from the scheduler, if the job still has `restarts` restarts.

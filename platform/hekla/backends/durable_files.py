@@ -11,14 +11,14 @@ def durable_files(home: Path) -> Iterator[Path]:
     """The durable files of all backends below `home`."""
     for pattern in (pattern for kind in kinds().values() for pattern in kind.durable_files):
         for path in _found([home], pattern.split("/")):
-            if path.is_file() and not path.is_symlink():
+            if path.is_file():
                 yield path
 
 
 def _found(folders: Iterable[Path], parts: Sequence[str]) -> Iterator[Path]:
-    """Match one folder at a time: a glob of the whole path fails if a folder is deleted during it."""
+    """Match one folder at a time: a glob of the whole path fails if a folder is deleted during it. Follows no link."""
     part, *rest = parts
     for folder in folders:
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-            found = sorted(folder.glob(part))
+            found = sorted(path for path in folder.glob(part) if not path.is_symlink())
             yield from _found(found, rest) if rest else found

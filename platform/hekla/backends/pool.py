@@ -32,6 +32,14 @@ def get_backend(
     return backend
 
 
+def close_backend(cluster_id: int) -> None:
+    """Close the backend of a removed cluster, if this process has opened it."""
+    with _lock:
+        _stamp, backend = _backends.pop(cluster_id, ("", None))
+    if backend is not None:
+        backend.close()
+
+
 def _digest(facts: list[Any]) -> str:
     """A hash of the facts, which contain credentials."""
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()

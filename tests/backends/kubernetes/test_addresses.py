@@ -147,20 +147,21 @@ def test_api_server_accepts_pods_with_job_plugins(cloud: ClusterFixture, plugins
 
 @pytest.mark.kubernetes
 @pytest.mark.parametrize(("arguments", "count"), [([], 1), (["--disable-network-policy=true"], 0)])
-def test_network_policy_restricts_ingress_to_the_job_unless_disabled(
+def test_network_policy_restricts_a_job_to_itself_and_its_ingress_unless_disabled(
     cloud: ClusterFixture, small_cluster: ControlPlane, granted_namespace: str, arguments: list[str], count: int
 ) -> None:
     key = cloud.started(order_for({"svc": arguments}, node=cloud.backend.nodes()[0].name))
     path = f"/apis/networking.k8s.io/v1/namespaces/{granted_namespace}/networkpolicies"
     found = small_cluster.request("GET", path)["items"]
-    assert len(found) == count
+    assert len(found) == 1
     pod = small_cluster.request("GET", f"/api/v1/namespaces/{granted_namespace}/pods/{key.name}")
     assert (names.CLOSED in pod["metadata"]["labels"]) == bool(count)
     for policy in found:
         selector = {"matchLabels": names.job_labels("c1", "job")}
-        assert policy["spec"] == {
-            "podSelector": selector, "policyTypes": ["Ingress"], "ingress": [{"from": [{"podSelector": selector}]}]
-        }  # fmt: skip
+        ours = {"podSelector": selector}
+        ingress = {"ingress": [{"from": [ours]}]} if count else {}
+        types = ["Ingress", "Egress"] if count else ["Egress"]
+        assert policy["spec"] == {**ours, "policyTypes": types, "egress": [{"to": [ours]}], **ingress}
         assert selector["matchLabels"].items() <= pod["metadata"]["labels"].items()
     cloud.backend.remove("job")
     assert not small_cluster.request("GET", path)["items"]
@@ -172,7 +173,7 @@ def test_late_network_policy_is_listed_and_removed(cloud: ClusterFixture) -> Non
     backend = cloud.backend
     order = order_for({"svc": []})
     backend.parts.api.create(f"/apis/networking.k8s.io/v1/namespaces/{backend.parts.config.namespace}/networkpolicies",
-                        Manifests("c1", KubernetesConfig()).policy(order.key.job))  # fmt: skip
+                        Manifests("c1", KubernetesConfig()).policy(order))  # fmt: skip
     assert backend.inventory().present == {"job"}
     backend.remove("job")
     assert not backend.inventory().present

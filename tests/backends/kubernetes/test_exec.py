@@ -17,7 +17,7 @@ PATIENCE_SECONDS = 60.0
 
 
 @pytest.fixture
-def cloud(make_cluster: Callable[[str], ClusterFixture]) -> ClusterFixture:
+def cloud(connections: None, make_cluster: Callable[[str], ClusterFixture]) -> ClusterFixture:
     return make_cluster("kubernetes")
 
 

@@ -127,6 +127,20 @@ def test_dollars_in_commands_and_variables_are_preserved() -> None:
     assert main["env"] == [{"name": "A", "value": "pa$$$$word"}]
 
 
+def test_image_runs_its_own_command_in_its_own_folder() -> None:
+    (main,) = manifest(command=(), args=("--port", "$(A)"), image="server:1")["spec"]["containers"]
+    assert (main["image"], main["args"], "command" in main, "workingDir" in main) == (
+        "server:1",
+        ["--port", "$$(A)"],
+        False,
+        False,
+    )
+    (main,) = manifest(command=(), working_dir="src")["spec"]["containers"]
+    assert main["workingDir"] == "/work/src"
+    (main,) = manifest()["spec"]["containers"]
+    assert (main["command"], main["workingDir"]) == (["true"], "/work")
+
+
 @pytest.mark.kubernetes
 def test_file_may_have_a_long_name(cloud) -> None:
     key = cloud.started(cloud.long(files={f"{'folder/' * 30}file": "text"}))

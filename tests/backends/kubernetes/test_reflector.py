@@ -139,3 +139,36 @@ def test_thread_ends_with_close(reflector, server) -> None:
     reflector.close()
     thread.join(30)
     assert not thread.is_alive()
+
+
+def test_unexpected_error_shows_and_the_watch_begins_again_with_a_list(
+    reflector, server, store, monkeypatch, caplog
+) -> None:
+    monkeypatch.setattr("hekla.backends.kubernetes.reflector._PAUSES", (0.01,))
+    server.listed = (5, {"a": 1})
+    assert reflector.fault == ""
+    server.trouble = ZeroDivisionError("odd")
+    reflector.start()
+    give_up_at = time.monotonic() + 30
+    while server.lists < 2:
+        assert time.monotonic() < give_up_at
+        time.sleep(0.01)
+    assert reflector.fault == "ZeroDivisionError: odd"
+    assert "Traceback" in caplog.text
+    monkeypatch.setattr("hekla.backends.kubernetes.reflector._FAULT_SECONDS", 0.0)
+    assert reflector.fault == ""
+
+
+def test_watch_that_could_not_start_is_started_again(reflector, server, monkeypatch) -> None:
+    def fail(_self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", fail)
+        with pytest.raises(RuntimeError):
+            reflector.start()
+    reflector.start()
+    give_up_at = time.monotonic() + 30
+    while not server.lists:
+        assert time.monotonic() < give_up_at
+        time.sleep(0.01)

@@ -104,7 +104,8 @@ def forge(plane: ControlPlane, namespace: str, key: PodKey, tenant: str) -> str:
 
 @pytest.mark.kubernetes
 @pytest.mark.parametrize("tenant", ["lab", "shop"])
-def test_forged_pod_in_another_namespace_affects_no_pod_of_a_tenant(namespaced, small_cluster, tenant) -> None:
+def test_forged_pod_in_another_namespace_affects_no_pod_of_a_tenant(make_cluster, small_cluster, tenant) -> None:
+    namespaced = make_cluster("kubernetes-tenants", config={"pod_security": "baseline"})
     apply(namespaced, "shop")
     order = for_tenant("lab", namespaced.long())
     forged = forge(small_cluster, namespace_of(namespaced, "shop"), order.key, tenant)
@@ -155,12 +156,35 @@ def test_console_has_permissions_only_in_tenant_namespaces(namespaced, small_clu
 
 
 @pytest.mark.kubernetes
+@pytest.mark.parametrize(
+    ("place", "user", "reason"),
+    [("kube-system", "hekla-tenants", "only in the namespaces of tenants"), ("", "alice", "only to itself")],
+)
+def test_role_is_bound_only_in_tenant_namespaces_and_to_hekla(namespaced, small_cluster, place, user, reason) -> None:
+    """Even with Hekla's own token. The permissions alone admit it: they cannot tell which namespaces are tenants'."""
+    apply(namespaced, "lab")
+    plane, binding = small_cluster, tenant_manifests.role_binding("hekla-tenants", user, {})
+    path = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{place or namespace_of(namespaced, 'lab')}/rolebindings"
+
+    def is_refused() -> bool:
+        try:
+            plane.request("POST", path, binding, token=plane.tenants_token)
+        except RequestRefused as refusal:
+            return reason in str(refusal)
+        plane.request("DELETE", f"{path}/{binding['metadata']['name']}")  # the policy is not in force yet
+        return False
+
+    plane.wait_until(is_refused, 30)
+
+
+@pytest.mark.kubernetes
 def test_tenant_namespace_has_labels_and_a_network_policy(namespaced, small_cluster) -> None:
     apply(namespaced, "lab")
     labels = small_cluster.request("GET", f"/api/v1/namespaces/{namespace_of(namespaced, 'lab')}")["metadata"]["labels"]
-    assert labels["pod-security.kubernetes.io/enforce"] == "baseline"
+    assert labels["pod-security.kubernetes.io/enforce"] == "restricted"
     assert (labels[names.CLUSTER], labels[names.TENANT]) == ("c1", "lab")
-    (policy,) = list_objects(small_cluster, POLICIES.format(namespace_of(namespaced, "lab")))
+    policy, egress = list_objects(small_cluster, POLICIES.format(namespace_of(namespaced, "lab")))
+    assert egress["spec"]["policyTypes"] == ["Egress"]
     assert policy["spec"] == {
         "podSelector": {"matchExpressions": [{"key": names.CLOSED, "operator": "DoesNotExist"}]},
         "policyTypes": ["Ingress"],
@@ -177,7 +201,11 @@ def test_shared_namespace_has_a_network_policy_per_tenant(shared, small_cluster)
         one["metadata"]["name"]: one["spec"]["podSelector"]["matchLabels"]
         for one in list_objects(small_cluster, POLICIES.format(shared.config["namespace"]))
     }
-    assert own == {f"hekla-{tenant}": {names.CLUSTER: "c1", names.TENANT: tenant} for tenant in ("lab", "shop")}
+    assert own == {
+        f"hekla-{tenant}{kind}": {names.CLUSTER: "c1", names.TENANT: tenant}
+        for tenant in ("lab", "shop")
+        for kind in ("", "-egress")
+    }
     order = for_tenant("lab", shared.long())
     shared.started(order)
     pod = small_cluster.request("GET", f"/api/v1/namespaces/{shared.config['namespace']}/pods/{order.key.name}")
@@ -277,7 +305,7 @@ def test_foreign_changes_are_reverted(namespaced, small_cluster) -> None:
     small_cluster.request("PATCH", f"{POLICIES.format(namespace)}/hekla", permissive, content_type=merge)
     small_cluster.request("DELETE", f"/api/v1/namespaces/{namespace}/resourcequotas/hekla")
     apply(namespaced, "lab", cpu="2")
-    (policy,) = list_objects(small_cluster, POLICIES.format(namespace))
+    policy, _egress = list_objects(small_cluster, POLICIES.format(namespace))
     assert (policy["spec"]["policyTypes"], "egress" in policy["spec"]) == (["Ingress"], False)
     assert policy["spec"]["ingress"] == [{"from": [{"podSelector": {}}]}]
     assert hard_limits(small_cluster, namespace) == [{"requests.cpu": "2"}]

@@ -51,7 +51,7 @@ def spec(**task: Any) -> JobSpec:
 
 
 def manifest_of(job_spec: JobSpec, **config: Any) -> dict[str, Any]:
-    return VolcanoManifests("c1", KubernetesConfig(**config)).job(UID, job_spec)[0]
+    return VolcanoManifests("c1", KubernetesConfig(**config)).job(UID, job_spec, "lab")[0]
 
 
 def test_new_job_without_a_status_is_pending() -> None:
@@ -146,7 +146,8 @@ def test_manifest_is_complete_as_after_volcanos_webhooks() -> None:
     assert manifest["spec"]["minAvailable"] == 3
     assert "ttlSecondsAfterFinished" not in manifest["spec"]
     template = manifest["spec"]["tasks"][0]["template"]
-    assert template["metadata"]["labels"] == {names.CLUSTER: "c1", names.JOB: UID, names.TASK: "main"}
+    labels = {names.CLUSTER: "c1", names.JOB: UID, names.TENANT: "lab", names.TASK: "main"}
+    assert template["metadata"]["labels"] == labels
     assert template["spec"]["containers"][0]["image"] == "busybox"
     assert template["spec"]["nodeSelector"] == {"ours": "yes"}
 
@@ -158,11 +159,27 @@ def test_dollars_in_commands_and_variables_are_preserved() -> None:
     assert container["env"] == [{"name": "A", "value": "$$(B)"}]
 
 
+def test_image_runs_its_own_command_with_other_arguments() -> None:
+    job = JobSpec.parse({"name": "job", "tasks": [{"name": "main", "image": "server:1", "args": ["--port", "$(P)"]}]})
+    container = manifest_of(job)["spec"]["tasks"][0]["template"]["spec"]["containers"][0]
+    assert (container.get("command"), container["args"]) == (None, ["--port", "$$(P)"])
+
+
 def test_files_of_two_jobs_of_one_name_have_different_names() -> None:
     made = [
-        VolcanoManifests("c1", KubernetesConfig()).job(uid, spec(files={"a.py": "1"}))[1] for uid in (UID, "f" * 32)
+        VolcanoManifests("c1", KubernetesConfig()).job(uid, spec(files={"a.py": "1"}), "lab")[1]
+        for uid in (UID, "f" * 32)
     ]
-    assert len({files["metadata"]["name"] for companions in made for _, files in companions}) == 2
+    assert len({files["metadata"]["name"] for _policy, (_kind, files) in made}) == 2
+
+
+def test_pods_of_a_volcano_job_may_connect_to_each_other() -> None:
+    manifest, ((kind, policy), *_others) = VolcanoManifests("c1", KubernetesConfig()).job(UID, spec(), "lab")
+    selector = policy["spec"]["podSelector"]["matchLabels"]
+    assert kind == "networkpolicies"
+    assert policy["spec"]["egress"] == [{"to": [{"podSelector": {"matchLabels": selector}}]}]
+    (task,) = manifest["spec"]["tasks"]
+    assert selector.items() <= task["template"]["metadata"]["labels"].items()
 
 
 def test_volumes_are_in_the_templates_and_claims_are_separate_objects() -> None:
@@ -171,18 +188,18 @@ def test_volumes_are_in_the_templates_and_claims_are_separate_objects() -> None:
     task = {"name": "main", "command": ["x"], "volume_mounts": mounts}
     volumes = [claim, {"name": "data", "volume_claim_name": "data-sets"}]
     job_spec = JobSpec.parse({"name": "job", "tasks": [task], "volumes": volumes})
-    manifest, companions = VolcanoManifests("c1", KubernetesConfig(claims=("data-sets",))).job(UID, job_spec)
+    manifest, companions = VolcanoManifests("c1", KubernetesConfig(claims=("data-sets",))).job(UID, job_spec, "lab")
     pod = manifest["spec"]["tasks"][0]["template"]["spec"]
     assert pod["volumes"] == [
         {"name": "data", "persistentVolumeClaim": {"claimName": "data-sets"}},
         {"name": "out", "persistentVolumeClaim": {"claimName": "job-01234567-out"}},
     ]
     assert [one["mountPath"] for one in pod["containers"][0]["volumeMounts"]] == ["/out", "/data"]
-    ((kind, made),) = companions
+    (_policy, (kind, made)) = companions
     assert (kind, made["metadata"]["name"]) == ("persistentvolumeclaims", "job-01234567-out")
     assert made["metadata"]["labels"] == {names.CLUSTER: "c1", names.JOB: UID}
     with pytest.raises(StartRefused, match="“data-sets” is not for jobs of this cluster"):
-        VolcanoManifests("c1", KubernetesConfig()).job(UID, job_spec)
+        VolcanoManifests("c1", KubernetesConfig()).job(UID, job_spec, "lab")
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from pathlib import Path
 from hekla.backends.kubernetes import keys, login
 from hekla.backends.kubernetes.deadline import Deadline
 from hekla.backends.kubernetes.login import Login
+from hekla.backends.kubernetes.server_silence import ServerSilence
 
 KUBECONFIGS = "kubeconfigs"
 """The subfolder of the data folder for operators' kubeconfig files."""
@@ -29,6 +30,7 @@ class Access:
     """
 
     def __init__(self, sign_in: Callable[[], Login], *, renewable: bool) -> None:
+        self.silence = ServerSilence()
         self._sign_in, self._renewable = sign_in, renewable
         self._lock, self._deadline = threading.Lock(), Deadline(_SIGN_IN_SECONDS)
         self._login: Login | None = None

@@ -135,8 +135,10 @@ class Api:
                 response.shutdown()
 
     def close(self) -> None:
-        """Close all connections. No request may be running."""
-        self._connected[1].close()
+        """Close all connections; those of running requests close when these end."""
+        client = self._connected[1]
+        client.close()
+        client.rest_client.pool_manager.clear()
 
     def _connection(self) -> tuple[Login, ApiClient]:
         """The present login and its client; both are new after the access has signed in again."""
@@ -174,6 +176,7 @@ class Api:
         timeout: urllib3.Timeout | None = None,
     ) -> urllib3.BaseHTTPResponse:
         instruments.count(method, path)
+        sent_at = self._access.silence.check()
         headers = {"Accept": "application/json, */*", "Accept-Encoding": "gzip"}
         content = None if body is None else orjson.dumps(body)
         if content is not None:
@@ -181,7 +184,10 @@ class Api:
         try:
             response = self._send(method, path, params, headers, body=content, timeout=timeout or self._timeout)
         except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
+            if timeout is None and _is_timeout(error):
+                self._access.silence.record_timeout(sent_at)
             raise unreachable(error) from error
+        self._access.silence.record_answer()
         if response.status >= OK_BELOW:
             raise refusal(response.status, response.data)
         return response
@@ -209,6 +215,12 @@ class Api:
     def _check_login(self, status: int, login: Login) -> None:
         if status == UNAUTHORIZED:
             self._access.reject(login)
+
+
+def _is_timeout(error: Exception) -> bool:
+    """Whether no answer came in time. A refused connection is an answer, although urllib3 counts it as a time-out."""
+    is_refused = isinstance(error, urllib3.exceptions.NewConnectionError)
+    return isinstance(error, urllib3.exceptions.TimeoutError) and not is_refused
 
 
 def _gathered(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:

@@ -198,6 +198,7 @@ class AsyncClient:
         timeout: aiohttp.ClientTimeout = _TIMEOUT,
     ) -> bytes:
         instruments.count(method, path)
+        sent_at = self._access.silence.check()
         content = None if body is None else orjson.dumps(body)
         headers = {"Accept": "application/json, */*", "Content-Type": content_type}
         options = {"data": content, "params": params, "timeout": timeout, "allow_redirects": False}
@@ -209,7 +210,10 @@ class AsyncClient:
             async with self._opened().request(method, url, headers=headers, **options) as response:  # type: ignore[arg-type]
                 status, found = response.status, await response.read()
         except (aiohttp.ClientError, OSError, RuntimeError, ValueError) as error:  # a time-out is an OSError
+            if timeout is _TIMEOUT and isinstance(error, TimeoutError):
+                self._access.silence.record_timeout(sent_at)
             raise unreachable(error) from error
+        self._access.silence.record_answer()
         if status == UNAUTHORIZED:
             self._access.reject(login)
         if status >= OK_BELOW:

@@ -8,8 +8,7 @@ log. After the end is recorded, `forget` saves the log and deletes the pod.
 import itertools
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from hekla.backends.base import BackendError, PodKey, PodOrder
 from hekla.backends.kubernetes import names
@@ -17,11 +16,9 @@ from hekla.backends.kubernetes.budgets import KubernetesBudgets
 from hekla.backends.kubernetes.cluster import KubernetesCluster
 from hekla.backends.kubernetes.displayed_queues import KubernetesQueues
 from hekla.backends.kubernetes.external_pods import KubernetesExternalPods
-from hekla.backends.kubernetes.layout import namespace_path
 from hekla.backends.kubernetes.parts import KubernetesParts
-from hekla.backends.kubernetes.resource_paths import POLICIES, resource_path
-from hekla.backends.tenancy import TenantOrder
 from hekla.domain.addresses import Replica
+from hekla.lib.once_property import once_property
 
 log = logging.getLogger(__name__)
 FORGET_PATIENCE_SECONDS = 2.0
@@ -30,27 +27,23 @@ FORGET_PATIENCE_SECONDS = 2.0
 class KubernetesBackend(KubernetesCluster):
     """A cluster whose pods Hekla's engine places."""
 
-    @cached_property
+    @once_property
     def runner(self) -> "KubernetesRunner":
         return KubernetesRunner(self.parts)
 
-    @cached_property
-    def tenancy(self) -> "KubernetesTenancy":
-        return KubernetesTenancy(self.parts)
-
-    @cached_property
+    @once_property
     def budgets(self) -> KubernetesBudgets:
         parts = self.parts
         return KubernetesBudgets(parts.client, parts.cache, parts.locator, parts.cluster)
 
-    @cached_property
+    @once_property
     def external_pods(self) -> KubernetesExternalPods | None:
         config, parts = self.parts.config.external_pods, self.parts
         if config is None:
             return None
         return KubernetesExternalPods(config, parts.api, parts.client, parts.context.clock, parts.cache.wake)
 
-    @cached_property
+    @once_property
     def displayed_queues(self) -> KubernetesQueues | None:
         config, parts = self.parts.config.external_pods, self.parts
         return KubernetesQueues(parts.api, parts.cluster, enabled=config.shows_queues) if config else None
@@ -62,6 +55,12 @@ class KubernetesBackend(KubernetesCluster):
         for key, error in self.parts.client.run_each(self.parts.pod_deletion.forget, soon, _no_heartbeat):
             if error is not None:
                 log.info("could not forget %s, will try again: %s", key.name, error)
+
+    @property
+    def fault(self) -> str:
+        """The unexpected error that last ended a watch, if that was recently."""
+        external = vars(self).get("external_pods")
+        return super().fault or (external.fault if external else "")
 
     def close(self) -> None:
         """End the watches."""
@@ -91,37 +90,6 @@ class KubernetesRunner:
     ) -> Iterator[tuple[tuple[PodKey, str], BackendError | None]]:
         """Set the deadline of each pod to now. If a pod does not exist, create a tombstone that is never bound."""
         return self._parts.client.run_each(self._parts.pod_deletion.stop, requests, heartbeat)
-
-
-class KubernetesTenancy:
-    """Implements `tenancy.Tenancy`."""
-
-    def __init__(self, parts: KubernetesParts) -> None:
-        self._parts = parts
-
-    def apply_many(
-        self, orders: Iterable[TenantOrder], *, heartbeat: Callable[[], None]
-    ) -> Iterator[tuple[TenantOrder, BackendError | None]]:
-        """Apply many tenants concurrently."""
-        return self._parts.client.run_each(self._parts.tenant_namespaces.apply, orders, heartbeat)
-
-    def remove_others(self, tenants: Collection[str]) -> None:
-        """Delete their policies if tenants share a namespace. A tenant's own namespace stays."""
-        places, api = self._parts.layout, self._parts.api
-        if places.per_tenant:
-            return
-        place, present = (
-            resource_path(namespace_path(places.base), POLICIES),
-            set(map(names.tenant, tenants)),
-        )
-        for page in api.pages(place, labelSelector=f"{self._parts.ours},{names.TENANT},!{names.JOB}"):
-            for one in page.get("items") or ():
-                if one["metadata"]["labels"][names.TENANT] not in present:
-                    api.delete(f"{place}/{one['metadata']['name']}")
-
-    def owns(self, tenant: str, key: PodKey) -> bool:
-        """By the namespace in which the pod was observed."""
-        return self._parts.layout.owns(tenant, key)
 
 
 def _no_heartbeat() -> None:

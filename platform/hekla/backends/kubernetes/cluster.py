@@ -16,7 +16,9 @@ from hekla.backends.kubernetes.pod_deletion import MAX_LOG_BYTES
 from hekla.backends.kubernetes.pod_state import PodState
 from hekla.backends.kubernetes.pod_streams import PodStreams
 from hekla.backends.kubernetes.resource_paths import ATTACHED, resource_path
+from hekla.backends.kubernetes.tenancy import KubernetesTenancy
 from hekla.domain.resources import Resources
+from hekla.lib.once_property import once_property
 
 REMOVE_PATIENCE_SECONDS = 10.0
 _SAFE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -35,6 +37,10 @@ class KubernetesCluster(Backend):
     @property
     def port_forwarding(self) -> PodStreams:
         return PodStreams(self.parts, self.find_pod)
+
+    @once_property
+    def tenancy(self) -> KubernetesTenancy:
+        return KubernetesTenancy(self.parts)
 
     @property
     def external_pods(self) -> KubernetesExternalPods | None:
@@ -114,6 +120,11 @@ class KubernetesCluster(Backend):
             pages = self.parts.api.pages(path, labelSelector=f"{self.parts.ours},{names.JOB}")
             present |= {one["metadata"]["labels"][names.JOB] for page in pages for one in page.get("items") or ()}
         return Inventory(alive, frozenset(present), frozenset(present | self.parts.spool.jobs()))
+
+    @property
+    def fault(self) -> str:
+        """The unexpected error that last ended a watch, if that was recently."""
+        return self.parts.fault
 
     def close(self) -> None:
         """End the watch."""

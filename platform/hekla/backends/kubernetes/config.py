@@ -1,8 +1,9 @@
 """The configuration of a Kubernetes cluster."""
 
+import ipaddress
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from hekla.backends import config
 from hekla.domain.errors import Problem
@@ -14,6 +15,47 @@ MAX_PREFIX = 40
 _OBJECT = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"
 _DOMAIN = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"
 _NAME = r"^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$"
+
+
+METADATA = ("100.100.100.200/32", "169.254.0.0/16", "192.0.0.192/32", "fd00:ec2::254/128", "fe80::/10")
+"""The metadata services of clouds, which give credentials of the node, and the addresses of the link."""
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+def is_within(inner: Network, outer: Network) -> bool:
+    """Whether all addresses of one range are in the other."""
+    return inner.version == outer.version and inner.subnet_of(outer)  # type: ignore[arg-type]
+
+
+def _servers(text: str) -> str:
+    """A range of addresses of name servers, also those of the link, in its usual form. Raises ValueError."""
+    return str(ipaddress.ip_network(text))
+
+
+def _range(text: str) -> str:
+    """The range of addresses in its usual form. Raises ValueError, also for those of metadata services."""
+    found = ipaddress.ip_network(text)
+    if any(is_within(found, ipaddress.ip_network(closed)) for closed in METADATA):
+        raise ValueError("pods never reach metadata services and addresses of the link")
+    return str(found)
+
+
+Capability = Literal[
+    "AUDIT_WRITE",
+    "CHOWN",
+    "DAC_OVERRIDE",
+    "FOWNER",
+    "FSETID",
+    "KILL",
+    "MKNOD",
+    "NET_BIND_SERVICE",
+    "SETFCAP",
+    "SETGID",
+    "SETPCAP",
+    "SETUID",
+    "SYS_CHROOT",
+]
+"""Those that the Pod Security level `baseline` admits."""
 
 
 class ExternalPodsSettings(config.BackendConfig):
@@ -71,6 +113,15 @@ class KubernetesConfig(config.BackendConfig):
     - `priority_classes`: whether pods that Hekla places get a PriorityClass: the cluster's own that their job names, or
       one that Hekla creates.
     - `ingress`: access to ports of jobs from outside the cluster; None: no access.
+    - `pod_security`: the Pod Security level of pods, and of tenants' own namespaces; None: `restricted` in those,
+      `baseline` in a shared namespace. `restricted` pods do not run as root, but as `run_as_user`.
+    - `internet`: whether pods may open connections to public addresses.
+    - `egress`: other address ranges to which they may, such as that of a file server. Pods of their job and the name
+      servers of the cluster are always allowed, metadata services of clouds never.
+    - `egress_to_tenant`: whether they may to all pods of their tenant, and not only to those of their job.
+    - `name_servers`: addresses of name servers other than the pods of the cluster's own; the default is that of
+      NodeLocal DNSCache. Only the port of name servers is opened.
+    - `capabilities`: Linux capabilities that pods have, for programs such as an SSH server that runs as root.
     """
 
     kubeconfig: Annotated[str, Field(pattern=rf"^$|{_NAME}", max_length=63)] = ""
@@ -85,6 +136,28 @@ class KubernetesConfig(config.BackendConfig):
     tenant_role: Annotated[str, Field(min_length=1, max_length=253)] = "hekla-tenants"
     priority_classes: bool = False
     ingress: IngressConfig | None = None
+    pod_security: Literal["restricted", "baseline"] | None = None
+    run_as_user: Annotated[int, Field(ge=1, le=2**31 - 1)] = 1000
+    capabilities: tuple[Capability, ...] = ()
+    internet: bool = True
+    egress: Annotated[tuple[Annotated[str, AfterValidator(_range)], ...], Field(max_length=100)] = ()
+    egress_to_tenant: bool = False
+    name_servers: Annotated[tuple[Annotated[str, AfterValidator(_servers)], ...], Field(max_length=20)] = (
+        "169.254.20.10/32",
+    )
+
+    @property
+    def security_level(self) -> str:
+        """The Pod Security level of pods."""
+        return self.pod_security or ("restricted" if self.namespaces == "tenant" else "baseline")
+
+    @model_validator(mode="after")
+    def _check_capabilities(self) -> Self:
+        """The level `restricted` admits one capability only."""
+        if self.security_level == "restricted" and set(self.capabilities) - {"NET_BIND_SERVICE"}:
+            sentence = translate("The Pod Security level “restricted” allows only NET_BIND_SERVICE. Use “baseline”.")
+            raise InconsistentFields([Problem("capabilities", sentence)])
+        return self
 
     @model_validator(mode="after")
     def _check_ingress(self) -> Self:

@@ -44,6 +44,11 @@ class ExternalPodCache:
                 self._ends.popleft()
             return [*self._pods.values(), *(pod for _at, pod in self._ends)]
 
+    @property
+    def fault(self) -> str:
+        """The unexpected error that last ended the watch, if that was recently."""
+        return self._reflector.fault
+
     def close(self) -> None:
         """End the watch. The owner closes the connections."""
         self._reflector.close()

@@ -125,6 +125,11 @@ class KubernetesExternalPods:
         self._api.patch(path, {"status": {"phase": phase}})
         self._groups.pop(group.namespace, None)
 
+    @property
+    def fault(self) -> str:
+        """The unexpected error that last ended a watch, if that was recently."""
+        return next((cache.fault for cache in self._caches.values() if cache.fault), "")
+
     def close(self) -> None:
         """End the watches."""
         for cache in self._caches.values():

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
 from hekla.backends.base import PodKey, PodOrder, StartRefused
-from hekla.backends.kubernetes import names, projected_files, tenant_manifests, volumes
+from hekla.backends.kubernetes import names, pod_security, projected_files, tenant_manifests, volumes
 from hekla.backends.kubernetes.api import Json
 from hekla.backends.kubernetes.config import KubernetesConfig
 from hekla.backends.kubernetes.layout import NamespaceLayout
@@ -34,9 +34,8 @@ class Manifests:
         container = {
             "name": names.MAIN,
             "image": order.image or self._config.image,
-            "command": [escape(word) for word in order.command],
+            **_command(order),
             "env": [{"name": name, "value": escape(value)} for name, value in order.env.items()],
-            "workingDir": str(WORKING_DIR / order.working_dir),
             "resources": self._resources(order.key, amounts),
             "terminationMessagePolicy": "FallbackToLogsOnError",
             "volumeMounts": [{"name": "work", "mountPath": str(WORKING_DIR)}, *_mounts(order)],
@@ -68,7 +67,9 @@ class Manifests:
         if self._has_own_namespace(key):
             common["serviceAccountName"] = tenant_manifests.ACCOUNT
         meta = {"name": key.name, "labels": names.labels(self._cluster, key), "annotations": dict(annotations)}
-        return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {**common, **spec}}
+        whole = {**common, **spec}
+        pod_security.harden(whole, self._config)
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": whole}
 
     def _resources(self, key: PodKey, amounts: Mapping[str, str]) -> Json:
         """Requests and limits. If there may be a quota, the pod must request every resource that the quota counts."""
@@ -87,8 +88,8 @@ class Manifests:
 
     def shared(self, order: PodOrder) -> Iterator[tuple[str, Json]]:
         """The objects shared by all pods of the job, by kind. The network policy comes first, before any pod."""
-        if order.is_closed:
-            yield POLICIES, self.policy(order.key.job)
+        if order.is_closed or order.has_peers:
+            yield POLICIES, self.policy(order)
         if order.has_peers:
             yield SERVICES, self.service(order.key.job)
         for claim in volumes.claims(self._cluster, order):
@@ -105,16 +106,10 @@ class Manifests:
             "spec": spec,
         }
 
-    def policy(self, job: str) -> Json:
-        """The policy that admits only pods of the job, on networks that enforce policies."""
-        labels = names.job_labels(self._cluster, job)
-        ours = {"matchLabels": labels}
-        return {
-            "apiVersion": "networking.k8s.io/v1",
-            "kind": "NetworkPolicy",
-            "metadata": {"name": names.service_of(job), "labels": labels},
-            "spec": {"podSelector": ours, "policyTypes": ["Ingress"], "ingress": [{"from": [{"podSelector": ours}]}]},
-        }
+    def policy(self, order: PodOrder) -> Json:
+        """The policy of the job, on networks that enforce policies: its pods may connect to each other."""
+        labels = names.job_labels(self._cluster, order.key.job)
+        return tenant_manifests.job_policy(names.service_of(order.key.job), labels, is_closed=order.is_closed)
 
     def files(self, order: PodOrder, uid: str) -> list[tuple[str, Json]]:
         """The files in the pod's working folder, by kind. They are deleted with the pod of this uid."""
@@ -180,6 +175,18 @@ def _mounts(order: PodOrder) -> list[Json]:
 
 def _encoded(content: Mapping[str, str]) -> dict[str, str]:
     return {projected_files.file_key(name): base64.b64encode(text.encode()).decode() for name, text in content.items()}
+
+
+def _command(order: PodOrder) -> Json:
+    """The command and its folder. The image's own command runs in the image's folder unless another is given."""
+    if not order.command and not order.working_dir:
+        return _words("args", order.args)
+    folder = {"workingDir": str(WORKING_DIR / order.working_dir)}
+    return _words("command", order.command) | _words("args", order.args) | folder
+
+
+def _words(name: str, words: tuple[str, ...]) -> Json:
+    return {name: [escape(word) for word in words]} if words else {}
 
 
 def escape(text: str) -> str:

@@ -1,6 +1,4 @@
-"""The parts that the facets of one cluster's backend share. Each is created at its first use."""
-
-from functools import cached_property
+"""The parts that the facets of one cluster's backend share. Each is created once, at its first use by any thread."""
 
 from hekla.backends.kind import BackendContext
 from hekla.backends.kubernetes import access, names
@@ -16,6 +14,7 @@ from hekla.backends.kubernetes.pod_deletion import PodDeletion
 from hekla.backends.kubernetes.priority_classes import PodPriorityClasses
 from hekla.backends.kubernetes.spool import Spool
 from hekla.backends.kubernetes.tenant_namespaces import TenantNamespaces
+from hekla.lib.once_property import once_property
 
 
 class KubernetesParts:
@@ -27,31 +26,31 @@ class KubernetesParts:
         self.manifests, self.layout = Manifests(context.cluster, config), NamespaceLayout(config)
         self.ours = names.selector({names.CLUSTER: context.cluster})
 
-    @cached_property
+    @once_property
     def access(self) -> access.Access:
         return access.find(self.context.home, self.config.kubeconfig, self.context.key, self.config.context)
 
-    @cached_property
+    @once_property
     def api(self) -> Api:
         return Api(self.access)
 
-    @cached_property
+    @once_property
     def client(self) -> AsyncClient:
         return AsyncClient(self.access)
 
-    @cached_property
+    @once_property
     def cache(self) -> PodCache:
         return PodCache(self.api, self.layout.pods_path, self.ours, self.context.clock, self.layout.parse_pod)
 
-    @cached_property
+    @once_property
     def locator(self) -> PodLocator:
         return PodLocator(self.layout, self.cache)
 
-    @cached_property
+    @once_property
     def tenant_namespaces(self) -> TenantNamespaces:
-        return TenantNamespaces(self.client, self.layout, self.cluster, self.config.tenant_role)
+        return TenantNamespaces(self.client, self.layout, self.cluster, self.config)
 
-    @cached_property
+    @once_property
     def pod_creation(self) -> PodCreation:
         return PodCreation(
             self.client,
@@ -64,12 +63,17 @@ class KubernetesParts:
             lambda order: self.spool.has(order.key),
         )
 
-    @cached_property
+    @once_property
     def pod_deletion(self) -> PodDeletion:
         return PodDeletion(self.client, self.cache, self.manifests, self.locator, self.tenant_namespaces, self.spool)
 
+    @property
+    def fault(self) -> str:
+        """The unexpected error that last ended the watch of our pods, if that was recently."""
+        return self.cache.fault if "cache" in vars(self) else ""
+
     def close(self) -> None:
-        """End the watch and the requests. Connections in use by others close with their last user."""
-        for part in ("cache", "client"):
+        """End the watch, the requests and the connections."""
+        for part in ("cache", "client", "api"):
             if made := vars(self).get(part):
                 made.close()

@@ -2,7 +2,7 @@
 
 `rights.yaml`: always. In addition `rights-tenants.yaml` if each tenant has its own namespace, `rights-priorities.yaml`
 if pods have priority classes, `rights-ports.yaml` if ports of jobs are exposed, and `rights-volcano.yaml` if Volcano
-schedules.
+schedules. `rights-connections.yaml` is never required: the console runs no commands in pods.
 """
 
 from collections.abc import Iterable, Iterator
@@ -59,11 +59,6 @@ REQUIRED = (
     ClusterPermission("create", "pods/eviction"),
     ClusterPermission("list", "poddisruptionbudgets", group="policy"),
     ClusterPermission("get", "pods/log"),
-    *(
-        ClusterPermission(verb, subresource)
-        for subresource in ("pods/exec", "pods/portforward")
-        for verb in ("create", "get")
-    ),
     *(
         ClusterPermission(verb, kind, group=api_group(kind))
         for kind in ATTACHED

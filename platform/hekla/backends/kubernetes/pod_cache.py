@@ -111,6 +111,11 @@ class PodCache:
         with self._changed:
             self._record_change(_NO_POD)
 
+    @property
+    def fault(self) -> str:
+        """The unexpected error that last ended the watch, if that was recently."""
+        return self._reflector.fault
+
     def close(self) -> None:
         """End the watch."""
         self._reflector.close()

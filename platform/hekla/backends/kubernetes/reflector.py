@@ -10,6 +10,7 @@ would report no changes until it reaches the version seen before. Its list is ac
 
 import logging
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
@@ -20,6 +21,7 @@ log = logging.getLogger(__name__)
 _WATCH_SECONDS = 240
 _PAUSES = (0.1, 0.5, 1.0, 2.0, 5.0)
 _ENDS_WITHIN_SECONDS = 2.0
+_FAULT_SECONDS = 60.0
 EntryT = TypeVar("EntryT")
 
 
@@ -55,6 +57,7 @@ class Reflector:
         self._api, self._path, self._selectors, self._store, self._lock = api, path, selectors, store, lock
         self._version: int | None = None
         self._events = 0
+        self._fault, self._failed_at = "", float("-inf")
         self._thread: threading.Thread | None = None
         self._closing = threading.Event()
 
@@ -63,12 +66,18 @@ class Reflector:
         """Whether the store is complete as of some version."""
         return self._version is not None
 
+    @property
+    def fault(self) -> str:
+        """The unexpected error that last ended the watch, if that was during the last minute."""
+        return self._fault if time.monotonic() - self._failed_at < _FAULT_SECONDS else ""
+
     def start(self) -> None:
-        """Keep the store up to date from now on. Further calls have no effect."""
+        """Keep the store up to date from now on. Further calls have no effect, also after `close`."""
         with self._lock:
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name=f"watch {self._path}", daemon=True)
-                self._thread.start()
+            if self._thread is None and not self._closing.is_set():
+                thread = threading.Thread(target=self._run, name=f"watch {self._path}", daemon=True)
+                thread.start()  # raises if the system has no thread left; the next call tries again
+                self._thread = thread
 
     def relist(self) -> None:
         """List everything now, in pages. Raises BackendError."""
@@ -126,7 +135,8 @@ class Reflector:
         except Exception as error:  # if this thread ended, the store would stay outdated
             log.exception("the watch of %s received what it does not understand", self._path)
             self._version = None
-            return str(error) or type(error).__name__
+            self._fault, self._failed_at = f"{type(error).__name__}: {error}", time.monotonic()
+            return self._fault
         return ""
 
     def _was_restored(self, last: int) -> bool:

@@ -3,11 +3,13 @@
 If tenants share a namespace, each has only a network policy, which isolates its pods.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from ipaddress import ip_network
 from typing import Any
 
-from hekla.backends.kubernetes import names
+from hekla.backends.kubernetes import names, pod_security
 from hekla.backends.kubernetes.api import Json
+from hekla.backends.kubernetes.config import METADATA, KubernetesConfig, is_within
 from hekla.domain.resources import parse_quantity
 
 ACCOUNT = "hekla-pods"
@@ -15,15 +17,26 @@ ACCOUNT = "hekla-pods"
 QUOTA = POLICY = "hekla"
 NOTHING = {"cpu": "0", "memory": "0", "ephemeral-storage": "0"}
 """A quota on one of these admits only pods that state their requests."""
-_GUARD = {"pod-security.kubernetes.io/enforce": "baseline"}
+_NAME_SERVER_PORTS: list[Json] = [{"protocol": protocol, "port": 53} for protocol in ("UDP", "TCP")]
+_NAME_SERVERS: Json = {
+    "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}},
+    "podSelector": {"matchLabels": {"k8s-app": "kube-dns"}},
+}
+"""The pods of the cluster's name server: CoreDNS has the label of its predecessor."""
+_PRIVATE = (
+    *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "172.16.0.0/12", "192.0.0.0/24", "192.168.0.0/16"),
+    *("198.18.0.0/15", "224.0.0.0/3", "::/8", "64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "fc00::/7", "ff00::/8"),
+)
+"""Addresses that are not public, and those in which an IPv6 address contains one of IPv4."""
 _RBAC = "rbac.authorization.k8s.io"
 _OF_ACCOUNTS = "system:serviceaccount:"
 _AS_THEY_ARE = ("pods",)
 
 
-def namespace(name: str, labels: Mapping[str, str]) -> Json:
-    """The namespace, with Pod Security `baseline`: no pod controls its node. Administrators may restrict it further."""
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {**labels, **_GUARD}}}
+def namespace(name: str, labels: Mapping[str, str], security_level: str) -> Json:
+    """The namespace, which admits only pods of this Pod Security level."""
+    labels = {**labels, pod_security.ENFORCE: security_level}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
 
 
 def service_account(labels: Mapping[str, str]) -> Json:
@@ -67,6 +80,57 @@ def network_policy(name: str, pods: Mapping[str, str], user: str, labels: Mappin
             "ingress": [{"from": [{"podSelector": alike}, *_console(user)]}],
         },
     }
+
+
+def egress_policy(name: str, pods: Mapping[str, str], config: KubernetesConfig, labels: Mapping[str, str]) -> Json:
+    """The policy for connections that pods with these labels open. Without labels: all pods of the namespace.
+
+    They reach name servers and what the configuration opens; the policy of their job (`job_policy`) adds its pods.
+    Hekla's own stores and the metadata service of a cloud are not public addresses, so pods reach them only if the
+    configuration opens these.
+    """
+    alike: Json = {"matchLabels": dict(pods)} if pods else {}
+    servers = [_NAME_SERVERS, *({"ipBlock": {"cidr": servers}} for servers in config.name_servers)]
+    opened = [{"ipBlock": block} for block in _blocks(config)]
+    opened += [{"podSelector": alike}] if config.egress_to_tenant else []
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": {"name": name, "labels": dict(labels)},
+        "spec": {
+            "podSelector": alike,
+            "policyTypes": ["Egress"],
+            "egress": [{"to": servers, "ports": _NAME_SERVER_PORTS}, *([{"to": opened}] if opened else [])],
+        },
+    }
+
+
+def job_policy(name: str, labels: Mapping[str, str], *, is_closed: bool) -> Json:
+    """The policy by which the pods with these labels, those of a job, may connect to each other.
+
+    `is_closed`: they accept connections from each other only.
+    """
+    ours: Json = {"podSelector": {"matchLabels": dict(labels)}}
+    closed = {"ingress": [{"from": [ours]}]} if is_closed else {}
+    types = ["Ingress", "Egress"] if is_closed else ["Egress"]
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": {"name": name, "labels": dict(labels)},
+        "spec": {**ours, "policyTypes": types, "egress": [{"to": [ours]}], **closed},
+    }
+
+
+def _blocks(config: KubernetesConfig) -> list[Json]:
+    public = [_block(whole, [*METADATA, *_PRIVATE]) for whole in ("0.0.0.0/0", "::/0")] if config.internet else []
+    return [*public, *(_block(opened, METADATA) for opened in config.egress)]
+
+
+def _block(whole: str, closed: Iterable[str]) -> Json:
+    """A range of addresses without the closed ones that it contains."""
+    network = ip_network(whole)
+    inside = [one for one in closed if is_within(ip_network(one), network)]
+    return {"cidr": whole, **({"except": inside} if inside else {})}
 
 
 def _console(user: str) -> list[Json]:

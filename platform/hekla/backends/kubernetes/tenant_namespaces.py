@@ -12,6 +12,7 @@ from hekla.backends.base import BackendError, StartDelayed
 from hekla.backends.kubernetes import names, tenant_manifests
 from hekla.backends.kubernetes.api import FORBIDDEN, NOT_FOUND, ApiError, Json
 from hekla.backends.kubernetes.async_client import AsyncClient
+from hekla.backends.kubernetes.config import KubernetesConfig
 from hekla.backends.kubernetes.layout import NamespaceLayout, namespace_path
 from hekla.backends.tenancy import TenantOrder
 
@@ -32,10 +33,11 @@ def is_over_quota(refusal: ApiError) -> bool:
 
 
 class TenantNamespaces:
-    """The tenants' namespaces of one cluster. `role`: the ClusterRole with our permissions in a tenant's namespace."""
+    """The tenants' namespaces of one cluster."""
 
-    def __init__(self, client: AsyncClient, layout: NamespaceLayout, cluster: str, role: str) -> None:
-        self._client, self._layout, self._cluster, self._role = client, layout, cluster, role
+    def __init__(self, client: AsyncClient, layout: NamespaceLayout, cluster: str, config: KubernetesConfig) -> None:
+        self._client, self._layout, self._cluster, self._config = client, layout, cluster, config
+        self._role = config.tenant_role
         self._ours = {names.CLUSTER: cluster}
         self._user = ""
         self._accessible: set[str] = set()
@@ -117,7 +119,7 @@ class TenantNamespaces:
         found = await self._client.find(path)
         if found is None:
             self._accessible.discard(namespace)
-            manifest = tenant_manifests.namespace(namespace, self._labels(tenant))
+            manifest = tenant_manifests.namespace(namespace, self._labels(tenant), self._config.security_level)
             made = await self._client.create_once("/api/v1/namespaces", manifest)
             found = made or await self._client.get(path)  # another process has just created it
         labels = found["metadata"].get("labels") or {}
@@ -128,12 +130,14 @@ class TenantNamespaces:
             raise BackendError(f"The namespace {namespace} is being deleted")
 
     async def _apply_policy(self, tenant: str) -> None:
-        """Apply the policy that blocks pods of other tenants."""
+        """Apply the policies: who may connect to the tenant's pods, and to what they may connect."""
         labels, per_tenant = self._labels(tenant), self._layout.per_tenant
         name = tenant_manifests.POLICY if per_tenant else f"{tenant_manifests.POLICY}-{labels[names.TENANT]}"
         selected = {} if per_tenant else labels
         policy = tenant_manifests.network_policy(name, selected, await self._username(), labels)
-        await self._apply(_POLICIES.format(namespace=self._layout.namespace_of(tenant)), policy)
+        egress = tenant_manifests.egress_policy(f"{name}-egress", selected, self._config, labels)
+        for one in (policy, egress):
+            await self._apply(_POLICIES.format(namespace=self._layout.namespace_of(tenant)), one)
 
     async def _apply_quota(self, order: TenantOrder) -> None:
         path = f"{namespace_path(self._layout.namespace_of(order.tenant))}/resourcequotas"

@@ -8,7 +8,6 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 
 from hekla.backends.base import BackendError, Inventory, PodKey, StartRefused
 from hekla.backends.delegated import ActionUnsupported, DelegatedJobSize, JobReport, NewPod, PodReport, QueueOrder
@@ -18,9 +17,11 @@ from hekla.backends.kubernetes.cluster import KubernetesCluster
 from hekla.backends.kubernetes.layout import namespace_path
 from hekla.backends.kubernetes.parts import KubernetesParts
 from hekla.backends.kubernetes.pod_state import PodState
+from hekla.backends.kubernetes.resource_paths import resource_path
 from hekla.backends.kubernetes.volcano_manifests import VolcanoManifests, queue_manifest
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.policies import LifecycleAction
+from hekla.lib.once_property import once_property
 
 log = logging.getLogger(__name__)
 _BATCH, _SCHEDULING, _BUS = "batch.volcano.sh", "scheduling.volcano.sh", "bus.volcano.sh"
@@ -43,7 +44,7 @@ class VolcanoMissing(BackendError):
 class VolcanoBackend(KubernetesCluster):
     """A cluster whose jobs Volcano runs. Only one of the processes that open it requests changes at a time."""
 
-    @cached_property
+    @once_property
     def delegated(self) -> "VolcanoScheduling":
         return VolcanoScheduling(self.parts)
 
@@ -136,12 +137,12 @@ class VolcanoScheduling:
 
     # Jobs
 
-    def submit(self, job: str, spec: JobSpec) -> None:
+    def submit(self, job: str, spec: JobSpec, *, tenant: str) -> None:
         """Create the job, after its files and claims, because pods wait for them. No effect if it exists."""
-        manifest, companions = self._manifests.job(job, spec)
+        manifest, companions = self._manifests.job(job, spec, tenant)
         try:
             for kind, companion in companions:
-                self._create_once(f"{self._namespace}/{kind}", companion)
+                self._create_once(resource_path(self._namespace, kind), companion)
             self._parts.api.create(self.jobs_path, manifest, fieldValidation="Strict")
         except ApiError as error:
             if error.status in (INVALID, BAD_REQUEST):

@@ -5,16 +5,17 @@ from typing import Any
 
 from hekla.backends.base import BackendError, StartRefused
 from hekla.backends.delegated import DelegatedJobSize, QueueOrder
-from hekla.backends.kubernetes import names, volumes
+from hekla.backends.kubernetes import names, pod_security, tenant_manifests, volumes
 from hekla.backends.kubernetes.api import Json
 from hekla.backends.kubernetes.config import KubernetesConfig
 from hekla.backends.kubernetes.manifests import escape
-from hekla.backends.kubernetes.resource_paths import CLAIMS
+from hekla.backends.kubernetes.resource_paths import CLAIMS, POLICIES
 from hekla.domain.formats import volumes as claims
 from hekla.domain.formats import writing
+from hekla.domain.formats.annotations import SUCCESS_POLICY
 from hekla.domain.formats.volcano import VOLCANO
-from hekla.domain.jobspec import JobSpec
-from hekla.domain.policies import LifecycleAction
+from hekla.domain.jobspec import JobSpec, SuccessPolicy, TaskSpec
+from hekla.domain.policies import LifecycleAction, LifecycleEvent
 
 _PLUGINS = frozenset({"env", "svc", "ssh", "pytorch", "tensorflow", "mpi"})
 """Job plugins that Volcano and Hekla have, with the same names."""
@@ -30,10 +31,11 @@ class VolcanoManifests:
     def __init__(self, cluster: str, config: KubernetesConfig) -> None:
         self._cluster, self._config = cluster, config
 
-    def job(self, uid: str, spec: JobSpec) -> tuple[Json, list[tuple[str, Json]]]:
-        """The Job, and by kind the objects that its pods mount. Raises StartRefused if Volcano cannot run it.
+    def job(self, uid: str, spec: JobSpec, tenant: str) -> tuple[Json, list[tuple[str, Json]]]:
+        """The Job, and by kind its network policy and the objects that its pods mount.
 
-        Sets the defaults of Volcano's webhooks too, because a cluster may not have these.
+        Sets the defaults of Volcano's webhooks too, because a cluster may not have these. Raises StartRefused if
+        Volcano cannot run it.
         """
         _check(spec)
         self._check_claims(spec)
@@ -42,11 +44,13 @@ class VolcanoManifests:
         manifest: Json = {"apiVersion": VOLCANO.api_version, "kind": VOLCANO.kind, **VOLCANO.write(named)}
         labels = names.job_labels(self._cluster, uid)
         manifest["metadata"]["labels"] = labels
+        of_pods = {**labels, names.TENANT: names.tenant(tenant)}  # by which network policies select them
         manifest["spec"].pop("ttlSecondsAfterFinished", None)  # Hekla deletes the job itself
         manifest["spec"]["minAvailable"] = spec.gang_minimum
         for task in manifest["spec"]["tasks"]:
-            self._complete(task, labels)
-        return manifest, list(_companions(named, labels))
+            self._complete(task, of_pods)
+        policy = tenant_manifests.job_policy(names.service_of(uid), labels, is_closed=False)
+        return manifest, [(POLICIES, policy), *_companions(named, labels)]
 
     def _complete(self, task: Json, labels: dict[str, str]) -> None:
         template = task["template"]
@@ -55,10 +59,13 @@ class VolcanoManifests:
         (container,) = template["spec"]["containers"]
         container |= {"name": names.MAIN, **_ENDED}
         container.setdefault("image", self._config.image)
-        container["command"] = [escape(word) for word in container["command"]]
+        for field in ("command", "args"):
+            if field in container:
+                container[field] = [escape(word) for word in container[field]]
         for variable in container.get("env", ()):
             variable["value"] = escape(variable["value"])
         template["spec"] |= _POD
+        pod_security.harden(template["spec"], self._config)
         if self._config.node_labels:
             template["spec"].setdefault("nodeSelector", {}).update(self._config.node_labels)
 
@@ -137,8 +144,20 @@ def _check(spec: JobSpec) -> None:
             raise StartRefused(
                 f"The environment “{task.environment}” is made on machines of the kind local; name an image instead."
             )
+        if task.success_policy is not SuccessPolicy.ALL_REPLICAS and not _completes_job(task, spec):
+            raise StartRefused(
+                f"Volcano completes a task with all its replicas. The task {task.name} completes with its first one "
+                f"({SUCCESS_POLICY}). On this cluster, that can only complete the job, without a delay."
+            )
     if strange := sorted(set(spec.plugins) - _PLUGINS):
         raise StartRefused(f"Volcano has no job plugin “{strange[0]}” that does what ours does.")
+
+
+def _completes_job(task: TaskSpec, spec: JobSpec) -> bool:
+    """Whether the completion of the task has no other effect than to complete the job at once."""
+    policies = (one for one in (*task.policies, *spec.policies) if one.matches(LifecycleEvent.TASK_COMPLETED, None))
+    policy = next(policies, None)
+    return policy is None or (policy.action is LifecycleAction.COMPLETE_JOB and not policy.timeout_seconds)
 
 
 def _check_host_names(spec: JobSpec) -> None:

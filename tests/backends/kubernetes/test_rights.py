@@ -1,0 +1,80 @@
+"""Every right that the files for operators grant is used: the API server's own audit log names the requests."""
+
+import dataclasses
+import json
+from typing import Any
+
+import pytest
+from tests.backends.conftest import ClusterFixture
+from tests.backends.kubernetes.test_health import permissions_in_file
+from tests.backends.kubernetes.test_tenants import POLICIES, apply, namespace_of
+from tests.kubernetes.control_plane import ControlPlane
+
+from hekla.backends.base import PodOrder
+from hekla.backends.kubernetes import names
+from hekla.domain.phases import PodPhase
+from hekla.domain.volumes import VolumeMount, VolumeSpec
+
+Right = tuple[str, str, str]
+"""An API group, a resource with its subresource, and a verb."""
+BIND = ("rbac.authorization.k8s.io", "clusterroles", "bind")
+"""The server asks for it itself, when the role is bound."""
+
+
+def granted(*files: str) -> set[Right]:
+    roles = [role for file in files for role in permissions_in_file(file).values()]
+    return {(one.group, one.resource, one.verb) for role in roles for one in role}
+
+
+def used(plane: ControlPlane) -> set[Right]:
+    """The rights that requests of `hekla-tenants` needed."""
+    found = set()
+    for line in plane.audit_log.read_text().splitlines():
+        request = json.loads(line)
+        if about := request.get("objectRef"):
+            resource = "/".join(filter(None, (about["resource"], about.get("subresource"))))
+            found.add((about.get("apiGroup", ""), resource, request["verb"]))
+    return found
+
+
+def with_everything(cluster: ClusterFixture) -> PodOrder:
+    """A pod with files, secrets, peers, a closed network, and claims of both kinds."""
+    volumes = [
+        VolumeSpec(name="out", volume_claim={"storage": "1Gi"}),
+        VolumeSpec(name="data", volume_claim_name="data-sets"),
+    ]
+    mounts = [VolumeMount(name=name, mount_path=f"/{name}") for name in ("out", "data")]
+    return dataclasses.replace(
+        cluster.long(files={"a": "b"}, secrets={"c": "d"}, volumes=volumes, volume_mounts=mounts),
+        has_peers=True, is_closed=True,
+    )  # fmt: skip
+
+
+@pytest.mark.kubernetes
+def test_every_granted_right_is_used(make_cluster: Any, small_cluster: ControlPlane) -> None:
+    cluster = make_cluster("kubernetes-tenants")
+    space, backend = namespace_of(cluster, "lab"), cluster.backend
+    apply(cluster, "lab", cpu="4")
+    apply(cluster, "lab", cpu="3")
+    path = f"{POLICIES.format(space)}/hekla"
+    small_cluster.request("PATCH", path, {"spec": {"ingress": []}}, content_type="application/merge-patch+json")
+    apply(cluster, "lab")
+    claim = {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}}
+    body = {"metadata": {"name": "data-sets"}, "spec": claim}
+    small_cluster.request("POST", f"/api/v1/namespaces/{space}/persistentvolumeclaims", body)
+    order, other = with_everything(cluster), cluster.long(1)
+    for one in (order, other):
+        cluster.started(one)
+        cluster.until(one.key, PodPhase.RUNNING)
+    cluster.start(order, at=cluster.reopen())
+    backend.logs(order.key, offset=0, limit=100)
+    backend.budgets.protected([order.key], heartbeat=lambda: None)
+    cluster.stop(other.key, reason="Enough")
+    cluster.ended(other.key)
+    backend.forget([other.key])
+    backend.inventory()
+    for kind in ("configmaps", "secrets"):  # others go with their pods, unless the cluster is slow
+        left = {"metadata": {"name": "left", "labels": names.job_labels("c1", order.key.job)}}
+        small_cluster.request("POST", f"/api/v1/namespaces/{space}/{kind}", left)
+    backend.remove(order.key.job, tenant="lab")
+    assert granted("rights.yaml", "rights-tenants.yaml") - used(small_cluster) == {BIND}
