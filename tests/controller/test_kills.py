@@ -98,11 +98,21 @@ class Load:
 
 
 @pytest.fixture
-def both(transactional_db: None, settings: Any, tmp_path: Path) -> World:
+def diary(tmp_path: Path) -> Path:
+    """A folder to which the pods on the local cluster can write."""
+    folder = tmp_path / "diary"
+    folder.mkdir()
+    folder.chmod(0o1777)
+    return folder
+
+
+@pytest.fixture
+def both(transactional_db: None, settings: Any, tmp_path: Path, diary: Path) -> World:
     """A local and a simulated cluster."""
     settings.HEKLA_HOME = tmp_path / "home"
     controllers.reset()
-    world = World.found("local", {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "40"}})
+    size = {"cpu": "4", "memory": "8Gi", "pods": "40"}
+    world = World.found("local", {"allocatable": size, "writable_folders": [str(diary)]})
     queues.create(cluster=world.cluster, name="local", actor=PLATFORM, now=clock.now())
     simulated = clusters.create(name="sim", kind="simulated", config=SIMULATED, actor=PLATFORM, now=clock.now())
     queues.create(cluster=simulated, name="simulated", actor=PLATFORM, now=clock.now())
@@ -111,9 +121,7 @@ def both(transactional_db: None, settings: Any, tmp_path: Path) -> World:
 
 
 @pytest.mark.slow
-def test_killed_workers_lose_and_duplicate_nothing(both: World, tmp_path: Path) -> None:
-    diary = tmp_path / "diary"
-    diary.mkdir()
+def test_killed_workers_lose_and_duplicate_nothing(both: World, diary: Path, tmp_path: Path) -> None:
     load = Load(both, diary)
     with Workers(tmp_path).at_work() as workers:
         _until(lambda: LoggedEvent.objects.filter(kind="LeaseAcquired").exists(), workers)

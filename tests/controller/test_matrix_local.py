@@ -39,7 +39,7 @@ class Matrix:
     def __init__(self, world: World, folder: Path) -> None:
         self.world, self.gates = world, folder
         self.jobs = {cell: self._submit(cell) for cell in CELLS}
-        self.done: dict[Cell, int] = dict.fromkeys(CELLS, 0)
+        self.triggered: dict[Cell, list[int]] = {cell: [] for cell in CELLS}
         self.pods: dict[Cell, list[Pod]] = {}
 
     def _submit(self, cell: Cell) -> Job:
@@ -47,7 +47,9 @@ class Matrix:
             spec=cell.spec(self.gates), tenant=self.world.tenant, user=self.world.alice, now=clock.now()
         )
         for name in cell.gates:
-            os.mkfifo(self.gates / f"{job.uid.hex}:{name}")
+            gate = self.gates / f"{job.uid.hex}:{name}"
+            os.mkfifo(gate)
+            gate.chmod(0o666)
         return job
 
     def states(self) -> dict[Cell, State]:
@@ -86,9 +88,11 @@ class Matrix:
         if state[0] == "aborted":
             self._command(cell, LifecycleAction.RESUME_JOB)
         all_run = state[0] == "running" and [attempts[-1] for attempts in state[3].values()] == [RUNS] * len(PODS)
-        if all_run and self.done[cell] < cell.times:
-            self.done[cell] += 1
-            self._trigger(cell, [pod for pod in self.pods[cell] if not pod.is_final])
+        pods, before = [pod for pod in self.pods[cell] if not pod.is_final], self.triggered[cell]
+        # Until the controller has seen the last end, the pod that ended still counts as running.
+        if all_run and len(before) < cell.times and pods[-1].pk not in before:
+            before.append(pods[-1].pk)
+            self._trigger(cell, pods)
 
     def _trigger(self, cell: Cell, pods: list[Pod]) -> None:
         for pod in pods:
@@ -164,7 +168,7 @@ def matrix(transactional_db: None, settings, tmp_path: Path) -> Iterator[Matrix]
     gates = tmp_path / "gates"
     gates.mkdir()
     size = {"cpu": "2000", "memory": "8Gi", "pods": "2000"}
-    matrix = Matrix(World.found("local", {"allocatable": size}), gates)
+    matrix = Matrix(World.found("local", {"allocatable": size, "writable_folders": [str(gates)]}), gates)
     yield matrix
     for job in matrix.jobs.values():
         backend_of(matrix.world.cluster).remove(job.uid.hex)

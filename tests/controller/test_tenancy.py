@@ -20,6 +20,8 @@ from hekla.apps.quotas import services as quotas
 from hekla.apps.quotas.models import Quota
 from hekla.apps.tenancy import services as tenancy
 from hekla.apps.tenancy.models import Tenant
+from hekla.backends.kubernetes import pod_security
+from hekla.backends.kubernetes.config import KubernetesConfig
 from hekla.cluster_access import namespace_change
 from hekla.controller import start_delays
 from hekla.controller.backends import backend_of
@@ -138,6 +140,7 @@ def test_forged_pod_in_another_namespace_has_no_effect_on_the_job(namespaced, sh
     labels = {**pod["metadata"]["labels"], "hekla.dev/tenant": other.removeprefix(f"{base}-")}
     place = f"/api/v1/namespaces/{other}/pods"
     spec = {"schedulerName": "nobody", "containers": [{"name": "main", "image": "x"}]}
+    pod_security.harden(spec, KubernetesConfig(pod_security="restricted"))
     small_cluster.request("POST", place, {"metadata": {"name": key.name, "labels": labels}, "spec": spec})
     failed, path = {"status": {"phase": "Failed"}}, f"{place}/{key.name}"
     small_cluster.request("PATCH", f"{path}/status", failed, content_type="application/merge-patch+json")
@@ -241,7 +244,7 @@ def test_namespace_cannot_change_while_pods_or_objects_exist(namespaced) -> None
     assert "are running" in change_refusal(namespaced, shared)
     abort(namespaced, job)
     with transaction.atomic():
-        namespace_change.require_no_live_pods(namespaced.cluster, shared, now=clock.now())
+        namespace_change.require_no_live_pods(namespaced.cluster, shared)
     with pytest.raises(Invalid, match="resources of 1 jobs"):
         namespace_change.require_nothing_left(namespaced.cluster, shared)
     services.delete(job, user=namespaced.alice, now=clock.now())
@@ -251,7 +254,7 @@ def test_namespace_cannot_change_while_pods_or_objects_exist(namespaced) -> None
 
 def change_refusal(world: World, config: dict[str, Any]) -> str:
     with pytest.raises(Invalid) as refused, transaction.atomic():
-        namespace_change.require_no_live_pods(world.cluster, config, now=clock.now())
+        namespace_change.require_no_live_pods(world.cluster, config)
     controllers.reconcile(world.cluster)  # the refusal must not have taken the lease
     return str(refused.value)
 
@@ -264,7 +267,8 @@ def test_objects_in_the_shared_namespace_are_found_after_a_namespace_change(
     job = submit(world, "1000", replicas=2)
     run(world, job)
     place = f"/apis/networking.k8s.io/v1/namespaces/{world.cluster.config['namespace']}/networkpolicies"
-    assert [one["metadata"]["name"] for one in small_cluster.request("GET", place)["items"]] == ["hekla-lab"]
+    policies = [one["metadata"]["name"] for one in small_cluster.request("GET", place)["items"]]
+    assert policies == ["hekla-lab", "hekla-lab-egress"]
     assert "are running" in change_refusal(world, namespaced)
     abort(world, job)
     namespace_change.require_nothing_left(world.cluster, namespaced)

@@ -81,6 +81,7 @@ def submit(world: World, name: str = "one", **fields: Any) -> Job:
         "resources": {"cpu": fields.pop("cpu", "1")},
         "env": env,
         "volume_mounts": fields.pop("mounts", []),
+        "success_policy": fields.pop("success_policy", "AllReplicas"),
     }
     spec = JobSpec.parse({"name": name, "tasks": [task], **fields})
     return services.submit(spec=spec, tenant=world.tenant, user=world.alice, now=clock.now())
@@ -112,11 +113,11 @@ def list_groups(volcano: Volcano, namespace: str) -> list[dict[str, Any]]:
     return volcano.plane.request("GET", _GROUPS.format(namespace))["items"]
 
 
-def end_pods(plane: ControlPlane, namespace: str) -> None:
-    """Ends the running pods now, with their exit code, whatever their duration."""
+def end_pods(plane: ControlPlane, namespace: str, suffix: str = "") -> None:
+    """Ends the running pods with this end of their names now, with their exit code, whatever their duration."""
     change = {"metadata": {"annotations": {"hekla.dev/test-ends-at": clock.now().isoformat()}}}
     for pod in plane.request("GET", _PODS.format(namespace))["items"]:
-        if pod.get("status", {}).get("phase") == "Running":
+        if pod.get("status", {}).get("phase") == "Running" and pod["metadata"]["name"].endswith(suffix):
             named = f"{_PODS.format(namespace)}/{pod['metadata']['name']}"
             plane.request("PATCH", named, change, content_type="application/merge-patch+json")
 
@@ -166,6 +167,19 @@ def test_job_runs_as_one_volcano_job_with_the_usual_pods(delegated, plane, volca
     assert [(pod.phase, pod.attempt, pod.exit_code) for pod in pods] == [(PodPhase.SUCCEEDED, 1, 0)] * 3
     assert all(pod.node and pod.bound_at and pod.started_at for pod in pods)
     assert audit.findings() == []
+
+
+def test_pods_are_isolated_before_they_start(delegated, plane, volcano_namespace) -> None:
+    """The network policies of their tenant and of their job exist, and select its pods from their creation."""
+    submit(delegated, seconds=600)
+    controllers.reconcile(delegated.cluster)
+    policies = plane.request("GET", f"/apis/networking.k8s.io/v1/namespaces/{volcano_namespace}/networkpolicies")
+    (template,) = [task["template"] for task in list_jobs(plane, volcano_namespace)[0]["spec"]["tasks"]]
+    kinds = []
+    for policy in policies["items"]:
+        assert policy["spec"]["podSelector"]["matchLabels"].items() <= template["metadata"]["labels"].items()
+        kinds += policy["spec"]["policyTypes"]
+    assert sorted(kinds) == ["Egress", "Egress", "Ingress"]
 
 
 def test_completed_job_counts_pods_that_the_watch_missed(delegated, plane, volcano_namespace, monkeypatch) -> None:
@@ -347,8 +361,8 @@ def test_job_deleted_in_the_cluster_fails_with_a_reason(delegated, plane, volcan
 def test_job_refused_by_volcano_fails_with_the_message(delegated, monkeypatch) -> None:
     write = VolcanoManifests.job
 
-    def newer(manifests: VolcanoManifests, uid: str, spec: JobSpec) -> tuple[Any, Any]:
-        job, files = write(manifests, uid, spec)
+    def newer(manifests: VolcanoManifests, uid: str, spec: JobSpec, tenant: str) -> tuple[Any, Any]:
+        job, files = write(manifests, uid, spec, tenant)
         job["spec"]["ofALaterVersion"] = True
         return job, files
 
@@ -513,3 +527,22 @@ def test_job_plugins_are_those_of_volcano(delegated, plane, volcano_namespace) -
     assert all("VC_MAIN_HOSTS" in env for env in variables)
     send(delegated, job, LifecycleAction.TERMINATE_JOB)
     reconcile_until_phase(delegated, job, JobPhase.TERMINATED)
+
+
+def test_first_replica_completes_the_job(delegated, plane, volcano_namespace) -> None:
+    """Volcano would wait for all replicas."""
+    completes = [{"events": ["TaskCompleted"], "action": "CompleteJob"}]
+    job = submit(delegated, seconds=1000, replicas=2, success_policy="FirstReplica", policies=completes)
+    delegated.reconcile_until(lambda: job.pods.filter(phase=PodPhase.RUNNING).count() == 2)
+    end_pods(plane, volcano_namespace, "-0")
+    reconcile_until_phase(delegated, job, JobPhase.COMPLETED)
+    delegated.reconcile_until(lambda: all(pod.is_final for pod in job.pods.all()))
+    assert [pod.phase for pod in job.pods.order_by("index")] == ["succeeded", "failed"]
+    assert audit.findings() == []
+
+
+def test_first_replica_with_another_action_is_refused(delegated) -> None:
+    restarts = [{"events": ["TaskCompleted"], "action": "RestartJob"}]
+    job = submit(delegated, replicas=2, success_policy="FirstReplica", policies=restarts)
+    reconcile_until_phase(delegated, job, JobPhase.FAILED)
+    assert "Volcano completes a task with all its replicas" in Job.objects.get(pk=job.pk).message

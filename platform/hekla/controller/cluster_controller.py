@@ -6,9 +6,11 @@ within a process, the lease between processes.
 """
 
 import logging
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from threading import Event, Lock
 
 from django.conf import settings
@@ -30,6 +32,7 @@ from hekla.controller import (
     disruption_budgets,
     external_pods,
     garbage_collection,
+    job_faults,
     metrics,
     nodes,
     observations,
@@ -67,7 +70,8 @@ class Timer:
 
 
 class ClusterController:
-    """Reconciles one cluster. `epoch`: of the lease of its last reconciliation.
+    """Reconciles one cluster. `epoch`: of the lease of its last reconciliation. `is_responsive`: its backend answered
+    in the last one. `fault`: the unexpected error that ended the last one.
 
     `full_look`: how often it checks everything although nothing happened. `sweeping`: how often it searches the backend
     for objects that arrived after their job was cleaned.
@@ -76,6 +80,8 @@ class ClusterController:
     def __init__(self, cluster_id: int) -> None:
         self.cluster_id = cluster_id
         self.epoch: int | None = None
+        self.is_responsive, self.fault, self.has_reported_fault = False, "", False
+        self._progress_at = 0.0
         self._lock = Lock()
         self._idle = Event()
         self._idle.set()
@@ -96,15 +102,21 @@ class ClusterController:
         while self._again and self._lock.acquire(blocking=False):
             try:
                 self._again = False
+                self._note_progress()
                 self._idle.clear()
                 with metrics.RECONCILE_SECONDS.labels(cluster.name).time():
                     self._reconcile(cluster)
+                self.fault = ""
             except leases.LeaseLost:
                 log.warning("cluster %s: another controller has taken over", cluster)
             except (OperationalError, InterfaceError, InternalError) as error:
                 log.warning("cluster %s: no database now: %s", cluster, error)
             except BackendError as error:
+                self.is_responsive = False
                 log.warning("cluster %s: its backend cannot answer now: %s", cluster, error)
+            except Exception as error:
+                self.fault = f"{type(error).__name__}: {error}"
+                raise
             finally:
                 self._idle.set()
                 self._lock.release()
@@ -121,6 +133,15 @@ class ClusterController:
     def is_idle(self) -> bool:
         """Whether no reconciliation is running here."""
         return not self._lock.locked()
+
+    def is_stuck(self, seconds: float) -> bool:
+        """Whether a reconciliation is running here, without progress for so long."""
+        last = max(self._progress_at, self.state.led_at)
+        return self._lock.locked() and time.monotonic() - last > seconds
+
+    def _note_progress(self) -> None:
+        """A step has ended. Within a step, renewals of the lease are progress."""
+        self._progress_at = time.monotonic()
 
     def close(self) -> None:
         """Drop the caches. The controller is not used afterwards."""
@@ -144,7 +165,8 @@ class ClusterController:
             self._nodes.done_at = now
         # 3. If the cluster has its own scheduler, follow its jobs: there is nothing to decide.
         if lease.backend.delegated is not None:
-            delegated.reconcile_delegated(cluster, lease, lease.backend.delegated)
+            delegated.reconcile_delegated(cluster, lease, lease.backend.delegated, self.cache.faults)
+            self.is_responsive = True
             self._collect_garbage(lease, now)
             return
         # 4. Read the rows. A new leader places pending pods before it observes a hundred thousand pods.
@@ -152,7 +174,9 @@ class ClusterController:
         if self.state.cursor is None:
             self._schedule(cluster, lease, has_observed=False)
         # 5. Observe our pods, and measure their usage.
+        self._note_progress()
         observations.record_observations(lease, self.cache, now=now)
+        self.is_responsive = True
         self._measure(lease, now)
         # 6. Stop here if nothing happened.
         if self._is_quiet(now):
@@ -203,7 +227,11 @@ class ClusterController:
         cache.refresh(cluster, state.nominated, now=now)
         if changed := self._sync_jobs(lease, cache.dirty(now) if has_observed else cache.unplaced(), now):
             cache.refresh(cluster, state.nominated, now=now)
+        if faulty := job_faults.record_faults(lease, cache.faults, now=now):
+            cache.invalidate(faulty)
+            cache.refresh(cluster, state.nominated, now=now)
         # b. The engine decides on a snapshot. If a budget forbids an eviction, all are dropped, and it decides again.
+        self._note_progress()
         snapshot = cache.snapshot(cluster)
         decided = self._decide(cluster, snapshot, now)
         is_protected = has_observed and disruption_budgets.protects_victims(lease, snapshot, decided, now=now)
@@ -213,24 +241,35 @@ class ClusterController:
         if not has_observed:
             found = [one for one in found if decisions.only_places(one)]
         # c. Record all decisions before the first is applied.
+        self._note_progress()
         cache.invalidate(decision.job_id for decision in found)
         recorded = services.commit(cluster.pk, lease.epoch, found, now=now)
         if has_observed and not is_protected:
             state.nominated = decisions.still_nominated(snapshot, decided, state.nominated)
         cache.refresh(cluster, state.nominated, now=now)
         # d. Start and stop pods to match the rows.
-        tenancy.apply_tenancy(lease, cache)
+        self._note_progress()
+        tenancy.apply_tenancy(lease, cache.tenants())
         placed = {pod for one in found for pod in one.binds}
-        apply_decisions(lease, [pod for pod in cache.with_orders() if has_observed or pod.pk in placed], now=now)
+        pods = [pod for pod in cache.with_orders() if has_observed or pod.pk in placed]
+        apply_decisions(lease, pods, cache.faults, now=now)
         return bool(changed or recorded or is_protected)
 
     def _sync_jobs(self, lease: LeaseContext, entries: Iterable[CacheEntry], now: datetime) -> bool:
-        inside = (entry for entry in entries if not (entry.job.is_external or _waits_for_admission(entry.job, now)))
-        due = [entry.job.pk for entry in inside if services.would_sync(entry.job, entry.pods, now)]
-        self.cache.invalidate(due)
-        address_of = lease.runner.address
-        changes = [services.sync(lease.cluster_id, lease.epoch, pk, address_of=address_of, now=now) for pk in due]
+        changes = [self._sync_job(lease, entry, now) for entry in entries if not entry.job.is_external]
         return any(changes)
+
+    def _sync_job(self, lease: LeaseContext, entry: CacheEntry, now: datetime) -> bool:
+        """Sync one job, if that would change anything. Returns whether it did."""
+        job, sync = entry.job, partial(services.sync, address_of=lease.runner.address, now=now)
+
+        def act() -> bool:
+            if _waits_for_admission(job, now) or not services.would_sync(job, entry.pods, now):
+                return False
+            self.cache.invalidate([job.pk])
+            return sync(lease.cluster_id, lease.epoch, job.pk)
+
+        return bool(self.cache.faults.attempt(job, "sync", act, now))
 
     def _decide(self, cluster: Cluster, snapshot: Snapshot, now: datetime) -> Decisions:
         """The engine's decisions. A plugin's fault is logged when it begins, not at each decision."""

@@ -7,11 +7,12 @@ import logging
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs import services
-from hekla.apps.jobs.facts import job_facts, spec_of
+from hekla.apps.jobs.facts import job_facts, spec_fault, spec_of, valid_spec
 from hekla.apps.jobs.models import Job
 from hekla.apps.jobs.services.delegated_jobs import DelegatedJobState, DelegatedPodState
 from hekla.apps.queues import selectors as queues
@@ -25,12 +26,15 @@ from hekla.backends.delegated import (
     PodReport,
     QueueOrder,
 )
+from hekla.controller import job_faults
 from hekla.controller.lease_context import LeaseContext
 from hekla.controller.observations import sighting
+from hekla.controller.tenancy import apply_tenancy
 from hekla.domain.lifecycle.delegated import is_restart, pending_request
 from hekla.domain.phases import GangPhase, JobPhase
 from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
+from hekla.scheduling.job_faults import JobFaults
 
 log = logging.getLogger(__name__)
 _ROUNDS = 3
@@ -42,28 +46,35 @@ _ENDS = {
 }
 
 
-def reconcile_delegated(cluster: Cluster, lease: LeaseContext, delegated: DelegatedScheduling) -> None:
+def reconcile_delegated(
+    cluster: Cluster, lease: LeaseContext, delegated: DelegatedScheduling, faults: JobFaults
+) -> None:
     """Run rounds until there are no new pods. A pod gets its attempt number after its predecessor's end is recorded."""
     _keep_queues(cluster, delegated)
     for _ in range(_ROUNDS):
-        _round(lease, delegated)
+        _round(lease, delegated, faults)
         if not _count(cluster.pk, delegated):
             return
 
 
-def _round(lease: LeaseContext, delegated: DelegatedScheduling) -> None:
+def _round(lease: LeaseContext, delegated: DelegatedScheduling, faults: JobFaults) -> None:
+    now = clock.now()
+    faults.release_due(now)
     reports = delegated.list_jobs()
     pods = _by_job(delegated.list_pods(fresh=lease.state.cursor is None))
     concerned = _concerned(lease.cluster_id, reports)
     if any(_ends_before_its_pods(job, reports.get(job.uid.hex), pods.get(job.uid.hex, [])) for job in concerned):
         pods = _by_job(delegated.list_pods(fresh=True))
+    apply_tenancy(lease, {job.tenant_id: job.tenant.slug for job in concerned})
     lease.state.cursor = _FOLLOWS
     lease.state.delegated = {job.pk: lease.state.delegated.get(job.pk) for job in concerned}
     for job in concerned:
+        lead = partial(_lead, lease, delegated, job, reports.get(job.uid.hex), pods.get(job.uid.hex, []))
         try:
-            _lead(lease, delegated, job, reports.get(job.uid.hex), pods.get(job.uid.hex, []))
+            faults.attempt(job, "follow", lead, now)
         except BackendError as error:
             log.warning("could not go on with %s, will try again: %s", job, error)
+    job_faults.record_faults(lease, faults, now=now)
     _forget_ended(lease, pods)
 
 
@@ -113,7 +124,11 @@ def _request_action(
 
 def _resize(lease: LeaseContext, delegated: DelegatedScheduling, job: Job, report: JobReport) -> None:
     """Resize a job whose size was changed in Hekla; the size of others is that in the cluster. Errors are logged."""
-    may_change = services.is_scalable(job) and (not report.phase.is_final or report.phase is JobPhase.ABORTED)
+    may_change = (
+        services.is_scalable(job)
+        and not spec_fault(job)
+        and (not report.phase.is_final or report.phase is JobPhase.ABORTED)
+    )
     if may_change and job.revision > 1 and report.size != (size := DelegatedJobSize.of(spec_of(job))):
         try:
             delegated.resize(job.uid.hex, size, heartbeat=lease.ensure_leader)
@@ -140,7 +155,7 @@ def _is_to_be_submitted(job: Job, pods: Sequence[PodReport]) -> bool:
 
 def _submitted(delegated: DelegatedScheduling, job: Job) -> DelegatedJobState | None:
     try:
-        delegated.submit(job.uid.hex, spec_of(job))
+        delegated.submit(job.uid.hex, valid_spec(job), tenant=job.tenant.slug)
     except StartRefused as refusal:
         return DelegatedJobState(JobPhase.FAILED, GangPhase.COMPLETED, reason="StartRefused", message=str(refusal))
     return None

@@ -3,7 +3,7 @@
 import os
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -13,7 +13,6 @@ from hekla.apps.jobs import services
 from hekla.apps.jobs.services.observations import Sighting
 from hekla.backends.base import Backend, BackendError, PodRunner
 from hekla.controller.state import ReconcilerState
-from hekla.lib import clock
 
 _LEADER_FOR_SECONDS = 0.5
 """A lease renewed within this time is not renewed again: a tenth of the time for which no other process can take it."""
@@ -48,8 +47,13 @@ class LeaseContext:
         """
         requested_at = time.monotonic()
         if requested_at - self.state.led_at > _LEADER_FOR_SECONDS:
-            leases.renew(self.cluster_id, self.epoch, now=clock.now())
+            leases.renew(self.cluster_id, self.epoch)
             self.state.led_at = requested_at
+
+    def note_preparation(self, messages: Mapping[int, str]) -> None:
+        """Record messages about pods that prepare, by their primary keys."""
+        self.ensure_leader()
+        services.note_preparation(self.cluster_id, self.epoch, messages)
 
     def observe(self, job: UUID, sightings: Sequence[Sighting], now: datetime) -> bool:
         """Record observations of one job's pods. Returns whether anything changed."""

@@ -2,9 +2,9 @@
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from datetime import datetime
-from uuid import UUID
+from functools import partial
 
 from hekla.apps.jobs.models import Pod
 from hekla.apps.jobs.services.observations import Sighting
@@ -31,18 +31,44 @@ def record_observations(lease: LeaseContext, cache: ClusterCache, *, now: dateti
     if found.complete:
         state.known_pods.clear()
     state.known_pods.update(live)
+    _record_preparation(lease, [(live[o.key], o.message[:2000]) for o in pods if o.key in live and _prepares(o, live)])
     news = [o for o in pods if o.key in live and o.phase != live[o.key].phase]
     if found.complete:
         news += _missing(cache.pods(), live, now)
-    by_job: dict[str, list[Sighting]] = defaultdict(list)
+    by_job: dict[str, list[Sighting]] = defaultdict(list, {} if found.complete else state.postponed)
+    state.postponed = {}
     for observation in sorted(news, key=lambda o: o.at):
         by_job[observation.key.job].append(sighting(observation))
     changed = False
-    for job, sightings in by_job.items():
-        changed |= lease.observe(UUID(job), sightings, now)
+    for uid, sightings in by_job.items():
+        changed |= _record(lease, cache, uid, sightings, now)
     _forget_ended(lease, pods, live)
     state.cursor = found.cursor
     return changed
+
+
+def _prepares(o: Observation, live: Mapping[PodKey, Pod]) -> bool:
+    """Whether there is a new message about a pod that prepares, for example about the pull of its image."""
+    return o.phase == PodPhase.PREPARING == live[o.key].phase and o.message[:2000] != live[o.key].message
+
+
+def _record_preparation(lease: LeaseContext, messages: Sequence[tuple[Pod, str]]) -> None:
+    """Record messages about pods that prepare. They are no events: there may be many of them."""
+    if messages:
+        lease.note_preparation({pod.pk: message for pod, message in messages})
+    for pod, message in messages:
+        pod.message = message
+
+
+def _record(lease: LeaseContext, cache: ClusterCache, uid: str, sightings: list[Sighting], now: datetime) -> bool:
+    """Record observations of one job's pods, or postpone them if the job is at fault. Returns whether it changed."""
+    job = cache.job(uid)
+    if job is None:
+        return False
+    changed = cache.faults.attempt(job, "observe", partial(lease.observe, job.uid, sightings, now), now)
+    if changed is None:
+        lease.state.postponed[uid] = sightings
+    return bool(changed)
 
 
 def of_their_tenants(

@@ -3,10 +3,9 @@
 import hmac
 import logging
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import cache
-from uuid import UUID
+from functools import cache, partial
 
 from django.conf import settings
 
@@ -25,11 +24,14 @@ from hekla.domain.frameworks import settings_for, shares_addresses
 from hekla.domain.phases import PodPhase
 from hekla.domain.secrets import fill_command
 from hekla.domain.volumes import is_mounted
+from hekla.scheduling.job_faults import JobFaults
 
+Common = tuple[dict[tuple[str, int], str], Mapping[str, str]]
+"""The addresses of a job's replicas, and its secrets."""
 log = logging.getLogger(__name__)
 
 
-def apply_decisions(lease: LeaseContext, pods: Sequence[Pod], *, now: datetime) -> None:
+def apply_decisions(lease: LeaseContext, pods: Sequence[Pod], faults: JobFaults, *, now: datetime) -> None:
     """Start and stop these unfinished pods at the backend to match their rows."""
     disruption_budgets.protect(
         lease, external_pods.apply_decisions(lease, [pod for pod in pods if pod.job.is_external]), now=now
@@ -42,23 +44,23 @@ def apply_decisions(lease: LeaseContext, pods: Sequence[Pod], *, now: datetime) 
         for pod in pods
         if pod.phase == PodPhase.BOUND and not pod.stopping and key_of(pod) not in lease.state.known_pods
     ]
-    start_delays.record_delays(lease, _start(lease, ready, now) if ready else {}, now=now)
+    start_delays.record_delays(lease, _start(lease, ready, faults, now) if ready else {}, now=now)
 
 
-def _start(lease: LeaseContext, pods: list[Pod], now: datetime) -> dict[int, list[str]]:
+def _start(lease: LeaseContext, pods: list[Pod], faults: JobFaults, now: datetime) -> dict[int, list[str]]:
     """Start pods job by job; orders are created one at a time to save memory.
 
     Returns why starts are delayed, by the row of the job.
     """
     ordered: dict[PodKey, Pod] = {}
     late: dict[int, list[str]] = defaultdict(list)
-    orders = _orders(lease, pods, ordered, now)
+    orders = _orders(lease, pods, ordered, faults, now)
     for order, error in lease.runner.start_many(orders, heartbeat=lease.ensure_leader):
         pod = ordered.pop(order.key)
         if error is None:
             lease.state.known_pods.add(order.key)
         elif isinstance(error, StartRefused):
-            _refused(lease, pod, str(error), now)
+            _refused(lease, pod, str(error), faults, now)
         else:
             if isinstance(error, StartDelayed):
                 late[pod.job_id].append(str(error))
@@ -66,26 +68,36 @@ def _start(lease: LeaseContext, pods: list[Pod], now: datetime) -> dict[int, lis
     return late
 
 
-def _orders(lease: LeaseContext, pods: list[Pod], ordered: dict[PodKey, Pod], now: datetime) -> Iterator[PodOrder]:
+def _orders(
+    lease: LeaseContext, pods: list[Pod], ordered: dict[PodKey, Pod], faults: JobFaults, now: datetime
+) -> Iterator[PodOrder]:
     """The orders of these pods; each pod is added to `ordered` by its key. Pods without an order are refused."""
     by_job: dict[Job, list[Pod]] = defaultdict(list)
     for pod in pods:
         by_job[pod.job].append(pod)
     for job, waiting in by_job.items():
-        hosts = selectors.addresses(job, lease.runner.address) if shares_addresses(spec_of(job)) else {}
-        values_of = cache(secrets.of_job) if "openpai" in spec_of(job).plugins else _none
-        for pod in waiting:
+        common = cache(partial(_common, lease, job))
+        for pod in () if faults.of(job) else waiting:
             try:
-                order = order_of(job, pod, hosts, values_of(job.uid))
+                order = faults.attempt(job, "start", partial(_order, pod, common), now, raises=(NotFound,))
             except NotFound as missing:
-                _refused(lease, pod, str(missing), now)
+                _refused(lease, pod, str(missing), faults, now)
             else:
+                if order is None:
+                    break
                 ordered[order.key] = pod
                 yield order
 
 
-def _none(_job: UUID) -> Mapping[str, str]:
-    return {}
+def _common(lease: LeaseContext, job: Job) -> Common:
+    """What the orders of one job share. Raises NotFound if its secrets cannot be decrypted."""
+    spec = spec_of(job)
+    hosts = selectors.addresses(job, lease.runner.address) if shares_addresses(spec) else {}
+    return hosts, secrets.of_job(job.uid) if "openpai" in spec.plugins else {}
+
+
+def _order(pod: Pod, common: Callable[[], Common]) -> PodOrder:
+    return order_of(pod.job, pod, *common())
 
 
 def order_of(
@@ -105,6 +117,7 @@ def order_of(
         key=key_of(pod),
         node=pod.node,
         command=command,
+        args=task.args,
         address=pod.address,
         env={**job_settings.env, **task.env, **script},
         files={**job_settings.files, **spec.files},
@@ -130,7 +143,7 @@ def secret_of(job: Job) -> bytes:
     return hmac.digest(settings.SECRET_KEY.encode(), f"job:{job.uid.hex}".encode(), "sha256")
 
 
-def _refused(lease: LeaseContext, pod: Pod, message: str, now: datetime) -> None:
+def _refused(lease: LeaseContext, pod: Pod, message: str, faults: JobFaults, now: datetime) -> None:
     """Record the pod as failed, because the backend can never start it; the job's policies decide what follows."""
     sighting = Sighting(
         task=pod.task,
@@ -141,7 +154,7 @@ def _refused(lease: LeaseContext, pod: Pod, message: str, now: datetime) -> None
         reason="StartRefused",
         message=message,
     )
-    lease.observe(pod.job.uid, [sighting], now)
+    faults.attempt(pod.job, "observe", partial(lease.observe, pod.job.uid, [sighting], now), now)
 
 
 def _stop(lease: LeaseContext, pods: list[Pod], now: datetime) -> None:

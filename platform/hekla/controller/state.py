@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from hekla.apps.jobs.services.observations import Sighting
 from hekla.backends.base import PodKey
 from hekla.backends.external_pods import DisplayedQueues
 from hekla.backends.tenancy import TenantOrder
@@ -59,6 +60,7 @@ class ReconcilerState:
     """What one process caches about a cluster between reconciliations, to save work.
 
     - `cursor`, `known_pods`: the position in the backend's changes, and the pods that the backend has.
+    - `postponed`: by job, observations that a fault of the job kept from being recorded.
     - `nominated`: node by pod, where pods were evicted to make room for it. Without this the engine still finds the
       room, perhaps for another pod.
     - `led_at`: when the lease was last confirmed, on the monotonic clock.
@@ -72,6 +74,7 @@ class ReconcilerState:
 
     cursor: str | None = None
     known_pods: set[PodKey] = field(default_factory=set)
+    postponed: dict[str, list[Sighting]] = field(default_factory=dict)
     nominated: dict[str, str] = field(default_factory=dict)
     led_at: float = float("-inf")
     delegated: dict[int, object] = field(default_factory=dict)

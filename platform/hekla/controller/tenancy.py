@@ -12,7 +12,6 @@ from hekla.apps.quotas import selectors as quotas
 from hekla.backends.base import BackendError
 from hekla.backends.tenancy import Tenancy, TenantOrder
 from hekla.controller.lease_context import LeaseContext
-from hekla.scheduling.cache import ClusterCache
 
 log = logging.getLogger(__name__)
 HOLDS_SECONDS = 300.0
@@ -20,12 +19,14 @@ _AGAIN_SECONDS = 30.0
 """The time until a failed order is tried again."""
 
 
-def apply_tenancy(lease: LeaseContext, cache: ClusterCache) -> None:
-    """Apply the objects of each tenant before its pods are created. A failure does not delay any pod."""
+def apply_tenancy(lease: LeaseContext, here: dict[int, str]) -> None:
+    """Apply the objects of each tenant before its pods are created. A failure does not delay any pod.
+
+    `here`: the tenants with unfinished jobs, their short names by row id.
+    """
     tenancy = lease.backend.tenancy
     if tenancy is None:
         return
-    here = cache.tenants()
     _leave(lease, tenancy, set(here.values()))
     due = [order for order in _orders(here) if _is_due(lease, order)]
     for order, error in tenancy.apply_many(due, heartbeat=lease.ensure_leader) if due else ():

@@ -3,6 +3,9 @@
 The thread also reads the rows: every second while there is work, every two seconds otherwise. A lost message therefore
 costs a second or two. A cluster without work is not reconciled. Its thread still renews the lease, so that the pages
 show the cluster as managed, and takes the lease after another process has released it.
+
+No error ends these threads: without them a cluster would stand still, and nothing would say so. They log it, record it
+in the lease for the pages, and try again.
 """
 
 import logging
@@ -10,25 +13,27 @@ import threading
 from typing import Any
 
 from celery.signals import worker_ready, worker_shutting_down
-from django.db import DatabaseError, Error, close_old_connections
+from django.db import DatabaseError, Error, close_old_connections, connection
 
 from hekla.apps.clusters import leases
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.jobs import selectors as jobs
 from hekla.backends.base import BackendError
+from hekla.backends.pool import close_backend
+from hekla.controller import heartbeat
 from hekla.controller.backends import backend_of
 from hekla.controller.controllers import controllers
 from hekla.controller.lease_context import identity
 from hekla.controller.wakeups import request_reconcile
 from hekla.domain.errors import HeklaError, NotFound
-from hekla.lib import clock
 
 log = logging.getLogger(__name__)
 _BREATH_SECONDS = 0.02
 """Between two requests for one cluster: a backend that changes all the time must not flood the queue."""
 _BUSY_SECONDS, _QUIET_SECONDS = 1.0, 2.0
 """Between two reads of the rows, with and without work: well within the lifetime of a lease."""
+_FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS = 2.0, 30.0
 _RECONCILES_FOR_SECONDS = 1.0
 """After this time the rows are read again although a reconciliation still runs."""
 
@@ -49,18 +54,22 @@ class ClusterWatcher:
         self._stop.set()
 
     def _watch_all(self) -> None:
-        """Start a thread for each cluster that has none; look for new clusters every few seconds."""
+        """Every few seconds, report that this worker is alive, and start a thread for each new cluster."""
         while not self._stop.is_set():
+            heartbeat.beat()
             try:
                 for cluster in clusters.active():
                     if cluster.pk not in self._watched:
                         self._watched.add(cluster.pk)
                         name = f"watch-{cluster}"
                         threading.Thread(target=self.watch, args=[cluster.pk], name=name, daemon=True).start()
-            except DatabaseError as error:
+            except Error as error:
                 log.warning("no database now: %s", error)
+            except Exception:
+                log.exception("cannot look for new clusters")
             close_old_connections()
             self._stop.wait(3)
+        connection.close()
 
     def watch(self, cluster_id: int) -> None:
         """Wait for changes at the backend of one cluster until it is removed or the process stops.
@@ -68,40 +77,70 @@ class ClusterWatcher:
         The cluster's row is read each time, because its configuration may have changed. With an older copy, this thread
         and the controller would close each other's backend.
         """
-        pause = 0.0
+        pause, retry = 0.0, _FIRST_RETRY_SECONDS
         while not self._stop.is_set():
             try:
-                cluster = clusters.by_id(cluster_id)
-                if backend_of(cluster).wait(pause) or is_due(cluster):
-                    _request_reconcile(cluster_id)
-                    self._stop.wait(_BREATH_SECONDS)
-                    pause = _BUSY_SECONDS
-                else:
-                    pause = _QUIET_SECONDS
+                pause = self._look(cluster_id, pause)
+                retry = _FIRST_RETRY_SECONDS
+                continue
             except NotFound:
-                controllers.close(cluster_id)  # it was removed
+                self._forget(cluster_id)
                 return
             except (BackendError, HeklaError, OSError, Error) as error:
                 log.warning("cannot watch cluster %s: %s", cluster_id, error)
-                close_old_connections()
-                self._stop.wait(2)
+            except Exception as error:
+                log.exception("cannot watch cluster %s", cluster_id)
+                _report(cluster_id, f"{type(error).__name__}: {error}")
+            close_old_connections()
+            self._stop.wait(retry)
+            retry = min(2 * retry, _LONGEST_RETRY_SECONDS)
+
+    def _look(self, cluster_id: int, pause: float) -> float:
+        """Wait for a change, and request a reconciliation if one is due. Returns how long to wait the next time."""
+        cluster = clusters.by_id(cluster_id)
+        backend = backend_of(cluster)
+        has_changed = backend.wait(pause) or is_due(cluster)
+        _report(cluster_id, backend.fault or controllers.get(cluster_id).fault)
+        if not has_changed:
+            return _QUIET_SECONDS
+        _request_reconcile(cluster_id)
+        self._stop.wait(_BREATH_SECONDS)
+        return _BUSY_SECONDS
+
+    def _forget(self, cluster_id: int) -> None:
+        """Release what this process has of a removed cluster: threads, connections and caches."""
+        controllers.close(cluster_id)
+        close_backend(cluster_id)
+        self._watched.discard(cluster_id)
+        connection.close()  # of this thread, which ends
 
 
 def is_due(cluster: Cluster) -> bool:
     """Whether the rows call for a reconciliation by this process."""
-    now = clock.now()
-    lease = leases.of(cluster)
     if cluster.is_paused:
         return False
-    if lease is None or not leases.is_held(lease, now=now):
+    lease = leases.held(cluster)
+    if lease is None:
         return True
     if lease.holder != identity():
         return False
     if jobs.has_work(cluster.pk):
         return True
     if controllers.get(cluster.pk).is_idle():  # a reconciliation that hangs must lose the lease
-        leases.renew(cluster.pk, lease.epoch, now=now)
+        leases.renew(cluster.pk, lease.epoch)
     return False
+
+
+def _report(cluster_id: int, fault: str) -> None:
+    """Record a fault for the pages while it lasts, and its end once."""
+    controller = controllers.get(cluster_id)
+    if not fault and not controller.has_reported_fault:
+        return
+    try:
+        leases.report_fault(cluster_id, identity(), fault)
+        controller.has_reported_fault = bool(fault)
+    except Error as error:
+        log.warning("cannot record the fault of cluster %s: %s", cluster_id, error)
 
 
 def _request_reconcile(cluster_id: int) -> None:
@@ -127,6 +166,6 @@ def stop(**_kwargs: Any) -> None:  # noqa: ANN401
     """Release the leases of a stopping worker, so that the next one need not wait for them to expire."""
     watcher.stop()
     try:
-        leases.release(identity(), now=clock.now())
+        leases.release(identity())
     except DatabaseError as error:
         log.warning("could not give the leases up: %s", error)
