@@ -155,7 +155,7 @@ DATA: dict[str, dict[str, Any]] = {
     "openpai:v1:execution_type_of": {"value": "STOP"},
     "openpai:v2:tag": {"value": "odd"},
 }
-QUERIES = {"api:v1:job_groups": "?by=phase"}
+QUERIES = {"api:v1:job_groups": "?by=phase", "api:v1:search": "?q=lab", "api:v1:pod_search": "?q=any"}
 DATA |= {f"openpai:{version}:jobs": JOBCONFIG for version in ("v1", "v2")}
 DATA |= {f"openpai:{version}:execution_type": {"value": "STOP"} for version in ("v1", "v2")}
 NEEDS_ENDED_FLOW = {"flows:delete", "api:v1:flow"}  # the flow must have ended
@@ -226,7 +226,7 @@ def make_world() -> World:
     accounts.create_token(people.alice, name="hers", lifetime=accounts.MAX_TOKEN_LIFETIME, now=now)
     factors.begin(people.bob, now=now)
     token, bob = ApiToken.objects.get(), people.bob.pk
-    link = accounts.issue_link(people.bob, now=now)
+    link = accounts.issue_link(people.bob, actor=PLATFORM, now=now)
     invitation, secret = invitations.invite(people.lab, role="viewer", by=people.ada, now=now)
     view = jobs.save_view(name="shared", query="phase=failed", **common)
     arguments: dict[str, list[Any]] = {

@@ -1,7 +1,6 @@
 """The access matrix: every route, for every role, has the declared verdict."""
 
 import re
-from collections.abc import Iterator
 from datetime import timedelta
 from http.cookies import SimpleCookie
 from io import StringIO
@@ -13,8 +12,8 @@ from django.core.management import call_command
 from django.db import transaction
 from django.test import Client
 from django.urls import reverse
-from pytest_django import DjangoDbBlocker
-from tests.apps.access_world import MANIFEST, World, impersonate, make_world, respond, verdict, verdict_for
+from tests.apps.access_world import MANIFEST, World, impersonate, respond, verdict, verdict_for
+from tests.apps.shared_world import db, shared_world
 
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.access import ROLES, VERBS
@@ -25,6 +24,7 @@ from hekla.pages import access_matrix as access
 from hekla.pages import registry
 from hekla.pages.impersonation import reach
 
+__all__ = ["db", "shared_world"]
 ANSWERS, ROUTES = access.answers(), access.declared()
 
 
@@ -34,22 +34,6 @@ def _part(name: str) -> str:
 
 
 TAKE_TOKENS = [name for name in ROUTES if access.scope_for(ANSWERS[name], "get")]
-
-
-@pytest.fixture(scope="module")
-def shared_world(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[World]:
-    """One world for all tests, in a transaction around them, because creating it takes longer than most tests."""
-    with django_db_blocker.unblock(), transaction.atomic():
-        yield make_world()
-        transaction.set_rollback(True)
-
-
-@pytest.fixture
-def db(shared_world: World) -> Iterator[None]:
-    """Roll back what a test changes in the world."""
-    with transaction.atomic():
-        yield
-        transaction.set_rollback(True)
 
 
 @pytest.fixture

@@ -125,7 +125,7 @@ def test_row_shows_the_states_of_each_attempt(job: Job) -> None:
     assert row.words == (
         "attempt 1, waited 20 s, ran for 30 s, n1, Failed; attempt 2, waited 10 s, ran for 30 s, n1, Running"
     )
-    assert "The cluster has none free" in row.bars[0].words
+    assert "Running and admitted jobs leave 0 CPU" in row.bars[0].words
 
 
 def append_events(job: Job, new_events: Iterable[LoggedEvent]) -> None:

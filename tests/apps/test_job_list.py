@@ -268,6 +268,36 @@ def test_bulk_action_covers_the_filtered_jobs_only(people: People, as_: As) -> N
     assert LoggedEvent.objects.filter(kind="JobCommanded").count() == 1
 
 
+@pytest.mark.parametrize(
+    ("query", "everything"),
+    [
+        ("q=%20", "yes"),
+        ("owner=%20", "yes"),
+        ("q=", "yes"),
+        ("priority_min=0.5", "yes"),
+        ("ownr=bob", "yes"),
+        ("owner=bob&owner=alice", "yes"),
+        ("deleted=no", "yes"),
+        ("sort=odd", "yes"),
+        ("", "no"),
+    ],
+)
+def test_bulk_action_refuses_filters_without_effect(people: People, as_: As, query: str, everything: str) -> None:
+    people.submit("kept")
+    answer = act(as_(people.alice), "AbortJob", all=everything, query=query)
+    assert answer.status_code == 400
+    assert Job.objects.get().phase == "pending"
+
+
+def test_bulk_action_accepts_the_query_that_the_list_gives(people: People, as_: As) -> None:
+    people.submit("one")
+    Job.objects.filter(pk=people.submit("kept").pk).update(owner=people.bob)
+    page = as_(people.alice).get(f"{reverse(LIST)}?all=yes&q=&owner=alice&queue=&group=&sort=name&phase=pending")
+    assert (page.context["query"], page.context["count"]["n"]) == ("all=yes&owner=alice&sort=name&phase=pending", 1)
+    answer = act(as_(people.alice), "AbortJob", all="yes", query=page.context["query"])
+    assert [outcome.job.name for outcome in answer.context["outcomes"]] == ["one"]
+
+
 def test_bulk_action_limit_is_reported(people: People, as_: As, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(3):
         people.submit(f"job-{number}")
@@ -288,7 +318,7 @@ def test_bulk_action_needs_rights(people: People, as_: As, three_jobs: dict[str,
 @pytest.mark.parametrize("sent", [{"action": "Explode"}, {"action": "AbortJob", "uid": ["no-uid"]}])
 def test_invalid_bulk_actions_are_refused(people: People, as_: As, sent: dict[str, Any]) -> None:
     answer = as_(people.alice).post(reverse("jobs:act_on_all"), sent)
-    assert answer.status_code == 403
+    assert answer.status_code == 400
 
 
 @pytest.mark.parametrize(

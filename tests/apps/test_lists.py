@@ -10,11 +10,14 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import DjangoDbBlocker
 from tests.apps.access_world import World, make_world
+from tests.apps.shared_world import db
 
 from hekla.apps.schedules.models import Schedule, ScheduleRun
 from hekla.lib import clock
 from hekla.pages.frame import tables
 from hekla.pages.frame.tables import ListTable
+
+__all__ = ["db"]
 
 LISTS = {
     "accounts:list": 4, "tenancy:list": 4, "tenancy:detail": 3, "departments:list": 3, "accounts:login_sessions": 0,
@@ -34,14 +37,6 @@ def shared_world(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> I
         world = make_world()
         ScheduleRun.objects.create(schedule=Schedule.objects.get(), due_at=clock.now(), outcome="missed")
         yield world
-        transaction.set_rollback(True)
-
-
-@pytest.fixture
-def db(shared_world: World) -> Iterator[None]:
-    """Roll back what a user chose in a list."""
-    with transaction.atomic():
-        yield
         transaction.set_rollback(True)
 
 

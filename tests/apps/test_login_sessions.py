@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
+from django.conf import LazySettings
 from django.contrib.sessions.models import Session
 from django.test import Client
 from django.urls import reverse
@@ -122,3 +123,35 @@ def test_last_use_is_recorded_once_a_minute(people: People, browsers_of_alice: l
 )
 def test_names_of_browsers(user_agent: str, name: str) -> None:
     assert browsers.name(user_agent) == name
+
+
+def test_session_ends_a_fixed_time_after_the_sign_in(people: People, as_: As, settings: LazySettings) -> None:
+    settings.SESSION_HOURS = 12
+    client = as_(people.alice)
+    assert is_valid(client)
+    end = Session.objects.get().expire_date
+    assert timedelta(hours=11.9) < end - clock.now() <= timedelta(hours=12)
+    session = client.session
+    session["login_session"] = {}  # the next request writes the session, as each minute
+    session.save()
+    assert is_valid(client)
+    assert client.session["login_session"]
+    assert Session.objects.get().expire_date == end
+
+
+def test_expired_session_is_over_everywhere(people: People, as_: As) -> None:
+    client = as_(people.alice)
+    assert is_valid(client)
+    sessions_now = {client.session.session_key or "": people.alice.pk}
+    after = clock.now() + timedelta(days=14, seconds=1)
+    assert selectors.session_fingerprints(sessions_now, known={}, now=clock.now())
+    assert not selectors.session_fingerprints(sessions_now, known={}, now=after)  # sockets ask this every two seconds
+    assert not selectors.of(people.alice, now=after)
+
+
+def test_new_sign_in_starts_a_new_lifetime(people: People, as_: As, settings: LazySettings) -> None:
+    client = as_(people.alice)
+    settings.SESSION_HOURS = 1
+    client.force_login(people.alice, backend="django.contrib.auth.backends.ModelBackend")
+    assert is_valid(client)
+    assert Session.objects.get(pk=client.session.session_key).expire_date <= clock.now() + timedelta(hours=1)

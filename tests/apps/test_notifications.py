@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import json
+import socket
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
@@ -274,12 +275,42 @@ def test_failed_webhook_is_retried_without_redirects(people: People, job: Job, h
         "http://127.0.0.1/x", "http://[::1]/x", "http://10.1.2.3/", "http://169.254.169.254/latest", "http://0.0.0.0/",
         "http://[::ffff:10.0.0.1]/", "http://[64:ff9b::a00:1]/", "http://[2002:a00:1::]/", "http://192.168.1.1:8080/",
         "http://localhost/", "ftp://example.org/", "//example.org", "http:///x", "http://a:b@example.org/", "x",
-        "http://[bad/", "http://example.org:99999/", "http://100.64.0.1/", "http://224.0.0.1/",
+        "http://[bad/", "http://example.org:99999/", "http://100.64.0.1/", "http://224.0.0.1/", "http://127.1/",
+        "http://0x7f000001/", "http://2130706433/", "http://255.255.255.255/", "http://240.0.0.1/",
     ],
 )  # fmt: skip
 def test_webhook_to_a_private_address_is_refused(url: str) -> None:
     with pytest.raises(Refused):
         addresses.resolve(url)
+
+
+PRIVATE_IPV6 = {
+    "unspecified": "::", "loopback": "::1", "mapped": "::ffff:10.0.0.1", "mapped loopback": "::ffff:127.0.0.1",
+    "compatible": "::10.0.0.1", "compatible loopback": "::127.0.0.1", "translated": "::ffff:0:10.0.0.1",
+    "NAT64": "64:ff9b::10.0.0.1", "NAT64 of a public address": "64:ff9b::8.8.8.8", "local NAT64": "64:ff9b:1::10.0.0.1",
+    "6to4": "2002:a00:1::1", "6to4 loopback": "2002:7f00:1::", "Teredo": "2001:0:53aa:64c:0:fbff:f5ff:fffe",
+    "unique local": "fd00::1", "unique local, assigned": "fc00::1", "link-local": "fe80::1",
+    "link-local with a zone": "fe80::1%1", "public with a zone": "2606:4700::1111%1", "site-local": "fec0::1",
+    "multicast": "ff02::1", "multicast of the internet": "ff0e::1", "discard": "100::1", "documentation": "2001:db8::1",
+    "ORCHID": "2001:10::1", "segment routing": "5f00::1", "reserved": "4000::1",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("address", PRIVATE_IPV6.values(), ids=PRIVATE_IPV6)
+def test_every_form_of_a_private_ipv6_address_is_refused(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(Refused, match="not a public internet address"):
+        addresses.check(f"https://[{address}]/hook")
+    answer = (socket.AF_INET6, socket.SOCK_STREAM, 6, "", (address, 443, 0, 0))
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_arguments, **_options: [answer])
+    with pytest.raises(Refused, match="not a public internet address"):
+        addresses.resolve("https://hooks.example.org/")
+
+
+@pytest.mark.parametrize("address", ["2606:4700:4700::1111", "2a00:1450::200e", "::ffff:8.8.8.8", "1.1.1.1"])
+def test_public_address_is_accepted(address: str) -> None:
+    url = f"https://[{address}]/hook" if ":" in address else f"https://{address}/hook"
+    addresses.check(url)
+    assert addresses.resolve(url).name == address
 
 
 def test_private_address_is_refused_at_delivery(people: People, job: Job, hook: Hook, settings: Any) -> None:

@@ -19,6 +19,7 @@ from hekla.apps.jobs.services.telling import tell
 from hekla.apps.queues import services as queues
 from hekla.domain import events
 from hekla.domain.frameworks import load_frameworks
+from hekla.domain.resources import Resources
 from hekla.engine.decisions import Cause, Exclusion, PendingReason, VictimCounts
 from hekla.lib import clock
 from hekla.scheduling.reasons import as_data
@@ -266,7 +267,7 @@ def test_form_has_every_framework_and_warns_about_overrides(people: People, as_:
 
 
 def test_sign_in_link_works_once(people: People) -> None:
-    address = reverse("accounts:use_link", args=[accounts.issue_link(people.alice, now=clock.now())])
+    address = reverse("accounts:use_link", args=[accounts.issue_link(people.alice, actor=PLATFORM, now=clock.now())])
     client = Client()
     assert client.get(address).status_code == 200
     assert client.post(address)["Location"] == reverse("home")
@@ -334,7 +335,7 @@ def test_history_explains_evictions(people: People, as_: As) -> None:
         plugins=("gang",),
         shares=(shares,),
     )
-    full = as_data(PendingReason(Cause.CAPACITY, "allocate", "resources", "cluster_is_full"))
+    full = as_data(PendingReason(Cause.CAPACITY, "allocate", "resources", "cluster_is_full", Resources({"cpu": 4000})))
     spared = as_data(
         PendingReason(Cause.PRIORITY, "preempt", "", "nobody_preempted", victims=VictimCounts({"gang": 1}))
     )
@@ -344,7 +345,7 @@ def test_history_explains_evictions(people: People, as_: As) -> None:
     page = as_(people.alice).get(reverse("jobs:detail", args=[job.uid])).content.decode()
     assert "main-0 on n1 is evicted for another job (preempt: gang)." in page
     assert "Its job used 100% of the cluster and uses 50% now." in page
-    assert "The cluster has none free. No other job of its queue can be preempted: 1 pod belongs to a job at" in page
+    assert "leave 0 CPU. No other job of its queue can be preempted: 1 pod belongs to a job at" in page
 
 
 def test_page_shows_task_dependencies(people, as_):

@@ -12,7 +12,9 @@ from tests.apps.conftest import People
 
 from hekla.apps.accounts.models import User
 from hekla.apps.event_log.services import CONTROLLER, unit_of_work
+from hekla.apps.jobs import selectors
 from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.jobs.selectors.events import MOST_OF_TIMELINE
 from hekla.apps.jobs.services.telling import tell
 from hekla.domain import events
 from hekla.domain.errors import NotFound
@@ -64,7 +66,7 @@ def test_states_have_times_sentences_and_durations(pod: Pod) -> None:
     states = pod_context.page(pod, now=at(60))["states"]
     assert [((row.at - NOW).total_seconds(), row.state, row.sentence, row.lasted) for row in states] == [
         (0, "waiting", "Attempt 2 was created and is pending.", "4 s"),
-        (4, "waiting", "Waiting for 4 CPU. The cluster has none free.", "6 s"),
+        (4, "waiting", "Waiting for 4 CPU. Running and admitted jobs leave 0 CPU.", "6 s"),
         (10, "admitted", "main-0 was bound to n1.", "0 s"),
         (10, "running", "main-0 is running on n1.", "20 s"),
         (30, "failed", "main-0 failed. Exit code 139.", ""),
@@ -136,3 +138,16 @@ def test_deleted_logs_are_reported_as_deleted(people: People, as_: As, pod: Pod)
         assert "Segmentation fault (SIGSEGV)" in page
         assert reverse("live:evidence", args=[pod.pk]) not in page
         assert reverse("live:download_log", args=[pod.pk]) not in page
+
+
+def test_timelines_have_the_newest_events(pod: Pod) -> None:
+    """An attempt or a job with very many events: the timelines stay bounded, and keep the end."""
+    with unit_of_work():
+        for second in range(MOST_OF_TIMELINE + 5):
+            tell(
+                pod.job, events.PodBound(task="main", index=0, attempt=2, node=f"n{second}"), actor=CONTROLLER, now=NOW
+            )
+    found = selectors.pod_history(pod)
+    assert [event.payload["node"] for event in found] == [f"n{second}" for second in range(5, MOST_OF_TIMELINE + 5)]
+    kinds = ("PodBound", "JobSubmitted")
+    assert [event.pk for event in selectors.newest_of_kinds(pod.job, kinds)] == [event.pk for event in found]

@@ -56,7 +56,7 @@ def test_job_cannot_scale_beyond_the_quota(people: People) -> None:
                    user=people.alice, now=clock.now())  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["gpu", "pods", "nvidia.com/gpu"])
+@pytest.mark.parametrize("name", ["gpu", "nvidia.com/gpu"])
 def test_quota_of_an_unknown_resource_is_refused(people: People, name: str) -> None:
     with pytest.raises(Invalid, match=f"Unknown resource “{name}”. Available: cpu, memory"):
         set_quota(people, "tenant", resources={name: "1"})

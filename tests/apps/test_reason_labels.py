@@ -32,7 +32,7 @@ def reason(code: str, cause: str = "quota", **more: Any) -> str:
         ("queue_parent_missing", "quota", "A parent queue does not exist. Change the parent of the queue."),
         ("queue_has_children", "quota", "The queue has child queues. Jobs start only in leaf queues."),
         ("namespace_quota", "quota", "Waiting for 4 CPU. The quota of its tenant leaves 1 CPU."),
-        ("cluster_is_full", "capacity", "Waiting for 4 CPU. The cluster has none free."),
+        ("cluster_is_full", "capacity", "Waiting for 4 CPU. Running and admitted jobs leave 1 CPU."),
         ("no_node_fits", "capacity", "Waiting for 4 CPU. 1 CPU is free."),
         ("plugin_failed", "policy", "Plugin “p” of the scheduling policy failed. No pod starts until it is fixed."),
         ("not_enough_pods", "gang", "The job has fewer pods than its minimum: 2 are missing."),
@@ -218,3 +218,22 @@ def test_sentences_about_share_changes(shares: list[dict[str, object]], sentence
 def test_chinese_has_no_space_between_sentences(language: str, expected: str) -> None:
     with translation.override(language):
         assert together(["One.", "", "Two."]) == expected
+
+
+def test_only_scarce_resources_are_named() -> None:
+    full = {"need": {"cpu": "2", "memory": "1Gi"}, "have": {"cpu": "1", "memory": "23Gi"}}
+    assert reason("cluster_is_full", "capacity", **full) == (
+        "Waiting for 2 CPU. Running and admitted jobs leave 1 CPU."
+    )
+    assert reason("queue_is_full", **full) == "Waiting for 2 CPU. The limit of its queue leaves 1 CPU."
+    assert reason("no_node_fits", "capacity", nodes={"insufficient cpu": 3}, **full) == (
+        "Waiting for 2 CPU. No node has room (3 nodes: not enough CPU). No node has more than 1 CPU free."
+    )
+
+
+def test_resources_that_are_scarce_only_together_are_all_named() -> None:
+    """Each node lacks another resource: no amount is too small by itself."""
+    nodes = {"insufficient cpu": 1, "insufficient memory": 1}
+    sentence = reason("no_node_fits", "capacity", need={"cpu": "2"}, have={"cpu": "3"}, nodes=nodes)
+    assert sentence.startswith("Waiting for 2 CPU. No node has room (")
+    assert sentence.endswith("not enough memory).")

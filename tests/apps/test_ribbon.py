@@ -129,7 +129,7 @@ def test_figures_are_current(job: Job) -> None:
     record_history(job, (0, unschedulable(FULL)))
     job.waiting = [MORE]
     (cell,) = ribbon.of(job, selectors.course(job), now=at(65)).cells
-    assert cell.words == "1 min 5 s: Waiting for 8 CPU. The cluster has none free."
+    assert cell.words == "1 min 5 s: Waiting for 8 CPU. Running and admitted jobs leave 0 CPU."
     assert ribbon.of(job, selectors.course(job), now=at(65)).sentence == cell.sentence
 
 

@@ -13,6 +13,7 @@ from tests.support.authenticator import code_at
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.event_log.models import LoggedEvent
+from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.signin import codes, selectors, services
 from hekla.apps.signin.models import RecoveryCode, SecondFactor, SecondFactorAttempts
 from hekla.domain.errors import Forbidden, NotFound, Refused
@@ -67,7 +68,7 @@ def test_password_alone_does_not_sign_in(people: People, phone: Phone) -> None:
 
 
 def test_sign_in_link_needs_the_second_factor(people: People, phone: Phone, now: datetime) -> None:
-    client, secret = Client(), accounts.issue_link(people.alice, now=now)
+    client, secret = Client(), accounts.issue_link(people.alice, actor=PLATFORM, now=now)
     answer = client.post(reverse("accounts:use_link", args=[secret]))
     assert answer.headers["Location"] == reverse("accounts:second_step")
     assert not is_signed_in(client)

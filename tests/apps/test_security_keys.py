@@ -14,6 +14,7 @@ from tests.support.security_key import SoftwareKey
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.event_log.models import LoggedEvent
+from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.signin import selectors, services
 from hekla.apps.signin.models import RecoveryCode, SecondFactor, SecurityKey
 from hekla.apps.signin.relying_party import relying_party
@@ -41,7 +42,7 @@ def browser() -> Client:
 def first_step(user: User) -> Client:
     """A browser of a user after the first factor. Without a second factor, the user is signed in."""
     client = browser()
-    client.post(reverse("accounts:use_link", args=[accounts.issue_link(user, now=clock.now())]))
+    client.post(reverse("accounts:use_link", args=[accounts.issue_link(user, actor=PLATFORM, now=clock.now())]))
     return client
 
 

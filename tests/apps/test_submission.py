@@ -79,6 +79,19 @@ def test_job_round_trips_through_the_form(spec: JobSpec) -> None:
     assert list(form.spec().plugins) == list(spec.plugins)  # type: ignore[union-attr]
 
 
+def test_form_keeps_the_arguments_of_an_image_until_a_command_is_typed() -> None:
+    spec = JobSpec.parse({"name": "a", "tasks": [{"name": "main", "image": "server:1", "args": ["--port", "80"]}]})
+    sent = post_data(form_of(None, filled(spec)))
+    form = form_of(sent, InitialValues())
+    assert (form.spec(), form.also[-1]) == (spec, "main: arguments of the image's command")
+    sent["tasks-0-command"] = "serve --fast"
+    typed = form_of(sent, InitialValues()).spec()
+    assert typed is not None
+    assert (typed.tasks[0].command, typed.tasks[0].args) == (("serve", "--fast"), ())
+    sent["tasks-0-command"], sent["tasks-0-image"] = "", ""
+    assert form_of(sent, InitialValues()).spec() is None
+
+
 @settings(deadline=None)
 @given(SPECS)
 def test_form_round_trips_through_yaml(spec: JobSpec) -> None:

@@ -152,6 +152,11 @@ def test_plots_have_units_request_lines_and_gpus_if_any(people: People) -> None:
     with_gpu = [selectors.UsagePoint("main-0", when, 0.5, MIB, 0.9, 2**31) for when in at]
     assert [picture.title for picture in plots.pictures(with_gpu, requests)][2:] == ["Busy GPUs", "GPU memory (GiB)"]
     assert plots.pictures([], requests) == []
+    short = [
+        selectors.UsagePoint("main-0", when, cores, MIB, None, None)
+        for when, cores in zip(at, (None, 1.0), strict=True)
+    ]
+    assert [picture.figure.data[0].mode for picture in plots.pictures(short, requests)] == ["markers", "lines"]
     assert plots.pictures(points[:1], requests) == []
     assert [row.most_memory for row in plots.rows(points[:1], requests)] == ["512 MiB"]
 

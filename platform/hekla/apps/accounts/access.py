@@ -40,7 +40,8 @@ DEPARTMENT = who(rest="absent", department_admin="ok", manager="ok", operator="o
 CHANGES_DEPARTMENTS = DEPARTMENT | {"department_admin": "refused", "manager": "refused", "operator": "refused"}
 GIVES_ROLES = MANAGES_MEMBERS | {"stranger": "ok"}  # a stranger: in their own tenant
 JOINS = who(rest="ok", viewer="refused", member="refused", tenant_admin="refused")  # refused: members already
-SHARES_VIEWS = who(rest="refused", tenant_admin="ok", department_admin="ok")  # only with one's own tenant
+# A tenant that is not the person's own is no choice of the form: wrong.
+SHARES_VIEWS = MANAGES_MEMBERS | dict.fromkeys(("stranger", "manager", "operator", "platform_admin"), "wrong")
 CHANGES_THE_QUEUE = who(rest="refused", stranger="absent", operator="ok", platform_admin="ok")
 WRITES_A_DRAFT = who(rest="ok", viewer="refused", manager="absent", operator="absent", platform_admin="absent")
 HAS_A_TENANT = who(rest="ok", manager="absent", operator="absent", platform_admin="absent")

@@ -11,6 +11,7 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError
 from django.utils.translation import gettext as _
 
+from hekla.apps import limits
 from hekla.apps.accounts import selectors
 from hekla.apps.accounts.models import ApiToken, SignInLink, User
 from hekla.apps.accounts.roles import Permission
@@ -21,7 +22,10 @@ from hekla.domain import events
 from hekla.domain.errors import Forbidden, Invalid, NotFound, Problem, Refused
 
 LINK_LIFETIME = timedelta(hours=12)
+MAX_PROOFS_A_MINUTE = 10
 MAX_TOKEN_LIFETIME = timedelta(days=366)
+_OWN_FIELDS = frozenset({"display_name"})
+"""What people change about themselves, besides their password."""
 
 
 def actor_of(user: User) -> Actor:
@@ -32,12 +36,16 @@ def actor_of(user: User) -> Actor:
 def create_user(
     *, username: str, password: str | None, display_name: str = "", platform_role: str = "", actor: Actor, now: datetime
 ) -> User:
-    """Create a person. Without a password they can only sign in by link. Raises Invalid, Refused (name in use)."""
+    """Create a person. Without a password they can only sign in by link.
+
+    Raises Forbidden, Invalid, Refused (name in use).
+    """
+    require_actor(actor, Permission.MANAGE_PEOPLE)
     user = User(username=username, display_name=display_name, platform_role=platform_role, date_joined=now)
     _set_password(user, password)
     try:
         with unit_of_work():
-            user.save()
+            user.save(force_insert=True)
             record(events.UserCreated(username=username), subject=_subject(user), actor=actor, at=now)
     except IntegrityError as error:
         message = _("The name “%(name)s” is taken. Choose another name.") % {"name": username}
@@ -45,22 +53,62 @@ def create_user(
     return user
 
 
-def change_user(user: User, values: Mapping[str, Any], *, password: str | None, actor: Actor, now: datetime) -> None:
-    """Change a person's fields, and the password if not empty. Raises Invalid; Refused for the last platform admin."""
-    if values.get("platform_role", user.platform_role) != "admin" or not values.get("is_active", user.is_active):
-        _keep_one_admin(user)
+def change_user(
+    user: User,
+    values: Mapping[str, Any],
+    *,
+    password: str | None,
+    actor: Actor,
+    now: datetime,
+    revokes_tokens: bool = False,
+) -> None:
+    """Change a person's fields, and the password if not empty. People may change their own name and password.
+
+    A new password ends the person's sessions, because each depends on it, and deletes unused sign-in links.
+    `revokes_tokens`: revoke all tokens as well. Raises Forbidden, Invalid; Refused for the last platform admin.
+    """
+    _require_change(actor, user, values)
     with unit_of_work():
+        admins = User.objects.select_for_update().filter(platform_role="admin", is_active=True).order_by("pk")
+        others = {admin.pk for admin in admins} - {user.pk}
+        changes.lock(user)
+        _keep_one_admin(user, values, others)
         changed = changes.apply(user, values)
         if password:
             _set_password(user, password)
-        user.save()
+        user.save(update_fields=[*changed, *(["password"] if password else [])])
+        if password:
+            SignInLink.objects.filter(user=user, used_at=None).delete()
+            record(events.PasswordChanged(username=user.username), subject=_subject(user), actor=actor, at=now)
         record(events.UserChanged(username=user.username, changes=changed), subject=_subject(user), actor=actor, at=now)
+        if revokes_tokens:
+            for token in selectors.tokens_of(user):
+                _revoke(user, now, actor=actor, pk=token.pk)
 
 
-def issue_link(user: User, *, now: datetime) -> str:
-    """Create the secret of a sign-in link: valid once, for twelve hours. Older unused links are deleted."""
+def prove_password(user: User, password: str) -> None:
+    """Check that a request comes from the person, and not from somebody who has only their session.
+
+    People without a password sign in by other means; for them the session is enough. Raises Invalid for a wrong
+    password, Refused after too many attempts.
+    """
+    if not user.has_usable_password():
+        return
+    if not limits.allows(f"proof:{user.pk}", most=MAX_PROOFS_A_MINUTE, seconds=60):
+        raise Refused(_("Too many attempts. Try again in a minute."), "current_password")
+    if not user.check_password(password):
+        raise Invalid([Problem("current_password", _("Enter your current password."))])
+
+
+def issue_link(user: User, *, actor: Actor, now: datetime) -> str:
+    """Create the secret of a sign-in link: valid once, for twelve hours. Older unused links are deleted.
+
+    Raises Forbidden.
+    """
+    require_actor(actor, Permission.MANAGE_PEOPLE)
     secret = secrets.token_urlsafe(32)
     with unit_of_work():
+        record(events.SignInLinkCreated(username=user.username), subject=_subject(user), actor=actor, at=now)
         SignInLink.objects.filter(user=user, used_at=None).delete()
         SignInLink.objects.create(user=user, digest=_digest(secret), expires_at=now + LINK_LIFETIME)
     return secret
@@ -83,9 +131,20 @@ def note_sign_in(user: User, *, method: str, address: str, now: datetime) -> Non
 
 
 def create_token(
-    user: User, *, name: str, lifetime: timedelta, now: datetime, scopes: Collection[Scope] = (Scope.ADMIN,)
+    user: User,
+    *,
+    name: str,
+    lifetime: timedelta,
+    now: datetime,
+    scopes: Collection[Scope] = (Scope.ADMIN,),
+    actor: Actor | None = None,
+    is_sign_in: bool = False,
 ) -> str:
-    """Create an API token and return its secret, which is never shown again. Raises Invalid."""
+    """Create an API token and return its secret, which is never shown again. Raises Forbidden, Invalid.
+
+    `actor`: by default the person. `is_sign_in`: a program gets it for the password.
+    """
+    _require_change(actor or actor_of(user), user, {})
     if not name.strip() or not timedelta(0) < lifetime <= MAX_TOKEN_LIFETIME:
         raise Invalid([Problem("name", _("A token needs a name and expires after at most one year."))])
     if not scopes:
@@ -102,29 +161,31 @@ def create_token(
             created_at=now,
             expires_at=now + lifetime,
         )
-        event = events.TokenCreated(name=token.name, scopes=tuple(values), expires_at=token.expires_at)
-        record(event, subject=_subject(user), actor=actor_of(user), at=now)
+        event = events.TokenCreated(
+            name=token.name, scopes=tuple(values), expires_at=token.expires_at, is_sign_in=is_sign_in
+        )
+        record(event, subject=_subject(user), actor=actor or actor_of(user), at=now)
     return secret
 
 
 def revoke_token(user: User, token_id: int, *, now: datetime) -> None:
     """Revoke one of a person's tokens. Raises NotFound."""
-    _revoke(user, now, pk=token_id)
+    _revoke(user, now, actor=actor_of(user), pk=token_id)
 
 
 def revoke_secret(user: User, secret: str, *, now: datetime) -> None:
     """Revoke the person's token with this secret. Raises NotFound."""
-    _revoke(user, now, digest=_digest(secret))
+    _revoke(user, now, actor=actor_of(user), digest=_digest(secret))
 
 
-def _revoke(user: User, now: datetime, **which: object) -> None:
+def _revoke(user: User, now: datetime, *, actor: Actor, **which: object) -> None:
     with unit_of_work():
         token = ApiToken.objects.select_for_update().filter(user=user, revoked_at=None, **which).first()
         if token is None:
             raise NotFound(_("Unknown token."))
         token.revoked_at = now
         token.save(update_fields=["revoked_at"])
-        record(events.TokenRevoked(name=token.name), subject=_subject(user), actor=actor_of(user), at=now)
+        record(events.TokenRevoked(name=token.name), subject=_subject(user), actor=actor, at=now)
 
 
 def token_in_force(secret: str, *, now: datetime) -> ApiToken | None:
@@ -150,6 +211,30 @@ def require(user: User, permission: Permission) -> None:
         raise Forbidden(_("Your role does not allow this. Ask a platform admin."))
 
 
+def person_of(actor: Actor) -> User | None:
+    """The person behind an actor, as stored now; None for a part of the platform. Raises Forbidden if inactive."""
+    if actor.id is None:
+        return None
+    user = User.objects.filter(pk=actor.id, is_active=True).first()
+    if user is None:
+        raise Forbidden(_("Your account is disabled. Ask a platform admin."))
+    return user
+
+
+def require_actor(actor: Actor, permission: Permission) -> None:
+    """Raises Forbidden for a person whose platform role lacks the permission; parts of the platform may do anything."""
+    user = person_of(actor)
+    if user is not None:
+        require(user, permission)
+
+
+def _require_change(actor: Actor, user: User, values: Mapping[str, Any]) -> None:
+    if actor.id == user.pk and values.keys() <= _OWN_FIELDS:
+        person_of(actor)
+    else:
+        require_actor(actor, Permission.MANAGE_PEOPLE)
+
+
 def _digest(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
@@ -167,9 +252,11 @@ def _set_password(user: User, password: str | None) -> None:
     user.set_password(password)
 
 
-def _keep_one_admin(user: User) -> None:
-    others = User.objects.filter(platform_role="admin", is_active=True).exclude(pk=user.pk)
-    if user.platform_role == "admin" and not others.exists():
+def _keep_one_admin(user: User, values: Mapping[str, Any], others: Collection[int]) -> None:
+    """Raises Refused if nobody would be an active platform admin. `others`: the other ones, locked like the person."""
+    is_admin = user.platform_role == "admin" and user.is_active
+    stays = values.get("platform_role", "admin") == "admin" and values.get("is_active", True)
+    if is_admin and not stays and not others:
         raise Refused(
             _("This is the only platform admin. Make another person a platform admin first."), "platform_role"
         )

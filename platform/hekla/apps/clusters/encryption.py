@@ -3,11 +3,12 @@
 import json
 from datetime import datetime, timedelta
 
-from hekla.apps.ciphers import cipher
+from hekla.apps.ciphers import EncryptedColumn, cipher
 from hekla.lib.encryption import DecryptionError
 
 FORM_LIFETIME = timedelta(hours=1)
 _STORED, _IN_FORMS = "hekla: keys to clusters", "hekla: keys in forms"
+COLUMN = EncryptedColumn("clusters.StoredClusterKey", "ciphertext", _STORED)
 
 
 def encrypt_key(key: str) -> bytes:

@@ -1,11 +1,17 @@
-"""The controller's lease of a cluster. Its epoch is a fencing token: a holder that slept too long can write nothing."""
+"""The controller's lease of a cluster. Its epoch is a fencing token: a holder that slept too long can write nothing.
+
+The clock of the database decides when a lease expires, because the clocks of two hosts may differ by more than its
+lifetime.
+"""
 
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import CharField, Func, QuerySet, Value
+from django.db.models import CharField, DateTimeField, ExpressionWrapper, Func, QuerySet, Value
+from django.db.models.expressions import Combinable
+from django.db.models.functions import Now
 
-from hekla.apps.clusters.models import Cluster, Lease
+from hekla.apps.clusters.models import MAX_LEASE_FAULT, Cluster, Lease
 from hekla.apps.event_log.services import CONTROLLER, record, unit_of_work
 from hekla.domain import events
 from hekla.domain.errors import Refused
@@ -13,6 +19,8 @@ from hekla.domain.errors import Refused
 LIFETIME = timedelta(seconds=5)
 FROZEN_AFTER = timedelta(seconds=20)
 """A transaction that idles longer than this is ended by PostgreSQL: it would block the lease for all controllers."""
+SILENT_AFTER = timedelta(seconds=60)
+"""A controller without a renewal for this long hangs or is gone: idle controllers renew every 20 seconds."""
 _NOBODY = ""
 
 
@@ -23,49 +31,58 @@ class LeaseLost(Refused):
 
 
 def take(cluster: Cluster, holder: str, *, now: datetime) -> int | None:
-    """Acquire or renew the lease. Returns the epoch for writes, or None while another holder has it."""
+    """Acquire or renew the lease. Returns the epoch for writes, or None while another holder has it.
+
+    `now`: of the event, on the clock of this host.
+    """
     with unit_of_work():
-        lease, _ = Lease.objects.get_or_create(cluster=cluster, defaults={"holder": _NOBODY, "expires_at": now})
+        lease, _ = Lease.objects.get_or_create(cluster=cluster, defaults={"holder": _NOBODY, "expires_at": Now()})
         lease = _locked().get(pk=lease.pk)
-        if lease.holder != holder and lease.expires_at > now:
+        if lease.holder != holder and held(cluster) is not None:
             return None
         if lease.holder != holder:
-            lease.holder, lease.epoch = holder, lease.epoch + 1
+            lease.holder, lease.epoch, lease.fault = holder, lease.epoch + 1, ""
             event = events.LeaseAcquired(epoch=lease.epoch, holder=holder)
             record(event, subject=f"cluster:{cluster.pk}", actor=CONTROLLER, at=now)
-        lease.expires_at = now + LIFETIME
-        lease.save()
+        Lease.objects.filter(pk=lease.pk).update(
+            holder=holder, epoch=lease.epoch, fault=lease.fault, expires_at=_in_a_lifetime()
+        )
         return lease.epoch
 
 
-def release(holder: str, *, now: datetime) -> None:
+def release(holder: str) -> None:
     """Release every lease of this holder, so that the next one need not wait."""
-    Lease.objects.filter(holder=holder).update(holder=_NOBODY, expires_at=now)
+    Lease.objects.filter(holder=holder).update(holder=_NOBODY, expires_at=Now())
 
 
-def revoke(cluster: Cluster, *, now: datetime) -> None:
+def revoke(cluster: Cluster) -> None:
     """End the lease: its holder can write nothing more. Any controller can acquire it after this transaction."""
     with unit_of_work():
-        Lease.objects.get_or_create(cluster=cluster, defaults={"holder": _NOBODY, "expires_at": now})
+        Lease.objects.get_or_create(cluster=cluster, defaults={"holder": _NOBODY, "expires_at": Now()})
         lease = _locked().get(cluster=cluster)
-        lease.holder, lease.epoch, lease.expires_at = _NOBODY, lease.epoch + 1, now
-        lease.save()
+        Lease.objects.filter(pk=lease.pk).update(holder=_NOBODY, epoch=lease.epoch + 1, expires_at=Now())
 
 
-def renew(cluster_id: int, epoch: int, *, now: datetime) -> None:
+def renew(cluster_id: int, epoch: int) -> None:
     """Extend the lease before work that no transaction covers. Raises LeaseLost, also after a release."""
-    held = Lease.objects.filter(cluster_id=cluster_id, epoch=epoch).exclude(holder=_NOBODY)
-    if not held.update(expires_at=now + LIFETIME):
+    own = Lease.objects.filter(cluster_id=cluster_id, epoch=epoch).exclude(holder=_NOBODY)
+    if not own.update(expires_at=_in_a_lifetime()):
         raise LeaseLost("Another controller has taken over this cluster.")
 
 
-def of(cluster: Cluster) -> Lease | None:
-    """The lease of a cluster; None if it was never acquired."""
-    return Lease.objects.filter(cluster=cluster).first()
+def report_fault(cluster_id: int, holder: str, fault: str) -> None:
+    """Record the unexpected error that the holder meets; empty: none any more. No effect for others."""
+    fault = "".join(letter if letter.isprintable() else " " for letter in fault)[:MAX_LEASE_FAULT]
+    Lease.objects.filter(cluster_id=cluster_id, holder=holder).exclude(fault=fault).update(fault=fault)
+
+
+def held(cluster: Cluster) -> Lease | None:
+    """The lease of a cluster, if a controller holds it now."""
+    return Lease.objects.filter(cluster=cluster, expires_at__gt=Now()).first()
 
 
 def is_held(lease: Lease | None, *, now: datetime) -> bool:
-    """Whether a controller holds the lease now."""
+    """Whether a controller holds the lease, for people: by the clock of this host. Nothing is decided by this."""
     return lease is not None and lease.expires_at > now
 
 
@@ -88,6 +105,10 @@ def assert_held(cluster_id: int, epoch: int) -> None:
         raise RuntimeError("A lease can only be asserted inside a transaction")
     if _locked().filter(cluster_id=cluster_id, epoch=epoch).first() is None:
         raise LeaseLost("Another controller has taken over this cluster.")
+
+
+def _in_a_lifetime() -> Combinable:
+    return ExpressionWrapper(Now() + LIFETIME, output_field=DateTimeField())
 
 
 def _locked() -> QuerySet[Lease]:

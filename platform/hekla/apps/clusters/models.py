@@ -36,6 +36,11 @@ class Cluster(models.Model):
         return self.kind == self.Kind.SIMULATED
 
     @property
+    def runs_images(self) -> bool:
+        """Whether pods run the image of their task. Processes of this machine have none."""
+        return self.kind != self.Kind.LOCAL or self.config.get("runtime") == "containers"
+
+    @property
     def leads_jobs(self) -> bool:
         """Whether jobs are delegated to Volcano as a whole; the console then only follows their state."""
         return self.kind == self.Kind.KUBERNETES and self.config.get("scheduler") == "volcano"
@@ -84,6 +89,7 @@ class ClusterHealth(models.Model):
 
 
 MAX_NODE_MESSAGE = 500
+MAX_LEASE_FAULT = 300
 
 
 class NodeFacts(NamedTuple):
@@ -137,12 +143,16 @@ class PolicyVersion(models.Model):
 
 
 class Lease(models.Model):
-    """The lease of a cluster's controller. Every write of a decision checks `epoch`, to stop former holders."""
+    """The lease of a cluster's controller. Every write of a decision checks `epoch`, to stop former holders.
+
+    `expires_at`: on the database's clock. `fault`: the unexpected error that the holder met last and has not overcome.
+    """
 
     cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, related_name="lease")
     holder = models.CharField(max_length=120)
     epoch = models.PositiveBigIntegerField(default=0)
     expires_at = models.DateTimeField()
+    fault = models.CharField(max_length=MAX_LEASE_FAULT, blank=True)
 
     def __str__(self) -> str:
         return f"{self.cluster_id} by {self.holder} (epoch {self.epoch})"

@@ -3,9 +3,11 @@
 from itertools import repeat
 from typing import Any, TypedDict
 
-from django.db.models import Count, QuerySet
+from django.db.models import Count, Q, QuerySet
+from django.db.models.functions import Coalesce, Now
 from django.utils.translation import gettext as _
 
+from hekla.apps.clusters import leases
 from hekla.apps.clusters.encryption import decrypt_key
 from hekla.apps.clusters.models import (
     Cluster,
@@ -123,9 +125,19 @@ def policy_text(cluster: Cluster) -> str | None:
     return policies(cluster).values_list("text", flat=True).first()
 
 
-def lease(cluster: Cluster) -> Lease | None:
-    """The lease of the cluster; None if it was never acquired."""
-    return Lease.objects.filter(cluster=cluster).first()
+def silent() -> QuerySet[Cluster]:
+    """Clusters whose controller has not completed a cycle for `leases.SILENT_AFTER`, without paused ones."""
+    limit = Now() - leases.SILENT_AFTER
+    renewed = Coalesce("lease__expires_at", "created_at")
+    return all_clusters().filter(is_paused=False).annotate(renewed=renewed).filter(renewed__lt=limit)
+
+
+def troubled() -> QuerySet[Cluster]:
+    """Clusters whose controller is silent or meets an unexpected error, with their leases; without paused ones."""
+    limit = Now() - leases.SILENT_AFTER
+    faulty = Q(lease__isnull=False) & ~Q(lease__fault="")
+    found = all_clusters().filter(is_paused=False).annotate(renewed=Coalesce("lease__expires_at", "created_at"))
+    return found.filter(Q(renewed__lt=limit) | faulty).select_related("lease")
 
 
 def with_leases() -> list[tuple[Cluster, Lease | None]]:

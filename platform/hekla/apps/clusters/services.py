@@ -11,7 +11,9 @@ from django.db.models import Max, ProtectedError
 from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext as _
 
+from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
+from hekla.apps.accounts.roles import Permission
 from hekla.apps.clusters import leases
 from hekla.apps.clusters.encryption import encrypt_key
 from hekla.apps.clusters.models import (
@@ -69,11 +71,18 @@ def create(
     actor: Actor,
     now: datetime,
 ) -> Cluster:
-    """Create a cluster; the controller finds it by itself. Raises Refused if the name is in use."""
+    """Create a cluster; the controller finds it by itself. Raises Forbidden, Refused if the name is in use.
+
+    Switches that its configuration turns on, such as an accepted risk, are recorded like later changes.
+    """
+    accounts.require_actor(actor, Permission.MANAGE_CLUSTERS)
+    switches = {f"config.{field}": events.FieldChange(new=True) for field, value in config.items() if value is True}
     try:
         with unit_of_work():
             cluster = Cluster.objects.create(name=name, kind=kind, config=dict(config), created_at=now)
             _tell(cluster, events.ClusterCreated(name=name, backend=kind), actor, now)
+            if switches:
+                _tell(cluster, events.ClusterChanged(name=name, changes=switches), actor, now)
             if key is not None:
                 give_key(cluster, key, by=by, actor=actor, now=now)
     except IntegrityError as error:
@@ -82,17 +91,22 @@ def create(
 
 
 def change(cluster: Cluster, values: Mapping[str, Any], *, actor: Actor, now: datetime) -> None:
-    """Change a cluster's fields, for example pause it or replace its configuration."""
+    """Change a cluster's fields, for example pause it or replace its configuration. Raises Forbidden."""
+    accounts.require_actor(actor, Permission.MANAGE_CLUSTERS)
     with unit_of_work():
-        changed = changes.apply(cluster, values)
-        cluster.save()
+        changed = changes.edit(cluster, values)
         _tell(cluster, events.ClusterChanged(name=cluster.name, changes=changed), actor, now)
 
 
 def remove(cluster: Cluster, *, actor: Actor, now: datetime) -> None:
-    """Delete a cluster with its credentials, nodes and policies. Raises Refused if it has queues or ever had jobs."""
+    """Delete a cluster with its credentials, nodes and policies.
+
+    Raises Forbidden, Refused if it has queues or ever had jobs.
+    """
+    accounts.require_actor(actor, Permission.MANAGE_CLUSTERS)
     try:
         with unit_of_work():
+            changes.lock(cluster)
             _tell(cluster, events.ClusterRemoved(name=cluster.name), actor, now)
             Cluster.objects.get(pk=cluster.pk).delete()
     except ProtectedError as error:
@@ -101,7 +115,8 @@ def remove(cluster: Cluster, *, actor: Actor, now: datetime) -> None:
 
 
 def give_key(cluster: Cluster, key: Key, *, by: User | None, actor: Actor, now: datetime) -> None:
-    """Store the credentials of the cluster; they replace earlier ones."""
+    """Store the credentials of the cluster; they replace earlier ones. Raises Forbidden."""
+    accounts.require_actor(actor, Permission.MANAGE_CLUSTERS)
     public = {"server": key.server, "holder": key.holder[:253], "fingerprint": key.fingerprint}
     facts = {
         **public,
@@ -111,14 +126,20 @@ def give_key(cluster: Cluster, key: Key, *, by: User | None, actor: Actor, now: 
         "added_by": by,
     }
     with unit_of_work():
+        changes.lock(cluster)
         StoredClusterKey.objects.update_or_create(cluster=cluster, defaults=facts)
         _tell(cluster, events.ClusterKeyAdded(name=cluster.name, **public), actor, now)
 
 
 def remove_key(cluster: Cluster, *, actor: Actor, now: datetime) -> None:
-    """Delete the stored credentials, if any; from then on the cluster's configuration says how to connect."""
+    """Delete the stored credentials, if any; from then on the cluster's configuration says how to connect.
+
+    Raises Forbidden.
+    """
+    accounts.require_actor(actor, Permission.MANAGE_CLUSTERS)
     with unit_of_work():
-        key = StoredClusterKey.objects.select_for_update().filter(cluster=cluster).first()
+        changes.lock(cluster)
+        key = StoredClusterKey.objects.filter(cluster=cluster).first()
         if key is None:
             return
         key.delete()
@@ -148,9 +169,10 @@ def observe_health(cluster: Cluster, found: HealthFacts, *, started_at: datetime
 def set_policy(
     cluster: Cluster, text: str, *, note: str, by: User | None, actor: Actor, now: datetime
 ) -> PolicyVersion:
-    """Activate a scheduler configuration (already validated) as a new version."""
+    """Activate a scheduler configuration (already validated) as a new version. Raises Forbidden."""
+    accounts.require_actor(actor, Permission.MANAGE_CLUSTERS)
     with unit_of_work():
-        Cluster.objects.select_for_update().get(pk=cluster.pk)
+        changes.lock(cluster)
         last = PolicyVersion.objects.filter(cluster=cluster).aggregate(last=Max("number"))["last"] or 0
         policy = PolicyVersion.objects.create(
             cluster=cluster, number=last + 1, text=text, note=note, created_by=by, created_at=now
@@ -189,15 +211,16 @@ def lose_node(node: Node, *, epoch: int, now: datetime) -> None:
 
 
 def cordon(node: Node, *, cordoned: bool, actor: Actor, now: datetime) -> None:
-    """Cordon a node, so that it gets no new pods, or uncordon it."""
+    """Cordon a node, so that it gets no new pods, or uncordon it. Raises Forbidden."""
+    accounts.require_actor(actor, Permission.MANAGE_CLUSTERS)
     with unit_of_work():
-        node.is_cordoned = cordoned
-        node.save(update_fields=["is_cordoned"])
+        changes.edit(node, {"is_cordoned": cordoned})
         _tell(node.cluster, _node_event(node), actor, now)
 
 
 def create_environment(*, name: str, description: str, requirements: str, actor: Actor, now: datetime) -> Environment:
-    """Create an environment. Raises Refused if the name is in use."""
+    """Create an environment. Raises Forbidden, Refused if the name is in use."""
+    accounts.require_actor(actor, Permission.MANAGE_CLUSTERS)
     try:
         with unit_of_work():
             environment = Environment.objects.create(
@@ -211,10 +234,10 @@ def create_environment(*, name: str, description: str, requirements: str, actor:
 
 
 def change_environment(environment: Environment, values: Mapping[str, Any], *, actor: Actor, now: datetime) -> None:
-    """Change an environment; jobs that start later use the new one."""
+    """Change an environment; jobs that start later use the new one. Raises Forbidden."""
+    accounts.require_actor(actor, Permission.MANAGE_CLUSTERS)
     with unit_of_work():
-        changed = changes.apply(environment, values)
-        environment.save()
+        changed = changes.edit(environment, values)
         event = events.EnvironmentChanged(name=environment.name, changes=changed)
         record(event, subject=f"environment:{environment.pk}", actor=actor, at=now)
 

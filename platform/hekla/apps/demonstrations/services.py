@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from django.utils.translation import gettext as _
 
 from hekla.apps.accounts import selectors as accounts
+from hekla.apps.accounts import services as account_services
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.services import actor_of
@@ -85,14 +86,19 @@ def _stage_for(stage: Stage, user: User, now: datetime) -> Cluster:
             "starts this demonstration."
         )
         raise StageMissing(sentence % stage.name)
-    cluster = set_up(stage, actor=actor_of(user), now=now)
+    actor = actor_of(user) if accounts.may(user, Permission.MANAGE_CLUSTERS) else PLATFORM
+    cluster = set_up(stage, actor=actor, now=now)
     if cluster.is_paused:
         raise Refused(_("The simulated cluster %s is paused. Ask an operator or platform admin.") % stage.name)
     return cluster
 
 
 def set_up(stage: Stage, *, actor: Actor = PLATFORM, now: datetime) -> Cluster:
-    """Create the stage's cluster, policy and queues, or restore what was changed in them. Raises StageInUse."""
+    """Create the stage's cluster, policy and queues, or restore what was changed in them.
+
+    Raises Forbidden, StageInUse.
+    """
+    account_services.require_actor(actor, Permission.MANAGE_CLUSTERS)
     with unit_of_work():
         cluster = _set_up_cluster(stage, actor, now)
         if clusters.policy_text(cluster) != POLICY:

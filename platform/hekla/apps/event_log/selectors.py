@@ -25,6 +25,12 @@ def of_kinds_after(number: int, kinds: Collection[str], *, limit: int) -> Sequen
     return list(LoggedEvent.objects.filter(id__gt=number, kind__in=kinds).order_by("id")[:limit])
 
 
+def sign_in_addresses(subject: str, *, since: datetime) -> set[str]:
+    """The addresses from which this person (`user:ID`) signed in since then."""
+    found = LoggedEvent.objects.filter(subject=subject, kind="SignedIn", at__gte=since)
+    return set(found.order_by().values_list("payload__address", flat=True).distinct())
+
+
 def subjects(number: int, last: int, *, topic: str = "", limit: int) -> set[str] | None:
     """The subjects of the events after `number` up to `last`, of one topic or all; None above `limit` events."""
     found = LoggedEvent.objects.filter(id__gt=number, id__lte=last)

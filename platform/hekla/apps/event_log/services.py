@@ -71,6 +71,18 @@ def unit_of_work() -> Iterator[None]:
 
 
 @contextmanager
+def dry_run() -> Iterator[None]:
+    """A unit of work that is undone at its end, without numbers for its events: a dry run of what happens in it."""
+    token = _pending.set([])
+    try:
+        with transaction.atomic():
+            yield
+            transaction.set_rollback(True)
+    finally:
+        _pending.reset(token)
+
+
+@contextmanager
 def _or_nothing(pending: list[LoggedEvent]) -> Iterator[None]:
     before = len(pending)
     try:

@@ -70,6 +70,8 @@ KINDS = {
     "MemberRoleChanged": _("Member role changed"),
     "UserCreated": _("Person added"),
     "UserChanged": _("Person changed"),
+    "PasswordChanged": _("Password changed"),
+    "SignInLinkCreated": _("Sign-in link created"),
     "SignedIn": _("Signed in"),
     "ImpersonationStarted": _("Impersonation started"),
     "ImpersonationEnded": _("Impersonation ended"),

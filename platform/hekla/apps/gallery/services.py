@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.services import actor_of
+from hekla.apps.event_log import changes
 from hekla.apps.event_log.services import record, unit_of_work
 from hekla.apps.gallery import selectors
 from hekla.apps.gallery.models import Template, TemplateUse, TemplateVersion
@@ -47,10 +48,10 @@ def publish(
         raise Refused(_("Enter a title."), "title")
     open_ = [field.model_dump(mode="json", exclude_defaults=True) for field in parse_open_fields(spec, fields)]
     with unit_of_work():
-        template = _locked(template, owner, now)
-        template.title, template.description = title.strip()[:80], description[:2000]
-        template.version, template.published_at = template.version + 1, now
-        template.save()
+        values = {"title": title.strip()[:80], "description": description[:2000], "published_at": now}
+        template = template or _create(owner, values)
+        changes.lock(template)
+        changes.write(template, **values, version=template.version + 1)
         document, number = spec.document(), template.version
         TemplateVersion.objects.create(
             template=template, number=number, spec=document, fields=open_, publisher=user, published_at=now
@@ -63,8 +64,7 @@ def withdraw(template: Template, *, user: User, now: datetime) -> None:
     """Remove a template from the gallery; jobs created from it stay and still name it. Raises NotFound, Forbidden."""
     _require_right(user, template.tenant)
     with unit_of_work():
-        template.withdrawn_at = now
-        template.save(update_fields=["withdrawn_at"])
+        changes.write(template, withdrawn_at=now)
         _tell(template, events.TemplateWithdrawn(title=template.title), user, now)
 
 
@@ -99,12 +99,10 @@ def begin(
     return job
 
 
-def _locked(template: Template | None, tenant: Tenant | None, now: datetime) -> Template:
-    if template is not None:
-        return Template.objects.select_for_update().get(pk=template.pk)
+def _create(tenant: Tenant | None, values: Mapping[str, Any]) -> Template:
     if Template.objects.filter(tenant=tenant, withdrawn_at=None).count() >= MAX_TEMPLATES:
         raise Refused(_("There are %d templates, the maximum. Withdraw some first.") % MAX_TEMPLATES)
-    return Template(tenant=tenant, published_at=now)
+    return Template.objects.create(tenant=tenant, **values)
 
 
 def _tell(template: Template, event: events.Event, user: User, now: datetime) -> None:

@@ -1,8 +1,9 @@
 """Encryption of invitation links that are still to be mailed."""
 
-from hekla.apps.ciphers import cipher
+from hekla.apps.ciphers import EncryptedColumn, cipher
 
 _PURPOSE = "hekla: links of invitations"
+COLUMN = EncryptedColumn("invitations.InvitationMail", "link", _PURPOSE)
 
 
 def encrypt_link(link: str) -> bytes:

@@ -102,7 +102,7 @@ def sign_up(secret: str, *, username: str, password: str | None, display_name: s
             username=username,
             password=password,
             display_name=display_name,
-            actor=Actor(None, f"invitation {invitation.pk}"),
+            actor=_part(invitation),
             now=now,
         )
         _join(invitation, user, now)
@@ -117,15 +117,19 @@ def _claim(secret: str, now: datetime) -> Invitation:
 
 
 def _join(invitation: Invitation, user: User, now: datetime) -> None:
-    actor = actor_of(user)
-    tenancy.add_member(invitation.tenant, user, invitation.role, actor=actor, now=now)
-    inviter = Actor(None, f"invitation {invitation.pk}")
+    inviter = _part(invitation)
+    tenancy.add_member(invitation.tenant, user, invitation.role, actor=inviter, now=now)
     extras.give(invitation.grants, invitation.tenant, user, actor=inviter, now=now)
     if invitation.platform_role and not user.platform_role:
-        accounts.change_user(user, {"platform_role": invitation.platform_role}, password=None, actor=actor, now=now)
+        accounts.change_user(user, {"platform_role": invitation.platform_role}, password=None, actor=inviter, now=now)
     invitation.accepted_by, invitation.accepted_at = user, now
     invitation.save(update_fields=["accepted_by", "accepted_at"])
-    _tell(invitation, events.InvitationAccepted(username=user.username), actor, now)
+    _tell(invitation, events.InvitationAccepted(username=user.username), actor_of(user), now)
+
+
+def _part(invitation: Invitation) -> Actor:
+    """The invitation as an actor: those who accept it have no rights yet; its sender had them."""
+    return Actor(None, f"invitation {invitation.pk}")
 
 
 def _waiting(tenant: Tenant, invitation_id: int) -> Invitation:

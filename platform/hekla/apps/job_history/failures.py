@@ -102,6 +102,13 @@ _STOPPED_FROM_OUTSIDE = (
     lambda: _("The process received SIGTERM and stopped."),
     lambda: _("If no person stopped it, check the job's history for an eviction or a policy."),
 )
+_SUPERVISOR_KILLED = (
+    lambda: _("The supervising process was killed, so the pod was stopped too."),
+    lambda: _(
+        "If the node ran out of memory, its system log shows it. A lost pod is replaced automatically, up "
+        "to max_retry of its task."
+    ),
+)
 _BY_REASON: dict[str, tuple[Phrase, Phrase]] = {
     "OOMKilled": (
         lambda: _("The pod exceeded its memory request and was stopped."),
@@ -125,13 +132,8 @@ _BY_REASON: dict[str, tuple[Phrase, Phrase]] = {
     "PreparationDied": (lambda: _("The preparation was interrupted several times."), _try_again),
     "StartRefused": (lambda: _("The pod can never start with these settings."), _ask_message),
     "NodeRestarted": (lambda: _("The node restarted while the pod was running."), _replaced),
-    "ShimDied": (
-        lambda: _("The supervising process was killed, so the pod was stopped too."),
-        lambda: _(
-            "If the node ran out of memory, its system log shows it. A lost pod is replaced automatically, up "
-            "to max_retry of its task."
-        ),
-    ),
+    "ShimDied": _SUPERVISOR_KILLED,
+    "AttendantDied": _SUPERVISOR_KILLED,
     "Vanished": (lambda: _("The pod no longer exists in the cluster."), _replaced),
     "Deleted": (lambda: _("The pod was deleted from the cluster."), _replaced),
     "NodeLost": (lambda: _("Node %(node)s is not responding."), _replaced),

@@ -22,6 +22,12 @@ def amounts(resources: Resources) -> str:
     return _amounts_of(resources, resources)
 
 
+def exact_amounts(amounts: Mapping[str, float]) -> str:
+    """As `amounts`, also where the amount is 0, with pods."""
+    ordered = sorted(amounts, key=lambda name: (_ORDER.get(name, 2), name))
+    return _(", ").join(_amount(name, amounts[name]) for name in ordered)
+
+
 def _amounts_of(names: Iterable[str], resources: Resources) -> str:
     """The amounts of these resources, also if they are 0; a dash without names."""
     ordered = sorted((name for name in names if name != "pods"), key=lambda name: (_ORDER.get(name, 2), name))
@@ -33,11 +39,15 @@ def _amount(name: str, value: float) -> str:
         return _("%(n)g CPU") % {"n": value / 1000}
     if name == "memory":
         return _("%(size)s memory") % {"size": _figure(name, value)}
+    if name == "pods":
+        return ngettext("%(n)d pod", "%(n)d pods", int(value)) % {"n": value}
     return f"{value / 1000:g} {'GPU' if name.endswith('/gpu') else name}"
 
 
 def _figure(name: str, value: float) -> str:
     """The number without the resource's name; memory has its unit, unless it is 0."""
+    if name == "pods":
+        return f"{value:g}"
     if name != "memory":
         return f"{value / 1000:g}"
     if not value:
@@ -70,10 +80,14 @@ def waits_for(task: TaskSpec, others: Sequence[str]) -> str:
 def reason(data: Mapping[str, Any]) -> str:
     """Why a job waits, in words. `data`: one of the reasons in `Job.waiting`."""
     need, have = Resources.parse(data["need"]), Resources.parse(data["have"])
+    if data["ever"] and (scarce := scarce_resources(need, have)):
+        need = Resources({name: need[name] for name in scarce})
     facts = {
-        "need": amounts(need),
-        "have": amounts(have),
+        "need": exact_amounts(need) if need.keys() == {"pods"} else amounts(need),
+        "have": amounts(Resources({name: have.amount(name) for name in need})),
         "left": _amounts_of(need, have),
+        "is_scarce": not need.fits_in(have),
+        "code": data["code"],
         "tasks": data["tasks"],
         "nodes": _nodes(data["nodes"]),
         "plugin": data["plugin"],
@@ -86,6 +100,11 @@ def reason(data: Mapping[str, Any]) -> str:
     if not data["ever"]:
         return together([sentence, _("The job can never start with its current settings.")])
     return sentence
+
+
+def scarce_resources(need: Resources, have: Resources) -> list[str]:
+    """The resources of which less is available than needed, without pods."""
+    return [name for name, amount in need.items() if amount > have.amount(name) and name != "pods"]
 
 
 def _used(data: Mapping[str, Any]) -> str:
@@ -104,10 +123,16 @@ def _nodes(nodes: Mapping[str, int]) -> str:
 
 def _capacity(facts: dict[str, Any]) -> str:
     if facts["nodes"]:
-        return _("Waiting for %(need)s. No node has room (%(nodes)s).") % facts
+        return together([_("Waiting for %(need)s. No node has room (%(nodes)s).") % facts, _largest_free(facts)])
     if facts["have"] == _NOTHING:
         return _("Waiting for %(need)s. The cluster has none free.") % facts
     return _("Waiting for %(need)s. %(have)s is free.") % facts
+
+
+def _largest_free(facts: dict[str, Any]) -> str:
+    """The most that one node has free, if every node has too little."""
+    is_known = facts["code"] == "no_node_fits" and facts["is_scarce"]
+    return _("No node has more than %(left)s free.") % facts if is_known else ""
 
 
 def _quota(facts: dict[str, Any]) -> str:
@@ -121,7 +146,7 @@ def _gang(facts: dict[str, Any]) -> str:
         sentence = _("Its pods start together or not at all. %(tasks)s of them do not fit (%(nodes)s).")
     else:
         sentence = _("Its pods start together or not at all. %(tasks)s of them do not fit.")
-    return sentence % facts
+    return together([sentence % facts, _largest_free(facts)])
 
 
 def _priority(facts: dict[str, Any]) -> str:
@@ -147,7 +172,7 @@ def _queue_draining(_facts: dict[str, Any]) -> str:
 def _cluster_full(facts: dict[str, Any]) -> str:
     if not facts["ever"]:
         return _("Needs %(need)s. The cluster is smaller than that.") % facts
-    return _("Waiting for %(need)s. The cluster has none free.") % facts
+    return _("Waiting for %(need)s. Running and admitted jobs leave %(left)s.") % facts
 
 
 def _no_pods(facts: dict[str, Any]) -> str:
@@ -241,6 +266,22 @@ def _leader_says(facts: dict[str, Any]) -> str:
     return _("Volcano says: %(text)s") % facts
 
 
+def _spec_not_valid(facts: dict[str, Any]) -> str:
+    sentence = _(
+        "The stored settings of this job are no longer valid (%(text)s). No pod of it starts. Ask an admin to fix "
+        "this, or abort the job and submit it again. Hekla retries later."
+    )
+    return sentence % facts
+
+
+def _job_fault(facts: dict[str, Any]) -> str:
+    sentence = _(
+        "The controller cannot process this job (%(text)s). No pod of it starts. Ask an admin to read the "
+        "controller's log, or abort the job. Hekla retries later."
+    )
+    return sentence % facts
+
+
 def _general(facts: dict[str, Any]) -> str:
     return _("Waiting for %(need)s.") % facts
 
@@ -269,6 +310,8 @@ _BY_CODE = {
     "queue_takes_nothing": _takes_nothing,
     "victims_not_counted": _not_counted,
     "leader_says": _leader_says,
+    "spec_not_valid": _spec_not_valid,
+    "job_fault": _job_fault,
 }
 _BY_CAUSE = {
     "capacity": _capacity,

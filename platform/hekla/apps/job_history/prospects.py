@@ -80,8 +80,6 @@ def _waiting(one: Mapping[str, Any], at: datetime) -> str:
     if not one["earliest_at"]:
         return _("Would be pending.")
     spans = [labels.duration((datetime.fromisoformat(one[name]) - at).total_seconds()) for name in _TIMES]
-    if spans[0] == spans[1]:
-        return _("Would be pending for about %(time)s.") % {"time": spans[0]}
     return _("Would be pending for about %(earliest)s to %(latest)s.") % {"earliest": spans[0], "latest": spans[1]}
 
 

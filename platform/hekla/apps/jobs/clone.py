@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hekla.apps.jobs import selectors
-from hekla.apps.jobs.facts import spec_of
+from hekla.apps.jobs.facts import valid_spec
 from hekla.apps.jobs.models import Job
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import secrets
@@ -21,7 +21,7 @@ class JobClone:
 
 def clone_job(job: Job, tenant: Tenant) -> JobClone:
     """The clone of the job to submit to that tenant."""
-    return clone_spec(spec_of(job), tenant)
+    return clone_spec(valid_spec(job), tenant)
 
 
 def clone_spec(spec: JobSpec, tenant: Tenant) -> JobClone:

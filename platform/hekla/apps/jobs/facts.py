@@ -6,26 +6,62 @@ from uuid import UUID
 
 from hekla.apps.jobs.models import Job, Pod
 from hekla.domain.addresses import Replica
+from hekla.domain.errors import HeklaError, Invalid, Problem
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.lifecycle import JobFacts, PodFacts
 from hekla.domain.phases import GangPhase, JobPhase, PodPhase
+from hekla.domain.stored_specs import read_leniently
+
+MAX_FAULT = 300
+"""The length of the description of a fault."""
 
 
 def spec_of(job: Job) -> JobSpec:
-    """The specification of the job. It is parsed once per committed revision, and cached."""
-    if job.spec_in_hand is not None:
-        return job.spec_in_hand
-    cached = _cached_spec(job.uid, job.revision)
-    if not cached:
-        cached.append(JobSpec.parse(job.spec))
-    return cached[0]
+    """The specification of the job. It is parsed once per committed revision, and cached.
+
+    If the stored one is no longer valid (see `spec_fault`), its valid parts, which must not be stored again.
+    """
+    return _stored(job)[0]
+
+
+def spec_fault(job: Job) -> str:
+    """Why the stored specification is no longer valid; empty if it is valid."""
+    return _stored(job)[1]
+
+
+def valid_spec(job: Job) -> JobSpec:
+    """The specification, to store a changed copy of it or to start pods from it. Raises Invalid."""
+    spec, fault = _stored(job)
+    if fault:
+        raise Invalid([Problem("", fault)])
+    return spec
 
 
 def read_specs(jobs: Iterable[Job]) -> None:
     """Cache the specifications of these jobs with one query, for rows that were read without the specification."""
     unknown = {job.pk: job for job in jobs if not _cached_spec(job.uid, job.revision)}
     for pk, spec in Job.objects.filter(pk__in=unknown).values_list("pk", "spec") if unknown else ():
-        _cached_spec(unknown[pk].uid, unknown[pk].revision).append(JobSpec.parse(spec))
+        unknown[pk].spec = spec
+        spec_of(unknown[pk])
+
+
+def _stored(job: Job) -> tuple[JobSpec, str]:
+    """The specification, and why it is not valid. An invalid one is parsed each time: its plugin may work again."""
+    if job.spec_in_hand is not None:
+        return job.spec_in_hand, ""
+    cached = _cached_spec(job.uid, job.revision)
+    if not cached:
+        try:
+            cached.append(JobSpec.parse(job.spec))
+        except Exception as error:  # any: plugins take part
+            return read_leniently(job.spec, job.name), describe_fault(error)
+    return cached[0], ""
+
+
+def describe_fault(error: Exception) -> str:
+    """An error for the page of the job: what is wrong, and its kind if it was not foreseen."""
+    text = error.message if isinstance(error, HeklaError) else f"{type(error).__name__}: {error}"
+    return text[:MAX_FAULT]
 
 
 @lru_cache(maxsize=20_000)

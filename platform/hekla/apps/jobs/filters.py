@@ -14,7 +14,7 @@ from django.db.models.functions import Upper
 from django.http import QueryDict
 from django.utils.dateparse import parse_date, parse_datetime
 from django.utils.timezone import get_current_timezone, is_naive, make_aware
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext as _
 
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
@@ -35,6 +35,7 @@ SORTS = {
     "priority": "priority",
     "pods": "replicas",
 }
+SORT_VALUES = [f"{sign}{word}" for word in SORTS for sign in ("", "-")]
 _DEFAULT = "-submitted"
 _AGE = re.compile(r"(\d{1,4})([hdw])")
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
@@ -69,6 +70,10 @@ class _Moment(django_filters.Filter):  # type: ignore[misc]
     field_class = MomentField
 
 
+class _WholeNumber(django_filters.Filter):  # type: ignore[misc]
+    field_class = forms.IntegerField
+
+
 class JobFilter(django_filters.FilterSet):  # type: ignore[misc]
     """Jobs that match all given parameters; each is optional.
 
@@ -89,8 +94,8 @@ class JobFilter(django_filters.FilterSet):  # type: ignore[misc]
     cluster = django_filters.CharFilter(method="belonging_to")
     owner = django_filters.CharFilter(method="belonging_to")
     kind = django_filters.CharFilter()
-    priority_min = django_filters.NumberFilter(field_name="priority", lookup_expr="gte", **_NUMBERS)
-    priority_max = django_filters.NumberFilter(field_name="priority", lookup_expr="lte", **_NUMBERS)
+    priority_min = _WholeNumber(field_name="priority", lookup_expr="gte", **_NUMBERS)
+    priority_max = _WholeNumber(field_name="priority", lookup_expr="lte", **_NUMBERS)
     submitted_after = _Moment(field_name="submitted_at", lookup_expr="gte")
     submitted_before = _Moment(field_name="submitted_at", lookup_expr="lt")
     finished_after = _Moment(field_name="finished_at", lookup_expr="gte")

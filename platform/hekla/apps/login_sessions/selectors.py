@@ -46,7 +46,18 @@ def session_fingerprints(sessions: Mapping[str, int], *, known: Mapping[str, str
     return {key: proof for key, proof in found.items() if key not in changed or key in theirs}
 
 
+def user_of(session_data: Mapping[str, Any]) -> User | None:
+    """The person who is signed in by a session with these data; None if nobody is any more."""
+    user = User.objects.filter(pk=session_data.get(SESSION_KEY) or 0, is_active=True).first()
+    return user if user is not None and _proves(session_data, user) else None
+
+
 def _is_of(session: Session, user: User) -> bool:
     session_data = session.get_decoded()
-    is_theirs = session_data.get(SESSION_KEY) == str(user.pk)
-    return is_theirs and constant_time_compare(session_data.get(HASH_SESSION_KEY, ""), user.get_session_auth_hash())
+    return session_data.get(SESSION_KEY) == str(user.pk) and _proves(session_data, user)
+
+
+def _proves(session_data: Mapping[str, Any], user: User) -> bool:
+    """Whether the session was made with the person's present password, with the present or a former secret key."""
+    hashes = (user.get_session_auth_hash(), *user.get_session_auth_fallback_hash())
+    return any(constant_time_compare(session_data.get(HASH_SESSION_KEY, ""), one) for one in hashes)

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+from django.contrib.auth import HASH_SESSION_KEY
+from django.contrib.sessions.backends.db import SessionStore
 from django.contrib.sessions.models import Session
 from django.utils.translation import gettext as _
 
@@ -15,6 +17,8 @@ from hekla.apps.login_sessions import selectors
 from hekla.apps.login_sessions.models import LoginSession
 from hekla.domain import events
 from hekla.domain.errors import NotFound
+
+_BATCH = 200
 
 
 def note(
@@ -57,3 +61,30 @@ def _end(user: User, login_sessions: Sequence[LoginSession], *, by: User, now: d
             event = events.OtherSessionsRevoked(username=user.username, browsers=len(login_sessions))
             record(event, subject=f"user:{user.pk}", actor=actor_of(by), at=now)
     return len(login_sessions)
+
+
+def renew_signatures() -> int:
+    """Sign all valid sessions with the present secret key, so that a former one can go. Returns their number."""
+    renewed, last = 0, ""
+    while batch := _renew_batch(last):
+        last, count = batch
+        renewed += count
+    return renewed
+
+
+def _renew_batch(after: str) -> tuple[str, int] | None:
+    """Sign the next sessions. Returns the last key and the number of renewed ones; None after the last batch."""
+    store = SessionStore()
+    with unit_of_work():
+        found = Session.objects.select_for_update().filter(session_key__gt=after).order_by("session_key")
+        sessions = list(found[:_BATCH])
+        renewed = 0
+        for session in sessions:
+            data = session.get_decoded()
+            user = selectors.user_of(data)
+            if user is None or data[HASH_SESSION_KEY] == user.get_session_auth_hash():
+                continue
+            session.session_data = store.encode({**data, HASH_SESSION_KEY: user.get_session_auth_hash()})
+            session.save(update_fields=["session_data"])
+            renewed += 1
+    return (sessions[-1].session_key, renewed) if sessions else None

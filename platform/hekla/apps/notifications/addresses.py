@@ -14,12 +14,10 @@ from django.utils.translation import gettext as _
 
 from hekla.domain.errors import Refused
 
-_TRANSLATED = (
-    ip_network("64:ff9b::/96"),
-    ip_network("64:ff9b:1::/48"),
-    ip_network("2002::/16"),
-    ip_network("2001::/32"),
-)
+_INTERNET = ip_network("2000::/3")
+"""All that is assigned for the public internet. Outside are local addresses, and IPv4 addresses in other forms."""
+_TUNNELS = (ip_network("2002::/16"), ip_network("2001::/32"))
+"""6to4 and Teredo, which contain IPv4 addresses."""
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -47,7 +45,7 @@ def resolve(url: str) -> Target:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         raise Refused(_("Cannot resolve the host “%s”.") % host[:120]) from error
-    addresses = [ip_address(str(entry[4][0]).split("%")[0]) for entry in found]
+    addresses = [ip_address(str(entry[4][0])) for entry in found]
     for address in addresses:
         _require_public(address)
     number = f"[{addresses[0]}]" if addresses[0].version == 6 else str(addresses[0])  # noqa: PLR2004
@@ -79,6 +77,10 @@ def _require_public(address: IPv4Address | IPv6Address) -> None:
     if settings.WEBHOOKS_MAY_BE_PRIVATE:
         return
     meant = getattr(address, "ipv4_mapped", None) or address
-    hidden = any(meant in network for network in _TRANSLATED)
-    if hidden or meant.is_multicast or not meant.is_global:
+    if meant.is_multicast or not meant.is_global or not (isinstance(meant, IPv4Address) or _is_on_internet(meant)):
         raise Refused(_("%s is not a public internet address. Webhooks cannot be sent there.") % meant)
+
+
+def _is_on_internet(address: IPv6Address) -> bool:
+    """Whether the address is public by its network. One with a zone (`%eth0`) is for one link only."""
+    return address in _INTERNET and not address.scope_id and not any(address in network for network in _TUNNELS)

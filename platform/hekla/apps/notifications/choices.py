@@ -15,6 +15,7 @@ class Moment(StrEnum):
     EVICTED = "evicted"
     DELETING = "deleting"
     ACTED_FOR = "acted_for"
+    CREDENTIAL = "credential"
 
 
 class Channel(StrEnum):

@@ -2,10 +2,11 @@
 
 import secrets
 
-from hekla.apps.ciphers import cipher
+from hekla.apps.ciphers import EncryptedColumn, cipher
 
 _BYTES = 32
 _PURPOSE = "hekla: secrets of webhooks"
+COLUMN = EncryptedColumn("notifications.Preference", "webhook_secret", _PURPOSE)
 
 
 def make_secret() -> tuple[str, bytes]:

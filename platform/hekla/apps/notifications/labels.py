@@ -3,6 +3,7 @@
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from hekla.apps.event_log import words as event_log
 from hekla.apps.job_history import labels as jobs
 from hekla.apps.job_history import messages
 from hekla.apps.notifications.choices import Moment
@@ -52,6 +53,14 @@ def _acted_for(notice: Notification) -> str:
     return _("%(admin)s is acting as you for up to one hour. Reason: %(reason)s") % facts
 
 
+def _credential(notice: Notification) -> str:
+    label, name = event_log.KINDS[notice.facts["kind"]], notice.facts["name"]
+    facts = {"what": f"{label} ({name})" if name else label, "actor": notice.facts["actor"]}
+    if facts["actor"]:
+        return _("Your account: %(what)s, by %(actor)s.") % facts
+    return _("Your account: %(what)s. If this was not you, change your password and ask a platform admin.") % facts
+
+
 _SENTENCES = {
     Moment.STARTED: _started,
     Moment.ENDED: _ended,
@@ -60,4 +69,5 @@ _SENTENCES = {
     Moment.EVICTED: _evicted,
     Moment.DELETING: _deleting,
     Moment.ACTED_FOR: _acted_for,
+    Moment.CREDENTIAL: _credential,
 }

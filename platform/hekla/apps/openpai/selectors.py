@@ -2,6 +2,7 @@
 
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce
+from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
@@ -32,7 +33,7 @@ def get(owner: str, name: str, user: User) -> Job:
     found = visible_to(user).filter(_called(name), owner__username=owner)
     job = found.order_by(F("jobconfig__pk").desc(nulls_last=True), "-submitted_at").first()
     if job is None:
-        raise NotFound(f"Job {owner[:150]}~{name[:255]} is not found.")
+        raise NotFound(_("Unknown job."))
     return job
 
 

@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.services import actor_of
+from hekla.apps.event_log import changes
 from hekla.apps.event_log.services import record, unit_of_work
 from hekla.apps.presets import selectors
 from hekla.apps.presets.models import MAX_NAME, Preset
@@ -43,29 +44,33 @@ def save(*, name: str, spec: JobSpec, user: User, tenant: Tenant | None, now: da
     beside = selectors.of(user, tenant)
     try:
         with unit_of_work():
-            known = beside.select_for_update().filter(name=name).first()
-            preset = known or _new(name, beside.count(), user, tenant, now)
-            preset.spec, preset.changed_at = spec.document(), now
-            preset.save()
+            preset = beside.filter(name=name).first()
+            if preset is None:
+                preset = _create(name, spec, beside.count(), user, tenant, now)
+            else:
+                changes.write(preset, spec=spec.document(), changed_at=now)
             _tell(preset, events.PresetSaved(name=name), user, now)
     except IntegrityError as error:
         raise _name_conflict(name) from error
     return preset
 
 
-def _new(name: str, count: int, user: User, tenant: Tenant | None, now: datetime) -> Preset:
+def _create(name: str, spec: JobSpec, count: int, user: User, tenant: Tenant | None, now: datetime) -> Preset:
     if count >= MAX_PRESETS:
         raise TooManyPresets(_("There are %d presets, the maximum. Delete some first.") % MAX_PRESETS, "name")
-    return Preset(name=name, owner=user, tenant=tenant, created_at=now)
+    return Preset.objects.create(
+        name=name, spec=spec.document(), owner=user, tenant=tenant, created_at=now, changed_at=now
+    )
 
 
 def rename(preset: Preset, name: str, *, user: User, now: datetime) -> Preset:
     """Rename a preset. Raises Forbidden, Refused, PresetNameConflict."""
     _require_change(preset, user)
-    old, name = preset.name, _checked(name)
+    name = _checked(name)
     try:
         with unit_of_work():
-            preset.name, preset.changed_at = name, now
+            changes.lock(preset)
+            old, preset.name, preset.changed_at = preset.name, name, now
             preset.save(update_fields=["name", "changed_at"])
             _tell(preset, events.PresetRenamed(name=name, old=old), user, now)
     except IntegrityError as error:
@@ -78,10 +83,9 @@ def set_default(preset: Preset, *, is_default: bool, user: User, now: datetime) 
     _require_change(preset, user)
     with unit_of_work():
         beside = selectors.of(preset.owner, preset.tenant)
-        list(beside.select_for_update())  # serializes concurrent changes of the default
-        beside.filter(is_default=True).update(is_default=False)
-        preset.is_default = is_default
-        preset.save(update_fields=["is_default"])
+        list(beside.select_for_update(of=("self",)).order_by("pk"))  # serializes concurrent changes of the default
+        beside.exclude(pk=preset.pk).filter(is_default=True).update(is_default=False)
+        changes.write(preset, is_default=is_default)
         _tell(preset, events.PresetDefaultChanged(name=preset.name, is_default=is_default), user, now)
     return preset
 
@@ -90,6 +94,7 @@ def delete(preset: Preset, *, user: User, now: datetime) -> None:
     """Delete a preset. Raises Forbidden."""
     _require_change(preset, user)
     with unit_of_work():
+        changes.lock(preset)
         _tell(preset, events.PresetDeleted(name=preset.name), user, now)
         preset.delete()
 

@@ -7,6 +7,8 @@ from typing import Any
 from django.db import IntegrityError
 from django.utils.translation import gettext as _
 
+from hekla.apps.accounts import services as accounts
+from hekla.apps.accounts.roles import Permission
 from hekla.apps.event_log import changes
 from hekla.apps.event_log.services import Actor, record, unit_of_work
 from hekla.apps.priorities.models import PriorityClass
@@ -18,7 +20,8 @@ from hekla.domain.errors import Refused
 def create(
     *, name: str, values: Mapping[str, Any], tenants: Iterable[Tenant] = (), actor: Actor, now: datetime
 ) -> PriorityClass:
-    """A new class. Raises Refused if the name is taken."""
+    """A new class. Raises Forbidden, Refused if the name is taken."""
+    accounts.require_actor(actor, Permission.MANAGE_PRIORITY_CLASSES)
     try:
         with unit_of_work():
             _make_way(values)
@@ -38,12 +41,13 @@ def change(
     actor: Actor,
     now: datetime,
 ) -> None:
-    """Change a class, and its tenants if given."""
+    """Change a class, and its tenants if given. Raises Forbidden."""
+    accounts.require_actor(actor, Permission.MANAGE_PRIORITY_CLASSES)
     with unit_of_work():
-        one = PriorityClass.objects.select_for_update().get(pk=one.pk)
+        changes.lock(one)
         _make_way(values, one)
         changed = changes.apply(one, values)
-        one.save()
+        one.save(update_fields=list(changed))
         if tenants is not None:
             old, new = _names(one.tenants.all()), _names(tenants)
             one.tenants.set(tenants)
@@ -52,8 +56,10 @@ def change(
 
 
 def delete(one: PriorityClass, *, actor: Actor, now: datetime) -> None:
-    """Delete a class; jobs that were submitted with it keep their priority."""
+    """Delete a class; jobs that were submitted with it keep their priority. Raises Forbidden."""
+    accounts.require_actor(actor, Permission.MANAGE_PRIORITY_CLASSES)
     with unit_of_work():
+        changes.lock(one)
         _tell(one, events.PriorityClassDeleted(name=one.name), actor, now)
         one.delete()
 

@@ -7,16 +7,26 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from hekla.apps.queues import selectors
 from hekla.apps.queues.models import Queue
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.resources import Resources
 
 _LEAST_FIRST = ("guarantee", "deserved", "capability")
+_MAX_NAMES = 12
+"""How many known resources a message lists."""
 
 
-def require(queue: Queue) -> None:
-    """Raises Invalid with all contradictions in a queue's settings."""
-    problems = [*_amounts({name: getattr(queue, name) for name in _LEAST_FIRST}), *_parent(queue)]
+def require(queue: Queue, *, allow_unknown_resources: bool = False) -> None:
+    """Raises Invalid with all contradictions in a queue's settings.
+
+    A resource that nothing in the cluster has is refused as a mistake, for example `gpu` for `nvidia.com/gpu`: its
+    limit would have no effect, unnoticed.
+    """
+    amounts = {name: getattr(queue, name) for name in _LEAST_FIRST}
+    problems = [*_amounts(amounts), *_parent(queue)]
+    if not allow_unknown_resources:
+        problems += _unknown_resources(queue, amounts)
     if problems:
         raise Invalid(problems)
 
@@ -45,6 +55,22 @@ def _amounts(amounts: Mapping[str, Mapping[str, Any]]) -> Iterator[Problem]:
             if small.amount(name) > large.amount(name):
                 limit = getattr(Queue, more).field.verbose_name
                 yield Problem(less, _("%(name)s: more than %(more)s.") % {"name": name, "more": limit})
+
+
+def _unknown_resources(queue: Queue, amounts: Mapping[str, Mapping[str, Any]]) -> Iterator[Problem]:
+    """A problem for each field with a resource that is unknown in the queue's cluster."""
+    named = {name for quantities in amounts.values() for name in quantities}
+    if not (unknown := selectors.unknown_resources(queue.cluster, named)):
+        return
+    known = sorted(selectors.resources_of_nodes(queue.cluster))[:_MAX_NAMES]
+    for field, quantities in amounts.items():
+        if wrong := sorted(unknown & quantities.keys()):
+            sentence = _(
+                "Unknown resource “%(name)s”. Cluster %(cluster)s has: %(names)s. If nodes get it later, allow unknown "
+                "resources."
+            )
+            facts = {"name": wrong[0][:63], "cluster": queue.cluster, "names": _(", ").join(known)}
+            yield Problem(field, sentence % facts)
 
 
 def _parent(queue: Queue) -> Iterator[Problem]:

@@ -1,19 +1,21 @@
 """Queries about queues."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
-from django.db.models import Q, QuerySet
+from django.db.models import BooleanField, F, Func, JSONField, Q, QuerySet, Value
 from django.utils.translation import gettext as _
 
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
+from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.queues.models import FederatedQueue, Queue
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.apps.tenancy.selectors import Rights
 from hekla.domain.errors import NotFound
+from hekla.domain.phases import FINAL_JOB_PHASES
 
 
 def visible_to(user: User, rights: Rights | None = None) -> QuerySet[Queue]:
@@ -92,6 +94,31 @@ def all_queues() -> QuerySet[Queue]:
 def of_cluster(cluster: Cluster) -> list[Queue]:
     """All queues of a cluster, in order of creation."""
     return list(Queue.objects.filter(cluster=cluster).select_related("parent").order_by("created_at", "id"))
+
+
+def resources_of_nodes(cluster: Cluster) -> set[str]:
+    """The names of the resources that the nodes of a cluster have; CPU, memory and pods always."""
+    return {"cpu", "memory", "pods"}.union(*clusters.sizes(cluster))
+
+
+def unknown_resources(cluster: Cluster, names: Collection[str]) -> set[str]:
+    """Those of these resources that no node, no queue and no unfinished job of the cluster names."""
+    unknown = set(names) - {"cpu", "memory", "pods"}
+    if unknown:  # else, as usual, nothing is read
+        unknown -= resources_of_nodes(cluster)
+    if unknown:
+        queues = Queue.objects.filter(cluster=cluster).values_list("capability", "guarantee", "deserved")
+        unknown = unknown.difference(*(amounts for row in queues for amounts in row))
+    return {name for name in unknown if not _is_requested(cluster, name)}
+
+
+def _is_requested(cluster: Cluster, name: str) -> bool:
+    """Whether a task of an unfinished job in the cluster requests the resource."""
+    path = Value("$.tasks[*].resources.keyvalue().key ? (@ == $name)")
+    names_it = Func(
+        F("spec"), path, Value({"name": name}, JSONField()), function="jsonb_path_exists", output_field=BooleanField()
+    )
+    return cluster.jobs.exclude(phase__in=FINAL_JOB_PHASES).filter(names_it).exists()
 
 
 def _usable_by(tenants: QuerySet[Tenant] | Sequence[Tenant]) -> Q:

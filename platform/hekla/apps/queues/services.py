@@ -7,7 +7,9 @@ from typing import Any
 from django.db import IntegrityError
 from django.utils.translation import gettext as _
 
+from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
+from hekla.apps.accounts.roles import Permission
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.event_log import changes
 from hekla.apps.event_log.services import Actor, record, unit_of_work
@@ -24,19 +26,21 @@ def create(
     name: str,
     values: Mapping[str, Any] | None = None,
     tenants: Iterable[Tenant] = (),
+    allow_unknown_resources: bool = False,
     actor: Actor,
     now: datetime,
 ) -> Queue:
     """A new queue, open unless `values` set another state.
 
-    Raises Refused if the name is taken, Invalid if its settings contradict each other.
+    Raises Forbidden, Refused (name taken), Invalid if its settings contradict each other or name an unknown resource.
     """
+    accounts.require_actor(actor, Permission.MANAGE_QUEUES)
     try:
         with unit_of_work():
             queue = Queue(cluster=cluster, name=name, created_at=now, changed_at=now, **(values or {}))
             queue.state_at = None if queue.is_open else now
             _require_free(name, FederatedQueue)
-            checks.require(queue)
+            checks.require(queue, allow_unknown_resources=allow_unknown_resources)
             queue.save(force_insert=True)
             queue.tenants.set(tenants)
             _tell(queue, events.QueueCreated(name=name, cluster=cluster.name), actor, now)
@@ -50,32 +54,41 @@ def change(
     values: Mapping[str, Any],
     *,
     tenants: Iterable[Tenant] | None = None,
+    allow_unknown_resources: bool = False,
     by: User,
     actor: Actor,
     now: datetime,
 ) -> None:
-    """Change a queue's fields, and its tenants if given. Raises Invalid."""
+    """Change a queue's fields, and its tenants if given. Raises Forbidden, Invalid."""
+    accounts.require_actor(actor, Permission.MANAGE_QUEUES)
     with unit_of_work():
         list(
             Queue.objects.select_for_update().filter(cluster=queue.cluster_id).order_by("pk")
         )  # two concurrent edits must not form a cycle
+        changes.lock(queue)
         changed = changes.apply(queue, {name: value for name, value in values.items() if name != "parent"})
         if "parent" in values:
             changed |= _set_parent(queue, values["parent"])
-        checks.require(queue)
+        checks.require(queue, allow_unknown_resources=allow_unknown_resources)
+        queue.changed_at, queue.changed_by = now, by
+        queue.save(update_fields=[*changed, "changed_at", "changed_by"])
         if tenants is not None:
             changed |= _set_tenants(queue, list(tenants))
-        _save(queue, by, now)
         _tell(queue, events.QueueChanged(name=queue.name, changes=changed), actor, now)
 
 
 def set_state(queue: Queue, state: str, *, by: User, actor: Actor, now: datetime) -> None:
-    """Open a queue, close it (its jobs continue), or drain it (its waiting jobs are not admitted)."""
-    if queue.state == state:
-        return
+    """Open a queue, close it (its jobs continue), or drain it (its waiting jobs are not admitted).
+
+    Raises Forbidden.
+    """
+    accounts.require_actor(actor, Permission.MANAGE_QUEUES)
     with unit_of_work():
+        changes.lock(queue)
+        if queue.state == state:
+            return
         queue.state, queue.state_at, queue.state_by = state, now, by
-        queue.save()
+        queue.save(update_fields=["state", "state_at", "state_by"])
         _tell(queue, _CHANGED_TO[Queue.State(state)](name=queue.name), actor, now)
 
 
@@ -95,7 +108,8 @@ def create_federated(
     actor: Actor,
     now: datetime,
 ) -> FederatedQueue:
-    """A new federated queue. Raises Refused if the name is taken, Invalid if the queues cannot be combined."""
+    """A new federated queue. Raises Forbidden, Refused (name taken), Invalid if the queues cannot be combined."""
+    accounts.require_actor(actor, Permission.MANAGE_QUEUES)
     queues = list(members)
     checks.require_members(queues)
     try:
@@ -127,9 +141,10 @@ def change_federated(
     actor: Actor,
     now: datetime,
 ) -> None:
-    """Change the given fields. Waiting jobs can then move only to the new members. Raises Invalid."""
+    """Change the given fields. Waiting jobs can then move only to the new members. Raises Forbidden, Invalid."""
+    accounts.require_actor(actor, Permission.MANAGE_QUEUES)
     with unit_of_work():
-        federated = FederatedQueue.objects.select_for_update().get(pk=federated.pk)
+        changes.lock(federated)
         changed = {} if description is None else changes.apply(federated, {"description": description})
         if members is not None:
             queues = list(members)
@@ -138,13 +153,15 @@ def change_federated(
         if tenants is not None:
             changed |= _set_names("tenants", federated.tenants, list(tenants))
         federated.changed_at, federated.changed_by = now, by
-        federated.save()
+        federated.save(update_fields=[*changed.keys() & {"description"}, "changed_at", "changed_by"])
         _record_federated(federated, events.FederatedQueueChanged(name=federated.name, changes=changed), actor, now)
 
 
 def delete_federated(federated: FederatedQueue, *, actor: Actor, now: datetime) -> None:
-    """Delete a federated queue; its queues, and the jobs in them, stay."""
+    """Delete a federated queue; its queues, and the jobs in them, stay. Raises Forbidden."""
+    accounts.require_actor(actor, Permission.MANAGE_QUEUES)
     with unit_of_work():
+        changes.lock(federated)
         _record_federated(federated, events.FederatedQueueDeleted(name=federated.name), actor, now)
         FederatedQueue.objects.get(pk=federated.pk).delete()
 
@@ -179,11 +196,6 @@ def _set_parent(queue: Queue, parent: Queue | None) -> dict[str, events.FieldCha
 
 def _set_tenants(queue: Queue, tenants: list[Tenant]) -> dict[str, events.FieldChange]:
     return _set_names("tenants", queue.tenants, tenants)
-
-
-def _save(queue: Queue, by: User, now: datetime) -> None:
-    queue.changed_at, queue.changed_by = now, by
-    queue.save()
 
 
 def _tell(queue: Queue, event: events.Event, actor: Actor, now: datetime) -> None:

@@ -8,7 +8,7 @@ from hekla.apps.quotas.models import Quota
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
 
-_PERMISSION = {
+PERMISSIONS = {
     Quota.Of.TENANT: Permission.SET_TENANT_QUOTAS,
     Quota.Of.EACH: Permission.SET_MEMBER_QUOTAS,
     Quota.Of.ONE: Permission.SET_MEMBER_QUOTAS,
@@ -17,7 +17,7 @@ _PERMISSION = {
 
 def may_set(user: User, tenant: Tenant, of: Quota.Of) -> bool:
     """Whether this person may set this kind of quota in the tenant."""
-    return tenancy.may(user, tenant.pk, _PERMISSION[of])
+    return tenancy.may(user, tenant.pk, PERMISSIONS[of])
 
 
 def of_tenant(tenant: Tenant) -> list[Quota]:

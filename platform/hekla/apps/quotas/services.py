@@ -12,10 +12,26 @@ from hekla.apps.event_log import changes
 from hekla.apps.event_log.services import Actor, record, unit_of_work
 from hekla.apps.quotas import selectors
 from hekla.apps.quotas.models import Quota
+from hekla.apps.tenancy import services as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import events
 from hekla.domain.errors import Forbidden, Invalid, Problem
 from hekla.domain.resources import format_quantity, parse_quantity
+
+DEFAULTS: Mapping[str, Any] = {"jobs": 2000, "resources": {"pods": "1000"}}
+"""The limits of a new tenant, unless the admin chooses others: against a flood of jobs, with room for two sweeps."""
+
+
+def create_tenant(
+    *, slug: str, name: str, description: str = "", bounds: Mapping[str, Any] = DEFAULTS, actor: Actor, now: datetime
+) -> Tenant:
+    """A new tenant with these limits. Raises Forbidden, Refused (short name taken), Invalid for unknown resources."""
+    limits = {name: value for name, value in checked(bounds).items() if value not in (None, {})}
+    with unit_of_work():
+        tenant = tenancy.create(slug=slug, name=name, description=description, actor=actor, now=now)
+        if limits:
+            bound(tenant=tenant, of=Quota.Of.TENANT, user=None, bounds=limits, actor=actor, now=now)
+    return tenant
 
 
 def set_quota(
@@ -51,21 +67,23 @@ def bound(
     actor: Actor,
     now: datetime,
 ) -> None:
-    """Set checked limits, without a check of permissions. A quota without any limit is deleted."""
+    """Set checked limits. A quota without any limit is deleted. Raises Forbidden."""
+    tenancy.require_actor(actor, tenant, selectors.PERMISSIONS[of])
     with unit_of_work():
-        quota, _is_new = Quota.objects.select_for_update(of=("self",)).get_or_create(tenant=tenant, of=of, user=user)
+        changes.lock(tenant)
+        quota, _is_new = Quota.objects.get_or_create(tenant=tenant, of=of, user=user)
         changed = changes.apply(quota, bounds)
         if quota.is_empty:
             quota.delete()
         else:
-            quota.save()
+            quota.save(update_fields=list(changed))
         event = events.QuotaSet(of=of.value, username=user.username if user else "", changes=changed)
         record(event, subject=f"tenant:{tenant.pk}", tenant=tenant.pk, actor=actor, at=now)
 
 
 def _amounts(resources: Mapping[str, str]) -> dict[str, str]:
     """The stored form. Raises Invalid for a resource that no node has: its limit would have no effect, unnoticed."""
-    known = {"cpu", "memory"}.union(*(node.allocatable for node in clusters.nodes())) - {"pods"}
+    known = {"cpu", "memory", "pods"}.union(*(node.allocatable for node in clusters.nodes()))
     if unknown := sorted(resources.keys() - known):
         sentence = _("Unknown resource “%(name)s”. Available: %(names)s.")
         facts = {"name": unknown[0][:63], "names": _(", ").join(sorted(known))}

@@ -4,12 +4,14 @@ import logging
 from collections import defaultdict
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 from django.db import IntegrityError
 from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.services import actor_of
+from hekla.apps.event_log import changes
 from hekla.apps.event_log.services import PLATFORM, Actor, record, unit_of_work
 from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs.models import Job
@@ -17,7 +19,7 @@ from hekla.apps.schedules import selectors
 from hekla.apps.schedules.models import Schedule, ScheduleRun
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import events, schedules
-from hekla.domain.errors import Forbidden, HeklaError, NotFound, Refused
+from hekla.domain.errors import Forbidden, HeklaError, Refused
 from hekla.domain.phases import JobPhase
 from hekla.domain.schedules import Concurrency, MissedRuns, ScheduleDecision, ScheduleSpec, SkipReason
 
@@ -54,18 +56,23 @@ def create(*, spec: ScheduleSpec, tenant: Tenant, user: User, now: datetime) -> 
     return schedule
 
 
-def change(schedule: Schedule, spec: ScheduleSpec, *, user: User, now: datetime) -> Schedule:
-    """Change all but the name; from now on its jobs are this person's. Raises Forbidden, and what `create` raises."""
+def change(schedule: Schedule, new: ScheduleSpec | Mapping[str, Any], *, user: User, now: datetime) -> Schedule:
+    """Replace the spec, or only these fields of it; not the name. From now on its jobs are this person's.
+
+    Raises Forbidden, and what `create` raises.
+    """
     _require(selectors.may_start(user, schedule))
-    if spec.name != schedule.name:
-        raise Refused(_("A schedule cannot be renamed. Create another schedule."), "name")
-    jobs.check(spec=spec.job, tenant=schedule.tenant, user=user)
     with unit_of_work():
-        schedule = _locked(schedule)
-        event = events.ScheduleChanged(name=schedule.name, changes=_changes(selectors.spec_of(schedule), spec))
+        schedule = changes.locked(schedule)
+        old = selectors.spec_of(schedule)
+        spec = new if isinstance(new, ScheduleSpec) else ScheduleSpec.parse({**old.document(), **new})
+        if spec.name != schedule.name:
+            raise Refused(_("A schedule cannot be renamed. Create another schedule."), "name")
+        jobs.check(spec=spec.job, tenant=schedule.tenant, user=user)
+        event = events.ScheduleChanged(name=schedule.name, changes=_changes(old, spec))
         schedule.owner = user
         _write(schedule, spec, now)
-        schedule.save()
+        schedule.save(update_fields=[*_WRITTEN, "owner"])
         _tell(schedule, event, actor_of(user), now)
     return schedule
 
@@ -74,10 +81,10 @@ def set_suspended(schedule: Schedule, *, suspended: bool, user: User, now: datet
     """Suspend or resume a schedule. Runs that were due while it was suspended are not made up for."""
     _require(selectors.may_act(user, schedule))
     with unit_of_work():
-        schedule = _locked(schedule)
+        schedule = changes.locked(schedule)
         if schedule.is_suspended != suspended:
             _write(schedule, selectors.spec_of(schedule).model_copy(update={"suspended": suspended}), now)
-            schedule.save()
+            schedule.save(update_fields=_WRITTEN)
             kind = events.ScheduleSuspended if suspended else events.ScheduleResumed
             _tell(schedule, kind(name=schedule.name), actor_of(user), now)
     return schedule
@@ -87,7 +94,7 @@ def delete(schedule: Schedule, *, user: User, now: datetime) -> None:
     """Delete a schedule; jobs that it started stay as they are."""
     _require(selectors.may_act(user, schedule))
     with unit_of_work():
-        schedule = _locked(schedule)
+        schedule = changes.locked(schedule)
         _tell(schedule, events.ScheduleDeleted(name=schedule.name), actor_of(user), now)
         schedule.delete()
 
@@ -100,7 +107,7 @@ def run_now(schedule: Schedule, *, user: User, now: datetime) -> ScheduleRun:
     _require(selectors.may_start(user, schedule))
     minute = now.replace(second=0, microsecond=0)
     with unit_of_work():
-        schedule = _locked(schedule)
+        schedule = changes.locked(schedule)
         known = selectors.runs(schedule).filter(due_at=minute, by_hand=True).first()
         if known is not None:
             return known
@@ -135,7 +142,7 @@ def _look(pk: int, now: datetime) -> None:
         plan = schedules.decide_run(spec, schedule.looked_at, now, list(running))
         _apply_decision(schedule, spec, plan, running, now)
         _write(schedule, spec, now)
-        schedule.save(update_fields=["spec", "is_suspended", "looked_at", "next_at"])
+        schedule.save(update_fields=_WRITTEN)
         _forget_old_runs(schedule)
 
 
@@ -164,7 +171,7 @@ def tidy(*, now: datetime) -> int:
     for run in selectors.finished():
         by_schedule[run.schedule].append(run)
     too_many = [pk for schedule, runs in by_schedule.items() for pk in _too_many(schedule, runs)]
-    return sum(jobs.delete_finished(pk, actor=PLATFORM, now=now) for pk in too_many)
+    return sum(jobs.delete_finished(pk, now=now) for pk in too_many)
 
 
 def _too_many(schedule: Schedule, runs: list[ScheduleRun]) -> list[int]:
@@ -173,6 +180,9 @@ def _too_many(schedule: Schedule, runs: list[ScheduleRun]) -> list[int]:
     successful = [job.pk for job in over if job.phase == JobPhase.COMPLETED]
     failed = [job.pk for job in over if job.phase != JobPhase.COMPLETED]
     return schedules.excess_runs(successful, failed, selectors.spec_of(schedule))
+
+
+_WRITTEN = ("spec", "is_suspended", "looked_at", "next_at")
 
 
 def _write(schedule: Schedule, spec: ScheduleSpec, now: datetime) -> None:
@@ -224,7 +234,7 @@ def _end(running: list[ScheduleRun], now: datetime) -> None:
     """Terminate the jobs of these runs, because a newer run replaces them."""
     for run in running:
         if run.job is not None:
-            jobs.end(run.job.pk, actor=PLATFORM, now=now)
+            jobs.end(run.job.pk, now=now)
 
 
 def _names(running: list[ScheduleRun]) -> str:
@@ -237,15 +247,6 @@ def _forget_old_runs(schedule: Schedule) -> None:
     if old:
         still = [run.pk for run in selectors.running(schedule)]
         ScheduleRun.objects.filter(pk__in=old).exclude(pk__in=still).delete()
-
-
-def _locked(schedule: Schedule) -> Schedule:
-    """The current row, locked until the end of the transaction. Raises NotFound if it was deleted."""
-    rows = Schedule.objects.select_for_update(of=("self",)).select_related("tenant", "owner")
-    found = rows.filter(pk=schedule.pk).first()
-    if found is None:
-        raise NotFound(_("Unknown schedule."))
-    return found
 
 
 def _require(may: bool) -> None:

@@ -5,11 +5,12 @@ from collections.abc import Mapping
 
 from django.utils.translation import gettext as _
 
-from hekla.apps.ciphers import cipher
+from hekla.apps.ciphers import EncryptedColumn, cipher
 from hekla.domain.errors import NotFound
 from hekla.lib.encryption import DecryptionError
 
 _PURPOSE = "hekla: secrets of jobs"
+COLUMN = EncryptedColumn("secrets.JobSecrets", "values", _PURPOSE)
 
 
 def encrypt(values: Mapping[str, str]) -> bytes:

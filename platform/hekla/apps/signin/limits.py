@@ -27,17 +27,18 @@ def counted_by_address(view: _View) -> _View:
         key = f"{view.__name__}:{request.META.get('REMOTE_ADDR', '')}"
         if limits.allows(key, most=settings.TRIES_A_MINUTE, seconds=_WINDOW_SECONDS):
             return view(request, *args, **kwargs)
-        return _too_many(request, limits.until_next(_WINDOW_SECONDS), "address")
+        return too_many(request, limits.until_next(_WINDOW_SECONDS), "address")
 
     return guarded
 
 
 def locked_out(request: HttpRequest, _credentials: object = None, *_more: object, **_facts: object) -> HttpResponse:
     """The response of `axes` after too many wrong passwords; each further attempt restarts the waiting time."""
-    return _too_many(request, get_cool_off() or timedelta(), "password")
+    return too_many(request, get_cool_off() or timedelta(), "password")
 
 
-def _too_many(request: HttpRequest, wait: timedelta, why: str) -> HttpResponse:
+def too_many(request: HttpRequest, wait: timedelta, why: str) -> HttpResponse:
+    """The page that says when to try again. `why`: address, password or name."""
     seconds = int(wait.total_seconds()) + 1
     context = {"why": why, "again_at": clock.now() + timedelta(seconds=seconds)}
     answer = render(request, "signin/too_many.html", context, status=429)

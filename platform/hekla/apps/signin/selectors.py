@@ -1,5 +1,7 @@
 """Queries about second factors."""
 
+from collections.abc import Collection
+
 from django.conf import settings
 from django.db.models import QuerySet
 
@@ -21,8 +23,13 @@ def keys_of(user: User) -> QuerySet[SecurityKey]:
 
 def has_second_factor(user: User) -> bool:
     """Whether this person has a confirmed second factor, and must use it to sign in."""
-    has_app = SecondFactor.objects.filter(user=user).exclude(confirmed_at=None).exists()
-    return has_app or SecurityKey.objects.filter(user=user).exists()
+    return bool(with_second_factor([user.pk]))
+
+
+def with_second_factor(people: Collection[int]) -> set[int]:
+    """The ids of those people who have a confirmed second factor."""
+    apps = SecondFactor.objects.filter(user__in=people).exclude(confirmed_at=None).values_list("user", flat=True)
+    return set(apps) | set(SecurityKey.objects.filter(user__in=people).values_list("user", flat=True))
 
 
 def codes_left(user: User) -> int:

@@ -7,7 +7,9 @@ from typing import Any
 from django.db import IntegrityError
 from django.utils.translation import gettext as _
 
+from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
+from hekla.apps.accounts.roles import Permission
 from hekla.apps.event_log import changes
 from hekla.apps.event_log.services import Actor, record, unit_of_work
 from hekla.apps.tenancy.models import Department, DepartmentHead, Tenant
@@ -26,7 +28,8 @@ def create(
     actor: Actor,
     now: datetime,
 ) -> Department:
-    """A new department. Raises Refused if the short name is taken, Invalid for tenants of another department."""
+    """A new department. Raises Forbidden, Refused (short name taken), Invalid for tenants of another department."""
+    accounts.require_actor(actor, Permission.MANAGE_TENANTS)
     try:
         with unit_of_work():
             department = Department.objects.create(slug=slug, name=name, description=description, created_at=now)
@@ -47,11 +50,10 @@ def change(
     actor: Actor,
     now: datetime,
 ) -> None:
-    """Change a department's fields, and replace its heads and its tenants if given. Raises Invalid."""
+    """Change a department's fields, and replace its heads and its tenants if given. Raises Forbidden, Invalid."""
+    accounts.require_actor(actor, Permission.MANAGE_TENANTS)
     with unit_of_work():
-        department = Department.objects.select_for_update().get(pk=department.pk)
-        changed = changes.apply(department, values)
-        department.save()
+        changed = changes.edit(department, values)
         if heads is not None:
             changed |= _set_heads(department, heads, now)
         if tenants is not None:

@@ -7,6 +7,7 @@ from typing import Any
 from django.db import IntegrityError
 from django.utils.translation import gettext as _
 
+from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission, TenantRole
 from hekla.apps.event_log import changes
@@ -23,6 +24,13 @@ def require(user: User, tenant: Tenant, permission: Permission) -> None:
         raise Forbidden(_("Only admins of this tenant and platform admins can do this."))
 
 
+def require_actor(actor: Actor, tenant: Tenant, permission: Permission) -> None:
+    """Raises Forbidden for a person without the permission in this tenant or on the platform."""
+    user = accounts.person_of(actor)
+    if user is not None:
+        require(user, tenant, permission)
+
+
 def require_some(user: User) -> None:
     """Raises Forbidden if the person may not manage the members of any tenant."""
     if not selectors.managed_by(user).exists():
@@ -30,7 +38,8 @@ def require_some(user: User) -> None:
 
 
 def create(*, slug: str, name: str, description: str = "", actor: Actor, now: datetime) -> Tenant:
-    """A new tenant without members. Raises Refused if the short name is taken."""
+    """A new tenant without members. Raises Forbidden, Refused if the short name is taken."""
+    accounts.require_actor(actor, Permission.MANAGE_TENANTS)
     try:
         with unit_of_work():
             tenant = Tenant.objects.create(slug=slug, name=name, description=description, created_at=now)
@@ -42,23 +51,22 @@ def create(*, slug: str, name: str, description: str = "", actor: Actor, now: da
 
 
 def change(tenant: Tenant, values: Mapping[str, Any], *, actor: Actor, now: datetime) -> None:
-    """Change a tenant's fields."""
+    """Change a tenant's fields. Raises Forbidden."""
+    accounts.require_actor(actor, Permission.MANAGE_TENANTS)
     with unit_of_work():
-        changed = changes.apply(tenant, values)
-        tenant.save()
+        changed = changes.edit(tenant, values)
         _tell(tenant, events.TenantChanged(name=tenant.slug, changes=changed), actor, now)
 
 
 def set_retention(tenant: Tenant, *, log_days: int, history_days: int, actor: Actor, now: datetime) -> None:
-    """Set how long the logs and the history of deleted jobs are kept, in days. Raises Invalid."""
+    """Set how long the logs and the history of deleted jobs are kept, in days. Raises Forbidden, Invalid."""
+    require_actor(actor, tenant, Permission.SET_RETENTION)
     problems = list(_wrong_retention(log_days, history_days))
     if problems:
         raise Invalid(problems)
     with unit_of_work():
-        tenant = Tenant.objects.select_for_update().get(pk=tenant.pk)
-        changed = changes.apply(tenant, {"log_days": log_days, "history_days": history_days})
+        changed = changes.edit(tenant, {"log_days": log_days, "history_days": history_days})
         if changed:
-            tenant.save(update_fields=list(changed))
             _tell(tenant, events.TenantChanged(name=tenant.slug, changes=changed), actor, now)
 
 
@@ -76,7 +84,8 @@ def _wrong_retention(log_days: int, history_days: int) -> Iterator[Problem]:
 
 
 def add_member(tenant: Tenant, user: User, role: str, *, actor: Actor, now: datetime) -> Membership:
-    """Add a member. Raises Refused if the person is a member already."""
+    """Add a member. Raises Forbidden, Refused if the person is a member already."""
+    require_actor(actor, tenant, Permission.MANAGE_MEMBERS)
     try:
         with unit_of_work():
             membership = Membership.objects.create(tenant=tenant, user=user, role=role, since=now)
@@ -88,7 +97,8 @@ def add_member(tenant: Tenant, user: User, role: str, *, actor: Actor, now: date
 
 
 def change_role(tenant: Tenant, user_id: int, role: str, *, actor: Actor, now: datetime) -> None:
-    """Change a member's role. Raises NotFound, Refused for the last admin."""
+    """Change a member's role. Raises Forbidden, NotFound, Refused for the last admin."""
+    require_actor(actor, tenant, Permission.MANAGE_MEMBERS)
     with unit_of_work():
         membership = _membership(tenant, user_id)
         if role != TenantRole.ADMIN:
@@ -100,7 +110,8 @@ def change_role(tenant: Tenant, user_id: int, role: str, *, actor: Actor, now: d
 
 
 def remove_member(tenant: Tenant, user_id: int, *, actor: Actor, now: datetime) -> None:
-    """Remove a member; their jobs stay. Raises NotFound, Refused for the last admin."""
+    """Remove a member; their jobs stay. Raises Forbidden, NotFound, Refused for the last admin."""
+    require_actor(actor, tenant, Permission.MANAGE_MEMBERS)
     with unit_of_work():
         membership = _membership(tenant, user_id)
         _keep_one_admin(membership)
@@ -109,6 +120,8 @@ def remove_member(tenant: Tenant, user_id: int, *, actor: Actor, now: datetime) 
 
 
 def _membership(tenant: Tenant, user_id: int) -> Membership:
+    """The membership, locked like the tenant: of two admins, only one can go at a time."""
+    changes.lock(tenant)
     found = Membership.objects.select_for_update(of=("self",)).filter(tenant=tenant, user_id=user_id)
     membership = found.select_related("user").first()
     if membership is None:

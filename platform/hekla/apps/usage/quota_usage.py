@@ -81,5 +81,5 @@ def _rows(tenant: Tenant, members: Sequence[User], now: datetime) -> Iterator[Qu
 def _together(held: Iterable[TaskAllocation]) -> dict[str, Resources]:
     found: defaultdict[str, Resources] = defaultdict(Resources)
     for one in held:
-        found[one.job.cluster.name] += one.request * len(one.nodes)
+        found[one.job.cluster.name] += (one.request + {"pods": 1}) * len(one.nodes)
     return dict(found)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import connection
+from django.db.models import QuerySet
 
 from hekla.apps.jobs.models import Pod
 from hekla.apps.usage.levels import FINEST
@@ -28,9 +29,9 @@ class UsagePoint:
     gpu_memory_bytes: int | None
 
 
-def samples(pod: Pod) -> list[Sample]:
+def samples(pod: Pod) -> QuerySet[Sample]:
     """All stored samples of one attempt, oldest first."""
-    return list(Sample.objects.filter(pod=pod).order_by("at"))
+    return Sample.objects.filter(pod=pod).order_by("at")
 
 
 def course(pods: Sequence[Pod], *, by_task: bool, now: datetime) -> list[UsagePoint]:

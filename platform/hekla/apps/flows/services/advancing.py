@@ -134,4 +134,4 @@ def write(flow: Flow, stands: FlowProgress, steps: Sequence[FlowStep], now: date
 def _delete_jobs(steps: Sequence[FlowStep], now: datetime) -> None:
     for step in steps:
         if step.job is not None:
-            job_services.delete_finished(step.job.pk, actor=PLATFORM, now=now)
+            job_services.delete_finished(step.job.pk, now=now)

@@ -16,7 +16,7 @@ from hekla.apps.flows.models import Flow, FlowStep, JobTemplate
 from hekla.apps.flows.services.advancing import begin_what_is_due
 from hekla.apps.flows.services.resolving import ResolvedFlow, resolve
 from hekla.apps.flows.services.telling import tell
-from hekla.apps.flows.services.templates import FlowNameConflict, may_submit, save_template
+from hekla.apps.flows.services.templates import FlowNameConflict, save_template
 from hekla.apps.jobs import services as job_services
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import events
@@ -63,7 +63,7 @@ def start(*, spec: FlowSpec, tenant: Tenant, user: User, now: datetime, key: str
 
 def check(*, spec: FlowSpec, tenant: Tenant, user: User, more: Sequence[JobSpec] = ()) -> ResolvedFlow:
     """The jobs of the flow, not submitted; raises what `start` raises. `more`: templates to be saved with it."""
-    may_submit(user, tenant)
+    job_services.require_submission_right(tenant, user)
     known, coming = selectors.templates_of(tenant), {template.name: template for template in more}
     needed = known.filter(name__in={step.template_name for step in spec.steps} - set(coming))
     templates = {template.name: JobSpec.parse(template.spec) for template in needed} | coming
@@ -76,6 +76,7 @@ def check(*, spec: FlowSpec, tenant: Tenant, user: User, more: Sequence[JobSpec]
 def _start(spec: FlowSpec, tenant: Tenant, user: User, now: datetime, key: str) -> tuple[Flow, tuple[str, ...]]:
     uid = uuid5(_KEYS, f"{user.pk}:{key}") if key else uuid4()
     if key and (known := Flow.objects.filter(uid=uid).first()):
+        job_services.require_submission_right(tenant, user)
         return _the_same(known, spec, tenant), ()
     resolved = check(spec=spec, tenant=tenant, user=user)
     try:

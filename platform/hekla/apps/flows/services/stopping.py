@@ -6,6 +6,7 @@ from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.services import actor_of
+from hekla.apps.event_log import changes
 from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.flows import selectors
 from hekla.apps.flows.facts import facts_of, spec_of
@@ -24,7 +25,7 @@ def stop(flow: Flow, *, user: User, now: datetime) -> Flow:
     """Start no more steps, and terminate the jobs that have not ended. Raises Forbidden; Refused for an ended flow."""
     _require_right(flow, user)
     with unit_of_work():
-        flow = Flow.objects.select_for_update().get(pk=flow.pk)
+        flow = changes.locked(flow)
         if flow.ended_at is not None:
             raise Refused(_("The flow has finished already."))
         if flow.stopped_at is None:
@@ -42,7 +43,7 @@ def delete(flow: Flow, *, user: User, now: datetime) -> None:
     """Delete a flow that has ended; its jobs stay. Raises Forbidden; Refused if it has not ended."""
     _require_right(flow, user)
     with unit_of_work():
-        flow = Flow.objects.select_for_update().get(pk=flow.pk)
+        flow = changes.locked(flow)
         if flow.ended_at is None:
             raise Refused(_("The flow has not finished. Stop it first, then delete it."))
         flow.deleted_at = now

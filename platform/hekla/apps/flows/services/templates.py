@@ -6,16 +6,16 @@ from django.db import IntegrityError
 from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
-from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.services import actor_of
+from hekla.apps.event_log import changes
 from hekla.apps.event_log.services import unit_of_work
 from hekla.apps.flows import selectors
 from hekla.apps.flows.models import JobTemplate
 from hekla.apps.flows.services.telling import tell
-from hekla.apps.tenancy import selectors as tenancy
+from hekla.apps.jobs import services as jobs
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import events
-from hekla.domain.errors import Forbidden, NotFound, Refused
+from hekla.domain.errors import Forbidden, Refused
 from hekla.domain.jobspec import JobSpec
 
 MAX_TEMPLATES = 1_000
@@ -35,7 +35,7 @@ class TooManyTemplates(Refused):
 
 def create_template(*, spec: JobSpec, tenant: Tenant, user: User, now: datetime) -> JobTemplate:
     """Save a job as a template of its name. Raises NotFound, Forbidden, FlowNameConflict, TooManyTemplates."""
-    may_submit(user, tenant)
+    jobs.require_submission_right(tenant, user)
     if selectors.templates_of(tenant).count() >= MAX_TEMPLATES:
         sentence = _("%(tenant)s has %(most)d templates, the maximum. Delete some first.")
         raise TooManyTemplates(sentence % {"tenant": tenant, "most": MAX_TEMPLATES})
@@ -56,7 +56,7 @@ def change_template(template: JobTemplate, *, spec: JobSpec, user: User, now: da
     document = spec.document()
     try:
         with unit_of_work():
-            template = JobTemplate.objects.select_for_update().get(pk=template.pk)
+            template = changes.locked(template)
             changed = sorted(
                 name for name in {*document, *template.spec} if document.get(name) != template.spec.get(name)
             )
@@ -75,7 +75,7 @@ def save_template(*, spec: JobSpec, tenant: Tenant, user: User, now: datetime) -
     known = selectors.templates_of(tenant).filter(name=spec.name).first()
     if known is None:
         return create_template(spec=spec, tenant=tenant, user=user, now=now)
-    may_submit(user, tenant)
+    jobs.require_submission_right(tenant, user)
     return known if known.spec == spec.document() else change_template(known, spec=spec, user=user, now=now)
 
 
@@ -83,16 +83,9 @@ def delete_template(template: JobTemplate, *, user: User, now: datetime) -> None
     """Delete a template; flows that have started keep their own copy of its job. Raises Forbidden."""
     _require_right(template, user)
     with unit_of_work():
+        changes.lock(template)
         tell(template, events.JobTemplateDeleted(name=template.name), actor=actor_of(user), now=now)
         template.delete()
-
-
-def may_submit(user: User, tenant: Tenant) -> None:
-    """Raises NotFound unless the person may see the tenant, Forbidden unless they may submit jobs to it."""
-    if not tenancy.visible_to(user).filter(pk=tenant.pk).exists():
-        raise NotFound(_("Unknown tenant."))
-    if not tenancy.may(user, tenant.pk, Permission.SUBMIT_JOBS):
-        raise Forbidden(_("You can view this tenant, but not submit to it. Ask a tenant admin."), "tenant")
 
 
 def _require_right(template: JobTemplate, user: User) -> None:

@@ -20,6 +20,7 @@ from hekla.apps.jobs.selectors.events import (
     evictions_for,
     evictions_of,
     history,
+    newest_of_kinds,
     pod_history,
     waiting_since,
 )
@@ -103,6 +104,7 @@ __all__ = [
     "living_pods_by_cluster",
     "may_act",
     "movable",
+    "newest_of_kinds",
     "of_tenant",
     "oldest_waits",
     "phase_counts",

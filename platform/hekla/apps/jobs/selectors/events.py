@@ -1,6 +1,6 @@
 """Events of jobs and pods in the event log."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from django.db.models import QuerySet
@@ -11,6 +11,7 @@ from hekla.apps.jobs.models import Job, Pod
 
 MOST_OF_COURSE = 400
 MOST_EVICTIONS = 500
+MOST_OF_TIMELINE = 200
 _COURSE = ("JobUnschedulable", "JobPhaseChanged", "GangPhaseChanged")
 
 
@@ -20,9 +21,14 @@ def history(job: Job) -> QuerySet[LoggedEvent]:
 
 
 def pod_history(pod: Pod) -> list[LoggedEvent]:
-    """The events of one attempt, oldest first."""
+    """The newest events of one attempt, oldest first; at most `MOST_OF_TIMELINE`."""
     facts = {"payload__task": pod.task, "payload__index": pod.index, "payload__attempt": pod.attempt}
-    return list(history(pod.job).filter(**facts))
+    return list(history(pod.job).filter(**facts).order_by("-id")[:MOST_OF_TIMELINE])[::-1]
+
+
+def newest_of_kinds(job: Job, kinds: Collection[str]) -> list[LoggedEvent]:
+    """The newest events of the job of these kinds, oldest first; at most `MOST_OF_TIMELINE`."""
+    return list(history(job).filter(kind__in=kinds).order_by("-id")[:MOST_OF_TIMELINE])[::-1]
 
 
 def course(job: Job) -> list[LoggedEvent]:

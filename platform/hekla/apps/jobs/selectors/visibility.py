@@ -46,8 +46,8 @@ def listed(jobs: QuerySet[Job]) -> QuerySet[Job]:
 
 
 def get(uid: UUID, user: User, rights: Rights | None = None) -> Job:
-    """One job, possibly deleted. Raises NotFound."""
-    job = known_to(user, rights).filter(uid=uid).first()
+    """One job, possibly deleted, with the lease of its cluster. Raises NotFound."""
+    job = known_to(user, rights).select_related("cluster__lease").filter(uid=uid).first()
     if job is None:
         raise NotFound(_("Unknown job."))
     return job

@@ -6,10 +6,11 @@ from hekla.apps.jobs.services.commands import command, end, require_right
 from hekla.apps.jobs.services.decisions import commit
 from hekla.apps.jobs.services.delaying import delay
 from hekla.apps.jobs.services.delegated_jobs import follow
+from hekla.apps.jobs.services.faults import record_fault
 from hekla.apps.jobs.services.lists import arrange, delete_view, save_view
 from hekla.apps.jobs.services.many import submit_many, try_out_many
 from hekla.apps.jobs.services.moving import move
-from hekla.apps.jobs.services.observations import end_unstarted, observe, sync, would_sync
+from hekla.apps.jobs.services.observations import end_unstarted, note_preparation, observe, sync, would_sync
 from hekla.apps.jobs.services.priority import fixed_since, has_priority, set_priority
 from hekla.apps.jobs.services.removal import (
     delete,
@@ -22,7 +23,7 @@ from hekla.apps.jobs.services.retention import mark_logs_purged, purge_history
 from hekla.apps.jobs.services.routing import Route
 from hekla.apps.jobs.services.scaling import is_scalable, scale
 from hekla.apps.jobs.services.scaling import remarks as scaling_remarks
-from hekla.apps.jobs.services.submission import check, route_for, submit, try_out
+from hekla.apps.jobs.services.submission import check, require_submission_right, route_for, submit, try_out
 
 __all__ = [
     "BULK_ACTIONS",
@@ -50,10 +51,13 @@ __all__ = [
     "mark_cleaned",
     "mark_logs_purged",
     "move",
+    "note_preparation",
     "observe",
     "purge_history",
+    "record_fault",
     "require_priority",
     "require_right",
+    "require_submission_right",
     "route_for",
     "save_view",
     "scale",

@@ -6,7 +6,8 @@ from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.services import actor_of
-from hekla.apps.event_log.services import Actor, unit_of_work
+from hekla.apps.event_log import changes
+from hekla.apps.event_log.services import PLATFORM, unit_of_work
 from hekla.apps.jobs import selectors
 from hekla.apps.jobs.facts import job_facts, spec_of
 from hekla.apps.jobs.models import Job
@@ -29,7 +30,7 @@ def command(
     """
     require_right(job, user)
     with unit_of_work():
-        job = Job.objects.select_for_update().get(pk=job.pk)
+        job = changes.locked(job)
         if job.deleted_at is not None:
             raise Refused(_("The job was deleted. Clone it to run it again."))
         if job.is_external:
@@ -45,22 +46,22 @@ def command(
     return job
 
 
-def end(job_id: int, *, actor: Actor, now: datetime) -> bool:
+def end(job_id: int, *, now: datetime) -> bool:
     """Terminate a job on behalf of the platform. Returns whether there was anything to end."""
     with unit_of_work():
         job = Job.objects.select_for_update().get(pk=job_id)
         if job.is_final or job.is_external:
             return False
-        tell(job, events.JobCommanded(action=LifecycleAction.TERMINATE_JOB), actor=actor, now=now)
+        tell(job, events.JobCommanded(action=LifecycleAction.TERMINATE_JOB), actor=PLATFORM, now=now)
         if job.cluster.leads_jobs:
             return write(
                 job,
                 [],
                 delegated.request(job_facts(job), LifecycleAction.TERMINATE_JOB),
-                actor=actor,
+                actor=PLATFORM,
                 now=now,
             )
-        return advance(job, list(job.pods.all()), LifecycleAction.TERMINATE_JOB, actor=actor, now=now)
+        return advance(job, list(job.pods.all()), LifecycleAction.TERMINATE_JOB, actor=PLATFORM, now=now)
 
 
 def _require_quota(job: Job, by: User, now: datetime) -> None:

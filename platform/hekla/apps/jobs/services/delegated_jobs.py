@@ -1,7 +1,8 @@
 """Follow jobs that are delegated to another scheduler: rows and log become what its cluster reports.
 
-No policy applies here, and only two things are decided. A job past its deadline has failed, since only Hekla knows the
-deadline. A phase that represents a person's request stays until the other scheduler has acted on it.
+No policy applies here, and only three things are decided. A job past its deadline has failed, since only Hekla knows
+the deadline. The first replica of a task completes the job where the task's `success_policy` says so, since Volcano
+counts all replicas. A phase that represents a request stays until the other scheduler has acted on it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +11,7 @@ from datetime import datetime
 
 from hekla.apps.clusters import leases
 from hekla.apps.event_log.services import CONTROLLER, unit_of_work
-from hekla.apps.jobs.facts import job_facts
+from hekla.apps.jobs.facts import all_pod_facts, job_facts
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.decisions import Waiting, write_waiting
 from hekla.apps.jobs.services.observations import ORDER, POD_FIELDS, Sighting, record_observation
@@ -21,6 +22,7 @@ from hekla.domain import events
 from hekla.domain.addresses import Replica
 from hekla.domain.lifecycle import FactMessage, PhaseChange, PodRef, delegated, fact
 from hekla.domain.phases import GangPhase, JobPhase, PodPhase
+from hekla.domain.policies import LifecycleAction
 
 _FIELDS = (*POD_FIELDS, "node", "bound_at")
 ENDED_THERE, NOT_REQUESTED = "LeaderStops", "NotAsked"
@@ -75,7 +77,8 @@ def follow(
         changed = _follow_pods(job, pods, {one.ref: one for one in pod_states}, now)
         if job_facts(job).is_out_of_time(now):
             return expire(job, pods, actor=CONTROLLER, now=now)
-        return (state is not None and _follow_job(job, pods, state, now)) or changed
+        changed |= state is not None and _follow_job(job, pods, state, now)
+        return _complete(job, pods, now) or changed
 
 
 # The job
@@ -94,6 +97,14 @@ def _follow_job(job: Job, pods: list[Pod], state: DelegatedJobState, now: dateti
         job.save(update_fields=["waiting"])
         changed = True
     return changed
+
+
+def _complete(job: Job, pods: list[Pod], now: datetime) -> bool:
+    """Request the completion of the job if the first replica of a task completed it. Returns whether it did."""
+    facts = job_facts(job)
+    if not delegated.is_complete(facts, all_pod_facts(pods)):
+        return False
+    return write(job, pods, delegated.request(facts, LifecycleAction.COMPLETE_JOB), actor=CONTROLLER, now=now)
 
 
 def _steps(job: Job, pods: Sequence[Pod], state: DelegatedJobState) -> tuple[PhaseChange, ...]:

@@ -57,7 +57,7 @@ def _go(job: Job, queue: Queue, placement: Placement, candidates: Sequence[Place
     job.waiting, job.reserved_slots = [], []
     job.save(update_fields=["queue", "cluster", "revision", "gang_phase", "waiting", "reserved_slots"])
     placement.candidates, placement.at, placement.moves = list(documents), now, placement.moves + 1
-    placement.save()
+    placement.save(update_fields=["candidates", "at", "moves"])
     event = events.JobReassigned(
         federated_queue=str(placement.federated_queue),
         queue=queue.name,

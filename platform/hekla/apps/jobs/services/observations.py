@@ -1,6 +1,6 @@
 """Records of the controller between commands: observations of pods by a backend, and their effect on jobs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -67,6 +67,14 @@ def observe(
             save_all(changed, POD_FIELDS)
             react(row, pods, changed, address_of, now)
         return bool(changed)
+
+
+def note_preparation(cluster_id: int, epoch: int, messages: Mapping[int, str]) -> None:
+    """Record what is known about pods that prepare, by their primary keys. Raises LeaseLost."""
+    with unit_of_work():
+        leases.assert_held(cluster_id, epoch)
+        for pod, message in messages.items():
+            Pod.objects.filter(pk=pod, phase=PodPhase.PREPARING).update(message=message)
 
 
 def record_observation(job: Job, pod: Pod, sighting: Sighting) -> None:
@@ -150,5 +158,5 @@ def end_unstarted(cluster_id: int, epoch: int, pod_ids: Sequence[int], *, addres
                 enter_pod_phase(
                     job, this, PodPhase.FAILED, reason="Stopped", message=message, actor=CONTROLLER, now=now
                 )
-                this.save()
+                this.save(update_fields=POD_FIELDS)
                 react(job, pods, [this], address_of, now)

@@ -11,8 +11,9 @@ from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.services import actor_of
+from hekla.apps.event_log import changes
 from hekla.apps.event_log.services import unit_of_work
-from hekla.apps.jobs.facts import spec_of
+from hekla.apps.jobs.facts import valid_spec
 from hekla.apps.jobs.models import Job
 from hekla.apps.jobs.services.commands import require_right
 from hekla.apps.jobs.services.scaling import require_unchanged
@@ -31,7 +32,7 @@ def set_priority(job: Job, priority: int, *, user: User, now: datetime, expected
     """
     require_right(job, user)
     with unit_of_work():
-        job = Job.objects.select_for_update().get(pk=job.pk)
+        job = changes.locked(job)
         if job.is_external:
             raise Refused(_("The pods of this job are external. Their specs set the priority."))
         if not has_priority(job):
@@ -40,7 +41,7 @@ def set_priority(job: Job, priority: int, *, user: User, now: datetime, expected
             raise Refused(reason)
         require_unchanged(job, expected_revision)
         changed = {"priority": priority, "priority_class": ""}
-        old, new = job.priority, JobSpec.parse({**spec_of(job).document(), **changed})
+        old, new = job.priority, JobSpec.parse({**valid_spec(job).document(), **changed})
         if new.priority == old:
             return job
         _require_offered(job, priority, user)

@@ -81,6 +81,9 @@ def _too_much_at_once(spec: JobSpec, quota: Quota, name: str, most: float) -> It
     uses the resource, else the tasks.
     """
     facts = {"name": name, "most": format_quantity(name, most), "tenant": quota.tenant}
+    if name == "pods":
+        yield from _too_many_pods(spec, quota, most, facts)
+        return
     requests = {place: amount for place, task in enumerate(spec.tasks) if (amount := task.request.amount(name))}
     for place, amount in requests.items():
         if amount > most:
@@ -90,6 +93,12 @@ def _too_much_at_once(spec: JobSpec, quota: Quota, name: str, most: float) -> It
     if least > most >= max(requests.values()):
         path = f"tasks.{next(iter(requests))}.replicas" if len(requests) == 1 else "tasks"
         yield Problem(path, _gang_exceeds(quota, facts | {"need": format_quantity(name, least)}))
+
+
+def _too_many_pods(spec: JobSpec, quota: Quota, most: float, facts: dict[str, Any]) -> Iterator[Problem]:
+    if spec.gang_minimum > most:
+        path = "tasks.0.replicas" if len(spec.tasks) == 1 else "tasks"
+        yield Problem(path, _gang_exceeds(quota, facts | {"need": str(spec.gang_minimum)}))
 
 
 def _one_exceeds(quota: Quota, facts: dict[str, Any]) -> str:

@@ -11,7 +11,8 @@ from django.utils.translation import gettext as _
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.clusters import leases
-from hekla.apps.event_log.services import CONTROLLER, Actor, unit_of_work
+from hekla.apps.event_log import changes
+from hekla.apps.event_log.services import CONTROLLER, PLATFORM, Actor, unit_of_work
 from hekla.apps.jobs.models import Job
 from hekla.apps.jobs.services.commands import require_right
 from hekla.apps.jobs.services.telling import tell
@@ -27,7 +28,7 @@ def delete(job: Job, *, user: User, now: datetime) -> None:
     """Delete a finished job: hide it from lists, and request its clean-up. Raises Refused if it is not finished."""
     require_right(job, user)
     with unit_of_work():
-        job = Job.objects.select_for_update().get(pk=job.pk)
+        job = changes.locked(job)
         if not job.is_final:
             raise Refused(_("The job is not finished. Abort it first, then delete it."))
         _delete(job, actor_of(user), now)
@@ -44,13 +45,13 @@ def delete_expired(cluster_id: int, epoch: int, *, now: datetime) -> None:
                 _delete(job, CONTROLLER, now)
 
 
-def delete_finished(job_id: int, *, actor: Actor, now: datetime) -> bool:
+def delete_finished(job_id: int, *, now: datetime) -> bool:
     """Delete a finished job on behalf of the platform. Returns whether it was deleted."""
     with unit_of_work():
         job = Job.objects.select_for_update().get(pk=job_id)
         if not job.is_final or job.deleted_at is not None:
             return False
-        _delete(job, actor, now)
+        _delete(job, PLATFORM, now)
         return True
 
 

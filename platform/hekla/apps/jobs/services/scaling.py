@@ -11,9 +11,10 @@ from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.services import actor_of
+from hekla.apps.event_log import changes
 from hekla.apps.event_log.services import Actor, unit_of_work
 from hekla.apps.jobs import selectors
-from hekla.apps.jobs.facts import job_facts, replicas, reserved_slots, spec_of
+from hekla.apps.jobs.facts import job_facts, replicas, reserved_slots, spec_of, valid_spec
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services import quota
 from hekla.apps.jobs.services.commands import require_right
@@ -43,14 +44,14 @@ def scale(job: Job, size: JobScale, *, user: User, now: datetime, expected_revis
     """
     require_right(job, user)
     with unit_of_work():
-        job = Job.objects.select_for_update().get(pk=job.pk)
+        job = changes.locked(job)
         _require_open(job, expected_revision)
-        old, new = spec_of(job), scaling.resize(spec_of(job), size)
-        changes = scaling.size_changes(old, new)
-        if changes:
-            _require_possible_there(job, old, changes)
+        old, new = valid_spec(job), scaling.resize(valid_spec(job), size)
+        sizes = scaling.size_changes(old, new)
+        if sizes:
+            _require_possible_there(job, old, sizes)
             _require_room(job, old, new)
-            _change(job, new, changes, actor_of(user), now)
+            _change(job, new, sizes, actor_of(user), now)
     return job
 
 
@@ -75,9 +76,9 @@ def _require_open(job: Job, expected_revision: int | None) -> None:
     require_unchanged(job, expected_revision)
 
 
-def _require_possible_there(job: Job, old: JobSpec, changes: Mapping[str, tuple[int, int]]) -> None:
+def _require_possible_there(job: Job, old: JobSpec, sizes: Mapping[str, tuple[int, int]]) -> None:
     """Volcano cannot change the number of partitions of a task. Raises Refused."""
-    divided = [task.name for task in old.tasks if task.partition_size and f"{task.name}.replicas" in changes]
+    divided = [task.name for task in old.tasks if task.partition_size and f"{task.name}.replicas" in sizes]
     if job.cluster.leads_jobs and divided:
         raise Refused(
             _("Volcano schedules this job and cannot change the partitions of a task. %(task)s keeps its replicas.")
@@ -101,7 +102,7 @@ def _require_room(job: Job, old: JobSpec, new: JobSpec) -> None:
         raise Invalid(problems)
 
 
-def _change(job: Job, new: JobSpec, changes: Mapping[str, tuple[int, int]], actor: Actor, now: datetime) -> None:
+def _change(job: Job, new: JobSpec, sizes: Mapping[str, tuple[int, int]], actor: Actor, now: datetime) -> None:
     pods = list(job.pods.order_by("task", "index", "attempt"))
     known = reserved_slots(job) | {(pod.task, pod.index): pod.slot for pod in pods}
     job.spec, job.replicas, job.revision = new.document(), new.replicas, job.revision + 1
@@ -109,11 +110,11 @@ def _change(job: Job, new: JobSpec, changes: Mapping[str, tuple[int, int]], acto
     if known:
         job.reserved_slots = _slots(job, known)
     job.save(update_fields=["spec", "replicas", "revision", "reserved_slots"])
-    recorded = {name: events.FieldChange(old=before, new=after) for name, (before, after) in changes.items()}
+    recorded = {name: events.FieldChange(old=before, new=after) for name, (before, after) in sizes.items()}
     tell(job, events.JobChanged(changes=recorded, revision=job.revision), actor=actor, now=now)
     if job.cluster.leads_jobs:
         return  # the controller passes it to Volcano, and follows the result
-    _follow(job, pods, [task.name for task in new.tasks if f"{task.name}.replicas" in changes], actor, now)
+    _follow(job, pods, [task.name for task in new.tasks if f"{task.name}.replicas" in sizes], actor, now)
 
 
 def _slots(job: Job, known: Mapping[tuple[str, int], int]) -> list[int]:

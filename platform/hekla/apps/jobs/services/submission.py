@@ -69,6 +69,7 @@ def submit(
     """
     uid = uuid5(_KEYS, f"{user.pk}:{key}") if key else uuid4()
     if key and (known := Job.objects.filter(uid=uid).first()):
+        require_submission_right(tenant, user)
         return _the_same(known, spec, tenant)
     route = check(spec=spec, tenant=tenant, user=user, secrets=secrets)
     requested = priorities.offer_to(tenant).requested(spec)
@@ -108,6 +109,7 @@ def check(*, spec: JobSpec, tenant: Tenant, user: User, secrets: Mapping[str, st
         *_reserved_kind(spec),
         *_unknown_environments(spec),
         *_missing_secrets(spec, secrets or {}),
+        *_missing_commands(spec, route.queue),
         *priorities.offer_to(tenant).problems(spec),
         *never_fitting(spec, route.queue),
         *quota.never_fitting(spec, tenant=tenant, user=user),
@@ -122,14 +124,19 @@ def route_for(*, spec: JobSpec, tenant: Tenant, user: User, is_timed: bool = Tru
 
     Raises NotFound, Forbidden (this person may not submit here), Refused.
     """
-    if not tenancy.visible_to(user).filter(pk=tenant.pk).exists():
-        raise NotFound(_("Unknown tenant."))
-    if not tenancy.may(user, tenant.pk, Permission.SUBMIT_JOBS):
-        raise Forbidden(_("You can view this tenant, but not submit to it. Ask a tenant admin."), "tenant")
+    require_submission_right(tenant, user)
     federated = queues.federated_open_to(tenant).filter(name=spec.queue).first()
     if federated is None:
         return Route(_open_queue(spec.queue, tenant))
     return routing.through(federated, spec, tenant=tenant, user=user, is_timed=is_timed)
+
+
+def require_submission_right(tenant: Tenant, user: User) -> None:
+    """Raises NotFound unless the person may see the tenant, Forbidden unless they may submit jobs to it."""
+    if not tenancy.visible_to(user).filter(pk=tenant.pk).exists():
+        raise NotFound(_("Unknown tenant."))
+    if not tenancy.may(user, tenant.pk, Permission.SUBMIT_JOBS):
+        raise Forbidden(_("You can view this tenant, but not submit to it. Ask a tenant admin."), "tenant")
 
 
 def _the_same(known: Job, spec: JobSpec, tenant: Tenant) -> Job:
@@ -219,6 +226,14 @@ def _unknown_environments(spec: JobSpec) -> Iterable[Problem]:
             yield Problem(f"tasks.{place}.environment", sentence % {"name": task.environment, "names": names})
 
 
+def _missing_commands(spec: JobSpec, queue: Queue) -> Iterable[Problem]:
+    """Problems of tasks that run the command of their image, on a cluster that runs processes without images."""
+    for place, task in enumerate(spec.tasks if not queue.cluster.runs_images else ()):
+        if not task.command:
+            sentence = _("Required on cluster %(cluster)s. It runs processes of this machine, not images.")
+            yield Problem(f"tasks.{place}.command", sentence % {"cluster": queue.cluster})
+
+
 def _missing_secrets(spec: JobSpec, values: Mapping[str, str]) -> Iterable[Problem]:
     """Problems with secrets that a JobConfig names without a value, as in a clone, or that make a command too long."""
     for place, task in enumerate(spec.tasks if "openpai" in spec.plugins else ()):
@@ -241,7 +256,7 @@ def too_large(spec: JobSpec, queue: Queue, sizes: Sequence[Resources]) -> Iterab
     least = spec.minimum_resources()
     cluster = _("cluster %s") % queue.cluster
     limits = [(name, sum(size.amount(name) for size in sizes), cluster) for name in least if sizes]
-    capability = Resources.parse(queue.capability or {})
+    capability = Resources.parse_limits(queue.capability or {})
     limits += [(name, capability.amount(name), _("queue %s") % queue) for name in least if name in capability]
     for name, limit, owner in limits:
         if least.amount(name) > limit:

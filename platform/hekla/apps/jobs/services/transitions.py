@@ -19,6 +19,31 @@ from hekla.domain.policies import LifecycleAction
 AddressOf = Callable[[Replica], str]
 SCALED_DOWN = "ScaledDown"
 _MOST_FACTS = 64
+_JOB_FIELDS = (
+    "phase",
+    "gang_phase",
+    "version",
+    "retry_count",
+    "reason",
+    "message",
+    "message_facts",
+    "started_at",
+    "deadline_at",
+    "finished_at",
+    "expires_at",
+    "waiting",
+)
+_POD_FIELDS = (
+    "stopping",
+    "stop_reason",
+    "evicted",
+    "phase",
+    "reason",
+    "message",
+    "exit_code",
+    "started_at",
+    "finished_at",
+)
 
 
 def advance(
@@ -87,7 +112,7 @@ def _write_job(job: Job, outcome: JobOutcome, actor: Actor, now: datetime) -> bo
     set_gang_phase(job, outcome.gang_phase, actor=actor, now=now)
     if (job.phase, job.gang_phase, job.version, job.retry_count, job.reason, job.message) == before:
         return False
-    job.save()
+    job.save(update_fields=_JOB_FIELDS)
     return True
 
 
@@ -172,7 +197,7 @@ def _request_end(job: Job, pod: Pod, reason: str, event: events.Event, actor: Ac
     tell(job, event, actor=actor, now=now, topics=gainer)
     if pod.phase == PodPhase.PENDING:
         enter_pod_phase(job, pod, PodPhase.FAILED, reason="Stopped", message=reason, actor=actor, now=now)
-    pod.save()
+    pod.save(update_fields=_POD_FIELDS)
 
 
 def enter_pod_phase(
@@ -186,19 +211,19 @@ def enter_pod_phase(
     actor: Actor,
     now: datetime,
 ) -> None:
-    """Move a pod to a phase, with its event (not saved yet)."""
+    """Move a pod to a phase, with its event (not saved yet). The event cleans texts that a database refuses."""
     event = events.PodPhaseChanged(
         task=pod.task,
         index=pod.index,
         attempt=pod.attempt,
         old=PodPhase(pod.phase),
         new=phase,
-        reason=reason,
+        reason=reason[:64],
         message=message,
         exit_code=exit_code,
         node=pod.node,
     )
-    pod.phase, pod.reason, pod.message, pod.exit_code = phase, reason[:64], message[:2000], exit_code
+    pod.phase, pod.reason, pod.message, pod.exit_code = phase, event.reason, event.message, exit_code
     if phase is PodPhase.RUNNING and pod.started_at is None:
         pod.started_at = now
     if phase.is_final:

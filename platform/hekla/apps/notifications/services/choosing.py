@@ -8,29 +8,29 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
+from hekla.apps.event_log import changes
 from hekla.apps.event_log.services import unit_of_work
+from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.models import Job
 from hekla.apps.notifications import addresses, encryption
 from hekla.apps.notifications.choices import Channel
 from hekla.apps.notifications.models import JobChoice, Notification, Preference
 from hekla.apps.notifications.signals import changed_for
-from hekla.domain.errors import Invalid, Problem, Refused
+from hekla.domain.errors import Invalid, NotFound, Problem, Refused
 
 MOST_JOB_CHOICES = 1_000
 
 
 def choose(user: User, values: dict[str, Any]) -> str:
-    """Store a person's defaults for all jobs. Returns the secret of a new webhook, else "". Raises Invalid."""
-    _require_addresses(values["channels"], values)
+    """Store these of a person's defaults for all jobs. Returns the secret of a new webhook, else "". Raises Invalid."""
     with unit_of_work():
-        found = Preference.objects.select_for_update().filter(user=user).first() or Preference(user=user)
-        for name, value in values.items():
-            setattr(found, name, value)
-        found.language = get_language() or ""
+        found, _is_new = Preference.objects.get_or_create(user=user, defaults={"mail": user.email})
+        changes.write(found, **values, language=get_language() or "")
+        _require_addresses(found.channels, {"mail": found.mail, "webhook_url": found.webhook_url})
         secret = ""
         if found.webhook_url and not found.webhook_secret:
             secret, found.webhook_secret = encryption.make_secret()
-        found.save()
+            found.save(update_fields=["webhook_secret"])
     return secret
 
 
@@ -46,10 +46,16 @@ def renew_secret(user: User) -> str:
 
 
 def choose_for_job(user: User, job: Job, values: dict[str, Any]) -> JobChoice:
-    """Store a person's choice for one job that they may see. Raises Invalid; Refused above MOST_JOB_CHOICES."""
+    """Store a person's choice for one job. Raises NotFound, Invalid; Refused above MOST_JOB_CHOICES.
+
+    A deleted job has a choice too: it still has news for a while.
+    """
+    if not jobs.known_to(user).filter(pk=job.pk).exists():
+        raise NotFound(_("Unknown job."))
     reach = Preference.objects.filter(user=user).first() or Preference(user=user, mail=user.email)
     _require_addresses(values["channels"], {"mail": reach.mail, "webhook_url": reach.webhook_url})
     with unit_of_work():
+        changes.locked(user)
         if JobChoice.objects.filter(user=user).exclude(job_uid=job.uid).count() >= MOST_JOB_CHOICES:
             raise Refused(_("You have custom settings for too many jobs. Change your defaults instead."))
         found, _made = JobChoice.objects.update_or_create(user=user, job_uid=job.uid, defaults=values)
@@ -59,6 +65,7 @@ def choose_for_job(user: User, job: Job, values: dict[str, Any]) -> JobChoice:
 def forget_choice(user: User, job: Job) -> None:
     """Delete the person's choice for this job, so that their defaults apply."""
     with unit_of_work():
+        changes.locked(user)
         JobChoice.objects.filter(user=user, job_uid=job.uid).delete()
 
 

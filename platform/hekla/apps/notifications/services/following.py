@@ -17,7 +17,12 @@ from hekla.apps.notifications.services.telling import JobNotice, tell, tell_of_t
 from hekla.domain.phases import FINAL_JOB_PHASES, JobPhase
 
 OF_JOBS = ("JobPhaseChanged", "PodEvicted")
-KINDS = (*OF_JOBS, "ImpersonationStarted")
+OF_CREDENTIALS = (
+    *("PasswordChanged", "SignInLinkCreated", "TokenCreated", "TokenRevoked", "IdentityConnected"),
+    *("IdentityDisconnected", "SecondFactorAdded", "SecondFactorRemoved", "SecurityKeyAdded", "SecurityKeyRemoved"),
+    *("RecoveryCodesGenerated", "RecoveryCodeUsed"),
+)
+KINDS = (*OF_JOBS, *OF_CREDENTIALS, "ImpersonationStarted")
 _MOST = 500
 
 
@@ -34,6 +39,7 @@ def follow(*, now: datetime) -> int:
         events = event_log.of_kinds_after(reader.number, KINDS, limit=_MOST)
         count = _tell_all([event for event in events if event.kind in OF_JOBS], now)
         count += sum(_notify_of_impersonation(event) for event in events if event.kind == "ImpersonationStarted")
+        count += sum(_notify_of_credential(event) for event in events if event.kind in OF_CREDENTIALS)
         reader.number = events[-1].pk if len(events) == _MOST else max(last, reader.number)
         reader.save(update_fields=["number"])
     return count
@@ -54,11 +60,33 @@ def _tell_all(events: Sequence[LoggedEvent], now: datetime) -> int:
 
 
 def _notify_of_impersonation(event: LoggedEvent) -> bool:
-    user = User.objects.filter(pk=event.subject.removeprefix("user:")).first()
+    user = _subject(event)
     if user is None:
         return False
     facts = {"admin": event.actor_name, "reason": event.payload["reason"]}
     return tell_of_themselves(user, Moment.ACTED_FOR, f"event:{event.pk}", at=event.at, facts=facts)
+
+
+def _notify_of_credential(event: LoggedEvent) -> bool:
+    """Tell the person, whoever changed it: their session may be stolen.
+
+    No news is what the console does itself, a program that signs in, and a token that the person revokes.
+    """
+    user = _subject(event)
+    if user is None or event.actor_id is None or event.payload.get("is_sign_in"):
+        return False
+    if event.kind == "TokenRevoked" and event.actor_id == user.pk:
+        return False
+    facts = {
+        "kind": event.kind,
+        "name": event.payload.get("name") or event.payload.get("provider") or "",
+        "actor": event.actor_name if event.actor_id != user.pk else "",
+    }
+    return tell_of_themselves(user, Moment.CREDENTIAL, f"event:{event.pk}", at=event.at, facts=facts, always_mail=True)
+
+
+def _subject(event: LoggedEvent) -> User | None:
+    return User.objects.filter(pk=event.subject.removeprefix("user:")).first()
 
 
 def _moments(events: Iterable[LoggedEvent]) -> dict[str, list[LoggedEvent]]:

@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.conf import settings
+
 from hekla.apps.accounts.models import User
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.models import Job
@@ -41,12 +43,17 @@ def _may_see(user: User, job: Job) -> bool:
     return user.is_active and jobs.known_to(user).filter(pk=job.pk).exists()
 
 
-def tell_of_themselves(user: User, moment: Moment, key: str, *, at: datetime, facts: dict[str, Any]) -> bool:
+def tell_of_themselves(
+    user: User, moment: Moment, key: str, *, at: datetime, facts: dict[str, Any], always_mail: bool = False
+) -> bool:
     """Notify a person of something about themselves, always in the page too. Call in a unit of work.
 
-    Returns whether the notification is new.
+    `always_mail`: by mail as well, at once, if the person has an address. Returns whether the notification is new.
     """
-    return _write(user, key, preference(user), at, {"moment": moment, "at": at, "facts": facts, "in_page": True})
+    choice = preference(user)
+    if always_mail and choice.mail and settings.MAIL_IS_SET_UP:
+        choice.channels, choice.is_digest = [*{*choice.channels, Channel.MAIL}], False
+    return _write(user, key, choice, at, {"moment": moment, "at": at, "facts": facts, "in_page": True})
 
 
 def _tell_one(notice: JobNotice, user: User, choice: Choice, now: datetime) -> bool:

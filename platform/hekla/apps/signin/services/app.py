@@ -6,9 +6,9 @@ from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.services import actor_of
-from hekla.apps.ciphers import cipher
 from hekla.apps.event_log.services import record
 from hekla.apps.signin import codes
+from hekla.apps.signin.encryption import decrypt_secret, encrypt_secret
 from hekla.apps.signin.models import SecondFactor
 from hekla.apps.signin.services.counting import counted, one_at_a_time
 from hekla.apps.signin.services.ending import settle
@@ -17,8 +17,6 @@ from hekla.domain import events
 from hekla.domain.errors import NotFound, Refused
 from hekla.lib.encryption import DecryptionError
 
-_PURPOSE = "hekla: second factors"
-
 
 def begin(user: User, *, now: datetime) -> None:
     """Create a secret, which is not required before it is confirmed. It replaces an unconfirmed one. Raises Refused."""
@@ -26,13 +24,13 @@ def begin(user: User, *, now: datetime) -> None:
         SecondFactor.objects.filter(user=user, confirmed_at=None).delete()
         if SecondFactor.objects.filter(user=user).exists():
             raise _is_on()
-        SecondFactor.objects.create(user=user, secret=cipher(_PURPOSE).encrypt(codes.new_secret()), created_at=now)
+        SecondFactor.objects.create(user=user, secret=encrypt_secret(codes.new_secret()), created_at=now)
 
 
 def secret_of(factor: SecondFactor) -> str:
     """The decrypted secret of the app. Raises Refused if the console's secret key was changed since."""
     try:
-        return cipher(_PURPOSE).decrypt(bytes(factor.secret))
+        return decrypt_secret(factor.secret)
     except DecryptionError as error:
         raise Refused(
             _(
@@ -54,7 +52,7 @@ def confirm(user: User, code: str, *, now: datetime) -> list[str]:
             raise _is_on()
         _check(factor, code, now)
         factor.confirmed_at = now
-        factor.save()
+        factor.save(update_fields=["confirmed_at"])
         record(events.SecondFactorAdded(), subject=f"user:{user.pk}", actor=actor_of(user), at=now)
         return first_codes(user)
 
@@ -95,7 +93,7 @@ def _check(factor: SecondFactor, code: str, now: datetime) -> None:
     if step <= factor.last_step:
         raise Refused(_("This code was used already. Wait for the next one."), "code")
     factor.last_step = step
-    factor.save()
+    factor.save(update_fields=["last_step"])
 
 
 def _is_on() -> Refused:

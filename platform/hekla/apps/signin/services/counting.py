@@ -43,7 +43,7 @@ def counted(user: User, now: datetime, *, field: str) -> Iterator[None]:
             refusal = _too_many(tries, now, field) if tries.wrong >= MOST_WRONG else wrong
         else:
             tries.wrong, tries.wrong_since = 0, None
-        tries.save()
+        tries.save(update_fields=["wrong", "wrong_since"])
     if refusal is not None:
         raise refusal
 

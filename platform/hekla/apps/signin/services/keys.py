@@ -49,7 +49,7 @@ def prove_with_key(user: User, *, answer: str, challenge: bytes | None, now: dat
         key = _answering(user, answer)
         key.sign_count = _signed(key, answer, challenge)
         key.last_used_at = now
-        key.save()
+        key.save(update_fields=["sign_count", "last_used_at"])
 
 
 def remove_key(user: User, key_id: int, *, now: datetime) -> None:
