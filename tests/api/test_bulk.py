@@ -60,6 +60,25 @@ def test_list_filters_select_the_jobs(people: People, as_: Any, jobs: list[Job])
         ("?mine=1", {"action": "SyncJob"}),
         ("?mine=1", {"uids": [UNKNOWN_UID] * 1001}),
         ("?mine=1", {"all": True}),
+        ("?mine=false", {}),
+        ("?mine=0&sort=name", {}),
+        ("?mine=yes", {}),
+        ("?mine=1&mine=false", {}),
+        ("?mine=false", {"uids": [UNKNOWN_UID]}),
+        ("?q=%20", {}),
+        ("?owner=%20", {}),
+        ("?owner=%C2%A0", {}),
+        ("?tenant=%20%09", {}),
+        ("?owner=alice&queue=", {}),
+        ("?owner=bob&owner=alice", {}),
+        ("?phase=pending&phase=", {}),
+        ("?whose=mine", {}),
+        ("?priority_min=0.5", {}),
+        ("?priority_min=-0.5", {}),
+        ("?priority_max=1e9", {}),
+        ("?phase=pending&sort=odd", {}),
+        ("?phase=pending&cursor=x", {}),
+        ("?phase=pending", {"uids": []}),
     ],
 )
 def test_unclear_selection_never_acts_on_all_jobs(
@@ -93,6 +112,26 @@ def test_jobs_are_counted_by_group(
     assert as_(people.charlie).get(f"/api/v1/jobs/groups?{query}").json()["groups"] == []
 
 
-@pytest.mark.parametrize("query", ["", "?by=colour", "?by=queue&phase=odd"])
+@pytest.mark.parametrize("query", ["", "?by=colour", "?by=queue&phase=odd", "?by=queue&q=%20", "?by=queue&mine=false"])
 def test_unknown_grouping_is_refused(people: People, as_: Any, query: str) -> None:
     assert as_(people.alice).get(f"/api/v1/jobs/groups{query}").status_code in (400, 422)
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["quue=default", "queue=", "q=%20", "mine=false", "deleted=0", "priority_min=0.5", "sort=odd", "whose=mine"],
+)
+def test_lists_refuse_filters_without_effect(people: People, as_: Any, jobs: list[Job], query: str) -> None:
+    client = as_(people.alice)
+    assert client.get(f"/api/v1/jobs?{query}").status_code == 400
+    assert client.get(f"/api/v1/jobs/groups?by=queue&{query}").status_code == 400
+    clear = client.get("/api/v1/jobs?mine=true&priority_min=1&phase=pending&phase=completed&sort=name&limit=5")
+    assert [job["name"] for job in clear.json()["results"]] == ["three", "two"]
+
+
+@pytest.mark.parametrize("kind", ["flows", "batches", "schedules", "templates", "audit", "notifications"])
+def test_other_lists_refuse_filters_without_effect(people: People, as_: Any, kind: str) -> None:
+    client = as_(people.alice)
+    for query in ("name=", "name=%20", "tenant=&limit=1", "nmae=x", "tenant=lab&tenant=other", "unread=maybe"):
+        assert client.get(f"/api/v1/{kind}?{query}").status_code == 400, query
+    assert client.get(f"/api/v1/{kind}?limit=5").status_code == 200

@@ -131,8 +131,8 @@ def test_same_idempotency_key_returns_the_same_flow(alice):
 
 
 def test_wrong_endpoint_names_the_right_one(alice):
-    assert "templates alone are kept at" in send(alice, "flows", MANIFEST).json()["detail"]
-    assert "flows are started at" in send(alice, "templates", FLOW_MANIFEST).json()["detail"]
+    assert "Send templates alone to" in send(alice, "flows", MANIFEST).json()["detail"]
+    assert "Send flows to" in send(alice, "templates", FLOW_MANIFEST).json()["detail"]
     assert "/api/v1/flows" in send(alice, "jobs", FLOW_MANIFEST).json()["detail"]
 
 

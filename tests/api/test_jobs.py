@@ -53,6 +53,16 @@ def test_manifest_warns_about_ignored_fields(alice):
     assert any("namespace" in warning for warning in answer.json()["warnings"])
 
 
+def test_each_submission_has_another_generated_name_and_a_repeated_one_the_same(alice):
+    text = MANIFEST.replace("name: from-yaml", "generateName: from-yaml-")
+    names = [yaml(alice, text).json()["job"]["name"] for _ in range(2)]
+    assert names[0] != names[1]
+    assert all(name.startswith("from-yaml-") for name in names)
+    first, again = (alice.post(JOBS, text, content_type="application/yaml", HTTP_IDEMPOTENCY_KEY="k") for _ in range(2))
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert first.json()["job"]["uid"] == again.json()["job"]["uid"]
+
+
 def test_dry_run_submits_nothing(alice, a_job):
     answer = alice.post(f"{JOBS}?dry_run=1", a_job, format="json")
     assert (answer.status_code, answer.json()["spec"]) == (200, a_job)

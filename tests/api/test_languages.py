@@ -148,3 +148,40 @@ def test_action_errors_are_translated(alice: APIClient) -> None:
     sent = {"format": "json", "headers": {"accept-language": "zh-CN"}}
     answer = alice.post(f"{JOBS}/{made['uid']}/actions", {"action": "ResumeJob"}, **sent)
     assert answer.json()["detail"].startswith("作业当前为“等待中”；ResumeJob 只适用于以下阶段的作业：")
+
+
+OTHER_ERRORS = [
+    ("GET", "/api/v1/nowhere", None, 404),
+    ("GET", "/api/v1/jobs/6b1f0d0e-0000-4000-8000-000000000000", None, 404),
+    ("GET", "/api/v1/jobs?limit=no", None, 400),
+    ("GET", "/api/v1/jobs?cursor=no", None, 404),
+    ("GET", "/api/v1/jobs?phase=no", None, 400),
+    ("GET", "/api/v1/me?what=1", None, 400),
+    ("POST", "/api/v1/me", {}, 405),
+    ("POST", "/api/v1/tokens", {"name": 5, "what": 1}, 400),
+    ("POST", "/api/v1/tokens", {"name": ""}, 400),
+    ("POST", "/api/v1/departments", {"slug": "x", "name": "X"}, 403),
+    ("GET", "/rest-server/api/v2/nowhere", None, 404),
+    ("GET", "/rest-server/api/v2/jobs/alice~none", None, 404),
+    ("GET", "/rest-server/api/v2/users/nobody", None, 404),
+    ("GET", "/rest-server/api/v2/virtual-clusters/none", None, 404),
+    ("GET", "/rest-server/api/v2/jobs?limit=no", None, 400),
+    ("PUT", "/rest-server/api/v2/info", {}, 405),
+]
+
+
+@pytest.mark.parametrize(("method", "address", "document", "status"), OTHER_ERRORS)
+def test_other_errors_are_translated(
+    alice: APIClient, method: str, address: str, document: dict[str, Any] | None, status: int
+) -> None:
+    found = {}
+    for language in ("en", "zh-CN"):
+        sent = {"headers": {"accept-language": language}}
+        answer = getattr(alice, method.lower())(
+            address, document, format="json" if document is not None else None, **sent
+        )
+        assert answer.status_code == status
+        body = answer.json()
+        found[language] = [body.get("message") or body["detail"], *(one["message"] for one in body.get("errors", []))]
+    assert all(max(text) >= "\u4e00" for text in found["zh-CN"]), found
+    assert not any("\u4e00" <= max(text) <= "\u9fff" for text in found["en"]), found

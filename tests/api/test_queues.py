@@ -2,10 +2,12 @@
 
 import pytest
 
+from hekla.api import throttles
 from hekla.apps.clusters import services as clusters
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs.models import Pod
+from hekla.apps.queues.models import Queue
 from hekla.lib import clock
 
 QUEUES = "/api/v1/queues"
@@ -103,6 +105,20 @@ def test_queue_shares_have_shares_and_positions(alice, charlie, a_job):
     assert alice.get(f"{QUEUES}/theirs/shares").status_code == 404
 
 
+def test_previews_of_changes_are_throttled(root, monkeypatch):
+    monkeypatch.setattr(throttles, "WHAT_IFS", 1)
+    answers = [root.post(f"{QUEUES}/default/preview", {"weight": 2}, format="json") for _ in range(3)]
+    assert (answers[0].status_code, answers[-1].status_code) == (200, 429)
+    assert answers[-1].headers["Retry-After"].isdecimal()
+
+
+def test_searches_are_throttled_apart_from_other_requests(alice, monkeypatch):
+    monkeypatch.setattr(throttles, "SEARCHES", 1)
+    answers = [alice.get("/api/v1/search?q=default") for _ in range(3)]
+    assert (answers[0].status_code, answers[-1].status_code) == (200, 429)
+    assert alice.get("/api/v1/jobs").status_code == 200
+
+
 def test_preview_of_a_change_changes_nothing(root, alice, a_job):
     alice.post("/api/v1/jobs", a_job, format="json")
     body = root.post(f"{QUEUES}/default/preview", {"capability": {"cpu": "3"}}, format="json").json()
@@ -112,6 +128,28 @@ def test_preview_of_a_change_changes_nothing(root, alice, a_job):
     wrong = root.post(f"{QUEUES}/default/preview", {"guarantee": {"cpu": "3"}, "deserved": {"cpu": "2"}}, format="json")
     assert (wrong.status_code, wrong.json()["errors"][0]["path"]) == (400, "guarantee")
     assert alice.post(f"{QUEUES}/default/preview", {"weight": 2}, format="json").status_code == 403
+
+
+def test_unknown_resources_of_queues_are_refused_unless_confirmed(root):
+    change = {"capability": {"gpu": "8"}}
+    for refused in (
+        root.patch(f"{QUEUES}/default", change, format="json"),
+        root.post(f"{QUEUES}/default/preview", change, format="json"),
+        root.post(QUEUES, {"name": "fresh", "cluster": "sim"} | change, format="json"),
+    ):
+        assert (refused.status_code, refused.json()["errors"][0]["path"]) == (400, "capability")
+    confirmed = root.patch(f"{QUEUES}/default", change | {"allow_unknown_resources": True}, format="json").json()
+    assert (confirmed["capability"], "allow_unknown_resources" in confirmed) == ({"gpu": "8"}, False)
+
+
+def test_guarantees_beyond_the_cluster_are_warned_of(root):
+    fields = {"guarantee": {"cpu": "40"}}
+    warning = "The queues of this cluster are guaranteed 40 CPU in total. The cluster has 4 CPU."
+    preview = root.post(f"{QUEUES}/default/preview", fields, format="json").json()
+    assert preview["warnings"] == [warning]
+    assert "Queue theirs can use at most 0 CPU, instead of 4 CPU." in preview["effects"]
+    assert root.patch(f"{QUEUES}/default", fields, format="json").json()["warnings"] == [warning]
+    assert root.patch(f"{QUEUES}/default", {"guarantee": {"cpu": "4"}}, format="json").json()["warnings"] == []
 
 
 def test_draining_queue_refuses_jobs(root, alice, a_job):
@@ -282,3 +320,15 @@ def test_priority_classes_are_created_used_and_deleted(root, alice, a_job):
     assert root.delete(f"{address}/high").status_code == 204
     assert alice.get(f"/api/v1/jobs/{job['uid']}").json()["priority"] == 100
     assert root.delete(f"{address}/high").status_code == 404
+
+
+def test_dry_run_creates_no_queue(root, alice):
+    def check(client, text):
+        return client.post(f"{QUEUES}?dry_run=1", text, content_type="application/yaml")
+
+    checked = check(root, QUEUE)
+    assert (checked.status_code, checked.json()["name"]) == (200, "vision")
+    assert not Queue.objects.filter(name="vision").exists()
+    assert check(root, QUEUE.replace("apiVersion: scheduling", "apiVersion: other")).status_code == 400
+    assert check(alice, QUEUE).status_code == 403
+    assert root.post(f"{QUEUES}?dry_run=1", {"name": "x", "cluster": "nowhere"}, format="json").status_code == 400

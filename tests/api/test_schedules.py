@@ -4,8 +4,10 @@ from datetime import timedelta
 
 import pytest
 
+from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.jobs.models import Job
 from hekla.apps.schedules import services
+from hekla.apps.schedules.models import Schedule
 from hekla.lib import clock
 
 SCHEDULES = "/api/v1/schedules"
@@ -30,6 +32,18 @@ def schedule(alice, a_job):
 
 def url_of(schedule):
     return f"{SCHEDULES}/{schedule['uid']}"
+
+
+def test_dry_run_creates_no_schedule(alice):
+    checked = alice.post(f"{SCHEDULES}?dry_run=1", MANIFEST, content_type="application/yaml")
+    assert (checked.status_code, checked.json()["schedule"]["name"]) == (200, "nightly")
+    assert not Schedule.objects.exists()
+    assert not LoggedEvent.objects.filter(kind__startswith="Schedule").exists()
+    wrong = MANIFEST.replace("0 2", "99 2")
+    assert alice.post(f"{SCHEDULES}?dry_run=1", wrong, content_type="application/yaml").status_code == 400
+    assert alice.post(SCHEDULES, MANIFEST, content_type="application/yaml").status_code == 201
+    repeated = alice.post(f"{SCHEDULES}?dry_run=1", MANIFEST, content_type="application/yaml")
+    assert repeated.status_code in (400, 409)
 
 
 def test_schedule_is_created_from_a_document(alice, schedule):

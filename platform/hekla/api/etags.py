@@ -15,7 +15,8 @@ from django.utils.cache import set_response_etag
 from django.utils.http import parse_etags
 from django.utils.translation import gettext_lazy as _
 from rest_framework.exceptions import APIException
-from rest_framework.renderers import JSONRenderer
+
+from hekla.api.renderers import ApiRenderer
 
 CHANGES = frozenset({"PUT", "PATCH", "DELETE"})
 
@@ -41,6 +42,6 @@ def require_unchanged(wanted: str, data: Any) -> None:  # noqa: ANN401  (the dat
 
     Weak ETags match too: compression on the way makes an ETag weak, for the same response.
     """
-    answer = set_response_etag(HttpResponse(JSONRenderer().render(data)))
+    answer = set_response_etag(HttpResponse(ApiRenderer().render(data)))
     if not {"*", answer["ETag"]} & {mark.removeprefix("W/") for mark in parse_etags(wanted)}:
         raise PreconditionFailed

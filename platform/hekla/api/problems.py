@@ -7,17 +7,35 @@ from typing import Any
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
 from django.utils.translation import gettext as _
-from rest_framework import exceptions
-from rest_framework.renderers import JSONRenderer
+from rest_framework import exceptions, serializers
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
+from hekla.api.renderers import ApiRenderer
 from hekla.domain.errors import Forbidden, HeklaError, Invalid, NotFound, Problem, Refused
 
 _STATUS = ((Invalid, 400), (Forbidden, 403), (Refused, 409), (NotFound, 404))
 
 
-class ProblemRenderer(JSONRenderer):
+class WrongFieldSerializer(serializers.Serializer[Any]):
+    """A wrong field of a request."""
+
+    path = serializers.CharField(help_text="for example tasks.0.replicas; empty: the request as a whole")
+    message = serializers.CharField()
+
+
+class ProblemSerializer(serializers.Serializer[Any]):
+    """An error (RFC 9457), with sentences in the language of `Accept-Language`."""
+
+    type = serializers.CharField()
+    title = serializers.CharField(help_text="phrase of the status code")
+    status = serializers.IntegerField(min_value=400, max_value=599)
+    detail = serializers.CharField(min_length=1)
+    code = serializers.CharField(min_length=1, help_text="for programs")
+    errors = WrongFieldSerializer(many=True, required=False)  # type: ignore[assignment]
+
+
+class ProblemRenderer(ApiRenderer):
     """Renders JSON with the media type of problems."""
 
     media_type = "application/problem+json"

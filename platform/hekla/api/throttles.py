@@ -11,6 +11,7 @@ WINDOW_SECONDS = 60
 REQUESTS = 3000
 SIGN_INS = 60
 WHAT_IFS = 240
+SEARCHES = 240
 
 
 class PerPersonThrottle(BaseThrottle):
@@ -43,6 +44,18 @@ class WhatIfThrottle(PerPersonThrottle):
     def most(self) -> int:
         """The limit of what-if requests per minute."""
         return WHAT_IFS
+
+
+class SearchThrottle(PerPersonThrottle):
+    """Limits searches by name and in logs, which read many rows or bytes. The palette sends one per pause in typing."""
+
+    def asker(self, request: Request) -> str:
+        """The person, with a separate count."""
+        return f"search:{request.user.pk}"
+
+    def most(self) -> int:
+        """The limit of searches per minute."""
+        return SEARCHES
 
 
 def may_ask_what_if(user_id: int) -> bool:

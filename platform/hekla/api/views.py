@@ -1,8 +1,11 @@
 """Base classes of API views: authentication, throttling, permissions, pagination and validation."""
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, TypeVar
 
 from django.db.models import Model
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from django.utils.translation import gettext as _
 from rest_framework.exceptions import ValidationError
 from rest_framework.mixins import DestroyModelMixin, ListModelMixin, RetrieveModelMixin
@@ -17,11 +20,14 @@ from rest_framework.viewsets import GenericViewSet
 
 from hekla.api import etags
 from hekla.api.parsers import BoundedJSONParser
+from hekla.api.queries import MAX_PAGE, NoQuery, PageQuery, checked, parsed_query
 from hekla.api.throttles import PerPersonThrottle
 from hekla.apps.accounts.models import ApiToken, User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.scopes import MissingScope, Scope
 from hekla.apps.accounts.services import require
+from hekla.apps.event_log import changes
+from hekla.apps.signin import rule
 from hekla.domain.errors import NotFound
 
 M = TypeVar("M", bound=Model)
@@ -54,22 +60,49 @@ class ApiView(APIView):
 
     `writes`: the token scope for changes; by default the widest.
     `permission`: the platform permission for changes; None: none.
+    `queries`: the query parameters, by method or action; None: the view checks them. No others are accepted.
+    `query`: the validated query parameters of this request.
     """
 
+    queries: ClassVar[Mapping[str, type[Serializer[Any]] | None]] = {}
+    query: dict[str, Any]
     writes: ClassVar[Scope] = Scope.ADMIN
     permission: ClassVar[Permission | None] = None
     permission_classes: tuple[type[BasePermission], ...] = (IsAuthenticated, HasTokenScope, HasPlatformPermission)
     parser_classes = (BoundedJSONParser,)
     throttle_classes: tuple[type[BaseThrottle], ...] = (PerPersonThrottle,)
 
+    def perform_authentication(self, request: Request) -> None:
+        """Authenticate by token or session. Raises SecondFactorMissing."""
+        super().perform_authentication(request)
+        if isinstance(request.user, User):
+            rule.require(request.user)
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:  # noqa: ANN401
+        """Handle the request. `If-Match` is compared again once the service has locked what it changes."""
+        with changes.requiring(lambda: self._require_match(self.request, *args, **kwargs)):
+            return super().dispatch(request, *args, **kwargs)
+
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
-        """Check the person, the limits, the query parameters (no NUL characters) and `If-Match`."""
+        """Check the person, the limits, the query parameters and `If-Match`."""
         super().initial(request, *args, **kwargs)
         for name, value in request.query_params.items():
             if "\0" in f"{name}{value}":
                 raise ValidationError({name.replace("\0", ""): [_("NUL characters are not allowed.")]})
+        described = self.query_serializer()
+        is_allowed = hasattr(self, str(request.method).lower())  # otherwise Django REST framework answers 405
+        self.query = parsed_query(described, request.query_params) if described and is_allowed else {}
+        self._require_match(request, *args, **kwargs)
+
+    def _require_match(self, request: Request, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
+        """Raises PreconditionFailed if the resource has another ETag than `If-Match` says."""
         if request.method in etags.CHANGES and (wanted := request.headers.get("If-Match")):
             etags.require_unchanged(wanted, self._now(request, *args, **kwargs))
+
+    def query_serializer(self) -> type[Serializer[Any]] | None:
+        """The query parameters of this method or action; None: the view checks them."""
+        method = str(self.request.method).lower()
+        return self.queries.get(getattr(self, "action", None) or method, NoQuery)
 
     def _now(self, request: Request, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         """The data of a GET of this resource. Raises NotFound for views without GET."""
@@ -82,6 +115,7 @@ class ApiView(APIView):
 class ResourceViewSet(ApiView, ListModelMixin, RetrieveModelMixin, GenericViewSet[M]):
     """A list of resources, and each resource. Subclasses define `get_object` and further actions."""
 
+    queries = {"list": PageQuery}
     list_serializer_class: ClassVar[type[BaseSerializer[Any]]]
 
     def get_serializer_class(self) -> type[BaseSerializer[Any]]:
@@ -105,6 +139,9 @@ class UnknownAddressView(ApiView):
     schema = None
     writes = Scope.READ
 
+    def query_serializer(self) -> None:
+        """No parameters are known at an unknown address."""
+
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
         """Raises NotFound for every method."""
         super().initial(request, *args, **kwargs)
@@ -116,8 +153,14 @@ class CursorPages(CursorPagination):
 
     page_size = 50
     page_size_query_param = "limit"
-    max_page_size = 200
+    max_page_size = MAX_PAGE
     ordering: tuple[str, ...] = ("-submitted_at", "-id")
+
+    def get_page_size(self, request: Request) -> int:
+        """The size that the request asks for. Raises ValidationError: a page of another size would be a surprise."""
+        query = {name: value for name, value in request.query_params.items() if name in PageQuery().fields}
+        size: int = checked(PageQuery(data=query))["limit"]
+        return size
 
     def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
         """The schema of a page, with nullable fields in JSON Schema's form (`type: [string, null]`), as elsewhere."""
@@ -135,12 +178,3 @@ def person(request: Request) -> User:
 def respond(serializer: BaseSerializer[Any], status: int = 200) -> Response:
     """A response with this serializer's data."""
     return Response(serializer.data, status=status)
-
-
-def validated(serializer: Serializer[Any]) -> dict[str, Any]:
-    """The validated data. Raises ValidationError, also for unknown fields."""
-    unknown = set(serializer.initial_data) - set(serializer.fields)
-    if unknown:
-        raise ValidationError({name: [_("Unknown field.")] for name in sorted(unknown)})
-    serializer.is_valid(raise_exception=True)
-    return dict(serializer.validated_data)

@@ -8,10 +8,10 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404
 from django.utils.translation import gettext as _
 from rest_framework import exceptions
-from rest_framework.renderers import JSONRenderer
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
+from hekla.api.renderers import ApiRenderer
 from hekla.apps.jobs.services.submission import JobNameConflict
 from hekla.domain.errors import Forbidden, HeklaError, Invalid, NotFound, Refused
 
@@ -75,8 +75,8 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
 
 def _error_response(context: dict[str, Any], status: int, code: str, message: str) -> Response:
     if request := context.get("request"):
-        request.accepted_renderer = JSONRenderer()
-        request.accepted_media_type = JSONRenderer.media_type
+        request.accepted_renderer = ApiRenderer()
+        request.accepted_media_type = ApiRenderer.media_type
     return Response({"code": code, "message": message}, status=status)
 
 

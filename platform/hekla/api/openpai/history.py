@@ -5,6 +5,7 @@ from typing import Any
 
 from django.conf import settings
 from django.http import HttpResponse
+from django.utils.translation import gettext as _
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -140,7 +141,8 @@ def _task_at(
     task = attempts.task_called(role)
     if task is None or index >= task.replicas:
         name = descriptions.framework_name(attempts.job)
-        raise OpenpaiError(HTTPStatus.NOT_FOUND, "NoTaskError", f"Task {role[:255]}-{index} is not found in {name}.")
+        facts = {"task": f"{role[:255]}-{index}", "name": name}
+        raise OpenpaiError(HTTPStatus.NOT_FOUND, "NoTaskError", _("Task %(task)s is not found in %(name)s.") % facts)
     attempt_number(attempts, attempt)
     return attempts, task
 
@@ -152,6 +154,7 @@ def _pod_at(
     attempts, task = _task_at(request, attempt, role, index, where)
     pods = attempts.pods_of(attempt, task, index)
     if task_attempt >= len(pods):
-        message = f"Log of task {role}-{index} is not found in {descriptions.framework_name(attempts.job)}."
+        facts = {"task": f"{role}-{index}", "name": descriptions.framework_name(attempts.job)}
+        message = _("Log of task %(task)s is not found in %(name)s.") % facts
         raise OpenpaiError(HTTPStatus.NOT_FOUND, "NoTaskLogError", message)
     return attempts.job, pods[task_attempt]

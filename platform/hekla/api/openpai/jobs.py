@@ -130,7 +130,9 @@ class SshView(OpenpaiView):
     def get(self, request: Request, **where: str) -> Response:
         """Raises NoJobSshInfoError."""
         name = descriptions.framework_name(job_at(request, where))
-        raise OpenpaiError(HTTPStatus.NOT_FOUND, "NoJobSshInfoError", f"SSH info of job {name} is not found.")
+        raise OpenpaiError(
+            HTTPStatus.NOT_FOUND, "NoJobSshInfoError", _("SSH info of job %(name)s is not found.") % {"name": name}
+        )
 
 
 class TagView(OpenpaiView):
@@ -148,7 +150,8 @@ class TagView(OpenpaiView):
         """Delete a tag."""
         job, tag = job_at(request, where), _tag(request)
         if not hasattr(job, "jobconfig") or tag not in job.jobconfig.tags:
-            message = f"Tag {tag[:100]} is not found for job {descriptions.framework_name(job)}."
+            facts = {"tag": tag[:100], "name": descriptions.framework_name(job)}
+            message = _("Tag %(tag)s is not found for job %(name)s.") % facts
             jobs.require_right(job, person(request))
             raise OpenpaiError(HTTPStatus.NOT_FOUND, "NoTagError", message)
         services.delete_tag(job, tag, user=person(request), now=clock.now())
@@ -163,7 +166,7 @@ def attempt_number(attempts: descriptions.AttemptHistory, number: int | None) ->
         return attempts.last
     if number > attempts.last:
         name = descriptions.framework_name(attempts.job)
-        message = f"JobAttemptId {number} is not found in {name}."
+        message = _("Job attempt %(number)d is not found in %(name)s.") % {"number": number, "name": name}
         raise OpenpaiError(HTTPStatus.NOT_FOUND, "NoJobError", message)
     return number
 
@@ -183,7 +186,8 @@ def _is_in_state(job: Job, action: str) -> bool:
 def _submit(request: Request, owner: str, name: str = "") -> Response:
     user = person(request)
     if owner and owner != user.username:
-        message = f"User {user.username} is not allowed to add jobs for {owner[:150]}."
+        facts = {"user": user.username, "owner": owner[:150]}
+        message = _("User %(user)s is not allowed to add jobs for %(owner)s.") % facts
         raise OpenpaiError(HTTPStatus.FORBIDDEN, "ForbiddenUserError", message)
     text = _text(request.data)
     config = stored.document_of(text)

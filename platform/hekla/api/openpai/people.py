@@ -21,6 +21,7 @@ from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.scopes import Scope
 from hekla.apps.queues import selectors as queues
+from hekla.apps.signin import rule, slowdown
 from hekla.apps.signin import selectors as signin
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.domain.errors import NotFound
@@ -70,7 +71,9 @@ class LoginView(PublicOpenpaiView):
         user, now = _authenticate(request, username, password), clock.now()
         address = request.META.get("REMOTE_ADDR") or ""
         services.note_sign_in(user, method="password", address=address, now=now)
-        token = services.create_token(user, name=_TOKEN_NAME, lifetime=lifetime, scopes=[Scope.JOBS], now=now)
+        token = services.create_token(
+            user, name=_TOKEN_NAME, lifetime=lifetime, scopes=[Scope.JOBS], now=now, is_sign_in=True
+        )
         return Response({"user": user.username, "token": token, "admin": is_admin(user), "hasGitHubPAT": False})
 
 
@@ -118,7 +121,8 @@ class OpenpaiUserView(OpenpaiView):
         if found is None and accounts.may(user, Permission.MANAGE_PEOPLE):
             found = accounts.by_username(username)
         if found is None:
-            raise OpenpaiError(HTTPStatus.NOT_FOUND, "NoUserError", f"User {username[:150]} is not found.")
+            message = _("User %(name)s is not found.") % {"name": username[:150]}
+            raise OpenpaiError(HTTPStatus.NOT_FOUND, "NoUserError", message)
         return Response(_describe(found))
 
 
@@ -149,8 +153,14 @@ def _lifetime(value: object) -> timedelta:
 
 
 def _authenticate(request: Request, username: str, password: str) -> User:
-    """The person with this password. Raises OpenpaiError, with the same message for a wrong name and password."""
+    """The person with this password. Raises OpenpaiError, with the same message for a wrong name and password, and
+    SecondFactorMissing.
+    """
     django_request = request._request
+    address = request.META.get("REMOTE_ADDR", "")
+    if username and (wait := slowdown.attempt(username, address, now=clock.now())):
+        message = _("Too many wrong passwords. Try again in %(seconds)d seconds.") % {"seconds": wait.seconds + 1}
+        raise OpenpaiError(HTTPStatus.TOO_MANY_REQUESTS, "TooManyRequestsError", message)
     user = (
         authenticate(django_request, username=username, password=password) if "\0" not in username + password else None
     )
@@ -161,10 +171,12 @@ def _authenticate(request: Request, username: str, password: str) -> User:
     if not isinstance(user, User):
         message = _("Wrong user name or password.")
         raise OpenpaiError(HTTPStatus.BAD_REQUEST, "IncorrectPasswordError", message)
+    slowdown.succeeded(username)
     if signin.has_second_factor(user):
         message = _(
             "Your account uses two-factor authentication, so a password alone gives no token. Create a token "
             "on your profile."
         )
         raise OpenpaiError(HTTPStatus.FORBIDDEN, "SecondFactorRequiredError", message)
+    rule.require(user)
     return user

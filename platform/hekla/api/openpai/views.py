@@ -5,6 +5,7 @@ from http import HTTPStatus
 from typing import Any, cast
 
 from django.http import QueryDict
+from django.utils.translation import gettext as _
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -24,6 +25,9 @@ class OpenpaiView(ApiView):
 
     writes = Scope.JOBS
     schema = None
+
+    def query_serializer(self) -> None:
+        """The views check their query parameters. OpenPAI's clients send some without effect, so none is unknown."""
 
     def get_exception_handler(self) -> Callable[[Exception, dict[str, Any]], Response | None]:
         """The handler that returns OpenPAI's errors."""
@@ -54,7 +58,7 @@ class UnknownOpenpaiAddressView(OpenpaiView):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
         """Raises NoApiError for every method."""
         super().initial(request, *args, **kwargs)
-        message = f"API {request.path[:300]} is not found."
+        message = _("API %(address)s is not found.") % {"address": request.path[:300]}
         raise errors.OpenpaiError(HTTPStatus.NOT_FOUND, "NoApiError", message)
 
 

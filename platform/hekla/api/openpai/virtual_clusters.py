@@ -4,6 +4,7 @@ from collections import defaultdict
 from http import HTTPStatus
 from typing import Any
 
+from django.utils.translation import gettext as _
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -37,7 +38,7 @@ class VirtualClusterView(OpenpaiView):
         """The queue with this name."""
         found = _describe(person(request)).get(name)
         if found is None:
-            message = f"Virtual cluster {name[:100]} is not found."
+            message = _("Virtual cluster %(name)s is not found.") % {"name": name[:100]}
             raise OpenpaiError(HTTPStatus.NOT_FOUND, "NoVirtualClusterError", message)
         return Response(found)
 
@@ -60,7 +61,7 @@ def _describe(user: User) -> dict[str, Any]:
 
 
 def _one(queue: Queue, use: QueueUsage, whole: Resources) -> dict[str, Any]:
-    bound = Resources.parse(queue.capability)
+    bound = Resources.parse_limits(queue.capability)
     total = Resources({name: min(amount, bound.get(name, amount)) for name, amount in whole.items()})
     part = _per_cent(total, whole)
     return {

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -11,13 +11,21 @@ from hekla.api.views import ApiView, person, respond
 from hekla.apps.tenancy import audit
 
 _MOST = 200
-_PARAMETERS = [
-    OpenApiParameter("person", str, description="exact user name, also of the impersonating admin"),
-    OpenApiParameter("kind", str, description="kind of event, for example TokenCreated"),
-    OpenApiParameter("tenant", str, description="short name of the tenant"),
-    OpenApiParameter("before", int, description="only smaller numbers: the last one of the previous page"),
-    OpenApiParameter("limit", int, description=f"at most {_MOST}"),
-]
+
+
+class AuditQuerySerializer(serializers.Serializer[Any]):
+    person = serializers.CharField(
+        required=False, max_length=200, help_text="exact user name, also of the impersonating admin"
+    )
+    kind = serializers.CharField(required=False, max_length=200, help_text="kind of event, for example TokenCreated")
+    tenant = serializers.CharField(required=False, max_length=200, help_text="short name of the tenant")
+    before = serializers.IntegerField(
+        required=False,
+        min_value=0,
+        max_value=2**62,
+        help_text="only smaller numbers: the last one of the previous page",
+    )
+    limit = serializers.IntegerField(default=audit.PAGE, min_value=1, max_value=_MOST)
 
 
 class AuditEntrySerializer(serializers.Serializer[Any]):
@@ -32,12 +40,12 @@ class AuditEntrySerializer(serializers.Serializer[Any]):
 
 
 class AuditView(ApiView):
-    @extend_schema(parameters=_PARAMETERS, responses=AuditEntrySerializer(many=True))
+    queries = {"get": AuditQuerySerializer}
+
+    @extend_schema(responses=AuditEntrySerializer(many=True))
     def get(self, request: Request) -> Response:
         """Actions of people, newest first. Tenant admins see their tenants; operators and platform admins see all."""
-        query = request.query_params.dict()
-        limit = query.get("limit", "")
-        most = min(max(int(limit), 1), _MOST) if limit.isdecimal() and len(limit) < len("1000000") else audit.PAGE
-        return respond(
-            AuditEntrySerializer(audit.acts(person(request), audit.parse_query(query), most=most), many=True)
-        )
+        filters = dict(self.query)
+        most = filters.pop("limit")
+        found = audit.acts(person(request), audit.AuditQuery(**filters), most=most)
+        return respond(AuditEntrySerializer(found, many=True))

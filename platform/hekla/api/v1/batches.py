@@ -5,10 +5,8 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
-from django_filters.rest_framework import DjangoFilterBackend
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import (
-    OpenApiParameter,
     OpenApiRequest,
     extend_schema,
     extend_schema_field,
@@ -19,10 +17,11 @@ from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from hekla.api.documents import validated
 from hekla.api.parsers import BoundedJSONParser, ManifestParser, ManifestText
-from hekla.api.v1.parameters import NameAndTenant, is_dry_run, tenant_of
+from hekla.api.v1.parameters import EffectiveFilters, NameAndTenant, SubmissionQuery, tenant_of
 from hekla.api.v1.schema import SWEEP_SPEC
-from hekla.api.views import ApiView, CursorPages, ResourceViewSet, person, respond, validated
+from hekla.api.views import ApiView, CursorPages, ResourceViewSet, person, respond
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.scopes import Scope
 from hekla.apps.batches import selectors, services
@@ -37,11 +36,10 @@ from hekla.lib import clock
 _ACTIONS = ("stop", "retry")
 _MOST_IN_PREVIEW = 5
 _MOST_WARNINGS = 20
-_PARAMETERS = [
-    OpenApiParameter("tenant", str, description="short name; default: your first tenant"),
-    OpenApiParameter("name", str, description="name of the batch, for manifests"),
-    OpenApiParameter("dry_run", bool, description="validate only; returns the number of jobs and the first few"),
-]
+
+
+class BatchQuery(SubmissionQuery):
+    name = serializers.CharField(required=False, help_text="name of the batch, for manifests")
 
 
 class MemberSerializer(serializers.ModelSerializer[BatchJob]):
@@ -111,6 +109,7 @@ class BatchActionSerializer(serializers.Serializer[Any]):
     retrieve=extend_schema(description="One batch with its jobs."),
 )
 class BatchViewSet(ResourceViewSet[Batch]):
+    queries = {"list": None, "create": BatchQuery}
     writes = Scope.JOBS
 
     parser_classes: tuple[type[BaseParser], ...] = (BoundedJSONParser, ManifestParser)  # type: ignore[assignment]
@@ -118,7 +117,7 @@ class BatchViewSet(ResourceViewSet[Batch]):
     serializer_class = BatchDetailSerializer
     pagination_class = CursorPages
     queryset = Batch.objects.none()  # for the filters in the OpenAPI schema
-    filter_backends = (DjangoFilterBackend,)
+    filter_backends = (EffectiveFilters,)
     filterset_class = NameAndTenant
 
     def get_queryset(self) -> QuerySet[Batch]:
@@ -128,7 +127,6 @@ class BatchViewSet(ResourceViewSet[Batch]):
         return selectors.get(self.kwargs["uid"], person(self.request))
 
     @extend_schema(
-        parameters=_PARAMETERS,
         request={
             "application/json": OpenApiRequest(SWEEP_SPEC),
             "application/yaml": OpenApiRequest(OpenApiTypes.STR),
@@ -142,9 +140,9 @@ class BatchViewSet(ResourceViewSet[Batch]):
         """Submit many jobs, all or none: a SweepSpec document, or manifests of any kind, separated by `---`."""
         user = person(request)
         tenant = tenant_of(request)
-        is_dry = is_dry_run(request)
+        is_dry = self.query["dry_run"]
         if isinstance(request.data, ManifestText):
-            return _file(request, tenant, user, is_dry=is_dry)
+            return _file(request, self.query.get("name", ""), tenant, user, is_dry=is_dry)
         return _sweep(request, tenant, user, is_dry=is_dry)
 
 
@@ -171,8 +169,7 @@ def _sweep(request: Request, tenant: Tenant, user: User, *, is_dry: bool) -> Res
     return _made(services.submit_sweep(spec=spec, tenant=tenant, user=user, now=clock.now()), warnings)
 
 
-def _file(request: Request, tenant: Tenant, user: User, *, is_dry: bool) -> Response:
-    name = request.query_params.get("name", "")
+def _file(request: Request, name: str, tenant: Tenant, user: User, *, is_dry: bool) -> Response:
     if not name:
         raise Invalid([Problem("name", _("Manifests need a batch name, for example ?name=mine."))])
     body: Any = request.data

@@ -3,10 +3,12 @@
 from typing import Any
 
 from django.utils.translation import gettext as _
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from hekla.api.arrays import ArrayQuery, array
+from hekla.api.documents import validated
 from hekla.api.v1.cluster_serializers import (
     ClusterAnswerSerializer,
     ClusterChangeSerializer,
@@ -14,8 +16,8 @@ from hekla.api.v1.cluster_serializers import (
     ClusterSerializer,
     NewClusterSerializer,
 )
-from hekla.api.v1.parameters import is_dry_run
-from hekla.api.views import ApiView, person, respond, validated
+from hekla.api.v1.parameters import DryRunQuery
+from hekla.api.views import ApiView, person, respond
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.scopes import Scope
@@ -31,27 +33,26 @@ from hekla.domain.errors import Invalid, Problem
 from hekla.lib import clock
 
 _SECRETS = ("kubeconfig", *keys.PARTS)
-_DRY_RUN = OpenApiParameter("dry_run", bool, description="check only, save nothing")
 
 
 class ClusterListView(ApiView):
+    queries = {"get": ArrayQuery, "post": DryRunQuery}
     writes = Scope.MANAGE
 
     @extend_schema(responses=ClusterSerializer(many=True))
-    def get(self, request: Request) -> Response:  # noqa: ARG002
+    def get(self, request: Request) -> Response:
         """The clusters and their health."""
-        return respond(ClusterSerializer(selectors.all_clusters().select_related("health"), many=True))
+        return array(request, selectors.all_clusters().select_related("health"), ClusterSerializer)
 
     @extend_schema(
         request=NewClusterSerializer,
-        parameters=[_DRY_RUN],
         responses={200: ClusterAnswerSerializer, 201: ClusterDetailSerializer},
     )
     def post(self, request: Request) -> Response:
         """Add a cluster (operators and platform admins). A dry run returns the connection check only."""
         user = _operator(request)
         draft, anyway = _draft(validated(NewClusterSerializer(data=request.data)), None)
-        if is_dry_run(request):
+        if self.query["dry_run"]:
             return _tried(validation.probe(draft, always=True))
         return respond(ClusterDetailSerializer(_saved(draft, user, anyway=anyway)), 201)
 

@@ -9,7 +9,9 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hekla.api.views import ApiView, person, respond, validated
+from hekla.api.arrays import ArrayQuery, array
+from hekla.api.documents import validated
+from hekla.api.views import ApiView, person, respond
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.scopes import Scope
 from hekla.apps.accounts.services import actor_of, require
@@ -67,12 +69,13 @@ class NewDepartmentSerializer(DepartmentChangeSerializer):
 
 
 class DepartmentListView(ApiView):
+    queries = {"get": ArrayQuery}
     writes = Scope.MANAGE
 
     @extend_schema(responses=DepartmentSerializer(many=True))
     def get(self, request: Request) -> Response:
         """The departments that you head. People who can see everything get all departments."""
-        return respond(DepartmentSerializer(selectors.departments_of(person(request)), many=True))
+        return array(request, selectors.departments_of(person(request)), DepartmentSerializer)
 
     @extend_schema(request=NewDepartmentSerializer, responses={201: DepartmentDetailSerializer})
     def post(self, request: Request) -> Response:

@@ -9,7 +9,9 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hekla.api.views import DeletableViewSet, person, validated
+from hekla.api.arrays import ArrayPages, ArrayQuery
+from hekla.api.documents import validated
+from hekla.api.views import DeletableViewSet, person
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.scopes import Scope
@@ -103,6 +105,8 @@ class FederatedQueueSerializer(serializers.ModelSerializer[FederatedQueue]):
     ),
 )
 class FederatedQueueViewSet(DeletableViewSet[FederatedQueue]):
+    queries = {"list": ArrayQuery}
+    pagination_class = ArrayPages
     writes = Scope.MANAGE
     permission = Permission.MANAGE_QUEUES
     list_serializer_class = serializer_class = FederatedQueueSerializer

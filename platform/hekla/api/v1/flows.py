@@ -4,10 +4,10 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
-from django_filters.rest_framework import DjangoFilterBackend
+from django.utils.translation import gettext as _
+from django_filters import MultipleChoiceFilter
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import (
-    OpenApiParameter,
     OpenApiRequest,
     PolymorphicProxySerializer,
     extend_schema,
@@ -27,8 +27,15 @@ from hekla.api.v1.flow_serializers import (
     TemplateDetailSerializer,
     TemplateSerializer,
 )
-from hekla.api.v1.jobs import SUBMISSION
-from hekla.api.v1.parameters import NameAndTenant, idempotency_key, is_dry_run, tenant_of
+from hekla.api.v1.parameters import (
+    IDEMPOTENCY_KEY,
+    EffectiveFilters,
+    NameAndTenant,
+    SubmissionQuery,
+    TenantQuery,
+    idempotency_key,
+    tenant_of,
+)
 from hekla.api.v1.schema import FLOW_SPEC, JOB_SPEC
 from hekla.api.views import ApiView, CursorPages, DeletableViewSet, person, respond
 from hekla.apps.accounts.scopes import Scope
@@ -52,15 +59,17 @@ class FlowsByName(CursorPages):
     ordering = ("name", "id")
 
 
+class FlowFilter(NameAndTenant):
+    phase = MultipleChoiceFilter(choices=[(phase.value, phase.value) for phase in FlowPhase], distinct=False)
+
+
 @extend_schema_view(
-    list=extend_schema(
-        description="The flows that you can see, newest first.",
-        parameters=[OpenApiParameter("phase", str, many=True, enum=[phase.value for phase in FlowPhase])],
-    ),
+    list=extend_schema(description="The flows that you can see, newest first."),
     retrieve=extend_schema(description="One flow: its steps, their jobs, and their dependencies."),
     destroy=extend_schema(description="Delete a finished flow from the lists. Its jobs stay."),
 )
 class FlowViewSet(DeletableViewSet[Flow]):
+    queries = {"list": None, "create": SubmissionQuery}
     writes = Scope.JOBS
 
     parser_classes: tuple[type[BaseParser], ...] = (BoundedJSONParser, ManifestParser)  # type: ignore[assignment]
@@ -68,21 +77,17 @@ class FlowViewSet(DeletableViewSet[Flow]):
     serializer_class = FlowDetailSerializer
     pagination_class = NewestFlowsFirst
     queryset = Flow.objects.none()  # for the filters in the OpenAPI schema
-    filter_backends = (DjangoFilterBackend,)
-    filterset_class = NameAndTenant
+    filter_backends = (EffectiveFilters,)
+    filterset_class = FlowFilter
 
     def get_queryset(self) -> QuerySet[Flow]:
-        flows, phases = (
-            selectors.visible_to(person(self.request)).defer("spec"),
-            self.request.query_params.getlist("phase"),
-        )
-        return flows.filter(phase__in=phases) if any(phases[-1:]) else flows
+        return selectors.visible_to(person(self.request)).defer("spec")
 
     def get_object(self) -> Flow:
         return selectors.get(self.kwargs["uid"], person(self.request))
 
     @extend_schema(
-        parameters=SUBMISSION,
+        parameters=[IDEMPOTENCY_KEY],
         request={"application/json": OpenApiRequest(FLOW_SPEC), "application/yaml": OpenApiRequest(OpenApiTypes.STR)},
         responses={
             200: PolymorphicProxySerializer(
@@ -100,7 +105,7 @@ class FlowViewSet(DeletableViewSet[Flow]):
         owner: dict[str, Any] = {"tenant": tenant, "user": person(request)}
         assert loaded.flow is not None  # noqa: S101  (`_flow_in` raises otherwise)
         try:
-            if is_dry_run(request):
+            if self.query["dry_run"]:
                 found = services.check(spec=loaded.flow, more=loaded.templates, **owner)
                 jobs = [{"step": step, "spec": spec.document()} for step, spec in found.jobs.items()]
                 return respond(CheckedFlowSerializer({"jobs": jobs, "warnings": loaded.warnings + found.warnings}))
@@ -134,6 +139,7 @@ class StopFlowView(ApiView):
     destroy=extend_schema(description="Delete a template. Started flows have their own copies."),
 )
 class TemplateViewSet(DeletableViewSet[JobTemplate]):
+    queries = {"list": None, "create": TenantQuery}
     writes = Scope.JOBS
 
     parser_classes: tuple[type[BaseParser], ...] = (BoundedJSONParser, ManifestParser)  # type: ignore[assignment]
@@ -141,7 +147,7 @@ class TemplateViewSet(DeletableViewSet[JobTemplate]):
     serializer_class = TemplateDetailSerializer
     pagination_class = FlowsByName
     queryset = JobTemplate.objects.none()  # for the filters in the OpenAPI schema
-    filter_backends = (DjangoFilterBackend,)
+    filter_backends = (EffectiveFilters,)
     filterset_class = NameAndTenant
 
     def get_queryset(self) -> QuerySet[JobTemplate]:
@@ -151,7 +157,6 @@ class TemplateViewSet(DeletableViewSet[JobTemplate]):
         return selectors.template(self.kwargs["uid"], person(self.request))
 
     @extend_schema(
-        parameters=SUBMISSION[:1],
         request={"application/json": OpenApiRequest(JOB_SPEC), "application/yaml": OpenApiRequest(OpenApiTypes.STR)},
         responses={201: SavedTemplatesSerializer},
     )
@@ -171,7 +176,7 @@ def _flow_in(body: Any) -> LoadedFlow:  # noqa: ANN401  (the output of any parse
         return LoadedFlow((), FlowSpec.parse(body), (), Findings())
     loaded = formats.load_flow(body["text"])
     if loaded.flow is None:
-        raise Invalid([Problem("", "The text holds no JobFlow; templates alone are kept at /api/v1/templates.")])
+        raise Invalid([Problem("", _("The text holds no JobFlow. Send templates alone to /api/v1/templates."))])
     return loaded
 
 
@@ -181,5 +186,5 @@ def _templates_in(body: Any) -> tuple[tuple[JobSpec, ...], tuple[str, ...]]:  # 
         return (spec,), spec.remarks
     loaded = formats.load_flow(body["text"])
     if loaded.flow is not None:
-        raise Invalid([Problem("", "The text holds a JobFlow; flows are started at /api/v1/flows.")])
+        raise Invalid([Problem("", _("The text holds a JobFlow. Send flows to /api/v1/flows."))])
     return loaded.templates, loaded.warnings

@@ -9,10 +9,11 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hekla.api.v1.jobs import SUBMISSION
-from hekla.api.v1.parameters import tenant_of
+from hekla.api.documents import validated
+from hekla.api.queries import PageQuery
+from hekla.api.v1.parameters import TenantQuery, tenant_of
 from hekla.api.v1.serializers import SubmittedSerializer
-from hekla.api.views import CursorPages, DeletableViewSet, person, respond, validated
+from hekla.api.views import CursorPages, DeletableViewSet, person, respond
 from hekla.apps.gallery import selectors, services
 from hekla.apps.gallery.models import Template
 from hekla.apps.jobs.facts import spec_of
@@ -86,6 +87,7 @@ class TemplatesByTitle(CursorPages):
     destroy=extend_schema(description="Delete a template. Its jobs stay."),
 )
 class GalleryViewSet(DeletableViewSet[Template]):
+    queries = {"list": PageQuery, "begin": TenantQuery}
     list_serializer_class = CardSerializer
     serializer_class = CardDetailSerializer
     pagination_class = TemplatesByTitle
@@ -115,7 +117,7 @@ class GalleryViewSet(DeletableViewSet[Template]):
     def perform_destroy(self, template: Template) -> None:
         services.withdraw(template, user=person(self.request), now=clock.now())
 
-    @extend_schema(parameters=SUBMISSION[:1], request=BeginSerializer, responses={201: SubmittedSerializer})
+    @extend_schema(request=BeginSerializer, responses={201: SubmittedSerializer})
     def begin(self, request: Request, uid: UUID) -> Response:  # noqa: ARG002
         """Submit the job of a template with values for its open fields. Locked fields are rejected."""
         user, values = person(request), validated(BeginSerializer(data=request.data))

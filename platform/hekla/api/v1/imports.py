@@ -3,15 +3,16 @@
 from typing import Any
 
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiRequest, extend_schema
+from drf_spectacular.utils import OpenApiRequest, extend_schema
 from rest_framework import serializers
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from hekla.api.documents import validated
 from hekla.api.parsers import BoundedJSONParser, TableBytes, TableParser
-from hekla.api.v1.parameters import is_dry_run
-from hekla.api.views import ApiView, person, respond, validated
+from hekla.api.v1.parameters import DryRunQuery
+from hekla.api.views import ApiView, person, respond
 from hekla.apps.accounts.scopes import Scope
 from hekla.apps.invitations import importing, table
 from hekla.apps.invitations.issuing import issue
@@ -20,10 +21,11 @@ from hekla.apps.tenancy import services as tenancy_services
 from hekla.apps.tenancy.models import Tenant
 from hekla.lib import clock
 
-_PARAMETERS = [
-    OpenApiParameter("tenant", str, description="short name; tenant of rows without a tenant"),
-    OpenApiParameter("dry_run", bool, description="preview only, change nothing"),
-]
+
+class ImportQuery(DryRunQuery):
+    tenant = serializers.CharField(
+        required=False, max_length=200, help_text="short name; tenant of rows without a tenant"
+    )
 
 
 class TableSerializer(serializers.Serializer[Any]):
@@ -48,11 +50,11 @@ class ImportedSerializer(serializers.Serializer[Any]):
 
 
 class PeopleImportView(ApiView):
+    queries = {"post": ImportQuery}
     writes = Scope.ADMIN
     parser_classes: tuple[type[BaseParser], ...] = (BoundedJSONParser, TableParser)  # type: ignore[assignment]
 
     @extend_schema(
-        parameters=_PARAMETERS,
         request={
             "application/json": OpenApiRequest(TableSerializer),
             "text/csv": OpenApiRequest(OpenApiTypes.STR),
@@ -67,7 +69,7 @@ class PeopleImportView(ApiView):
         into = _into(request)
         tenancy_services.require_some(user)
         rows = table.read(_text(request)).rows
-        act = importing.preview if is_dry_run(request) else importing.import_rows
+        act = importing.preview if self.query["dry_run"] else importing.import_rows
         outcomes = act(rows, into=into, by=user, now=clock.now())
         return respond(ImportedSerializer(issue(outcomes, request.build_absolute_uri), many=True))
 

@@ -8,7 +8,9 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hekla.api.views import ApiView, person, respond, validated
+from hekla.api.arrays import ArrayQuery, array
+from hekla.api.documents import validated
+from hekla.api.views import ApiView, person
 from hekla.apps.accounts.roles import PLATFORM_ROLE_LABELS, TENANT_ROLE_LABELS, Permission, TenantRole
 from hekla.apps.invitations import letters, selectors, services
 from hekla.apps.invitations.models import Invitation
@@ -54,10 +56,12 @@ class IssuedInvitationSerializer(InvitationSerializer):
 
 
 class InvitationListView(ApiView):
+    queries = {"get": ArrayQuery}
+
     @extend_schema(responses=InvitationSerializer(many=True))
     def get(self, request: Request, slug: str) -> Response:
         """Invitations that are neither accepted nor revoked, newest first."""
-        return respond(InvitationSerializer(selectors.waiting(_managed(request, slug)), many=True))
+        return array(request, selectors.waiting(_managed(request, slug)), InvitationSerializer)
 
     @extend_schema(request=NewInvitationSerializer, responses={201: IssuedInvitationSerializer})
     def post(self, request: Request, slug: str) -> Response:

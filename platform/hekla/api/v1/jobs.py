@@ -14,9 +14,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from hekla.api.documents import validated
+from hekla.api.openapi import TEXT
 from hekla.api.parsers import BoundedJSONParser, ManifestParser, ManifestText
-from hekla.api.v1.notifications import CHOICE, choice_of
-from hekla.api.v1.parameters import idempotency_key, is_dry_run, tenant_of
+from hekla.api.v1.notifications import ChoiceQuery, choice_of
+from hekla.api.v1.parameters import IDEMPOTENCY_KEY, SubmissionQuery, idempotency_key, tenant_of
 from hekla.api.v1.schema import JOB_SIZE, JOB_SPEC
 from hekla.api.v1.serializers import (
     CheckedSerializer,
@@ -28,12 +30,13 @@ from hekla.api.v1.serializers import (
     ScaledSerializer,
     SubmittedSerializer,
 )
-from hekla.api.views import ApiView, CursorPages, person, respond, validated
+from hekla.api.views import ApiView, CursorPages, person, respond
 from hekla.apps.accounts.scopes import Scope
 from hekla.apps.jobs import filters, selectors, services
 from hekla.apps.jobs.clone import clone_job
 from hekla.apps.jobs.models import Job
 from hekla.apps.notifications import services as submitting
+from hekla.apps.query_parameters import require_effective
 from hekla.domain import formats, secrets
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import JobPhase
@@ -41,40 +44,44 @@ from hekla.domain.policies import LifecycleAction
 from hekla.domain.scaling import JobScale
 from hekla.lib import clock
 
+_NUMBER = {"type": "integer", "minimum": -(2**31), "maximum": 2**31 - 1}
+_MOMENT = {"type": "string", "anyOf": [{"format": "date"}, {"format": "date-time"}, {"pattern": r"^[0-9]{1,4}[hdw]$"}]}
 FILTERS = [
-    OpenApiParameter("q", str, description="part of the job name or of the owner name"),
+    OpenApiParameter("q", {**TEXT, "maxLength": 100}, description="part of the job name or of the owner name"),
     OpenApiParameter("phase", str, many=True, enum=[phase.value for phase in JobPhase]),
-    OpenApiParameter("queue", str),
-    OpenApiParameter("tenant", str, description="short name of the tenant"),
-    OpenApiParameter("cluster", str),
-    OpenApiParameter("name", str, description="exact name"),
-    OpenApiParameter("owner", str, description="user name of the submitter"),
-    OpenApiParameter("kind", str),
-    OpenApiParameter("priority_min", int),
-    OpenApiParameter("priority_max", int),
+    OpenApiParameter("queue", TEXT),
+    OpenApiParameter("tenant", TEXT, description="short name of the tenant"),
+    OpenApiParameter("cluster", TEXT),
+    OpenApiParameter("name", TEXT, description="exact name"),
+    OpenApiParameter("owner", TEXT, description="user name of the submitter"),
+    OpenApiParameter("kind", TEXT),
+    OpenApiParameter("priority_min", _NUMBER),
+    OpenApiParameter("priority_max", _NUMBER),
     *(
-        OpenApiParameter(name, str, description="a day (2026-03-01), a time, or an age (24h, 7d)")
+        OpenApiParameter(name, _MOMENT, description="a day (2026-03-01), a time, or an age (24h, 7d)")
         for name in ("submitted_after", "submitted_before", "finished_after", "finished_before")
     ),
     OpenApiParameter("failed_pods", str, enum=["yes"], description="only jobs with a failed pod"),
-    OpenApiParameter("reason", str, description="failure reason of the job or of one of its pods"),
-    OpenApiParameter("mine", bool, description="only your jobs"),
-    OpenApiParameter("deleted", bool, description="deleted jobs whose history is kept, instead of the others"),
     OpenApiParameter(
-        "sort", str, enum=[f"{sign}{word}" for word in filters.SORTS for sign in ("", "-")], default="-submitted"
+        "reason", {**TEXT, "maxLength": 64}, description="failure reason of the job or of one of its pods"
     ),
-]
-SUBMISSION = [
-    OpenApiParameter("tenant", str, description="short name; default: your first tenant"),
-    OpenApiParameter("dry_run", bool, description="validate only"),
+    OpenApiParameter("mine", bool, enum=[True], description="only your jobs"),
     OpenApiParameter(
-        "Idempotency-Key", str, OpenApiParameter.HEADER, description="a request with the same key returns the first job"
+        "deleted", bool, enum=[True], description="deleted jobs whose history is kept, instead of the others"
     ),
+    OpenApiParameter("sort", str, enum=filters.SORT_VALUES, default="-submitted"),
 ]
+_KNOWN = {each.name: ("1", "true") if each.type is bool else each.enum or () for each in FILTERS}
 
 
-class _ScaleQuery(serializers.Serializer[None]):
-    revision = serializers.IntegerField(min_value=1, max_value=2**31 - 1, required=False)
+class JobSubmissionQuery(SubmissionQuery, ChoiceQuery):
+    """Where to submit, and the notification settings of the job."""
+
+
+class ScaleQuery(serializers.Serializer[Any]):
+    revision = serializers.IntegerField(
+        min_value=1, max_value=2**31 - 1, required=False, help_text="reject if the job has changed since this revision"
+    )
 
 
 class JobPagination(CursorPages):
@@ -87,6 +94,7 @@ class JobPagination(CursorPages):
 
 
 class JobListView(ApiView, ListAPIView[Job]):
+    queries = {"get": None, "post": JobSubmissionQuery}
     writes = Scope.JOBS
 
     parser_classes: tuple[type[BaseParser], ...] = (BoundedJSONParser, ManifestParser)  # type: ignore[assignment]
@@ -94,7 +102,7 @@ class JobListView(ApiView, ListAPIView[Job]):
     pagination_class = JobPagination
 
     def get_queryset(self) -> QuerySet[Job]:
-        return filtered_jobs(self.request)
+        return filtered_jobs(self.request, "cursor", "limit")
 
     @extend_schema(parameters=FILTERS)
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:  # noqa: ANN401
@@ -102,7 +110,7 @@ class JobListView(ApiView, ListAPIView[Job]):
         return super().get(request, *args, **kwargs)
 
     @extend_schema(
-        parameters=[*SUBMISSION, *CHOICE],
+        parameters=[IDEMPOTENCY_KEY],
         request={
             "application/json": OpenApiRequest(JOB_SPEC),
             "application/yaml": OpenApiRequest(OpenApiTypes.STR),
@@ -121,15 +129,14 @@ class JobListView(ApiView, ListAPIView[Job]):
         """
         user = person(request)
         tenant = tenant_of(request)
-        spec, warnings, values = parse_submission(request.data)
-        choice = choice_of(request)
-        if is_dry_run(request):
+        key = idempotency_key(request)
+        spec, warnings, values = parse_submission(request.data, seed=f"{user.pk}:{key}" if key else "")
+        choice = choice_of(user, self.query)
+        if self.query["dry_run"]:
             services.try_out(spec=spec, tenant=tenant, user=user, now=clock.now(), secrets=values)
             return respond(CheckedSerializer({"spec": spec.document(), "warnings": warnings}))
         now = clock.now()
-        job = submitting.submit(
-            spec=spec, tenant=tenant, user=user, now=now, key=idempotency_key(request), secrets=values, choice=choice
-        )
+        job = submitting.submit(spec=spec, tenant=tenant, user=user, now=now, key=key, secrets=values, choice=choice)
         status = 201 if job.submitted_at == now else 200
         return respond(SubmittedSerializer({"job": job, "warnings": warnings}), status)
 
@@ -174,20 +181,18 @@ class JobActionsView(ApiView):
 
 
 class JobScaleView(ApiView):
+    queries = {"patch": ScaleQuery}
     writes = Scope.JOBS
 
     @extend_schema(
-        parameters=[OpenApiParameter("revision", int, description="reject if the job has changed since this revision")],
         request={"application/json": OpenApiRequest(JOB_SIZE)},
         responses=ScaledSerializer,
     )
     def patch(self, request: Request, uid: UUID) -> Response:
         """Change the replicas and the minimums of tasks. Omitted fields stay unchanged."""
         user = person(request)
-        query = _ScaleQuery(data=request.query_params)
-        query.is_valid(raise_exception=True)
         job, size = selectors.get(uid, user), JobScale.parse(cast("Mapping[str, Any]", request.data))
-        revision = query.validated_data.get("revision")
+        revision = self.query.get("revision")
         job = services.scale(job, size, user=user, now=clock.now(), expected_revision=revision)
         return respond(ScaledSerializer({"job": job, "warnings": services.scaling_remarks(job)}))
 
@@ -199,8 +204,8 @@ class JobPriorityView(ApiView):
     def patch(self, request: Request, uid: UUID) -> Response:
         """Change a job's priority, from the next scheduling cycle on."""
         user = person(request)
-        job, values = selectors.get(uid, user), validated(PrioritySerializer(data=request.data))
-        priority, revision = values["priority"], values.get("revision")
+        job, values = selectors.get(uid, user), validated(PrioritySerializer(data=request.data, partial=True))
+        priority, revision = values.get("priority", job.priority), values.get("revision")
         return respond(
             JobDetailSerializer(
                 services.set_priority(job, priority, user=user, now=clock.now(), expected_revision=revision)
@@ -208,20 +213,32 @@ class JobPriorityView(ApiView):
         )
 
 
-def filtered_jobs(request: Request) -> QuerySet[Job]:
-    """The jobs that the person can see and that match the query parameters (`FILTERS`). Raises Invalid."""
+def filtered_jobs(request: Request, *others: str) -> QuerySet[Job]:
+    """The jobs that the person can see and that match the query parameters (`FILTERS`).
+
+    Raises Invalid, also for parameters without effect, except those with the names `others`.
+    """
     user, query = person(request), request.query_params.copy()
-    of_deleted = query.get("deleted") in {"1", "true"}
-    if query.get("mine") in {"1", "true"}:
+    for name in others:
+        query.pop(name, None)
+    require_effective(query, _KNOWN)
+    if "mine" in query:
         query["whose"] = "mine"
-    jobs = selectors.deleted_for(user) if of_deleted else selectors.visible_to(user)
+    jobs = selectors.deleted_for(user) if "deleted" in query else selectors.visible_to(user)
     return filters.narrowed(jobs, query, user)
 
 
-def parse_submission(body: Any) -> tuple[JobSpec, tuple[str, ...], Mapping[str, str]]:  # noqa: ANN401  (output of any parser)
-    """The job spec, warnings for fields without effect, and the secrets (in JSON beside the spec, as `secrets`)."""
+def parse_submission(
+    body: Any,  # noqa: ANN401  (output of any parser)
+    *,
+    seed: str = "",
+) -> tuple[JobSpec, tuple[str, ...], Mapping[str, str]]:
+    """The job spec, warnings for fields without effect, and the secrets (in JSON beside the spec, as `secrets`).
+
+    With a seed, a generated name is always the same.
+    """
     if isinstance(body, ManifestText):
-        loaded = formats.load(body["text"])
+        loaded = formats.load(body["text"], seed=seed)
         return loaded.spec, loaded.warnings, loaded.secrets
     values = secrets.parse(body["secrets"]) if "secrets" in body else {}
     spec = JobSpec.parse({name: value for name, value in body.items() if name != "secrets"})

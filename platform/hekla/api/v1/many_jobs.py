@@ -11,8 +11,9 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from hekla.api.documents import validated
 from hekla.api.v1.jobs import FILTERS, filtered_jobs
-from hekla.api.views import ApiView, person, respond, validated
+from hekla.api.views import ApiView, person, respond
 from hekla.apps.accounts.scopes import Scope
 from hekla.apps.jobs import filters, groups, services
 from hekla.apps.jobs.models import Job
@@ -24,10 +25,12 @@ _NARROWING = [parameter for parameter in FILTERS if parameter.name != "deleted"]
 
 
 class BulkSerializer(serializers.Serializer[Any]):
-    """`uids`: some of the jobs that the filters select. Default: all of them."""
+    """`uids`: some of the jobs that the filters select. Without it: all of them. An empty list is rejected."""
 
     action = serializers.ChoiceField(choices=services.BULK_ACTIONS)
-    uids = serializers.ListField(child=serializers.UUIDField(), max_length=services.MOST_AT_ONCE, default=list)
+    uids = serializers.ListField(
+        child=serializers.UUIDField(), min_length=1, max_length=services.MOST_AT_ONCE, required=False
+    )
     priority = serializers.IntegerField(
         min_value=-MAX_PRIORITY, max_value=MAX_PRIORITY, default=None, allow_null=True, help_text="for SetPriority"
     )
@@ -65,6 +68,7 @@ class GroupsSerializer(serializers.Serializer[Any]):
 
 
 class BulkActionView(ApiView):
+    queries = {"post": None}
     writes = Scope.JOBS
 
     @extend_schema(parameters=_NARROWING, request=BulkSerializer, responses=OutcomesSerializer)
@@ -72,22 +76,25 @@ class BulkActionView(ApiView):
         """Apply one action to many jobs, at most 1,000, with a result for each.
 
         Select the jobs by uids, by the filters of the list in the address, or by both. Requests without uids and
-        filters, or with unknown filters, are rejected.
+        filters, or with filters that are unknown, empty, malformed or without effect, are rejected.
         """
         values = validated(BulkSerializer(data=request.data))
         services.require_priority(values["action"], values["priority"])
-        found, left = _meant(request, values["uids"])
+        uids = values.get("uids", [])
+        found, left = _meant(request, uids)
         if values["dry_run"]:
             outcomes = [_outcome(job, done=None) for job in found]
         else:
             act = {name: values[name] for name in ("action", "priority")}
             done = services.act_on_all(found, **act, user=person(request), now=clock.now())
             outcomes = [_outcome(each.job, done=each.is_done, why=each.why) for each in done]
-        missing = [_missing(uid) for uid in sorted(set(values["uids"]) - {job.uid for job in found})]
+        missing = [_missing(uid) for uid in sorted(set(uids) - {job.uid for job in found})]
         return respond(OutcomesSerializer({"outcomes": [*outcomes, *missing], "left": left}))
 
 
 class JobGroupsView(ApiView):
+    queries = {"get": None}
+
     @extend_schema(
         parameters=[OpenApiParameter("by", str, required=True, enum=[*groups.LABELS]), *FILTERS],
         responses=GroupsSerializer,
@@ -98,7 +105,7 @@ class JobGroupsView(ApiView):
         if by not in groups.LABELS:
             sentence = _("Count jobs by one of: %(names)s.") % {"names": ", ".join(groups.LABELS)}
             raise Invalid([Problem("by", sentence)])
-        counted = groups.of(filtered_jobs(request), by, QueryDict())
+        counted = groups.of(filtered_jobs(request, "by"), by, QueryDict())
         return respond(GroupsSerializer({"by": by, "groups": counted}))
 
 
@@ -112,10 +119,10 @@ def _meant(request: Request, uids: Sequence[UUID]) -> tuple[list[Job], bool]:
 
 
 def _require_narrow(query: Mapping[str, Any], *, is_named: bool) -> None:
-    known = {parameter.name for parameter in _NARROWING}
-    if unknown := sorted(set(query) - known):
-        raise Invalid([Problem(name, _("Unknown filter.")) for name in unknown])
-    if not is_named and not any(query[name] for name in query if name != "sort"):
+    """Raises Invalid for the filter `deleted`, and if nothing selects jobs. `filtered_jobs` checks the filters."""
+    if "deleted" in query:
+        raise Invalid([Problem("deleted", _("Unknown filter."))])
+    if not is_named and not set(query) - {"sort"}:
         raise Invalid([Problem("uids", _("Select jobs by their uids, or by filters in the address."))])
 
 

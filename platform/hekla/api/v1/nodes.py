@@ -6,25 +6,30 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from hekla.api.arrays import ArrayQuery, array
 from hekla.api.v1.serializers import EnvironmentSerializer, NodeSerializer
-from hekla.api.views import ApiView, respond
+from hekla.api.views import ApiView
 from hekla.apps.clusters import selectors as clusters
 from hekla.domain.resources import Resources
 from hekla.scheduling import occupancy
 
 
 class NodesView(ApiView):
+    queries = {"get": ArrayQuery}
+
     @extend_schema(responses=NodeSerializer(many=True))
-    def get(self, request: Request) -> Response:  # noqa: ARG002
+    def get(self, request: Request) -> Response:
         """The nodes, with allocatable and allocated resources."""
-        return respond(NodeSerializer(_with_use(), many=True))
+        return array(request, _with_use(), NodeSerializer)
 
 
 class EnvironmentsView(ApiView):
+    queries = {"get": ArrayQuery}
+
     @extend_schema(responses=EnvironmentSerializer(many=True))
-    def get(self, request: Request) -> Response:  # noqa: ARG002
+    def get(self, request: Request) -> Response:
         """The environments that tasks can use."""
-        return respond(EnvironmentSerializer(clusters.environments(), many=True))
+        return array(request, clusters.environments(), EnvironmentSerializer)
 
 
 def _with_use() -> list[dict[str, Any]]:

@@ -1,16 +1,20 @@
 """Endpoints of notifications about jobs, and of their settings."""
 
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hekla.api.views import ApiView, CursorPages, person, respond, validated
+from hekla.api.documents import validated
+from hekla.api.queries import PageQuery
+from hekla.api.views import ApiView, CursorPages, person, respond
+from hekla.apps.accounts.models import User
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.notifications import labels, selectors, services
 from hekla.apps.notifications.choices import MOMENT_LABELS, Channel
@@ -55,35 +59,32 @@ class ChoiceSerializer(serializers.Serializer[Any]):
     long_wait_minutes = serializers.IntegerField(min_value=1, max_value=MOST_MINUTES, required=False)
 
 
-CHOICE = [
-    OpenApiParameter(
-        "notify",
-        str,
-        many=True,
-        enum=[*MOMENT_LABELS, "nothing"],
-        description="events for this job, instead of your settings",
-    ),
-    OpenApiParameter("notify_by", str, many=True, enum=[*Channel], description="channels; default: your settings"),
-    OpenApiParameter("notify_after", int, description="minutes until a pending job counts as waiting long"),
-]
+class ChoiceQuery(serializers.Serializer[Any]):
+    notify = serializers.MultipleChoiceField(
+        choices=[*_MOMENTS, (_NOTHING, _NOTHING)],
+        required=False,
+        help_text="events for this job, instead of your settings",
+    )
+    notify_by = serializers.MultipleChoiceField(
+        choices=_CHANNELS, required=False, help_text="channels; default: your settings"
+    )
+    notify_after = serializers.IntegerField(
+        min_value=1,
+        max_value=MOST_MINUTES,
+        required=False,
+        help_text="minutes until a pending job counts as waiting long",
+    )
 
 
-class _QuerySerializer(serializers.Serializer[Any]):
-    notify = serializers.MultipleChoiceField(choices=[*_MOMENTS, (_NOTHING, _NOTHING)])
-    notify_by = serializers.MultipleChoiceField(choices=_CHANNELS)
-    notify_after = serializers.IntegerField(min_value=1, max_value=MOST_MINUTES, required=False)
-
-
-def choice_of(request: Request) -> dict[str, Any] | None:
-    """The notification settings in the address of a submission; None if there are none."""
-    serializer = _QuerySerializer(data=request.query_params)
-    serializer.is_valid(raise_exception=True)
-    values, usual = serializer.validated_data, selectors.preference(person(request))
-    if not any(values.values()):
+def choice_of(user: User, query: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The notification settings in the query of a submission; None if there are none."""
+    values = {name: query[name] for name in ("notify", "notify_by", "notify_after") if query.get(name)}
+    if not values:
         return None
+    usual = selectors.preference(user)
     return {
-        "moments": sorted(set(values["notify"] or usual.moments) - {_NOTHING}),
-        "channels": sorted(values["notify_by"] or usual.channels),
+        "moments": sorted(set(values.get("notify", usual.moments)) - {_NOTHING}),
+        "channels": sorted(values.get("notify_by", usual.channels)),
         "long_wait_minutes": values.get("notify_after", usual.long_wait_minutes),
     }
 
@@ -104,19 +105,23 @@ class _ReadSerializer(serializers.Serializer[Any]):
     up_to = serializers.IntegerField(min_value=0, max_value=2**62, help_text="number of the newest one that you saw")
 
 
+class NotificationsQuery(PageQuery):
+    unread = serializers.BooleanField(default=False, help_text="only unread notifications")
+
+
 class _Pages(CursorPages):
     ordering = ("-id",)
 
 
 class NotificationListView(ApiView, ListAPIView[Notification]):
+    queries = {"get": NotificationsQuery}
     serializer_class = NotificationSerializer
     pagination_class = _Pages
 
     def get_queryset(self) -> QuerySet[Notification]:
         found = selectors.visible_to(person(self.request))
-        return found.filter(read_at=None) if self.request.query_params.get("unread") in {"1", "true"} else found
+        return found.filter(read_at=None) if self.query["unread"] else found
 
-    @extend_schema(parameters=[OpenApiParameter("unread", bool, description="only unread notifications")])
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:  # noqa: ANN401
         """Your notifications, newest first."""
         return super().get(request, *args, **kwargs)
@@ -139,8 +144,7 @@ class NotificationPreferencesView(ApiView):
     def put(self, request: Request) -> Response:
         """Change the settings. Omitted fields stay unchanged."""
         user = person(request)
-        current = PreferenceSerializer(selectors.preference(user)).data
-        secret = services.choose(user, _listed({**current, **validated(PreferenceSerializer(data=request.data))}))
+        secret = services.choose(user, _listed(validated(PreferenceSerializer(data=request.data))))
         return Response({**PreferenceSerializer(selectors.preference(user)).data, "secret": secret})
 
 
@@ -170,4 +174,4 @@ class JobNotificationsView(ApiView):
 
 def _listed(values: dict[str, Any]) -> dict[str, Any]:
     """The values with sets as sorted lists, because JSON has no sets."""
-    return {**values, "moments": sorted(values["moments"]), "channels": sorted(values["channels"])}
+    return {name: sorted(value) if isinstance(value, (set, frozenset)) else value for name, value in values.items()}

@@ -7,6 +7,8 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from hekla.api.arrays import ArrayQuery, array
+from hekla.api.documents import validated
 from hekla.api.v1.serializers import (
     IssuedTokenSerializer,
     NewTokenSerializer,
@@ -16,7 +18,7 @@ from hekla.api.v1.serializers import (
     TenantSerializer,
     TokenSerializer,
 )
-from hekla.api.views import ApiView, person, respond, validated
+from hekla.api.views import ApiView, person, respond
 from hekla.apps.accounts import selectors, services
 from hekla.apps.accounts.models import ApiToken
 from hekla.apps.accounts.roles import Permission
@@ -43,13 +45,17 @@ def _scopes(request: Request) -> list[str]:
 
 
 class TenantsView(ApiView):
+    queries = {"get": ArrayQuery}
+
     @extend_schema(responses=TenantSerializer(many=True))
     def get(self, request: Request) -> Response:
         """The tenants that you can see."""
-        return respond(TenantSerializer(tenancy.visible_to(person(request)), many=True))
+        return array(request, tenancy.visible_to(person(request)), TenantSerializer)
 
 
 class RolesView(ApiView):
+    queries = {"get": ArrayQuery}
+
     @extend_schema(responses=RoleSerializer(many=True))
     def get(self, request: Request) -> Response:
         """The permissions of each role, for people who can give roles."""
@@ -59,7 +65,7 @@ class RolesView(ApiView):
             for table in tables
             for role, held in table.allowed.items()
         ]
-        return respond(RoleSerializer(roles, many=True))
+        return array(request, roles, RoleSerializer)
 
 
 class RetentionView(ApiView):
@@ -95,17 +101,24 @@ class SecondFactorView(ApiView):
 
 
 class TokenListView(ApiView):
+    queries = {"get": ArrayQuery}
+
     @extend_schema(responses=TokenSerializer(many=True))
     def get(self, request: Request) -> Response:
         """Your tokens. Only the first characters of each are shown."""
-        return respond(TokenSerializer(selectors.tokens_of(person(request)), many=True))
+        return array(request, selectors.tokens_of(person(request)), TokenSerializer)
 
     @extend_schema(request=NewTokenSerializer, responses={201: IssuedTokenSerializer})
     def post(self, request: Request) -> Response:
-        """Create a token. It is shown only once. Default of `scopes`: read and jobs."""
+        """Create a token. It is shown only once. Default of `scopes`: read and jobs.
+
+        In a browser session, a token with the scope `admin` needs `current_password`.
+        """
         values = validated(NewTokenSerializer(data=request.data))
         lifetime = timedelta(days=values["days"])
         scopes = {Scope(name) for name in values["scopes"]}
+        if Scope.ADMIN in scopes and request.auth is None:
+            services.prove_password(person(request), values["current_password"])
         secret = services.create_token(
             person(request), name=values["name"], lifetime=lifetime, scopes=scopes, now=clock.now()
         )

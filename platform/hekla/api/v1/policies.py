@@ -8,7 +8,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hekla.api.views import ApiView, person, respond, validated
+from hekla.api.documents import validated
+from hekla.api.views import ApiView, person, respond
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.services import actor_of, require
 from hekla.apps.clusters import selectors, services

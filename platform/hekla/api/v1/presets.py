@@ -4,14 +4,16 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
-from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
+from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from hekla.api.documents import validated
+from hekla.api.queries import PageQuery
 from hekla.api.v1.parameters import tenant_of
 from hekla.api.v1.serializers import CopySerializer
-from hekla.api.views import CursorPages, DeletableViewSet, person, respond, validated
+from hekla.api.views import CursorPages, DeletableViewSet, person, respond
 from hekla.apps.jobs.clone import clone_spec
 from hekla.apps.presets import selectors, services
 from hekla.apps.presets.models import MAX_NAME, Preset
@@ -51,6 +53,12 @@ class PresetChangeSerializer(serializers.Serializer[Any]):
     is_default = serializers.BooleanField(required=False)
 
 
+class CopyQuery(serializers.Serializer[Any]):
+    tenant = serializers.CharField(
+        required=False, max_length=200, help_text="one of your tenants; default: that of the preset"
+    )
+
+
 class PresetsByName(CursorPages):
     ordering = ("name", "id")
 
@@ -61,6 +69,7 @@ class PresetsByName(CursorPages):
     destroy=extend_schema(description="Delete a preset. Its jobs stay."),
 )
 class PresetViewSet(DeletableViewSet[Preset]):
+    queries = {"list": PageQuery, "copy": CopyQuery}
     list_serializer_class = PresetSerializer
     serializer_class = PresetDetailSerializer
     pagination_class = PresetsByName
@@ -94,13 +103,10 @@ class PresetViewSet(DeletableViewSet[Preset]):
     def perform_destroy(self, preset: Preset) -> None:
         services.delete(preset, user=person(self.request), now=clock.now())
 
-    @extend_schema(
-        parameters=[OpenApiParameter("tenant", str, description="one of your tenants; default: that of the preset")],
-        responses=CopySerializer,
-    )
+    @extend_schema(responses=CopySerializer)
     def copy(self, request: Request, uid: UUID) -> Response:  # noqa: ARG002
         """The request to submit the preset: its JobSpec with a free name."""
         preset = self.get_object()
-        is_own = not request.query_params.get("tenant")
+        is_own = "tenant" not in self.query
         tenant = preset.tenant if preset.tenant and is_own else tenant_of(request)
         return respond(CopySerializer(clone_spec(selectors.spec_of(preset), tenant)))

@@ -7,7 +7,9 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hekla.api.views import DeletableViewSet, person, respond, validated
+from hekla.api.arrays import ArrayPages, ArrayQuery
+from hekla.api.documents import validated
+from hekla.api.views import DeletableViewSet, person, respond
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.scopes import Scope
 from hekla.apps.accounts.services import actor_of
@@ -55,6 +57,8 @@ class NewPriorityClassSerializer(PriorityClassSerializer):
     destroy=extend_schema(description="Delete a class. Submitted jobs keep their priority (platform admins)."),
 )
 class PriorityClassViewSet(DeletableViewSet[PriorityClass]):
+    queries = {"list": ArrayQuery}
+    pagination_class = ArrayPages
     writes = Scope.MANAGE
     permission = Permission.MANAGE_PRIORITY_CLASSES
     list_serializer_class = serializer_class = PriorityClassSummarySerializer

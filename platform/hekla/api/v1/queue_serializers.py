@@ -6,6 +6,7 @@ from django.utils.translation import gettext_lazy as _
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from hekla.api.documents import QuantityField
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.queues import selectors as queues
@@ -14,13 +15,14 @@ from hekla.apps.tenancy import selectors as tenancy
 from hekla.domain import formats
 from hekla.domain.resources import InvalidQuantity, Resources
 from hekla.engine.queue_shares import QueueShares
+from hekla.simulation import queue_descriptions
 from hekla.simulation.queue_shares import PodLoss, ShareForecast
 
 
 class AmountsField(serializers.DictField):
     """Kubernetes quantities by resource."""
 
-    child = serializers.CharField(max_length=64)
+    child = QuantityField()
 
     def to_internal_value(self, data: dict[str, Any]) -> dict[str, Any]:
         amounts = super().to_internal_value(data)
@@ -55,11 +57,14 @@ class QueueSerializer(serializers.ModelSerializer[Queue]):
     )
     weight = serializers.IntegerField(min_value=1, max_value=1_000_000, required=False)
     is_open = serializers.BooleanField(required=False, help_text="short form of the states open and closed")
+    allow_unknown_resources = serializers.BooleanField(
+        required=False, write_only=True, help_text="accept resources that no node of the cluster has yet"
+    )
 
     class Meta:
         model = Queue
         fields = ["name", "cluster", "description", "weight", "priority", "capability", "guarantee", "deserved"]
-        fields += ["parent", "reclaimable", "state", "is_open", "tenants"]
+        fields += ["parent", "reclaimable", "state", "is_open", "tenants", "allow_unknown_resources"]
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Turn `is_open` into a state, unless the request has `state` too."""
@@ -96,7 +101,7 @@ class QueueDetailSerializer(QueueSerializer):
 
 
 class MadeQueueSerializer(QueueDetailSerializer):
-    """A new queue, and the fields of its manifest without effect."""
+    """A saved queue, with warnings: fields of its manifest without effect, and guarantees beyond the cluster."""
 
     warnings = serializers.SerializerMethodField()
 
@@ -164,3 +169,13 @@ class ForecastSerializer(serializers.Serializer[ShareForecast]):
     before = serializers.DictField(child=SharesSerializer())
     after = serializers.DictField(child=SharesSerializer())
     losses = PodLossSerializer(many=True)
+    effects = serializers.SerializerMethodField(help_text="what queues and pending jobs would lose, in sentences")
+    warnings = serializers.SerializerMethodField(help_text="guarantees beyond the cluster, in sentences")
+
+    def get_effects(self, forecast: ShareForecast) -> list[str]:
+        """One sentence for each."""
+        return queue_descriptions.effects(forecast)
+
+    def get_warnings(self, forecast: ShareForecast) -> list[str]:
+        """One sentence for each."""
+        return queue_descriptions.over_commitments(forecast.over_commitments)

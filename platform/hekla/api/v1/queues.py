@@ -1,5 +1,6 @@
 """Endpoints of queues, their shares, and previews of changes."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from drf_spectacular.types import OpenApiTypes
@@ -9,8 +10,13 @@ from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from hekla.api.arrays import ArrayPages, ArrayQuery
+from hekla.api.documents import validated
 from hekla.api.parsers import BoundedJSONParser, ManifestParser, ManifestText
 from hekla.api.problems import flattened
+from hekla.api.queries import checked
+from hekla.api.throttles import PerPersonThrottle, WhatIfThrottle
+from hekla.api.v1.parameters import DryRunQuery, undone_if
 from hekla.api.v1.queue_serializers import (
     ForecastSerializer,
     MadeQueueSerializer,
@@ -18,7 +24,7 @@ from hekla.api.v1.queue_serializers import (
     QueueSerializer,
     QueueStatusSerializer,
 )
-from hekla.api.views import ApiView, person, respond, validated
+from hekla.api.views import ApiView, person, respond
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
@@ -32,11 +38,12 @@ from hekla.apps.tenancy import selectors as tenancy
 from hekla.domain import formats
 from hekla.domain.errors import HeklaError, Invalid
 from hekla.lib import clock
-from hekla.simulation import queue_shares
+from hekla.simulation import queue_descriptions, queue_shares
 from hekla.simulation.queue_order import line
 
 
 class QueueListView(ApiView):
+    queries = {"get": ArrayQuery, "post": DryRunQuery}
     writes = Scope.MANAGE
 
     parser_classes: tuple[type[BaseParser], ...] = (BoundedJSONParser, ManifestParser)  # type: ignore[assignment]
@@ -44,28 +51,35 @@ class QueueListView(ApiView):
     @extend_schema(responses=QueueSerializer(many=True))
     def get(self, request: Request) -> Response:
         """The queues that your tenants can submit to."""
-        return respond(_serialized(selectors.visible_to(person(request)).prefetch_related("tenants"), person(request)))
+        pages = ArrayPages()
+        found = pages.paginate_queryset(selectors.visible_to(person(request)).prefetch_related("tenants"), request)
+        return pages.get_paginated_response(_serialized(found, person(request)).data)
 
     @extend_schema(
         request={"application/json": QueueSerializer, "application/yaml": OpenApiTypes.STR},
-        responses={201: MadeQueueSerializer},
+        responses={200: MadeQueueSerializer, 201: MadeQueueSerializer},
     )
     def post(self, request: Request) -> Response:
-        """Create a queue (platform admins and operators) from its fields, or from Volcano's Queue in YAML."""
+        """Create a queue (platform admins and operators) from its fields, or from Volcano's Queue in YAML.
+
+        200 for `dry_run`.
+        """
         user = person(request)
         require(user, Permission.MANAGE_QUEUES)
         body: Any = request.data
         if not isinstance(body, ManifestText):
-            return respond(MadeQueueSerializer(_made(body, user)), status=201)
+            with undone_if(self.query["dry_run"]) as status:
+                return respond(_saved(_made(validated(QueueSerializer(data=body)), user)), status=status)
         loaded = formats.load_queue(body["text"])
         document = loaded.placed([cluster.name for cluster in clusters.all_clusters()])
-        try:
-            queue = _made(document, user)
-        except ValidationError as error:
-            raise loaded.findings.translate_paths(Invalid(flattened(error))) from error
-        except HeklaError as error:
-            raise loaded.findings.translate_paths(error) from error
-        return respond(MadeQueueSerializer(queue, context={"warnings": loaded.warnings}), status=201)
+        with undone_if(self.query["dry_run"]) as status:
+            try:
+                queue = _made(checked(QueueSerializer(data=document)), user)
+            except ValidationError as error:
+                raise loaded.findings.translate_paths(Invalid(flattened(error))) from error
+            except HeklaError as error:
+                raise loaded.findings.translate_paths(error) from error
+            return respond(_saved(queue, loaded.warnings), status=status)
 
 
 class QueueDetailView(ApiView):
@@ -76,18 +90,28 @@ class QueueDetailView(ApiView):
         """One queue, also as a manifest."""
         return respond(_serialized(selectors.get(name, person(request)), person(request)))
 
-    @extend_schema(request=QueueDetailSerializer(partial=True), responses=QueueDetailSerializer)
+    @extend_schema(request=QueueDetailSerializer(partial=True), responses=MadeQueueSerializer)
     def patch(self, request: Request, name: str) -> Response:
         """Change a queue, open, close or drain it (platform admins and operators)."""
         user = person(request)
         queue = selectors.get(name, user)
         require(user, Permission.MANAGE_QUEUES)
         values = validated(QueueDetailSerializer(queue, data=request.data, partial=True))
-        state, tenants = values.pop("state", queue.state), values.pop("tenants", None)
+        state, tenants = values.pop("state", None), values.pop("tenants", None)
+        allow, now = values.pop("allow_unknown_resources", False), clock.now()
         if values or tenants is not None:
-            services.change(queue, values, tenants=tenants, by=user, actor=actor_of(user), now=clock.now())
-        services.set_state(queue, state, by=user, actor=actor_of(user), now=clock.now())
-        return respond(QueueDetailSerializer(queue))
+            services.change(
+                queue,
+                values,
+                tenants=tenants,
+                allow_unknown_resources=allow,
+                by=user,
+                actor=actor_of(user),
+                now=now,
+            )
+        if state is not None:
+            services.set_state(queue, state, by=user, actor=actor_of(user), now=now)
+        return respond(_saved(queue))
 
 
 class QueueSharesView(ApiView):
@@ -105,6 +129,8 @@ class QueueSharesView(ApiView):
 
 
 class QueuePreviewView(ApiView):
+    throttle_classes = (PerPersonThrottle, WhatIfThrottle)
+
     @extend_schema(request=QueueDetailSerializer(partial=True), responses=ForecastSerializer)
     def post(self, request: Request, name: str) -> Response:
         """Preview a change: the share of each queue, and the jobs that would lose pods. Nothing is saved."""
@@ -112,22 +138,28 @@ class QueuePreviewView(ApiView):
         queue = selectors.get(name, user)
         require(user, Permission.MANAGE_QUEUES)
         values = validated(QueueDetailSerializer(queue, data=request.data, partial=True))
-        for field in values.keys() - {"tenants", "cluster", "name", "state"}:
+        for field in values.keys() - {"tenants", "cluster", "name", "state", "allow_unknown_resources"}:
             setattr(queue, field, values[field])
-        checks.require(queue)
+        checks.require(queue, allow_unknown_resources=values.get("allow_unknown_resources", False))
         return respond(ForecastSerializer(queue_shares.forecast(queue)))
 
 
-def _made(document: dict[str, Any], user: User) -> Queue:
-    values = validated(QueueSerializer(data=document))
+def _made(values: dict[str, Any], user: User) -> Queue:
     return services.create(
         cluster=values.pop("cluster"),
         name=values.pop("name"),
         tenants=values.pop("tenants", ()),
+        allow_unknown_resources=values.pop("allow_unknown_resources", False),
         values=values,
         actor=actor_of(user),
         now=clock.now(),
     )
+
+
+def _saved(queue: Queue, warnings: Iterable[str] = ()) -> MadeQueueSerializer:
+    """The serializer of a queue just saved. `warnings`: those of its manifest."""
+    over = queue_descriptions.over_commitments(queue_shares.over_commitments(queue))
+    return MadeQueueSerializer(queue, context={"warnings": [*warnings, *over]})
 
 
 def _serialized(queues: Any, user: User) -> QueueSerializer:  # noqa: ANN401  (one queue, or many)

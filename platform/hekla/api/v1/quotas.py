@@ -2,13 +2,16 @@
 
 from typing import Any
 
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from hekla.api.arrays import ArrayQuery, array
+from hekla.api.documents import validated
 from hekla.api.v1.queue_serializers import AmountsField
-from hekla.api.views import ApiView, person, respond, validated
+from hekla.api.views import ApiView, person
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.quotas import services
 from hekla.apps.quotas.models import Quota
@@ -54,11 +57,13 @@ class QuotaSerializer(serializers.Serializer[dict[str, Any]]):
 
 
 class QuotasView(ApiView):
+    queries = {"get": ArrayQuery, "put": ArrayQuery}
+
     @extend_schema(responses=QuotaRowSerializer(many=True))
     def get(self, request: Request, slug: str) -> Response:
         """Quotas and usage of the tenant and its members. Only people who can set quotas see other members."""
         tenant = tenancy.get(slug, person(request))
-        return respond(QuotaRowSerializer(quota_usage.visible_rows(person(request), tenant, clock.now()), many=True))
+        return array(request, quota_usage.visible_rows(person(request), tenant, clock.now()), QuotaRowSerializer)
 
     @extend_schema(request=QuotaSerializer, responses=QuotaRowSerializer(many=True))
     def put(self, request: Request, slug: str) -> Response:
@@ -68,7 +73,7 @@ class QuotasView(ApiView):
         name, of = values.pop("username"), Quota.Of(values.pop("of"))
         one = next((m.user for m in tenancy.members(tenant) if m.user.username == name), None)
         if (of is Quota.Of.ONE) is not (one is not None):
-            raise Invalid([Problem("username", "Name a member of the tenant for “one”, and nobody otherwise.")])
+            raise Invalid([Problem("username", _("Name a member of the tenant for “one”, and nobody otherwise."))])
         now = clock.now()
         services.set_quota(tenant=tenant, of=of, user=one, bounds=values, by=user, actor=actor_of(user), now=now)
-        return respond(QuotaRowSerializer(quota_usage.visible_rows(user, tenant, now), many=True))
+        return array(request, quota_usage.visible_rows(user, tenant, now), QuotaRowSerializer)

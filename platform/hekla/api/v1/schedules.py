@@ -4,10 +4,8 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
-from django_filters.rest_framework import DjangoFilterBackend
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import (
-    OpenApiParameter,
     OpenApiRequest,
     extend_schema,
     extend_schema_field,
@@ -18,10 +16,11 @@ from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from hekla.api.documents import validated
 from hekla.api.parsers import BoundedJSONParser, ManifestParser, ManifestText
-from hekla.api.v1.parameters import NameAndTenant, tenant_of
-from hekla.api.v1.schema import SCHEDULE_SPEC
-from hekla.api.views import ApiView, CursorPages, DeletableViewSet, person, respond, validated
+from hekla.api.v1.parameters import EffectiveFilters, NameAndTenant, SubmissionQuery, tenant_of, undone_if
+from hekla.api.v1.schema import SCHEDULE_CHANGE, SCHEDULE_SPEC
+from hekla.api.views import ApiView, CursorPages, DeletableViewSet, person, respond
 from hekla.apps.accounts.scopes import Scope
 from hekla.apps.schedules import overview, selectors, services
 from hekla.apps.schedules.models import Schedule, ScheduleRun
@@ -103,6 +102,7 @@ class ScheduleActionSerializer(serializers.Serializer[Any]):
     destroy=extend_schema(description="Delete a schedule. Its jobs stay."),
 )
 class ScheduleViewSet(DeletableViewSet[Schedule]):
+    queries = {"list": None, "create": SubmissionQuery}
     writes = Scope.JOBS
 
     parser_classes: tuple[type[BaseParser], ...] = (BoundedJSONParser, ManifestParser)  # type: ignore[assignment]
@@ -110,7 +110,7 @@ class ScheduleViewSet(DeletableViewSet[Schedule]):
     serializer_class = ScheduleDetailSerializer
     pagination_class = _ByName
     queryset = Schedule.objects.none()  # for the filters in the OpenAPI schema
-    filter_backends = (DjangoFilterBackend,)
+    filter_backends = (EffectiveFilters,)
     filterset_class = NameAndTenant
 
     def get_queryset(self) -> QuerySet[Schedule]:
@@ -120,27 +120,25 @@ class ScheduleViewSet(DeletableViewSet[Schedule]):
         return selectors.get(self.kwargs["uid"], person(self.request))
 
     @extend_schema(
-        parameters=[OpenApiParameter("tenant", str, description="short name; default: your first tenant")],
         request={
             "application/json": OpenApiRequest(SCHEDULE_SPEC),
             "application/yaml": OpenApiRequest(OpenApiTypes.STR),
         },
-        responses={201: MadeScheduleSerializer},
+        responses={200: MadeScheduleSerializer, 201: MadeScheduleSerializer},
     )
     def create(self, request: Request) -> Response:
-        """Create a schedule: a ScheduleSpec document, or Volcano's CronJob in YAML."""
+        """Create a schedule: a ScheduleSpec document, or Volcano's CronJob in YAML. 200 for `dry_run`."""
         tenant = tenant_of(request)
         spec, warnings = _spec_in(request.data)
-        schedule = services.create(spec=spec, tenant=tenant, user=person(request), now=clock.now())
-        return respond(MadeScheduleSerializer({"schedule": schedule, "warnings": warnings}), 201)
+        with undone_if(self.query["dry_run"]) as status:
+            schedule = services.create(spec=spec, tenant=tenant, user=person(request), now=clock.now())
+            return respond(MadeScheduleSerializer({"schedule": schedule, "warnings": warnings}), status)
 
-    @extend_schema(request={"application/json": OpenApiRequest(SCHEDULE_SPEC)}, responses=ScheduleDetailSerializer)
+    @extend_schema(request={"application/json": OpenApiRequest(SCHEDULE_CHANGE)}, responses=ScheduleDetailSerializer)
     def partial_update(self, request: Request, uid: UUID) -> Response:  # noqa: ARG002
         """Change the given fields, except the name. You become the owner of its future jobs."""
-        schedule = self.get_object()
         document: Any = request.data
-        spec = ScheduleSpec.parse({**selectors.spec_of(schedule).document(), **document})
-        return self.respond(services.change(schedule, spec, user=person(request), now=clock.now()))
+        return self.respond(services.change(self.get_object(), document, user=person(request), now=clock.now()))
 
     def perform_destroy(self, schedule: Schedule) -> None:
         services.delete(schedule, user=person(self.request), now=clock.now())

@@ -20,6 +20,7 @@ JOB_SIZE = {"$ref": "#/components/schemas/JobSize"}
 FLOW_SPEC = {"$ref": "#/components/schemas/FlowSpec"}
 SWEEP_SPEC = {"$ref": "#/components/schemas/SweepSpec"}
 SCHEDULE_SPEC = {"$ref": "#/components/schemas/ScheduleSpec"}
+SCHEDULE_CHANGE = {"$ref": "#/components/schemas/ScheduleChange"}
 _PHASES = (JobPhase, FlowPhase, GangPhase, PodPhase)
 _DOCUMENTS: dict[str, type[BaseModel]] = {
     "FlowSpec": FlowSpec,
@@ -36,6 +37,7 @@ def _components() -> dict[str, Any]:
     for name, model in _DOCUMENTS.items():
         schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
         found |= {**schema.pop("$defs"), name: schema}
+    found["ScheduleChange"] = {name: value for name, value in found["ScheduleSpec"].items() if name != "required"}
     return found
 
 

@@ -3,12 +3,14 @@
 from typing import Any
 
 from django.utils.translation import get_language
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from hekla.api.views import ApiView, person, respond
+from hekla.api.arrays import ArrayQuery, array
+from hekla.api.throttles import PerPersonThrottle, SearchThrottle
+from hekla.api.views import ApiView, person
 from hekla.apps.search import registry, selectors
 from hekla.apps.search.registry import Hit
 
@@ -30,12 +32,16 @@ class SearchHitSerializer(serializers.Serializer[Any]):
         return registry.get(hit.kind).icon
 
 
+class SearchQuery(ArrayQuery):
+    q = serializers.CharField(max_length=200, help_text="two letters or more")
+
+
 class SearchView(ApiView):
-    @extend_schema(
-        parameters=[OpenApiParameter("q", str, required=True, description="two letters or more")],
-        responses=SearchHitSerializer(many=True),
-    )
+    queries = {"get": SearchQuery}
+    throttle_classes = (PerPersonThrottle, SearchThrottle)
+
+    @extend_schema(responses=SearchHitSerializer(many=True))
     def get(self, request: Request) -> Response:
         """Search by name, a few results of each kind: jobs, queues, nodes, tenants, people, help, …"""
-        hits = selectors.find(person(request), request.query_params.get("q", ""), get_language() or "en")
-        return respond(SearchHitSerializer(hits, many=True))
+        hits = selectors.find(person(request), self.query["q"], get_language() or "en")
+        return array(request, hits, SearchHitSerializer)

@@ -11,11 +11,12 @@ from hekla.apps.accounts.models import ApiToken
 from hekla.apps.accounts.scopes import USUAL, Scope
 from hekla.apps.clusters.models import Environment, Node
 from hekla.apps.event_log.models import LoggedEvent
-from hekla.apps.job_history import endings, failures, history, prospects
+from hekla.apps.job_history import cluster_notices, endings, failures, history, prospects
 from hekla.apps.job_history import labels as wording
 from hekla.apps.jobs import selectors
 from hekla.apps.jobs.clone import JobClone
 from hekla.apps.jobs.models import Job, Placement, Pod
+from hekla.apps.sentences import together
 from hekla.apps.tenancy.models import MAX_RETENTION_DAYS, Tenant
 from hekla.apps.usage.models import Sample
 from hekla.domain.jobspec import MAX_PRIORITY
@@ -67,6 +68,7 @@ class NewTokenSerializer(serializers.Serializer[Any]):
     scopes = serializers.MultipleChoiceField(
         choices=[scope.value for scope in Scope], default={scope.value for scope in USUAL}, allow_empty=False
     )
+    current_password = serializers.CharField(max_length=4096, default="", write_only=True, trim_whitespace=False)
 
 
 class IssuedTokenSerializer(serializers.Serializer[Any]):
@@ -230,16 +232,23 @@ class JobDetailSerializer(JobSerializer):
     )
     spec = serializers.JSONField()
     waiting = serializers.SerializerMethodField()
+    notice = serializers.SerializerMethodField(
+        help_text="what is wrong with the job's cluster: a silent controller, or nodes that are not ready"
+    )
     pods = serializers.SerializerMethodField()
     placement = serializers.SerializerMethodField(help_text="null: submitted to a queue directly")
 
     class Meta(JobSerializer.Meta):
         fields = [*JobSerializer.Meta.fields, "cleaned_at", "logs_until", "history_until", "spec", "waiting", "pods"]
-        fields += ["placement"]
+        fields += ["placement", "notice"]
 
     def get_waiting(self, job: Job) -> list[dict[str, Any]]:
         """The engine's reasons as data, each with a sentence."""
         return [{**reason, "sentence": wording.reason(reason)} for reason in job.waiting]
+
+    def get_notice(self, job: Job) -> str:
+        """What is wrong with the job's cluster, for a job that has not ended."""
+        return together(cluster_notices.of_job(job))
 
     @extend_schema_field(PlacementSerializer(allow_null=True))
     def get_placement(self, job: Job) -> dict[str, Any] | None:

@@ -69,4 +69,4 @@ def _document(job: Job, answer: WhatIfResult) -> dict[str, Any]:
 def _sentences(answer: WhatIfResult, accuracy: Accuracy | None) -> list[str]:
     if answer.verdict is StartVerdict.NEVER:
         return [descriptions.head(answer)]
-    return [*descriptions.place(answer), *descriptions.when(answer, clock.now(), accuracy)]
+    return descriptions.why_and_when(answer, clock.now(), accuracy)

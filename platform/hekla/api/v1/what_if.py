@@ -3,7 +3,7 @@
 from typing import Any
 
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiRequest, extend_schema
+from drf_spectacular.utils import OpenApiRequest, extend_schema
 from rest_framework import serializers
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from hekla.api.parsers import BoundedJSONParser, ManifestParser
 from hekla.api.throttles import PerPersonThrottle, WhatIfThrottle
 from hekla.api.v1.jobs import parse_submission
-from hekla.api.v1.parameters import tenant_of
+from hekla.api.v1.parameters import TenantQuery, tenant_of
 from hekla.api.v1.schema import JOB_SPEC
 from hekla.api.v1.serializers import ProspectSerializer, pending_changes
 from hekla.api.views import ApiView, person, respond
@@ -26,8 +26,6 @@ from hekla.lib import clock
 from hekla.simulation import descriptions, what_if
 from hekla.simulation.suggestions import Suggestion
 from hekla.simulation.what_if import OtherJobs, StartVerdict, WhatIfResult
-
-_WITHOUT_ETA = "0: without the estimated start, which takes longest; for very large jobs also without changes"
 
 
 class OtherJobsSerializer(serializers.Serializer[OtherJobs]):
@@ -60,15 +58,19 @@ class WhatIfSerializer(serializers.Serializer[dict[str, Any]]):
     changes = _ChangeSerializer(many=True, help_text="changes that each let the job start now, smallest first")
 
 
+class WhatIfQuery(TenantQuery):
+    eta = serializers.BooleanField(
+        default=True,
+        help_text="0: without the estimated start, which takes longest; for very large jobs also without changes",
+    )
+
+
 class WhatIfView(ApiView):
+    queries = {"post": WhatIfQuery}
     parser_classes: tuple[type[BaseParser], ...] = (BoundedJSONParser, ManifestParser)  # type: ignore[assignment]
     throttle_classes = (PerPersonThrottle, WhatIfThrottle)
 
     @extend_schema(
-        parameters=[
-            OpenApiParameter("tenant", str, description="short name; default: your first tenant"),
-            OpenApiParameter("eta", bool, description=_WITHOUT_ETA),
-        ],
         request={
             "application/json": OpenApiRequest(JOB_SPEC),
             "application/yaml": OpenApiRequest(OpenApiTypes.STR),
@@ -79,7 +81,7 @@ class WhatIfView(ApiView):
         """Whether a job would start now, and where. Otherwise the pending reason, the estimate, and helpful changes."""
         user, tenant = person(request), tenant_of(request)
         spec, _warnings, _secrets = parse_submission(request.data)
-        with_eta = request.query_params.get("eta") not in {"0", "false"}
+        with_eta = self.query["eta"]
         route = jobs.route_for(spec=spec, tenant=tenant, user=user, is_timed=with_eta)
         answer = what_if.predict_draft(spec, tenant=tenant, user=user, queue=route.queue, with_eta=with_eta)
         accuracy = forecasts.accuracy(route.queue.pk)
