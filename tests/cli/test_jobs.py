@@ -173,6 +173,26 @@ def test_watch_survives_a_restart_of_the_console(console, manifest, monkeypatch)
     assert "main-0 | world" in result.output
 
 
+@pytest.mark.parametrize("command", [["node", "list"], ["job", "watch", "talk"], ["job", "logs", "talk", "--follow"]])
+def test_commands_wait_for_the_limit_of_requests(console, manifest, monkeypatch, settings, command):
+    """The real refusal, with its Retry-After, in the middle of the command."""
+    from hekla.client import transport
+
+    console("job", "submit", manifest(), "--watch")
+    waits = []
+
+    def sleep(seconds):
+        waits.append(seconds)
+        settings.API_REQUESTS_A_MINUTE = 3000
+
+    monkeypatch.setattr(transport, "_sleep", sleep)
+    settings.API_REQUESTS_A_MINUTE = 0
+    result = console(*command)
+    assert (result.exit_code, len(waits)) == (0, 1), result.output
+    assert 1 <= waits[0] <= 60
+    assert "refuses more requests" in result.output
+
+
 def test_job_is_scaled(console, manifest):
     console("job", "submit", manifest(command="[sleep, '60']"))
     grown = console("job", "scale", "talk", "main=2")
@@ -300,5 +320,11 @@ def test_groups_and_bulk_actions(console, manifest):
     refused = console("job", "bulk", "delete", "one", "two", "--yes")
     assert (refused.exit_code, Job.objects.filter(deleted_at=None).count()) == (1, 3)
     assert console("job", "bulk", "abort", "--yes").exit_code == 1
+    for careless in (("--owner", ""), ("--search", " "), ("--phase", "")):
+        refused = console("job", "bulk", "abort", *careless, "--yes")
+        assert (refused.exit_code, "Enter a value" in refused.output) == (1, True)
+        assert console("job", "list", *careless).exit_code == 1
+    assert console("job", "abort", "").exit_code == 1
+    assert set(Job.objects.values_list("phase", flat=True)) <= {"pending", "running"}
     done = console("job", "bulk", "abort", "--mine", input="y\n")
     assert done.output.count("done") == 3

@@ -38,16 +38,36 @@ def test_operators_create_queues(console, file, world):
 
 
 def test_job_options_are_refused_for_queues(console, file):
-    refused = console("job", "submit", file, "--dry-run")
+    refused = console("job", "submit", file, "--watch")
     assert (refused.exit_code, "created from its manifest" in refused.output) == (1, True)
 
 
-def test_queue_beside_a_job_is_reported(console, manifest, tmp_path):
+def test_dry_run_creates_no_queue(console, file, world):
+    assert console("job", "submit", file, "--dry-run").exit_code == 1
+    world.alice.platform_role = "operator"
+    world.alice.save()
+    checked = console("job", "submit", file, "--dry-run")
+    assert (checked.exit_code, "Nothing was created" in checked.output) == (0, True)
+    assert "vision" not in console("queue", "list").output
+    file.write_text(QUEUE.replace("weight: 3", "weight: -3"))
+    assert console("job", "submit", file, "--dry-run").exit_code == 1
+
+
+def test_queue_beside_a_job_is_created_by_operators(console, manifest, tmp_path, world):
     both = tmp_path / "both.yaml"
     both.write_text(QUEUE + "---\n" + manifest().read_text())
-    output = console("job", "submit", both).output
-    assert "document 1: ignored: operators and platform admins create queues" in output
-    assert "Submitted talk" in output
+    refused = console("job", "submit", both)
+    assert refused.exit_code == 1
+    assert "document 1: queue/vision failed: " in refused.output
+    assert "job/talk created" in refused.output
+    world.alice.platform_role = "operator"
+    world.alice.save()
+    both.write_text(both.read_text().replace("name: talk", "name: talk-2"))
+    made = console("job", "submit", both)
+    assert (made.exit_code, "queue/vision created\njob/talk-2 created\n2 of 2 documents created." in made.output) == (
+        0,
+        True,
+    )
 
 
 def test_queue_show(console, manifest):
@@ -79,6 +99,20 @@ def test_queue_preview(console, world):
     preview = json.loads(console("queue", "preview", "default", "capability.cpu=2", "--json").output)
     assert preview["after"]["default"]["bound"]["cpu"] == "2"
     assert console("queue", "preview", "default", "weight").exit_code == 2
+
+
+def test_unknown_resources_and_over_commitment_are_reported(console, file, world):
+    world.reconcile_until(world.cluster.nodes.exists)
+    world.alice.platform_role = "operator"
+    world.alice.save()
+    file.write_text(QUEUE.replace("type: x", "capability: {gpu: 8}"))
+    refused = console("job", "submit", file)
+    assert (refused.exit_code, "Unknown resource “gpu”" in refused.output) == (1, True)
+    assert "Unknown resource “gpu”" in console("queue", "preview", "default", "capability.gpu=8").output
+    assert "guaranteed 4000 CPU in total" in console("queue", "preview", "default", "guarantee.cpu=4000").output
+    confirmed = "{name: vision, annotations: {hekla.io/allow-unknown-resources: 'true'}}"
+    file.write_text(file.read_text().replace("{name: vision}", confirmed))
+    assert "Queue vision was created" in console("job", "submit", file).output
 
 
 def test_quotas_are_shown(console):

@@ -158,7 +158,7 @@ def _preview(answer: dict[str, Any]) -> None:
 
 def _command(spec: dict[str, Any]) -> str:
     """The command of the first task."""
-    return strip_control_codes(shlex.join(spec["tasks"][0]["command"]))[:80]
+    return strip_control_codes(shlex.join(spec["tasks"][0].get("command", ())))[:80]
 
 
 def _values(parameters: dict[str, str]) -> str:

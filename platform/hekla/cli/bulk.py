@@ -47,8 +47,9 @@ def bulk(
     """
     client = client_of(choice)
     uids = [client.job(name)["uid"] for name in names]
-    request = {"action": _ACTIONS[action], "uids": uids, "priority": priority}
-    meant = client.post("jobs/bulk", {**request, "dry_run": True}, **filters)
+    request = {"action": _ACTIONS[action], "priority": priority}
+    named = {"uids": uids} if uids else {}
+    meant = client.post("jobs/bulk", {**request, **named, "dry_run": True}, **filters)
     if dry_run:
         _print(meant, as_json=as_json)
         return

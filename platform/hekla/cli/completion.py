@@ -24,7 +24,8 @@ class NameParameter(click.ParamType[str]):
         root = ctx.find_root().params
         try:
             with ctx:
-                client = client_of(ServerOptions(root.get("server"), root.get("token"), root.get("home")))
+                choice = ServerOptions(root.get("server"), root.get("token"), root.get("home"))
+                client = client_of(choice, limit_seconds=0)
                 found = client.pages(self.path, _MOST)
         except ClientError:
             return []

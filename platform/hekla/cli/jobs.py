@@ -69,6 +69,8 @@ def show(choice: ServerOptions, name: str, as_json: bool) -> None:
         return
     for label, value in _facts(found):
         click.echo(f"{label:<10} {value}")
+    if found["notice"]:
+        click.echo(f"{'Cluster':<10} {found['notice']}")
     for reason in found["waiting"]:
         click.echo(f"{'Pending':<10} {reason['sentence']}")
     for sentence in client.start_estimate(found)["text"] if found["waiting"] else ():

@@ -237,6 +237,7 @@ _ALONE: dict[str, Entry] = {
     "find": ("find:find", "Find anything by its name."),
     "replay": ("replay:replay", "Replay recorded scenarios through the engine."),
     "completion": ("completion:completion", "Print a completion script for your shell."),
+    "doctor": ("hekla.launcher.doctor.command:doctor", "Check this machine for what Hekla needs."),
     "bench": ("main:bench", "Measure Hekla on this machine."),
 }
 

@@ -5,7 +5,7 @@ Files next to the manifest are included if a task's command names them (`python 
 """
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -14,9 +14,10 @@ from hekla.cli.client import Failure
 from hekla.domain import formats
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.flows import FlowSpec
-from hekla.domain.formats import yaml_text
+from hekla.domain.formats import LoadedJob, yaml_text
 from hekla.domain.formats.yaml_text import MAX_BYTES
 from hekla.domain.jobspec import MAX_FILE_BYTES, JobSpec
+from hekla.domain.validation import quote
 
 _FILES = "hekla.io/files"
 
@@ -36,10 +37,33 @@ def read(path: Path, *, name: str | None, queue: str | None) -> LoadedManifest:
     try:
         spec, warnings, file_names, secrets = _load(text)
         files = _beside(folder, spec, file_names)
-        changes = {"name": name, "queue": queue, "files": {**files, **spec.files} or None}
-        document = spec.document() | {key: value for key, value in changes.items() if value is not None}
-        sent = JobSpec.parse(document).document() | ({"secrets": dict(secrets)} if secrets else {})
-        return LoadedManifest(sent, warnings, tuple(files))
+        return _complete(LoadedJob(spec, warnings, secrets), files, name=name, queue=queue)
+    except Invalid as error:
+        raise unfit(path, error) from error
+
+
+def read_one(path: Path, document: Any, others: Sequence[Any], *, queue: str | None) -> LoadedManifest:  # noqa: ANN401
+    """The job in one of the documents of a file, with files next to it. Raises Invalid."""
+    file_names = _pop_file_names(document)
+    if not formats.kind_of(document):
+        kind = document.get("kind") if isinstance(document, dict) else document
+        raise Invalid([Problem("", f"A {quote(kind)} cannot be submitted.")])
+    loaded = formats.load_among(document, list(others))
+    return _complete(loaded, _beside(path.resolve().parent, loaded.spec, file_names), name=None, queue=queue)
+
+
+def _complete(loaded: LoadedJob, files: Mapping[str, str], *, name: str | None, queue: str | None) -> LoadedManifest:
+    """The job with the files and the options of the command. Raises Invalid."""
+    changes = {"name": name, "queue": queue, "files": {**files, **loaded.spec.files} or None}
+    document = loaded.spec.document() | {key: value for key, value in changes.items() if value is not None}
+    secrets = {"secrets": dict(loaded.secrets)} if loaded.secrets else {}
+    return LoadedManifest(JobSpec.parse(document).document() | secrets, loaded.warnings, tuple(files))
+
+
+def read_documents(path: Path) -> list[Any]:
+    """The documents of a file. Raises Failure."""
+    try:
+        return yaml_text.read(bytes_of(path))
     except Invalid as error:
         raise unfit(path, error) from error
 
@@ -144,7 +168,9 @@ def _pop_file_names(document: Any) -> list[str]:  # noqa: ANN401  (whatever the 
 
 
 def _beside(folder: Path, spec: JobSpec, file_names: list[str]) -> dict[str, str]:
-    named = {word for task in spec.tasks for word in task.command if _is_beside(folder, word)} - set(spec.files)
+    named = {word for task in spec.tasks for word in (*task.command, *task.args) if _is_beside(folder, word)} - set(
+        spec.files
+    )
     return {name: _text(folder, name, file_names) for name in sorted({*named, *file_names})}
 
 

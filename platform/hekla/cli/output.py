@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from hekla.lib.text import escape_bidi_in_json, show_bidi_controls
+
 COLOURS = {  # by the phase of a job or a pod
     "pending": "yellow",
     "running": "blue",
@@ -40,7 +42,7 @@ def seconds(number: float) -> str:
 
 def as_json(document: object) -> None:
     """Print JSON, for programs."""
-    click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+    click.echo(escape_bidi_in_json(json.dumps(document, indent=2, ensure_ascii=False)))
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[Any]], empty: str) -> None:
@@ -48,7 +50,7 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[Any]], empty: str) -> No
     if not rows:
         click.echo(empty)
         return
-    cells = [[str(cell) for cell in row] for row in rows]
+    cells = [[show_bidi_controls(str(cell)) for cell in row] for row in rows]
     widths = [max(len(click.unstyle(row[place])) for row in [list(heads), *cells]) for place in range(len(heads))]
     for number, row in enumerate([list(heads), *cells]):
         line = "  ".join(

@@ -11,15 +11,21 @@ from hekla.cli.client import Client, client_of
 from hekla.cli.servers import ServerOptions
 
 
-def make_queue(client: Client, text: bytes, *, as_json: bool) -> None:
+def make_queue(client: Client, text: bytes, *, dry_run: bool, as_json: bool) -> None:
     """Create the queue of a manifest."""
-    made = client.post_yaml("queues", text)
-    for warning in made["warnings"]:
-        click.secho(f"Note: {warning}", fg="yellow", err=True)
+    made = client.post_yaml("queues", text, dry_run="1" if dry_run else None)
+    _print_notes(made["warnings"])
     if as_json:
         output.as_json(made)
+    elif dry_run:
+        click.echo("The queue is valid. Nothing was created.")
     else:
         click.echo(f"Queue {made['name']} was created: {client.server.url}/queues/{made['name']}/")
+
+
+def _print_notes(sentences: list[str]) -> None:
+    for sentence in sentences:
+        click.secho(f"Note: {sentence}", fg="yellow", err=True)
 
 
 @click.command()
@@ -124,6 +130,9 @@ def preview(choice: ServerOptions, name: str, changes: tuple[str, ...], as_json:
         before = found["before"].get(other, {}).get("deserved", {})
         rows.append((other, output.amounts(before), output.amounts(after["deserved"]), lost[other] or "–"))
     output.table(("QUEUE", "DESERVED", "NEW DESERVED", "EVICTED PODS"), rows, "No queues.")
+    for sentence in found["effects"]:
+        click.echo(sentence)
+    _print_notes(found["warnings"])
 
 
 def _fields(changes: tuple[str, ...]) -> dict[str, Any]:
@@ -137,5 +146,10 @@ def _fields(changes: tuple[str, ...]) -> dict[str, Any]:
         if resource:
             found.setdefault(outer, {})[resource] = value
         else:
-            found[outer] = value
+            found[outer] = _json_value(value)
     return found
+
+
+def _json_value(text: str) -> Any:  # noqa: ANN401
+    """The number or boolean that the text writes; otherwise the text."""
+    return {"true": True, "false": False}.get(text, int(text) if text.removeprefix("-").isdecimal() else text)

@@ -13,7 +13,9 @@ from hekla.cli.flows import submit_flow
 from hekla.cli.notifications import notification_options
 from hekla.cli.queues import make_queue
 from hekla.cli.servers import ServerOptions
+from hekla.cli.several import FileSubmission, has_several
 from hekla.cli.watch import follow
+from hekla.domain import formats
 from hekla.domain.assignments import apply_assignments
 from hekla.domain.errors import Invalid
 
@@ -23,7 +25,7 @@ from hekla.domain.errors import Invalid
 @click.option("--tenant", help="Your tenant (short name). Default: the first.")
 @click.option("--queue", help="Queue. Overrides the manifest.")
 @click.option("--name", help="Job name. Overrides the manifest.")
-@click.option("--dry-run", is_flag=True, help="Validate the job. Submit nothing.")
+@click.option("--dry-run", is_flag=True, help="Validate only. Submit nothing.")
 @click.option("--watch", is_flag=True, help="Follow the job until it ends.")
 @click.option("--json", "as_json", is_flag=True, help="Print the console's answer.")
 @notification_options
@@ -42,15 +44,22 @@ def submit(
 ) -> None:
     """Submit the job in FILE: a manifest of Volcano, Kubeflow, Kubernetes or OpenPAI in YAML, or a JobSpec document.
 
-    A Volcano JobFlow is started and its JobTemplates are saved. --queue applies to jobs only. Operators and platform
-    admins can also create a Volcano Queue. Files next to the manifest that a command names (python train.py) are
-    uploaded too, like those in the annotation hekla.io/files.
+    A Volcano JobFlow is started and its JobTemplates are saved. --queue applies to jobs only. A Volcano CronJob becomes
+    a schedule, and operators and platform admins can create Volcano Queues. Several documents in FILE, at most 100, are
+    submitted one by one. If one fails, the others are still submitted, and the exit code is 1. Files next to the
+    manifest that a command names (python train.py) are uploaded too, like those in the annotation hekla.io/files.
     """
     has_notifications = any(notifying.values())
+    documents = manifest.read_documents(file)
+    if has_several(documents) and not formats.holds_flows(documents):
+        if name or watch:
+            raise Failure("The options --name and --watch need a file with one job.")
+        client = client_of(choice)
+        sys.exit(FileSubmission(client, file, documents, tenant, queue, dry_run, notifying).run(as_json=as_json))
     if (text := manifest.read_queue(file)) is not None:
-        if dry_run or watch or tenant or queue or name or has_notifications:
-            raise Failure("A queue is created from its manifest. Only the option --json is allowed.")
-        make_queue(client_of(choice), text, as_json=as_json)
+        if watch or tenant or queue or name or has_notifications:
+            raise Failure("A queue is created from its manifest. Only the options --dry-run and --json are allowed.")
+        make_queue(client_of(choice), text, dry_run=dry_run, as_json=as_json)
         return
     if flow := manifest.read_flow(file, name=name):
         if has_notifications:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from hekla.cli import output
-from hekla.client import Client, UnreachableError
+from hekla.client import Client, RateLimitError, UnreachableError
 from hekla.lib.text import strip_control_codes
 
 EXIT_INTERRUPTED = 130
@@ -79,11 +79,13 @@ class _Watch:
         return any(not tail.complete for tail in self.tails.values())
 
     def _patiently(self, step: Any, seconds: float) -> None:  # noqa: ANN401  (a method of ours)
-        """Retry while the server is unreachable, for example restarts; the job keeps running."""
+        """Retry while the server is unreachable, for example restarts, or refuses too many requests."""
         deadline, has_warned = time.monotonic() + _PATIENCE_SECONDS, False
         while True:
             try:
                 return step(seconds)  # type: ignore[no-any-return]
+            except RateLimitError as error:
+                time.sleep(error.retry_after or 1)
             except UnreachableError:
                 if time.monotonic() > deadline:
                     raise

@@ -40,13 +40,14 @@ class Client(Transport):
         timeout: float = TIMEOUT_SECONDS,
         retries: int = RETRIES,
         transport: httpx2.BaseTransport | None = None,
+        **limits: Any,  # noqa: ANN401  (`limit_seconds` and `on_limit` of Transport)
     ) -> None:
         server = (
             ServerCredentials(credentials.normalize_url(url), token)
             if url and token
             else credentials.from_environment(url, token)
         )
-        super().__init__(server, timeout=timeout, retries=retries, transport=transport)
+        super().__init__(server, timeout=timeout, retries=retries, transport=transport, **limits)
 
     def me(self) -> dict[str, Any]:
         """The owner of the token, and their tenants."""

@@ -40,7 +40,8 @@ class JobDocument(TypedDict):
 
 
 class JobDetail(JobDocument):
-    """One job. `spec`: the requested spec; `waiting`: why it is pending, each reason with a sentence.
+    """One job. `spec`: the requested spec; `waiting`: why it is pending, each reason with a sentence; `notice`: why
+    nothing new may start in its cluster, or empty.
 
     `placement`: why it is on this cluster of a federated queue; None if it was submitted to a queue directly.
     """
@@ -48,6 +49,7 @@ class JobDetail(JobDocument):
     spec: dict[str, Any]
     waiting: list[dict[str, Any]]
     pods: list[PodDocument]
+    notice: str
     placement: dict[str, Any] | None
 
 

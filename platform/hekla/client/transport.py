@@ -1,7 +1,7 @@
 """HTTP requests to the server: JSON documents in and out; each failure has its own exception."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any, Self
 from urllib.parse import urlsplit
@@ -9,10 +9,19 @@ from urllib.parse import urlsplit
 import httpx2
 
 from hekla.client.credentials import ServerCredentials
-from hekla.client.errors import NotConfiguredError, NotHeklaError, ServerError, UnreachableError, error_from_response
+from hekla.client.errors import (
+    NotConfiguredError,
+    NotHeklaError,
+    RateLimitError,
+    ServerError,
+    UnreachableError,
+    error_from_response,
+)
 
 TIMEOUT_SECONDS = 40.0
 RETRIES = 3
+LIMIT_SECONDS = 120.0
+"""The longest wait for a limit of requests, which counts by the minute."""
 _CONNECT_SECONDS = 5.0
 _FIRST_PAUSE_SECONDS = 0.5
 _PASSING = {502, 503, 504}
@@ -20,12 +29,18 @@ _PASSING = {502, 503, 504}
 _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 _PAGE = 200
 
+_sleep = time.sleep
+
 Json = Any
 """A JSON value."""
 
 
 class Transport:
-    """A connection to one server. GET requests, and requests with an idempotency key, are retried after a pause."""
+    """A connection to one server. GET requests, and requests with an idempotency key, are retried after a pause.
+
+    Every request that is refused because of too many requests (429) is sent again after the seconds that the server
+    names, in total at most `limit_seconds`. `on_limit` is told the seconds of each wait.
+    """
 
     def __init__(
         self,
@@ -34,8 +49,11 @@ class Transport:
         timeout: float = TIMEOUT_SECONDS,
         retries: int = RETRIES,
         transport: httpx2.BaseTransport | None = None,
+        limit_seconds: float = LIMIT_SECONDS,
+        on_limit: Callable[[float], None] = lambda seconds: None,  # noqa: ARG005
     ) -> None:
         self.server, self._retries = server, retries
+        self._limit_seconds, self._on_limit = limit_seconds, on_limit
         headers = {"Authorization": f"Bearer {server.token}", "Accept": "application/json"}
         try:
             self._http = httpx2.Client(
@@ -109,12 +127,26 @@ class Transport:
         pauses = [_FIRST_PAUSE_SECONDS * 2**n for n in range(self._retries)] if key or method == "GET" else []
         for pause in pauses:
             try:
-                return self._read(self._ask(method, path, **more))
+                return self._within_limits(method, path, **more)
             except ServerError:
                 raise
             except UnreachableError:
-                time.sleep(pause)
-        return self._read(self._ask(method, path, **more))
+                _sleep(pause)
+        return self._within_limits(method, path, **more)
+
+    def _within_limits(self, method: str, path: str, **more: Json) -> Json:
+        """Send a request, again after each refusal for too many requests. Raises RateLimitError."""
+        waited = 0.0
+        while True:
+            try:
+                return self._read(self._ask(method, path, **more))
+            except RateLimitError as error:
+                pause = 1.0 if error.retry_after is None else error.retry_after
+                waited += max(pause, 1.0)
+                if waited > self._limit_seconds:
+                    raise
+                self._on_limit(pause)
+                _sleep(pause)
 
     def _ask(self, method: str, path: str, **more: Json) -> httpx2.Response:
         url = self.server.url
@@ -137,7 +169,8 @@ class Transport:
             return None
         document = _json(answer)
         if answer.is_success and document is not None:
-            return document
+            following = answer.links.get("next")
+            return document + self._send("GET", following["url"]) if following else document
         if isinstance(document, Mapping) and "detail" in document and not answer.is_server_error:
             raise error_from_response(answer.status_code, document, answer.headers.get("Retry-After", ""))
         if answer.is_server_error:
