@@ -35,6 +35,11 @@ export function behind(events) {
   tell("behind", say("catching_up", { n: events }));
 }
 
+export function tooMany() {
+  recovered();
+  tell("offline", say("too_many_pages"));
+}
+
 export function offline() {
   if (since) return;
   since = new Date();

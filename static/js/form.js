@@ -41,13 +41,18 @@ function growRows(form, values) {
   }
 }
 
+/** Whether a control keeps the value of the page: hidden ones do, except those that say what the person saw of a row. */
+function isKept(control) {
+  return control.type === "hidden" && !control.name.startsWith("initial-");
+}
+
 function restore(form, values) {
   growRows(form, values);
   const left = [...values];
   for (const control of controls(form)) {
     const ticked = control.type === "checkbox" || control.type === "radio";
     const at = left.findIndex(([name, , value]) => name === control.name && (!ticked || value === control.value));
-    if (at < 0 || control.name.endsWith("_FORMS") || control.type === "hidden") continue;
+    if (at < 0 || control.name.endsWith("_FORMS") || isKept(control)) continue;
     const [[, value]] = left.splice(at, 1);
     if (ticked) control.checked = value;
     else control.value = value;

@@ -8,8 +8,11 @@
 // Each change dispatches "hekla:live" on the document (detail: seq and elements).
 
 import * as connection from "./connection.js";
+import { language } from "./messages.js";
 import { applyFragments } from "./morph.js";
 import { keepOpen } from "./reconnect.js";
+
+const TOO_MANY = 4429; // the close code of the server beyond its bound of sockets for a person
 
 export function startLive() {
   const { liveQuery = "", liveSince = "" } = document.body.dataset;
@@ -50,8 +53,11 @@ export function startLive() {
 
   connection.connecting();
   const socket = keepOpen({
-    address: () => `/ws/live/?${new URLSearchParams([...new URLSearchParams(liveQuery), ["since", String(Math.min(...last))]])}`,
+    address() {
+      const own = { language, since: String(Math.min(...last)) };
+      return `/ws/live/?${new URLSearchParams([...new URLSearchParams(liveQuery), ...Object.entries(own)])}`;
+    },
     onMessage: (message) => received[message.type]?.(message),
-    onLost: connection.offline,
+    onLost: (code) => (code === TOO_MANY ? connection.tooMany() : connection.offline()),
   });
 }

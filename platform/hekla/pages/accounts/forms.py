@@ -8,9 +8,16 @@ from django.utils.translation import gettext_lazy as _
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import PLATFORM_ROLE_LABELS
 from hekla.apps.accounts.scopes import SCOPE_LABELS, USUAL, Scope
+from hekla.pages.frame.edit_form import EditForm
 
 _KEEP_PASSWORD = _("At least 10 characters. Leave empty to keep the current password.")
 _NO_PASSWORD = _("At least 10 characters. Without a password, the person signs in with a link that you send.")
+_CURRENT_PASSWORD = _("Current password")
+
+
+def _current_password(help_text: Any, label: Any = _CURRENT_PASSWORD) -> forms.CharField:  # noqa: ANN401  (translations)
+    widget = forms.PasswordInput(attrs={"autocomplete": "current-password"})
+    return forms.CharField(label=label, required=False, strip=False, widget=widget, help_text=help_text)
 
 
 class PersonForm(forms.ModelForm):
@@ -21,6 +28,14 @@ class PersonForm(forms.ModelForm):
         required=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
         help_text=_KEEP_PASSWORD,
+    )
+    revokes_tokens = forms.BooleanField(
+        label=_("Revoke all access tokens"),
+        required=False,
+        help_text=_("A new password signs the person out everywhere. Tokens stay valid unless you revoke them."),
+    )
+    current_password = _current_password(
+        _("Only needed to set a password or a platform role."), label=_("Your own password")
     )
 
     class Meta:
@@ -33,23 +48,35 @@ class PersonForm(forms.ModelForm):
         self.fields["username"].help_text = _("Letters, digits and @ . + - _")
         self.fields["is_active"].help_text = ""
         if self.instance.pk is None:
+            del self.fields["revokes_tokens"]
             self.fields["password"].help_text = _NO_PASSWORD
         choices = [("", _("none")), *((role.value, name) for role, name in PLATFORM_ROLE_LABELS.items())]
         self.fields["platform_role"].choices = choices  # type: ignore[attr-defined]
 
     def values(self) -> dict[str, Any]:
-        """The cleaned values, without the password."""
-        return {name: value for name, value in self.cleaned_data.items() if name != "password"}
+        """The cleaned values of the person's fields."""
+        return {name: value for name, value in self.cleaned_data.items() if name in (self._meta.fields or ())}
+
+
+class PersonChangeForm(EditForm, PersonForm):
+    """An existing person."""
 
 
 class ProfileForm(forms.ModelForm):
-    """The fields of their own account that people can change."""
+    """The fields of their own account that people can change. A new password needs the current one, if there is one."""
 
     password = forms.CharField(
         label=_("New password"),
         required=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
         help_text=_KEEP_PASSWORD,
+    )
+
+    current_password = _current_password(_("Only needed for a new password."))
+    revokes_tokens = forms.BooleanField(
+        label=_("Revoke all access tokens"),
+        required=False,
+        help_text=_("A new password signs out your other sessions. Tokens stay valid unless you revoke them."),
     )
 
     class Meta:
@@ -71,3 +98,4 @@ class TokenForm(forms.Form):
         widget=forms.CheckboxSelectMultiple,
         help_text=_("A token never has more permissions than you."),
     )
+    current_password = _current_password(_("Only needed for a token with all of your permissions."))

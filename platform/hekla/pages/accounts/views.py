@@ -1,6 +1,7 @@
 """Pages about people: one's own profile, and all people (for platform admins)."""
 
 from datetime import timedelta
+from functools import partial
 
 from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
@@ -12,14 +13,17 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from hekla.apps.accounts import selectors, services
+from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
+from hekla.apps.accounts.scopes import Scope
 from hekla.apps.forms import attach, form_page
 from hekla.domain.errors import HeklaError
 from hekla.lib import clock
-from hekla.pages.accounts.forms import PersonForm, ProfileForm, TokenForm
+from hekla.pages.accounts.forms import PersonChangeForm, PersonForm, ProfileForm, TokenForm
 from hekla.pages.accounts.tables import PeopleFilter, PeopleTable
 from hekla.pages.frame.people import person
 from hekla.pages.frame.tables import listing
+from hekla.pages.signin.entry import freshly_proved
 
 
 @require_safe
@@ -30,7 +34,7 @@ def people(request: HttpRequest) -> HttpResponse:
     return render(request, "accounts/list.html", {"people": people})
 
 
-@sensitive_post_parameters("password")
+@sensitive_post_parameters("password", "current_password")
 @require_http_methods(["GET", "POST"])
 def create(request: HttpRequest) -> HttpResponse:
     """Add a person."""
@@ -38,6 +42,7 @@ def create(request: HttpRequest) -> HttpResponse:
     form = PersonForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:
+            _prove_admin(person(request), form)
             made = services.create_user(
                 username=form.cleaned_data["username"],
                 password=form.cleaned_data["password"] or None,
@@ -54,23 +59,26 @@ def create(request: HttpRequest) -> HttpResponse:
     return form_page(request, form, title=_("Add person"), submit=_("Add"), cancel=reverse("accounts:list"))
 
 
-@sensitive_post_parameters("password")
+@sensitive_post_parameters("password", "current_password")
 @require_http_methods(["GET", "POST"])
 def edit(request: HttpRequest, user_id: int) -> HttpResponse:
     """Change a person."""
     services.require(person(request), Permission.MANAGE_PEOPLE)
     user = get_object_or_404(selectors.everybody(), pk=user_id)
-    form = PersonForm(request.POST or None, instance=user)
+    form = PersonChangeForm(request.POST or None, instance=user)
     if request.method == "POST" and form.is_valid():
         fresh = get_object_or_404(selectors.everybody(), pk=user_id)
         try:
-            services.change_user(
-                fresh,
-                form.values(),
-                password=form.cleaned_data["password"] or None,
-                actor=services.actor_of(person(request)),
-                now=clock.now(),
-            )
+            _prove_admin(person(request), form)
+            with form.saving():
+                services.change_user(
+                    fresh,
+                    form.values(),
+                    password=form.cleaned_data["password"] or None,
+                    actor=services.actor_of(person(request)),
+                    now=clock.now(),
+                    revokes_tokens=form.cleaned_data["revokes_tokens"],
+                )
         except HeklaError as error:
             attach(form, error)
         else:
@@ -87,30 +95,46 @@ def edit(request: HttpRequest, user_id: int) -> HttpResponse:
     return render(request, "accounts/edit.html", context)
 
 
+def _prove_admin(admin: User, form: PersonForm) -> None:
+    """A session alone gives nobody a password or a platform role. Raises Invalid, Refused."""
+    if form.cleaned_data["password"] or "platform_role" in form.changed_data:
+        services.prove_password(admin, form.cleaned_data["current_password"])
+
+
 @require_POST
 def give_link(request: HttpRequest, user_id: int) -> HttpResponse:
     """Create a sign-in link for a person, and show it once."""
     services.require(person(request), Permission.MANAGE_PEOPLE)
+    return _give_link(request, user_id)
+
+
+@partial(freshly_proved, page="accounts:edit")
+def _give_link(request: HttpRequest, user_id: int) -> HttpResponse:
     user = get_object_or_404(selectors.everybody(), pk=user_id)
-    secret = services.issue_link(user, now=clock.now())
+    secret = services.issue_link(user, actor=services.actor_of(person(request)), now=clock.now())
     link = request.build_absolute_uri(reverse("accounts:use_link", args=[secret]))
     return render(request, "accounts/link.html", {"person": user, "link": link})
 
 
-@sensitive_post_parameters("password")
+@sensitive_post_parameters("password", "current_password")
 @require_http_methods(["GET", "POST"])
 def profile(request: HttpRequest) -> HttpResponse:
     """Show and change one's own name and password; list one's API tokens."""
     user = person(request)
     form = ProfileForm(request.POST or None, instance=user)
     if request.method == "POST" and form.is_valid():
+        password = form.cleaned_data["password"] or None
         try:
+            if password:
+                services.prove_password(user, form.cleaned_data["current_password"])
+            values = {"display_name": form.cleaned_data["display_name"]}
             services.change_user(
                 user,
-                {"display_name": form.cleaned_data["display_name"]},
-                password=form.cleaned_data["password"] or None,
+                values,
+                password=password,
                 actor=services.actor_of(user),
                 now=clock.now(),
+                revokes_tokens=form.cleaned_data["revokes_tokens"],
             )
         except HeklaError as error:
             attach(form, error)
@@ -121,6 +145,7 @@ def profile(request: HttpRequest) -> HttpResponse:
     return _profile_page(request, form, TokenForm())
 
 
+@sensitive_post_parameters("current_password")
 @require_POST
 def create_token(request: HttpRequest) -> HttpResponse:
     """Create an API token, and show it once."""
@@ -128,9 +153,15 @@ def create_token(request: HttpRequest) -> HttpResponse:
     if not form.is_valid():
         return _profile_page(request, ProfileForm(instance=user), form)
     cleaned, lifetime = form.cleaned_data, timedelta(days=form.cleaned_data["days"])
-    secret = services.create_token(
-        user, name=cleaned["name"], lifetime=lifetime, scopes=cleaned["scopes"], now=clock.now()
-    )
+    try:
+        if Scope.ADMIN in cleaned["scopes"]:
+            services.prove_password(user, cleaned["current_password"])
+        secret = services.create_token(
+            user, name=cleaned["name"], lifetime=lifetime, scopes=cleaned["scopes"], now=clock.now()
+        )
+    except HeklaError as error:
+        attach(form, error)
+        return _profile_page(request, ProfileForm(instance=user), form)
     return _profile_page(request, ProfileForm(instance=user), TokenForm(), secret=secret)
 
 

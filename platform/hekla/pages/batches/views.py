@@ -18,7 +18,7 @@ from hekla.apps.batches.services import SweepJob
 from hekla.apps.event_log import selectors as event_log
 from hekla.apps.forms import attach
 from hekla.apps.jobs import selectors as jobs
-from hekla.apps.jobs.facts import spec_of
+from hekla.apps.jobs.facts import valid_spec
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain.errors import HeklaError
 from hekla.lib import clock
@@ -137,4 +137,4 @@ def _first(request: HttpRequest) -> dict[str, Any]:
         uid = UUID(request.GET.get("job", ""))
     except ValueError:
         return {}
-    return forms.first_job(spec_of(jobs.get(uid, person(request))))
+    return forms.first_job(valid_spec(jobs.get(uid, person(request))))

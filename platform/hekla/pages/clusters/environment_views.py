@@ -64,7 +64,12 @@ def edit_environment(request: HttpRequest, name: str) -> HttpResponse:
     form = EnvironmentChangeForm(request.POST or None, instance=selectors.environment(name))
     if request.method == "POST" and form.is_valid():
         fresh = selectors.environment(name)
-        services.change_environment(fresh, form.cleaned_data, actor=actor_of(person(request)), now=clock.now())
-        messages.success(request, _("Saved. New jobs use the changed environment."))
-        return redirect("clusters:environments")
+        try:
+            with form.saving():
+                services.change_environment(fresh, form.cleaned_data, actor=actor_of(person(request)), now=clock.now())
+        except HeklaError as error:
+            attach(form, error)
+        else:
+            messages.success(request, _("Saved. New jobs use the changed environment."))
+            return redirect("clusters:environments")
     return form_page(request, form, title=name, submit=_("Save"), cancel=reverse("clusters:environments"))

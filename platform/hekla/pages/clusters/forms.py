@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from hekla.apps.clusters.models import Cluster, Environment
 from hekla.apps.forms import NAME_ERRORS, refuse_reserved
+from hekla.pages.frame.edit_form import EditForm
 
 MAX_KUBECONFIG_BYTES = 64 * 1024
 
@@ -127,7 +128,8 @@ class ClusterForm(ClusterAccessForm):
             "config": _(
                 'JSON. Kubernetes: {"namespace": "hekla", "image": "python:3.11-slim"}. For one namespace per '
                 'tenant add "namespaces": "tenant". Simulated: {"nodes": [{"name": "gpu", "count": 4, '
-                '"allocatable": {"cpu": "64"}}]}'
+                '"allocatable": {"cpu": "64"}}]}. Local, with containers of Podman or Docker in place of processes: '
+                '{"runtime": "containers", "image": "python:3.11-slim"}'
             ),
             "is_paused": _("Hekla makes no scheduling decisions for a paused cluster."),
         }
@@ -142,7 +144,7 @@ class ClusterForm(ClusterAccessForm):
         return refuse_reserved(self.cleaned_data["name"])
 
 
-class ClusterChangeForm(ClusterAccessForm):
+class ClusterChangeForm(EditForm, ClusterAccessForm):
     """An existing cluster. Its name and kind cannot change."""
 
     class Meta(ClusterForm.Meta):
@@ -172,7 +174,7 @@ class EnvironmentForm(forms.ModelForm):
         return refuse_reserved(self.cleaned_data["name"])
 
 
-class EnvironmentChangeForm(forms.ModelForm):
+class EnvironmentChangeForm(EditForm, forms.ModelForm):
     """An existing environment. Its name cannot change."""
 
     class Meta(EnvironmentForm.Meta):

@@ -8,6 +8,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from hekla.apps.accounts.models import User
+from hekla.apps.clusters import notices
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.selectors import Rights
 from hekla.pages.frame import current_tenant
@@ -36,6 +37,7 @@ def node_parts(user: User, number: str, rights: Rights | None = None) -> dict[st
     figures.name_jobs(views, user, rights or tenancy.rights(user))
     return {
         "since": whole.number,
+        "notices": notices.everywhere(),
         "views": views,
         "number": page.number,
         "count": page.paginator.count,

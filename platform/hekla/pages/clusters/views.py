@@ -6,6 +6,7 @@ permissions are missing, is saved only if the person confirms it.
 """
 
 import json
+from contextlib import nullcontext
 from typing import Any
 
 from django.contrib import messages
@@ -21,7 +22,7 @@ from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.services import actor_of
-from hekla.apps.clusters import leases, selectors, services
+from hekla.apps.clusters import leases, notices, selectors, services
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.event_log import selectors as event_log
 from hekla.apps.forms import attach
@@ -39,6 +40,7 @@ from hekla.pages.frame.people import person
 from hekla.pages.frame.tables import listing, listing_of
 
 _SECRET = ("secret_kubeconfig", "token", "secret_carried")
+_MAX_REMARKS = 10
 
 
 @require_safe
@@ -78,18 +80,20 @@ def parts(name: str, user: User) -> dict[str, Any]:
     """The live parts of a cluster's page. Raises NotFound for people who may not see it."""
     _require_sight(user)
     since, cluster = event_log.last_number(), selectors.get(name)
-    lease = selectors.lease(cluster)
+    lease = getattr(cluster, "lease", None)
     return {
         "since": since,
         "now": clock.now(),
         "cluster": cluster,
         "config": json.dumps(cluster.config, indent=2, ensure_ascii=False),
         "lease": lease,
+        "notices": [*filter(None, [notices.of_cluster(cluster)])],
         "turned_at": leases.renewed_at(lease) if lease else None,
         "key": selectors.key(cluster),
         "external_pods": external_pods.of(cluster),
         "tells_health": registry.reports_health(cluster.kind),
         "health": health.of_row(cluster, selectors.health(cluster)),
+        "remarks": selectors.nodes_of(cluster).exclude(message="")[:_MAX_REMARKS],
     }
 
 
@@ -171,7 +175,8 @@ class _Attempt:
         if found and not is_healthy(found) and "anyway" not in self._request.POST:
             self._hand_back(draft, found)
             validation.require_healthy(draft, found)
-        validation.save(draft, found, by=self._user, now=self._now)
+        with self._form.saving() if isinstance(self._form, ClusterChangeForm) else nullcontext():
+            validation.save(draft, found, by=self._user, now=self._now)
         messages.success(self._request, self._success_message())
         return redirect("clusters:list")
 

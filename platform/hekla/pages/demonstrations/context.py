@@ -83,8 +83,8 @@ def _view(job: Job, pods: Sequence[Pod]) -> JobView:
 
 
 def timeline(about: Sequence[Job]) -> list[JobTimelineEntry]:
-    """The events of these jobs in one timeline, newest first."""
-    events = {job: list(jobs.history(job).filter(kind__in=_TIMELINE_KINDS)) for job in about}
+    """The newest events of these jobs in one timeline, newest first."""
+    events = {job: jobs.newest_of_kinds(job, _TIMELINE_KINDS) for job in about}
     entries = [JobTimelineEntry(job, line) for job, own in events.items() for line in history.lines(own)]
     return sorted(entries, key=lambda entry: -entry.line.number)
 

@@ -61,7 +61,8 @@ def edit(request: HttpRequest, slug: str) -> HttpResponse:
         changes = dict(form.cleaned_data)
         sets = {"heads": changes.pop("heads"), "tenants": changes.pop("tenants")}
         try:
-            departments.change(department, changes, **sets, actor=actor_of(person(request)), now=clock.now())
+            with form.saving():
+                departments.change(department, changes, **sets, actor=actor_of(person(request)), now=clock.now())
         except HeklaError as error:
             attach(form, error)
         else:

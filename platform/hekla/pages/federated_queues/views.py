@@ -83,7 +83,8 @@ def edit(request: HttpRequest, name: str) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         fresh = selectors.federated(name, user)
         try:
-            services.change_federated(fresh, **form.cleaned_data, by=user, actor=actor_of(user), now=clock.now())
+            with form.saving():
+                services.change_federated(fresh, **form.cleaned_data, by=user, actor=actor_of(user), now=clock.now())
         except HeklaError as error:
             attach(form, error)
         else:

@@ -28,6 +28,8 @@ def _here(request: HttpRequest) -> str:
 
 def navigation(request: HttpRequest) -> dict[str, Any]:
     """`nav`: flags and tenants for the page frame."""
+    if not hasattr(request, "user"):  # refused before the session was read, for example because of its Host header
+        return {"nav": {"here": reverse("home"), "providers": [], "tenants": [], "tenant": None}}
     frame = {"here": _here(request), "providers": providers.every()}
     if not isinstance(request.user, User):
         return {"nav": {**frame, "tenants": [], "tenant": None}}

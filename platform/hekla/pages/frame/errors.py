@@ -9,7 +9,7 @@ from django.shortcuts import redirect, render
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 
-from hekla.domain.errors import HeklaError, NotFound
+from hekla.domain.errors import HeklaError, Invalid, NotFound
 
 _TOO_LARGE = 413
 
@@ -34,7 +34,8 @@ class RefusalMiddleware:
         if request.method == "POST" and url_has_allowed_host_and_scheme(origin, {request.get_host()}):
             messages.error(request, exception.message)
             return redirect(origin)
-        return render(request, "403.html", {"refusal": exception.message}, status=403)
+        status = 400 if isinstance(exception, Invalid) else 403
+        return render(request, f"{status}.html", {"refusal": exception.message}, status=status)
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:

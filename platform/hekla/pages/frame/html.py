@@ -58,6 +58,7 @@ def column_head(
     return mark_safe(f'<th scope="col"{kind}{order}>{words}</th>')
 
 
+@cache
 def _orders(field: str) -> dict[str, tuple[str, str, str]]:
     """For each order by a field: the ARIA attribute, the icon, and the sort field of the next click."""
     return {

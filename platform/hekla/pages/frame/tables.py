@@ -10,7 +10,7 @@ parameters; `all=yes` opens the list without them, and clears them.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import django_tables2
@@ -164,11 +164,18 @@ class ListTable(django_tables2.Table):  # type: ignore[misc]
         column = bound.column
         content = getattr(self, f"render_{bound.name}", None) or (lambda record: column.content(record, self, bound))
         if bound.name == self.title:
-            return format_html('<th scope="row">'), content, format_html("</th>")
-        marks = format_html(' class="{}"', column.kind) if column.kind else SafeString()
-        if not column.is_hidden:
-            marks += format_html(' data-label="{}"', bound.header)
-        return format_html("<td{}>", marks), content, format_html("</td>")
+            return _ROW_HEAD, content, _ROW_HEAD_END
+        return _opening_tag(column.kind, "" if column.is_hidden else str(bound.header)), content, _CELL_END
+
+
+_ROW_HEAD, _ROW_HEAD_END, _CELL_END = SafeString('<th scope="row">'), SafeString("</th>"), SafeString("</td>")
+
+
+@lru_cache(maxsize=1024)
+def _opening_tag(kind: str, label: str) -> SafeString:
+    """The opening tag of a cell. On phones its label, the head of the column, stands beside it."""
+    marks = format_html(' class="{}"', kind) if kind else SafeString()
+    return format_html("<td{}{}>", marks, format_html(' data-label="{}"', label) if label else "")
 
 
 class ListFilter(FilterSet):  # type: ignore[misc]
@@ -238,6 +245,11 @@ class Listing:
     def is_filtered(self) -> bool:
         """Whether a filter is active."""
         return bool(self.state.keys() - {_SORT})
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the list has no rows at all. A page says then what to do next, and spends no time on it otherwise."""
+        return not self.records and not self.is_filtered
 
     @property
     def has_filters(self) -> bool:

@@ -14,7 +14,7 @@ from hekla.apps.forms import attach
 from hekla.apps.gallery import selectors, services
 from hekla.apps.gallery.models import Template
 from hekla.apps.jobs import selectors as jobs
-from hekla.apps.jobs.facts import spec_of
+from hekla.apps.jobs.facts import valid_spec
 from hekla.apps.presets import selectors as presets
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import formats
@@ -118,7 +118,7 @@ def _source(request: HttpRequest) -> _Source | None:
         return _Source(presets.spec_of(preset), {"title": preset.name})
     if "job" in uids:
         job = jobs.get(uids["job"], user)
-        return _Source(spec_of(job), {"title": job.name})
+        return _Source(valid_spec(job), {"title": job.name})
     return None
 
 

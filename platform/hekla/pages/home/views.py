@@ -13,6 +13,7 @@ from django.views.i18n import set_language
 
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
+from hekla.apps.clusters import notices
 from hekla.apps.demonstrations.stages import STAGES
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.tenancy import selectors as tenancy
@@ -37,8 +38,9 @@ _STAGES = {stage.name for stage in STAGES}
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
     """Show the home page."""
-    context = {"examples": examples.names(), "digits": "digits" in examples.names()}
-    return render(request, "home.html", home_parts(person(request), current_tenant.rights(request)) | context)
+    parts = home_parts(person(request), current_tenant.rights(request))  # first, for the number of the last event
+    context = {"examples": examples.names(), "digits": "digits" in examples.names(), "notices": notices.everywhere()}
+    return render(request, "home.html", parts | context)
 
 
 def home_parts(user: User, rights: Rights | None = None) -> dict[str, Any]:

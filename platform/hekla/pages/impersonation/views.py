@@ -1,5 +1,7 @@
 """Impersonation: asking for a reason, and the end."""
 
+from functools import partial
+
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -26,7 +28,7 @@ def impersonate(request: HttpRequest, user_id: int) -> HttpResponse:
     return _impersonate(request, user_id)
 
 
-@freshly_proved
+@partial(freshly_proved, page="accounts:impersonate")
 def _impersonate(request: HttpRequest, user_id: int) -> HttpResponse:
     user = get_object_or_404(accounts.everybody(), pk=user_id)
     form = ReasonForm(request.POST or None)

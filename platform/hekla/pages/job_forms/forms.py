@@ -174,7 +174,8 @@ class TaskForm(forms.Form):
         required=False,
         widget=_code(2),
         help_text=gettext_lazy(
-            "A program and its arguments, for example: python train.py --epochs 10. For a shell: sh -c '…'."
+            "A program and its arguments, for example: python train.py --epochs 10. For a shell: sh -c '…'. "
+            "With an image, leave empty to run the image's own command."
         ),
     )
     cpu = forms.CharField(label=gettext_lazy("CPU"), initial="1", required=False)
@@ -201,7 +202,9 @@ class TaskForm(forms.Form):
         label=gettext_lazy("Image"),
         required=False,
         max_length=512,
-        help_text=gettext_lazy("For clusters that run containers. Leave empty for the image of the environment."),
+        help_text=gettext_lazy(
+            "For clusters that run containers. Clusters whose pods are processes ignore it. Empty: the cluster's image."
+        ),
     )
     working_dir = forms.CharField(label=gettext_lazy("Working folder"), required=False, max_length=1024)
     rest = passthrough_fields.task_field()
@@ -214,7 +217,7 @@ class TaskForm(forms.Form):
         **kwargs: Any,  # noqa: ANN401
     ) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["command"].required = needs_command
+        self.fields["command"].required = needs_command and not self["image"].value()
         choices = [("", gettext_lazy("Console default")), *((name, name) for name in environments)]
         _offer(self, "environment", choices, gettext_lazy("%s (deleted)"))
 
@@ -253,12 +256,12 @@ class TaskForm(forms.Form):
             return cleaned
 
     def document(self) -> dict[str, Any]:
-        """A task of a JobSpec document. Without a command, the task uses the command that its framework provides."""
+        """A task of a JobSpec document. Without a command, the framework or the image provides it."""
         cleaned, rest = self.cleaned_data, self.cleaned_data["rest"]
         typed = {name: cleaned[field] for name, field in passthrough_fields.FIELD_OF_RESOURCE.items() if cleaned[field]}
         optional = {name: cleaned[name] or rest.get(name) for name in ("command", "image", "working_dir")}
         return {
-            **rest,
+            **{name: value for name, value in rest.items() if name != "args" or not optional["command"]},
             **{name: value for name, value in optional.items() if value},
             "name": cleaned["name"],
             "replicas": cleaned["replicas"],
@@ -302,11 +305,24 @@ class UniqueNames(forms.BaseFormSet):
             names.add(name)
 
 
+# `absolute_max`: by default Django makes up to 1,000 rows more, because a request says so, before it refuses them.
 TaskFormSet = forms.formset_factory(
-    TaskForm, extra=0, min_num=1, max_num=MAX_TASK_ROWS, validate_min=True, validate_max=True
+    TaskForm,
+    extra=0,
+    min_num=1,
+    max_num=MAX_TASK_ROWS,
+    absolute_max=MAX_TASK_ROWS,
+    validate_min=True,
+    validate_max=True,
 )
 FileFormSet = forms.formset_factory(
-    JobFileForm, formset=UniqueNames, extra=0, min_num=0, max_num=MAX_FILE_ROWS, validate_max=True
+    JobFileForm,
+    formset=UniqueNames,
+    extra=0,
+    min_num=0,
+    max_num=MAX_FILE_ROWS,
+    absolute_max=MAX_FILE_ROWS,
+    validate_max=True,
 )
 
 

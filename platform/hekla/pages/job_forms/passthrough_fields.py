@@ -24,7 +24,8 @@ _JOB = {"min_success": int, "annotations": dict, "policies": list, "plugins": di
 _TASK = {
     "policies": list, "max_retry": int, "node_selector": dict, "grace_seconds": int, "partition_size": int,
     "ports": dict, "resources": dict, "env": dict, "command": list, "image": str, "working_dir": str,
-    "volume_mounts": list,
+    "volume_mounts": list, "success_policy": str,
+    "args": list,
 }  # fmt: skip
 _WORDS = {
     "min_success": gettext_lazy("minimum successes"),
@@ -39,6 +40,8 @@ _WORDS = {
     "node_selector": gettext_lazy("node selector"),
     "grace_seconds": gettext_lazy("grace period"),
     "partition_size": gettext_lazy("partitions"),
+    "success_policy": gettext_lazy("success policy"),
+    "args": gettext_lazy("arguments of the image's command"),
     "ports": gettext_lazy("ports"),
     "resources": gettext_lazy("resources"),
     "env": gettext_lazy("multi-line variables"),
@@ -115,7 +118,10 @@ def of_task(task: TaskSpec) -> Rest:
         "command": [*task.command] if any("\r" in word for word in task.command) else [],
         **{name: text for name in ("image", "working_dir") if not is_line(text := getattr(task, name))},
     }
-    plain = ("policies", "max_retry", "node_selector", "grace_seconds", "partition_size", "volume_mounts", "ports")
+    plain = (
+        "policies", "max_retry", "node_selector", "grace_seconds", "partition_size", "volume_mounts", "ports",
+        "success_policy", "args",
+    )  # fmt: skip
     return {name: document[name] for name in plain if name in document} | {n: v for n, v in values.items() if v}
 
 

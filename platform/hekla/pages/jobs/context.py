@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from django.utils.translation import gettext as _
 
-from hekla.apps.job_history import failures, history, labels, prospects, receipts, ribbon
+from hekla.apps.job_history import cluster_notices, failures, history, labels, prospects, receipts, ribbon
 from hekla.apps.job_history.failures import Explanation
 from hekla.apps.jobs import selectors
 from hekla.apps.jobs.facts import all_pod_facts, is_wanted, job_facts, read_specs, spec_of
@@ -22,6 +22,7 @@ from hekla.pages.jobs import merged_logs, port_links
 
 _OFFERED = (LifecycleAction.ABORT_JOB, LifecycleAction.RESUME_JOB, LifecycleAction.RESTART_JOB)
 _MOST_EVENTS = 200
+_MAX_DIGITS = 19  # a larger number does not fit into the column
 _MOST_FAILURES = 3
 _MAX_PODS = 100
 PAGE = 50
@@ -48,16 +49,18 @@ class FailedPod:
 
 def detail(job: Job, params: Mapping[str, str], *, may_act: bool) -> dict[str, Any]:
     """Everything that the job's page shows. `params`: `log`, the pod whose log is selected, or “all” for the merged
-    logs (`merged_logs`); `events`, “all” or absent.
+    logs (`merged_logs`); `events`: a number, for the page of events before that one; absent: the newest.
     """
-    all_events = params.get("events") == "all"
+    before = _number(params.get("events", ""))
     pods = list(selectors.pods(job))
     last = {(pod.task, pod.index): pod for pod in pods}.values()
     current = [pod for pod in last if not pod.is_final or is_wanted(job, pod)]
-    events = selectors.history(job)
-    newest = list(events if all_events else events.reverse()[:_MOST_EVENTS])
+    events = selectors.history(job).filter(**({"pk__lt": before} if before else {}))
+    newest = list(events.reverse()[:_MOST_EVENTS])
+    oldest = newest[-1].pk if len(newest) == _MOST_EVENTS else 0
     lost = receipts.made_room_for(job) if any(pod.evicted for pod in pods) else []
     gained = receipts.gained(job)
+    gained_on_page = [one for one in gained if one.number > oldest and (not before or one.number < before)]
     course = selectors.course(job)
     all_logs = merged_logs.of(current, params) if params.get("log") == "all" else None
     actions, withheld = _possible(job, offered(job)) if may_act and job.deleted_at is None else ([], "")
@@ -71,15 +74,17 @@ def detail(job: Job, params: Mapping[str, str], *, may_act: bool) -> dict[str, A
         "log": _log(pods, current, params.get("log", "")),
         "all_logs": all_logs,
         "live_query": _live_query(params, all_logs),
-        "timeline": sorted([*history.lines(newest), *history.gains(gained)], key=lambda line: -line.number),
+        "timeline": sorted([*history.lines(newest), *history.gains(gained_on_page)], key=lambda line: -line.number),
         "receipts": sorted([*lost, *gained], key=lambda receipt: -receipt.number)[: receipts.MOST],
         "queue_position": receipts.queue_position(job, lost),
-        "more_events": not all_events and len(newest) == _MOST_EVENTS,
+        "older_events": str(oldest or ""),
+        "is_older": bool(before),
         "actions": actions,
         "withheld": withheld,
         "may_delete": may_act and job.is_final and job.deleted_at is None,
         "deletion": deletion(job),
         "failures": _failures(job, current),
+        "notices": cluster_notices.of_job(job),
         "is_waiting": bool(job.waiting) and not job.is_final,
         "course": course,
         "placed": prospects.of_job(job, selectors.placement(job)),
@@ -87,6 +92,11 @@ def detail(job: Job, params: Mapping[str, str], *, may_act: bool) -> dict[str, A
         "ribbon": ribbon.of(job, course, now=clock.now()),
         "port_links": port_links.of(job),
     }
+
+
+def _number(text: str) -> int:
+    """The number of an event; 0 if the text is none."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < _MAX_DIGITS else 0
 
 
 def _live_query(params: Mapping[str, str], all_logs: merged_logs.MergedLogs | None) -> str:

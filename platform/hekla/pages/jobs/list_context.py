@@ -11,12 +11,23 @@ from hekla.apps import paging
 from hekla.apps.accounts.models import User
 from hekla.apps.jobs import filters, groups, selectors
 from hekla.apps.jobs.models import Job, JobListSettings
+from hekla.apps.query_parameters import Known, without_empty
 from hekla.apps.queues import selectors as queues
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.selectors import Rights
 from hekla.domain.errors import Invalid, Problem
 from hekla.pages.jobs import columns
 from hekla.pages.jobs import context as job_context
+
+PARAMETERS: Known = {
+    **dict.fromkeys(filters.JobFilter.base_filters, ()),
+    "sort": filters.SORT_VALUES,
+    "group": groups.LABELS,
+    "deleted": ("yes",),
+    "all": ("yes",),
+    "cursor": (),
+}
+"""The parameters of the list."""
 
 
 def filtered_jobs(query: QueryDict, user: User) -> QuerySet[Job]:
@@ -32,6 +43,9 @@ def context(
     query: QueryDict, user: User, *, rights: Rights | None = None, arrangement: JobListSettings | None = None
 ) -> dict[str, Any]:
     """The content of the list for this query. Invalid filters give problems and an empty list.
+
+    Empty and unknown parameters are ignored: forms without JavaScript send empty fields, bookmarks and other sites add
+    words, and a list changes nothing. An action on all jobs of the list refuses them (`require_effective`).
 
     `rights`, `arrangement`: if already read.
     """
@@ -53,7 +67,7 @@ def context(
     return body | {
         "problems": problems,
         "sort": query.get("sort", ""),
-        "query": query.urlencode(),
+        "query": without_empty(query).urlencode(),
         "of_deleted": query.get("deleted") == "yes",
         "is_filtered": bool(filters.words(query)),
         "count": count,

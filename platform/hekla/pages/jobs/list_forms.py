@@ -35,12 +35,14 @@ class QueryField(forms.CharField):
 class ActionForm(forms.Form):
     """A bulk action. `all`: on all jobs of the list with this `query`, else on the selected jobs. `priority`: the new
     priority.
+
+    `query` stays as it was sent: without an unknown filter, the list would have more jobs than the person meant.
     """
 
     action = forms.ChoiceField(choices=[(name, name) for name in BULK_ACTIONS])
     priority = forms.IntegerField(required=False, min_value=-MAX_PRIORITY, max_value=MAX_PRIORITY)
-    all = forms.BooleanField(required=False)
-    query = QueryField()
+    all = forms.ChoiceField(choices=[("yes", "yes")], required=False)
+    query = forms.CharField(required=False, max_length=MOST_IN_ADDRESS)
 
 
 class JobListSettingsForm(forms.Form):

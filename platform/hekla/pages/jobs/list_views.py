@@ -15,6 +15,7 @@ from hekla.apps.accounts.roles import Permission
 from hekla.apps.event_log import selectors as event_log
 from hekla.apps.jobs import filters, selectors, services
 from hekla.apps.jobs.models import Job
+from hekla.apps.query_parameters import require_effective
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.domain.errors import Invalid, Problem
 from hekla.lib import clock
@@ -60,7 +61,7 @@ def act(request: HttpRequest) -> HttpResponse:
     """Run an action on the selected jobs or on all jobs of the list, and show the outcome of each."""
     form = _valid(ActionForm(request.POST))
     query = QueryDict(form.cleaned_data["query"])
-    chosen, left = _chosen(request, query, everything=form.cleaned_data["all"])
+    chosen, left = _chosen(request, query, everything=bool(form.cleaned_data["all"]))
     command = {name: form.cleaned_data[name] for name in ("action", "priority")}
     outcomes = services.act_on_all(chosen, **command, user=person(request), now=clock.now())
     done = Counter(outcome.is_done for outcome in outcomes)
@@ -70,9 +71,14 @@ def act(request: HttpRequest) -> HttpResponse:
 
 
 def _chosen(request: HttpRequest, query: QueryDict, *, everything: bool) -> tuple[list[Job], bool]:
-    """The selected jobs, and whether there are more than one request may act on."""
+    """The selected jobs, and whether there are more than one request may act on. Raises Invalid.
+
+    `everything`: all jobs of the list, of which the person saw the number. A filter in its query that has no effect is
+    an error: the person meant fewer jobs.
+    """
     user, most = person(request), services.MOST_AT_ONCE
     if everything:
+        require_effective(query, list_context.PARAMETERS)
         found = list(filters.order(query).of(list_context.filtered_jobs(query, user))[: most + 1])
         return found[:most], len(found) > most
     try:

@@ -1,5 +1,6 @@
 """Pages of one job, and actions on it. `list_views` has the list, `hekla.pages.submit` the submission."""
 
+import json
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -12,10 +13,10 @@ from django.views.decorators.http import require_POST, require_safe
 from hekla.apps.event_log import selectors as event_log
 from hekla.apps.job_history import gantt
 from hekla.apps.jobs import selectors, services
+from hekla.apps.jobs.facts import spec_fault, spec_of, valid_spec
 from hekla.apps.jobs.models import Job
 from hekla.domain import formats
 from hekla.domain.errors import Forbidden, HeklaError, NotFound, Refused
-from hekla.domain.jobspec import JobSpec
 from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
 from hekla.pages.frame import current_tenant, downloads
@@ -57,9 +58,9 @@ def _detail(
         priority = PriorityForm(job=job)
     context = shown.detail(job, request.GET, may_act=may_act)
     context |= gantt.chart(job, request.GET, now=clock.now(), course=context["course"], pods=context["attempts"])
-    spec = _spec(job)
+    spec = spec_of(job)
     context |= {"since": since, "job_spec": spec, "volumes": volumes.volume_views(spec)}
-    context |= {"manifest": formats.dump(spec), "size": size}
+    context |= {"manifest": _stored_text(job) if spec_fault(job) else formats.dump(spec), "size": size}
     context |= {"query": _gantt_query(request)}
     context |= {"priority": priority, "priority_is_fixed": fixed}
     context |= {"size_remarks": services.scaling_remarks(job, context["attempts"]) if size else ()}
@@ -91,8 +92,9 @@ def _gantt_query(request: HttpRequest) -> str:
     return urlencode(filters)
 
 
-def _spec(job: Job) -> JobSpec:
-    return JobSpec.parse(job.spec)
+def _stored_text(job: Job) -> str:
+    """The stored specification as it is: one that is not valid has no manifest."""
+    return json.dumps(job.spec, indent=2, ensure_ascii=False)
 
 
 @require_POST
@@ -161,7 +163,7 @@ def delete(request: HttpRequest, uid: UUID) -> HttpResponse:
 def manifest(request: HttpRequest, uid: UUID) -> HttpResponse:
     """Download the job's manifest in the format `as`, by default the one that can hold every job."""
     job = selectors.get(uid, person(request))
-    text = exports.text(_spec(job), request.GET.get("as", formats.FORMATS[0].word))
+    text = exports.text(valid_spec(job), request.GET.get("as", formats.FORMATS[0].word))
     return downloads.manifest(text, job.name)
 
 
@@ -169,4 +171,4 @@ def manifest(request: HttpRequest, uid: UUID) -> HttpResponse:
 def export(request: HttpRequest, uid: UUID) -> HttpResponse:
     """Show the manifest formats for the job, and what each loses."""
     job = selectors.get(uid, person(request))
-    return render(request, "jobs/export.html", {"job": job, "offers": exports.manifest_options(_spec(job))})
+    return render(request, "jobs/export.html", {"job": job, "offers": exports.manifest_options(valid_spec(job))})

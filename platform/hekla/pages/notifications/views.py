@@ -31,6 +31,7 @@ _STATES = {
     Moment.EVICTED: "stopped",
     Moment.DELETING: "waiting",
     Moment.ACTED_FOR: "waiting",
+    Moment.CREDENTIAL: "waiting",
 }
 
 

@@ -63,9 +63,14 @@ def edit(request: HttpRequest, name: str) -> HttpResponse:
     form = PriorityClassChangeForm(request.POST or None, instance=selectors.get(name, person(request)))
     if request.method == "POST" and form.is_valid():
         fresh, tenants = selectors.get(name, person(request)), form.cleaned_data["tenants"]
-        services.change(fresh, form.values(), tenants=tenants, actor=actor_of(person(request)), now=clock.now())
-        messages.success(request, _("Saved. The change applies to new jobs."))
-        return redirect("priorities:list")
+        try:
+            with form.saving():
+                services.change(fresh, form.values(), tenants=tenants, actor=actor_of(person(request)), now=clock.now())
+        except HeklaError as error:
+            attach(form, error)
+        else:
+            messages.success(request, _("Saved. The change applies to new jobs."))
+            return redirect("priorities:list")
     context = {"form": form, "title": name, "submit": _("Save"), "cancel": reverse("priorities:list")}
     return render(request, "form_page.html", context)
 

@@ -17,6 +17,7 @@ from hekla.domain.errors import HeklaError, Refused
 from hekla.lib import clock
 from hekla.pages.frame.people import person
 from hekla.pages.queues.forms import QueueChangeForm, QueueForm
+from hekla.simulation import queue_descriptions, queue_shares
 
 
 @require_http_methods(["GET", "POST"])
@@ -31,6 +32,7 @@ def create(request: HttpRequest) -> HttpResponse:
                 name=form.cleaned_data["name"],
                 values=form.values(),
                 tenants=form.cleaned_data["tenants"],
+                allow_unknown_resources=form.cleaned_data["allow_unknown_resources"],
                 actor=actor_of(person(request)),
                 now=clock.now(),
             )
@@ -38,6 +40,7 @@ def create(request: HttpRequest) -> HttpResponse:
             attach(form, error)
         else:
             messages.success(request, _("Queue %s is open.") % queue)
+            _warn_of_guarantees(request, queue)
             return redirect("queues:list")
     context = {"form": form, "title": _("Add queue"), "submit": _("Add"), "cancel": reverse("queues:list")}
     return render(request, "queues/form.html", context | {"preview": reverse("queues:preview_new")})
@@ -49,22 +52,31 @@ def edit(request: HttpRequest, name: str) -> HttpResponse:
     accounts.require(person(request), Permission.MANAGE_QUEUES)
     form = QueueChangeForm(request.POST or None, instance=selectors.get(name, person(request)))
     if request.method == "POST" and form.is_valid():
+        queue = selectors.get(name, person(request))
         try:
-            services.change(
-                selectors.get(name, person(request)),
-                form.values(),
-                tenants=form.cleaned_data["tenants"],
-                by=person(request),
-                actor=actor_of(person(request)),
-                now=clock.now(),
-            )
+            with form.saving():
+                services.change(
+                    queue,
+                    form.values(),
+                    tenants=form.cleaned_data["tenants"],
+                    allow_unknown_resources=form.cleaned_data["allow_unknown_resources"],
+                    by=person(request),
+                    actor=actor_of(person(request)),
+                    now=clock.now(),
+                )
         except HeklaError as error:
             attach(form, error)
         else:
             messages.success(request, _("Saved."))
+            _warn_of_guarantees(request, queue)
             return redirect("queues:list")
     context = {"form": form, "title": name, "submit": _("Save"), "cancel": reverse("queues:list")}
     return render(request, "queues/form.html", context | {"preview": reverse("queues:preview", args=[name])})
+
+
+def _warn_of_guarantees(request: HttpRequest, queue: Queue) -> None:
+    for sentence in queue_descriptions.over_commitments(queue_shares.over_commitments(queue)):
+        messages.warning(request, sentence)
 
 
 @require_POST

@@ -175,7 +175,7 @@ def by_cluster(whole: Occupancy) -> dict[int, Resources]:
 
 
 def _limit(queue: Queue, whole: dict[int, Resources]) -> Resources:
-    cluster, bound = whole.get(queue.cluster_id, Resources()), Resources.parse(queue.capability)
+    cluster, bound = whole.get(queue.cluster_id, Resources()), Resources.parse_limits(queue.capability)
     return Resources({n: min(amount, bound.get(n, amount)) for n, amount in cluster.items()})
 
 

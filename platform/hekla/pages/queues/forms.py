@@ -7,6 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from hekla.apps.forms import NAME_ERRORS, QuantitiesField, refuse_reserved
 from hekla.apps.queues.models import FederatedQueue, Queue
+from hekla.pages.frame.edit_form import EditForm
 
 
 class QueueForm(forms.ModelForm):
@@ -19,6 +20,12 @@ class QueueForm(forms.ModelForm):
     deserved = QuantitiesField(
         label=_("Deserved"),
         help_text=_("The share that the queue gets back when it has pending jobs. Used by the capacity plugin."),
+    )
+
+    allow_unknown_resources = forms.BooleanField(
+        label=_("Allow unknown resources"),
+        required=False,
+        help_text=_("Accept resources that no node of the cluster has yet."),
     )
 
     class Meta:
@@ -55,11 +62,12 @@ class QueueForm(forms.ModelForm):
         return weight
 
     def values(self) -> dict[str, Any]:
-        """The cleaned values, without the cluster, the name and the tenants."""
-        return {k: v for k, v in self.cleaned_data.items() if k not in {"cluster", "name", "tenants"}}
+        """The cleaned values, without the cluster, the name, the tenants and the confirmation."""
+        own = {"cluster", "name", "tenants", "allow_unknown_resources"}
+        return {k: v for k, v in self.cleaned_data.items() if k not in own}
 
 
-class QueueChangeForm(QueueForm):
+class QueueChangeForm(EditForm, QueueForm):
     """An existing queue. Its cluster and name cannot change."""
 
     class Meta(QueueForm.Meta):
@@ -101,7 +109,7 @@ class FederatedQueueForm(forms.ModelForm):
         return refuse_reserved(self.cleaned_data["name"])
 
 
-class FederatedQueueChangeForm(FederatedQueueForm):
+class FederatedQueueChangeForm(EditForm, FederatedQueueForm):
     """An existing federated queue. Its name cannot change."""
 
     class Meta(FederatedQueueForm.Meta):

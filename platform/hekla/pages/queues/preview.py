@@ -1,7 +1,7 @@
 """A preview of how a change of a queue affects all shares, while the person types. Nothing is saved."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from django.http import HttpRequest, HttpResponse
@@ -20,7 +20,7 @@ from hekla.engine.queue_shares import QueueShares
 from hekla.lib import clock
 from hekla.pages.frame.people import person
 from hekla.pages.queues.forms import QueueChangeForm, QueueForm
-from hekla.simulation import queue_shares
+from hekla.simulation import queue_descriptions, queue_shares
 from hekla.simulation.queue_shares import ShareForecast
 
 Pair = tuple[str, str]
@@ -56,7 +56,12 @@ def of_change(request: HttpRequest, name: str) -> HttpResponse:
 def _render_preview(request: HttpRequest, form: QueueForm) -> HttpResponse:
     forecast = _forecast(form) if form.is_valid() else None
     found = list(_rows(forecast, form.instance.name)) if forecast else []
-    context = {"rows": found, "losses": forecast.losses if forecast else ()}
+    context: dict[str, object] = {"rows": found, "losses": forecast.losses if forecast else ()}
+    if forecast:
+        context |= {
+            "warnings": queue_descriptions.over_commitments(forecast.over_commitments),
+            "effects": queue_descriptions.effects(forecast),
+        }
     return render(request, "queues/_preview.html", context | _problems(form))
 
 
@@ -65,7 +70,7 @@ def _forecast(form: QueueForm) -> ShareForecast | None:
     queue, now = form.instance, clock.now()
     queue.created_at = queue.created_at or now
     try:
-        checks.require(queue)
+        checks.require(queue, allow_unknown_resources=form.cleaned_data["allow_unknown_resources"])
     except Invalid as error:
         attach(form, error)
         return None
@@ -91,15 +96,22 @@ def _share_change(
     name: str, before: Mapping[str, QueueShares], after: QueueShares, *, is_this: bool, lost: int
 ) -> QueueShareChange:
     was = before.get(name)
+    limited = {*after.limit, *(was.limit if was else ())} - {"pods"}
     return QueueShareChange(
         name=name,
         is_this=is_this,
         held=labels.amounts(after.allocated),
         deserved=(labels.amounts(was.deserved) if was else _("new"), labels.amounts(after.deserved)),
-        bound=(labels.amounts(was.limit) if was else _("new"), labels.amounts(after.limit)),
+        bound=(_limit(was, limited) if was else _("new"), _limit(after, limited)),
         share=(_percent(was) if was else _("new"), _percent(after)),
         lost=lost,
     )
+
+
+def _limit(shares: QueueShares, names: Iterable[str]) -> str:
+    """The limits of these resources, also those of 0; a dash without names."""
+    limits = {name: shares.limit.amount(name) for name in names if name not in shares.unlimited}
+    return labels.exact_amounts(limits) or "–"
 
 
 def _percent(shares: QueueShares) -> str:

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from hekla.apps.event_log import selectors as event_log
 from hekla.apps.forms import attach
 from hekla.apps.jobs import selectors as jobs
-from hekla.apps.jobs.facts import spec_of
+from hekla.apps.jobs.facts import valid_spec
 from hekla.apps.schedules import overview, selectors, services
 from hekla.apps.schedules.models import Schedule
 from hekla.apps.tenancy.models import Tenant
@@ -146,7 +146,7 @@ def _first(request: HttpRequest) -> dict[str, Any]:
         uid = UUID(request.GET.get("job", ""))
     except ValueError:
         return {}
-    return forms.first_job(spec_of(jobs.get(uid, person(request))))
+    return forms.first_job(valid_spec(jobs.get(uid, person(request))))
 
 
 def _form_page(request: HttpRequest, form: forms.ScheduleForm, context: dict[str, Any]) -> HttpResponse:

@@ -76,11 +76,12 @@ def note_proof(request: HttpRequest) -> None:
 
 
 def freshly_proved(
-    view: Callable[Concatenate[HttpRequest, _More], HttpResponse],
+    view: Callable[Concatenate[HttpRequest, _More], HttpResponse], *, page: str = "accounts:second_factor"
 ) -> Callable[Concatenate[HttpRequest, _More], HttpResponse]:
     """Decorator: ask for the second factor or password unless it was proved in the last ten minutes.
 
-    It protects actions for which an unlocked screen must not be enough.
+    It protects actions for which an unlocked screen must not be enough. `page`: the page with the button of a
+    POST, with the same arguments. The person is back there after the proof.
     """
 
     @wraps(view)
@@ -89,7 +90,7 @@ def freshly_proved(
         if age <= PROOF_LASTS.total_seconds():
             return view(request, *args, **kwargs)
         person(request)
-        origin = request.get_full_path() if request.method == "GET" else reverse("accounts:second_factor")
+        origin = request.get_full_path() if request.method == "GET" else reverse(page, args=args)
         return redirect(f"{reverse('accounts:prove')}?{urlencode({'next': origin})}")
 
     return guarded

@@ -1,8 +1,14 @@
 """Forms of the sign-in."""
 
+from datetime import timedelta
+from typing import Any
+
 from django import forms
 from django.contrib.auth.forms import AuthenticationForm, UsernameField
 from django.utils.translation import gettext_lazy as _
+
+from hekla.apps.signin import slowdown
+from hekla.lib import clock
 
 _CODE = {"autocomplete": "one-time-code", "autocapitalize": "none", "spellcheck": "false", "autofocus": True}
 
@@ -13,7 +19,23 @@ class SignInForm(AuthenticationForm):
     username = UsernameField(label=_("User name"), widget=forms.TextInput(attrs={"autofocus": True}))
     error_messages = AuthenticationForm.error_messages | {
         "invalid_login": _("Wrong user name or password. Both are case-sensitive."),
+        "slowed_down": _("Too many wrong passwords."),
     }
+    wait = timedelta()
+    """The time until this name can be tried again, if there were too many wrong passwords."""
+
+    def clean(self) -> dict[str, Any]:
+        """Check the password, unless the name has to wait."""
+        name, password = self.cleaned_data.get("username"), self.cleaned_data.get("password")
+        if not name or not password:
+            return self.cleaned_data
+        address = self.request.META.get("REMOTE_ADDR", "") if self.request else ""
+        self.wait = slowdown.attempt(name, address, now=clock.now())
+        if self.wait:
+            raise forms.ValidationError(self.error_messages["slowed_down"], code="slowed_down")
+        cleaned = super().clean()
+        slowdown.succeeded(name)
+        return cleaned
 
 
 class CodeForm(forms.Form):

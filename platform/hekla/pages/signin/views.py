@@ -1,5 +1,7 @@
 """The pages of the sign-in and of the second factor."""
 
+from functools import partial
+
 from django.contrib import messages
 from django.contrib.auth import authenticate
 from django.contrib.auth.decorators import login_not_required
@@ -19,8 +21,8 @@ from hekla.apps.accounts import services as account_services
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.forms import attach
-from hekla.apps.signin import selectors, services
-from hekla.apps.signin.limits import counted_by_address
+from hekla.apps.signin import selectors, services, slowdown
+from hekla.apps.signin.limits import counted_by_address, too_many
 from hekla.domain.errors import HeklaError, NotFound
 from hekla.lib import clock
 from hekla.pages.frame.people import person
@@ -43,6 +45,12 @@ class SignIn(LoginView):
         user = form.get_user()
         assert isinstance(user, User)  # noqa: S101  (there is no other user model)
         return entry.enter(self.request, user, method="password", target=self.get_success_url())
+
+    def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
+        """Show the form with its problems; after too many wrong passwords, say when to try again."""
+        if isinstance(form, SignInForm) and form.wait:
+            return too_many(self.request, form.wait, "name")
+        return super().form_invalid(form)
 
 
 @login_not_required
@@ -95,7 +103,10 @@ def prove(request: HttpRequest) -> HttpResponse:
 def _prove_by_password(request: HttpRequest, user: User, next_url: str, target: str) -> HttpResponse:
     form = PasswordForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
+        if wait := slowdown.attempt(user.username, request.META.get("REMOTE_ADDR", ""), now=clock.now()):
+            return too_many(request, wait, "name")
         if authenticate(request, username=user.username, password=form.cleaned_data["password"]) == user:
+            slowdown.succeeded(user.username)
             return _proved(request, target)
         form.add_error("password", _("Wrong password."))
     return render(request, "signin/prove.html", {"form": form, "next": next_url, "can": user.has_usable_password()})
@@ -163,7 +174,7 @@ def reset(request: HttpRequest, user_id: int) -> HttpResponse:
     return _reset(request, user_id)
 
 
-@freshly_proved
+@partial(freshly_proved, page="accounts:edit")
 def _reset(request: HttpRequest, user_id: int) -> HttpResponse:
     user = get_object_or_404(accounts.everybody(), pk=user_id)
     services.reset(user, by=person(request), now=clock.now())

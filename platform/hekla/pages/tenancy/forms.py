@@ -11,8 +11,10 @@ from django.utils.translation import gettext_lazy as _
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import TENANT_ROLE_LABELS
 from hekla.apps.forms import NAME_ERRORS, refuse_reserved
+from hekla.apps.quotas.forms import BOUNDS, BoundsForm
 from hekla.apps.tenancy import selectors
 from hekla.apps.tenancy.models import MAX_RETENTION_DAYS, Department, Tenant
+from hekla.pages.frame.edit_form import EditForm
 
 ROLES = [(role.value, label) for role, label in TENANT_ROLE_LABELS.items()]
 
@@ -32,7 +34,18 @@ class TenantForm(forms.ModelForm):
         return refuse_reserved(self.cleaned_data["slug"])
 
 
-class TenantChangeForm(forms.ModelForm):
+class NewTenantForm(BoundsForm, TenantForm):
+    """A new tenant with its quota."""
+
+    field_order = (*TenantForm.Meta.fields, *BOUNDS)
+
+    def values(self) -> dict[str, Any]:
+        """The arguments of the service."""
+        own = {name: self.cleaned_data[name] for name in self.Meta.fields}
+        return own | {"bounds": {name: self.cleaned_data[name] for name in BOUNDS}}
+
+
+class TenantChangeForm(EditForm, forms.ModelForm):
     """An existing tenant. Its short name cannot change."""
 
     class Meta:
@@ -121,7 +134,7 @@ class DepartmentForm(forms.ModelForm):
         return found
 
 
-class DepartmentChangeForm(DepartmentForm):
+class DepartmentChangeForm(EditForm, DepartmentForm):
     """An existing department. Its short name cannot change."""
 
     class Meta(DepartmentForm.Meta):

@@ -12,13 +12,14 @@ from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.forms import attach, form_page
+from hekla.apps.quotas import services as quotas
 from hekla.apps.tenancy import selectors, services
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain.errors import HeklaError, Refused
 from hekla.lib import clock
 from hekla.pages.frame.people import person
 from hekla.pages.frame.tables import Listing, listing
-from hekla.pages.tenancy.forms import ROLES, MemberForm, RetentionForm, TenantChangeForm, TenantForm
+from hekla.pages.tenancy.forms import ROLES, MemberForm, NewTenantForm, RetentionForm, TenantChangeForm
 from hekla.pages.tenancy.tables import MembersFilter, MembersTable, TenantsFilter, TenantsTable
 
 
@@ -38,10 +39,10 @@ def tenants(request: HttpRequest) -> HttpResponse:
 def create(request: HttpRequest) -> HttpResponse:
     """Add a tenant."""
     accounts.require(person(request), Permission.MANAGE_TENANTS)
-    form = TenantForm(request.POST or None)
+    form = NewTenantForm(request.POST or None, initial=dict(quotas.DEFAULTS))
     if request.method == "POST" and form.is_valid():
         try:
-            made = services.create(**form.cleaned_data, actor=actor_of(person(request)), now=clock.now())
+            made = quotas.create_tenant(**form.values(), actor=actor_of(person(request)), now=clock.now())
         except HeklaError as error:
             attach(form, error)
         else:
@@ -64,9 +65,14 @@ def edit(request: HttpRequest, slug: str) -> HttpResponse:
     form = TenantChangeForm(request.POST or None, instance=tenant)
     if request.method == "POST" and form.is_valid():
         fresh = selectors.get(slug, person(request))
-        services.change(fresh, form.cleaned_data, actor=actor_of(person(request)), now=clock.now())
-        messages.success(request, _("Saved."))
-        return redirect("tenancy:detail", slug)
+        try:
+            with form.saving():
+                services.change(fresh, form.cleaned_data, actor=actor_of(person(request)), now=clock.now())
+        except HeklaError as error:
+            attach(form, error)
+        else:
+            messages.success(request, _("Saved."))
+            return redirect("tenancy:detail", slug)
     cancel = reverse("tenancy:detail", args=[slug])
     return form_page(request, form, title=tenant.name, submit=_("Save"), cancel=cancel)
 

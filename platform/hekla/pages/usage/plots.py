@@ -99,12 +99,10 @@ def _picture(title: str, points: Sequence[UsagePoint], value: Value, requested: 
         xaxis_type="date", yaxis_rangemode="tozero", legend_orientation="h", legend_y=-0.2, showlegend=False
     )
     for line, some in _by_line(points).items():
-        figure.add_scatter(
-            x=[_instant(point) for point in some],
-            y=[_rounded(value(point)) for point in some],
-            mode="lines" if len(some) > 1 else "markers",
-            name=line,
-        )
+        values = [_rounded(value(point)) for point in some]
+        is_line = sum(one is not None for one in values) > 1  # the first sample of a pod has no CPU rate
+        mode = "lines" if is_line else "markers"
+        figure.add_scatter(x=[_instant(point) for point in some], y=values, mode=mode, name=line)
     if requested is not None:
         ends = [min(line.x[0] for line in figure.data), max(line.x[-1] for line in figure.data)]
         figure.add_scatter(

@@ -143,7 +143,7 @@ def unblock(request: HttpRequest, uid: UUID) -> HttpResponse:
     accuracy = forecasts.accuracy(job.queue_id)
     context = {
         "job": job,
-        "sentences": [*descriptions.place(answer), *descriptions.when(answer, clock.now(), accuracy)],
+        "sentences": descriptions.why_and_when(answer, clock.now(), accuracy),
         "suggestions": descriptions.describe_suggestions(spec_of(job), answer.offers),
         "may_act": selectors.may_act(person(request), job) and services.is_scalable(job),
     }

@@ -6,7 +6,7 @@ from typing import Any
 from django import template
 from django.utils.safestring import SafeString
 
-from hekla.apps.sentences import space_after
+from hekla.apps.sentences import space_after, translated
 from hekla.domain.resources import format_quantity
 from hekla.pages.frame import html
 from hekla.pages.frame.tables import ListTable
@@ -21,6 +21,7 @@ register.simple_tag(html.address)
 register.simple_tag(html.badge)
 register.simple_tag(html.column_head)
 register.filter(space_after)
+register.filter("sentences", translated)
 
 
 @register.filter
