@@ -16,6 +16,7 @@ from hekla.apps.demonstrations import services as demonstrations
 from hekla.apps.demonstrations.stages import STAGES
 from hekla.apps.event_log.services import PLATFORM, unit_of_work
 from hekla.apps.queues import services as queue_services
+from hekla.apps.quotas import services as quota_services
 from hekla.apps.tenancy import services as tenancy_services
 from hekla.apps.tenancy.models import Tenant
 from hekla.lib import clock
@@ -38,7 +39,7 @@ def prepare(*, demo: bool) -> dict[str, Any]:
     admin = accounts.by_username(ADMIN) or accounts.everybody().filter(platform_role=PlatformRole.ADMIN).first()
     if admin is None:
         return {"sign_in": reverse("accounts:sign_in"), "username": ""}
-    secret = account_services.issue_link(admin, now=now)
+    secret = account_services.issue_link(admin, actor=PLATFORM, now=now)
     _leave_key_for_command_line(admin, now)
     return {"sign_in": reverse("accounts:use_link", args=[secret]), "username": admin.username}
 
@@ -47,7 +48,7 @@ def _begin(now: datetime) -> None:
     admin = account_services.create_user(
         username=ADMIN, password=None, display_name="Admin", platform_role=PlatformRole.ADMIN, actor=PLATFORM, now=now
     )
-    tenant = tenancy_services.create(slug="first", name="First team", actor=PLATFORM, now=now)
+    tenant = quota_services.create_tenant(slug="first", name="First team", actor=PLATFORM, now=now)
     tenancy_services.add_member(tenant, admin, TenantRole.ADMIN, actor=PLATFORM, now=now)
     cluster = cluster_services.create(name="local", kind="local", config={}, actor=PLATFORM, now=now)
     queue_services.create(cluster=cluster, name="default", actor=PLATFORM, now=now)
@@ -78,7 +79,7 @@ def _leave_key_for_command_line(admin: User, now: datetime) -> None:
     if known and account_services.token_in_force(known, now=now) is not None:
         return
     secret = account_services.create_token(
-        admin, name="this machine", lifetime=account_services.MAX_TOKEN_LIFETIME, now=now
+        admin, name="this machine", lifetime=account_services.MAX_TOKEN_LIFETIME, now=now, actor=PLATFORM
     )
     path.touch(mode=0o600)
     path.write_text(secret)
@@ -116,7 +117,7 @@ def _add_stages(now: datetime) -> None:
 
 
 def _demo_tenant(slug: str, name: str, members: list[User], now: datetime) -> Tenant:
-    tenant = tenancy_services.create(slug=slug, name=name, actor=PLATFORM, now=now)
+    tenant = quota_services.create_tenant(slug=slug, name=name, actor=PLATFORM, now=now)
     for place, member in enumerate(members):
         role = TenantRole.MEMBER if place else TenantRole.ADMIN
         tenancy_services.add_member(tenant, member, role, actor=PLATFORM, now=now)

@@ -1,5 +1,6 @@
 """Typed settings from environment variables, read once. Nothing else in Hekla reads environment variables."""
 
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
@@ -33,9 +34,15 @@ class Config(BaseSettings):
 
     home: Path = CHECKOUT / ".hekla"
     secret_key: str = Field(min_length=1)
+    secret_key_fallbacks: str = ""
+    """Former secret keys, with commas. They still decrypt and verify, until `reencrypt` has replaced their work."""
     debug: bool = False
     public_url: str = "http://127.0.0.1:8000"
     allowed_hosts: str = "127.0.0.1,localhost,[::1]"
+    hsts_seconds: int = Field(365 * 24 * 3600, ge=0)
+    """How long browsers that were here use TLS only, if `public_url` begins with https; 0: do not ask them to."""
+    trusted_proxies: str = ""
+    """Addresses or networks of proxies, with commas. Only they can state a client's address and scheme; empty: none."""
     time_zone: str = "UTC"
     check_engine: bool = False
     """After each cycle, compare the scheduler cache with a new one. This costs as much as building the cache."""
@@ -43,6 +50,8 @@ class Config(BaseSettings):
     """OpenID providers, as a JSON list of objects with the fields of OpenIDProvider."""
     tries_a_minute: int = 60
     """Limit per client address and minute of sign-in attempts, and of opened links and invitations."""
+    session_hours: int = Field(14 * 24, ge=1)
+    """Hours after a sign-in until a person must sign in again, however active they are."""
     second_factor_for: Literal["", "admins", "everybody"] = ""
     """The people who must have a second factor; empty: optional for all."""
     mail_url: str = ""
@@ -55,8 +64,12 @@ class Config(BaseSettings):
     """Address on which a worker serves its own metrics, without authentication."""
     metrics_port: int = Field(0, ge=0, le=65535)
     """Port of a worker's metrics, different for each worker on a machine; 0: none."""
+    heartbeat: str = ""
+    """A file that a control worker touches every few seconds while its reconciliations make progress; empty: none."""
     database_pool: int = Field(16, ge=1)  # 6 for open pages (live/threads.py), the rest for requests
     """Maximum number of database connections that the threads of a web process share."""
+    notify_socket: str = Field("", validation_alias="NOTIFY_SOCKET")
+    """Set by systemd, for its watchdog."""
     database_url: str = Field(validation_alias="DATABASE_URL")
     valkey_url: str = Field(validation_alias="VALKEY_URL")
 
@@ -67,10 +80,27 @@ class Config(BaseSettings):
             raise ValueError("HEKLA_SECRET_KEY must be a long random text")
         return value
 
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _are_networks(cls, value: str) -> str:
+        for proxy in _words(value):
+            ip_network(proxy)  # ValueError for anything else, “*” included
+        return value
+
+    @property
+    def former_keys(self) -> list[str]:
+        """The former secret keys."""
+        return _words(self.secret_key_fallbacks)
+
     @property
     def hosts(self) -> list[str]:
         """The host names that requests may use."""
-        return [host.strip() for host in self.allowed_hosts.split(",") if host.strip()]
+        return _words(self.allowed_hosts)
+
+    @property
+    def proxies(self) -> list[str]:
+        """The addresses and networks of the trusted proxies."""
+        return _words(self.trusted_proxies)
 
     @property
     def is_https(self) -> bool:
@@ -83,3 +113,7 @@ class Config(BaseSettings):
         if not self.valkey_url.startswith("unix:"):
             return self.valkey_url
         return f"redis+socket://{urlsplit(self.valkey_url).path}?virtual_host=0"
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]

@@ -16,10 +16,11 @@ HELP_FOLDER = CHECKOUT / "platform" / "help"
 PUBLIC_URL = CONFIG.public_url
 VALKEY_URL = CONFIG.valkey_url
 
-SECRET_KEY = CONFIG.secret_key
+SECRET_KEY, SECRET_KEY_FALLBACKS = CONFIG.secret_key, CONFIG.former_keys
 DEBUG = CONFIG.debug
 CHECK_ENGINE = CONFIG.check_engine
 ALLOWED_HOSTS = CONFIG.hosts
+TRUSTED_PROXIES = CONFIG.proxies
 ROOT_URLCONF = "hekla.project.urls"
 ASGI_APPLICATION = "hekla.project.asgi.application"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
@@ -72,6 +73,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "hekla.pages.frame.headers.add_headers",
     "django.middleware.security.SecurityMiddleware",
     "servestatic.middleware.ServeStaticMiddleware",
     "hekla.pages.metrics.requests.RequestFigures",
@@ -80,10 +82,12 @@ MIDDLEWARE = [
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
+    "hekla.pages.frame.visible_text.VisibleTextMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
+    "hekla.pages.admission.callers.CallerMiddleware",
     "hekla.pages.login_sessions.middleware.LoginSessionMiddleware",
     "hekla.pages.signin.middleware.SecondFactorRule",
     "hekla.pages.impersonation.middleware.ImpersonationMiddleware",
@@ -162,12 +166,14 @@ AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_LOCKOUT_CALLABLE = "hekla.apps.signin.limits.locked_out"
 TRIES_A_MINUTE = CONFIG.tries_a_minute
 
+SESSION_HOURS = CONFIG.session_hours
 SESSION_COOKIE_NAME = "hekla_session"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = CONFIG.is_https
 CSRF_COOKIE_SAMESITE = "Lax"
 CSRF_TRUSTED_ORIGINS = [CONFIG.public_url]
+HSTS_SECONDS = CONFIG.hsts_seconds if CONFIG.is_https else 0
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
@@ -213,6 +219,7 @@ SERVESTATIC_AUTOREFRESH = DEBUG
 mimetypes.add_type("text/javascript", ".js")
 
 METRICS_TOKEN = CONFIG.metrics_token
+HEARTBEAT_FILE, NOTIFY_SOCKET = CONFIG.heartbeat, CONFIG.notify_socket
 METRICS_HOST, METRICS_PORT = CONFIG.metrics_host, CONFIG.metrics_port
 
 WEBHOOKS_MAY_BE_PRIVATE = CONFIG.webhooks_may_be_private
@@ -271,8 +278,8 @@ REST_FRAMEWORK = {
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
-    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_RENDERER_CLASSES": ["hekla.api.renderers.ApiRenderer"],
+    "DEFAULT_SCHEMA_CLASS": "hekla.api.openapi.ApiSchema",
     "EXCEPTION_HANDLER": "hekla.api.problems.handle",
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
 }
@@ -285,6 +292,7 @@ SPECTACULAR_SETTINGS = {
     ),
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
+    "COMPONENT_SPLIT_REQUEST": True,  # requests are stricter: no read-only and no unknown fields
 }
 
 LOGGING = logs.LOGGING

@@ -13,6 +13,7 @@ USAGE = """\
 Hekla: a console and batch platform for machines that many AI teams share.
 
   python3 manage.py up      start everything on this machine, and print the address   (up --help: its options)
+  python3 manage.py doctor  check this machine: isolation of pods, data folder, servers  (--json, --language)
   python3 manage.py test    run all checks and tests; with arguments, pytest with these
   python3 manage.py lock    choose the versions of the packages anew                  (--upgrade: the newest)
   python3 manage.py messages   extract and compile the translations                   (--check: change nothing)
@@ -50,6 +51,12 @@ def _up(arguments: list[str]) -> int:
     from hekla.launcher.up import main as up  # noqa: PLC0415  (each command loads only its own code)
 
     return up(arguments)
+
+
+def _doctor(arguments: list[str]) -> int:
+    from hekla.launcher.doctor.command import doctor  # noqa: PLC0415
+
+    return int(doctor.main(arguments, "manage.py doctor", standalone_mode=False) or 0)
 
 
 def _test(arguments: list[str]) -> int:
@@ -95,6 +102,6 @@ def _restore(arguments: list[str]) -> int:
 
 
 _COMMANDS: dict[str, Callable[[list[str]], int]] = {
-    **{"up": _up, "test": _test, "lock": _lock, "messages": _messages},
+    **{"up": _up, "doctor": _doctor, "test": _test, "lock": _lock, "messages": _messages},
     **{"backup": _backup, "restore": _restore},
 }

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from hekla.backends.local.processes import read_process
@@ -50,6 +51,10 @@ class Role:
     last_signal: signal.Signals = signal.SIGKILL
     """The signal if the process does not end within `patience_seconds`."""
     patience_seconds: float = 2.5
+    heartbeat: Path | None = None
+    """A file that the process touches as long as it works; the supervisor replaces a process that stops doing so."""
+    silence_seconds: float = 45.0
+    """How long the file may stay untouched, once the process has touched it."""
 
 
 class Child:
@@ -67,6 +72,9 @@ class Child:
         self._delay = FIRST_DELAY_SECONDS
         self._started_at = 0.0
         self._unfinished = b""
+        self.kill_at: float | None = None
+        """When the supervisor kills the process, because it hangs."""
+        self._beat: tuple[int, float] | None = None
 
     @property
     def runs(self) -> bool:
@@ -83,6 +91,9 @@ class Child:
         """Start the process. Raises LaunchRefused, OSError."""
         self.restart_at = None
         self.role.prepare()
+        self.kill_at = self._beat = None
+        if self.role.heartbeat is not None:
+            self.role.heartbeat.unlink(missing_ok=True)
         reader, writer = os.pipe()
         os.set_blocking(reader, False)
         try:
@@ -100,6 +111,18 @@ class Child:
         if self.process is not None and not self.ready:
             self.ready = self.role.is_ready(self.process.pid)
         return self.ready
+
+    def is_silent(self) -> bool:
+        """Whether the process has stopped touching its heartbeat file: changes count, not the clock of the file."""
+        try:
+            touched = os.stat(self.role.heartbeat).st_mtime_ns if self.role.heartbeat else None
+        except OSError:  # not touched yet
+            touched = None
+        if self.process is None or touched is None:
+            return False
+        if self._beat is None or self._beat[0] != touched:
+            self._beat = touched, time.monotonic()
+        return time.monotonic() - self._beat[1] > self.role.silence_seconds
 
     def lines(self) -> list[str]:
         """The complete lines of output since the last call."""

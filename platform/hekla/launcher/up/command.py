@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hekla import __version__
+from hekla.backends.local import isolation
 from hekla.launcher.terminal import LaunchRefused, OtherVersion, say
 from hekla.launcher.up.home import Home
 from hekla.launcher.up.journal import Journal
@@ -44,6 +45,7 @@ def _run(home: Home, address: Address, *, demo: bool) -> int:
         try:
             link = run.bring_up(demo=demo)
             _say_ready(run.public_url, link, time.monotonic() - began)
+            _say_missing_layers()
             journal.release(show=False)
             supervisor.run_forever(run.watch_disk)
         except Stopped:
@@ -64,6 +66,12 @@ def _say_ready(address: str, link: str, seconds: float) -> None:
     if link:
         say(f"  Sign in as the administrator, once:\n  {address}{link}\n")
     say("  Ctrl-C stops it.\n")
+
+
+def _say_missing_layers() -> None:
+    """Say which layers of isolation this machine lacks for its pods, in the words of the cluster's page."""
+    if isolation.failures():
+        say("  " + "\n  ".join(isolation.sentences()) + "\n")
 
 
 def _refuse_foreign(home: Home, reset: bool) -> None:

@@ -70,16 +70,25 @@ def valkey(server: Valkey) -> Role:
 def web(address: Address, env: Mapping[str, str], launcher: Launcher | None = None) -> Role:
     """The console: pages, REST, websockets."""
     listen = ["--host", address.host, "--port", str(address.port)]
-    quiet = ["--no-access-log", "--log-level", "warning", "--timeout-graceful-shutdown", "1"]
+    quiet = ["--no-access-log", "--log-level", "warning", "--timeout-graceful-shutdown", "1", "--no-proxy-headers"]
     # Renderings are compressed already. A compressor per socket would need more memory than the rest of a socket.
     sockets = ["--ws", "websockets-sansio", "--ws-per-message-deflate", "false"]
-    argv = ["uvicorn", "hekla.project.asgi:application", *listen, *quiet, *sockets]
+    # Longer than the idle time of common proxies (at most 120 s). Else a request can meet a connection that closes.
+    idle = ["--timeout-keep-alive", "125"]
+    argv = ["uvicorn", "hekla.project.asgi:application", *listen, *quiet, *idle, *sockets]
     return _python("web", argv, env, launcher, stop_stage=_WEB, is_ready=lambda _pid: address.answers())
 
 
 def workers(env: Mapping[str, str], launcher: Launcher | None = None) -> list[Role]:
-    """A worker for the controllers and one for all other tasks, so that neither delays the other."""
-    return [_worker("control", 4, env, launcher), _worker("default", 4, _next_door(env), launcher)]
+    """A worker for the controllers and one for all other tasks, so that neither delays the other.
+
+    By the file `HEKLA_HEARTBEAT`, which only the controllers touch, the supervisor notices that they hang.
+    """
+    heartbeat = env.get("HEKLA_HEARTBEAT")
+    return [
+        _worker("control", 4, env, launcher, heartbeat=Path(heartbeat) if heartbeat else None),
+        _worker("default", 4, _next_door(env), launcher),
+    ]
 
 
 def _next_door(env: Mapping[str, str]) -> Mapping[str, str]:
@@ -94,11 +103,13 @@ def beat(schedule: Path, env: Mapping[str, str], launcher: Launcher | None = Non
     return _python("beat", argv, env, launcher, stop_stage=_BEAT)
 
 
-def _worker(queue: str, threads: int, env: Mapping[str, str], launcher: Launcher | None) -> Role:
+def _worker(
+    queue: str, threads: int, env: Mapping[str, str], launcher: Launcher | None, *, heartbeat: Path | None = None
+) -> Role:
     shape = ["--queues", queue, "--pool", "threads", "--concurrency", str(threads), "--hostname", f"{queue}@%h"]
     quiet = ["--loglevel", "warning", "--without-gossip", "--without-mingle", "--without-heartbeat"]
     argv = [*_CELERY, "worker", *shape, *quiet]
-    return _python(queue, argv, env, launcher, stop_stage=_WORKERS, shows=_is_news)
+    return _python(queue, argv, env, launcher, stop_stage=_WORKERS, shows=_is_news, heartbeat=heartbeat)
 
 
 def _python(

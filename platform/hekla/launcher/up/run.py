@@ -76,6 +76,7 @@ class Startup:
         }
         ours = {
             "HEKLA_HOME": str(self._home.path),
+            "HEKLA_HEARTBEAT": str(run / "control.heartbeat"),
             "DJANGO_SETTINGS_MODULE": "hekla.project.settings",
             "PYTHONPATH": str(CHECKOUT / "platform"),
             "PYTHONUNBUFFERED": "1",

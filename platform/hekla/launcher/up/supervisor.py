@@ -165,6 +165,8 @@ class Supervisor:
             if child.restart_at is not None and not self._stopping and time.monotonic() >= child.restart_at:
                 self._start_again(child)
             self._note_ready(child)
+            if not self._stopping:
+                self._replace_silent(child)
 
     def _wait_seconds(self, longest: float) -> float:
         if any(child.runs and not child.ready for child in self._children.values()):
@@ -172,6 +174,18 @@ class Supervisor:
         now = time.monotonic()
         times = [child.restart_at - now for child in self._children.values() if child.restart_at is not None]
         return max(0.0, min([longest, *times]))
+
+    def _replace_silent(self, child: Child) -> None:
+        """End a process that hangs, first politely; it is started again like any that has ended."""
+        if child.kill_at is not None:
+            if time.monotonic() >= child.kill_at:
+                child.signal(signal.SIGKILL)
+        elif child.is_silent():
+            self.journal.say(
+                f"{child.role.name} has not reported for {child.role.silence_seconds:.0f} s: it is replaced"
+            )
+            child.signal(child.role.stop_signal)
+            child.kill_at = time.monotonic() + child.role.patience_seconds
 
     def _drain_wakes(self) -> None:
         try:
