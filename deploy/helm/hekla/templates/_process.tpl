@@ -6,6 +6,7 @@ A Deployment of one process, with one container.
   values     its values: replicas, resources, terminationGracePeriodSeconds
   container  additional fields of its container: command, ports, probes
   isTrusted  it accesses clusters: it gets the shared folder, the kubeconfigs and the service account
+  hasHeartbeat  it touches /tmp/heartbeat while it works, for its liveness probe
   isOnly     never two pods at the same time, not even during an update
 */ -}}
 {{- define "hekla.process" -}}
@@ -98,6 +99,10 @@ env:
   {{- with .values.lockTimeoutSeconds }}
   - name: PGOPTIONS
     value: -c lock_timeout={{ . }}s
+  {{- end }}
+  {{- if .hasHeartbeat }}
+  - name: HEKLA_HEARTBEAT
+    value: /tmp/heartbeat
   {{- end }}
   {{- if and .root.Values.metrics.enabled .isMeasured }}
   - name: HEKLA_METRICS_HOST

@@ -12,12 +12,16 @@ the migration hook needs no object that does not exist yet.
   value: {{ $.Values.publicUrl | quote }}
 - name: HEKLA_ALLOWED_HOSTS
   value: {{ include "hekla.allowedHosts" $ | quote }}
-- name: FORWARDED_ALLOW_IPS
-  value: {{ prepend .trustedProxies "127.0.0.1" | join "," | quote }}
+- name: HEKLA_TRUSTED_PROXIES
+  value: {{ .trustedProxies | join "," | quote }}
+- name: HEKLA_HSTS_SECONDS
+  value: {{ .hstsSeconds | int64 | quote }}
 - name: HEKLA_TIME_ZONE
   value: {{ .timeZone | quote }}
 - name: HEKLA_TRIES_A_MINUTE
   value: {{ .triesAMinute | quote }}
+- name: HEKLA_SESSION_HOURS
+  value: {{ .sessionHours | quote }}
 - name: HEKLA_DATABASE_POOL
   value: {{ .databasePool | quote }}
 - name: HEKLA_SECOND_FACTOR_FOR
@@ -29,7 +33,7 @@ the migration hook needs no object that does not exist yet.
 - name: {{ . }}
   valueFrom: {secretKeyRef: {name: {{ $.Values.existingSecret | quote }}, key: {{ . }}}}
 {{- end }}
-{{- range list "HEKLA_MAIL_URL" "HEKLA_OIDC" }}
+{{- range list "HEKLA_SECRET_KEY_FALLBACKS" "HEKLA_MAIL_URL" "HEKLA_OIDC" }}
 - name: {{ . }}
   valueFrom: {secretKeyRef: {name: {{ $.Values.existingSecret | quote }}, key: {{ . }}, optional: true}}
 {{- end }}
