@@ -24,7 +24,7 @@ from hekla.apps.login_sessions.models import LoginSession
 from hekla.domain import events
 from hekla.domain.errors import NotFound
 from hekla.lib import clock
-from hekla.live import registry
+from hekla.live import consumers, registry
 from hekla.live.consumers import PageConsumer
 from hekla.live.hub import hub
 
@@ -92,6 +92,18 @@ async def test_change_is_sent_with_its_number(open_page: Open) -> None:
     assert message == {"type": "fragments", "part": 0, "seq": number, "html": '<div id="count" data-live>2</div>'}
 
 
+async def test_sockets_of_one_person_are_bounded(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(consumers, "MAX_SOCKETS", 2)
+    bob = await sync_to_async(accounts.create_user)(username="bob", password=None, actor=PLATFORM, now=clock.now())
+    first, _second, third = [await open_page("view=counting&job=7") for _ in range(3)]
+    assert await third.close_code() == consumers.TOO_MANY
+    other = await open_page("view=counting&job=7", user=bob)
+    assert (await other.message())["type"] == "hello"
+    await first.leave()
+    again = await open_page("view=counting&job=7")
+    assert (await again.message())["type"] == "hello"
+
+
 async def test_events_before_the_connection_are_caught_up(open_page: Open) -> None:
     rendered_at = await record_event()
     for _ in range(5):
@@ -107,6 +119,18 @@ async def test_other_topics_are_not_sent(open_page: Open) -> None:
     await page.message()
     await record_event("job:8")
     assert await page.receive_nothing(timeout=0.3)
+
+
+@pytest.mark.parametrize(
+    "frame", [{"text": "{"}, {"text": ""}, {"text": "[]"}, {"bytes": b"\xff"}, {"text": "x" * 9999}]
+)
+async def test_frames_of_the_browser_are_ignored(open_page: Open, frame: dict[str, Any], caplog: Any) -> None:
+    page = await open_page(f"view=counting&job=7&since={await record_event()}")
+    assert (await page.message())["type"] == "hello"
+    await page.send_input({"type": "websocket.receive", **frame})
+    number = await record_event()
+    assert (await page.message())["seq"] == number
+    assert not caplog.records
 
 
 async def test_failed_rendering_is_retried(open_page: Open, monkeypatch) -> None:

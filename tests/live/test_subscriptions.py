@@ -7,6 +7,7 @@ from uuid import uuid4
 import pytest
 from asgiref.sync import sync_to_async
 from django.db import OperationalError, connections
+from django.utils.translation import get_language
 from tests.live.test_pages import record_event
 from tests.support.websocket import Socket
 
@@ -125,11 +126,25 @@ async def test_private_view_is_rendered_for_each_user(open_page: Open, people: d
 
 
 async def test_each_language_has_its_own_rendering(open_page: Open, people: dict[str, User]) -> None:
-    cookies = {"django_language": "zh-hans"}
-    pages = [await open_page("shared", people["alice"]), await open_page("shared", people["bob"], cookies=cookies)]
+    pages = [await open_page(view, people["alice"]) for view in ("shared", "shared&language=zh-hans")]
     await record_event()
     assert [await _next_rendering(page) for page in pages] == ["lab"] * 2
     assert len(_rendered) == 2
+
+
+@pytest.mark.parametrize(
+    ("query", "language"),
+    [("&language=zh-hans", "zh-hans"), ("&language=en", "en"), ("", "en"), ("&language=tlh", "en")],
+)
+async def test_updates_have_the_language_of_the_page(
+    open_page: Open, people: dict[str, User], monkeypatch: pytest.MonkeyPatch, query: str, language: str
+) -> None:
+    """The browser's preferred language decides for the page, without a cookie that the socket could read."""
+    view = LiveView(lambda *_: frozenset({"job:7"}), lambda *_: str(get_language()))
+    monkeypatch.setitem(registry._views, "language", (view,))
+    page = await open_page(f"language{query}", people["alice"])
+    await record_event()
+    assert await _next_rendering(page) == language
 
 
 async def test_new_rights_are_not_shared_with_others(

@@ -5,7 +5,6 @@ the objects that ended pods leave behind would not be found either, only without
 """
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from typing import Any
 
 from django.conf import settings
@@ -39,14 +38,14 @@ def require_nothing_left(cluster: Cluster, config: Config) -> None:
         raise _refusal(sentence % {"count": len(left)})
 
 
-def require_no_live_pods(cluster: Cluster, config: Config, *, now: datetime) -> None:
+def require_no_live_pods(cluster: Cluster, config: Config) -> None:
     """Raise Invalid while pods are alive. Call it inside the transaction that changes the configuration.
 
     Revokes the lease of the cluster, so its holder starts no more pods in the former namespaces.
     """
     if not _says(layout.moves_pods, cluster, config):
         return
-    leases.revoke(cluster, now=now)
+    leases.revoke(cluster)
     if jobs.has_placed_pods(cluster):
         raise _refusal(_("Pods of this cluster are running and would be lost. Wait until its jobs have finished."))
 

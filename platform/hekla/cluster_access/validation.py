@@ -100,7 +100,7 @@ def save(draft: ClusterDraft, found: Health | None, *, by: User, now: datetime) 
     with unit_of_work():
         cluster = draft.cluster or services.create(**draft.row, **doing)
         if draft.cluster:
-            namespace_change.require_no_live_pods(draft.cluster, draft.config, now=now)
+            namespace_change.require_no_live_pods(draft.cluster, draft.config)
             services.change(cluster, draft.row, **doing)
         if draft.key:
             services.give_key(cluster, draft.key, by=by, **doing)

@@ -25,7 +25,9 @@ from hekla.live.subscriptions import LiveQuery, SubscriptionKey
 from hekla.live.threads import in_thread, per_loop
 
 log = logging.getLogger(__name__)
-UNKNOWN, NOT_SIGNED_IN, TRY_AGAIN = 4404, 4401, 1013
+UNKNOWN, NOT_SIGNED_IN, TOO_MANY, TRY_AGAIN = 4404, 4401, 4429, 1013
+MAX_SOCKETS = 100
+"""Open sockets of one person in this process. Each open page has one, and each open log."""
 _lookup_slots = per_loop(partial(asyncio.Semaphore, 2))
 """Limits how many sockets look up their roles at once, so that open pages still get their renderings."""
 
@@ -50,6 +52,9 @@ class GuardedConsumer(AsyncJsonWebsocketConsumer):
         if visitor is None:
             await self._close(NOT_SIGNED_IN)
             return
+        if guard().count(visitor.person) >= MAX_SOCKETS:
+            await self._close(TOO_MANY)
+            return
         self.visitor = visitor
         guard().watch(self)
         if not await self._is_allowed(self.begin):
@@ -63,8 +68,8 @@ class GuardedConsumer(AsyncJsonWebsocketConsumer):
         """Stop following."""
         self._finish()
 
-    async def receive_json(self, content: Any, **_kwargs: Any) -> None:  # noqa: ANN401
-        """Ignore the message: pages only receive."""
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None, **_kwargs: Any) -> None:  # noqa: ANN401
+        """Ignore the frame without reading it: pages only receive."""
 
     async def end(self) -> None:
         """Close the socket: its person has lost the permission."""
@@ -119,7 +124,7 @@ class PageConsumer(GuardedConsumer):
     async def begin(self) -> None:
         """Subscribe to the view. Send the parts at once if the page is behind."""
         self._newest: dict[SubscriptionKey, bytes] = {}
-        self.query = LiveQuery.parse(self.params, self.scope.get("cookies", {}).get("django_language", "en"))
+        self.query = LiveQuery.parse(self.params)
         joined = await self._join(await self._resolve())
         since = _parse_number(self.params.get("since", ""))
         own = [one for one in joined if not one.key.is_side_view]

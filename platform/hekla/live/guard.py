@@ -17,6 +17,7 @@ from django.db import DatabaseError
 
 from hekla.apps.impersonation import selectors as impersonation
 from hekla.apps.login_sessions import selectors as login_sessions
+from hekla.apps.signin import rule
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.selectors import RoleSnapshot
 from hekla.lib import clock
@@ -26,7 +27,7 @@ log = logging.getLogger(__name__)
 EVERY_SECONDS = 2.0
 RIGHTS_EVENTS = frozenset({
     *("MemberAdded", "MemberRemoved", "MemberRoleChanged", "TenantChanged", "DepartmentChanged"),
-    *("UserChanged", "OtherSessionsRevoked"),
+    *("UserChanged", "OtherSessionsRevoked", "PasswordChanged", "SecondFactorRemoved", "SecurityKeyRemoved"),
 })  # fmt: skip
 
 
@@ -67,6 +68,10 @@ class Guard:
         self._sockets.setdefault(socket.visitor, set()).add(socket)
         if self._task is None:
             self._task = asyncio.create_task(self._run())
+
+    def count(self, person: int) -> int:
+        """The number of open sockets of a person."""
+        return sum(len(sockets) for visitor, sockets in self._sockets.items() if visitor.person == person)
 
     def leave(self, socket: Guarded) -> None:
         """Stop checking this socket."""
@@ -118,13 +123,19 @@ class Guard:
 def _look_up(
     visitors: Collection[Visitor], known: Mapping[str, str]
 ) -> tuple[dict[Visitor, RoleSnapshot], dict[str, str]]:
-    """The roles of each visitor with a valid session, and the fingerprints of the valid sessions.
+    """The roles of each visitor with a valid session and a second factor if it is required, and the fingerprints of
+    the valid sessions.
 
     Sessions whose fingerprint is in `known` are not decoded again.
     """
     now, sessions = clock.now(), {one.session: one.person for one in visitors if one.session is not None}
     session_fingerprints = login_sessions.session_fingerprints(sessions, known=known, now=now)
-    lasting = [one for one in visitors if one.session is None or one.session in session_fingerprints]
+    barred = rule.without_required_factor({one.person for one in visitors})
+    lasting = [
+        one
+        for one in visitors
+        if (one.session is None or one.session in session_fingerprints) and one.person not in barred
+    ]
     persons = {
         one: person
         for one in lasting

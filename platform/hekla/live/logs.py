@@ -1,5 +1,7 @@
 """Logs of pods, read from their backend for a person who may see them."""
 
+from dataclasses import replace
+
 from django.conf import settings
 
 from hekla.apps.accounts.models import User
@@ -11,7 +13,7 @@ from hekla.backends.base import Backend, LogChunk, PodKey
 from hekla.backends.log_search import LogMatches, LogQuery
 from hekla.backends.logs import LogText
 from hekla.backends.pool import get_backend
-from hekla.lib.text import strip_control_codes, truncate
+from hekla.lib.text import show_bidi_controls, strip_control_codes, truncate
 
 LOOK_EVERY_SECONDS = 0.2
 _CHUNK_BYTES = 64 * 1024
@@ -22,7 +24,8 @@ _LONGEST_LINE = 500
 def read(pod_id: int, user: User, offset: int) -> LogText:
     """The next part of a pod's log. Raises NotFound without permission."""
     pod = jobs.pod(pod_id, user)
-    return logs.read_text(_backend(pod), _key(pod), offset=offset, limit=_CHUNK_BYTES, ended=pod.is_final)
+    found = logs.read_text(_backend(pod), _key(pod), offset=offset, limit=_CHUNK_BYTES, ended=pod.is_final)
+    return replace(found, text=show_bidi_controls(found.text))
 
 
 def read_bytes(pod: Pod, *, offset: int, limit: int) -> LogChunk:

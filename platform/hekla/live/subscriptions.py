@@ -8,6 +8,7 @@ from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from django.conf import settings
 from django.db import connection, transaction
 from django.utils import translation
 
@@ -16,15 +17,17 @@ from hekla.apps.accounts.models import User
 from hekla.apps.event_log import selectors as event_log
 from hekla.apps.impersonation import selectors as impersonation
 from hekla.apps.login_sessions import selectors as login_sessions
+from hekla.apps.signin import rule
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.selectors import RoleSnapshot
 from hekla.domain.errors import NotFound
 from hekla.lib import clock
+from hekla.lib.text import show_bidi_in_html
 from hekla.live import registry
 from hekla.live.guard import Visitor
 from hekla.live.registry import LiveView
 
-_CONTROL_PARAMETERS = ("view", "since")
+_CONTROL_PARAMETERS = ("view", "since", "language")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +39,10 @@ class LiveQuery:
     language: str
 
     @staticmethod
-    def parse(parameters: Mapping[str, str], language: str) -> "LiveQuery":
-        """The query in the parameters of the socket's URL."""
+    def parse(parameters: Mapping[str, str]) -> "LiveQuery":
+        """The query in the parameters of the socket's URL. The default language replaces one that Hekla lacks."""
+        named = parameters.get("language", "")
+        language = named if named in dict(settings.LANGUAGES) else settings.LANGUAGE_CODE
         rest = frozenset((name, value) for name, value in parameters.items() if name not in _CONTROL_PARAMETERS)
         return LiveQuery(parameters.get("view", ""), rest, language)
 
@@ -70,7 +75,9 @@ def resolve(visitor: Visitor, query: LiveQuery) -> tuple[RoleSnapshot, list[Subs
 
 
 def authorize(visitor: Visitor) -> tuple[RoleSnapshot, User]:
-    """The visitor's present roles and effective user. Raises NotFound if their session has ended."""
+    """The visitor's present roles and effective user. Raises NotFound if their session has ended, or if they lack a
+    required second factor.
+    """
     with _snapshot():
         return _roles_and_user(visitor)
 
@@ -85,7 +92,7 @@ def render(key: SubscriptionKey, visitor: Visitor) -> tuple[int, str]:
         if _key_for(user, key.query, key.part) != key:
             raise ScopeChanged
         with translation.override(key.query.language):
-            return number, view_of(key).render(user, dict(key.query.params))
+            return number, show_bidi_in_html(view_of(key).render(user, dict(key.query.params)))
 
 
 def _roles_and_user(visitor: Visitor) -> tuple[RoleSnapshot, User]:
@@ -93,6 +100,8 @@ def _roles_and_user(visitor: Visitor) -> tuple[RoleSnapshot, User]:
         session_data = login_sessions.session_data(visitor.session, accounts.active(visitor.person), now=clock.now())
         if session_data is None or session_data.get(impersonation.KEY) != visitor.impersonation:
             raise NotFound("This session is over.")
+    if rule.without_required_factor([visitor.person]):
+        raise NotFound("The second factor is missing.")
     user = _effective_user(visitor)
     return tenancy.role_snapshots([user.pk])[user.pk], user
 
