@@ -1,5 +1,6 @@
 """Settings and fixtures for every test."""
 
+import uuid
 from collections.abc import Iterator
 
 import pytest
@@ -25,6 +26,14 @@ def clear_occupancy_cache() -> None:
     from hekla.scheduling import occupancy
 
     occupancy.forget()
+
+
+@pytest.fixture(autouse=True)
+def forget_wrong_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The count of wrong passwords of a name must not outlive the test, and tests share their names."""
+    from hekla.apps.signin import slowdown
+
+    monkeypatch.setattr(slowdown, "_PREFIX", f"slowdown:{uuid.uuid4()}")
 
 
 @pytest.fixture(autouse=True)

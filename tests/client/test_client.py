@@ -33,8 +33,12 @@ local = pytest.mark.parametrize("world", ["local"], indirect=True)
 
 
 @pytest.fixture(autouse=True)
-def no_retry_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The pauses between retries, which take no time here."""
+    found = list[float]()
     monkeypatch.setattr(transports, "_FIRST_PAUSE_SECONDS", 0)
+    monkeypatch.setattr(transports, "_sleep", found.append)
+    return found
 
 
 class Scripted:
@@ -72,7 +76,7 @@ REFUSALS = [
 @pytest.mark.parametrize(("status", "kind"), [*REFUSALS, (415, ResponseError)])
 def test_each_status_has_its_exception(status: int, kind: type[ResponseError]) -> None:
     with pytest.raises(kind) as raised:
-        Scripted(problem(status)).client().nodes()
+        Scripted(*[problem(status)] * 20).client().nodes()
     assert (raised.value.status, raised.value.detail, raised.value.code) == (status, "No.", "no")
     assert getattr(raised.value, "retry_after", None) == (7 if kind is RateLimitError else None)
 
@@ -132,6 +136,34 @@ def test_retries_are_limited() -> None:
     with pytest.raises(UnreachableError, match="Cannot connect"):
         console.client().nodes()
     assert len(console.requests) == 4
+
+
+def limited(retry_after: str) -> httpx2.Response:
+    headers = {"Content-Type": "application/problem+json", "Retry-After": retry_after}
+    return httpx2.Response(429, json={"detail": "No.", "code": "throttled", "status": 429}, headers=headers)
+
+
+@pytest.mark.parametrize("act", [Client.nodes, lambda client: client.abort(JOB["uid"])])
+def test_a_refusal_for_too_many_requests_is_waited_out(act: Callable[[Client], object], pauses: list[float]) -> None:
+    """Also of a change, which the server did not begin."""
+    console = Scripted(limited("7"), limited("60"), httpx2.Response(200, json=[]))
+    assert act(console.client()) == []
+    assert pauses == [7, 60]
+
+
+def test_waits_for_the_limit_are_bounded(pauses: list[float]) -> None:
+    console = Scripted(*[limited("50")] * 9)
+    with pytest.raises(RateLimitError):
+        console.client().nodes()
+    assert pauses == [50, 50]
+    with pytest.raises(RateLimitError):
+        Scripted(limited("3600")).client().nodes()
+
+
+def test_limit_without_seconds_is_waited_out(pauses: list[float]) -> None:
+    console = Scripted(limited("Wed, 21 Oct 2026 07:28:00 GMT"), httpx2.Response(200, json=[]))
+    assert console.client().nodes() == []
+    assert pauses == [1]
 
 
 def test_wait_times_out(monkeypatch: pytest.MonkeyPatch) -> None:

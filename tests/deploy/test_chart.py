@@ -1,6 +1,9 @@
 """The rendered chart: the processes of `manage.py up`, with existing settings and few permissions."""
 
+import os
 import re
+import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -31,9 +34,10 @@ from hekla.lib.checkout import CHECKOUT
 from hekla.project.config import Config
 
 _KNOWN = {field.validation_alias or f"HEKLA_{name.upper()}" for name, field in Config.model_fields.items()}
-_VARIABLES_OF_OTHERS = {"FORWARDED_ALLOW_IPS", "PGOPTIONS", "POD_IP"}
-"""For uvicorn, for libpq, and for the value of HEKLA_ALLOWED_HOSTS."""
-_NOT_IN_THE_CHART = {"HEKLA_HOME", "HEKLA_DEBUG", "HEKLA_CHECK_ENGINE"}  # set by the image, or for developers
+_VARIABLES_OF_OTHERS = {"PGOPTIONS", "POD_IP"}
+"""For libpq, and for the value of HEKLA_ALLOWED_HOSTS."""
+_NOT_IN_THE_CHART = {"HEKLA_HOME", "HEKLA_DEBUG", "HEKLA_CHECK_ENGINE", "NOTIFY_SOCKET"}
+"""Set by the image or by systemd, or for developers."""
 BOTH_VALUES = pytest.mark.parametrize("values", [MINIMAL, full_values()], ids=["minimal", "full"])
 
 
@@ -81,9 +85,10 @@ def test_values_are_settings_of_every_process(helm: Path) -> None:
         settings = {name: variable.get("value") for name, variable in environment(pod).items()}
         assert settings["HEKLA_PUBLIC_URL"] == "https://hekla.example.org"
         assert settings["HEKLA_ALLOWED_HOSTS"] == "hekla.example.org,localhost,hekla.example.net,$(POD_IP)"
-        assert settings["FORWARDED_ALLOW_IPS"] == "127.0.0.1,10.244.0.0/16,fd00:10:244::/56"
+        assert settings["HEKLA_TRUSTED_PROXIES"] == "10.244.0.0/16,fd00:10:244::/56"
         assert settings["HEKLA_SECOND_FACTOR_FOR"] == "admins"
         assert settings["HEKLA_TRIES_A_MINUTE"] == "30"
+        assert settings["HEKLA_HSTS_SECONDS"] == "86400"
 
 
 @BOTH_VALUES
@@ -151,6 +156,24 @@ def test_web_probes_use_an_allowed_host(helm: Path) -> None:
     hosts = environment(web)["HEKLA_ALLOWED_HOSTS"]["value"].split(",")
     assert all(get["httpHeaders"] == [{"name": "Host", "value": "localhost"}] for get in probes.values())
     assert hosts == ["hekla.example.org", "localhost"]
+
+
+def test_control_that_hangs_is_replaced_by_its_liveness_probe(helm: Path, tmp_path: Path) -> None:
+    pod = pods(render(helm, MINIMAL))["control"]
+    (container,) = pod["spec"]["containers"]
+    beat = tmp_path / "heartbeat"
+    assert environment(pod)["HEKLA_HEARTBEAT"]["value"] == "/tmp/heartbeat"
+
+    def succeeds(probe: str) -> bool:
+        command = [word.replace("/tmp/heartbeat", str(beat)) for word in container[probe]["exec"]["command"]]
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+    assert not succeeds("startupProbe")
+    beat.touch()
+    assert succeeds("startupProbe")
+    assert succeeds("livenessProbe")
+    os.utime(beat, (0, time.time() - 200))
+    assert not succeeds("livenessProbe")
 
 
 def test_web_keeps_serving_while_proxies_remove_it(helm: Path) -> None:
@@ -221,9 +244,12 @@ def test_changed_settings_restart_every_process(helm: Path, change: Object) -> N
 def test_rbac_equals_the_files_for_clusters(helm: Path, more: tuple[str, ...], options: Object) -> None:
     texts = [(CHECKOUT / "deploy" / "kubernetes" / file).read_text() for file in ("rights.yaml", *more)]
     documents = [one for text in texts for one in yaml.safe_load_all(text)]
-    expected = [one for one in documents if one["kind"] not in ("Namespace", "ServiceAccount")]
+    expected = [one for one in documents if "rbac" in one["apiVersion"]]
     values = minimal_with(jobs__namespace="hekla", **options)
     made = render(helm, values, namespace="hekla")
+    admission = [one["spec"] for one in documents if "admission" in one["apiVersion"]]
+    found_admission = str([one["spec"] for one in made if "admission" in one["apiVersion"]])
+    assert found_admission.replace("hekla-hekla-tenants", "hekla-tenants") == str(admission)
     for one in expected:
         (found,) = [other for other in of_kind(made, one["kind"]) if is_same_object(one, other)]
         assert str(found.get("rules")).replace("hekla:hekla-", "hekla-") == str(one.get("rules"))

@@ -64,7 +64,7 @@ class Installed:
     def remove(self) -> None:
         """Delete the objects that are not deleted with their namespace."""
         for one in self.objects:
-            if "ClusterRole" in one["kind"] or one["kind"] == "Namespace":
+            if one["kind"] == "Namespace" or "ClusterRole" in one["kind"] or "Admission" in one["kind"]:
                 self.plane.request("DELETE", self.path(one))
 
     def pods(self) -> list[Object]:
@@ -167,7 +167,9 @@ def test_account_has_no_other_permissions(installed: Installed) -> None:
         assert not installed.may("create", "pods/exec", namespace)
         assert not installed.may("create", "networkpolicies", namespace, "networking.k8s.io")
     assert not installed.may("get", "secrets", installed.jobs)
-    assert not installed.may("create", "pods/attach", installed.jobs)
+    for subresource in ("pods/attach", "pods/exec", "pods/portforward"):
+        for verb in ("create", "get"):
+            assert not installed.may(verb, subresource, installed.jobs)
     assert not installed.may("delete", "nodes")
     assert not installed.may("create", "clusterrolebindings")
 
@@ -225,7 +227,7 @@ def test_account_token_runs_a_delegated_job(with_volcano: Installed, tmp_path: P
     larger = JobSpec.parse({**spec.document(), "tasks": [{**task, "replicas": 2}]})
     try:
         delegated.apply_queue(queue)
-        delegated.submit(job, spec)
+        delegated.submit(job, spec, tenant="lab")
         plane.wait_until(lambda: delegated.list_jobs()[job].phase is JobPhase.RUNNING, 90)
         (pod,) = delegated.list_new_pods()
         delegated.assign_attempt(pod, PodKey(job, "main", 0, 1))

@@ -172,7 +172,7 @@ def assert_starts_and_runs_a_job(deployment: Deployment) -> None:
     deployment.start()
     with deployment.client() as client:
         until(lambda: is_ready(client))
-        assert client.get("/readyz").text == "database: ok\ntables: ok\nmessages: ok\n"
+        assert client.get("/readyz").text == "database: ok\ntables: ok\nmessages: ok\ncontrollers: ok\n"
         uid = client.post("/api/v1/jobs", json=JOB).json()["job"]["uid"]
         until(lambda: client.get(f"/api/v1/jobs/{uid}").json()["phase"] == "completed")
         assert "well" in client.get(f"/api/v1/jobs/{uid}/pods/main/0/log").text

@@ -61,8 +61,10 @@ def test_killed_processes_restart_and_no_work_is_lost(server: HeklaServer, tmp_p
     rng = random.Random(7)
     pod_logs = tmp_path / "diary"
     pod_logs.mkdir()
+    pod_logs.chmod(0o1777)
     script = f'f={pod_logs}/$HEKLA_POD; echo begin >> "$f"; sleep "$1"; echo end >> "$f"'
     operator = Operator(server.home)
+    operator(do="share", folder=str(pod_logs))
     for number in range(ROUNDS):
         seconds = str(round(rng.uniform(0.5, 4), 1))
         operator(do="submit", name=f"round-{number}", replicas=PODS, command=["sh", "-c", script, "pod", seconds])

@@ -9,7 +9,7 @@ from tests.e2e.conftest import HeklaServer
 pytestmark = pytest.mark.browser
 
 # The console estimates run times from earlier jobs, and other tests may have run some.
-ESTIMATE = re.compile(r"Start time unknown|Starts in about")
+ESTIMATE = re.compile(r"Start time unknown|Starts in (about|at most)")
 
 
 def fill(page: Page, *, name: str, replicas: int, cpu: str) -> None:

@@ -30,7 +30,9 @@ class Ranks:
     """The pods of the example, started like the controller does."""
 
     def __init__(self, home):
-        self.backend = open_backend("local", {"allocatable": {"cpu": "4"}}, BackendContext("c1", home, now))
+        self._python = python_with(EXAMPLES / "mpi" / "environment.txt")
+        config = {"allocatable": {"cpu": "4"}, "shared_folders": [str(self._python.parents[1])]}
+        self.backend = open_backend("local", config, BackendContext("c1", home, now))
         first = random.randrange(1000, 100_000)
         self.addresses = {
             replica: self.backend.runner.address(Replica("job", "mpi", *replica, first + number))
@@ -38,7 +40,7 @@ class Ranks:
         }
 
     def start(self, program):
-        spec, python = spec_of("mpi"), python_with(EXAMPLES / "mpi" / "environment.txt")
+        spec = spec_of("mpi")
         for replica in REPLICAS:
             settings = settings_for(spec, *replica, self.addresses)
             start_pod(
@@ -48,7 +50,7 @@ class Ranks:
                     node=self.backend.nodes()[0].name,
                     command=spec.task(replica[0]).command,
                     address=self.addresses[replica],
-                    env={**settings.env, "PATH": f"{python.parent}:/usr/bin:/bin"},
+                    env={**settings.env, "PATH": f"{self._python.parent}:/usr/bin:/bin"},
                     files={**settings.files, "integrate.py": program},
                 ),
             )

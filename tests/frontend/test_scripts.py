@@ -111,7 +111,7 @@ def test_fragment_replaces_its_element_and_keeps_focus_and_input(page):
     <details id="more"><summary>m</summary>x</details>    </section><p id="other">other</p>"""
     show(page, body, attributes=LIVE, sockets=sockets)
     socket = sockets.wait_for(page, 1)
-    assert socket.url.endswith("/ws/live/?view=job&uid=1&since=7")
+    assert socket.url.endswith("/ws/live/?view=job&uid=1&language=en&since=7")
     page.click("#more summary")
     page.fill("#typed", "half a wo")
     fresh = body.replace("Pending", "Running").replace("<p id", "<p data-x id")
@@ -294,6 +294,18 @@ def test_draft_survives_a_reload_without_passwords(page):
     assert page.input_value("[name=name]") == "digits"
     assert page.input_value("[name=tasks-1-role]") == "worker"
     assert page.input_value("[name=password]") == ""
+
+
+def test_restored_draft_says_what_the_person_saw_of_a_row(page):
+    """Somebody else has saved another name meanwhile: the server compares with the one that the person changed."""
+    hidden = "<input type='hidden' name='initial-name' value='{0}'>"
+    edit = f"<form data-draft='edit'><input name='name' value='{{0}}'>{hidden}</form>"
+    show(page, edit.format("old"))
+    page.fill("[name=name]", "mine")
+    until(page, "sessionStorage.getItem('hekla.draft.edit')?.includes('mine')")
+    show(page, edit.format("theirs"))
+    until(page, "document.querySelector('[name=name]').value === 'mine'")
+    assert page.input_value("[name=initial-name]") == "old"
 
 
 RESTORE_FORM = """<form data-draft-back="sub" action="/back" hidden><input type="hidden" name="before">

@@ -17,7 +17,7 @@ DEPLOY = CHECKOUT / "deploy"
 UNITS = DEPLOY / "systemd"
 COMPOSE = yaml.safe_load((DEPLOY / "compose" / "compose.yaml").read_text())
 _KNOWN = {field.validation_alias or f"HEKLA_{name.upper()}" for name, field in Config.model_fields.items()}
-_OTHER_VARIABLES = {"DJANGO_SETTINGS_MODULE", "PYTHONPATH", "PYTHONUNBUFFERED", "FORWARDED_ALLOW_IPS"}
+_OTHER_VARIABLES = {"DJANGO_SETTINGS_MODULE", "PYTHONPATH", "PYTHONUNBUFFERED"}
 
 
 def unit_command(name: str) -> list[str]:
@@ -52,7 +52,12 @@ def test_every_variable_is_a_setting() -> None:
 def test_secrets_have_no_default() -> None:
     text = (DEPLOY / "compose" / "compose.yaml").read_text()
     assert re.search(r"^HEKLA_SECRET_KEY=$", (UNITS / "hekla.env").read_text(), re.MULTILINE)
-    assert all(":?" in use for use in re.findall(r"\$\{(?:HEKLA_SECRET_KEY|POSTGRES_PASSWORD)[^}]*\}", text))
+    assert re.search(r"^VALKEY_URL=redis://:[^@]+@", (UNITS / "hekla.env").read_text(), re.MULTILINE)
+    assert "--requirepass" in COMPOSE["services"]["valkey"]["command"][-1]
+    assert COMPOSE["x-hekla"]["environment"]["VALKEY_URL"].startswith("redis://:${VALKEY_PASSWORD:?")
+    assert all(
+        ":?" in use for use in re.findall(r"\$\{(?:HEKLA_SECRET_KEY\b|POSTGRES_PASSWORD|VALKEY_PASSWORD)[^}]*\}", text)
+    )
 
 
 def test_container_dependencies_exist() -> None:

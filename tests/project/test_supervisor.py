@@ -86,6 +86,37 @@ def test_killed_child_is_restarted_and_reported(harness: Harness) -> None:
     assert "worker is back" in harness.read_output()
 
 
+BEATS = "while touch {0}; do sleep 0.1; done"
+
+
+@pytest.mark.parametrize(
+    "hang",
+    [
+        "touch {0}; kill -STOP $$",
+        "touch {0}; exec sleep 100",
+        "trap '' TERM; touch {0}; while true; do sleep 0.1; done",
+    ],
+    ids=["stopped", "ends on request", "ignores requests"],
+)
+def test_child_that_hangs_is_replaced(harness: Harness, hang: str) -> None:
+    beat, done = harness.folder / "beat", harness.folder / "done"
+    script = f"test -e {done} && {BEATS.format(beat)}; touch {done}; {hang.format(beat)}"
+    role = harness.role("control", script, heartbeat=beat, silence_seconds=1.0, patience_seconds=0.3)
+    with harness.supervisor:
+        child = harness.supervisor.add(role)
+        harness.until(lambda: child.deaths == 1 and child.ready)
+        assert not harness.supervisor.run_until(lambda: child.deaths > 1, 2), "the next one works"
+    assert "control has not reported for 1 s: it is replaced" in harness.read_output()
+
+
+def test_child_that_reports_or_has_never_reported_is_left_alone(harness: Harness) -> None:
+    beat, never = harness.folder / "beat", harness.folder / "never"
+    with harness.supervisor:
+        works = harness.supervisor.add(harness.role("a", BEATS.format(beat), heartbeat=beat, silence_seconds=1.0))
+        starts = harness.supervisor.add(harness.role("b", "exec sleep 100", heartbeat=never, silence_seconds=1.0))
+        assert not harness.supervisor.run_until(lambda: bool(works.deaths or starts.deaths), 3)
+
+
 def test_restart_delay_grows_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     child, delays = _child_that_dies(), []
     for _ in range(8):

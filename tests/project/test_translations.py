@@ -36,7 +36,9 @@ def untranslated(path: Path) -> Iterator[str]:
 
 def is_looked_up(node: ast.AST) -> bool:
     match node:
-        case ast.Call(func=ast.Name(id="translate" | "gettext_noop")) | ast.Expr(value=ast.Constant()):
+        case ast.Call(func=ast.Name(id="_" | "translate" | "gettext_noop")) | ast.Expr(value=ast.Constant()):
+            return True
+        case ast.keyword(arg="help_text" | "description"):  # parts of the OpenAPI document
             return True
     return False
 
@@ -75,6 +77,17 @@ def test_check_reports_every_problem(tmp_path: Path) -> None:
         "not translated: 'Stop'",
         "other placeholders: 'Keep %(n)s' -> '保留'",
     }
+
+
+def test_errors_of_the_api_are_looked_up_in_the_catalogue() -> None:
+    """Each sentence that a program gets in an error; OpenPAI's words for success are part of its protocol."""
+    found = [
+        f"{path}: {text}"
+        for path in sorted((CHECKOUT / "platform" / "hekla" / "api").rglob("*.py"))
+        for text in untranslated(path)
+        if not text.endswith("successfully.")
+    ]
+    assert found == []
 
 
 def test_domain_has_no_untranslated_sentences() -> None:

@@ -1,6 +1,7 @@
 """Controls a running Hekla from a process of its own: one JSON command a line in, one answer a line out.
 
     {"do": "submit", "name": …, "command": […], "replicas": n}    answers once the job is in the rows
+    {"do": "share", "folder": …}                                  pods of the local cluster may write to the folder
     {"do": "phases"}                                              name -> phase
     {"do": "audit"}                                               the result of the audit
 
@@ -70,6 +71,17 @@ def submit(order: dict[str, Any]) -> str:
     return "done"
 
 
+def share(order: dict[str, Any]) -> str:
+    from hekla.apps.clusters import services
+    from hekla.apps.clusters.models import Cluster
+    from hekla.apps.event_log.services import PLATFORM
+    from hekla.lib import clock
+
+    config = {"writable_folders": [order["folder"]]}
+    services.change(Cluster.objects.get(kind="local"), {"config": config}, actor=PLATFORM, now=clock.now())
+    return "done"
+
+
 def phases(_order: dict[str, Any]) -> dict[str, str]:
     from hekla.apps.jobs.models import Job
 
@@ -86,7 +98,7 @@ def verdict(_order: dict[str, Any]) -> str:
     return "sound"
 
 
-COMMANDS = {"submit": submit, "phases": phases, "audit": verdict}
+COMMANDS = {"submit": submit, "share": share, "phases": phases, "audit": verdict}
 
 if __name__ == "__main__":
     prepare()

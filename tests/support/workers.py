@@ -34,7 +34,7 @@ class Workers:
             "default": _worker("default", "default"),
             "beat": (*_CELERY, *schedule),
         }
-        self._environment = {
+        self.environment = {
             "PATH": os.environ["PATH"],
             "PYTHONPATH": str(CHECKOUT / "platform"),
             "PYTHONWARNINGS": "ignore",
@@ -54,7 +54,7 @@ class Workers:
     def start(self, role: str) -> None:
         """Starts the process; it is ready some seconds later."""
         with self._log.open("ab") as log:
-            env = {**self._environment, "PGAPPNAME": role}  # shows in the database who wrote
+            env = {**self.environment, "PGAPPNAME": role}  # shows in the database who wrote
             self._processes[role] = spawn(self._commands[role], output=log.fileno(), env=env)
 
     def kill(self, role: str) -> None:

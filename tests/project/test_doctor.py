@@ -1,0 +1,179 @@
+"""`hekla doctor`: what a machine lacks for Hekla, in plain sentences and as JSON."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from hekla.backends.local import cgroups, isolation
+from hekla.backends.local.sandbox.order import LANDLOCK, LAYERS, NAMESPACES
+from hekla.launcher.doctor import machine, services
+from hekla.launcher.doctor.command import doctor
+from hekla.launcher.up import command as up
+from hekla.launcher.up.home import Home
+from hekla.lib.checkout import CHECKOUT
+
+NOT_APART = "Pods are not kept apart from one another and from the console."
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    """A data folder with a secret key."""
+    made = Home(tmp_path / "data")
+    made.open()
+    made.secret_key()
+    return made
+
+
+@pytest.fixture(autouse=True)
+def all_layers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(isolation, "failures", dict)
+
+
+def check(home: Home, *options: str) -> tuple[int, dict[str, list[tuple[str, str]]]]:
+    """The exit code, and levels and texts by subject."""
+    result = CliRunner().invoke(doctor, ["--json", "--data", str(home.path), *options])
+    document: dict[str, Any] = json.loads(result.stdout)
+    assert document["ok"] == (result.exit_code == 0)
+    found: dict[str, list[tuple[str, str]]] = {}
+    for one in document["findings"]:
+        found.setdefault(one["subject"], []).append((one["severity"], one["text"]))
+    return result.exit_code, found
+
+
+def test_machine_without_a_problem(home: Home) -> None:
+    code, found = check(home)
+    assert code == 0, found
+    assert {"isolation", "limits", "data", "space", "secret-key", "postgresql", "valkey", "clock"} <= found.keys()
+    assert found["isolation"][0][1].startswith("Pods are kept apart by namespaces, seccomp and Landlock.")
+    assert "answers" in found["postgresql"][0][1]
+
+
+def test_missing_layers_are_named_as_on_the_page_of_the_cluster(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(isolation, "failures", lambda: dict.fromkeys(LAYERS, "Operation {not} permitted"))
+    code, found = check(home)
+    ((level, text),) = found["isolation"]
+    assert (code, level) == (1, "problem")
+    assert text == " ".join(isolation.sentences())
+    assert isolation.description(cgroups.NEEDED).startswith(text)
+    monkeypatch.setattr(isolation, "failures", lambda: {LANDLOCK: "no such system call"})
+    code, found = check(home)
+    assert (code, found["isolation"][0][0]) == (0, "warning")
+
+
+def test_missing_limits_are_a_warning(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cgroups, "create_parents", lambda _name: {})
+    code, found = check(home)
+    assert (code, found["limits"]) == (
+        0, [("warning", "Limits of memory are not enforced. Limits of CPU are not enforced.")],
+    )  # fmt: skip
+
+
+def test_sentences_are_in_the_language_of_the_terminal(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(isolation, "failures", lambda: {NAMESPACES: "refused"})
+    monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
+    assert "Pod 之间、Pod 与控制台之间没有隔离。" in check(home)[1]["isolation"][0][1]
+    assert NOT_APART in check(home, "--language", "en")[1]["isolation"][0][1]
+    result = CliRunner().invoke(doctor, ["--data", str(home.path), "--language", "zh-hans"])
+    assert (result.exit_code, "没有隔离" in result.output) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("place", "mode", "subject"), [("", 0o755, "data"), ("secret-key", 0o644, "secret-key"), ("", 0o700, "")]
+)
+def test_what_others_can_open_is_a_problem(home: Home, place: str, mode: int, subject: str) -> None:
+    (home.path / place).chmod(mode)
+    code, found = check(home)
+    assert code == bool(subject)
+    assert [name for name, results in found.items() if results[0][0] == "problem"] == ([subject] if subject else [])
+
+
+def test_secret_key_that_is_a_link_is_a_problem(home: Home, tmp_path: Path) -> None:
+    (home.path / "secret-key").rename(tmp_path / "key")
+    (home.path / "secret-key").symlink_to(tmp_path / "key")
+    assert check(home)[1]["secret-key"][0][0] == "problem"
+
+
+def test_folder_of_another_program_is_a_problem_and_a_new_one_is_not(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir(mode=0o700)
+    (tmp_path / "other" / "file").touch()
+    assert check(Home(tmp_path / "other"))[0] == 1
+    assert check(Home(tmp_path / "new" / "deeper"))[0] == 0
+    assert not (tmp_path / "new").exists()
+
+
+def test_full_disk_and_wrong_clock_are_problems(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "LEAST_FREE_BYTES", 2**60)
+    monkeypatch.setattr(machine.time, "time", lambda: 0.0)
+    code, found = check(home)
+    assert (code, found["space"][0][0], found["clock"][0][0]) == (1, "problem", "problem")
+
+
+def test_silent_stores_are_problems_and_passwords_are_not_shown(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgresql://hekla:hidden@127.0.0.1:9/hekla")
+    monkeypatch.setenv("VALKEY_URL", "redis://:hidden@127.0.0.1:9/0")
+    code, found = check(home)
+    assert code == 1
+    for subject, name in (("postgresql", "PostgreSQL"), ("valkey", "Valkey")):
+        ((level, text),) = found[subject]
+        assert (level, text.startswith(f"{name} at 127.0.0.1:9 does not answer.")) == ("problem", True)
+        assert "hidden" not in text
+
+
+def test_valkey_without_a_password_is_a_warning(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pods share the network of this machine. Sockets have permissions instead."""
+    monkeypatch.setattr(services.redis.Redis, "ping", lambda _self: True)
+    for url, severity in (
+        ("redis://127.0.0.1:6379/0", "warning"),
+        ("redis://:hidden@127.0.0.1:6379/0", "ok"),
+        ("unix:///run/valkey.sock?db=0", "ok"),
+    ):
+        monkeypatch.setenv("VALKEY_URL", url)
+        ((found, text),) = check(home)[1]["valkey"]
+        assert (found, "hidden" in text) == (severity, False)
+
+
+def test_embedded_stores_need_no_address(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DATABASE_URL")
+    monkeypatch.delenv("VALKEY_URL")
+    code, found = check(home)
+    assert (code, found["valkey"]) == (0, [("ok", "Hekla starts its own Valkey.")])
+
+
+def test_silent_cluster_is_a_warning(home: Home) -> None:
+    (home.path / "kubeconfigs").mkdir()
+    kubeconfig = {
+        "apiVersion": "v1", "kind": "Config", "current-context": "far",
+        "clusters": [{"name": "far", "cluster": {"server": "https://127.0.0.1:9"}}],
+        "users": [{"name": "me", "user": {"token": "hidden"}}],
+        "contexts": [{"name": "far", "context": {"cluster": "far", "user": "me"}}],
+    }  # fmt: skip
+    (home.path / "kubeconfigs" / "lab").write_text(json.dumps(kubeconfig))
+    (home.path / "kubeconfigs" / "broken").write_text("[")
+    code, found = check(home)
+    assert code == 0
+    assert [level for level, _text in found["kubernetes"]] == ["warning", "warning"]
+    assert found["kubernetes"][1][1].startswith("The cluster of the context lab: far cannot be used.")
+
+
+def test_start_names_missing_layers(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    up._say_missing_layers()
+    assert capsys.readouterr().out == ""
+    monkeypatch.setattr(isolation, "failures", lambda: {NAMESPACES: "refused"})
+    up._say_missing_layers()
+    assert NOT_APART in capsys.readouterr().out
+
+
+def test_both_commands_check(home: Home) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT / "platform")}
+    for words in (["-m", "hekla.cli"], [str(CHECKOUT / "manage.py")]):
+        done = subprocess.run(
+            [sys.executable, *words, "doctor", "--json", "--data", str(home.path)],
+            env=environment, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert "findings" in json.loads(done.stdout[done.stdout.index("{") :])

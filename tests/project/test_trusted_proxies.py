@@ -1,0 +1,61 @@
+"""Only the proxies that the settings name can state the address and scheme of a client."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from pydantic import ValidationError
+from tests.support.processes import commands_of_up
+
+from hekla.lib.checkout import CHECKOUT
+from hekla.project.config import Config
+
+CLIENT, PROXY = "203.0.113.7", "127.0.0.1"
+SCRIPT = """
+import asyncio, sys
+from hekla.project.asgi import application
+
+async def show(scope, receive, send):
+    print(scope["client"][0], scope["scheme"])
+
+application.app = show
+headers = [(b"x-forwarded-for", sys.argv[2].encode()), (b"x-forwarded-proto", b"https")]
+scope = {"type": "http", "client": (sys.argv[1], 1), "scheme": "http", "headers": headers}
+asyncio.run(application(scope, None, None))
+"""
+
+
+@pytest.mark.parametrize(
+    ("trusted", "sender", "stated", "expected"),
+    [
+        ("", PROXY, CLIENT, f"{PROXY} http"),
+        ("10.0.0.0/8", PROXY, CLIENT, f"{PROXY} http"),
+        ("127.0.0.1", PROXY, CLIENT, f"{CLIENT} https"),
+        ("10.0.0.0/8, 127.0.0.1", "10.1.2.3", CLIENT, f"{CLIENT} https"),
+        ("10.0.0.0/8", "10.1.2.3", f"198.51.100.1, {CLIENT}, 10.4.4.4", f"{CLIENT} https"),
+        ("fd00::/8", "fd00::1", "2001:db8::5", "2001:db8::5 https"),
+    ],
+)
+def test_client_address_is_believed_from_named_proxies(trusted: str, sender: str, stated: str, expected: str) -> None:
+    env = {"HEKLA_TRUSTED_PROXIES": trusted, "PYTHONPATH": str(CHECKOUT / "platform")}
+    argv = [sys.executable, "-c", SCRIPT, sender, stated]
+    done = subprocess.run(argv, env=os.environ | env, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == expected
+
+
+def test_server_itself_believes_no_proxy() -> None:
+    assert "--no-proxy-headers" in commands_of_up()["web"]
+
+
+@pytest.mark.parametrize("proxies", ["*", "proxy.example.org", "10.0.0.1/8", "127.0.0.1 10.0.0.1"])
+def test_other_than_addresses_and_networks_is_refused(proxies: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEKLA_TRUSTED_PROXIES", proxies)
+    with pytest.raises(ValidationError, match="trusted_proxies"):
+        Config()
+
+
+@pytest.mark.parametrize("proxies", ["", "127.0.0.1", "::1, 10.0.0.0/8,fd00::/8"])
+def test_addresses_and_networks_are_accepted(proxies: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEKLA_TRUSTED_PROXIES", proxies)
+    assert Config().proxies == [one.strip() for one in proxies.split(",") if one.strip()]
