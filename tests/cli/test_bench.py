@@ -160,6 +160,20 @@ def test_open_pages_are_measured() -> None:
 
 
 @pytest.mark.slow
+def test_pages_of_one_person_are_measured_under_the_requests_of_another() -> None:
+    sizes = ("--jobs", "200", "--pods-per-job", "2", "--tenants", "4", "--nodes", "4")
+    result = hekla("bench", "console", *sizes, "--requests-a-minute", "3000", "--seconds", "4", "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.output)
+    assert sum(found["answers"].values()) == 3000 / 60 * 4
+    assert {"200", "429"} <= set(found["answers"]), "the console bounds what one person gets"
+    for case in found["cases"].values():
+        assert case["pages"] > 0
+        assert case["failed"] == case["unready"] == 0
+        assert 0 < case["p50"] <= case["p99"] <= case["max"]
+
+
+@pytest.mark.slow
 def test_cluster_binds_are_measured(small_cluster: ControlPlane) -> None:
     sizes = ("--jobs", "3", "--gang", "2", "--repeat", "1", "--seconds", "3", "--json")
     result = hekla("bench", "cluster", "--kubeconfig", str(small_cluster.home / "kubeconfig"), *sizes)

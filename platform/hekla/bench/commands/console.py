@@ -12,6 +12,7 @@ from hekla.cli.client import Failure
 
 _TABS = 4
 _CASES = {"spread": "pages of all kinds", "together": "one job"}
+_LOADS = {"alone": "no other requests", "flood": "with the requests"}
 _MODULE = "hekla.bench.console"  # a separate process, with its own servers and database
 
 
@@ -29,15 +30,25 @@ _MODULE = "hekla.bench.console"  # a separate process, with its own servers and 
 @click.option(
     "--changes-per-second", type=click.FloatRange(0.1, 100), default=5.0, show_default=True, help="For open pages."
 )
-@click.option("--seconds", type=click.FloatRange(1, 600), default=30.0, show_default=True, help="For open pages.")
+@click.option(
+    "--requests-a-minute",
+    type=click.IntRange(1, 100_000),
+    help="Measure one person's pages while a program of another sends this number of requests instead.",
+)
+@click.option(
+    "--seconds", type=click.FloatRange(1, 600), default=30.0, show_default=True, help="For open pages and requests."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def console(as_json: bool, sockets: int | None, **sizes: float) -> None:
+def console(as_json: bool, sockets: int | None, requests_a_minute: int | None, **sizes: float) -> None:
     """Measure a separate console with many jobs. This takes some minutes and 3 GiB of disk."""
+    sizes |= {"requests_a_minute": requests_a_minute} if requests_a_minute else {}
     found = _measured(sizes | _with_people_for(sockets, int(sizes["tenants"])))
     if as_json:
         click.echo(json.dumps(found))
     elif sockets:
         _tell_sockets(found)
+    elif requests_a_minute:
+        _tell_flood(found)
     else:
         _tell_pages(found)
 
@@ -70,6 +81,18 @@ def _tell_sockets(found: dict[str, Any]) -> None:
     ]
     output.table(("OPEN", "MEMORY PER PAGE", "OPENED IN", "CPU TO OPEN", "CPU IDLE", "CPU WITH CHANGES"), costs, "")
     click.echo(f"{found['cores']} cores; the load was {found['load_average']:.1f} before all of it had begun.")
+
+
+def _tell_flood(found: dict[str, Any]) -> None:
+    click.echo(f"{found['jobs']:,} jobs; {found['a_minute']:,} requests a minute of one person; ", nl=False)
+    click.echo("milliseconds of the pages of another")
+    rows = [
+        (_LOADS[case], row["p50"], row["p99"], row["max"], row["pages"], row["failed"], row["unready"])
+        for case, row in found["cases"].items()
+    ]
+    output.table(("LOAD", "P50", "P99", "MAX", "PAGES", "FAILED", "NOT READY"), rows, "")
+    click.echo()
+    output.table(("STATUS", "ANSWERS TO THE PROGRAM"), sorted(found["answers"].items()), "")
 
 
 def _tell_pages(found: dict[str, Any]) -> None:

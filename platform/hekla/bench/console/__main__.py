@@ -19,12 +19,19 @@ def main() -> int:
     size = Size(options.jobs, options.pods_per_job, options.tenants, options.nodes, options.people_per_tenant)
     try:
         with servers() as home:
-            found = _measure_sockets(size, options, home) if options.sockets else _measure(size, options.repeat)
-            print(json.dumps(found))
+            print(json.dumps(_measured(size, options, home)))
     except LaunchRefused as error:
         _say(str(error))
         return 1
     return 0
+
+
+def _measured(size: Size, options: argparse.Namespace, home: Path) -> dict[str, Any]:
+    if options.sockets:
+        return _measure_sockets(size, options, home)
+    if options.requests_a_minute:
+        return _measure_flood(size, options, home)
+    return _measure(size, options.repeat)
 
 
 def _fill(size: Size) -> None:
@@ -53,6 +60,13 @@ def _measure_sockets(size: Size, options: argparse.Namespace, home: Path) -> dic
     return asdict(size) | asdict(pace) | sockets.measure(home, options.sockets, pace, say=_say)
 
 
+def _measure_flood(size: Size, options: argparse.Namespace, home: Path) -> dict[str, Any]:
+    _fill(size)
+    from hekla.bench.console import flood  # noqa: PLC0415
+
+    return asdict(size) | flood.measure(home, options.requests_a_minute, options.seconds, say=_say)
+
+
 def _measure(size: Size, repeat: int) -> dict[str, Any]:
     _fill(size)
     from hekla.apps.jobs.models import Pod  # noqa: PLC0415
@@ -73,6 +87,7 @@ def _parser() -> argparse.ArgumentParser:
         parser.add_argument(f"--{name.replace('_', '-')}", type=int, default=value)
     parser.add_argument("--repeat", type=int, default=100)
     parser.add_argument("--sockets", type=int, default=0)
+    parser.add_argument("--requests-a-minute", type=int, default=0)
     parser.add_argument("--changes-per-second", type=float, default=5.0)
     parser.add_argument("--seconds", type=float, default=30.0)
     return parser

@@ -8,7 +8,6 @@ the change.
 import json
 import math
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -18,10 +17,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count, cycle
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
-import psutil
 
 from hekla.apps.accounts.models import User
 from hekla.apps.event_log.models import LoggedEvent
@@ -30,13 +28,11 @@ from hekla.apps.jobs import services as jobs
 from hekla.apps.jobs.models import Job
 from hekla.bench.console import watchers
 from hekla.bench.console.watchers import WatchedPage
+from hekla.bench.console.web_server import HOST, Server, web_server
 from hekla.bench.console.world import ADMIN
 from hekla.launcher.terminal import LaunchRefused
-from hekla.launcher.up.roles import Address, web
 from hekla.lib import clock
 
-_HOST = "127.0.0.1"
-_START_SECONDS = _STOP_SECONDS = 60.0
 _SETTLE_SECONDS = 5.0
 _WARM = 40
 _FIRST_CHANGES = 5  # warms up the renderings, as in a web process in use
@@ -59,31 +55,12 @@ class Change:
     at: float
 
 
-class Server:
-    """The web process."""
-
-    def __init__(self, address: Address, process: subprocess.Popen[bytes]) -> None:
-        self.address, self.process = address, process
-        self._known = psutil.Process(process.pid)
-
-    @property
-    def memory(self) -> int:
-        """Resident memory in bytes."""
-        return int(self._known.memory_info().rss)
-
-    @property
-    def cpu(self) -> float:
-        """CPU seconds used so far."""
-        times = self._known.cpu_times()
-        return float(times.user + times.system)
-
-
 def measure(home: Path, number: int, pace: ChangeRate, *, say: Callable[[str], None]) -> dict[str, Any]:
     """Measure pages of many views, then pages of one job."""
     load, known, cases = os.getloadavg()[0], watchers.teams(), {}
     for name, make in (("spread", watchers.spread), ("together", watchers.together)):
         pages, changing = make(known, number)
-        with _server(home) as server:
+        with web_server(home) as server:
             cases[name] = _case(home, server, pages, changing, pace, say)
         say(f"{name}: {cases[name]['p99']} ms, {cases[name]['kilobytes_a_socket']} kB a socket")
     return {"sockets": number, "load_average": load, "cores": os.cpu_count(), "cases": cases}
@@ -129,30 +106,6 @@ def _case(
 
 
 @contextmanager
-def _server(home: Path) -> Iterator[Server]:
-    address = Address(_HOST, _free_port())
-    env = {**os.environ, "HEKLA_PUBLIC_URL": f"http://{_HOST}:{address.port}"}
-    with (home / "web.log").open("ab") as log:
-        process = cast("subprocess.Popen[bytes]", web(address, env).start(log.fileno()))  # without a launcher
-    try:
-        limit = time.monotonic() + _START_SECONDS
-        while not address.answers():
-            if process.poll() is not None or time.monotonic() > limit:
-                raise LaunchRefused("The web server does not start on this machine.")
-            time.sleep(0.1)
-        yield Server(address, process)
-    finally:
-        process.terminate()
-        process.wait(_STOP_SECONDS)
-
-
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind((_HOST, 0))
-        return int(free.getsockname()[1])
-
-
-@contextmanager
 def _browsers(home: Path, server: Server, pages: Sequence[WatchedPage]) -> Iterator[Callable[[], Path]]:
     """Open these pages. Yields a function that writes the messages since its last call to a file, and returns its path.
 
@@ -160,7 +113,7 @@ def _browsers(home: Path, server: Server, pages: Sequence[WatchedPage]) -> Itera
     """
     plan, heard = home / "plan.json", home / "heard"
     plan.write_text(json.dumps([(page.path, page.cookie) for page in pages]))
-    argv = [sys.executable, "-m", "hekla.bench.console.socket_client", f"{_HOST}:{server.address.port}", str(plan)]
+    argv = [sys.executable, "-m", "hekla.bench.console.socket_client", f"{HOST}:{server.address.port}", str(plan)]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None and process.stdout is not None  # noqa: S101, PT018
         opened = process.stdout.readline().strip()
