@@ -20,7 +20,7 @@ OF_JOBS = ("JobPhaseChanged", "PodEvicted")
 OF_CREDENTIALS = (
     *("PasswordChanged", "SignInLinkCreated", "TokenCreated", "TokenRevoked", "IdentityConnected"),
     *("IdentityDisconnected", "SecondFactorAdded", "SecondFactorRemoved", "SecurityKeyAdded", "SecurityKeyRemoved"),
-    *("RecoveryCodesGenerated", "RecoveryCodeUsed"),
+    *("RecoveryCodesGenerated", "RecoveryCodeUsed", "MailAddressChanged"),
 )
 KINDS = (*OF_JOBS, *OF_CREDENTIALS, "ImpersonationStarted")
 _MOST = 500
@@ -82,7 +82,8 @@ def _notify_of_credential(event: LoggedEvent) -> bool:
         "name": event.payload.get("name") or event.payload.get("provider") or "",
         "actor": event.actor_name if event.actor_id != user.pk else "",
     }
-    return tell_of_themselves(user, Moment.CREDENTIAL, f"event:{event.pk}", at=event.at, facts=facts, always_mail=True)
+    key, old_address = f"event:{event.pk}", event.payload.get("old", "")
+    return tell_of_themselves(user, Moment.CREDENTIAL, key, at=event.at, facts=facts, always_mail=True, mail=old_address)
 
 
 def _subject(event: LoggedEvent) -> User | None:
