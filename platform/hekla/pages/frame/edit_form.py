@@ -11,7 +11,6 @@ from django.utils.translation import gettext as _
 from hekla.apps.event_log import changes
 from hekla.domain.errors import Refused
 
-
 Values = Mapping[str, Any]
 
 
@@ -50,7 +49,7 @@ class EditForm(forms.BaseForm):
             raise Refused(_("Somebody else saved a change at the same moment. Check the values, and save again."))
 
     def merge(self, data: QueryDict) -> list[str]:
-        """Bring the data up to date with what is stored. Returns the fields that the person and somebody else changed."""
+        """Bring the data up to date with what is stored. Returns the fields that both changed."""
         conflicts, changed = [], self.changed_data
         if not any(self.add_initial_prefix(name) in data for name in self.fields):
             return []  # a program that sends only values

@@ -23,5 +23,7 @@ class QuotaChangeForm(ValuesEditForm, QuotaForm):
     def clean_whose(self) -> str:
         """The owner whose limits the person has read."""
         if self.is_other:
-            raise forms.ValidationError(_("Unchanged fields now show the limits of this owner. Check them, and save again."))
+            raise forms.ValidationError(
+                _("Unchanged fields now show the limits of this owner. Check them, and save again.")
+            )
         return str(self.cleaned_data["whose"])

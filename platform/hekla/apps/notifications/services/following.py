@@ -70,20 +70,24 @@ def _notify_of_impersonation(event: LoggedEvent) -> bool:
 def _notify_of_credential(event: LoggedEvent) -> bool:
     """Tell the person, whoever changed it: their session may be stolen.
 
-    No news is what the console does itself, a program that signs in, and a token that the person revokes.
+    No news is what the console does itself, a program that signs in, a token that the person revokes, and a first email
+    address. The old address hears of a new one, which may be a stranger's.
     """
     user = _subject(event)
     if user is None or event.actor_id is None or event.payload.get("is_sign_in"):
         return False
     if event.kind == "TokenRevoked" and event.actor_id == user.pk:
         return False
+    old_address = event.payload["old"] if event.kind == "MailAddressChanged" else ""
+    if event.kind == "MailAddressChanged" and not old_address:
+        return False
     facts = {
         "kind": event.kind,
         "name": event.payload.get("name") or event.payload.get("provider") or "",
         "actor": event.actor_name if event.actor_id != user.pk else "",
     }
-    key, old_address = f"event:{event.pk}", event.payload.get("old", "")
-    return tell_of_themselves(user, Moment.CREDENTIAL, key, at=event.at, facts=facts, always_mail=True, mail=old_address)
+    notice = {"at": event.at, "facts": facts, "always_mail": True, "mail": old_address}
+    return tell_of_themselves(user, Moment.CREDENTIAL, f"event:{event.pk}", **notice)
 
 
 def _subject(event: LoggedEvent) -> User | None:
