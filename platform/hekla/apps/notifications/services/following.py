@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from hekla.apps.accounts.models import User
@@ -78,16 +79,15 @@ def _notify_of_credential(event: LoggedEvent) -> bool:
         return False
     if event.kind == "TokenRevoked" and event.actor_id == user.pk:
         return False
-    old_address = event.payload["old"] if event.kind == "MailAddressChanged" else ""
-    if event.kind == "MailAddressChanged" and not old_address:
+    if event.kind == "MailAddressChanged" and not event.payload["old"]:
         return False
     facts = {
         "kind": event.kind,
         "name": event.payload.get("name") or event.payload.get("provider") or "",
         "actor": event.actor_name if event.actor_id != user.pk else "",
     }
-    notice = {"at": event.at, "facts": facts, "always_mail": True, "mail": old_address}
-    return tell_of_themselves(user, Moment.CREDENTIAL, f"event:{event.pk}", **notice)
+    notify = partial(tell_of_themselves, user, Moment.CREDENTIAL, f"event:{event.pk}", always_mail=True)
+    return notify(at=event.at, facts=facts, mail=event.payload.get("old", ""))
 
 
 def _subject(event: LoggedEvent) -> User | None:
