@@ -104,6 +104,18 @@ RESOURCES = {
         lambda data: data["spec"]["cron"],
         lambda number: f"{number % 60} {number // 60} * * *",
     ),
+    "job size": Resource(
+        lambda: f"/api/v1/jobs/{Job.objects.get().uid}/scale",
+        "patch",
+        lambda value: {"tasks": {"main": {"replicas": value}}},
+        lambda data: data["tasks"]["main"]["replicas"],
+    ),
+    "job priority": Resource(
+        lambda: f"/api/v1/jobs/{Job.objects.get().uid}/priority",
+        "patch",
+        lambda value: {"priority": value},
+        lambda data: data["priority"],
+    ),
     "notification settings": _minutes(_at("notifications/settings")),
     "job notifications": _minutes(lambda: f"/api/v1/jobs/{Job.objects.get().uid}/notifications"),
 }

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.gallery import services as gallery
 from hekla.apps.gallery.models import Template
 from hekla.apps.jobs import services as jobs
+from hekla.apps.jobs.models import Job
 from hekla.apps.notifications import services as notifications
 from hekla.apps.notifications.models import Preference
 from hekla.apps.presets import services as presets
@@ -107,8 +109,29 @@ def _schedule(people: People) -> Any:
 
 
 def _notification_settings(people: People) -> Any:
-    notifications.choose(people.alice, {"moments": [], "channels": []})
+    _edit_notification_settings(people, None, {"moments": [], "channels": []})
     return Preference.objects.get()
+
+
+def _edit_notification_settings(people: People, _row: Any, values: Values) -> None:
+    notifications.choose(people.alice, values, now=clock.now())
+
+
+def _job_notifications(people: People) -> Any:
+    job = people.submit("one")
+    return notifications.choose_for_job(people.alice, job, {"moments": [], "channels": [], "long_wait_minutes": 5})
+
+
+def _edit_job_notifications(people: People, row: Any, values: Values) -> None:
+    notifications.choose_for_job(people.alice, Job.objects.get(uid=row.job_uid), {"channels": [], **values})
+
+
+def _edit_retention(people: People, row: Any, values: Values) -> None:
+    retained = {name: values[name] for name in ("log_days", "history_days") if name in values}
+    if retained:
+        tenancy.set_retention(row, **retained, **_acts())
+    if others := {name: value for name, value in values.items() if name not in retained}:
+        tenancy.change(row, others, **_acts())
 
 
 def _template(people: People) -> Any:
@@ -202,9 +225,15 @@ ENTITIES = {
     ),
     "notification settings": Entity(
         _notification_settings,
-        lambda people, _row, values: notifications.choose(people.alice, values),
+        _edit_notification_settings,
         {"long_wait_minutes": 7},
         {"is_digest": True},
+    ),
+    "job notifications": Entity(
+        _job_notifications, _edit_job_notifications, {"long_wait_minutes": 7}, {"moments": ["failed"]}
+    ),
+    "retention": Entity(
+        lambda people: people.lab, _edit_retention, {"log_days": 7, "history_days": 400}, {"description": "new"}
     ),
     "gallery": Entity(_template, _edit_template, {"title": "New"}, {"withdrawn_at": NOON}),
     "job": Entity(lambda people: people.submit("one"), _edit_job, {"priority": 5}, {"replicas": 2}),
@@ -315,6 +344,21 @@ def test_last_platform_admin_stays(values: Values) -> None:
         admins.update(platform_role="admin", is_active=True)
         assert _one_goes(leave, (people.ada, people.alice))
         assert User.objects.filter(platform_role="admin", is_active=True).count() == 1
+
+
+@pytest.mark.parametrize("is_removed", [False, True])
+def test_disabled_admin_does_not_count_as_the_last_one(people: People, is_removed: bool) -> None:
+    """Bob is an admin, too, but cannot sign in."""
+    leave = partial(tenancy.remove_member, people.lab, people.alice.pk, **_acts())
+    if not is_removed:
+        leave = partial(tenancy.change_role, people.lab, people.alice.pk, "member", **_acts())
+    tenancy.change_role(people.lab, people.bob.pk, "admin", **_acts())
+    accounts.change_user(people.bob, {"is_active": False}, password=None, **_acts())
+    with pytest.raises(Refused, match="no other active admin"):
+        leave()
+    accounts.change_user(people.bob, {"is_active": True}, password=None, **_acts())
+    leave()
+    assert not Membership.objects.filter(tenant=people.lab, user=people.alice, role="admin").exists()
 
 
 @pytest.mark.django_db(transaction=True)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import AbstractBaseUser
+from django.core.mail import EmailMessage
 from django.test import Client
 from django.urls import reverse
 from tests.api.openpai import V2
@@ -222,3 +223,60 @@ def test_credential_change_is_mailed_whatever_the_settings(
     sentences(alice)
     assert list(Delivery.objects.values_list("channel", flat=True)) == channels
     assert all(delivery.due_at <= clock.now() for delivery in Delivery.objects.all())
+
+
+ADDRESSES = {"moments": [], "channels": [], "mail": "alice@example.org"}
+
+
+def _choose_on_the_page(browser: Client, mail: str) -> int:
+    fields = {"mail": mail, "long_wait_minutes": "30", "is_digest": "on"}
+    return browser.post(reverse("notifications:settings"), fields).status_code
+
+
+def _choose_over_rest(browser: Client, mail: str) -> int:
+    fields = {"moments": [], "channels": [], "mail": mail, "is_digest": True}
+    answer = browser.put("/api/v1/notifications/settings", fields, content_type="application/json")
+    return answer.status_code
+
+
+@pytest.mark.parametrize("choose", [_choose_on_the_page, _choose_over_rest])
+@pytest.mark.parametrize("new", ["mallory@example.org", ""])
+def test_another_address_for_notifications_is_mailed_to_the_old_one(
+    alice: User, as_: As, settings: Any, mailoutbox: list[EmailMessage], choose: Callable[..., int], new: str
+) -> None:
+    settings.MAIL_IS_SET_UP = True
+    notifications.follow(now=clock.now())
+    notifications.choose(alice, ADDRESSES, now=clock.now())
+    browser, now = as_(alice), clock.now()
+    assert choose(browser, new) in (200, 302)
+    event = LoggedEvent.objects.filter(kind="MailAddressChanged").latest("pk")
+    assert (event.actor_name, event.subject) == ("alice", f"user:{alice.pk}")
+    assert event.payload == {"old": "alice@example.org", "new": new}
+    own = "Email address for notifications changed. If this was not you, change your password and ask a platform admin."
+    assert sentences(alice)[-1] == f"Your account: {own}"
+    notifications.send_due(now=clock.now())
+    assert [mail.to for mail in mailoutbox][-1:] == [["alice@example.org"]]
+    assert own in mailoutbox[-1].body
+    assert Delivery.objects.latest("pk").due_at < now + timedelta(minutes=1)
+
+
+def test_other_settings_and_the_same_address_are_no_news(alice: User, as_: As) -> None:
+    notifications.choose(alice, ADDRESSES, now=clock.now())
+    sentences(alice)
+    before = kinds()
+    assert _choose_on_the_page(as_(alice), "alice@example.org") == 302
+    notifications.choose(alice, {"long_wait_minutes": 7}, now=clock.now())
+    assert kinds() == before
+
+
+def test_later_mails_go_to_the_new_address(alice: User, settings: Any, mailoutbox: list[EmailMessage]) -> None:
+    """With grouped mail, the notice to the old address takes no other notification along."""
+    settings.MAIL_IS_SET_UP = True
+    notifications.follow(now=clock.now())
+    for address in ("alice@example.org", "alice@lab.example"):
+        notifications.choose(alice, {**ADDRESSES, "is_digest": True, "mail": address}, now=clock.now())
+    accounts.change_user(alice, {}, password=NEW, actor=accounts.actor_of(alice), now=clock.now())
+    notifications.follow(now=clock.now())
+    notifications.send_due(now=clock.now())
+    found = [(mail.to[0], "Password changed" in mail.body) for mail in mailoutbox]
+    assert found == [("alice@example.org", False), ("alice@lab.example", True)]

@@ -39,6 +39,11 @@ def preferences(**changes: Any) -> dict[str, Any]:
     return {**plain, "webhook_url": "", **changes}
 
 
+def choose(people: People, **changes: Any) -> str:
+    """Alice chooses the usual preferences with these changes."""
+    return services.choose(people.alice, preferences(**changes), now=clock.now())
+
+
 def record_phase(job: Job, new: str, **more: Any) -> None:
     with unit_of_work():
         event = events.JobPhaseChanged(old=JobPhase(job.phase), new=JobPhase(new), **more)
@@ -91,12 +96,12 @@ def hook(settings: Any) -> Iterator[Hook]:
 def test_only_chosen_events_notify(
     people: People, job: Job, moment: str, record: Callable[[Job], None], sentence: str
 ) -> None:
-    services.choose(people.alice, preferences(moments=[moment]))
+    choose(people, moments=[moment])
     record(job)
     record_phase(job, "restarting")
     services.follow(now=clock.now())
     assert sentences_for(people.alice) == [sentence]
-    services.choose(people.alice, preferences(moments=[one for one in ALL if one != moment]))
+    choose(people, moments=[one for one in ALL if one != moment])
     record(job)
     services.follow(now=clock.now())
     assert sentences_for(people.alice) == [sentence]
@@ -148,7 +153,7 @@ def test_lost_access_ends_notifications(people: People, job: Job) -> None:
 
 
 def test_long_wait_notifies_once(people: People, job: Job) -> None:
-    services.choose(people.alice, preferences(moments=["waits"], long_wait_minutes=30))
+    choose(people, moments=["waits"], long_wait_minutes=30)
     now = clock.now()
     services.look(now=now + timedelta(minutes=29))
     assert sentences_for(people.alice) == []
@@ -174,7 +179,9 @@ def test_upcoming_deletion_notifies_once(people: People, job: Job) -> None:
 
 
 def test_mail_has_the_sentence_and_a_link(people: People, job: Job, mailbox: Mailbox) -> None:
-    services.choose(people.alice, preferences(moments=["failed"], channels=["mail"], mail="alice@lab.example"))
+    services.choose(
+        people.alice, preferences(moments=["failed"], channels=["mail"], mail="alice@lab.example"), now=clock.now()
+    )
     record_phase(job, "failed", message="No luck.")
     services.follow(now=clock.now())
     assert services.send_due(now=clock.now()) == 1
@@ -186,7 +193,9 @@ def test_mail_has_the_sentence_and_a_link(people: People, job: Job, mailbox: Mai
 
 
 def test_refused_mail_is_retried(people: People, job: Job, mailbox: Mailbox) -> None:
-    services.choose(people.alice, preferences(moments=["failed"], channels=["mail"], mail="alice@lab.example"))
+    services.choose(
+        people.alice, preferences(moments=["failed"], channels=["mail"], mail="alice@lab.example"), now=clock.now()
+    )
     record_phase(job, "failed")
     now, mailbox.refuses = clock.now(), True
     services.follow(now=now)
@@ -201,7 +210,7 @@ def test_refused_mail_is_retried(people: People, job: Job, mailbox: Mailbox) -> 
 
 def test_digest_is_one_mail(people: People, job: Job, mailbox: Mailbox) -> None:
     choice = preferences(moments=["started", "failed"], channels=["mail"], mail="alice@lab.example", is_digest=True)
-    services.choose(people.alice, choice)
+    services.choose(people.alice, choice, now=clock.now())
     now = clock.now()
     for phase in ("running", "failed"):
         record_phase(job, phase)
@@ -214,7 +223,9 @@ def test_digest_is_one_mail(people: People, job: Job, mailbox: Mailbox) -> None:
 
 
 def test_mail_is_abandoned_after_the_last_attempt(people: People, job: Job, mailbox: Mailbox) -> None:
-    services.choose(people.alice, preferences(moments=["failed"], channels=["mail"], mail="alice@lab.example"))
+    services.choose(
+        people.alice, preferences(moments=["failed"], channels=["mail"], mail="alice@lab.example"), now=clock.now()
+    )
     record_phase(job, "failed")
     now, mailbox.refuses = clock.now(), True
     services.follow(now=now)
@@ -233,7 +244,9 @@ def test_backoff_delay(attempts: int, seconds: int) -> None:
 
 
 def webhook_secret(people: People, job: Job, hook: Hook) -> str:
-    secret = services.choose(people.alice, preferences(moments=["failed"], channels=["webhook"], webhook_url=hook.url))
+    secret = services.choose(
+        people.alice, preferences(moments=["failed"], channels=["webhook"], webhook_url=hook.url), now=clock.now()
+    )
     record_phase(job, "failed", message="No luck.")
     services.follow(now=clock.now())
     return secret
@@ -324,7 +337,7 @@ def test_private_address_is_refused_at_delivery(people: People, job: Job, hook: 
 def test_channel_without_an_address_is_refused(people: People) -> None:
     for changes, path in (({"channels": ["mail"]}, "mail"), ({"channels": ["webhook"]}, "webhook_url")):
         with pytest.raises(Invalid) as refusal:
-            services.choose(people.alice, preferences(**changes))
+            choose(people, **changes)
         assert [problem.path for problem in refusal.value.problems] == [path]
 
 
@@ -423,7 +436,7 @@ def choices() -> list[tuple[list[str], list[str], int]]:
 
 @pytest.mark.parametrize("route", ["jobs:submit", "jobs:submit_yaml"])
 def test_preferences_are_chosen_with_the_submission(people: People, as_: As, route: str) -> None:
-    services.choose(people.alice, preferences(moments=["ended"], long_wait_minutes=7))
+    choose(people, moments=["ended"], long_wait_minutes=7)
     first = as_(people.alice).get(reverse(route)).context["beside"].hears
     assert (first["moments"].value(), first["long_wait_minutes"].value()) == (["ended"], 7)
     as_(people.alice).post(reverse(route), {**minimal_form(), "text": MANIFEST, **NOTIFY})
@@ -461,7 +474,11 @@ def test_invalid_channel_refuses_the_job_and_keeps_the_input(people: People, as_
     ],
 )
 def test_rest_submission_chooses_preferences(people: People, as_: As, query: str, expected: list[Any]) -> None:
-    services.choose(people.alice, preferences(moments=["ended", "failed", "evicted", "deleting"], mail="a@example.org"))
+    services.choose(
+        people.alice,
+        preferences(moments=["ended", "failed", "evicted", "deleting"], mail="a@example.org"),
+        now=clock.now(),
+    )
     answer = as_(people.alice).post(f"/api/v1/jobs{query}", SPEC, content_type="application/json")
     assert (answer.status_code, choices()) == (201, expected)
 

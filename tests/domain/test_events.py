@@ -166,6 +166,7 @@ EXAMPLES = {
     "SecurityKeyRemoved": _NAMED,
     "RecoveryCodesGenerated": {},
     "RecoveryCodeUsed": {"left": 9},
+    "MailAddressChanged": {"old": "alice@example.org", "new": ""},
     "IdentityConnected": {"provider": "acme"},
     "IdentityDisconnected": {"provider": "acme"},
     "TokenCreated": {"name": "ci", "scopes": ["jobs:write"], "expires_at": "2027-01-01T00:00:00Z"},

@@ -28,7 +28,7 @@ class _Fields(HTMLParser):
         elif self._is_inside and tag == "option" and "selected" in facts:
             self._add(self._select, facts.get("value", ""))
         elif self._is_inside and tag == "input" and _is_sent(facts):
-            self._add(facts["name"], facts.get("value", "on" if facts.get("type") == "checkbox" else ""))
+            self._add(facts["name"], _sent(facts.get("value", "on" if facts.get("type") == "checkbox" else "")))
 
     def handle_data(self, data: str) -> None:
         if self._area:
@@ -37,12 +37,17 @@ class _Fields(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         if tag == "textarea" and self._area:
             text = self.values[self._area][-1].removeprefix("\r\n").removeprefix("\n")
-            self.values[self._area][-1], self._area = text.replace("\r\n", "\n").replace("\n", "\r\n"), ""
+            self.values[self._area][-1], self._area = _sent(text), ""
         elif tag == "form":
             self._is_inside = False
 
     def _add(self, name: str, value: str) -> None:
         self.values.setdefault(name, []).append(value)
+
+
+def _sent(text: str) -> str:
+    """Browsers send line breaks as CR LF, whatever the kind of the control."""
+    return text.replace("\r\n", "\n").replace("\n", "\r\n")
 
 
 def _is_sent(facts: dict[str, str]) -> bool:

@@ -45,6 +45,12 @@ class JobScale(BaseModel):
             raise Invalid(explain(error, cls)) from error
 
 
+def size_of(spec: JobSpec) -> JobScale:
+    """The present size of a job. Tasks without a minimum have that of all their replicas."""
+    tasks = {task.name: TaskScale(replicas=task.replicas, min_available=task.minimum) for task in spec.tasks}
+    return JobScale(tasks=tasks, min_available=spec.min_available)
+
+
 def resize(spec: JobSpec, size: JobScale) -> JobSpec:
     """The job scaled to that size. Raises Invalid with paths in `size`."""
     names = [task.name for task in spec.tasks]

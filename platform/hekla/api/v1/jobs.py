@@ -34,6 +34,7 @@ from hekla.api.views import ApiView, CursorPages, person, respond
 from hekla.apps.accounts.scopes import Scope
 from hekla.apps.jobs import filters, selectors, services
 from hekla.apps.jobs.clone import clone_job
+from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job
 from hekla.apps.notifications import services as submitting
 from hekla.apps.query_parameters import require_effective
@@ -41,7 +42,7 @@ from hekla.domain import formats, secrets
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import JobPhase
 from hekla.domain.policies import LifecycleAction
-from hekla.domain.scaling import JobScale
+from hekla.domain.scaling import JobScale, size_of
 from hekla.lib import clock
 
 _NUMBER = {"type": "integer", "minimum": -(2**31), "maximum": 2**31 - 1}
@@ -184,6 +185,11 @@ class JobScaleView(ApiView):
     queries = {"patch": ScaleQuery}
     writes = Scope.JOBS
 
+    @extend_schema(responses={200: JOB_SIZE})
+    def get(self, request: Request, uid: UUID) -> Response:
+        """The replicas and the minimums of tasks."""
+        return Response(size_of(spec_of(selectors.get(uid, person(request)))).model_dump(mode="json"))
+
     @extend_schema(
         request={"application/json": OpenApiRequest(JOB_SIZE)},
         responses=ScaledSerializer,
@@ -199,6 +205,11 @@ class JobScaleView(ApiView):
 
 class JobPriorityView(ApiView):
     writes = Scope.JOBS
+
+    @extend_schema(responses=PrioritySerializer)
+    def get(self, request: Request, uid: UUID) -> Response:
+        """A job's priority."""
+        return respond(PrioritySerializer(selectors.get(uid, person(request))))
 
     @extend_schema(request=PrioritySerializer, responses=JobDetailSerializer)
     def patch(self, request: Request, uid: UUID) -> Response:

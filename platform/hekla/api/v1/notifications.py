@@ -144,7 +144,8 @@ class NotificationPreferencesView(ApiView):
     def put(self, request: Request) -> Response:
         """Change the settings. Omitted fields stay unchanged."""
         user = person(request)
-        secret = services.choose(user, _listed(validated(PreferenceSerializer(data=request.data))))
+        values = _listed(validated(PreferenceSerializer(data=request.data)))
+        secret = services.choose(user, values, now=clock.now())
         return Response({**PreferenceSerializer(selectors.preference(user)).data, "secret": secret})
 
 

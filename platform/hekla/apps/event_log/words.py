@@ -89,6 +89,7 @@ KINDS = {
     "SecurityKeyRemoved": _("Security key removed"),
     "RecoveryCodesGenerated": _("Recovery codes created"),
     "RecoveryCodeUsed": _("Recovery code used"),
+    "MailAddressChanged": _("Email address for notifications changed"),
     "OtherSessionsRevoked": _("Other sessions signed out"),
     "JobCreatedFromTemplate": _("Job created from template"),
     "JobListConfigured": _("Job list changed"),

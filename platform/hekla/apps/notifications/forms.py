@@ -28,10 +28,14 @@ class ChoiceForm(forms.Form):
     )
 
     @classmethod
+    def first(cls, choice: Choice) -> dict[str, Any]:
+        """The initial values of the form for a stored choice."""
+        return {name: getattr(choice, name) for name in cls.base_fields}
+
+    @classmethod
     def showing(cls, choice: Choice, prefix: str | None = None) -> "ChoiceForm":
         """The form with the stored choice."""
-        first = {name: getattr(choice, name) for name in cls.base_fields if hasattr(choice, name)}
-        return cls(initial=first, prefix=prefix)
+        return cls(initial=cls.first(choice), prefix=prefix)
 
     @classmethod
     def beside(cls, data: QueryDict | None, choice: Choice, prefix: str, *, is_sent: bool) -> "ChoiceForm":

@@ -88,7 +88,10 @@ class Notification(models.Model):
 
 
 class Delivery(models.Model):
-    """The delivery of a notification by mail or webhook. It is retried until it is sent or abandoned."""
+    """The delivery of a notification by mail or webhook. It is retried until it is sent or abandoned.
+
+    `mail`: the address of a mail, if it is not the person's present one.
+    """
 
     notification = models.ForeignKey(Notification, on_delete=models.CASCADE, related_name="deliveries")
     channel = models.CharField(max_length=16)
@@ -97,6 +100,7 @@ class Delivery(models.Model):
     sent_at = models.DateTimeField(null=True)
     abandoned_at = models.DateTimeField(null=True)
     error = models.CharField(max_length=300, blank=True)
+    mail = models.EmailField(blank=True)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["notification", "channel"], name="sent_once_each_way")]

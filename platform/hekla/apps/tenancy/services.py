@@ -130,9 +130,10 @@ def _membership(tenant: Tenant, user_id: int) -> Membership:
 
 
 def _keep_one_admin(membership: Membership) -> None:
-    others = Membership.objects.filter(tenant=membership.tenant_id, role=TenantRole.ADMIN).exclude(pk=membership.pk)
-    if membership.role == TenantRole.ADMIN and not others.exists():
-        raise Refused(_("This is the only admin of the tenant. Make another member an admin first."), "role")
+    """Raises Refused if without this member nobody is left who can sign in as an admin of the tenant."""
+    admins = Membership.objects.filter(tenant=membership.tenant_id, role=TenantRole.ADMIN, user__is_active=True)
+    if membership.role == TenantRole.ADMIN and not admins.exclude(pk=membership.pk).exists():
+        raise Refused(_("The tenant has no other active admin. Make another member an admin first."), "role")
 
 
 def _tell(tenant: Tenant, event: events.Event, actor: Actor, now: datetime) -> None:

@@ -70,6 +70,13 @@ class RecoveryCodeUsed(Event):
     left: int
 
 
+class MailAddressChanged(Event):
+    """The person's notifications are mailed to another address. Empty: to none."""
+
+    old: Name
+    new: Name
+
+
 class IdentityConnected(Event):
     """From now on, this person can sign in with that identity provider."""
 

@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import PLATFORM_ROLE_LABELS
 from hekla.apps.accounts.scopes import SCOPE_LABELS, USUAL, Scope
-from hekla.pages.frame.edit_form import EditForm
+from hekla.pages.frame.edit_form import ModelEditForm
 
 _KEEP_PASSWORD = _("At least 10 characters. Leave empty to keep the current password.")
 _NO_PASSWORD = _("At least 10 characters. Without a password, the person signs in with a link that you send.")
@@ -58,11 +58,11 @@ class PersonForm(forms.ModelForm):
         return {name: value for name, value in self.cleaned_data.items() if name in (self._meta.fields or ())}
 
 
-class PersonChangeForm(EditForm, PersonForm):
+class PersonChangeForm(ModelEditForm, PersonForm):
     """An existing person."""
 
 
-class ProfileForm(forms.ModelForm):
+class ProfileForm(ModelEditForm, forms.ModelForm):
     """The fields of their own account that people can change. A new password needs the current one, if there is one."""
 
     password = forms.CharField(

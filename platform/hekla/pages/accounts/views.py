@@ -127,15 +127,15 @@ def profile(request: HttpRequest) -> HttpResponse:
         try:
             if password:
                 services.prove_password(user, form.cleaned_data["current_password"])
-            values = {"display_name": form.cleaned_data["display_name"]}
-            services.change_user(
-                user,
-                values,
-                password=password,
-                actor=services.actor_of(user),
-                now=clock.now(),
-                revokes_tokens=form.cleaned_data["revokes_tokens"],
-            )
+            with form.saving():
+                services.change_user(
+                    user,
+                    {"display_name": form.cleaned_data["display_name"]},
+                    password=password,
+                    actor=services.actor_of(user),
+                    now=clock.now(),
+                    revokes_tokens=form.cleaned_data["revokes_tokens"],
+                )
         except HeklaError as error:
             attach(form, error)
         else:

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from hekla.apps.clusters.models import Cluster, Environment
 from hekla.apps.forms import NAME_ERRORS, refuse_reserved
-from hekla.pages.frame.edit_form import EditForm
+from hekla.pages.frame.edit_form import ModelEditForm
 
 MAX_KUBECONFIG_BYTES = 64 * 1024
 
@@ -144,7 +144,7 @@ class ClusterForm(ClusterAccessForm):
         return refuse_reserved(self.cleaned_data["name"])
 
 
-class ClusterChangeForm(EditForm, ClusterAccessForm):
+class ClusterChangeForm(ModelEditForm, ClusterAccessForm):
     """An existing cluster. Its name and kind cannot change."""
 
     class Meta(ClusterForm.Meta):
@@ -174,7 +174,7 @@ class EnvironmentForm(forms.ModelForm):
         return refuse_reserved(self.cleaned_data["name"])
 
 
-class EnvironmentChangeForm(EditForm, forms.ModelForm):
+class EnvironmentChangeForm(ModelEditForm, forms.ModelForm):
     """An existing environment. Its name cannot change."""
 
     class Meta(EnvironmentForm.Meta):

@@ -4,9 +4,10 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from hekla.engine.policy import MAX_POLICY_BYTES
+from hekla.pages.frame.edit_form import ValuesEditForm
 
 
-class PolicyForm(forms.Form):
+class PolicyForm(ValuesEditForm, forms.Form):
     """A scheduler configuration, and the reason for the change."""
 
     text = forms.CharField(

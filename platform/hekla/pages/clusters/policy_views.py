@@ -54,23 +54,24 @@ def show(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         account_services.require(user, Permission.MANAGE_CLUSTERS)
     text = policies.text_in_force(cluster)
-    form = PolicyForm(request.POST or None, initial={"text": text})
+    form = PolicyForm(request.POST or None, stored=lambda: {"text": policies.text_in_force(cluster)})
     context = {"form": form, "cluster": cluster, "clusters": every, "versions": _versions(cluster)}
     if request.method == "POST" and form.is_valid():
         try:
             wanted = policy.parse(form.cleaned_data["text"])
-        except Invalid as error:
-            attach(form, error)
-        else:
             if "try" not in request.POST:
                 return _put_in_force(request, cluster, form)
+        except (Invalid, Refused) as error:
+            attach(form, error)
+        else:
             context |= _tried(cluster, text, form.cleaned_data["text"], wanted)
     return render(request, "clusters/policy.html", context)
 
 
 def _put_in_force(request: HttpRequest, cluster: Cluster, form: PolicyForm) -> HttpResponse:
     user = person(request)
-    cluster_services.set_policy(cluster, **form.cleaned_data, by=user, actor=actor_of(user), now=clock.now())
+    with form.saving():
+        cluster_services.set_policy(cluster, **form.cleaned_data, by=user, actor=actor_of(user), now=clock.now())
     messages.success(request, _("The policy takes effect in the next scheduling cycle."))
     return redirect(f"{reverse('clusters:policy')}?cluster={cluster.name}")
 

@@ -1,9 +1,12 @@
 """Forms of flows and templates: manifests, typed or uploaded, and the name of a job from a template."""
 
 from django import forms
+from django.http import QueryDict
+from django.utils.datastructures import MultiValueDict
 from django.utils.translation import gettext_lazy
 
-from hekla.pages.job_forms.forms import ManifestForm
+from hekla.pages.frame.edit_form import ValuesEditForm
+from hekla.pages.job_forms.forms import MAX_MANIFEST_BYTES, ManifestForm
 
 
 class FlowForm(ManifestForm):
@@ -22,6 +25,19 @@ class TemplateForm(ManifestForm):
         self.fields["text"].help_text = gettext_lazy(
             "A Volcano JobTemplate, or a job manifest for Volcano, Kubeflow or Kubernetes. At most 1 MiB."
         )
+
+
+class TemplateChangeForm(ValuesEditForm, TemplateForm):
+    """The job of a saved template."""
+
+    def full_clean(self) -> None:
+        """The same, with an uploaded file as if it was typed: a conflict shows its text."""
+        upload = self.files.get("upload")
+        if isinstance(self.data, QueryDict) and upload and (upload.size or 0) <= MAX_MANIFEST_BYTES:
+            data = self.data.copy()
+            data["text"] = upload.read().decode(errors="replace")
+            self.data, self.files = data, MultiValueDict()
+        super().full_clean()
 
 
 class JobNameForm(forms.Form):

@@ -1,5 +1,8 @@
 """Pages of templates: the list, a new template, and one template with its actions."""
 
+from collections.abc import Callable
+from contextlib import nullcontext
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -19,7 +22,7 @@ from hekla.domain.errors import HeklaError, Invalid, Problem
 from hekla.domain.formats import LoadedJob, yaml_text
 from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
-from hekla.pages.flows.forms import JobNameForm, TemplateForm
+from hekla.pages.flows.forms import JobNameForm, TemplateChangeForm, TemplateForm
 from hekla.pages.flows.tables import TemplatesTable
 from hekla.pages.frame import current_tenant, downloads
 from hekla.pages.frame.people import person
@@ -44,7 +47,8 @@ def create(request: HttpRequest) -> HttpResponse:
     def save(spec: JobSpec) -> JobTemplate:
         return services.create_template(spec=spec, tenant=tenant, user=person(request), now=clock.now())
 
-    return _form_page(request, _("New template"), _of_job(request), save, {"tenant": tenant})
+    build = partial(TemplateForm, initial={"text": _of_job(request)})
+    return _form_page(request, _("New template"), build, save, {"tenant": tenant})
 
 
 @require_http_methods(["GET", "POST"])
@@ -55,18 +59,29 @@ def edit(request: HttpRequest, uid: UUID) -> HttpResponse:
     def save(spec: JobSpec) -> JobTemplate:
         return services.change_template(template, spec=spec, user=person(request), now=clock.now())
 
+    def stored() -> dict[str, str]:
+        return {"text": formats.dump_template(JobSpec.parse(selectors.template(uid, person(request)).spec))}
+
     title = _("Edit %(name)s") % {"name": template.name}
-    return _form_page(request, title, formats.dump_template(JobSpec.parse(template.spec)), save, {"template": template})
+    build = partial(TemplateChangeForm, stored=stored)
+    return _form_page(request, title, build, save, {"template": template})
 
 
-def _form_page(request: HttpRequest, title: str, first: str, save: Any, more: dict[str, Any]) -> HttpResponse:  # noqa: ANN401
-    form = TemplateForm(request.POST or None, request.FILES or None, initial={"text": first})
+def _form_page(
+    request: HttpRequest,
+    title: str,
+    build: Callable[..., TemplateForm],
+    save: Callable[[JobSpec], JobTemplate],
+    more: dict[str, Any],
+) -> HttpResponse:
+    form = build(request.POST or None, request.FILES or None)
     if request.method == "POST" and form.is_valid():
         try:
             loaded = _job_in(form.cleaned_data["text"])
-            saved = save(loaded.spec)
+            with form.saving() if isinstance(form, TemplateChangeForm) else nullcontext():
+                saved = save(loaded.spec)
         except HeklaError as error:
-            form = TemplateForm({"text": form.cleaned_data["text"]})
+            form = build({**{name: form.data[name] for name in form.data}, "text": form.cleaned_data["text"]})
             form.is_valid()
             attach(form, error)
         else:

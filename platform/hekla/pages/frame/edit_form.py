@@ -1,6 +1,6 @@
 """Forms of something stored, which somebody else may change while the page is open."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,9 +11,11 @@ from django.utils.translation import gettext as _
 from hekla.apps.event_log import changes
 from hekla.domain.errors import Refused
 
+Values = Mapping[str, Any]
 
-class EditForm(forms.ModelForm):  # type: ignore[type-arg]  # of any model
-    """Mixin of a form that changes a row. The page carries the values that the person saw, as hidden initial values.
+
+class EditForm(forms.BaseForm):
+    """Mixin of a form that edits stored values. The page carries those that the person read, as hidden initial values.
 
     Fields that the person left alone keep what is stored now. If both the person and somebody else changed a field, the
     form is not valid and says so; saved again, it takes the person's value.
@@ -24,9 +26,13 @@ class EditForm(forms.ModelForm):  # type: ignore[type-arg]  # of any model
         for name in self.initial.keys() & self.fields.keys():
             self.fields[name].show_hidden_initial = True
 
+    def stored(self) -> Values:
+        """The initial values of what is stored now."""
+        raise NotImplementedError
+
     def full_clean(self) -> None:
         """Take over what somebody else has changed meanwhile, then validate."""
-        conflicts = self._merge(self.data.copy()) if isinstance(self.data, QueryDict) else []
+        conflicts = self.merge(self.data.copy()) if isinstance(self.data, QueryDict) else []
         super().full_clean()
         for name in conflicts:
             self.add_error(name, _("Somebody else changed this meanwhile. Save again to use your value."))
@@ -38,20 +44,16 @@ class EditForm(forms.ModelForm):  # type: ignore[type-arg]  # of any model
             yield
 
     def _require_same(self) -> None:
-        """Called when the row is locked."""
-        present = type(self)(instance=type(self.instance)._default_manager.get(pk=self.instance.pk))
-        if present._stored() != self._stored():
+        """Called when what the form edits is locked."""
+        if self._as_hidden(self.stored()) != self._as_hidden(self.initial):
             raise Refused(_("Somebody else saved a change at the same moment. Check the values, and save again."))
 
-    def _stored(self) -> dict[str, list[str]]:
-        return {name: self._raw(name) for name in self.fields if self.fields[name].show_hidden_initial}
-
-    def _merge(self, data: QueryDict) -> list[str]:
-        """Bring the data up to date with the row. Returns the fields that the person and somebody else changed."""
+    def merge(self, data: QueryDict) -> list[str]:
+        """Bring the data up to date with what is stored. Returns the fields that both changed."""
         conflicts, changed = [], self.changed_data
         if not any(self.add_initial_prefix(name) in data for name in self.fields):
             return []  # a program that sends only values
-        for name, stored in self._stored().items():
+        for name, stored in self._as_hidden(self.initial).items():
             before = [value.replace("\r\n", "\n") for value in data.getlist(self.add_initial_prefix(name))]
             if sorted(before) == sorted(stored):
                 continue
@@ -63,11 +65,38 @@ class EditForm(forms.ModelForm):  # type: ignore[type-arg]  # of any model
         self.data = data
         return conflicts
 
-    def _raw(self, name: str) -> list[str]:
-        """The stored value of a field as a browser sends its hidden initial value."""
-        field = self.fields[name]
-        widget = field.hidden_widget()
-        value = widget.format_value(field.prepare_value(self[name].initial))
-        if isinstance(widget, forms.MultipleHiddenInput):
-            return [str(one) for one in value or ()]
-        return ["" if value is None else str(value).replace("\r\n", "\n")]
+    def _as_hidden(self, values: Values) -> dict[str, list[str]]:
+        """These values by field, as a browser sends them as hidden initial values."""
+        return {
+            name: _hidden_values(field, values.get(name))
+            for name, field in self.fields.items()
+            if field.show_hidden_initial
+        }
+
+
+class ModelEditForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  # of any model
+    """Mixin of a form that edits a row."""
+
+    def stored(self) -> Values:
+        """The values of the row."""
+        return type(self)(instance=self._meta.model._default_manager.get(pk=self.instance.pk)).initial
+
+
+class ValuesEditForm(EditForm):
+    """Mixin of a form that edits other stored values. `stored`: reads them."""
+
+    def __init__(self, *args: Any, stored: Callable[[], Values], **kwargs: Any) -> None:  # noqa: ANN401
+        self._read = stored
+        super().__init__(*args, initial=dict(stored()), **kwargs)
+
+    def stored(self) -> Values:
+        """The values that are stored now."""
+        return self._read()
+
+
+def _hidden_values(field: forms.Field, value: object) -> list[str]:
+    widget = field.hidden_widget()
+    text = widget.format_value(field.prepare_value(value))
+    if isinstance(widget, forms.MultipleHiddenInput):
+        return [str(one) for one in text or ()]
+    return ["" if text is None else str(text).replace("\r\n", "\n")]

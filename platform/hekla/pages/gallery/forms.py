@@ -10,6 +10,7 @@ from hekla.apps.forms import attach
 from hekla.domain.errors import HeklaError, Invalid, Problem
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.templates import OpenField, openable_fields
+from hekla.pages.frame.edit_form import ValuesEditForm
 
 MAX_VALUE = 262_144
 _WORDS = {
@@ -107,10 +108,14 @@ class PublishForm(forms.Form):
         known = {field.place: field for field in fields}
         found: dict[str, Any] = {}
         for number, (place, _value) in enumerate(openable_fields(spec)):
-            if field := known.get(place):
-                found |= {f"open-{number}": True, f"least-{number}": field.least, f"most-{number}": field.most}
-                found[f"choices-{number}"] = " | ".join(field.choices)
+            field = known.get(place, OpenField(place=place))
+            found |= {f"least-{number}": field.least, f"most-{number}": field.most}
+            found |= {f"open-{number}": place in known, f"choices-{number}": " | ".join(field.choices)}
         return found
+
+
+class PublishChangeForm(ValuesEditForm, PublishForm):
+    """The next version of a template."""
 
 
 def label_of(place: str) -> str:

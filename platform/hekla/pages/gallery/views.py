@@ -1,5 +1,6 @@
 """Pages of the gallery."""
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -23,7 +24,7 @@ from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
 from hekla.pages.frame import current_tenant
 from hekla.pages.frame.people import person
-from hekla.pages.gallery.forms import FillForm, PublishForm
+from hekla.pages.gallery.forms import FillForm, PublishChangeForm, PublishForm
 
 
 @require_safe
@@ -82,13 +83,14 @@ def publish(request: HttpRequest) -> HttpResponse:
     if source is None:
         messages.info(request, _("Choose a preset to publish, or open the page of a job."))
         return redirect("jobs:presets")
-    form = PublishForm(request.POST or None, spec=source.spec, initial=source.first)
+    form = _publish_form(request, source)
     if request.method == "POST" and form.is_valid():
         cleaned = form.cleaned_data
         fields = {"title": cleaned["title"], "description": cleaned["description"], "fields": form.open_fields()}
         fields |= {"tenant": None if cleaned["for_all"] else tenant, "template": source.template, "spec": source.spec}
         try:
-            made = services.publish(**fields, user=person(request), now=clock.now())
+            with form.saving() if isinstance(form, PublishChangeForm) else nullcontext():
+                made = services.publish(**fields, user=person(request), now=clock.now())
         except HeklaError as error:
             attach(form, error)
         else:
@@ -102,6 +104,17 @@ class _Source:
     spec: JobSpec
     first: dict[str, Any]
     template: Template | None = None
+
+
+def _publish_form(request: HttpRequest, source: _Source) -> PublishForm:
+    if source.template is None:
+        return PublishForm(request.POST or None, spec=source.spec, initial=source.first)
+    uid = source.template.uid
+
+    def stored() -> dict[str, Any]:
+        return _next_version(selectors.get(uid, person(request))).first
+
+    return PublishChangeForm(request.POST or None, spec=source.spec, stored=stored)
 
 
 def _source(request: HttpRequest) -> _Source | None:

@@ -6,21 +6,22 @@ from uuid import UUID
 from django.conf import settings as platform
 from django.contrib import messages
 from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from hekla.apps.accounts.models import User
 from hekla.apps.forms import attach
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.models import Job
 from hekla.apps.notifications import labels, selectors, services
-from hekla.apps.notifications.choices import Moment
-from hekla.apps.notifications.forms import ChoiceForm, PreferenceForm
-from hekla.apps.notifications.models import Notification
+from hekla.apps.notifications.choices import Channel, Moment
+from hekla.apps.notifications.models import JobChoice, Notification
 from hekla.domain.errors import HeklaError
 from hekla.lib import clock
 from hekla.pages.frame.people import person
+from hekla.pages.notifications.forms import JobChoiceForm, PreferenceChangeForm
 
 _PAGE = 50
 _STATES = {
@@ -71,30 +72,34 @@ def read(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def settings(request: HttpRequest) -> HttpResponse:
     """Show and change the preferences for all jobs, and the channels."""
-    user = person(request)
-    if request.method != "POST":
-        return _settings(request, PreferenceForm.showing(selectors.preference(user)))
-    form = PreferenceForm(request.POST)
-    if form.is_valid():
+    form = _preference_form(request, request.POST or None)
+    if request.method == "POST" and form.is_valid():
         try:
-            secret = services.choose(user, form.values())
+            with form.saving():
+                secret = services.choose(person(request), form.values(), now=clock.now())
         except HeklaError as error:
             attach(form, error)
         else:
             messages.success(request, _("Saved."))
-            return _settings(request, form, secret) if secret else redirect("notifications:settings")
+            if not secret:
+                return redirect("notifications:settings")
+            return _settings(request, _preference_form(request), secret)
     return _settings(request, form)
 
 
 @require_POST
 def secret(request: HttpRequest) -> HttpResponse:
     """Create a new webhook secret, and show it once."""
+    made = services.renew_secret(person(request))
+    return _settings(request, _preference_form(request), made)
+
+
+def _preference_form(request: HttpRequest, data: QueryDict | None = None) -> PreferenceChangeForm:
     user = person(request)
-    made = services.renew_secret(user)
-    return _settings(request, PreferenceForm.showing(selectors.preference(user)), made)
+    return PreferenceChangeForm(data, stored=lambda: PreferenceChangeForm.first(selectors.preference(user)))
 
 
-def _settings(request: HttpRequest, form: ChoiceForm, secret: str = "") -> HttpResponse:
+def _settings(request: HttpRequest, form: PreferenceChangeForm, secret: str = "") -> HttpResponse:
     preference = selectors.preference(person(request))
     context = {
         "form": form,
@@ -115,10 +120,11 @@ def job(request: HttpRequest, uid: UUID) -> HttpResponse:
     if "forget" in request.POST:
         services.forget_choice(user, found)
         return redirect("jobs:detail", uid)
-    form = ChoiceForm(request.POST)
+    form = JobChoiceForm(request.POST, stored=lambda: _job_values(user, found))
     if form.is_valid():
         try:
-            services.choose_for_job(user, found, form.values())
+            with form.saving():
+                services.choose_for_job(user, found, form.values())
         except HeklaError as error:
             attach(form, error)
         else:
@@ -127,10 +133,19 @@ def job(request: HttpRequest, uid: UUID) -> HttpResponse:
     return _job(request, found, form)
 
 
-def _job(request: HttpRequest, found: Job, form: ChoiceForm | None) -> HttpResponse:
+def _job(request: HttpRequest, found: Job, form: JobChoiceForm | None) -> HttpResponse:
     user = person(request)
-    own = selectors.job_choice(user, found)
-    hears = own or (selectors.preference(user) if found.owner_id == user.pk else None)
-    displayed = form or (ChoiceForm.showing(hears) if hears else ChoiceForm(initial={"channels": ["page"]}))
-    context = {"job": found, "form": displayed, "own": own, "hears": bool(hears and hears.moments and hears.channels)}
+    values = _job_values(user, found)
+    context = {
+        "job": found,
+        "form": form or JobChoiceForm(stored=lambda: values),
+        "own": selectors.job_choice(user, found),
+        "hears": bool(values["moments"] and values["channels"]),
+    }
     return render(request, "notifications/_job.html" if form is None else "notifications/job.html", context)
+
+
+def _job_values(user: User, found: Job) -> dict[str, Any]:
+    """The settings in effect for the job. The defaults of others than its owner do not apply to it: no events."""
+    own = selectors.job_choice(user, found) or (selectors.preference(user) if found.owner_id == user.pk else None)
+    return JobChoiceForm.first(own or JobChoice(moments=[], channels=[Channel.PAGE]))

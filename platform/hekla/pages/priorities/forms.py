@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from hekla.apps.forms import NAME_ERRORS, refuse_reserved
 from hekla.apps.priorities.models import PriorityClass
-from hekla.pages.frame.edit_form import EditForm
+from hekla.pages.frame.edit_form import ModelEditForm
 
 
 class PriorityClassForm(forms.ModelForm):
@@ -35,7 +35,7 @@ class PriorityClassForm(forms.ModelForm):
         return {name: value for name, value in self.cleaned_data.items() if name not in {"name", "tenants"}}
 
 
-class PriorityClassChangeForm(EditForm, PriorityClassForm):
+class PriorityClassChangeForm(ModelEditForm, PriorityClassForm):
     """An existing priority class. Its name cannot change."""
 
     class Meta(PriorityClassForm.Meta):

@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from hekla.apps.forms import NAME_ERRORS, QuantitiesField, refuse_reserved
 from hekla.apps.queues.models import FederatedQueue, Queue
-from hekla.pages.frame.edit_form import EditForm
+from hekla.pages.frame.edit_form import ModelEditForm
 
 
 class QueueForm(forms.ModelForm):
@@ -67,7 +67,7 @@ class QueueForm(forms.ModelForm):
         return {k: v for k, v in self.cleaned_data.items() if k not in own}
 
 
-class QueueChangeForm(EditForm, QueueForm):
+class QueueChangeForm(ModelEditForm, QueueForm):
     """An existing queue. Its cluster and name cannot change."""
 
     class Meta(QueueForm.Meta):
@@ -109,7 +109,7 @@ class FederatedQueueForm(forms.ModelForm):
         return refuse_reserved(self.cleaned_data["name"])
 
 
-class FederatedQueueChangeForm(EditForm, FederatedQueueForm):
+class FederatedQueueChangeForm(ModelEditForm, FederatedQueueForm):
     """An existing federated queue. Its name cannot change."""
 
     class Meta(FederatedQueueForm.Meta):

@@ -13,7 +13,7 @@ from hekla.apps.accounts.models import User
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.forms import attach
 from hekla.apps.quotas import selectors, services
-from hekla.apps.quotas.forms import BOUNDS, QuotaForm, key_of
+from hekla.apps.quotas.forms import BOUNDS, key_of
 from hekla.apps.quotas.models import Quota
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
@@ -22,6 +22,7 @@ from hekla.domain.errors import Forbidden, HeklaError
 from hekla.lib import clock
 from hekla.pages.frame.people import person
 from hekla.pages.frame.tables import listing
+from hekla.pages.quotas.forms import QuotaChangeForm
 from hekla.pages.quotas.tables import SEARCH, QuotasTable
 
 
@@ -32,7 +33,10 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     tenant = tenancy.get(slug, user)
     allowed = [of for of in Quota.Of if selectors.may_set(user, tenant, of)]
     members = [member.user for member in tenancy.members(tenant)]
-    form = QuotaForm(request.POST or None, initial=_first(request, tenant), allowed=allowed, members=members)
+    whose = request.POST.get("whose") or request.GET.get("whose") or next(iter(allowed), "")
+    form = QuotaChangeForm(
+        request.POST or None, stored=lambda: _stored(tenant, whose), allowed=allowed, members=members
+    )
     if request.method == "POST":
         if not allowed:
             raise Forbidden(_("Only tenant admins and platform admins can set quotas."))
@@ -46,17 +50,16 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     )
 
 
-def _saved(form: QuotaForm, tenant: Tenant, user: User, now: datetime) -> bool:
+def _saved(form: QuotaChangeForm, tenant: Tenant, user: User, now: datetime) -> bool:
     try:
-        services.set_quota(tenant=tenant, **form.values(), by=user, actor=actor_of(user), now=now)
+        with form.saving():
+            services.set_quota(tenant=tenant, **form.values(), by=user, actor=actor_of(user), now=now)
     except HeklaError as error:
         attach(form, error)
     return form.is_valid()
 
 
-def _first(request: HttpRequest, tenant: Tenant) -> dict[str, Any]:
-    """Initial values of the form: the quota that the address names."""
-    whose = request.GET.get("whose", "")
-    quota = next((one for one in selectors.of_tenant(tenant) if key_of(one) == whose), None)
-    bounds = {name: getattr(quota, name) for name in BOUNDS} if quota else {}
-    return {"whose": whose, **bounds}
+def _stored(tenant: Tenant, whose: str) -> dict[str, Any]:
+    """The values of the form for the quota of this owner."""
+    quota = next((one for one in selectors.of_tenant(tenant) if key_of(one) == whose), Quota())
+    return {"whose": whose, **{name: getattr(quota, name) for name in BOUNDS}}

@@ -11,6 +11,7 @@ from hekla.domain.errors import Invalid, Problem
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.schedules import MAX_NAME, Concurrency, ScheduleSpec
 from hekla.domain.validation import join
+from hekla.pages.frame.edit_form import ValuesEditForm
 
 _CONCURRENCY = [
     (Concurrency.ALLOW.value, _("Allow both")),
@@ -74,6 +75,10 @@ class ScheduleForm(forms.Form):
             return ScheduleSpec.parse({"name": self.named, **filled, "job": loaded.spec.document()})
         except Invalid as error:
             raise Invalid([_in_form(problem) for problem in error.problems]) from error
+
+
+class ScheduleChangeForm(ValuesEditForm, ScheduleForm):
+    """An existing schedule."""
 
 
 def first_values(spec: ScheduleSpec) -> dict[str, Any]:

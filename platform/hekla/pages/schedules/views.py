@@ -90,11 +90,15 @@ def edit(request: HttpRequest, uid: UUID) -> HttpResponse:
     schedule = selectors.get(uid, person(request))
     if not selectors.may_start(person(request), schedule):
         raise Forbidden(_("Only the owner of the schedule and tenant admins can do this."))
-    initial = forms.first_values(selectors.spec_of(schedule))
-    form = forms.ScheduleForm(request.POST or None, initial=initial, named=schedule.name)
+
+    def stored() -> dict[str, Any]:
+        return forms.first_values(selectors.spec_of(selectors.get(uid, person(request))))
+
+    form = forms.ScheduleChangeForm(request.POST or None, stored=stored, named=schedule.name)
     if request.method == "POST" and form.is_valid():
         try:
-            services.change(schedule, form.spec(), user=person(request), now=clock.now())
+            with form.saving():
+                services.change(schedule, form.spec(), user=person(request), now=clock.now())
         except HeklaError as error:
             attach(form, error)
         else:

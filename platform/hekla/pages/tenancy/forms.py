@@ -14,7 +14,7 @@ from hekla.apps.forms import NAME_ERRORS, refuse_reserved
 from hekla.apps.quotas.forms import BOUNDS, BoundsForm
 from hekla.apps.tenancy import selectors
 from hekla.apps.tenancy.models import MAX_RETENTION_DAYS, Department, Tenant
-from hekla.pages.frame.edit_form import EditForm
+from hekla.pages.frame.edit_form import ModelEditForm
 
 ROLES = [(role.value, label) for role, label in TENANT_ROLE_LABELS.items()]
 
@@ -45,7 +45,7 @@ class NewTenantForm(BoundsForm, TenantForm):
         return own | {"bounds": {name: self.cleaned_data[name] for name in BOUNDS}}
 
 
-class TenantChangeForm(EditForm, forms.ModelForm):
+class TenantChangeForm(ModelEditForm, forms.ModelForm):
     """An existing tenant. Its short name cannot change."""
 
     class Meta:
@@ -54,7 +54,7 @@ class TenantChangeForm(EditForm, forms.ModelForm):
         widgets = {"description": forms.Textarea(attrs={"rows": 3})}
 
 
-class RetentionForm(forms.Form):
+class RetentionForm(ModelEditForm, forms.ModelForm):
     """The retention of logs and history of deleted jobs. The service validates the combination."""
 
     log_days = forms.IntegerField(
@@ -69,6 +69,10 @@ class RetentionForm(forms.Form):
         max_value=MAX_RETENTION_DAYS,
         help_text=_("Counted from the deletion of a job. Covers its settings, pods and events."),
     )
+
+    class Meta:
+        model = Tenant
+        fields = ["log_days", "history_days"]
 
 
 class MemberForm(forms.Form):
@@ -134,7 +138,7 @@ class DepartmentForm(forms.ModelForm):
         return found
 
 
-class DepartmentChangeForm(EditForm, DepartmentForm):
+class DepartmentChangeForm(ModelEditForm, DepartmentForm):
     """An existing department. Its short name cannot change."""
 
     class Meta(DepartmentForm.Meta):

@@ -1,4 +1,7 @@
-"""Changes notification settings. They are private, so they record no events."""
+"""Changes notification settings. They are private, so they record no events, except for a new email address:
+
+whoever has only a person's session could redirect all later notices. The old address is notified (`following`).
+"""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -8,25 +11,30 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from hekla.apps.accounts.models import User
+from hekla.apps.accounts.services import actor_of
 from hekla.apps.event_log import changes
-from hekla.apps.event_log.services import unit_of_work
+from hekla.apps.event_log.services import record, unit_of_work
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.models import Job
 from hekla.apps.notifications import addresses, encryption
 from hekla.apps.notifications.choices import Channel
 from hekla.apps.notifications.models import JobChoice, Notification, Preference
 from hekla.apps.notifications.signals import changed_for
+from hekla.domain import events
 from hekla.domain.errors import Invalid, NotFound, Problem, Refused
 
 MOST_JOB_CHOICES = 1_000
 
 
-def choose(user: User, values: dict[str, Any]) -> str:
+def choose(user: User, values: dict[str, Any], *, now: datetime) -> str:
     """Store these of a person's defaults for all jobs. Returns the secret of a new webhook, else "". Raises Invalid."""
     with unit_of_work():
         found, _is_new = Preference.objects.get_or_create(user=user, defaults={"mail": user.email})
-        changes.write(found, **values, language=get_language() or "")
+        changed = changes.edit(found, {**values, "language": get_language() or ""})
         _require_addresses(found.channels, {"mail": found.mail, "webhook_url": found.webhook_url})
+        if mail := changed.get("mail"):
+            event = events.MailAddressChanged(old=mail.old, new=mail.new)
+            record(event, subject=f"user:{user.pk}", actor=actor_of(user), at=now)
         secret = ""
         if found.webhook_url and not found.webhook_secret:
             secret, found.webhook_secret = encryption.make_secret()

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from hekla.apps.accounts.models import User
@@ -20,7 +21,7 @@ OF_JOBS = ("JobPhaseChanged", "PodEvicted")
 OF_CREDENTIALS = (
     *("PasswordChanged", "SignInLinkCreated", "TokenCreated", "TokenRevoked", "IdentityConnected"),
     *("IdentityDisconnected", "SecondFactorAdded", "SecondFactorRemoved", "SecurityKeyAdded", "SecurityKeyRemoved"),
-    *("RecoveryCodesGenerated", "RecoveryCodeUsed"),
+    *("RecoveryCodesGenerated", "RecoveryCodeUsed", "MailAddressChanged"),
 )
 KINDS = (*OF_JOBS, *OF_CREDENTIALS, "ImpersonationStarted")
 _MOST = 500
@@ -70,19 +71,23 @@ def _notify_of_impersonation(event: LoggedEvent) -> bool:
 def _notify_of_credential(event: LoggedEvent) -> bool:
     """Tell the person, whoever changed it: their session may be stolen.
 
-    No news is what the console does itself, a program that signs in, and a token that the person revokes.
+    No news is what the console does itself, a program that signs in, a token that the person revokes, and a first email
+    address. The old address hears of a new one, which may be a stranger's.
     """
     user = _subject(event)
     if user is None or event.actor_id is None or event.payload.get("is_sign_in"):
         return False
     if event.kind == "TokenRevoked" and event.actor_id == user.pk:
         return False
+    if event.kind == "MailAddressChanged" and not event.payload["old"]:
+        return False
     facts = {
         "kind": event.kind,
         "name": event.payload.get("name") or event.payload.get("provider") or "",
         "actor": event.actor_name if event.actor_id != user.pk else "",
     }
-    return tell_of_themselves(user, Moment.CREDENTIAL, f"event:{event.pk}", at=event.at, facts=facts, always_mail=True)
+    notify = partial(tell_of_themselves, user, Moment.CREDENTIAL, f"event:{event.pk}", always_mail=True)
+    return notify(at=event.at, facts=facts, mail=event.payload.get("old", ""))
 
 
 def _subject(event: LoggedEvent) -> User | None:

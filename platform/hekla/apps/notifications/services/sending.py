@@ -41,8 +41,9 @@ def _claim(now: datetime) -> list[Delivery]:
         if first is None:
             return []
         claimed = [first]
-        if first.channel == Channel.MAIL and _wants_digest(first.notification.user_id):
-            same = open_.filter(channel=Channel.MAIL, notification__user=first.notification.user).exclude(pk=first.pk)
+        if first.channel == Channel.MAIL and not first.mail and _wants_digest(first.notification.user_id):
+            same = open_.filter(channel=Channel.MAIL, mail="", notification__user=first.notification.user)
+            same = same.exclude(pk=first.pk)
             claimed += same.select_related("notification__user").order_by("pk")[:_MOST_IN_A_MAIL]
         for delivery in claimed:
             delivery.attempts += 1
@@ -63,6 +64,7 @@ def _send(claimed: Sequence[Delivery], now: datetime) -> int:
         if not user.is_active:
             raise Refused(_("Sign-in is disabled for this person."))
         if claimed[0].channel == Channel.MAIL:
+            reach.mail = claimed[0].mail or reach.mail
             outgoing.mail(reach, [delivery.notification for delivery in claimed])
         else:
             outgoing.webhook(reach, claimed[0], now=now)

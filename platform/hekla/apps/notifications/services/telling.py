@@ -44,16 +44,24 @@ def _may_see(user: User, job: Job) -> bool:
 
 
 def tell_of_themselves(
-    user: User, moment: Moment, key: str, *, at: datetime, facts: dict[str, Any], always_mail: bool = False
+    user: User,
+    moment: Moment,
+    key: str,
+    *,
+    at: datetime,
+    facts: dict[str, Any],
+    always_mail: bool = False,
+    mail: str = "",
 ) -> bool:
     """Notify a person of something about themselves, always in the page too. Call in a unit of work.
 
-    `always_mail`: by mail as well, at once, if the person has an address. Returns whether the notification is new.
+    `always_mail`: by mail as well, at once, if the person has an address. `mail`: to this address instead.
+    Returns whether the notification is new.
     """
     choice = preference(user)
-    if always_mail and choice.mail and settings.MAIL_IS_SET_UP:
+    if always_mail and (mail or choice.mail) and settings.MAIL_IS_SET_UP:
         choice.channels, choice.is_digest = [*{*choice.channels, Channel.MAIL}], False
-    return _write(user, key, choice, at, {"moment": moment, "at": at, "facts": facts, "in_page": True})
+    return _write(user, key, choice, at, {"moment": moment, "at": at, "facts": facts, "in_page": True}, mail)
 
 
 def _tell_one(notice: JobNotice, user: User, choice: Choice, now: datetime) -> bool:
@@ -64,7 +72,7 @@ def _tell_one(notice: JobNotice, user: User, choice: Choice, now: datetime) -> b
     return _write(user, notice.key, choice, now, facts)
 
 
-def _write(user: User, key: str, choice: Choice, now: datetime, facts: dict[str, Any]) -> bool:
+def _write(user: User, key: str, choice: Choice, now: datetime, facts: dict[str, Any], mail: str = "") -> bool:
     made, is_new = Notification.objects.get_or_create(user=user, key=key, defaults=facts)
     if is_new:
         reach = choice if isinstance(choice, Preference) else Preference.objects.filter(user=user).first()
@@ -72,7 +80,7 @@ def _write(user: User, key: str, choice: Choice, now: datetime, facts: dict[str,
         channels = [channel for channel in (Channel.MAIL, Channel.WEBHOOK) if channel in choice.channels]
         due = {Channel.MAIL: now + wait, Channel.WEBHOOK: now}
         Delivery.objects.bulk_create(
-            [Delivery(notification=made, channel=channel, due_at=due[channel]) for channel in channels]
+            [Delivery(notification=made, channel=channel, due_at=due[channel], mail=mail) for channel in channels]
         )
         for channel in channels:
             wake.send_at(due[channel], now=now)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django import template
+from django.forms import BoundField
 from django.utils.safestring import SafeString
 
 from hekla.apps.sentences import space_after, translated
@@ -34,6 +35,12 @@ def amount(value: float, name: str) -> str:
 def entry(mapping: Mapping[str, Any], key: object) -> Any:  # noqa: ANN401
     """The value of a variable key; empty if absent."""
     return mapping.get(str(key), "") if hasattr(mapping, "get") else ""
+
+
+@register.filter
+def hidden_initial(field: BoundField) -> SafeString | str:
+    """The stored value that an edit form carries, for a field whose template prints its choices one by one."""
+    return field.as_hidden(only_initial=True) if field.field.show_hidden_initial else ""
 
 
 @register.simple_tag(takes_context=True)
