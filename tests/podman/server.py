@@ -25,7 +25,7 @@ _SETTINGS = {
         'events_logger = "none"\nlock_type = "file"\ntmp_dir = "{home}/tmp"\n'
     ),
     "storage.conf": '[storage]\ndriver = "vfs"\ngraphroot = "{home}/graph"\nrunroot = "{home}/run"\n',
-    "registries.conf": '[[registry]]\nlocation = "{registry}"\ninsecure = true\n',
+    "registries.conf": '[[registry]]\nlocation = "127.0.0.1"\ninsecure = true\n',
     ".config/containers/policy.json": '{{"default": [{{"type": "insecureAcceptAnything"}}]}}',
 }
 _START = """
@@ -58,7 +58,7 @@ class Podman:
         for name, text in _SETTINGS.items():
             path = self.home / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text.format(home=self.home, registry=self.registry))
+            path.write_text(text.format(home=self.home))
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
