@@ -25,7 +25,7 @@ def _engine(path: str) -> Finding:
     try:
         engine = runtime.ask(path)
     except BackendError as error:
-        return Finding("runtime", Severity.WARNING, (literal(str(error)),))
+        return Finding("runtime", Severity.WARNING, (literal(str(error)),), {"path": path})
     problems = tuple(_problems(engine))
     sentences = (
         _("{name} {version} answers at {path}."),

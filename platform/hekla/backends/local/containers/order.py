@@ -156,8 +156,8 @@ def _mounts(order: PodOrder, folder: PodFolder, shared: Sequence[SharedPath]) ->
     for path, below in order.mounts.items():
         if any(PurePosixPath(name).is_relative_to(below) for name in (*order.files, *order.secrets)):
             yield "", f"{folder.work}/{below}", path
-    for mount, root, below in volumes.mounted_elsewhere(order, folder):
-        yield READ_ONLY if mount.read_only else "", str(root / below), mount.mount_path
+    for mount, root, part in volumes.mounted_elsewhere(order, folder):
+        yield READ_ONLY if mount.read_only else "", str(root / part), mount.mount_path
 
 
 def _limit(name: str, number: int) -> dict[str, Any]:
