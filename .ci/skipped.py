@@ -10,6 +10,7 @@ ALLOWED = (
     r"no (Kubernetes control plane|Helm|Volcano): no Go on this machine",
     r"no (Kubernetes control plane|Helm|Volcano): the Go modules cannot be had",
     r"no Podman: (the tests do not run as root|this machine has no|the packages cannot be had)",
+    r"no Podman: the system gives users no namespaces",
 )
 
 

@@ -13,11 +13,13 @@ from tests.apps.conftest import People
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters import leases, notices
 from hekla.apps.clusters.models import Cluster, Lease, Node
+from hekla.apps.job_history import cluster_notices
 from hekla.apps.jobs import selectors
-from hekla.apps.jobs.models import Job
+from hekla.apps.jobs.models import Job, Pod
 from hekla.lib import clock
 
 As = Callable[[User], Client]
+PLACE = {"index": 0, "version": 1, "slot": 1, "address": ""}
 SILENT = "The controller of cluster sim has not reported for 90 s. Running pods continue; nothing new starts."
 FAULTY = (
     "The controller of cluster sim meets an unexpected error and keeps trying. "
@@ -43,12 +45,18 @@ def rounded(text: str) -> str:
     return re.sub(r"for 9\d s", "for 90 s", text)
 
 
+def pod_of(job: Job) -> Pod:
+    """Its only pod, which has no node yet."""
+    return Pod.objects.get_or_create(job=job, task="main", attempt=0, defaults={"created_at": clock.now(), **PLACE})[0]
+
+
 def pages(job: Job) -> list[str]:
-    return [reverse("jobs:detail", args=[job.uid]), reverse("home"), reverse("clusters:nodes")]
+    pod = reverse("jobs:pod", args=[job.uid, pod_of(job).pk])
+    return [reverse("jobs:detail", args=[job.uid]), pod, reverse("home"), reverse("clusters:nodes")]
 
 
 @pytest.mark.parametrize(("happens", "sentence"), [(hang, SILENT), (fail, FAULTY)])
-def test_job_home_and_nodes_name_the_controller(
+def test_job_pod_home_and_nodes_name_the_controller(
     people: People, as_: As, happens: Callable[[], None], sentence: str
 ) -> None:
     job = people.submit()
@@ -83,15 +91,30 @@ def test_paused_cluster_and_short_silence_need_no_notice(people: People) -> None
     assert notices.everywhere() == []
 
 
-def test_notice_of_a_job_costs_no_query_and_that_of_all_clusters_one(
+def test_notice_of_a_job_or_pod_costs_no_query_and_that_of_all_clusters_one(
     people: People, django_assert_num_queries: Callable[[int], Any]
 ) -> None:
     job = selectors.get(people.submit().uid, people.alice)
+    number = pod_of(job).pk
     hang()
     with django_assert_num_queries(0):
         assert notices.of_cluster(job.cluster) == "", "as of when the job was read"
+    pod = selectors.pod(number, people.alice)
+    with django_assert_num_queries(0):
+        assert [*map(rounded, cluster_notices.of_pod(pod))] == [SILENT]
     with django_assert_num_queries(1):
         assert [*map(rounded, notices.everywhere())] == [SILENT]
+
+
+def test_pod_that_has_ended_needs_no_controller(people: People, as_: As) -> None:
+    job = people.submit()
+    pod = pod_of(job)
+    url = reverse("jobs:pod", args=[job.uid, pod.pk])
+    hang()
+    Pod.objects.filter(pk=pod.pk).update(phase="running", node="n")
+    assert rounded(as_(people.alice).get(url).content.decode()).count(SILENT) == 1
+    Pod.objects.filter(pk=pod.pk).update(phase="succeeded", finished_at=clock.now())
+    assert "The controller of" not in as_(people.alice).get(url).content.decode()
 
 
 def refuse(job: Job, nodes: dict[str, int], message: str = "Only 12 MiB are free on the disk of /data.") -> None:
@@ -105,9 +128,11 @@ def test_job_names_the_reason_of_a_node_that_is_not_ready(people: People, as_: A
     job = people.submit()
     refuse(job, {"not schedulable": 1})
     sentence = "Node vm accepts no pods: Only 12 MiB are free on the disk of /data."
-    page = as_(people.alice).get(reverse("jobs:detail", args=[job.uid])).content.decode()
+    detail, pod = pages(job)[:2]
+    page = as_(people.alice).get(detail).content.decode()
     assert sentence in page
     assert "never start" not in page
+    assert sentence in as_(people.alice).get(pod).content.decode()
     assert as_(people.alice).get(f"/api/v1/jobs/{job.uid}").json()["notice"] == sentence
 
 

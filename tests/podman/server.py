@@ -1,6 +1,10 @@
-"""A real Podman with runc for tests: its API at a socket, its own images, and nothing of a Podman of the machine."""
+"""A real Podman with runc for tests: its API at a socket, its own images, and nothing of a Podman of the machine.
+
+Without root, its programs are in their places already: see `rootless`.
+"""
 
 import io
+import os
 import shutil
 import signal
 import socket
@@ -22,17 +26,25 @@ _USERS = b"root:x:0:0:root:/:/bin/sh\nbox:x:1000:1000:box:/:/bin/sh\n"
 _SETTINGS = {
     "containers.conf": (
         '[containers]\ndefault_ulimits = []\n[engine]\nruntime = "runc"\ncgroup_manager = "cgroupfs"\n'
-        'events_logger = "none"\nlock_type = "file"\ntmp_dir = "{home}/tmp"\n'
+        'events_logger = "none"\nlock_type = "file"\n'
     ),
     "storage.conf": '[storage]\ndriver = "vfs"\ngraphroot = "{home}/graph"\nrunroot = "{home}/run"\n',
-    "registries.conf": '[[registry]]\nlocation = "{registry}"\ninsecure = true\n',
-    ".config/containers/policy.json": '{{"default": [{{"type": "insecureAcceptAnything"}}]}}',
+    "registries.conf": '[[registry]]\nlocation = "127.0.0.1"\ninsecure = true\n',
+    "policy.json": '{{"default": [{{"type": "insecureAcceptAnything"}}]}}',
 }
-_START = """
+_FOLDER = ".config/containers"
+"""Where Podman without root looks for its settings. With root, the environment names them."""
+_VARIABLES = {
+    "CONTAINERS_CONF": "containers.conf",
+    "CONTAINERS_STORAGE_CONF": "storage.conf",
+    "CONTAINERS_REGISTRIES_CONF": "registries.conf",
+}
+_AS_ROOT = ["unshare", "--mount", "--propagation", "private", "sh", "-c"]
+_MOUNT = """
 mount -t overlay overlay -o lowerdir={programs}/usr:/usr /usr &&
 mkdir -p {home}/system && mount --bind {home}/system /run && mount -t tmpfs tmpfs /dev/shm &&
-exec podman system service -t 0 unix://{home}/podman.sock
 """
+_START = "exec podman system service -t 0 unix://{home}/podman.sock"
 
 
 class Podman:
@@ -49,25 +61,29 @@ class Podman:
 
     @property
     def pid(self) -> int:
-        """The process id of the server."""
+        """The process id of the server. Without root, it can be the child of the process that was started."""
         assert self._process is not None
-        return self._process.pid
+        started = self._process.pid
+        if os.geteuid() == 0:
+            return started
+        children = "".join(path.read_text() for path in Path(f"/proc/{started}/task").glob("*/children")).split()
+        return int(children[0]) if children else started
 
     def prepare(self) -> None:
         """Write its settings."""
+        (self.home / _FOLDER).mkdir(parents=True)
         for name, text in _SETTINGS.items():
-            path = self.home / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text.format(home=self.home, registry=self.registry))
+            (self.home / _FOLDER / name).write_text(text.format(home=self.home))
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
-        settings = {"CONTAINERS_CONF": "containers.conf", "CONTAINERS_STORAGE_CONF": "storage.conf"}
-        settings["CONTAINERS_REGISTRIES_CONF"] = "registries.conf"
-        env = {name: str(self.home / file) for name, file in settings.items()}
-        env |= {"HOME": str(self.home), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
-        script = _START.format(programs=self._programs, home=self.home)
-        command = ["unshare", "--mount", "--propagation", "private", "sh", "-c", script]
+        env = {"HOME": str(self.home), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
+        if is_root := os.geteuid() == 0:
+            env |= {name: str(self.home / _FOLDER / file) for name, file in _VARIABLES.items()}
+        else:
+            env["XDG_RUNTIME_DIR"] = str(self.home)
+        script = _MOUNT + _START if is_root else _START
+        command = [*(_AS_ROOT if is_root else ("sh", "-c")), script.format(programs=self._programs, home=self.home)]
         with (self.home / "log").open("ab") as log:
             self._process = spawn(command, output=log.fileno(), env=env, folder=self.home)
         limit = time.monotonic() + READY_WITHIN_SECONDS
@@ -79,7 +95,7 @@ class Podman:
     def kill(self) -> None:
         """End the server alone. Its containers go on."""
         assert self._process is not None
-        self._process.send_signal(signal.SIGKILL)
+        os.kill(self.pid, signal.SIGKILL)
         self._process.wait()
 
     def stop(self) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -9,8 +10,11 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from tests.podman.server import Podman
 
 from hekla.backends.local import cgroups, isolation
+from hekla.backends.local.containers import runtime
+from hekla.backends.local.containers.engine import Engine
 from hekla.backends.local.sandbox.order import LANDLOCK, LAYERS, NAMESPACES
 from hekla.launcher.doctor import machine, services
 from hekla.launcher.doctor.command import doctor
@@ -49,7 +53,17 @@ def check(home: Home, *options: str) -> tuple[int, dict[str, list[tuple[str, str
 def test_machine_without_a_problem(home: Home) -> None:
     code, found = check(home)
     assert code == 0, found
-    assert {"isolation", "limits", "data", "space", "secret-key", "postgresql", "valkey", "clock"} <= found.keys()
+    assert {
+        "isolation",
+        "limits",
+        "runtime",
+        "data",
+        "space",
+        "secret-key",
+        "postgresql",
+        "valkey",
+        "clock",
+    } <= found.keys()
     assert found["isolation"][0][1].startswith("Pods are kept apart by namespaces, seccomp and Landlock.")
     assert "answers" in found["postgresql"][0][1]
 
@@ -159,6 +173,77 @@ def test_silent_cluster_is_a_warning(home: Home) -> None:
     assert code == 0
     assert [level for level, _text in found["kubernetes"]] == ["warning", "warning"]
     assert found["kubernetes"][1][1].startswith("The cluster of the context lab: far cannot be used.")
+
+
+@pytest.fixture
+def sockets(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The places at which engines can listen."""
+    places: list[str] = []
+    monkeypatch.setattr(runtime, "usual_sockets", lambda: tuple(places))
+    return places
+
+
+def test_machine_without_a_container_engine_has_no_problem(home: Home, sockets: list[str]) -> None:
+    code, found = check(home)
+    assert (code, found["runtime"][0][0]) == (0, "ok")
+    assert found["runtime"][0][1].startswith("No container engine listens here.")
+
+
+def test_container_engine_is_described(home: Home, sockets: list[str], podman: Podman) -> None:
+    sockets += [podman.socket, podman.socket]
+    ((level, text),) = check(home)[1]["runtime"]
+    assert level == "ok", text
+    for sentence in (
+        f"Podman 4.3.1 answers at {podman.socket}.",
+        "It runs as root.",
+        "Its storage is vfs, and runc runs its containers.",
+        "Limits of memory and CPU are enforced.",
+        "It gives containers no GPUs. That needs Podman 5.4 or Docker 25.",
+    ):
+        assert sentence in text
+
+
+def test_socket_without_an_engine_is_a_warning(home: Home, sockets: list[str], tmp_path: Path) -> None:
+    sockets.append(str(tmp_path / "silent.sock"))
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(sockets[0])
+        ((level, text),) = check(home)[1]["runtime"]
+    assert (level, text.startswith(f"No container engine answers at {sockets[0]}: ")) == ("warning", True)
+
+
+ROOTLESS = {
+    "BuildahVersion": "1", "ServerVersion": "5.4.0", "Rootless": True, "CgroupVersion": "1", "MemoryLimit": True,
+    "CpuCfsQuota": True, "SecurityOptions": ["name=apparmor"], "Driver": "overlay", "DefaultRuntime": "crun",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "missing"),
+    [
+        ({}, {"runs without root", "Limits of memory are not", "seccomp", "no users for tenants"}),
+        ({"CgroupVersion": "2"}, {"runs without root", "seccomp", "no users for tenants"}),
+        ({"Rootless": False}, {"seccomp"}),
+        ({"Rootless": False, "SecurityOptions": ["name=seccomp,profile=default"]}, set()),
+    ],
+)
+def test_what_an_engine_lacks_is_named(
+    home: Home,
+    sockets: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    changes: dict[str, object],
+    missing: set[str],
+) -> None:
+    """Without root on control groups of version 1, Podman says that it has limits and ignores them."""
+    sockets.append(str(tmp_path))
+    monkeypatch.setattr(Engine, "request", lambda *_arguments, **_options: ROOTLESS | changes)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    ((level, text),) = check(home)[1]["runtime"]
+    words = {"runs without root", "Limits of memory are not", "seccomp", "no users for tenants"}
+    assert {word for word in words if word in text} == missing
+    assert level == ("warning" if missing else "ok")
+    assert "crun runs its containers" in text
+    assert "GPU" not in text
 
 
 def test_start_names_missing_layers(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

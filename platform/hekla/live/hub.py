@@ -106,9 +106,9 @@ class Hub:
             listener.notify(topics)
 
     def _handle_message(self, message: bytes | int) -> None:
-        """Notify the topic in the message. An empty or a subscription message makes the hub read the log."""
+        """Notify the topics in the message. An empty or a subscription message makes the hub read the log."""
         if message and isinstance(message, bytes):
-            self._notify_topics({message.decode()})
+            self._notify_topics(set(message.decode().split(" ")))
         else:
             self._wake.set()
 

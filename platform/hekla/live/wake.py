@@ -1,9 +1,11 @@
 """Wakes up open pages: a message on a Valkey channel after each commit with new events.
 
-The message is empty, or it is a topic that changed without an event: a person's number of unread notifications.
+The message is empty, or it has the topics that changed without an event, separated by spaces: a person's number of
+unread notifications, or the progress of pods that prepare.
 """
 
 import logging
+from collections.abc import Collection
 from functools import cache
 from typing import Any
 
@@ -13,6 +15,7 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from hekla.apps.event_log.signals import recorded
+from hekla.apps.jobs.signals import preparation_changed
 from hekla.apps.notifications.signals import counted
 
 log = logging.getLogger(__name__)
@@ -34,6 +37,12 @@ def after_commit(**_kwargs: Any) -> None:  # noqa: ANN401
 def after_count_change(person: int, **_kwargs: Any) -> None:  # noqa: ANN401
     """Announce a changed number of unread notifications. Pages that miss the message refresh it within a minute."""
     _publish(f"bell:{person}")
+
+
+@receiver(preparation_changed)
+def after_preparation(pods: Collection[int], **_kwargs: Any) -> None:  # noqa: ANN401
+    """Announce the progress of pods, for example of the pulls of their images. Pages that miss it show the next."""
+    _publish(" ".join(f"pod:{pod}" for pod in pods))
 
 
 def _publish(message: str) -> None:

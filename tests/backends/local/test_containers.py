@@ -11,7 +11,8 @@ import pytest
 from tests.backends.local.test_isolation import of_tenant, output, secrets_of
 from tests.backends.local.test_processes import eventually, folder_of
 
-from hekla.backends.base import EnvironmentSpec, PodKey, StartRefused
+from hekla.backends.base import BackendError, EnvironmentSpec, PodKey, StartRefused
+from hekla.backends.local.containers import runtime
 from hekla.backends.local.containers.attendant import Progress
 from hekla.backends.local.containers.order import tagged
 from hekla.backends.local.containers.runtime import EngineInfo, Runtime
@@ -317,6 +318,19 @@ def test_engine_that_is_not_there_makes_the_node_not_ready(make_cluster, tmp_pat
     cluster = make_cluster("local", config={"runtime": "containers", "socket": str(tmp_path / "nothing.sock")})
     node = cluster.backend.nodes()[0]
     assert (node.ready, node.message.startswith("No container engine answers at ")) == (False, True)
+
+
+def test_engine_without_root_is_refused_by_a_console_of_root(make_cluster, monkeypatch):
+    """It has no user ids for tenants."""
+    engine = EngineInfo("Podman", "5.4.0", frozenset(), is_rootless=True)
+    monkeypatch.setattr(runtime, "ask", lambda _socket: engine)
+    cluster = make_cluster("containers")
+    with pytest.raises(BackendError, match="no users for tenants"):
+        cluster.start(cluster.order())
+    for user, is_ready in ((0, False), (1000, True)):
+        monkeypatch.setattr(os, "geteuid", lambda user=user: user)
+        node = cluster.backend.nodes()[0]
+        assert (node.ready, "Run Hekla as the user of the engine" in node.message) == (is_ready, not is_ready)
 
 
 # Commands

@@ -1,9 +1,9 @@
-"""What keeps a job from starting that is not about the job: its cluster's controller, and nodes that are not ready."""
+"""What keeps jobs and pods from starting, and is not about them: its cluster's controller, unready nodes."""
 
 from django.utils.translation import gettext as _
 
 from hekla.apps.clusters import notices, selectors
-from hekla.apps.jobs.models import Job
+from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.sentences import together, translated
 
 _UNSCHEDULABLE = "not schedulable"
@@ -20,6 +20,18 @@ def of_job(job: Job) -> list[str]:
         return []
     controller = notices.of_cluster(job.cluster)
     return [*filter(None, [controller]), *(_nodes(job) if _is_refused_by_nodes(job) else ())]
+
+
+def of_pod(pod: Pod) -> list[str]:
+    """The notices for a pod: those of its job until it has a node, then that about the controller; none after its end.
+
+    No query, except as for its job.
+    """
+    if pod.is_final:
+        return []
+    if not pod.node:
+        return of_job(pod.job)
+    return [*filter(None, [notices.of_cluster(pod.job.cluster)])]
 
 
 def _is_refused_by_nodes(job: Job) -> bool:

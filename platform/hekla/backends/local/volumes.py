@@ -26,8 +26,6 @@ def check(order: PodOrder, *, in_containers: bool = False) -> None:
             continue
         path = PurePosixPath(mount.mount_path)
         if in_containers and not path.is_relative_to(WORKING_DIR):
-            if mount.sub_path:
-                raise StartRefused(f"A part of a volume can be mounted only below {WORKING_DIR}, not at “{path}”.")
             continue
         if not path.is_relative_to(WORKING_DIR):
             raise StartRefused(
@@ -74,15 +72,21 @@ def write_working_dir(order: PodOrder, draft: PodFolder, *, uid: int) -> None:
 
 
 def linked_folders(order: PodOrder, folder: PodFolder) -> set[Path]:
-    """The folders to which the links in the working folder lead."""
-    return {_parent(volume, folder) for volume, mount in _linked(order) if _is_link(mount)}
+    """The folders of the volumes to which the links in the working folder lead.
+
+    A container has each alone: with their parent it could put a link in the place of one, which another would mount.
+    """
+    return {_parent(volume, folder) / volume.name for volume, mount in _linked(order) if _is_link(mount)}
 
 
-def mounted_elsewhere(order: PodOrder, folder: PodFolder) -> Iterator[tuple[VolumeMount, Path]]:
-    """The mounts of a container outside of its working folder, each with the folder of its volume."""
+def mounted_elsewhere(order: PodOrder, folder: PodFolder) -> Iterator[tuple[VolumeMount, Path, PurePosixPath]]:
+    """The mounts of a container outside of its working folder: each with the folder of all volumes, and the path below.
+
+    Only the pods of the job can write to the path, except to its first part.
+    """
     for volume, mount in _linked(order):
         if not _is_link(mount):
-            yield mount, _parent(volume, folder) / volume.name
+            yield mount, _parent(volume, folder), volume.name / PurePosixPath(mount.sub_path)
 
 
 def _is_link(mount: VolumeMount) -> bool:

@@ -52,3 +52,8 @@ def language_of_terminal() -> str:
     """The language that the environment of this process names."""
     named = next((os.environ[name] for name in ("LC_ALL", "LC_MESSAGES", "LANG") if os.environ.get(name)), "")
     return "zh-hans" if named.lower().startswith("zh") else "en"
+
+
+def literal(text: str) -> str:
+    """A text of the system as a message without placeholders, on one line."""
+    return " ".join(text.split()).replace("{", "{{").replace("}", "}}")

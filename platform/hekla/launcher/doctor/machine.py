@@ -14,20 +14,13 @@ from hekla.launcher.up.home import LEAST_FREE_BYTES, Home
 from hekla.lib.checkout import CHECKOUT
 
 _PROBE_GROUP = f"hekla-doctor-{os.getpid()}"
-_RUNTIMES = {
-    "Podman": (f"/run/user/{os.geteuid()}/podman/podman.sock", "/run/podman/podman.sock"),
-    "Docker": (f"/run/user/{os.geteuid()}/docker.sock", "/var/run/docker.sock"),
-}
 
 
 def check_isolation() -> Iterator[Finding]:
-    """The layers of the sandbox, the limits, and the container runtimes of this machine."""
+    """The layers of the sandbox, and the limits."""
     severity = Severity.WARNING if isolation.failures() else Severity.OK
     yield Finding("isolation", severity if isolation.is_complete() else Severity.PROBLEM, tuple(isolation.sentences()))
     yield _limits()
-    for name, paths in _RUNTIMES.items():
-        if found := next((path for path in paths if os.path.exists(path)), None):
-            yield Finding("runtime", Severity.OK, (_("{name} listens on {path}."),), {"name": name, "path": found})
 
 
 def check_data(home: Home) -> Iterator[Finding]:

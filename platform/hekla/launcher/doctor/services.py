@@ -14,7 +14,7 @@ from hekla.backends.base import HealthProblem
 from hekla.backends.kind import BackendContext
 from hekla.backends.registry import check_health
 from hekla.domain.translation import gettext_noop as _
-from hekla.launcher.doctor.findings import Finding, Severity
+from hekla.launcher.doctor.findings import Finding, Severity, literal
 from hekla.launcher.embedded.programs import postgres_programs, valkey_program
 from hekla.launcher.terminal import LaunchRefused
 from hekla.launcher.up.home import Home
@@ -59,7 +59,7 @@ def _contexts(path: Path) -> list[str]:
 
 
 def _detail(detail: str, problem: HealthProblem) -> tuple[str, ...]:
-    return (_literal(detail or str(problem)),)
+    return (literal(detail or str(problem)),)
 
 
 def _postgres(url: str) -> Iterator[Finding]:
@@ -68,7 +68,7 @@ def _postgres(url: str) -> Iterator[Finding]:
         with psycopg.connect(url, connect_timeout=_TIMEOUT_SECONDS) as connection:
             row = connection.execute("SELECT extract(epoch FROM clock_timestamp())").fetchone()
     except psycopg.Error as error:
-        yield Finding("postgresql", Severity.PROBLEM, (_NO_ANSWER, _literal(str(error))), values)
+        yield Finding("postgresql", Severity.PROBLEM, (_NO_ANSWER, literal(str(error))), values)
         return
     yield Finding("postgresql", Severity.OK, (_ANSWERS,), values)
     apart = abs(time.time() - float(row[0])) if row else 0.0
@@ -83,7 +83,7 @@ def _valkey(url: str) -> Finding:
         with redis.Redis.from_url(url, socket_connect_timeout=_TIMEOUT_SECONDS, socket_timeout=_TIMEOUT_SECONDS) as one:
             one.ping()
     except (redis.RedisError, ValueError) as error:
-        return Finding("valkey", Severity.PROBLEM, (_NO_ANSWER, _literal(str(error))), values)
+        return Finding("valkey", Severity.PROBLEM, (_NO_ANSWER, literal(str(error))), values)
     if not (url.startswith("unix:") or urlsplit(url).password):
         sentence = _("{name} at {place} needs no password: pods of this machine can use it.")
         return Finding("valkey", Severity.WARNING, (sentence,), values)
@@ -98,7 +98,7 @@ def _program(name: str, find: Callable[[], Path]) -> Finding:
     try:
         find()
     except LaunchRefused as refused:
-        return Finding(name.lower(), Severity.PROBLEM, (_literal(refused.message),), {"name": name})
+        return Finding(name.lower(), Severity.PROBLEM, (literal(refused.message),), {"name": name})
     return Finding(name.lower(), Severity.OK, (_("Hekla starts its own {name}."),), {"name": name})
 
 
@@ -106,8 +106,3 @@ def _place(url: str) -> str:
     """The address without user name and password."""
     parts = urlsplit(url)
     return parts.netloc.rpartition("@")[2] or parts.path or parts.query
-
-
-def _literal(text: str) -> str:
-    """A text of the system as a message without placeholders, on one line."""
-    return " ".join(text.split()).replace("{", "{{").replace("}", "}}")

@@ -44,7 +44,9 @@ def _pod_of(user: User, params: Params) -> Pod:
 
 
 def _pod_topics(user: User, params: Params) -> frozenset[str]:
-    return frozenset({f"job:{_pod_of(user, params).job.uid}"})
+    """The events of its job, and the progress of its own preparation."""
+    pod = _pod_of(user, params)
+    return frozenset({f"job:{pod.job.uid}", f"pod:{pod.pk}"})
 
 
 def _pod(user: User, params: Params) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from hekla.apps.job_history import endings, failures, history, labels, waits
+from hekla.apps.job_history import cluster_notices, endings, failures, history, labels, waits
 from hekla.apps.job_history.waits import WaitInterval
 from hekla.apps.jobs import selectors
 from hekla.apps.jobs.facts import spec_of
@@ -37,6 +37,7 @@ def page(pod: Pod, *, now: datetime) -> dict[str, Any]:
         "states": _states(pod, waited, now),
         "exit": endings.exit_of(pod),
         "failure": failures.explain(pod),
+        "notices": cluster_notices.of_pod(pod),
         "requests": labels.amounts(spec_of(pod.job).task(pod.task).request),
     }
 

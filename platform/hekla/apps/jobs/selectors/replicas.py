@@ -61,8 +61,8 @@ def attempts(job: Job, refs: Collection[tuple[str, int]]) -> list[Pod]:
 
 
 def pod(pod_id: int, user: User) -> Pod:
-    """One pod. Raises NotFound."""
-    found = Pod.objects.select_related("job__cluster", "job__queue", "job__tenant").filter(pk=pod_id).first()
+    """One pod, with the lease of its cluster. Raises NotFound."""
+    found = Pod.objects.select_related("job__cluster__lease", "job__queue", "job__tenant").filter(pk=pod_id).first()
     if found is None or not known_to(user).filter(pk=found.job_id).exists():
         raise NotFound(_("Unknown pod."))
     return found

@@ -3,13 +3,17 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from uuid import UUID
+
+from django.db import transaction
 
 from hekla.apps.clusters import leases
 from hekla.apps.event_log.services import CONTROLLER, unit_of_work
 from hekla.apps.jobs.facts import all_pod_facts, job_facts, pod_facts
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.jobs.services.transitions import AddressOf, advance, enter_pod_phase, expire
+from hekla.apps.jobs.signals import preparation_changed
 from hekla.apps.rows import save_all
 from hekla.domain import lifecycle
 from hekla.domain.lifecycle import overdue, resolve, stimuli_of
@@ -70,11 +74,16 @@ def observe(
 
 
 def note_preparation(cluster_id: int, epoch: int, messages: Mapping[int, str]) -> None:
-    """Record what is known about pods that prepare, by their primary keys. Raises LeaseLost."""
+    """Record what is known about pods that prepare, by their primary keys. Raises LeaseLost.
+
+    No events: there may be many such messages. A signal tells open pages.
+    """
     with unit_of_work():
         leases.assert_held(cluster_id, epoch)
         for pod, message in messages.items():
             Pod.objects.filter(pk=pod, phase=PodPhase.PREPARING).update(message=message)
+        changed = partial(preparation_changed.send, sender=None, pods=frozenset(messages))
+        transaction.on_commit(changed, robust=True)
 
 
 def record_observation(job: Job, pod: Pod, sighting: Sighting) -> None:

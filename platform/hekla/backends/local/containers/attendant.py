@@ -13,6 +13,7 @@ import signal
 import socket
 import sys
 import time
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
@@ -21,7 +22,7 @@ if __name__ == "__main__":
     sys.path.append(os.path.abspath(os.path.join(os.path.dirname(__file__), *[os.pardir] * 4)))
 
 from hekla.backends.local import cgroups
-from hekla.backends.local.containers import registries
+from hekla.backends.local.containers import image_access, mounts, registries
 from hekla.backends.local.containers.engine import CONFLICT, NOT_FOUND, Engine, EngineError
 from hekla.backends.local.pod_folder import CONTAINER_REMOVED, ContainerState, PodFolder
 
@@ -80,12 +81,12 @@ class Attendant:
 
     def _follow(self) -> int:
         if not self._exists():
-            self._pull()
-            self._create()
+            self._create(self._image())
         status = self._found()["Status"]
         if status not in _ENDED:
             with self._engine.attach(self._order["name"]) as output:
                 if status not in _LIVE:
+                    self._check_mounts()
                     self._start()
                 self._is_started = True
                 if self._is_to_stop:
@@ -115,14 +116,25 @@ class Attendant:
         found: dict[str, Any] = self._engine.request("GET", f"{self._path}/json")["State"]
         return found
 
-    def _create(self) -> None:
+    def _create(self, image: str) -> None:
+        """Create the container of the image with this id: its name can mean another one by now."""
         self._tell(ContainerState(step="creating", message=""))
         try:
             name = quote(self._order["name"])
-            self._engine.request("POST", f"/containers/create?name={name}", self._order["body"])
+            self._engine.request("POST", f"/containers/create?name={name}", {**self._order["body"], "Image": image})
         except EngineError as error:
             if error.status != CONFLICT:
                 raise
+
+    def _check_mounts(self) -> None:
+        """Raise ContainerRefused unless the container, whose program does not run yet, has the parts of volumes."""
+        try:
+            wanted = Counter(mounts.identity(root, below) for root, below in self._order["parts"])
+            is_mounted = not wanted or wanted <= mounts.of_process(self._found().get("Pid", 0))
+        except OSError as error:
+            raise ContainerRefused("StartRefused", f"A part of a volume cannot be mounted: {error}") from error
+        if not is_mounted:
+            raise ContainerRefused("StartRefused", "A part of a volume was replaced while it was mounted")
 
     def _start(self) -> None:
         if self._is_to_stop:
@@ -153,33 +165,52 @@ class Attendant:
 
     # The image
 
-    def _pull(self) -> None:
-        """Pull the image, unless the engine has it. Raises ContainerRefused."""
-        image = self._order["image"]
+    def _image(self) -> str:
+        """The id of the image. Pulls it unless the engine has it and the pod's tenant may use it.
+
+        Raises ContainerRefused.
+        """
+        image, pulled = self._order["image"], self._order["pulled"]
         try:
-            self._engine.request("GET", f"/images/{quote(image, safe='')}/json")
+            credentials, is_guarded = registries.header(self._order["registries"], image, self._order["tenant"])
+            found = self._image_id()
+            if found and (
+                registries.is_local(image) or image_access.may_use(pulled, found, credentials, is_guarded=is_guarded)
+            ):
+                return found
+            self._pull(credentials)
+            found = self._image_id()
+        except (EngineError, ValueError) as error:
+            raise ContainerRefused("ImagePullFailed", f"The image {image} cannot be pulled: {error}") from error
+        if not found:
+            raise ContainerRefused("ImagePullFailed", f"The image {image} was removed after its pull")
+        image_access.note_pull(pulled, found, credentials)
+        return found
+
+    def _image_id(self) -> str:
+        """The id of the image with this name, if the engine has it; else empty."""
+        try:
+            return str(self._engine.request("GET", f"/images/{quote(self._order['image'], safe='')}/json")["Id"])
         except EngineError as error:
             if error.status != NOT_FOUND:
                 raise
-        else:
-            return
+            return ""
+
+    def _pull(self, credentials: str) -> None:
+        image = self._order["image"]
         self._say(f"Pulling the image {image}")
         self._tell(ContainerState(message=f"Pulling the image {image}"))
-        try:
-            credentials = registries.header(self._order["registries"], image)
-            headers = {"X-Registry-Auth": credentials} if credentials else {}
-            progress = Progress()
-            latest = time.monotonic()
-            for line in self._engine.lines(f"/images/create?fromImage={quote(image, safe='')}", headers):
-                if line.get("error"):
-                    raise ContainerRefused("ImagePullFailed", f"The image {image} cannot be pulled: {line['error']}")
-                progress.add(line)
-                if progress.text and time.monotonic() >= latest + PROGRESS_SECONDS:
-                    latest = time.monotonic()
-                    self._say(progress.text)
-                    self._tell(ContainerState(message=f"Pulling the image {image}: {progress.text}"))
-        except (EngineError, ValueError) as error:
-            raise ContainerRefused("ImagePullFailed", f"The image {image} cannot be pulled: {error}") from error
+        headers = {"X-Registry-Auth": credentials} if credentials else {}
+        progress = Progress()
+        latest = time.monotonic()
+        for line in self._engine.lines(f"/images/create?fromImage={quote(image, safe='')}", headers):
+            if line.get("error"):
+                raise ValueError(line["error"])
+            progress.add(line)
+            if progress.text and time.monotonic() >= latest + PROGRESS_SECONDS:
+                latest = time.monotonic()
+                self._say(progress.text)
+                self._tell(ContainerState(message=f"Pulling the image {image}: {progress.text}"))
 
     # Signals, and what the shim and people are told
 

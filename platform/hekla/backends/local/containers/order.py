@@ -25,12 +25,19 @@ _LIMITS = {"nofile": resource.RLIMIT_NOFILE, "nproc": resource.RLIMIT_NPROC}
 
 
 class ContainerOrder(TypedDict):
-    """The container of one pod. `registries`: the file of credentials. `body`: of the request that creates it."""
+    """The container of one pod. `body`: of the request that creates it.
+
+    `registries`: the file of credentials. `pulled`: the folder that records their use. `tenant`: of the pod.
+    `parts`: the parts of volumes among the mounts, each as the folder of all volumes and the path below.
+    """
 
     socket: str
     name: str
     image: str
     registries: str
+    pulled: str
+    tenant: str
+    parts: list[tuple[str, str]]
     body: dict[str, Any]
 
 
@@ -67,7 +74,26 @@ def container_of(
         "HostConfig": _host_config(order, folder, runtime, shared),
     }
     name = f"hekla-{hashlib.sha256(folder.path.encode()).hexdigest()[:24]}"
-    return ContainerOrder(socket=runtime.socket, name=name, image=image, registries=runtime.registries, body=body)
+    return ContainerOrder(
+        socket=runtime.socket,
+        name=name,
+        image=image,
+        registries=runtime.registries,
+        pulled=runtime.pulled,
+        tenant=order.key.tenant,
+        parts=_parts(order, folder, runtime),
+        body=body,
+    )
+
+
+def _parts(order: PodOrder, folder: PodFolder, runtime: Runtime) -> list[tuple[str, str]]:
+    """The parts of volumes that are mounted. Raises StartRefused if nobody can check what the engine mounts."""
+    found = [mounted for mount, *mounted in volumes.mounted_elsewhere(order, folder) if mount.sub_path]
+    if found and not runtime.info().mounts_before_start:
+        raise StartRefused(
+            f"A part of a volume can be mounted only below {WORKING_DIR}: with Docker, it could be replaced by a link."
+        )
+    return [(str(root), str(below)) for root, below in found]
 
 
 def _command(order: PodOrder) -> dict[str, Any]:
@@ -130,8 +156,8 @@ def _mounts(order: PodOrder, folder: PodFolder, shared: Sequence[SharedPath]) ->
     for path, below in order.mounts.items():
         if any(PurePosixPath(name).is_relative_to(below) for name in (*order.files, *order.secrets)):
             yield "", f"{folder.work}/{below}", path
-    for mount, place in volumes.mounted_elsewhere(order, folder):
-        yield READ_ONLY if mount.read_only else "", str(place), mount.mount_path
+    for mount, root, part in volumes.mounted_elsewhere(order, folder):
+        yield READ_ONLY if mount.read_only else "", str(root / part), mount.mount_path
 
 
 def _limit(name: str, number: int) -> dict[str, Any]:

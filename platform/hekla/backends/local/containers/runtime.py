@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from hekla.backends.base import BackendError
-from hekla.backends.local.containers import registries, removal
+from hekla.backends.local.containers import image_access, registries, removal
 from hekla.backends.local.containers.engine import Engine, EngineError
 
 CLUSTER_LABEL, POD_LABEL = "hekla.dev/cluster", "hekla.dev/pod"
@@ -21,17 +21,50 @@ _PODMAN, _PODMAN_WITH_DEVICES = "Podman", (5, 4)
 
 @dataclass(frozen=True, slots=True)
 class EngineInfo:
-    """An engine. `limits`: those that it enforces here."""
+    """An engine. `limits`: those that it enforces here. `filters_calls`: whether its containers have seccomp.
+
+    `is_rootless`: whether it runs as a user without root, and its containers with the rights of that user.
+    `storage`: its driver. `oci_runtime`: the program that runs its containers.
+    """
 
     name: str
     version: str
     limits: frozenset[str]
+    is_rootless: bool = False
+    filters_calls: bool = True
+    storage: str = ""
+    oci_runtime: str = ""
 
     @property
     def takes_devices(self) -> bool:
         """Whether it takes devices by their CDI names. Earlier versions of Podman ignore them without an error."""
         version = tuple(int(part) for part in re.findall(r"\d+", self.version)[:2])
         return self.name != _PODMAN or version >= _PODMAN_WITH_DEVICES
+
+    @property
+    def mounts_before_start(self) -> bool:
+        """Whether a container has its mounts before its program runs, so that they can be checked."""
+        return self.name == _PODMAN
+
+
+def ask(socket: str) -> EngineInfo:
+    """The engine at this socket. Raises BackendError if it does not answer now."""
+    try:
+        found = Engine(socket).request("GET", "/info", seconds=_SECONDS)
+        security = " ".join(found.get("SecurityOptions") or ())
+        is_rootless = bool(found.get("Rootless")) or "name=rootless" in security
+        is_powerless = is_rootless and str(found.get("CgroupVersion")) == "1"  # it ignores limits, whatever it tells
+        return EngineInfo(
+            _PODMAN if "BuildahVersion" in found else "Docker",
+            str(found["ServerVersion"]),
+            limits=frozenset(limit for limit, key in _LIMITS.items() if found.get(key) and not is_powerless),
+            is_rootless=is_rootless,
+            filters_calls="name=seccomp" in security,
+            storage=str(found.get("Driver", "")),
+            oci_runtime=str(found.get("DefaultRuntime", "")),
+        )
+    except (OSError, EngineError, LookupError, TypeError, AttributeError) as error:
+        raise BackendError(f"No container engine answers at {socket}: {error}") from error
 
 
 class Runtime:
@@ -40,24 +73,26 @@ class Runtime:
     def __init__(self, socket: str, image: str, *, home: Path, cluster: Path) -> None:
         self.socket, self.image = socket, image
         self.registries = str(home / registries.FILE)
+        self.pulled = str(home / image_access.FOLDER)
         self.cluster = str(cluster)
         self._info: EngineInfo | None = None
 
     def info(self) -> EngineInfo:
-        """The engine. Raises BackendError if it does not answer now.
+        """The engine. Raises BackendError if it does not answer now, or if it cannot have a user for each tenant.
 
         What it tells is kept, because Podman takes half a second.
         """
-        engine = Engine(self.socket)
         try:
-            engine.request("GET", "/_ping", seconds=_SECONDS)
-            if self._info is None:
-                found = engine.request("GET", "/info", seconds=_SECONDS)
-                name = _PODMAN if "BuildahVersion" in found else "Docker"
-                limits = frozenset(limit for limit, key in _LIMITS.items() if found.get(key))
-                self._info = EngineInfo(name, str(found["ServerVersion"]), limits)
-        except (OSError, EngineError, LookupError, TypeError) as error:
+            Engine(self.socket).request("GET", "/_ping", seconds=_SECONDS)
+        except (OSError, EngineError) as error:
             raise BackendError(f"No container engine answers at {self.socket}: {error}") from error
+        if self._info is None:
+            self._info = ask(self.socket)
+        if self._info.is_rootless and os.geteuid() == 0:
+            raise BackendError(
+                f"The container engine at {self.socket} runs without root, so it has no users for tenants. Run Hekla "
+                "as the user of the engine, or use an engine of root."
+            )
         return self._info
 
     def containers(self) -> Mapping[str, str]:
@@ -90,7 +125,13 @@ class Runtime:
 
 
 def default_socket() -> str:
-    """The first socket that exists: of Podman without root, of Podman, of Docker. Without any, the first of these."""
-    own = os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}"
-    places = (f"{own}/podman/podman.sock", "/run/podman/podman.sock", "/var/run/docker.sock")
+    """The first of the usual sockets that exists. Without any, the first of all."""
+    places = usual_sockets()
     return next((place for place in places if os.path.exists(place)), places[0])
+
+
+def usual_sockets() -> tuple[str, ...]:
+    """Of Podman and Docker without root, of Podman, of Docker."""
+    own = os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}"
+    rootless = (f"{own}/podman/podman.sock", f"{own}/docker.sock")
+    return (*rootless, "/run/podman/podman.sock", "/var/run/docker.sock")
