@@ -24,6 +24,9 @@ TEXT = {"type": "string", "minLength": 1, "pattern": r"\S"}
 _ETAG = {"ETag": {"schema": _STRING, "required": True, "description": "for If-None-Match and If-Match"}}
 _LINK = {"Link": {"schema": _STRING, "description": "address of the next part (rel=next), if there is one"}}
 _ERROR_HEADERS: dict[HTTPStatus, dict[str, Any]] = {
+    HTTPStatus.METHOD_NOT_ALLOWED: {
+        "Allow": {"schema": _STRING, "required": True, "description": "methods of this address"}
+    },
     HTTPStatus.UNAUTHORIZED: {"WWW-Authenticate": {"schema": _STRING, "required": True}},
     HTTPStatus.TOO_MANY_REQUESTS: {
         "Retry-After": {
@@ -38,11 +41,16 @@ _ANY = (
     HTTPStatus.UNAUTHORIZED,
     HTTPStatus.FORBIDDEN,
     HTTPStatus.NOT_FOUND,
+    HTTPStatus.METHOD_NOT_ALLOWED,
     HTTPStatus.NOT_ACCEPTABLE,
     HTTPStatus.CONFLICT,
     HTTPStatus.TOO_MANY_REQUESTS,
 )
-"""Errors of every operation. 404: unknown rows in the address, the query or the document; 409: the state forbids it."""
+"""Errors of every operation.
+
+404: unknown rows in the address, the query or the document. 405: for other methods at its address. 409: the state
+forbids it.
+"""
 _WITH_BODY = (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
 
 
