@@ -1,7 +1,8 @@
 """REST operations in sequence, as the links of the OpenAPI document connect them: create, read, change, delete.
 
-Schemathesis walks along the links with all of its checks. Two of them need a sequence: a resource can be read once it
-is created (`ensure_resource_availability`), and not any more once it is deleted (`use_after_free`).
+Schemathesis walks along the links with all of its checks. Two rules need a sequence: a resource can be read once it is
+created, and not any more once it is deleted (the check `use_after_free`). The machine checks the first one itself:
+`ensure_resource_availability` skips requests whose whole path is the value of a link.
 """
 
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from django.db import transaction
 from hypothesis import HealthCheck, Phase, settings
 from rest_framework.test import APIClient
 from schemathesis.core.failures import FailureGroup
+from schemathesis.core.transport import Response
 from schemathesis.generation.stateful.state_machine import APIStateMachine
 from tests.api.conftest import World
 from tests.api.fuzzing import VALID, load, openapi_document
@@ -32,7 +34,7 @@ DOCUMENTS = dict(VALID)
 
 
 def _linked() -> dict[str, Any]:
-    """The document without optional parameters: `ensure_resource_availability` skips operations that have some."""
+    """The document with paths and bodies only: `test_fuzzing` sends the other parameters."""
     found = openapi_document()
     for operations in found["paths"].values():
         for operation in operations.values():
@@ -52,6 +54,7 @@ OPERATIONS = {
     for path, operations in LINKED["paths"].items()
     for method, operation in operations.items()
 }
+TEMPLATES = ("/api/v1/templates", "/api/v1/templates/{uid}")
 ENDED_BY = {"POST /api/v1/jobs": ("actions", {"action": "AbortJob"}), "POST /api/v1/flows": ("stop", {})}
 """How to end what can be deleted only then."""
 
@@ -76,6 +79,7 @@ def _machine(client: APIClient, *paths: str) -> type[APIStateMachine]:
     class Workflow(machine):  # type: ignore[misc, valid-type]
         def setup(self) -> None:
             self._number = 0
+            self._gone: list[str] = []
             self._undo = transaction.atomic()
             self._undo.__enter__()
 
@@ -96,7 +100,29 @@ def _machine(client: APIClient, *paths: str) -> type[APIStateMachine]:
                     case.body = _fresh(DOCUMENTS[case.operation.label], self._number)
                     case.media_type = "application/json"
 
+        def after_call(self, response: Response, case: schemathesis.Case) -> None:
+            super().after_call(response, case)
+            path = case.formatted_path
+            parent = self.recorder.find_parent(case_id=case.id)
+            created = self.recorder.find_response(case_id=parent.id) if parent else None
+            if created and _leads_to(case, created) and not path.startswith(tuple(self._gone)):
+                assert response.status_code != 404, f"{case.method} {path}: 404, just created"
+            if response.status_code < 300 and (case.method == "DELETE" or _replaces(case)):
+                self._gone.append(path)
+
     return Workflow
+
+
+def _leads_to(case: schemathesis.Case, created: Response) -> bool:
+    """Whether a valid request has the address of what the response created."""
+    is_valid = bool(case.meta and case.meta.generation.mode.is_positive)
+    values = {str(value) for value in case.path_parameters.values()} - {"lab"}
+    return is_valid and created.status_code == 201 and all(value in created.text for value in values)
+
+
+def _replaces(case: schemathesis.Case) -> bool:
+    """Whether the request replaces its resource by a new one: a link of an invitation, sent again."""
+    return case.operation.label == "POST /api/v1/tenants/{slug}/invitations/{invitation_id}"
 
 
 def _only(paths: Sequence[str]) -> dict[str, Any]:
@@ -169,19 +195,17 @@ def _follow(address: str, values: dict[str, str], created: dict[str, Any]) -> st
     return address
 
 
-@pytest.mark.parametrize(
-    ("name", "breaks"),
-    [
-        ("UseAfterFree", lambda patch: patch.setattr(TemplateViewSet, "perform_destroy", lambda *_arguments: None)),
-        ("EnsureResourceAvailability", lambda patch: patch.setattr(flows, "template", _find_nothing)),
-    ],
-)
-def test_wrong_sequences_are_found(root: APIClient, monkeypatch: pytest.MonkeyPatch, name: str, breaks: Any) -> None:
-    breaks(monkeypatch)
+def test_reading_what_was_deleted_is_found(root: APIClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(TemplateViewSet, "perform_destroy", lambda *_arguments: None)
     with pytest.raises(FailureGroup) as found:
-        _machine(root, "/api/v1/templates", "/api/v1/templates/{uid}").run(settings=_settings(100))
-    assert name in {type(failure).__name__ for failure in found.value.exceptions}
+        _machine(root, *TEMPLATES).run(settings=_settings(100))
+    assert [type(failure).__name__ for failure in found.value.exceptions] == ["UseAfterFree"]
 
 
-def _find_nothing(*_arguments: Any) -> Any:
-    raise NotFound("There is no such template.")
+def test_missing_what_was_created_is_found(root: APIClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    def find_nothing(*_arguments: Any) -> Any:
+        raise NotFound("There is no such template.")
+
+    monkeypatch.setattr(flows, "template", find_nothing)
+    with pytest.raises(AssertionError, match="just created"):
+        _machine(root, *TEMPLATES).run(settings=_settings(100))
