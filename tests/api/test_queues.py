@@ -279,6 +279,22 @@ def test_manifest_must_name_the_cluster_if_there_are_several(root):
     assert post_yaml(root, annotated).json()["cluster"] == "other"
 
 
+@pytest.mark.parametrize(
+    ("document", "status"),
+    [
+        ({"of": "one", "username": "alice"}, 200),
+        ({"of": "one", "username": "nobody"}, 400),
+        ({"of": "one"}, 400),
+        ({"of": "tenant"}, 200),
+        ({"of": "tenant", "username": "alice"}, 400),
+        ({"of": "tenant", "username": "nobody"}, 400),
+    ],
+)
+def test_only_a_quota_of_one_member_names_somebody(root, document, status):
+    answer = root.put("/api/v1/tenants/lab/quotas", {**document, "sessions": 1}, format="json")
+    assert answer.status_code == status
+
+
 def test_quotas_are_set_and_enforced(root, alice, a_job):
     address = "/api/v1/tenants/lab/quotas"
     fields = {"of": "tenant", "jobs": 0, "gpu_hours": None}

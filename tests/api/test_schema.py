@@ -1,9 +1,12 @@
 """The OpenAPI document."""
 
+import re
+
 from drf_spectacular.drainage import GENERATOR_STATS
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.settings import patched_settings
 from drf_spectacular.validation import validate_schema
+from rest_framework.exceptions import APIException
 
 from hekla.api.v1.schema import SchemaView
 from hekla.domain.jobspec import JobSpec
@@ -33,11 +36,41 @@ def test_operations_name_the_errors_that_they_answer_with(alice):
     for operations in alice.get("/api/v1/schema").json()["paths"].values():
         for method, operation in operations.items():
             found = operation["responses"]
-            assert {"400", "401", "403", "404", "406", "409", "429"} <= found.keys()
+            assert {"400", "401", "403", "404", "405", "406", "409", "429"} <= found.keys()
             assert found["429"]["headers"]["Retry-After"]["required"]
+            assert found["405"]["headers"]["Allow"]["required"]
             assert "WWW-Authenticate" in found["401"]["headers"]
             assert ("304" in found) is (method == "get")
             assert ("412" in found) is (method in {"put", "patch", "delete"})
             assert ("413" in found and "415" in found) is ("requestBody" in operation)
             for code, answer in found.items():
                 assert code < "400" or [*answer["content"]] == ["application/problem+json"]
+
+
+def test_every_error_of_the_framework_and_of_the_api_is_described(alice):
+    """A new kind of error needs a response in the document."""
+    described = {
+        int(code)
+        for operations in alice.get("/api/v1/schema").json()["paths"].values()
+        for operation in operations.values()
+        for code in operation["responses"]
+    }
+    assert {error.status_code for error in _kinds(APIException)} - {500} <= described
+
+
+def _kinds(error):
+    return [error, *(kind for inner in error.__subclasses__() for kind in _kinds(inner))]
+
+
+def test_other_methods_are_answered_as_described(alice, root, a_job):
+    """405 with the methods of the document, at each address, and never 200 for one that the document does not have."""
+    uid = alice.post("/api/v1/jobs", a_job, format="json").json()["job"]["uid"]
+    for path, operations in alice.get("/api/v1/schema").json()["paths"].items():
+        address = path.replace("{uid}", uid).replace("{name}", "default").replace("{slug}", "lab")
+        address = re.sub(r"{\w*(id|index)}", "1", address).replace("{task}", "worker").replace("{username}", "bob")
+        for method in ("get", "post", "put", "patch", "delete", "trace"):
+            if method not in operations:
+                found = root.generic(method.upper(), address)
+                assert (found.status_code, path) == (405, path)
+                assert {name.lower() for name in found["Allow"].split(", ")} - {"options", "head"} == {*operations}
+                assert {"405"} <= {code for operation in operations.values() for code in operation["responses"]}

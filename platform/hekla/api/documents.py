@@ -12,6 +12,7 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
 from hekla.api.queries import checked
+from hekla.apps.forms import RESERVED
 
 
 @extend_schema_field({"type": ["string", "number"], "maxLength": 64})
@@ -20,6 +21,12 @@ class QuantityField(serializers.CharField):
 
     def __init__(self, **more: Any) -> None:  # noqa: ANN401
         super().__init__(max_length=64, **more)
+
+
+def refuse_reserved(name: str) -> None:
+    """Raises ValidationError if addresses use the name as a word of their own."""
+    if name in RESERVED:
+        raise ValidationError(_("“%s” is reserved in addresses. Choose another name.") % name)
 
 
 AnyField = serializers.Field[Any, Any, Any, Any]

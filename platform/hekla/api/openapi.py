@@ -14,9 +14,11 @@ from rest_framework import serializers
 from rest_framework.permissions import SAFE_METHODS
 
 from hekla.api.arrays import MAX_ITEMS, ArrayQuery
+from hekla.api.documents import refuse_reserved
 from hekla.api.etags import CHANGES
 from hekla.api.problems import ProblemRenderer, ProblemSerializer
 from hekla.api.queries import PageQuery
+from hekla.apps.forms import RESERVED
 
 _STRING = {"type": "string"}
 TEXT = {"type": "string", "minLength": 1, "pattern": r"\S"}
@@ -24,6 +26,9 @@ TEXT = {"type": "string", "minLength": 1, "pattern": r"\S"}
 _ETAG = {"ETag": {"schema": _STRING, "required": True, "description": "for If-None-Match and If-Match"}}
 _LINK = {"Link": {"schema": _STRING, "description": "address of the next part (rel=next), if there is one"}}
 _ERROR_HEADERS: dict[HTTPStatus, dict[str, Any]] = {
+    HTTPStatus.METHOD_NOT_ALLOWED: {
+        "Allow": {"schema": _STRING, "required": True, "description": "methods of this address"}
+    },
     HTTPStatus.UNAUTHORIZED: {"WWW-Authenticate": {"schema": _STRING, "required": True}},
     HTTPStatus.TOO_MANY_REQUESTS: {
         "Retry-After": {
@@ -38,11 +43,16 @@ _ANY = (
     HTTPStatus.UNAUTHORIZED,
     HTTPStatus.FORBIDDEN,
     HTTPStatus.NOT_FOUND,
+    HTTPStatus.METHOD_NOT_ALLOWED,
     HTTPStatus.NOT_ACCEPTABLE,
     HTTPStatus.CONFLICT,
     HTTPStatus.TOO_MANY_REQUESTS,
 )
-"""Errors of every operation. 404: unknown rows in the address, the query or the document; 409: the state forbids it."""
+"""Errors of every operation.
+
+404: unknown rows in the address, the query or the document. 405: for other methods at its address. 409: the state
+forbids it.
+"""
 _WITH_BODY = (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
 
 
@@ -112,15 +122,22 @@ class ApiSchema(AutoSchema):
         return {**found, "description": status.phrase, **({"headers": headers} if headers else {})}
 
     def _map_basic_serializer(self, serializer: Any, direction: Any) -> Any:  # noqa: ANN401
-        """The schema of a document. Requests have no other fields: `views.validated` refuses them."""
+        """The schema of a document. Requests have no other fields: `views.validated` refuses them.
+
+        A serializer says in `rules` which fields need each other, as keywords of JSON Schema.
+        """
         found = super()._map_basic_serializer(serializer, direction)  # type: ignore[no-untyped-call]
-        return {**found, "additionalProperties": False} if direction == "request" else found
+        if direction != "request":
+            return found
+        return {**found, "additionalProperties": False, **getattr(serializer, "rules", {})}
 
     def _map_serializer_field(self, field: Any, direction: Any, bypass_extensions: Any = False) -> Any:  # noqa: ANN401
-        """The schema of a field. A text that must not be blank has a visible character."""
+        """The schema of a field. A text that must not be blank has a visible character; some names are reserved."""
         found = super()._map_serializer_field(field, direction, bypass_extensions)  # type: ignore[no-untyped-call]
         is_text = direction == "request" and isinstance(field, serializers.CharField)
         is_free = found.get("type") == "string" and not {"pattern", "format"} & found.keys()
         if is_text and is_free and not field.allow_blank and field.trim_whitespace:
             found = {**found, "pattern": r"\S"}
+        if refuse_reserved in field.validators:
+            found = {**found, "not": {"enum": sorted(RESERVED)}}
         return found

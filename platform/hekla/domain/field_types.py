@@ -1,14 +1,27 @@
 """Types of the texts and numbers in documents from users."""
 
 import re
-from typing import Annotated
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, GetJsonSchemaHandler
+from pydantic_core import CoreSchema
 
 from hekla.domain.translation import translate
 from hekla.domain.validation import is_text, quote
 
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaKeywords:
+    """Adds keywords to the JSON schema of a type: the rule that its validator checks, with a better message."""
+
+    keywords: Mapping[str, Any]
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {**handler(schema), **self.keywords}
 
 
 def is_label(text: str) -> str:
@@ -41,6 +54,13 @@ def _printable(text: str) -> str:
 
 Text = Annotated[str, AfterValidator(_printable)]
 Quantity = Annotated[Text, BeforeValidator(_number_as_text)]
-Label = Annotated[str, Field(min_length=1, max_length=63), AfterValidator(is_label)]
-OptionalLabel = Annotated[str, Field(max_length=63), AfterValidator(_label_or_nothing)]
+LabelText = Annotated[str, AfterValidator(is_label), SchemaKeywords({"pattern": f"^{_LABEL.pattern}$"})]
+"""A text in the form of a DNS label, of any length."""
+Label = Annotated[LabelText, Field(min_length=1, max_length=63)]
+OptionalLabel = Annotated[
+    str,
+    Field(max_length=63),
+    AfterValidator(_label_or_nothing),
+    SchemaKeywords({"pattern": f"^({_LABEL.pattern})?$"}),
+]
 StrictInteger = Annotated[int, Field(strict=True)]

@@ -10,6 +10,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from hekla.domain.field_types import SchemaKeywords
 from hekla.domain.translation import translate
 from hekla.domain.validation import not_one_of
 
@@ -63,6 +64,11 @@ def _among(choices: Sequence[str]) -> BeforeValidator:
     return BeforeValidator(check)
 
 
+def _without(internal: Iterable[str]) -> SchemaKeywords:
+    """Say in the JSON schema that these values are refused."""
+    return SchemaKeywords({"not": {"enum": sorted(internal)}})
+
+
 def _listed(value: object) -> object:
     """A single event may be written without a list."""
     return [value] if isinstance(value, str) else value
@@ -74,10 +80,12 @@ class LifecyclePolicy(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     events: Annotated[
-        tuple[Annotated[LifecycleEvent, _among(POLICY_EVENTS)], ...], Field(max_length=16), BeforeValidator(_listed)
+        tuple[Annotated[LifecycleEvent, _among(POLICY_EVENTS), _without(INTERNAL_EVENTS)], ...],
+        Field(max_length=16),
+        BeforeValidator(_listed),
     ] = ()
     exit_code: Annotated[int, Field(strict=True, ge=-255, le=255)] | None = None
-    action: Annotated[LifecycleAction, _among(POLICY_ACTIONS)]
+    action: Annotated[LifecycleAction, _among(POLICY_ACTIONS), _without({LifecycleAction.SYNC_JOB})]
     timeout_seconds: Annotated[int, Field(strict=True, ge=1, le=30 * 86_400)] | None = None
 
     @model_validator(mode="after")

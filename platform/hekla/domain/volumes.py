@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from hekla.domain.errors import Problem
-from hekla.domain.field_types import Label, Quantity, Text
+from hekla.domain.field_types import Label, Quantity, SchemaKeywords, Text
 from hekla.domain.resources import parse_quantity
 from hekla.domain.translation import translate
 from hekla.domain.validation import InconsistentFields, join, quote, suggest
@@ -156,7 +156,9 @@ class VolumeMount(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: Label
-    mount_path: Annotated[Text, Field(max_length=1024), AfterValidator(_mount_path)]
+    mount_path: Annotated[
+        Text, Field(max_length=1024), AfterValidator(_mount_path), SchemaKeywords({"pattern": "^/[^:]+$"})
+    ]
     sub_path: Annotated[Text, Field(max_length=1024), AfterValidator(_sub_path)] = ""
     read_only: bool = False
 

@@ -6,9 +6,9 @@ from django.utils.translation import gettext_lazy as _
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from hekla.api.documents import refuse_reserved
 from hekla.apps.clusters import selectors
 from hekla.apps.clusters.models import Cluster, ClusterHealth, StoredClusterKey
-from hekla.apps.forms import RESERVED
 from hekla.backends import registry
 from hekla.backends.kubernetes.keys import MAX_BYTES, MAX_SERVER
 from hekla.cluster_access.health import describe_trouble
@@ -112,6 +112,7 @@ class NewClusterSerializer(ClusterChangeSerializer):
     name = serializers.RegexField(
         r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?\Z",
         max_length=40,
+        validators=[refuse_reserved],
         error_messages={
             "invalid": _(
                 "Use lowercase letters a–z, digits and hyphens. The first and last character cannot be a hyphen."
@@ -123,12 +124,6 @@ class NewClusterSerializer(ClusterChangeSerializer):
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
         super().__init__(*args, **kwargs)
         self.fields["kind"] = serializers.ChoiceField(choices=registry.choices())  # the installed kinds
-
-    def validate_name(self, name: str) -> str:
-        """Refuse names that are reserved in URLs."""
-        if name in RESERVED:
-            raise serializers.ValidationError(_("“%s” is reserved in addresses. Choose another name.") % name)
-        return name
 
 
 class ClusterAnswerSerializer(serializers.Serializer[dict[str, Any]]):

@@ -3,19 +3,17 @@
 from typing import Any
 
 from django.contrib.auth import get_user_model
-from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from hekla.api.arrays import ArrayQuery, array
-from hekla.api.documents import validated
+from hekla.api.documents import refuse_reserved, validated
 from hekla.api.views import ApiView, person, respond
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.scopes import Scope
 from hekla.apps.accounts.services import actor_of, require
-from hekla.apps.forms import RESERVED
 from hekla.apps.tenancy import departments, selectors
 from hekla.apps.tenancy.models import Department, Tenant
 from hekla.apps.usage import holdings
@@ -59,13 +57,7 @@ class DepartmentChangeSerializer(serializers.Serializer[Any]):
 
 
 class NewDepartmentSerializer(DepartmentChangeSerializer):
-    slug = serializers.SlugField(max_length=40)
-
-    def validate_slug(self, slug: str) -> str:
-        """Refuse names that are reserved in URLs."""
-        if slug in RESERVED:
-            raise serializers.ValidationError(_("“%s” is reserved in addresses. Choose another name.") % slug)
-        return slug
+    slug = serializers.SlugField(max_length=40, validators=[refuse_reserved])
 
 
 class DepartmentListView(ApiView):

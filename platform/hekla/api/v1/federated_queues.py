@@ -10,13 +10,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from hekla.api.arrays import ArrayPages, ArrayQuery
-from hekla.api.documents import validated
+from hekla.api.documents import refuse_reserved, validated
 from hekla.api.views import DeletableViewSet, person
 from hekla.apps.accounts import selectors as accounts
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.scopes import Scope
 from hekla.apps.accounts.services import actor_of
-from hekla.apps.forms import RESERVED
 from hekla.apps.queues import selectors, services
 from hekla.apps.queues.models import FederatedQueue
 from hekla.apps.tenancy import selectors as tenancy
@@ -52,6 +51,7 @@ class NewFederatedQueueSerializer(FederatedQueueChangeSerializer):
     name = serializers.RegexField(
         r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?\Z",
         max_length=63,
+        validators=[refuse_reserved],
         error_messages={
             "invalid": _(
                 "Use lowercase letters a–z, digits and hyphens. The first and last character cannot be a hyphen."
@@ -61,12 +61,6 @@ class NewFederatedQueueSerializer(FederatedQueueChangeSerializer):
 
     class Meta(FederatedQueueChangeSerializer.Meta):
         fields = ["name", *FederatedQueueChangeSerializer.Meta.fields]
-
-    def validate_name(self, name: str) -> str:
-        """Refuse names that are reserved in URLs."""
-        if name in RESERVED:
-            raise serializers.ValidationError(_("“%s” is reserved in addresses. Choose another name.") % name)
-        return name
 
 
 class FederatedQueueSerializer(serializers.ModelSerializer[FederatedQueue]):

@@ -1,7 +1,7 @@
 """Endpoints for many jobs: one action on all of them, and counts by group."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
 from django.http import QueryDict
@@ -27,6 +27,12 @@ _NARROWING = [parameter for parameter in FILTERS if parameter.name != "deleted"]
 class BulkSerializer(serializers.Serializer[Any]):
     """`uids`: some of the jobs that the filters select. Without it: all of them. An empty list is rejected."""
 
+    rules: ClassVar[dict[str, Any]] = {
+        "anyOf": [
+            {"properties": {"action": {"not": {"const": "SetPriority"}}}},
+            {"properties": {"priority": {"type": "integer"}}, "required": ["priority"]},
+        ]
+    }
     action = serializers.ChoiceField(choices=services.BULK_ACTIONS)
     uids = serializers.ListField(
         child=serializers.UUIDField(), min_length=1, max_length=services.MOST_AT_ONCE, required=False

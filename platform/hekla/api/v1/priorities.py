@@ -1,19 +1,17 @@
 """Endpoints of priority classes."""
 
 from django.db.models import QuerySet
-from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from hekla.api.arrays import ArrayPages, ArrayQuery
-from hekla.api.documents import validated
+from hekla.api.documents import refuse_reserved, validated
 from hekla.api.views import DeletableViewSet, person, respond
 from hekla.apps.accounts.roles import Permission
 from hekla.apps.accounts.scopes import Scope
 from hekla.apps.accounts.services import actor_of
-from hekla.apps.forms import RESERVED
 from hekla.apps.priorities import selectors, services
 from hekla.apps.priorities.models import PriorityClass
 from hekla.apps.tenancy.models import Tenant
@@ -37,16 +35,10 @@ class PriorityClassSerializer(serializers.ModelSerializer[PriorityClass]):
 
 
 class NewPriorityClassSerializer(PriorityClassSerializer):
-    name = serializers.SlugField(max_length=63)
+    name = serializers.SlugField(max_length=63, validators=[refuse_reserved])
 
     class Meta(PriorityClassSerializer.Meta):
         fields = ["name", *PriorityClassSerializer.Meta.fields]
-
-    def validate_name(self, name: str) -> str:
-        """Refuse names that are reserved in URLs."""
-        if name in RESERVED:
-            raise serializers.ValidationError(_("“%s” is reserved in addresses. Choose another name.") % name)
-        return name
 
 
 @extend_schema_view(

@@ -1,6 +1,6 @@
 """Endpoints of quotas of tenants and their members."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
@@ -48,6 +48,12 @@ class QuotaSerializer(serializers.Serializer[dict[str, Any]]):
     Omitted limits stay unchanged.
     """
 
+    rules: ClassVar[dict[str, Any]] = {
+        "oneOf": [
+            {"properties": {"of": {"const": Quota.Of.ONE.value}}, "required": ["username"]},
+            {"properties": {"of": {"not": {"const": Quota.Of.ONE.value}}}, "not": {"required": ["username"]}},
+        ]
+    }
     of = serializers.ChoiceField(choices=Quota.Of.choices)
     username = serializers.CharField(required=False, default="", max_length=150)
     jobs = serializers.IntegerField(required=False, min_value=0, max_value=_MOST, allow_null=True)
@@ -72,7 +78,7 @@ class QuotasView(ApiView):
         tenant, values = tenancy.get(slug, user), validated(QuotaSerializer(data=request.data))
         name, of = values.pop("username"), Quota.Of(values.pop("of"))
         one = next((m.user for m in tenancy.members(tenant) if m.user.username == name), None)
-        if (of is Quota.Of.ONE) is not (one is not None):
+        if (of is Quota.Of.ONE) is not bool(name) or bool(name) is not (one is not None):
             raise Invalid([Problem("username", _("Name a member of the tenant for “one”, and nobody otherwise."))])
         now = clock.now()
         services.set_quota(tenant=tenant, of=of, user=one, bounds=values, by=user, actor=actor_of(user), now=now)

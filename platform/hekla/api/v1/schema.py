@@ -21,6 +21,7 @@ FLOW_SPEC = {"$ref": "#/components/schemas/FlowSpec"}
 SWEEP_SPEC = {"$ref": "#/components/schemas/SweepSpec"}
 SCHEDULE_SPEC = {"$ref": "#/components/schemas/ScheduleSpec"}
 SCHEDULE_CHANGE = {"$ref": "#/components/schemas/ScheduleChange"}
+_NESTED_JOB = {"$ref": "#/components/schemas/NestedJobSpec"}
 _PHASES = (JobPhase, FlowPhase, GangPhase, PodPhase)
 _DOCUMENTS: dict[str, type[BaseModel]] = {
     "FlowSpec": FlowSpec,
@@ -37,6 +38,13 @@ def _components() -> dict[str, Any]:
     for name, model in _DOCUMENTS.items():
         schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
         found |= {**schema.pop("$defs"), name: schema}
+    found["NestedJobSpec"] = {
+        **found["JobSpec"],
+        "required": ["tasks"],
+        "description": "A JobSpec whose name is optional: the flow, sweep or schedule around it names its jobs.",
+    }
+    found["StepSpec"]["properties"]["job"] = {"anyOf": [_NESTED_JOB, {"type": "null"}], "default": None}
+    found["SweepSpec"]["properties"]["job"] = found["ScheduleSpec"]["properties"]["job"] = _NESTED_JOB
     found["ScheduleChange"] = {name: value for name, value in found["ScheduleSpec"].items() if name != "required"}
     return found
 
@@ -47,6 +55,7 @@ def _settings() -> dict[str, Any]:
     return {
         "OAS_VERSION": "3.1.1",  # its JSON Schema has null types, as the schema of JobSpec
         "APPEND_COMPONENTS": {"schemas": _components()},
+        "POSTPROCESSING_HOOKS": ["drf_spectacular.hooks.postprocess_schema_enums", "hekla.api.links.add_links"],
         "ENUM_NAME_OVERRIDES": {
             **{kind.__name__: [(p.value, p.value) for p in kind] for kind in _PHASES},
             "ClusterKind": registry.choices(),

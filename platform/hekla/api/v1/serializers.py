@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -20,7 +20,7 @@ from hekla.apps.sentences import together
 from hekla.apps.tenancy.models import MAX_RETENTION_DAYS, Tenant
 from hekla.apps.usage.models import Sample
 from hekla.domain.jobspec import MAX_PRIORITY
-from hekla.domain.policies import LifecycleAction
+from hekla.domain.policies import PARTIAL_ACTIONS, LifecycleAction
 from hekla.domain.routing import Feasibility
 
 _PERSON_ACTIONS = [action.value for action in LifecycleAction if action is not LifecycleAction.SYNC_JOB]
@@ -296,6 +296,23 @@ class ScaledSerializer(serializers.Serializer[Any]):
 
 class JobActionSerializer(serializers.Serializer[Any]):
     """RestartTask needs a task. RestartPod and RestartPartition need a task and the index of a replica."""
+
+    rules: ClassVar[dict[str, Any]] = {
+        "oneOf": [
+            {
+                "properties": {"action": {"not": {"enum": sorted(PARTIAL_ACTIONS)}}, "index": {"type": "null"}},
+                "not": {"required": ["task"]},
+            },
+            {"properties": {"action": {"const": "RestartTask"}, "index": {"type": "null"}}, "required": ["task"]},
+            *(
+                {
+                    "properties": {"action": {"const": action}, "index": {"type": "integer"}},
+                    "required": ["task", "index"],
+                }
+                for action in ("RestartPod", "RestartPartition")
+            ),
+        ]
+    }
 
     action = serializers.ChoiceField(choices=_PERSON_ACTIONS)
     task = serializers.CharField(max_length=63, default="", help_text="for RestartTask, RestartPod, RestartPartition")
