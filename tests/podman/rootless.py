@@ -1,6 +1,6 @@
 """A process of a user without root who can run Podman. The user exists only in the process's own mount namespace.
 
-There, the user databases have one more line, the programs of Podman are in their places, and the folders on the way to
+There, the user databases have one more line, the programs of Podman are in their places, and the folders on the path to
 this interpreter and checkout can be entered. The machine itself is not changed.
 """
 
@@ -43,7 +43,7 @@ def run(command: Sequence[str], env: Mapping[str, str]) -> subprocess.CompletedP
         script = " &&\n".join(
             [
                 *(f"mount --bind {home / file} /etc/{file}" for file in _USER_FILES),
-                *_open_ways([Path(path).resolve() for path in (sys.base_prefix, sys.prefix, CHECKOUT, unpacked)], home),
+                *_open_paths([Path(one).resolve() for one in (sys.base_prefix, sys.prefix, CHECKOUT, unpacked)], home),
                 f"mount -t overlay overlay -o lowerdir={unpacked}/usr:/usr /usr",
                 f'exec {" ".join(_AS_USER)} catatonit -- "$@"',
             ]
@@ -73,17 +73,17 @@ def _write_users(home: Path) -> None:
         (home / name).chmod(0o644)
 
 
-def _open_ways(ways: Sequence[Path], home: Path) -> list[str]:
-    """Commands after which others can enter the way to each of these folders: a closed folder on it is replaced."""
+def _open_paths(paths: Sequence[Path], home: Path) -> list[str]:
+    """Commands after which others can enter the path to each of these folders: a closed folder on it is replaced."""
     inside: dict[Path, list[Path]] = defaultdict(list)
-    for way in ways:
-        if closed := next((one for one in reversed(way.parents) if not one.stat().st_mode & 0o001), None):
-            inside[closed].append(way)
+    for path in paths:
+        if closed := next((one for one in reversed(path.parents) if not one.stat().st_mode & 0o001), None):
+            inside[closed].append(path)
     lines = []
     for number, (closed, found) in enumerate(inside.items()):
         aside = home / f"aside-{number}"
         aside.mkdir()
         lines += [f"mount --rbind {closed} {aside}", f"mount -t tmpfs -o mode=755 tmpfs {closed}"]
-        for way in found:
-            lines += [f"mkdir -p {way}", f"mount --rbind {aside / way.relative_to(closed)} {way}"]
+        for path in found:
+            lines += [f"mkdir -p {path}", f"mount --rbind {aside / path.relative_to(closed)} {path}"]
     return lines

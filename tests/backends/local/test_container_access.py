@@ -81,7 +81,7 @@ def test_image_is_private_although_nobody_has_credentials_any_more(containers, r
     assert (pod.phase, pod.reason) == (PodPhase.FAILED, "ImagePullFailed")
 
 
-def test_registry_is_asked_once_for_the_same_credentials(containers, registry, private) -> None:
+def test_image_needs_no_registry_after_a_pull_with_the_same_credentials(containers, registry, private) -> None:
     allow(containers, registry.host, everybody=registry.auth(registry.password))
     assert run(containers, "a", private, 0).phase == PodPhase.SUCCEEDED
     registry.stop()
