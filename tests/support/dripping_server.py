@@ -34,7 +34,9 @@ def dripping_server(head: bytes, drop: bytes, tls: ssl.SSLContext | None = None)
                 thread.join(10)
 
 
-def _drip(accepted: socket.socket, tls: ssl.SSLContext | None, head: bytes, drop: bytes, ended: threading.Event) -> None:
+def _drip(
+    accepted: socket.socket, tls: ssl.SSLContext | None, head: bytes, drop: bytes, ended: threading.Event
+) -> None:
     accepted.settimeout(10)
     with suppress(OSError), tls.wrap_socket(accepted, server_side=True) if tls else accepted as connection:
         connection.recv(65536)

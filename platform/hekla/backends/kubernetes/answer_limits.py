@@ -24,8 +24,9 @@ class AnswerTooLong(OSError):
 
 
 def limit_answers(manager: urllib3.PoolManager) -> None:
-    """Apply the read time-out of this manager's requests to the whole answer. The answer of a watch has no end: there it
-    applies to each read.
+    """Apply the read time-out of this manager's requests to the whole answer.
+
+    The answer of a watch has no end: there it applies to each read.
     """
     schemes = manager.pool_classes_by_scheme
     manager.pool_classes_by_scheme = {scheme: _limited(pool) for scheme, pool in schemes.items()}
@@ -88,7 +89,7 @@ class _LimitedStream(io.RawIOBase):
         if left <= 0:
             raise TimeoutError("The answer takes too long")
         self._sock.settimeout(left if left < float("inf") else None)
-        size: int | None = self._raw.readinto(buffer)  # type: ignore[attr-defined]
+        size: int | None = self._raw.readinto(buffer)
         self._bytes_left -= size or 0
         if self._bytes_left < 0:
             raise AnswerTooLong("The answer is too long")

@@ -122,8 +122,7 @@ class Api:
         }
         timeout = urllib3.Timeout(connect=5.0, read=_BOOKMARKS_WITHIN_SECONDS)
         try:
-            options = {"timeout": timeout, "preload_content": False, "decode_content": False}
-            response = self._send("GET", path, {**query, **params}, {}, **options)
+            response = self._send("GET", path, {**query, **params}, {}, timeout=timeout, preload_content=False)
             with self._watching(response):
                 if response.status >= OK_BELOW:
                     raise refusal(response.status, response.data)
@@ -191,8 +190,7 @@ class Api:
         if content is not None:
             headers["Content-Type"] = content_type
         try:
-            limits = {"timeout": timeout or self._timeout, "decode_content": False}
-            response = self._send(method, path, params, headers, body=content, **limits)
+            response = self._send(method, path, params, headers, body=content, timeout=timeout or self._timeout)
             found = unpack(response)
         except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
             if timeout is None and _is_timeout(error):
@@ -218,7 +216,7 @@ class Api:
         login, client = self._connection()
         url = f"{login.server}{path}" + (f"?{urlencode(params)}" if params else "")
         response: urllib3.BaseHTTPResponse = client.rest_client.pool_manager.request(
-            method, url, headers=headers, timeout=timeout, retries=False, redirect=False, **more
+            method, url, headers=headers, timeout=timeout, retries=False, redirect=False, decode_content=False, **more
         )
         self._check_login(response.status, login)
         return response
