@@ -60,7 +60,17 @@ def test_values_of_fields_stay_in_html() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["title", "alt", "placeholder", "aria-label", "aria-description", "data-confirm", "data-confirm-title", "data-label"]
+    "name",
+    [
+        "title",
+        "alt",
+        "placeholder",
+        "aria-label",
+        "aria-description",
+        "data-confirm",
+        "data-confirm-title",
+        "data-label",
+    ],
 )
 def test_attributes_that_people_read_are_visible(name: str) -> None:
     assert show_bidi_in_html(f'<b {name}="{HIDDEN}">x</b>') == f'<b {name}="{VISIBLE}">x</b>'
@@ -72,8 +82,8 @@ def test_attributes_that_people_read_are_visible(name: str) -> None:
 @pytest.mark.parametrize("name", ["value", "href", "name", "data-copy", "data-take", "subtitle", "data-title"])
 def test_attributes_that_are_sent_or_followed_stay(name: str) -> None:
     for tag in ("input", "button", "option", "a"):
-        kept = f"<{tag} {name}=\"{HIDDEN} title='x'\">"
-        assert show_bidi_in_html(kept) == kept
+        tagged = f"<{tag} {name}=\"{HIDDEN} title='x'\">"
+        assert show_bidi_in_html(tagged) == tagged
 
 
 def test_values_of_read_only_fields_are_visible() -> None:

@@ -36,7 +36,9 @@ def show_bidi_in_html(html: str) -> str:
     if _BIDI_CONTROLS.search(html) is None:
         return html
     parts = _MARKUP.split(html)  # texts and markup in turn
-    return "".join(_show_in_markup(part) if number % 2 else show_bidi_controls(part) for number, part in enumerate(parts))
+    return "".join(
+        _show_in_markup(part) if number % 2 else show_bidi_controls(part) for number, part in enumerate(parts)
+    )
 
 
 def _show_in_markup(markup: str) -> str:
