@@ -18,7 +18,7 @@ _STARTS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 def attach(response: ResponseT, name: str) -> ResponseT:
     """The response as a file of this name. Bidirectional controls are shown, or the file could look harmless."""
-    response.headers["Content-Disposition"] = content_disposition_header(True, show_bidi_controls(name))  # noqa: FBT003
+    response.headers["Content-Disposition"] = content_disposition_header(True, show_bidi_controls(name))
     return response
 
 
