@@ -3,6 +3,7 @@
 
 import { icon } from "./icon.js";
 import { say } from "./messages.js";
+import { visible } from "./visible_text.js";
 
 const MOST = 12;
 const PAUSE = 150; // ms without a key press before the server is queried
@@ -38,7 +39,7 @@ async function look(dialog, typed) {
   const answer = await fetch(`${dialog.dataset.search}?q=${encodeURIComponent(typed)}`, { headers: { Accept: "application/json" } }).catch(() => null);
   if (typed !== dialog.querySelector("input").value.trim()) return; // the input has changed since the request
   const hits = answer?.ok ? await answer.json() : [];
-  found = hits.map((hit) => ({ label: hit.name, note: [hit.kind_name, hit.note].filter(Boolean).join(" · "), href: hit.path, icon: hit.icon }));
+  found = hits.map((hit) => ({ label: visible(hit.name), note: visible([hit.kind_name, hit.note].filter(Boolean).join(" · ")), href: hit.path, icon: hit.icon }));
   draw(dialog);
 }
 

@@ -11,6 +11,11 @@ _BIDI_CONTROLS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _MARKUP = re.compile(
     r"(<(?:textarea|script|style)\b.*?</(?:textarea|script|style)\s*>|<[^>]*>)", re.DOTALL | re.IGNORECASE
 )
+_ATTRIBUTE = re.compile(r"""([^\s"'=<>/]+)(\s*=\s*(?:"[^"]*"|'[^']*'))""")
+_READ_BY_PEOPLE = re.compile(
+    r"title|alt|placeholder|label|aria-(?:\w*description|label|placeholder|valuetext)|data-(?:confirm(?:-\w+)?|label|log-names)",
+    re.IGNORECASE,
+)
 
 
 def strip_control_codes(text: str) -> str:
@@ -24,11 +29,32 @@ def show_bidi_controls(text: str) -> str:
 
 
 def show_bidi_in_html(html: str) -> str:
-    """The HTML with bidirectional controls in its texts shown. Values of form fields stay: people send them back."""
+    """The HTML with bidirectional controls shown in what people read: texts, and attributes such as `title`.
+
+    Values of form fields that people can change stay, because people send them back.
+    """
     if _BIDI_CONTROLS.search(html) is None:
         return html
     parts = _MARKUP.split(html)  # texts and markup in turn
-    return "".join(part if number % 2 else show_bidi_controls(part) for number, part in enumerate(parts))
+    return "".join(
+        _show_in_markup(part) if number % 2 else show_bidi_controls(part) for number, part in enumerate(parts)
+    )
+
+
+def _show_in_markup(markup: str) -> str:
+    """A tag, or an element whose content is no text of the page, with such attributes of its tag shown."""
+    if _BIDI_CONTROLS.search(markup) is None:
+        return markup
+    tag, end, content = markup.partition(">")
+    names = {name.casefold() for name in _ATTRIBUTE.sub(r"\1", tag).split()}
+    is_read_only = names >= {"<input", "readonly"}
+
+    def show(found: re.Match[str]) -> str:
+        name = found[1]
+        is_read = _READ_BY_PEOPLE.fullmatch(name) or (is_read_only and name.lower() == "value")
+        return name + (show_bidi_controls(found[2]) if is_read else found[2])
+
+    return _ATTRIBUTE.sub(show, tag) + end + content
 
 
 def escape_bidi_in_json(text: str) -> str:

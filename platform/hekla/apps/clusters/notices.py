@@ -3,12 +3,14 @@
 from datetime import timedelta
 
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from hekla.apps.clusters import leases, selectors
 from hekla.apps.clusters.models import Cluster, Lease
 from hekla.apps.sentences import together
 from hekla.lib import clock
 
+_MOST = 5
 _MINUTES_FROM = timedelta(minutes=5)
 
 
@@ -30,8 +32,12 @@ def of_cluster(cluster: Cluster) -> str:
 
 
 def everywhere() -> list[str]:
-    """The notices of all clusters, in one query."""
-    return [sentence for cluster in selectors.troubled() if (sentence := of_cluster(cluster))]
+    """The notices of all clusters, in one query. If there are many, the last one is the number of the rest."""
+    found = [sentence for cluster in selectors.troubled() if (sentence := of_cluster(cluster))]
+    if (left := len(found) - _MOST) <= 0:
+        return found
+    rest = ngettext("%(n)d more cluster has such a problem.", "%(n)d more clusters have such a problem.", left)
+    return [*found[:_MOST], rest % {"n": left}]
 
 
 def _silence(name: str, silent_for: timedelta) -> str:

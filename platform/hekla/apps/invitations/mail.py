@@ -2,10 +2,10 @@
 
 from smtplib import SMTPException
 
-from django.core.mail import send_mail
 from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
 
+from hekla.apps import mail
 from hekla.apps.invitations.models import Invitation
 
 
@@ -18,6 +18,6 @@ def deliver(invitation: Invitation, link: str) -> None:
     subject = _("Invitation to %(tenant)s on Hekla") % {"tenant": invitation.tenant.name}
     text = render_to_string("invitations/mail.txt", {"invitation": invitation, "link": link})
     try:
-        send_mail(" ".join(subject.split()), text, None, [invitation.email])
+        mail.send(invitation.email, subject, text)
     except (OSError, SMTPException) as error:
         raise InvitationNotSent(str(error)) from error

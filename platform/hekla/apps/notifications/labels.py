@@ -8,11 +8,12 @@ from hekla.apps.job_history import labels as jobs
 from hekla.apps.job_history import messages
 from hekla.apps.notifications.choices import Moment
 from hekla.apps.notifications.models import Notification
+from hekla.lib.text import show_bidi_controls
 
 
 def sentence(notification: Notification) -> str:
-    """The sentence of a notification."""
-    return _SENTENCES[Moment(notification.moment)](notification)
+    """The sentence of a notification, for pages, mails and webhooks. Bidirectional controls in names are shown."""
+    return show_bidi_controls(_SENTENCES[Moment(notification.moment)](notification))
 
 
 def _started(notice: Notification) -> str:

@@ -10,13 +10,14 @@ from urllib.parse import urlsplit
 
 import httpx2
 from django.conf import settings
-from django.core.mail import EmailMessage
 from django.urls import reverse
 from django.utils import translation
 from django.utils.translation import gettext as _
 
+from hekla.apps import mail as mails
 from hekla.apps.notifications import addresses, encryption, labels
 from hekla.apps.notifications.models import Delivery, Notification, Preference
+from hekla.lib.text import escape_bidi_in_json
 
 _SECONDS = 4.0
 
@@ -32,14 +33,17 @@ def mail(reach: Preference, notices: Sequence[Notification]) -> None:
     if not reach.mail:
         raise NotificationNotSent(_("No email address is set."))
     with translation.override(reach.language or settings.LANGUAGE_CODE):
-        message = _message(reach, notices)
+        subject, text = _texts(notices)
+    host = urlsplit(settings.PUBLIC_URL).hostname or "localhost"
+    headers = {"Message-ID": f"<hekla-{notices[0].pk}-{len(notices)}@{host}>", "Auto-Submitted": "auto-generated"}
     try:
-        message.send()
+        mails.send(reach.mail, f"[Hekla] {subject}", text, headers=headers)
     except (OSError, smtplib.SMTPException) as error:
         raise NotificationNotSent(_("The mail server rejected the message: %s") % str(error)[:200]) from error
 
 
-def _message(reach: Preference, notices: Sequence[Notification]) -> EmailMessage:
+def _texts(notices: Sequence[Notification]) -> tuple[str, str]:
+    """The subject and the text of a mail."""
     sentences = [labels.sentence(one) for one in notices]
     lines = [f"{sentence}\n{address(one)}" for sentence, one in zip(sentences, notices, strict=True)]
     choose = settings.PUBLIC_URL.rstrip("/") + reverse("notifications:settings")
@@ -49,12 +53,7 @@ def _message(reach: Preference, notices: Sequence[Notification]) -> EmailMessage
         if len(notices) == 1
         else _("%(first)s And %(n)d more") % {"first": sentences[0], "n": len(notices) - 1}
     )
-    host = urlsplit(settings.PUBLIC_URL).hostname or "localhost"
-    headers = {"Message-ID": f"<hekla-{notices[0].pk}-{len(notices)}@{host}>", "Auto-Submitted": "auto-generated"}
-    plain = " ".join(subject.split())[:200]
-    return EmailMessage(
-        f"[Hekla] {plain}", "\n\n".join(lines), settings.DEFAULT_FROM_EMAIL, [reach.mail], headers=headers
-    )
+    return subject, "\n\n".join(lines)
 
 
 def address(notification: Notification) -> str:
@@ -113,4 +112,4 @@ def _body(reach: Preference, delivery: Delivery) -> bytes:
         "sentence": sentence,
         "facts": notification.facts,
     }
-    return json.dumps(document, ensure_ascii=False).encode()
+    return escape_bidi_in_json(json.dumps(document, ensure_ascii=False)).encode()

@@ -20,6 +20,7 @@ from kubernetes.client import ApiClient, ApiException
 from hekla.backends.base import BackendError
 from hekla.backends.kubernetes import instruments
 from hekla.backends.kubernetes.access import Access
+from hekla.backends.kubernetes.answer_limits import AnswerTooLong, unpack
 from hekla.backends.kubernetes.login import Login
 
 Json = dict[str, Any]
@@ -27,10 +28,16 @@ T = TypeVar("T")
 OK_BELOW, BAD_REQUEST, UNAUTHORIZED, FORBIDDEN, NOT_FOUND = 400, 400, 401, 403, 404
 CONFLICT, GONE, INVALID = 409, 410, 422
 _TIMEOUT = urllib3.Timeout(connect=5.0, read=20.0)
+"""The read time-out is for the whole answer; see `answer_limits`."""
 _NODE_TIMEOUT = urllib3.Timeout(connect=4.0, read=4.0)
 _BOOKMARKS_WITHIN_SECONDS = 150.0
 """The read time-out of a watch: a server sends the requested bookmarks every minute."""
 _PIECE_BYTES = 1024 * 1024
+_MAX_EVENT_BYTES = 16 * 1024 * 1024
+"""Of one event of a watch. A server stores objects of at most some million bytes."""
+_EVENT_SECONDS = 20.0
+"""From the first byte of an event to its last one."""
+_MAX_PAGES = 10_000
 _GATHERING_SECONDS = 0.02
 """Events that arrive within this time after others are read together."""
 MERGE = "application/merge-patch+json"
@@ -76,16 +83,17 @@ class Api:
     def pages(self, path: str, **params: str | int) -> Iterator[Json]:
         """The pages of a long list, all as of one version."""
         query: dict[str, str | int] = {"limit": 1000, **params}
-        while True:
+        for _number in range(_MAX_PAGES):
             page = self._json("GET", path, params=query)
             yield page
             query["continue"] = page["metadata"].get("continue", "")
             if not query["continue"]:
                 return
+        raise BackendError("The API server's list has no end")
 
     def text(self, path: str, **params: str | int) -> bytes:
         """A response that is not JSON, for example a log. The node may be dead, so the time-out is short."""
-        return self._response("GET", path, params=params, timeout=_NODE_TIMEOUT).data
+        return self._response("GET", path, params=params, timeout=_NODE_TIMEOUT)
 
     def create(self, path: str, body: Json, **params: str | int) -> Json:
         """Create an object. Raises ApiError with CONFLICT if the name exists."""
@@ -160,7 +168,7 @@ class Api:
 
     def _json(self, method: str, path: str, **more: Any) -> Json:  # noqa: ANN401
         try:
-            found: Json = orjson.loads(self._response(method, path, **more).data)
+            found: Json = orjson.loads(self._response(method, path, **more))
         except ValueError as error:
             raise unreachable(error) from error
         return found
@@ -174,7 +182,7 @@ class Api:
         body: Json | None = None,
         content_type: str = "application/json",
         timeout: urllib3.Timeout | None = None,
-    ) -> urllib3.BaseHTTPResponse:
+    ) -> bytes:
         instruments.count(method, path)
         sent_at = self._access.silence.check()
         headers = {"Accept": "application/json, */*", "Accept-Encoding": "gzip"}
@@ -183,14 +191,15 @@ class Api:
             headers["Content-Type"] = content_type
         try:
             response = self._send(method, path, params, headers, body=content, timeout=timeout or self._timeout)
+            found = unpack(response)
         except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
             if timeout is None and _is_timeout(error):
                 self._access.silence.record_timeout(sent_at)
             raise unreachable(error) from error
         self._access.silence.record_answer()
         if response.status >= OK_BELOW:
-            raise refusal(response.status, response.data)
-        return response
+            raise refusal(response.status, found)
+        return found
 
     def _send(
         self,
@@ -207,7 +216,7 @@ class Api:
         login, client = self._connection()
         url = f"{login.server}{path}" + (f"?{urlencode(params)}" if params else "")
         response: urllib3.BaseHTTPResponse = client.rest_client.pool_manager.request(
-            method, url, headers=headers, timeout=timeout, retries=False, redirect=False, **more
+            method, url, headers=headers, timeout=timeout, retries=False, redirect=False, decode_content=False, **more
         )
         self._check_login(response.status, login)
         return response
@@ -236,14 +245,21 @@ def _gathered(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
 
 
 def _lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Split at line feeds only: other line ends may be inside an object."""
+    """Split at line feeds only: other line ends may be inside an object. Raises AnswerTooLong, TimeoutError."""
     unfinished: list[bytes] = []
+    size, began_at = 0, 0.0
     for piece in pieces:
         first, *more = piece.split(b"\n")
         unfinished.append(first)
         for following in more:
             yield b"".join(unfinished)
-            unfinished = [following]
+            unfinished, size = [following], 0
+        began_at = began_at if size else time.monotonic()
+        size += len(unfinished[-1])
+        if size > _MAX_EVENT_BYTES:
+            raise AnswerTooLong("An event of the watch is too long")
+        if time.monotonic() - began_at > _EVENT_SECONDS:
+            raise TimeoutError("An event of the watch takes too long")
     if rest := b"".join(unfinished):
         yield rest
 

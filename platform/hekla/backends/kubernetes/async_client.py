@@ -17,6 +17,7 @@ import orjson
 from hekla.backends.base import BackendError
 from hekla.backends.kubernetes import instruments
 from hekla.backends.kubernetes.access import Access
+from hekla.backends.kubernetes.answer_limits import MAX_ANSWER_BYTES, AnswerTooLong
 from hekla.backends.kubernetes.api import (
     CONFLICT,
     MERGE,
@@ -208,7 +209,7 @@ class AsyncClient:
             options |= login.aiohttp_options
             url = login.server + path
             async with self._opened().request(method, url, headers=headers, **options) as response:  # type: ignore[arg-type]
-                status, found = response.status, await response.read()
+                status, found = response.status, await _content(response)
         except (aiohttp.ClientError, OSError, RuntimeError, ValueError) as error:  # a time-out is an OSError
             if timeout is _TIMEOUT and isinstance(error, TimeoutError):
                 self._access.silence.record_timeout(sent_at)
@@ -276,6 +277,18 @@ async def _cancel(*tasks: asyncio.Task[Any]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _content(response: aiohttp.ClientResponse) -> bytes:
+    """All of the answer. Its time is limited by the request's time-out. Raises AnswerTooLong."""
+    pieces: list[bytes] = []
+    size = 0
+    async for piece in response.content.iter_any():
+        size += len(piece)
+        if size > MAX_ANSWER_BYTES:
+            raise AnswerTooLong("The answer is too long")
+        pieces.append(piece)
+    return b"".join(pieces)
 
 
 def _read(content: bytes) -> Json:

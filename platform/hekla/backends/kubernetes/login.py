@@ -21,6 +21,7 @@ from urllib3.util import make_headers
 
 from hekla.backends.base import BackendError
 from hekla.backends.kubernetes import instruments, keys
+from hekla.backends.kubernetes.answer_limits import limit_answers
 from hekla.backends.kubernetes.deadline import Deadline
 from hekla.backends.kubernetes.keys import ClusterKey, KeyRefused
 from hekla.domain.formats import yaml_text
@@ -70,6 +71,7 @@ class Login:
         files = dict.fromkeys(("ca_certs", "ca_cert_data", "cert_file", "key_file"))
         # One context for all connections, or each would read the files again.
         client.rest_client.pool_manager.connection_pool_kw |= {**files, "ssl_context": self._context}
+        limit_answers(client.rest_client.pool_manager)
         return client
 
     def _aiohttp_options(self) -> Mapping[str, Any]:

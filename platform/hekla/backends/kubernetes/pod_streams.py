@@ -24,6 +24,7 @@ _COMMANDS, _PORTS = "v5.channel.k8s.io", "v4.channel.k8s.io"
 _INPUT, _OUTPUT, _ERRORS, _END, _SIZE, _CLOSE = 0, 1, 2, 3, 4, 255
 _DATA, _PROBLEM = 0, 1
 _PIECE_BYTES = 32 * 1024
+_HANDSHAKE_SECONDS = 20.0
 _SIGN_OF_LIFE_SECONDS = 30.0
 _PATIENCE = aiohttp.ClientTimeout(total=None, sock_connect=5.0)
 _OVER = (aiohttp.WSMsgType.CLOSE, aiohttp.WSMsgType.CLOSING, aiohttp.WSMsgType.CLOSED)
@@ -141,14 +142,15 @@ async def _socket(
     async with aiohttp.ClientSession(timeout=_PATIENCE, cookie_jar=aiohttp.DummyCookieJar()) as session:
         header, login = await access.header_async(), access.login
         try:
-            socket = await session.ws_connect(
-                login.server + path,
-                params=parameters,
-                protocols=(protocol,),
-                headers=header,
-                heartbeat=_SIGN_OF_LIFE_SECONDS,
-                **login.aiohttp_options,
-            )
+            async with asyncio.timeout(_HANDSHAKE_SECONDS):
+                socket = await session.ws_connect(
+                    login.server + path,
+                    params=parameters,
+                    protocols=(protocol,),
+                    headers=header,
+                    heartbeat=_SIGN_OF_LIFE_SECONDS,
+                    **login.aiohttp_options,
+                )
         except aiohttp.WSServerHandshakeError as error:
             raise ApiError(error.status, "", f"The cluster lets nobody into this pod ({error.status})") from error
         except (aiohttp.ClientError, OSError, ValueError) as error:

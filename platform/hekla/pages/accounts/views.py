@@ -21,9 +21,12 @@ from hekla.domain.errors import HeklaError
 from hekla.lib import clock
 from hekla.pages.accounts.forms import PersonChangeForm, PersonForm, ProfileForm, TokenForm
 from hekla.pages.accounts.tables import PeopleFilter, PeopleTable
+from hekla.pages.frame.paging import paged
 from hekla.pages.frame.people import person
 from hekla.pages.frame.tables import listing
 from hekla.pages.signin.entry import freshly_proved
+
+_TOKENS = 20
 
 
 @require_safe
@@ -174,6 +177,6 @@ def revoke_token(request: HttpRequest, token_id: int) -> HttpResponse:
 
 
 def _profile_page(request: HttpRequest, form: ProfileForm, token_form: TokenForm, secret: str = "") -> HttpResponse:
-    tokens = selectors.tokens_of(person(request))
+    tokens = paged(request, selectors.tokens_of(person(request)), size=_TOKENS, address=reverse("accounts:profile"))
     context = {"form": form, "token_form": token_form, "tokens": tokens, "secret": secret, "now": clock.now()}
     return render(request, "accounts/profile.html", context)

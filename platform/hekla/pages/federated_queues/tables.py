@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
 from hekla.apps.queues.models import FederatedQueue, Queue
 from hekla.pages.frame import html
 from hekla.pages.frame.tables import ListColumn, ListFilter, ListTable, named
+
+_MOST_IN_CELL = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,12 @@ def _queue(queue: Queue) -> SafeString:
 
 
 def _queues(row: FederatedQueueRow) -> SafeString:
-    return format_html("<span>{}</span>", format_html_join(_(", "), "{}", ((_queue(one),) for one in row.members)))
+    """The first queues; the page of the federated queue lists all."""
+    first = format_html_join(_(", "), "{}", ((_queue(one),) for one in row.members[:_MOST_IN_CELL]))
+    if (left := len(row.members) - _MOST_IN_CELL) <= 0:
+        return format_html("<span>{}</span>", first)
+    more = ngettext("and %(n)s more", "and %(n)s more", left) % {"n": left}
+    return format_html("<span>{} {}</span>", first, html.link("federated_queues:detail", row.federated.name, more))
 
 
 class FederatedQueuesTable(ListTable):

@@ -15,6 +15,8 @@ from django.contrib.staticfiles.finders import FileSystemFinder
 from django.core.files.storage import FileSystemStorage
 from django.utils.safestring import SafeString, mark_safe
 
+from hekla.lib.text import show_bidi_controls
+
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
@@ -58,12 +60,15 @@ def new_figure(**layout: object) -> "go.Figure":
 
 
 def to_json(figure: "go.Figure") -> SafeString:
-    """`{"figure": {"data", "layout"}, "templates": {"light", "dark"}}`, safe inside a script element."""
+    """`{"figure": {"data", "layout"}, "templates": {"light", "dark"}}`, safe inside a script element.
+
+    Plotly draws its names, so bidirectional controls are shown.
+    """
     import plotly.io  # noqa: PLC0415
 
     figure.layout.template = None  # the browser adds the template of its theme
     text = f'{{"figure":{plotly.io.to_json(figure, engine="orjson")},"templates":{_register_templates()}}}'
-    return mark_safe(text)  # noqa: S308  (Plotly writes <, > and / as escapes)
+    return mark_safe(show_bidi_controls(text))  # noqa: S308  (Plotly writes <, > and / as escapes)
 
 
 @cache

@@ -23,14 +23,18 @@ from hekla.domain.errors import Forbidden, HeklaError, NotFound
 from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
 from hekla.pages.frame import current_tenant
+from hekla.pages.frame.paging import paged
 from hekla.pages.frame.people import person
 from hekla.pages.gallery.forms import FillForm, PublishChangeForm, PublishForm
+
+_CARDS = 24
 
 
 @require_safe
 def gallery(request: HttpRequest) -> HttpResponse:
     """List the templates that the person may see."""
-    return render(request, "gallery/list.html", {"templates": selectors.visible_to(person(request))})
+    templates = paged(request, selectors.visible_to(person(request)), size=_CARDS)
+    return render(request, "gallery/list.html", {"templates": templates})
 
 
 @require_http_methods(["GET", "POST"])

@@ -19,12 +19,14 @@ from hekla.apps.identities.claims import Claims, Provider, ProviderFailed
 from hekla.apps.signin.limits import counted_by_address
 from hekla.domain.errors import HeklaError
 from hekla.lib import clock
+from hekla.pages.frame.paging import paged
 from hekla.pages.frame.people import person
 from hekla.pages.signin import entry
 from hekla.pages.signin.entry import freshly_proved
 
 _TRIP, _CONNECT = "oidc_trip", "oidc_connect"
 _CONSENT_LASTS = timedelta(minutes=10)
+_ROWS = 20
 
 
 @login_not_required
@@ -68,7 +70,7 @@ def back(request: HttpRequest, name: str) -> HttpResponse:
 @require_safe
 def identities(request: HttpRequest) -> HttpResponse:
     """List the person's linked identities."""
-    context = {"identities": selectors.of(person(request)), "providers": providers.every()}
+    context = {"identities": paged(request, selectors.of(person(request)), size=_ROWS), "providers": providers.every()}
     return render(request, "identities/list.html", context)
 
 

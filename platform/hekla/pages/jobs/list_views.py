@@ -19,7 +19,7 @@ from hekla.apps.query_parameters import require_effective
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.domain.errors import Invalid, Problem
 from hekla.lib import clock
-from hekla.pages.frame import current_tenant
+from hekla.pages.frame import current_tenant, downloads
 from hekla.pages.frame.people import person
 from hekla.pages.jobs import columns, list_context
 from hekla.pages.jobs import table_file as files
@@ -52,8 +52,7 @@ def table_file(request: HttpRequest) -> StreamingHttpResponse:
     response = StreamingHttpResponse(
         files.lines(found, filters.order(request.GET)), content_type="text/csv; charset=utf-8"
     )
-    response["Content-Disposition"] = f'attachment; filename="jobs-{clock.now():%Y-%m-%d}.csv"'
-    return response
+    return downloads.attach(response, f"jobs-{clock.now():%Y-%m-%d}.csv")
 
 
 @require_POST

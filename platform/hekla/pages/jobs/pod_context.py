@@ -14,6 +14,8 @@ from hekla.apps.jobs import selectors
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Pod
 
+_MOST_ATTEMPTS = 50
+
 
 @dataclass(frozen=True, slots=True)
 class PodStateEntry:
@@ -32,7 +34,8 @@ def page(pod: Pod, *, now: datetime) -> dict[str, Any]:
     return {
         "pod": pod,
         "job": pod.job,
-        "attempts": attempts,
+        "attempts": _around(pod, attempts),
+        "attempt_count": len(attempts),
         "is_last": attempts[-1].pk == pod.pk,
         "states": _states(pod, waited, now),
         "exit": endings.exit_of(pod),
@@ -40,6 +43,13 @@ def page(pod: Pod, *, now: datetime) -> dict[str, Any]:
         "notices": cluster_notices.of_pod(pod),
         "requests": labels.amounts(spec_of(pod.job).task(pod.task).request),
     }
+
+
+def _around(pod: Pod, attempts: Sequence[Pod]) -> Sequence[Pod]:
+    """The attempts before and after this one. Each links to its page, which shows its own neighbours."""
+    place = next(number for number, one in enumerate(attempts) if one.pk == pod.pk)
+    first = max(0, min(place - _MOST_ATTEMPTS // 2, len(attempts) - _MOST_ATTEMPTS))
+    return attempts[first : first + _MOST_ATTEMPTS]
 
 
 def _states(pod: Pod, waited: Sequence[WaitInterval], now: datetime) -> list[PodStateEntry]:

@@ -19,7 +19,7 @@ from hekla.apps.jobs.models import Pod
 from hekla.backends.log_search import LogQuery
 from hekla.live import logs as read_logs
 from hekla.live.logs import read_bytes
-from hekla.pages.frame import plots
+from hekla.pages.frame import downloads, plots
 from hekla.pages.job_forms.forms import LogSearchForm
 from hekla.pages.logs import metrics
 from hekla.pages.logs.archive import zipped
@@ -102,9 +102,7 @@ def download_log(request: HttpRequest, pod_id: int) -> StreamingHttpResponse:
     """Download a pod's whole log."""
     pod = jobs.pod(pod_id, _person(request))
     name = f"{pod.job.name}-{pod.task}-{pod.index}-{pod.attempt}.log"
-    response = StreamingHttpResponse(_bytes(pod), content_type="text/plain; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="{name}"'
-    return response
+    return downloads.attach(StreamingHttpResponse(_bytes(pod), content_type="text/plain; charset=utf-8"), name)
 
 
 @require_GET
@@ -113,9 +111,8 @@ def download_logs(request: HttpRequest, uid: UUID) -> StreamingHttpResponse:
     job = jobs.get(uid, _person(request))
     pods = jobs.pods(job).select_related("job__cluster")[:_MOST_LOGS]
     files = [(f"{job.name}/{pod}-{pod.attempt}.log", partial(_bytes, pod)) for pod in pods]
-    response = StreamingHttpResponse(zipped(files), content_type="application/zip")
-    response["Content-Disposition"] = f'attachment; filename="{job.name}-logs.zip"'
-    return response
+    archive = StreamingHttpResponse(zipped(files), content_type="application/zip")
+    return downloads.attach(archive, f"{job.name}-logs.zip")
 
 
 def _bytes(pod: Pod) -> Iterator[bytes]:
