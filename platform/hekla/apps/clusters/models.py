@@ -152,7 +152,7 @@ class Lease(models.Model):
     holder = models.CharField(max_length=120)
     epoch = models.PositiveBigIntegerField(default=0)
     expires_at = models.DateTimeField()
-    fault = models.CharField(max_length=MAX_LEASE_FAULT, blank=True)
+    fault = models.CharField(max_length=MAX_LEASE_FAULT, blank=True, default="", db_default="")
 
     def __str__(self) -> str:
         return f"{self.cluster_id} by {self.holder} (epoch {self.epoch})"

@@ -100,7 +100,7 @@ class Delivery(models.Model):
     sent_at = models.DateTimeField(null=True)
     abandoned_at = models.DateTimeField(null=True)
     error = models.CharField(max_length=300, blank=True)
-    mail = models.EmailField(blank=True)
+    mail = models.EmailField(blank=True, default="", db_default="")
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["notification", "channel"], name="sent_once_each_way")]

@@ -86,7 +86,6 @@ class Migration(migrations.Migration):
                 ("holder", models.CharField(max_length=120)),
                 ("epoch", models.PositiveBigIntegerField(default=0)),
                 ("expires_at", models.DateTimeField()),
-                ("fault", models.CharField(blank=True, max_length=300)),
                 (
                     "cluster",
                     models.OneToOneField(

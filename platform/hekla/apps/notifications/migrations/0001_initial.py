@@ -53,7 +53,6 @@ class Migration(migrations.Migration):
                 ("sent_at", models.DateTimeField(null=True)),
                 ("abandoned_at", models.DateTimeField(null=True)),
                 ("error", models.CharField(blank=True, max_length=300)),
-                ("mail", models.EmailField(blank=True, max_length=254)),
                 (
                     "notification",
                     models.ForeignKey(
