@@ -161,7 +161,7 @@ def _settings(count: int) -> settings:
 
 
 def test_sequences_are_answered_as_described(root: APIClient) -> None:
-    _machine(root).run(settings=_settings(160))
+    _machine(root).run(settings=_settings(80))
 
 
 @pytest.mark.parametrize("label", CREATES)

@@ -1,5 +1,6 @@
 """Requests with nonsense are refused, instead of doing something else than they say."""
 
+import json
 from typing import Any
 
 import pytest
@@ -60,6 +61,15 @@ def test_an_empty_object_does_not_remove_the_tenants_of_a_department(root: APICl
 def test_quantities_may_be_numbers(world: World, root: APIClient) -> None:
     changed = root.patch(f"/api/v1/queues/{world.queue.name}", {"capability": {"cpu": 2}}, format="json")
     assert (changed.status_code, changed.json()["capability"]) == (200, {"cpu": "2"})
+
+
+@pytest.mark.parametrize(
+    ("text", "status"), [("3", 200), ("3.0", 200), ("3e0", 200), ("3.5", 400), ('"3"', 400), ("1e999", 400)]
+)
+def test_integers_may_be_written_with_a_point(alice: APIClient, text: str, status: int) -> None:
+    body = json.dumps(job(max_retry="?")).replace('"?"', text)
+    answer = alice.post(f"{JOBS}?dry_run=1", body, content_type="application/json")
+    assert (answer.status_code, answer.json().get("spec", {}).get("max_retry", 3)) == (status, 3)
 
 
 @pytest.mark.parametrize("limit", ["0", "201", "no", "-5"])

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Any
 
+from django.core.validators import RegexValidator
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
@@ -135,7 +136,8 @@ class ApiSchema(AutoSchema):
         """The schema of a field. A text that must not be blank has a visible character; some names are reserved."""
         found = super()._map_serializer_field(field, direction, bypass_extensions)  # type: ignore[no-untyped-call]
         is_text = direction == "request" and isinstance(field, serializers.CharField)
-        is_free = found.get("type") == "string" and not {"pattern", "format"} & found.keys()
+        has_form = any(isinstance(one, RegexValidator) for one in field.validators)
+        is_free = found.get("type") == "string" and not has_form and not {"pattern", "format"} & found.keys()
         if is_text and is_free and not field.allow_blank and field.trim_whitespace:
             found = {**found, "pattern": r"\S"}
         if refuse_reserved in field.validators:

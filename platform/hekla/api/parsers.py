@@ -11,6 +11,8 @@ from rest_framework.parsers import BaseParser
 from hekla.api.problems import TooLarge
 
 MAX_BODY_BYTES = 1024 * 1024
+_LAST_EXACT = 2**53
+"""Up to it, each integer is a float."""
 
 
 class BoundedJSONParser(BaseParser):
@@ -26,7 +28,8 @@ class BoundedJSONParser(BaseParser):
     ) -> dict[str, Any]:
         """The object in the body. Raises ParseError, TooLarge."""
         try:
-            document = json.loads(read_bounded(stream, parser_context), parse_constant=_refuse_constant)
+            body = read_bounded(stream, parser_context)
+            document = json.loads(body, parse_constant=_refuse_constant, parse_float=_number)
             json.dumps(document, ensure_ascii=False).encode()  # refuses lone surrogates
         except (ValueError, RecursionError) as error:
             raise ParseError(_("The body is not valid JSON: %(error)s.") % {"error": error}) from error
@@ -87,6 +90,12 @@ def read_bounded(stream: IO[Any], context: Mapping[str, Any] | None) -> bytes:
 def _too_large(size: int) -> TooLarge:
     sentence = _("The body has %(size).1f MiB. The limit is %(most)d MiB. Do not put large data into the job itself.")
     return TooLarge(sentence % {"size": size / 1024**2, "most": MAX_BODY_BYTES // 1024**2})
+
+
+def _number(text: str) -> int | float:
+    """A number with a point or an exponent. 24.0 is the integer 24, as in JSON Schema."""
+    value = float(text)
+    return int(value) if value.is_integer() and abs(value) <= _LAST_EXACT else value
 
 
 def _refuse_constant(name: str) -> None:
