@@ -1,5 +1,8 @@
 """Headers of all answers: private pages are not kept, TLS stays on, and pages use only what they need."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -11,8 +14,8 @@ from django.test import Client, RequestFactory
 from tests.apps.conftest import People
 
 from hekla.apps.accounts.models import User
+from hekla.lib.checkout import CHECKOUT
 from hekla.pages.frame import headers
-from hekla.project.config import Config
 
 As = Callable[[User], Client]
 PATHS = ["/", "/jobs/", "/accounts/me/", "/nowhere/", "/accounts/sign-in/"]
@@ -48,9 +51,12 @@ def test_hsts_follows_the_setting(db: None, settings: LazySettings, seconds: int
     assert Client().get("/accounts/sign-in/").headers.get("Strict-Transport-Security") == expected
 
 
-def test_hsts_is_on_by_default_with_an_https_address(settings: LazySettings) -> None:
-    assert Config().hsts_seconds == 365 * 24 * 3600
-    assert settings.HSTS_SECONDS == 0  # the address of the tests has no TLS
+@pytest.mark.parametrize(("address", "seconds"), [("https://hekla.example.org", 365 * 24 * 3600), ("http://[::1]", 0)])
+def test_hsts_is_on_by_default_with_an_https_address(address: str, seconds: int) -> None:
+    env = {"HEKLA_PUBLIC_URL": address, "PYTHONPATH": str(CHECKOUT / "platform")}
+    argv = [sys.executable, "-c", "from hekla.project import settings; print(settings.HSTS_SECONDS)"]
+    done = subprocess.run(argv, env=os.environ | env, capture_output=True, text=True, check=True)
+    assert int(done.stdout) == seconds
 
 
 def test_headers_of_a_view_stay(settings: LazySettings) -> None:
