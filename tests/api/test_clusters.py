@@ -61,6 +61,14 @@ def test_cluster_is_added_listed_paused_and_removed(operator: APIClient, alice: 
     assert LoggedEvent.objects.filter(kind="ClusterRemoved").get().actor_name == "bob"
 
 
+@pytest.mark.parametrize("is_paused", [True, False])
+def test_cluster_can_be_added_while_paused(operator: APIClient, is_paused: bool) -> None:
+    added = post(operator, {"name": "lab", "kind": "simulated", "config": NODES, "is_paused": is_paused})
+    assert (added.status_code, added.json()["is_paused"]) == (201, is_paused)
+    changes = LoggedEvent.objects.filter(kind="ClusterChanged").values_list("payload", flat=True)
+    assert ["is_paused" in change["changes"] for change in changes] == [True] * is_paused
+
+
 def test_a_cluster_with_queues_is_not_removed(operator: APIClient) -> None:
     answer = operator.delete(f"{CLUSTERS}/sim")
     assert answer.status_code == 409

@@ -66,6 +66,7 @@ def create(
     name: str,
     kind: str,
     config: Mapping[str, Any],
+    is_paused: bool = False,
     key: Key | None = None,
     by: User | None = None,
     actor: Actor,
@@ -73,13 +74,17 @@ def create(
 ) -> Cluster:
     """Create a cluster; the controller finds it by itself. Raises Forbidden, Refused if the name is in use.
 
-    Switches that its configuration turns on, such as an accepted risk, are recorded like later changes.
+    A pause, and switches that its configuration turns on, such as an accepted risk, are recorded like later changes.
     """
     accounts.require_actor(actor, Permission.MANAGE_CLUSTERS)
     switches = {f"config.{field}": events.FieldChange(new=True) for field, value in config.items() if value is True}
+    if is_paused:
+        switches["is_paused"] = events.FieldChange(new=True)
     try:
         with unit_of_work():
-            cluster = Cluster.objects.create(name=name, kind=kind, config=dict(config), created_at=now)
+            cluster = Cluster.objects.create(
+                name=name, kind=kind, config=dict(config), is_paused=is_paused, created_at=now
+            )
             _tell(cluster, events.ClusterCreated(name=name, backend=kind), actor, now)
             if switches:
                 _tell(cluster, events.ClusterChanged(name=name, changes=switches), actor, now)
