@@ -38,8 +38,8 @@ def _linked() -> dict[str, Any]:
     found = openapi_document()
     for operations in found["paths"].values():
         for operation in operations.values():
-            given = operation.get("parameters", ())
-            operation["parameters"] = [parameter for parameter in given if parameter["in"] == "path"]
+            parameters = operation.get("parameters", ())
+            operation["parameters"] = [one for one in parameters if one["in"] == "path"]
     return found
 
 
