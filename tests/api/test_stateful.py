@@ -39,7 +39,7 @@ def _linked() -> dict[str, Any]:
     for operations in found["paths"].values():
         for operation in operations.values():
             parameters = operation.get("parameters", ())
-            operation["parameters"] = [parameter for parameter in parameters if parameter["in"] == "path"]
+            operation["parameters"] = [one for one in parameters if one["in"] == "path"]
     return found
 
 

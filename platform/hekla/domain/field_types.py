@@ -54,9 +54,8 @@ def _printable(text: str) -> str:
 
 Text = Annotated[str, AfterValidator(_printable)]
 Quantity = Annotated[Text, BeforeValidator(_number_as_text)]
-LabelText = Annotated[str, AfterValidator(is_label), SchemaKeywords({"pattern": f"^{_LABEL.pattern}$"})]
-"""A text in the form of a DNS label, of any length."""
-Label = Annotated[LabelText, Field(min_length=1, max_length=63)]
+LABEL_FORM = SchemaKeywords({"pattern": f"^{_LABEL.pattern}$"})
+Label = Annotated[str, Field(min_length=1, max_length=63), AfterValidator(is_label), LABEL_FORM]
 OptionalLabel = Annotated[
     str,
     Field(max_length=63),

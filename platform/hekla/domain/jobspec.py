@@ -24,7 +24,7 @@ from pydantic_core.core_schema import ValidationInfo
 
 from hekla.domain import frameworks, policies, volumes
 from hekla.domain.errors import Invalid, Problem
-from hekla.domain.field_types import Label, LabelText, OptionalLabel, Quantity, StrictInteger, Text
+from hekla.domain.field_types import LABEL_FORM, Label, OptionalLabel, Quantity, StrictInteger, Text, is_label
 from hekla.domain.job_problems import (
     RESOURCE_NAME,
     dependency_cycles,
@@ -248,9 +248,9 @@ class JobSpec(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: Annotated[LabelText, Field(min_length=1, max_length=MAX_JOB_NAME)]
+    name: Annotated[str, Field(min_length=1, max_length=MAX_JOB_NAME), AfterValidator(is_label), LABEL_FORM]
     description: Annotated[Text, Field(max_length=2_000)] = ""
-    kind: Annotated[LabelText, Field(max_length=32)] = "training"
+    kind: Annotated[str, Field(max_length=32), AfterValidator(is_label), LABEL_FORM] = "training"
     queue: Label = "default"
     priority: Annotated[StrictInteger, Field(ge=-MAX_PRIORITY, le=MAX_PRIORITY)] = 0
     priority_class: OptionalLabel = ""
