@@ -41,7 +41,7 @@ def _components() -> dict[str, Any]:
     found["NestedJobSpec"] = {
         **found["JobSpec"],
         "required": ["tasks"],
-        "description": "A JobSpec whose name is optional: the flow, sweep or schedule around it names its jobs.",
+        "description": "a JobSpec with an optional name, because the flow, sweep or schedule around it names its jobs",
     }
     found["StepSpec"]["properties"]["job"] = {"anyOf": [_NESTED_JOB, {"type": "null"}], "default": None}
     found["SweepSpec"]["properties"]["job"] = found["ScheduleSpec"]["properties"]["job"] = _NESTED_JOB
