@@ -117,7 +117,7 @@ def test_failed_job_shows_a_pod_for_each_cause(people: People, as_: As, pod: Pod
 
 def test_live_view_needs_access_to_the_job(people: People, pod: Pod) -> None:
     (view,), params = registry.find("pod"), {"uid": str(pod.job.uid), "pod": str(pod.pk)}
-    assert view.topics(people.bob, params) == {f"job:{pod.job.uid}"}
+    assert view.topics(people.bob, params) == {f"job:{pod.job.uid}", f"pod:{pod.pk}"}
     html = view.render(people.bob, params)
     assert {"pod-head", "pod-failure", "pod-states", "pod-attempts"} <= set(re.findall(r'id="([\w-]+)"', html))
     for user, bad_params in (

@@ -14,7 +14,7 @@ from hekla.apps.forms import NAME_ERRORS, refuse_reserved
 from hekla.apps.quotas.forms import BOUNDS, BoundsForm
 from hekla.apps.tenancy import selectors
 from hekla.apps.tenancy.models import MAX_RETENTION_DAYS, Department, Tenant
-from hekla.pages.frame.edit_form import ModelEditForm
+from hekla.pages.frame.edit_form import ModelEditForm, ValuesEditForm
 
 ROLES = [(role.value, label) for role, label in TENANT_ROLE_LABELS.items()]
 
@@ -54,7 +54,7 @@ class TenantChangeForm(ModelEditForm, forms.ModelForm):
         widgets = {"description": forms.Textarea(attrs={"rows": 3})}
 
 
-class RetentionForm(ModelEditForm, forms.ModelForm):
+class RetentionForm(ValuesEditForm, forms.Form):
     """The retention of logs and history of deleted jobs. The service validates the combination."""
 
     log_days = forms.IntegerField(
@@ -69,10 +69,6 @@ class RetentionForm(ModelEditForm, forms.ModelForm):
         max_value=MAX_RETENTION_DAYS,
         help_text=_("Counted from the deletion of a job. Covers its settings, pods and events."),
     )
-
-    class Meta:
-        model = Tenant
-        fields = ["log_days", "history_days"]
 
 
 class MemberForm(forms.Form):

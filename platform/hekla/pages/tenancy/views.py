@@ -82,18 +82,21 @@ def set_retention(request: HttpRequest, slug: str) -> HttpResponse:
     """Set how long logs and history of deleted jobs are retained."""
     tenant = selectors.get(slug, person(request))
     services.require(person(request), tenant, Permission.SET_RETENTION)
-    form = RetentionForm(request.POST, instance=tenant)
-    fresh = selectors.get(slug, person(request))
+    form = RetentionForm(request.POST, stored=lambda: _retention(selectors.get(slug, person(request))))
     if form.is_valid():
         try:
             with form.saving():
-                services.set_retention(fresh, **form.cleaned_data, actor=actor_of(person(request)), now=clock.now())
+                services.set_retention(tenant, **form.cleaned_data, actor=actor_of(person(request)), now=clock.now())
         except HeklaError as error:
             attach(form, error)
         else:
             messages.success(request, _("Saved."))
             return redirect("tenancy:detail", slug)
-    return _detail_page(request, fresh, MemberForm(), retention=form)
+    return _detail_page(request, tenant, MemberForm(), retention=form)
+
+
+def _retention(tenant: Tenant) -> dict[str, int]:
+    return {"log_days": tenant.log_days, "history_days": tenant.history_days}
 
 
 @require_POST
@@ -161,7 +164,7 @@ def _detail_page(
         "form": form,
         "may_audit": selectors.may(user, tenant.pk, Permission.SEE_AUDIT),
         "may_manage": may_manage,
-        "retention": retention or RetentionForm(instance=tenant),
+        "retention": retention or RetentionForm(stored=lambda: _retention(tenant)),
         "may_set_retention": selectors.may(user, tenant.pk, Permission.SET_RETENTION),
     }
     return render(request, "tenancy/detail.html", context)
