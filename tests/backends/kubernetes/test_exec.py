@@ -81,8 +81,11 @@ async def echo_server(port: int) -> AsyncIterator[None]:
             await writer.drain()
         writer.close()
 
-    async with await asyncio.start_server(answer, "127.0.0.1", port):
+    server = await asyncio.start_server(answer, "127.0.0.1", port)
+    try:
         yield
+    finally:
+        server.close()  # since Python 3.12, `wait_closed` also waits for clients, whose connections the kubelet keeps
 
 
 async def receive(stream: Stream, count: int) -> bytes:
