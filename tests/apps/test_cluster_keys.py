@@ -91,7 +91,7 @@ def test_pasted_kubeconfig_works_and_is_never_revealed(
     assert backend_of(cluster).nodes()
     key = StoredClusterKey.objects.get()
     assert (key.server, key.holder, key.added_by) == (small_cluster.url, "test", people.ada)
-    assert token in encryption.decrypt_key(key.ciphertext)
+    assert token in encryption.COLUMN.decrypt(key.ciphertext)
     health.look(cluster)
     pages = [reverse(name, args=["far"]) for name in ("clusters:detail", "clusters:edit")]
     pages += [reverse(name) for name in ("clusters:list", "audit", "api:v1:clusters", "api:v1:audit")]
@@ -249,7 +249,7 @@ def test_other_changes_keep_the_key(admin: Client, far: Cluster) -> None:
     assert send(admin, to=edit, access="", config=far.config, is_paused="on").status_code == 302
     far.refresh_from_db()
     assert far.is_paused
-    assert SECRET in encryption.decrypt_key(StoredClusterKey.objects.get().ciphertext)
+    assert SECRET in encryption.COLUMN.decrypt(StoredClusterKey.objects.get().ciphertext)
 
 
 def test_namespaces_cannot_change_while_pods_run(people: People, admin: Client, far: Cluster) -> None:

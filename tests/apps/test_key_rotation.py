@@ -56,17 +56,17 @@ def store_secrets(people: People) -> Callable[[], list[object]]:
     secret, encrypted = webhooks.make_secret()
     invitation = invitations.invite(people.lab, role="viewer", by=people.ada, now=now)[0]
     key = StoredClusterKey.objects.create(
-        cluster=people.cluster, ciphertext=clusters.encrypt_key("key"), server="https://k", added_at=now
+        cluster=people.cluster, ciphertext=clusters.COLUMN.encrypt("key"), server="https://k", added_at=now
     )
     rows: dict[str, Any] = {
         "webhook": Preference.objects.create(user=people.alice, webhook_secret=encrypted),
         "empty": Preference.objects.create(user=people.bob),
         "factor": SecondFactor.objects.create(
-            user=people.alice, secret=factors.encrypt_secret("factor"), created_at=now
+            user=people.alice, secret=factors.COLUMN.encrypt("factor"), created_at=now
         ),
         "job": JobSecrets.objects.create(job_uid=uuid4(), values=job_secrets.encrypt({"a": "b"})),
         "letter": InvitationMail.objects.create(
-            invitation=invitation, link=letters.encrypt_link("link"), language="en", due_at=now
+            invitation=invitation, link=letters.COLUMN.encrypt("link"), language="en", due_at=now
         ),
         "cluster": key,
     }
@@ -75,11 +75,11 @@ def store_secrets(people: People) -> Callable[[], list[object]]:
         for row in rows.values():
             row.refresh_from_db()
         return [
-            webhooks.decrypt_secret(rows["webhook"].webhook_secret) == secret,
-            factors.decrypt_secret(rows["factor"].secret),
+            webhooks.COLUMN.decrypt(rows["webhook"].webhook_secret) == secret,
+            factors.COLUMN.decrypt(rows["factor"].secret),
             job_secrets.decrypt(rows["job"].values),
-            letters.decrypt_link(rows["letter"].link),
-            clusters.decrypt_key(rows["cluster"].ciphertext),
+            letters.COLUMN.decrypt(rows["letter"].link),
+            clusters.COLUMN.decrypt(rows["cluster"].ciphertext),
             bytes(rows["empty"].webhook_secret),
         ]
 

@@ -20,6 +20,14 @@ class EncryptedColumn:
     name: str
     purpose: str
 
+    def encrypt(self, text: str) -> bytes:
+        """The text as the database stores it."""
+        return cipher(self.purpose).encrypt(text)
+
+    def decrypt(self, stored: bytes | memoryview) -> str:
+        """A stored text, decrypted. Raises DecryptionError."""
+        return cipher(self.purpose).decrypt(bytes(stored))
+
 
 @dataclass(slots=True)
 class Rotation:

@@ -7,18 +7,8 @@ from hekla.apps.ciphers import EncryptedColumn, cipher
 from hekla.lib.encryption import DecryptionError
 
 FORM_LIFETIME = timedelta(hours=1)
-_STORED, _IN_FORMS = "hekla: keys to clusters", "hekla: keys in forms"
-COLUMN = EncryptedColumn("clusters.StoredClusterKey", "ciphertext", _STORED)
-
-
-def encrypt_key(key: str) -> bytes:
-    """The credentials as the database stores them."""
-    return cipher(_STORED).encrypt(key)
-
-
-def decrypt_key(stored: bytes | memoryview) -> str:
-    """Stored credentials, decrypted. Raises DecryptionError."""
-    return cipher(_STORED).decrypt(bytes(stored))
+_IN_FORMS = "hekla: keys in forms"
+COLUMN = EncryptedColumn("clusters.StoredClusterKey", "ciphertext", "hekla: keys to clusters")
 
 
 def encrypt_for_form(key: str, *, by: int, now: datetime) -> str:

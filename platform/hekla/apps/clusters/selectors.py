@@ -7,8 +7,7 @@ from django.db.models import Count, Q, QuerySet
 from django.db.models.functions import Coalesce, Now
 from django.utils.translation import gettext as _
 
-from hekla.apps.clusters import leases
-from hekla.apps.clusters.encryption import decrypt_key
+from hekla.apps.clusters import encryption, leases
 from hekla.apps.clusters.models import (
     Cluster,
     ClusterHealth,
@@ -75,7 +74,7 @@ def backend_facts(cluster: Cluster) -> BackendFacts:
 def _opened_key(cluster: Cluster) -> str | None:
     ciphertext = StoredClusterKey.objects.filter(cluster=cluster).values_list("ciphertext", flat=True).first()
     try:
-        return None if ciphertext is None else decrypt_key(ciphertext)
+        return None if ciphertext is None else encryption.COLUMN.decrypt(ciphertext)
     except DecryptionError:
         return ""
 

@@ -14,8 +14,7 @@ from django.utils.translation import gettext as _
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
-from hekla.apps.clusters import leases
-from hekla.apps.clusters.encryption import encrypt_key
+from hekla.apps.clusters import encryption, leases
 from hekla.apps.clusters.models import (
     Cluster,
     ClusterHealth,
@@ -125,7 +124,7 @@ def give_key(cluster: Cluster, key: Key, *, by: User | None, actor: Actor, now: 
     public = {"server": key.server, "holder": key.holder[:253], "fingerprint": key.fingerprint}
     facts = {
         **public,
-        "ciphertext": encrypt_key(key.text),
+        "ciphertext": encryption.COLUMN.encrypt(key.text),
         "valid_until": key.valid_until,
         "added_at": now,
         "added_by": by,

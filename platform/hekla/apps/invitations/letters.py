@@ -30,7 +30,7 @@ def post(links: Iterable[tuple[Invitation, str]], *, now: datetime) -> set[int]:
         return set()
     language = translation.get_language() or settings.LANGUAGE_CODE
     letters = [
-        InvitationMail(invitation=invitation, link=encryption.encrypt_link(link), language=language, due_at=now)
+        InvitationMail(invitation=invitation, link=encryption.COLUMN.encrypt(link), language=language, due_at=now)
         for invitation, link in links
         if invitation.email
     ]
@@ -66,7 +66,7 @@ def _send(letter: InvitationMail, now: datetime) -> int:
     try:
         if is_open:
             with translation.override(letter.language):
-                mail.deliver(letter.invitation, encryption.decrypt_link(letter.link))
+                mail.deliver(letter.invitation, encryption.COLUMN.decrypt(letter.link))
     except (mail.InvitationNotSent, DecryptionError) as error:
         _failed(letter, str(error))
         return 0

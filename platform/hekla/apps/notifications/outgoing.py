@@ -74,7 +74,7 @@ def webhook(reach: Preference, delivery: Delivery, *, now: datetime) -> None:
         "Content-Type": "application/json",
         "User-Agent": "Hekla",
         "Hekla-Delivery": str(delivery.pk),
-        "Hekla-Signature": signature(encryption.decrypt_secret(reach.webhook_secret), body, now),
+        "Hekla-Signature": signature(encryption.COLUMN.decrypt(reach.webhook_secret), body, now),
     }
     try:
         with (

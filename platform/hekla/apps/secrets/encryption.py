@@ -5,17 +5,16 @@ from collections.abc import Mapping
 
 from django.utils.translation import gettext as _
 
-from hekla.apps.ciphers import EncryptedColumn, cipher
+from hekla.apps.ciphers import EncryptedColumn
 from hekla.domain.errors import NotFound
 from hekla.lib.encryption import DecryptionError
 
-_PURPOSE = "hekla: secrets of jobs"
-COLUMN = EncryptedColumn("secrets.JobSecrets", "values", _PURPOSE)
+COLUMN = EncryptedColumn("secrets.JobSecrets", "values", "hekla: secrets of jobs")
 
 
 def encrypt(values: Mapping[str, str]) -> bytes:
     """The secrets as the database stores them."""
-    return cipher(_PURPOSE).encrypt(json.dumps(dict(values)))
+    return COLUMN.encrypt(json.dumps(dict(values)))
 
 
 def decrypt(stored: bytes | memoryview) -> dict[str, str]:
@@ -23,7 +22,7 @@ def decrypt(stored: bytes | memoryview) -> dict[str, str]:
     `SECRET_KEY_FALLBACKS`.
     """
     try:
-        values: dict[str, str] = json.loads(cipher(_PURPOSE).decrypt(bytes(stored)))
+        values: dict[str, str] = json.loads(COLUMN.decrypt(stored))
     except DecryptionError as error:
         sentence = _(
             "The secrets of this job cannot be decrypted: the secret key of this console has changed. Submit "

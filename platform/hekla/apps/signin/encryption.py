@@ -1,16 +1,5 @@
 """Encryption of the secrets of authenticator apps."""
 
-from hekla.apps.ciphers import EncryptedColumn, cipher
+from hekla.apps.ciphers import EncryptedColumn
 
-_PURPOSE = "hekla: second factors"
-COLUMN = EncryptedColumn("signin.SecondFactor", "secret", _PURPOSE)
-
-
-def encrypt_secret(secret: str) -> bytes:
-    """The secret as the database stores it."""
-    return cipher(_PURPOSE).encrypt(secret)
-
-
-def decrypt_secret(stored: bytes | memoryview) -> str:
-    """A stored secret, decrypted. Raises DecryptionError."""
-    return cipher(_PURPOSE).decrypt(bytes(stored))
+COLUMN = EncryptedColumn("signin.SecondFactor", "secret", "hekla: second factors")

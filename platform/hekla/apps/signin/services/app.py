@@ -7,8 +7,7 @@ from django.utils.translation import gettext as _
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.services import actor_of
 from hekla.apps.event_log.services import record
-from hekla.apps.signin import codes
-from hekla.apps.signin.encryption import decrypt_secret, encrypt_secret
+from hekla.apps.signin import codes, encryption
 from hekla.apps.signin.models import SecondFactor
 from hekla.apps.signin.services.counting import counted, one_at_a_time
 from hekla.apps.signin.services.ending import settle
@@ -24,13 +23,13 @@ def begin(user: User, *, now: datetime) -> None:
         SecondFactor.objects.filter(user=user, confirmed_at=None).delete()
         if SecondFactor.objects.filter(user=user).exists():
             raise _is_on()
-        SecondFactor.objects.create(user=user, secret=encrypt_secret(codes.new_secret()), created_at=now)
+        SecondFactor.objects.create(user=user, secret=encryption.COLUMN.encrypt(codes.new_secret()), created_at=now)
 
 
 def secret_of(factor: SecondFactor) -> str:
     """The decrypted secret of the app. Raises Refused if the console's secret key was changed since."""
     try:
-        return decrypt_secret(factor.secret)
+        return encryption.COLUMN.decrypt(factor.secret)
     except DecryptionError as error:
         raise Refused(
             _(
