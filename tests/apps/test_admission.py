@@ -122,7 +122,7 @@ def _abort(job: Job, user: User) -> None:
 def test_wait_without_an_event_ends_empty_after_its_time(url: str, people: People, as_: SignIn) -> None:
     job, after = people.submit(), event_log.last_number()
     cookies = {name: morsel.value for name, morsel in as_(people.alice).cookies.items()}
-    answer = httpx2.get(f"{url}/api/v1/jobs/{job.uid}/events?after={after}&wait=1", cookies=cookies)
+    answer = httpx2.get(f"{url}/api/v1/jobs/{job.uid}/events?after={after}&wait=1", cookies=cookies, timeout=60)
     assert (answer.status_code, answer.json()) == (200, {"events": [], "next_after": after})
 
 

@@ -253,7 +253,7 @@ def test_rest_returns_nothing_of_another_tenant(two_people: tuple[Person, Person
 
 def rest_client(hekla: HeklaServer, person: Person) -> httpx2.Client:
     headers = {"Authorization": f"Bearer {person.token}"}
-    return httpx2.Client(base_url=f"{hekla.url}/api/v1/", headers=headers, trust_env=False)
+    return httpx2.Client(base_url=f"{hekla.url}/api/v1/", headers=headers, timeout=60, trust_env=False)
 
 
 def address(pattern: str, owner: Person) -> str | None:

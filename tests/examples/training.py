@@ -1,5 +1,6 @@
 """Run an example for real, without a console: its processes, on loopback addresses, in the environment it names."""
 
+import fcntl
 import hashlib
 import os
 import random
@@ -32,12 +33,15 @@ def python_with(requirements: Path) -> Path:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     home = cache / "hekla-tests" / f"{requirements.parent.name}-{digest}"
     python, ready = home / "bin" / "python", home / "ready"
-    if not ready.exists():
-        tool = uv.find_uv_bin()
-        subprocess.run([tool, "venv", "--quiet", "--clear", "--python", sys.executable, home], check=True)
-        install = [tool, "pip", "install", "--quiet", "--compile-bytecode", "--python", python, "-r", requirements]
-        subprocess.run(install, check=True)
-        ready.touch()
+    home.parent.mkdir(parents=True, exist_ok=True)
+    with home.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # two test workers may want it first
+        if not ready.exists():
+            tool = uv.find_uv_bin()
+            subprocess.run([tool, "venv", "--quiet", "--clear", "--python", sys.executable, home], check=True)
+            install = [tool, "pip", "install", "--quiet", "--compile-bytecode", "--python", python, "-r", requirements]
+            subprocess.run(install, check=True)
+            ready.touch()
     return python
 
 

@@ -160,4 +160,4 @@ def test_api_server_serves_the_same_objects_after_a_crash(disposable_control_pla
     pods.wait_for("before", "Succeeded", seconds=240)  # kwok reconnects to the API server with delays
     pods.make("after")
     pods.bind("after", node)
-    pods.wait_for("after", "Running")
+    pods.wait_for("after", "Running", seconds=240)
