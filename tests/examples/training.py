@@ -32,16 +32,16 @@ def python_with(requirements: Path) -> Path:
     digest = hashlib.sha256(requirements.read_bytes() + sys.version.encode()).hexdigest()[:12]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     home = cache / "hekla-tests" / f"{requirements.parent.name}-{digest}"
-    python, ready = home / "bin" / "python", home / "ready"
+    python, complete = home / "bin" / "python", home / "complete"
     home.parent.mkdir(parents=True, exist_ok=True)
     with home.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # two test workers may want it first
-        if not ready.exists():
+        if not complete.exists():
             tool = uv.find_uv_bin()
             subprocess.run([tool, "venv", "--quiet", "--clear", "--python", sys.executable, home], check=True)
             install = [tool, "pip", "install", "--quiet", "--compile-bytecode", "--python", python, "-r", requirements]
             subprocess.run(install, check=True)
-            ready.touch()
+            complete.touch()
     return python
 
 
