@@ -83,8 +83,8 @@ def test_taints_of_a_node(manifest: dict[str, Any], ready: bool, taints: list[st
 IMAGES = [
     (None, {}),
     ([], {}),
-    ([{"names": ["a@sha256:1", "a:2"], "sizeBytes": 7}, {"names": ["b:1"], "sizeBytes": 5}], ["a@sha256:1", "a:2", "b:1"]),
-    ([{"sizeBytes": 7}, {"names": ["c:1"]}], ["c:1"]),
+    ([{"names": ["a@sha256:1", "a:2"], "sizeBytes": 7}], {"a@sha256:1": 7, "a:2": 7}),
+    ([{"names": ["big"], "sizeBytes": 7}, {"sizeBytes": 6}, {"names": ["b"]}], {"big": 7, "b": 0}),
 ]
 
 
@@ -92,12 +92,11 @@ IMAGES = [
 def test_images_have_all_their_names(reported: object, expected: object) -> None:
     manifest = node()
     manifest["status"]["images"] = reported
-    assert list(nodes.node_info(manifest, Resources()).images) == list(expected)
+    assert nodes.node_info(manifest, Resources()).images == expected
 
 
-def test_annotations_and_sizes_of_images() -> None:
+@pytest.mark.parametrize("annotations", [None, {"hekla.io/cached-datasets": "imagenet"}])
+def test_annotations_of_a_node(annotations: dict[str, str] | None) -> None:
     manifest = node()
-    manifest["metadata"]["annotations"] = {"hekla.io/cached-datasets": "imagenet"}
-    manifest["status"]["images"] = [{"names": ["a:1"], "sizeBytes": 7}]
-    found = nodes.node_info(manifest, Resources())
-    assert (found.annotations, found.images) == ({"hekla.io/cached-datasets": "imagenet"}, {"a:1": 7})
+    manifest["metadata"]["annotations"] = annotations
+    assert nodes.node_info(manifest, Resources()).annotations == (annotations or {})
