@@ -4,6 +4,7 @@ import pytest
 
 from hekla.api import throttles
 from hekla.apps.clusters import services as clusters
+from hekla.apps.clusters.models import Cluster, NodeFacts
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs.models import Pod
@@ -184,6 +185,13 @@ def test_node_reports_used_resources(alice, a_job, world):
     )
     node = alice.get("/api/v1/nodes").json()[0]
     assert (node["name"], node["cluster"], node["allocatable"]["cpu"], node["used"]["cpu"]) == ("n", "sim", "4", "1")
+
+
+def test_node_reports_its_taints(alice):
+    assert alice.get("/api/v1/nodes").json()[0]["taints"] == []
+    facts = NodeFacts("n", {"cpu": "4"}, {}, taints=["gpu=yes:NoSchedule"])
+    clusters.observe_nodes(Cluster.objects.get(name="sim"), [facts], now=clock.now())
+    assert alice.get("/api/v1/nodes").json()[0]["taints"] == ["gpu=yes:NoSchedule"]
 
 
 def test_clusters_and_environments_are_listed(alice):

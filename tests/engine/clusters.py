@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from hekla.domain.phases import GangPhase
 from hekla.domain.resources import Resources
-from hekla.engine.model import ClusterState, NodeSpec, PodGroupSpec, PodSpec, PodStatus, QueueSpec, Taint, Toleration
+from hekla.domain.taints import Taint
+from hekla.engine.model import ClusterState, NodeSpec, PodGroupSpec, PodSpec, PodStatus, QueueSpec, Toleration
 
 CORE, GIB = 1000.0, 2.0**30
 TAINTS = (Taint("team", "a"), Taint("team", "b", "NoExecute"), Taint("soft", "", "PreferNoSchedule"))

@@ -6,7 +6,8 @@ from tests.engine.builders import bound, decide, job, node
 
 from hekla.domain.phases import GangPhase
 from hekla.domain.resources import Resources
-from hekla.engine.model import NodeSpec, PodStatus, QueueSpec, Taint
+from hekla.domain.taints import Taint
+from hekla.engine.model import NodeSpec, PodStatus, QueueSpec
 from hekla.engine.policy import parse
 
 POLICY = parse(

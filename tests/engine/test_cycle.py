@@ -5,8 +5,9 @@ from tests.engine.builders import bound, decide, job, node, running
 
 from hekla.domain.phases import GangPhase
 from hekla.domain.resources import Resources
+from hekla.domain.taints import Taint
 from hekla.engine.decisions import Cause
-from hekla.engine.model import PodStatus, QueueSpec, Taint, Toleration
+from hekla.engine.model import PodStatus, QueueSpec, Toleration
 from hekla.engine.policy import DEFAULT_POLICY_TEXT, parse
 
 GIB = Resources.parse({"cpu": "1", "memory": "1Gi"})

@@ -261,10 +261,27 @@ def test_pods_have_different_classes_only_if_a_constraint_distinguishes_them() -
         (node("shut", unschedulable=True), {"nodeSelector": {"zone": "x"}}, False),
         (node("shut", cpu="0", unschedulable=True), {}, False),
         (node("tainted", taints=[{"key": "k", "value": "v", "effect": "NoSchedule"}]), {}, False),
+        (node("full", taints=[{"key": "node.kubernetes.io/disk-pressure", "effect": "NoSchedule"}]), {}, True),
     ],
-    ids=["cordoned", "and another label", "and too small", "tainted"],
+    ids=["cordoned", "and another label", "and too small", "tainted", "with a full disk"],
 )
 def test_job_can_start_after_a_node_is_schedulable_again(only: Object, waiting: Object, ever: bool) -> None:
     session, found = node_fit(document([only], [pod("p", **waiting)], plugins=[{"name": "predicates"}]))
     assert not found.feasible.any()
     assert found.fit_error(session.dimensions).fits_when_empty == ever
+
+
+@pytest.mark.parametrize(
+    ("plugins", "expected"),
+    [
+        ([{"name": "predicates"}], []),
+        ([{"name": "predicates", "enablePredicate": False}], ["n"]),
+        ([], ["n"]),
+    ],
+    ids=["checked", "switched off", "without the plugin"],
+)
+@pytest.mark.parametrize("spec", [{"taints": [{"key": "k", "effect": "NoSchedule"}]}, {"unschedulable": True}])
+def test_only_this_plugin_checks_taints_and_cordons(spec: Object, plugins: list[Object], expected: list[str]) -> None:
+    read = scenario.read(document([node("n", **spec)], [pod("p")], plugins=plugins))
+    (outcome,) = scenario.play(read)
+    assert list(outcome["binds"].values()) == expected

@@ -14,11 +14,12 @@ from tests.engine.test_histories import POLICIES, SEEDS
 from tests.support.examples import examples
 
 from hekla.domain.resources import Resources
+from hekla.domain.taints import Taint
 from hekla.engine import cycle
 from hekla.engine.audit import differences
 from hekla.engine.constraints import PodAffinityTerm, PodConstraints, PodSelector, Requirement
 from hekla.engine.decisions import Decisions
-from hekla.engine.model import ClusterState, HyperNode, NodeSpec, PodGroupSpec, PodSpec, PodStatus, QueueSpec, Taint
+from hekla.engine.model import ClusterState, HyperNode, NodeSpec, PodGroupSpec, PodSpec, PodStatus, QueueSpec
 from hekla.engine.scheduler_cache import SchedulerCache
 
 Change = Callable[[ClusterState, Random], ClusterState]

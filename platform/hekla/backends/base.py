@@ -17,6 +17,7 @@ from hekla.backends.streams import PodCommand, Stream
 from hekla.domain.addresses import Replica
 from hekla.domain.phases import PodPhase
 from hekla.domain.resources import Resources
+from hekla.domain.taints import Taint
 from hekla.domain.volumes import VolumeMount, VolumeSpec
 
 if TYPE_CHECKING:
@@ -121,13 +122,16 @@ class Observations:
 
 @dataclass(frozen=True, slots=True)
 class NodeInfo:
-    """A node as the backend reports it."""
+    """A node as the backend reports it. `images`: sizes in bytes by name, the largest first."""
 
     name: str
     allocatable: Resources
     labels: Mapping[str, str] = field(default_factory=dict)
     ready: bool = True
     message: str = ""
+    taints: Sequence[Taint] = ()
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    images: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,24 @@
 """Record the nodes of a cluster as its backend reports them."""
 
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from itertools import islice
 
 from hekla.apps.clusters import selectors, services
 from hekla.apps.clusters.models import MAX_NODE_MESSAGE, Cluster, NodeFacts
 from hekla.backends.base import Backend, NodeInfo
+from hekla.domain.taints import Taint
+from hekla.domain.validation import is_text
+from hekla.engine import registry
+
+MAX_TAINTS, MAX_TAINT = 64, 400
+"""Kubernetes limits a key to 317 characters, and a value to 63."""
+MAX_ANNOTATION = 32 * 1024
+"""Longer values are left out: a part of one would mean something else."""
+MAX_IMAGES, MAX_IMAGE_NAME = 100, 400
+"""A kubelet reports 50 images; most have a tag and a digest as names."""
 
 
 def refresh(cluster: Cluster, epoch: int, backend: Backend, *, now: datetime) -> None:
@@ -17,6 +31,38 @@ def refresh(cluster: Cluster, epoch: int, backend: Backend, *, now: datetime) ->
 
 
 def _facts(info: NodeInfo) -> NodeFacts:
+    """What is stored of a node: bounded, and without texts that a database does not take."""
+    images = _images(info.images)
     return NodeFacts(
-        info.name, info.allocatable.quantities(), dict(info.labels), info.ready, info.message[:MAX_NODE_MESSAGE]
+        name=info.name,
+        allocatable=info.allocatable.quantities(),
+        labels=dict(info.labels),
+        is_ready=info.ready,
+        message=info.message[:MAX_NODE_MESSAGE],
+        taints=_taints(info.taints),
+        annotations=_annotations(info.annotations),
+        images_digest=_digest(images),
+        images=images,
     )
+
+
+def _taints(taints: Sequence[Taint]) -> list[str]:
+    texts = [str(taint) for taint in taints[:MAX_TAINTS]]
+    return [text for text in texts if len(text) <= MAX_TAINT and is_text(text)]
+
+
+def _annotations(annotations: Mapping[str, str]) -> dict[str, str]:
+    """Those that plugins read."""
+    found = {name: annotations[name] for name in registry.node_annotations() & annotations.keys()}
+    return {name: text for name, text in found.items() if len(text) <= MAX_ANNOTATION and is_text(text)}
+
+
+def _images(images: Mapping[str, int]) -> dict[str, int]:
+    first = islice(images.items(), MAX_IMAGES)
+    return {name: size for name, size in first if len(name) <= MAX_IMAGE_NAME and is_text(name)}
+
+
+def _digest(images: Mapping[str, int]) -> str:
+    """A short text that differs if the images do, because there are many; empty without images."""
+    text = json.dumps(images, sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest() if images else ""

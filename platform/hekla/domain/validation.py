@@ -17,6 +17,8 @@ from pydantic_core import ErrorDetails
 from hekla.domain.errors import Problem
 from hekla.domain.translation import gettext_noop, translate
 
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+
 
 class InconsistentFields(ValueError):
     """Values that contradict one another. Paths of the problems are relative to the field that raises this."""
@@ -85,7 +87,7 @@ def find_cycle(dependencies: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
 
 def is_text(text: str) -> bool:
     """Whether programs, files and databases accept the text: no NUL, no half of a surrogate pair."""
-    return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
+    return _UNSTORABLE.search(text) is None
 
 
 def join(*parts: object) -> str:

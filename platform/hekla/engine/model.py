@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from hekla.domain.phases import GangPhase
 from hekla.domain.resources import Resources
+from hekla.domain.taints import Taint
 from hekla.engine.constraints import NO_CONSTRAINTS, PodConstraints, Selector
 from hekla.engine.devices import Devices
 from hekla.engine.storage import Storage
@@ -43,13 +44,6 @@ class PodStatus(StrEnum):
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     UNKNOWN = "unknown"
-
-
-@dataclass(frozen=True, slots=True)
-class Taint:
-    key: str
-    value: str = ""
-    effect: str = "NoSchedule"
 
 
 @dataclass(frozen=True, slots=True)

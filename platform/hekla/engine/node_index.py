@@ -1,4 +1,4 @@
-"""Labels and taints of nodes as columns: each constraint is evaluated once for all nodes."""
+"""Labels, taints and images of nodes as columns: each constraint is evaluated once for all nodes."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from hekla.engine.columns import Mask
+from hekla.domain.taints import Taint
+from hekla.engine.columns import Mask, Vector
 from hekla.engine.constraints import NodeSelectorTerm, Requirement, TopologySpreadConstraint
-from hekla.engine.model import NodeSpec, PodSpec, Taint, Toleration
+from hekla.engine.model import NodeSpec, PodSpec, Toleration
 
 Counts = npt.NDArray[np.int64]
 UNSCHEDULABLE = Taint("node.kubernetes.io/unschedulable")
@@ -46,12 +47,13 @@ class TopologyDomains:
 
 
 class NodeIndex:
-    """Labels and taints of the nodes of a session, by row."""
+    """Labels, taints and images of the nodes of a session, by row."""
 
     def __init__(self, nodes: Sequence[NodeSpec]) -> None:
         self._nodes = nodes
         self._domains: dict[str, TopologyDomains] = {}
         self._masks: dict[tuple[bool, Requirement], Mask] = {}
+        self._images: dict[str, Vector | None] = {}
         self.unschedulable: Mask = self._mask(node.unschedulable for node in nodes)
         taints = {taint for node in nodes for taint in node.taints}
         in_order = sorted(taints, key=lambda taint: (taint.key, taint.value, taint.effect))
@@ -116,6 +118,16 @@ class NodeIndex:
         for key, value in spec.node_selector.items():
             found = found & self.matching(Requirement(key, "In", (value,)))
         return found
+
+    def image_worth(self, image: str) -> Vector | None:
+        """Per row the size of the image where the node has it, times the part of nodes that do: one node shall not
+        attract all pods. None: no node has it.
+        """
+        if image not in self._images:
+            sizes: Vector = np.array([node.images.get(image, 0.0) for node in self._nodes])
+            has = sizes > 0
+            self._images[image] = np.floor(sizes * has.mean()) if has.any() else None
+        return self._images[image]
 
     def untolerated(self, tolerations: Sequence[Toleration]) -> dict[Taint, Mask]:
         """NoSchedule and NoExecute taints without toleration, with their rows."""

@@ -56,6 +56,16 @@ def plugins() -> Mapping[str, Plugin]:
 
 
 @cache
+def node_annotations() -> frozenset[str]:
+    """The annotations of nodes that some plugin reads, as its module declares them: `NODE_ANNOTATIONS`, a tuple.
+
+    Others are not stored. The names are exact: agents keep changing some annotations beside those that plugins read.
+    """
+    declared = (getattr(plugin, "NODE_ANNOTATIONS", ()) for plugin in plugins().values())
+    return frozenset(name for names in declared for name in names)
+
+
+@cache
 def is_external(name: str) -> bool:
     """Whether a plugin comes from another package."""
     return name not in _PLUGINS or any(entry.name == name for entry in _entries("hekla.plugins"))
@@ -63,7 +73,7 @@ def is_external(name: str) -> bool:
 
 def reload() -> None:
     """Clear the caches, so that entry points are read again."""
-    for cached in (actions, plugins, is_external, _entries):
+    for cached in (actions, plugins, node_annotations, is_external, _entries):
         cached.cache_clear()
 
 

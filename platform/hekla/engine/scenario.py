@@ -11,6 +11,7 @@ from typing import Any
 
 from hekla.domain.phases import GangPhase
 from hekla.domain.resources import Resources
+from hekla.domain.taints import Taint
 from hekla.engine import device_objects, registry, scenario_objects
 from hekla.engine.cycle import cycle
 from hekla.engine.decisions import Bind, Decisions
@@ -24,7 +25,6 @@ from hekla.engine.model import (
     PodStatus,
     QueueSpec,
     SubGroupPolicy,
-    Taint,
     Toleration,
 )
 from hekla.engine.pod_objects import label_selector, nonzero_request, pod_constraints

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import pairwise
+from sys import intern
 
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Cluster, Node
@@ -62,6 +63,8 @@ class ClusterCache:
     _nodes: dict[str, tuple[object, model.NodeSpec]] = field(default_factory=dict)
     _nodes_snapshot: tuple[model.NodeSpec, ...] | None = None
     """None: read them again."""
+    _images: dict[str, Mapping[str, int]] = field(default_factory=dict)
+    """The images of nodes by their digest. Nodes with the same images share them; their names are shared by all."""
     _invalid: set[int] = field(default_factory=set)
     _dirty: set[int] = field(default_factory=set)
     _snapshot: Snapshot | None = None
@@ -211,7 +214,7 @@ class ClusterCache:
     def snapshot(self, cluster: Cluster) -> Snapshot:
         """The engine's input; the very same object as before if nothing changed."""
         if self._nodes_snapshot is None:
-            self._nodes_snapshot = tuple(self._node(node) for node in clusters.nodes_of(cluster))
+            self._nodes_snapshot = self._read_nodes(cluster)
         known = tuple(snapshot.queue(queue) for queue in queues.of_cluster(cluster))
         bounds = tuple(map(snapshot.bound, quotas.that_bound_resources()))
         if self._snapshot is None or _around(self._snapshot.state) != (self._nodes_snapshot, known, bounds):
@@ -227,12 +230,22 @@ class ClusterCache:
             )
         return self._snapshot
 
+    def _read_nodes(self, cluster: Cluster) -> tuple[model.NodeSpec, ...]:
+        nodes = list(clusters.nodes_of(cluster))
+        digests = {node.images_digest for node in nodes if node.images_digest}
+        missing = digests - self._images.keys()
+        read = clusters.node_images(cluster, missing) if missing else {}
+        named = {digest: {intern(name): size for name, size in images.items()} for digest, images in read.items()}
+        self._images = {digest: images for digest, images in (self._images | named).items() if digest in digests}
+        return tuple(map(self._node, nodes))
+
     def _node(self, node: Node) -> model.NodeSpec:
         """The node for the engine; the same object as before if it is unchanged."""
-        facts = (node.allocatable, node.labels, node.is_cordoned, node.is_ready)
+        images = self._images.get(node.images_digest, {})
+        facts = (node.allocatable, node.labels, node.is_cordoned, node.is_ready, node.taints, node.annotations, images)
         known = self._nodes.get(node.name)
         if known is None or known[0] != facts:
-            known = self._nodes[node.name] = facts, snapshot.node(node)
+            known = self._nodes[node.name] = facts, snapshot.node(node, images)
         return known[1]
 
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from hekla.apps.clusters.models import Node
 from hekla.apps.jobs.facts import all_pod_facts, job_facts, spec_of
@@ -14,7 +14,9 @@ from hekla.domain.jobspec import JobSpec
 from hekla.domain.lifecycle import GangStage, stage_of
 from hekla.domain.phases import GangPhase, PodPhase
 from hekla.domain.resources import Resources, parse_quantity
+from hekla.domain.taints import Taint
 from hekla.engine import model
+from hekla.engine.constraints import NO_CONSTRAINTS, PodConstraints
 
 _STATUS = {
     PodPhase.PENDING: model.PodStatus.PENDING,
@@ -60,14 +62,18 @@ class _Role:
     request: Resources
     selector: Mapping[str, str]
     annotations: Mapping[str, str]
+    constraints: PodConstraints = NO_CONSTRAINTS
 
 
-def node(node: Node) -> model.NodeSpec:
-    """A node for the engine."""
+def node(node: Node, images: Mapping[str, float]) -> model.NodeSpec:
+    """A node for the engine, with the images that it has."""
     return model.NodeSpec(
         name=node.name,
         allocatable=Resources.parse(node.allocatable),
         labels=node.labels,
+        annotations=node.annotations,
+        taints=tuple(map(Taint.parse, node.taints)),
+        images=images,
         unschedulable=node.is_cordoned or not node.is_ready,
     )
 
@@ -108,7 +114,10 @@ def job(job: Job, pods: Iterable[Pod], nominated: Mapping[str, str]) -> model.Po
     spec, pods = spec_of(job), list(pods)
     stage = stage_of(job_facts(job), all_pod_facts(pods) if spec.has_dependencies else ())
     carried = {name: text for name, text in spec.annotations.items() if name in _OF_PODS}
-    roles = {task.name: _Role(task.request + _ONE_POD, task.node_selector, carried) for task in spec.tasks}
+    roles = {
+        task.name: _Role(task.request + _ONE_POD, task.node_selector, carried, _constraints(task.image))
+        for task in spec.tasks
+    }
     latest = _latest([pod for pod in pods if pod.version == job.version or not pod.is_final])
     least, least_of_each = _minimums(spec, stage, latest)
     return model.PodGroupSpec(
@@ -127,6 +136,12 @@ def job(job: Job, pods: Iterable[Pod], nominated: Mapping[str, str]) -> model.Po
         owner=str(job.owner_id),
         pods=tuple(_task(pod, job, roles[pod.task], nominated) for pod in latest),
     )
+
+
+@lru_cache(maxsize=10_000)
+def _constraints(image: str) -> PodConstraints:
+    """The very same object for every job with this image."""
+    return PodConstraints(images=(image,)) if image else NO_CONSTRAINTS
 
 
 def held_job(job: Job, pods: Iterable[Pod]) -> model.PodGroupSpec:
@@ -192,6 +207,7 @@ def _task(pod: Pod, job: Job, role: _Role, nominated: Mapping[str, str]) -> mode
         nominated_node=nominated.get(str(pod.pk), "") if pod.phase == PodPhase.PENDING else "",
         created_at=pod.created_at.timestamp(),
         node_selector=role.selector,
+        constraints=role.constraints,
         preemptable=_says(role.annotations, default="true"),
         annotations=role.annotations,
         scheduled_at=pod.bound_at.timestamp() if pod.bound_at else 0.0,

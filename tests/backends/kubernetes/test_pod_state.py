@@ -1,4 +1,4 @@
-"""Parsing of pods in all their states, and of nodes."""
+"""Parsing of pods in all their states."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 
 from hekla.backends.base import PodKey
-from hekla.backends.kubernetes import names, nodes
+from hekla.backends.kubernetes import names
 from hekla.backends.kubernetes.pod_state import parse_pod
 from hekla.domain.phases import PodPhase
-from hekla.domain.resources import Resources
 
 KEY = PodKey("0123abcd", "worker", 3, 2)
 MADE, BEGAN, ENDED = "2026-03-01T10:00:00Z", "2026-03-01T10:00:05Z", "2026-03-01T10:01:00Z"
@@ -90,57 +89,3 @@ def test_deleted_running_pod_is_lost_and_ended_pod_keeps_its_result() -> None:
     assert ended is not None
     assert (running.as_deleted(now).observation.phase, running.as_deleted(now).observation.at) == (PodPhase.LOST, now)
     assert ended.as_deleted(now).observation == ended.observation
-
-
-def node(ready: str | None = "True", *, spec: dict[str, Any] | None = None) -> dict[str, Any]:
-    conditions = [] if ready is None else [{"type": "Ready", "status": ready, "message": "kubelet stopped posting"}]
-    allocatable = {"cpu": "8", "memory": "16Gi", "pods": "110", "nvidia.com/gpu": "4", "hugepages-1Gi": "weird"}
-    status = {"allocatable": allocatable, "conditions": conditions}
-    return {"metadata": {"name": "n1", "labels": {"rack": "r1"}}, "spec": spec or {}, "status": status}
-
-
-def test_allocatable_excludes_requests_of_other_pods() -> None:
-    asks = {"resources": {"requests": {"cpu": "500m", "memory": "1Gi", "nvidia.com/gpu": "1"}}}
-    first = {"resources": {"requests": {"cpu": "2"}}}
-    pods = [
-        {
-            "spec": {
-                "nodeName": "n1",
-                "containers": [asks, asks],
-                "initContainers": [first],
-                "overhead": {"cpu": "100m"},
-            }
-        },
-        {"spec": {"containers": [asks]}},
-        {"spec": {"nodeName": "n2", "containers": [asks]}},
-    ]
-    found = nodes.node_info(node(), nodes.requests_of_other_pods(pods)["n1"])
-    assert found.ready
-    assert found.labels == {"rack": "r1"}
-    expected = {"cpu": "5900m", "memory": "14Gi", "pods": "109", "nvidia.com/gpu": "2"}
-    assert found.allocatable == Resources.parse(expected)
-
-
-def test_overcommitted_node_has_nothing_allocatable() -> None:
-    found = nodes.node_info(node(), Resources.parse({"cpu": "9"}))
-    assert found.allocatable.amount("cpu") == 0
-
-
-NOT_READY = [
-    (node("False"), "kubelet stopped posting"),
-    (node("Unknown"), "kubelet stopped posting"),
-    (node(None), "It has not said that it is ready."),
-    (node(spec={"unschedulable": True}), "It is cordoned."),
-    (node(spec={"taints": [{"key": "gpu-only", "effect": "NoSchedule"}]}), "It has the taint gpu-only."),
-]
-
-
-@pytest.mark.parametrize(("manifest", "message"), NOT_READY)
-def test_unready_node_has_a_message(manifest, message) -> None:
-    found = nodes.node_info(manifest, Resources())
-    assert (found.ready, found.message) == (False, message)
-
-
-def test_preferring_taint_keeps_the_node_ready() -> None:
-    soft = node(spec={"taints": [{"key": "slow", "effect": "PreferNoSchedule"}]})
-    assert nodes.node_info(soft, Resources()).ready

@@ -1,6 +1,7 @@
 """Kubernetes' node filters, as far as a cluster state contains their inputs (`volcano-spec` §5.5)."""
 
-from hekla.engine.model import NodeSpec, PodSpec, Taint, Toleration
+from hekla.domain.taints import Taint
+from hekla.engine.model import NodeSpec, PodSpec, Toleration
 
 
 def refuses(task: PodSpec, node: NodeSpec) -> bool:

@@ -34,7 +34,7 @@ class EnvironmentsView(ApiView):
 
 def _with_use() -> list[dict[str, Any]]:
     whole, nothing = occupancy.now(), Resources()
-    facts = ("name", "cluster", "is_ready", "is_cordoned", "message", "allocatable", "labels")
+    facts = ("name", "cluster", "is_ready", "is_cordoned", "message", "allocatable", "labels", "taints")
     return [
         {name: getattr(node, name) for name in facts}
         | {"used": whole.machines.get((node.cluster_id, node.name), nothing).quantities()}

@@ -83,11 +83,12 @@ class NodeSerializer(serializers.ModelSerializer[Any]):
     allocatable = serializers.DictField(child=serializers.CharField())
     used = serializers.DictField(child=serializers.CharField(), help_text="allocated to pods")
     labels = serializers.DictField(child=serializers.CharField())
+    taints = serializers.ListField(child=serializers.CharField(), help_text="as `key=value:Effect`")
 
     class Meta:
         model = Node
         fields = ["name", "cluster", "is_simulated", "is_ready", "is_cordoned", "message", "allocatable", "used"]
-        fields += ["labels"]
+        fields += ["labels", "taints"]
 
 
 class EnvironmentSerializer(serializers.ModelSerializer[Environment]):

@@ -1,6 +1,7 @@
 """Clusters, and their credentials, health, nodes, policies, leases and environments."""
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any
 
 from django.conf import settings
 from django.db import models
@@ -92,14 +93,23 @@ MAX_NODE_MESSAGE = 500
 MAX_LEASE_FAULT = 300
 
 
-class NodeFacts(NamedTuple):
-    """A node as reported. `allocatable`: quantities as Kubernetes writes them; `message`: why it is not ready."""
+@dataclass(frozen=True, slots=True)
+class NodeFacts:
+    """A node as reported. `allocatable`: quantities as Kubernetes writes them; `message`: why it is not ready.
+
+    `taints`: as `key=value:Effect`; `annotations`: those that plugins of the engine read. `images`: sizes in bytes by
+    name. They are many, so only their digest is read and compared.
+    """
 
     name: str
     allocatable: dict[str, Any]
     labels: dict[str, Any]
     is_ready: bool = True
     message: str = ""
+    taints: list[str] = field(default_factory=list)
+    annotations: dict[str, str] = field(default_factory=dict)
+    images_digest: str = ""
+    images: dict[str, int] = field(default_factory=dict, compare=False)
 
 
 class Node(models.Model):
@@ -112,6 +122,10 @@ class Node(models.Model):
     is_ready = models.BooleanField(default=True)
     is_cordoned = models.BooleanField(default=False)
     message = models.CharField(max_length=MAX_NODE_MESSAGE, blank=True)
+    taints = models.JSONField(default=list, db_default=[])
+    annotations = models.JSONField(default=dict, db_default={})
+    images = models.JSONField(default=dict, db_default={})
+    images_digest = models.CharField(max_length=32, blank=True, default="", db_default="")
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["cluster", "name"], name="one_node_of_a_name")]
@@ -121,8 +135,17 @@ class Node(models.Model):
 
     @property
     def facts(self) -> NodeFacts:
-        """The node as last reported."""
-        return NodeFacts(self.name, self.allocatable, self.labels, self.is_ready, self.message)
+        """The node as last reported, without its images."""
+        return NodeFacts(
+            self.name,
+            self.allocatable,
+            self.labels,
+            self.is_ready,
+            self.message,
+            self.taints,
+            self.annotations,
+            self.images_digest,
+        )
 
 
 class PolicyVersion(models.Model):

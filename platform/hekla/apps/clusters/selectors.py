@@ -1,5 +1,6 @@
 """Queries for clusters, nodes, policies, leases and environments."""
 
+from collections.abc import Collection
 from itertools import repeat
 from typing import Any, TypedDict
 
@@ -90,14 +91,20 @@ def active() -> QuerySet[Cluster]:
 
 
 def nodes(cluster: Cluster | None = None) -> QuerySet[Node]:
-    """The nodes of one cluster, or of all, with their clusters."""
-    found = Node.objects.select_related("cluster").order_by("cluster_id", "name")
+    """The nodes of one cluster, or of all, with their clusters. Only the engine needs annotations and images."""
+    found = Node.objects.select_related("cluster").defer("annotations", "images").order_by("cluster_id", "name")
     return found if cluster is None else found.filter(cluster=cluster)
 
 
 def nodes_of(cluster: Cluster) -> QuerySet[Node]:
-    """The nodes of a cluster, without the join with its row: there may be thousands of nodes."""
-    return Node.objects.filter(cluster=cluster).order_by("name")
+    """The nodes of a cluster, without the join with its row, and without images: there may be thousands of nodes."""
+    return Node.objects.filter(cluster=cluster).defer("images").order_by("name")
+
+
+def node_images(cluster: Cluster, digests: Collection[str]) -> dict[str, dict[str, int]]:
+    """The images of nodes by their digest; equal ones are read once."""
+    found = Node.objects.filter(cluster=cluster, images_digest__in=digests)
+    return dict(found.order_by("images_digest").distinct("images_digest").values_list("images_digest", "images"))
 
 
 def sizes(cluster: Cluster) -> list[Resources]:

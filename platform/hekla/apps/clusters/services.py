@@ -1,7 +1,7 @@
 """Changes to clusters, their credentials, health, nodes, policies and environments."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from itertools import islice
 from typing import Any, TypedDict
@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.accounts.roles import Permission
-from hekla.apps.clusters import encryption, leases
+from hekla.apps.clusters import encryption, leases, selectors
 from hekla.apps.clusters.models import (
     Cluster,
     ClusterHealth,
@@ -189,19 +189,20 @@ def set_policy(
 def observe_nodes(cluster: Cluster, reported: Iterable[NodeFacts], *, now: datetime, epoch: int | None = None) -> None:
     """Store the nodes that the backend reports; only changed nodes are written.
 
+    A change of images alone is no event: nodes pull images all the time, and caches of nodes expire anyway.
     `epoch`: of the controller's lease, if it holds one. Raises LeaseLost.
     """
-    known = {node.name: node.facts for node in cluster.nodes.all()}
+    known = {node.name: node.facts for node in selectors.nodes_of(cluster)}
     news = iter([facts for facts in reported if known.get(facts.name) != facts])
     while some := list(islice(news, _NODES_AT_ONCE)):
         with unit_of_work():
             if epoch is not None:
                 leases.assert_held(cluster.pk, epoch)
             for facts in some:
-                node, _is_new = Node.objects.update_or_create(
-                    cluster=cluster, name=facts.name, defaults=facts._asdict()
-                )
-                _tell(cluster, _node_event(node), CONTROLLER, now)
+                node, _is_new = Node.objects.update_or_create(cluster=cluster, name=facts.name, defaults=asdict(facts))
+                before = known.get(facts.name)
+                if before is None or replace(before, images_digest=facts.images_digest) != facts:
+                    _tell(cluster, _node_event(node), CONTROLLER, now)
 
 
 def lose_node(node: Node, *, epoch: int, now: datetime) -> None:
@@ -275,6 +276,7 @@ def _node_event(node: Node) -> events.NodeChanged:
         schedulable=not node.is_cordoned,
         message=node.message,
         allocatable=node.allocatable,
+        taints=node.taints,
     )
 
 

@@ -1,13 +1,17 @@
-"""The nodes of a cluster: their resources for our pods, and whether they accept pods."""
+"""The nodes of a cluster: their resources for our pods, and which pods they accept."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from hekla.backends.base import NodeInfo
 from hekla.backends.kubernetes.api import Json
 from hekla.domain.resources import InvalidQuantity, Resources
+from hekla.domain.taints import Taint
 
-_BLOCKING_EFFECTS = ("NoSchedule", "NoExecute")
+_UNREADY_TAINTS = frozenset(
+    {"node.kubernetes.io/unschedulable", "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}
+)
+"""Kubernetes taints nodes that are cordoned or not ready, so that the scheduler keeps pods away."""
 
 
 def requests_of_other_pods(pods: Iterable[Json]) -> Mapping[str, Resources]:
@@ -21,27 +25,42 @@ def requests_of_other_pods(pods: Iterable[Json]) -> Mapping[str, Resources]:
 
 def node_info(node: Json, requested: Resources) -> NodeInfo:
     """The node; its allocatable resources exclude those that others request."""
-    meta, status = node["metadata"], node.get("status") or {}
+    meta, spec, status = node["metadata"], node["spec"], node.get("status") or {}
     free = parse_amounts(status.get("allocatable") or {}) - requested
-    message = _unready_reason(node["spec"], status)
+    message = _unready_reason(spec, status)
     return NodeInfo(
         name=meta["name"],
         allocatable=Resources({name: max(0.0, amount) for name, amount in free.items()}),
         labels=meta.get("labels") or {},
         ready=not message,
         message=message,
+        taints=tuple(_taints(spec, is_ready=not message)),
+        annotations=meta.get("annotations") or {},
+        images=_images(status),
     )
 
 
 def _unready_reason(spec: Json, status: Json) -> str:
-    """Why the node accepts no new pods; empty if it does."""
+    """Why the node accepts no new pods at all; empty if it accepts those that tolerate its taints."""
     if spec.get("unschedulable"):
         return "It is cordoned."
     ready = next((one for one in status.get("conditions") or () if one["type"] == "Ready"), None)
     if ready is None or ready["status"] != "True":
         return str((ready or {}).get("message") or "It has not said that it is ready.")[:500]
-    taints = [taint["key"] for taint in spec.get("taints") or () if taint["effect"] in _BLOCKING_EFFECTS]
-    return f"It has the taint {taints[0]}." if taints else ""
+    return ""
+
+
+def _taints(spec: Json, *, is_ready: bool) -> Iterator[Taint]:
+    """Its taints. If it is not ready, without those by which Kubernetes says the same again."""
+    for taint in spec.get("taints") or ():
+        if is_ready or taint["key"] not in _UNREADY_TAINTS:
+            yield Taint(taint["key"], taint.get("value") or "", taint["effect"])
+
+
+def _images(status: Json) -> dict[str, int]:
+    """Sizes in bytes by name. The kubelet reports the largest 50 images, with their tags and digests as names."""
+    reported = status.get("images") or ()
+    return {name: image.get("sizeBytes") or 0 for image in reported for name in image.get("names") or ()}
 
 
 def requested_resources(spec: Json) -> Resources:

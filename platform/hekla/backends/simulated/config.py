@@ -7,10 +7,14 @@ from pydantic import Field
 
 from hekla.backends.base import NodeInfo
 from hekla.backends.config import BackendConfig, Quantities
-from hekla.domain.resources import Resources
+from hekla.domain.resources import Resources, parse_quantity
+from hekla.domain.taints import Taint, TaintEffect
 
 PODS = 110
 Seconds = Annotated[float, Field(ge=0, le=1e9)]
+_WORD = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+_LABEL_KEY = rf"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?{_WORD}$"
+_LABEL_VALUE = rf"^({_WORD})?$"
 
 
 class SecondsRange(BackendConfig):
@@ -20,20 +24,34 @@ class SecondsRange(BackendConfig):
     max: Seconds
 
 
+class TaintConfig(BackendConfig):
+    """A taint of simulated nodes, with the fields and rules of Kubernetes."""
+
+    key: Annotated[str, Field(pattern=_LABEL_KEY, max_length=317)]
+    value: Annotated[str, Field(pattern=_LABEL_VALUE, max_length=63)] = ""
+    effect: TaintEffect
+
+
 class SimulatedNodeConfig(BackendConfig):
-    """One node, or `count` equal nodes, whose names get a number."""
+    """One node, or `count` equal nodes, whose names get a number. `images`: sizes by name, as `{"tool:1": "5Gi"}`."""
 
     name: str = Field(min_length=1, max_length=200)
     count: int | None = Field(default=None, ge=1, le=100_000)
     allocatable: Quantities
     labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    taints: Annotated[tuple[TaintConfig, ...], Field(max_length=64)] = ()
+    images: Annotated[Quantities, Field(max_length=100)] = {}
 
     def nodes(self) -> Iterator[NodeInfo]:
         """The nodes of this entry."""
         names = [self.name] if self.count is None else [f"{self.name}-{number}" for number in range(self.count)]
         allocatable = Resources.parse({"pods": PODS, **self.allocatable})
+        taints = tuple(Taint(one.key, one.value, one.effect.value) for one in self.taints)
+        images = {name: int(parse_quantity("memory", size)) for name, size in self.images.items()}
         for name in names:
-            yield NodeInfo(name, allocatable, {"kubernetes.io/hostname": name, **self.labels})
+            labels = {"kubernetes.io/hostname": name, **self.labels}
+            yield NodeInfo(name, allocatable, labels, taints=taints, annotations=self.annotations, images=images)
 
 
 class SimulatedConfig(BackendConfig):

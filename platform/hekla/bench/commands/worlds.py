@@ -8,6 +8,7 @@ from typing import Any
 
 from hekla.bench.commands.parts import CORES, DEFAULT_QUEUE, asking, cluster, gang, machines, running
 from hekla.domain.phases import GangPhase
+from hekla.domain.taints import Taint
 from hekla.engine.constraints import NodeSelectorTerm, PodAffinityTerm, PodConstraints, PodSelector, Requirement
 from hekla.engine.decisions import Decisions
 from hekla.engine.model import (
@@ -19,7 +20,6 @@ from hekla.engine.model import (
     PodSpec,
     PodStatus,
     QueueSpec,
-    Taint,
     Toleration,
 )
 from hekla.engine.policy import DEFAULT_POLICY_TEXT

@@ -51,7 +51,7 @@ class ClusterHealthChanged(Event):
 
 
 class NodeChanged(Event):
-    """A node was added, removed (`present` is False), or changed its condition or capacity."""
+    """A node was added, removed (`present` is False), or changed its condition, capacity or taints."""
 
     node: Name
     ready: bool
@@ -59,6 +59,7 @@ class NodeChanged(Event):
     schedulable: bool = True
     message: Message = ""
     allocatable: Annotated[dict[Name, Name], Field(max_length=64)] = {}
+    taints: Annotated[tuple[Message, ...], Field(max_length=64)] = ()
 
 
 class PolicyChanged(Event):

@@ -25,6 +25,7 @@ from hekla.engine.session import Session
 
 LEVEL, OFFLINE = "volcano.sh/qos-level", "BE"
 _MORE = {"cpu": "volcano.sh/oversubscription-cpu", "memory": "volcano.sh/oversubscription-memory"}
+NODE_ANNOTATIONS = tuple(_MORE.values())
 
 
 def open_session(session: Session, option: PluginOption) -> None:

@@ -14,6 +14,7 @@ from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session
 
 CACHED, WANTED = "hekla.io/cached-datasets", "hekla.io/datasets"
+NODE_ANNOTATIONS = (CACHED,)
 _DEFAULT_WEIGHT = 10
 
 

@@ -23,12 +23,14 @@ from hekla.engine.model import PodStatus
 from hekla.engine.node_fit import ALL_ROWS, Refusal
 from hekla.engine.plugins.deviceshare import annotations
 from hekla.engine.plugins.deviceshare.cards import CardSlice, CardTable
+from hekla.engine.plugins.deviceshare.inventory import LINKS, REGISTER, UNHEALTHY
 from hekla.engine.plugins.deviceshare.mig import allowed_geometries
 from hekla.engine.plugins.deviceshare.requests import NO_CARDS, CardRequest, Mode, card_request, exclusive_rules
 from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session
 
 _POLICIES = ("binpack", "spread")
+NODE_ANNOTATIONS = (UNHEALTHY, REGISTER, LINKS)
 
 
 def open_session(session: Session, option: PluginOption) -> None:

@@ -12,7 +12,7 @@ from hekla.engine.plugins.deviceshare.mig import AllowedGeometries, MigGeometry,
 from hekla.engine.plugins.deviceshare.requests import Mode
 
 _MEMORY, _NUMBER = "volcano.sh/gpu-memory", "volcano.sh/gpu-number"
-_UNHEALTHY, _REGISTER = "volcano.sh/gpu-unhealthy-ids", "volcano.sh/node-vgpu-register"
+UNHEALTHY, REGISTER = "volcano.sh/gpu-unhealthy-ids", "volcano.sh/node-vgpu-register"
 LINKS = "hekla.io/gpu-links"
 _UNIT = 1000
 MAX_CARDS = 64
@@ -42,7 +42,7 @@ def cards_of(node: NodeSpec, mode: Mode, geometries: Sequence[AllowedGeometries]
 
 def _equal_ones(node: NodeSpec) -> tuple[Card, ...]:
     count = int(node.allocatable.amount(_NUMBER) // _UNIT)
-    unhealthy = {part.strip() for part in node.annotations.get(_UNHEALTHY, "").split(",")}
+    unhealthy = {part.strip() for part in node.annotations.get(UNHEALTHY, "").split(",")}
     memory = node.allocatable.amount(_MEMORY) / _UNIT // count if count else 0.0
     return tuple(Card(i, memory, is_usable=str(i) not in unhealthy) for i in range(min(count, MAX_CARDS + 1)))
 
@@ -52,7 +52,7 @@ def _registered(node: NodeSpec, geometries: Sequence[AllowedGeometries]) -> tupl
 
     A MIG card (mode `mig`) without known geometries is not allocated.
     """
-    texts = [text for text in node.annotations.get(_REGISTER, "").split(":") if text.strip()]
+    texts = [text for text in node.annotations.get(REGISTER, "").split(":") if text.strip()]
     return tuple(_card(index, text.split(","), geometries) for index, text in enumerate(texts))
 
 

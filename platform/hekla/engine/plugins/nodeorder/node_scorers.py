@@ -76,22 +76,15 @@ def images(session: Session, pod: PodInfo) -> Callable[[Rows], Vector] | None:
     0 up to 23 MB, 100 from 1000 MB per container.
     """
     wanted = pod.spec.constraints.images
-    raw = sum((_worth(session, full_name(image)) for image in wanted), np.zeros(len(session.table)))
-    if not raw.any():
+    worths = [w for image in wanted if (w := session.node_index.image_worth(full_name(image))) is not None]
+    if not worths:
         return None
+    raw: Vector = np.sum(worths, axis=0)
     most = _MOST_PER_CONTAINER * len(wanted)
     scores: Vector = np.floor_divide(MAX_NODE_SCORE * (np.clip(raw, _LEAST, most) - _LEAST), most - _LEAST)
-    return lambda rows: scores[rows]
+    return scores.__getitem__ if scores.any() else None
 
 
 def full_name(image: str) -> str:
     """The image with its tag."""
     return image if ":" in image.rpartition("/")[2] else f"{image}:latest"
-
-
-def _worth(session: Session, image: str) -> Vector:
-    """The image's size on nodes that have it, times the part of nodes that do: one node shall not attract all pods."""
-    sizes: Vector = np.array([node.images.get(image, 0.0) for node in session.table.nodes])
-    has = sizes > 0
-    worth: Vector = np.floor(sizes * (has.sum() / max(len(sizes), 1)))
-    return worth

@@ -23,4 +23,4 @@ def node_affinity(session: Session, pod: PodInfo) -> Iterator[Refusal]:
 def taints(session: Session, pod: PodInfo) -> Iterator[Refusal]:
     """TaintToleration: refuse nodes with an untolerated NoSchedule or NoExecute taint."""
     for taint, rows in session.node_index.untolerated(pod.spec.tolerations).items():
-        yield Refusal(rows, f"taint {taint.key}")
+        yield Refusal(rows, f"taint {taint.key}", is_lasting=not taint.is_of_condition)

@@ -1,0 +1,51 @@
+"""Taints, annotations and images in the configuration of simulated nodes."""
+
+from typing import Any
+
+import pytest
+
+from hekla.backends.kind import BackendContext
+from hekla.backends.registry import open_backend
+from hekla.domain.errors import Invalid
+from hekla.domain.taints import Taint
+from hekla.lib.clock import now
+
+NODE = {"name": "n", "allocatable": {"cpu": "1"}}
+
+
+def opened(tmp_path, **more: Any) -> Any:
+    return open_backend("simulated", {"nodes": [NODE | more]}, BackendContext("c", tmp_path, now))
+
+
+def test_nodes_have_what_is_configured(tmp_path) -> None:
+    taint = {"key": "example.com/gpu", "value": "a100", "effect": "NoExecute"}
+    soft = {"key": "slow", "effect": "PreferNoSchedule"}
+    more = {"taints": [taint, soft], "annotations": {"a": "b"}, "images": {"tool:1": "2Ki", "other:1": 7}}
+    (node,) = opened(tmp_path, **more).nodes()
+    assert node.taints == (Taint("example.com/gpu", "a100", "NoExecute"), Taint("slow", effect="PreferNoSchedule"))
+    assert (node.annotations, node.images) == ({"a": "b"}, {"tool:1": 2048, "other:1": 7})
+
+
+INVALID = [
+    ({"key": "gpu", "effect": "Sometimes"}, "effect", "is not one of NoSchedule"),
+    ({"key": "gpu"}, "effect", "Required"),
+    ({"key": "", "effect": "NoSchedule"}, "key", ""),
+    ({"key": "not a key", "effect": "NoSchedule"}, "key", ""),
+    ({"key": "gpu", "value": "a:b", "effect": "NoSchedule"}, "value", ""),
+    ({"key": "gpu", "value": "a" * 64, "effect": "NoSchedule"}, "value", ""),
+]
+
+
+@pytest.mark.parametrize(("taint", "field", "message"), INVALID)
+def test_invalid_taint_is_refused(tmp_path, taint: dict[str, str], field: str, message: str) -> None:
+    with pytest.raises(Invalid) as refusal:
+        opened(tmp_path, taints=[taint])
+    (problem,) = refusal.value.problems
+    assert problem.path == f"config.nodes.0.taints.0.{field}"
+    assert message in problem.message
+
+
+def test_invalid_size_of_an_image_is_refused(tmp_path) -> None:
+    with pytest.raises(Invalid) as refusal:
+        opened(tmp_path, images={"tool:1": "huge"})
+    assert [problem.path for problem in refusal.value.problems] == ["config.nodes.0.images"]

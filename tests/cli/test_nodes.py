@@ -1,0 +1,27 @@
+"""Nodes on the command line."""
+
+import json
+
+import pytest
+from tests.controller.conftest import SIZE, World
+
+from hekla.apps.clusters import services as clusters
+from hekla.apps.event_log.services import PLATFORM
+from hekla.lib import clock
+
+pytestmark = pytest.mark.parametrize("world", ["simulated"], indirect=True)
+
+
+@pytest.fixture
+def tainted(world: World) -> None:
+    taints = [{"key": "gpu", "value": "yes", "effect": "NoSchedule"}, {"key": "old", "effect": "NoExecute"}]
+    config = {"nodes": [{"name": "n", "allocatable": SIZE, "taints": taints}]}
+    clusters.change(world.cluster, {"config": config}, actor=PLATFORM, now=clock.now())
+
+
+def test_list_of_nodes_shows_taints(tainted, console):
+    lines = console("node", "list").output.splitlines()
+    assert lines[0].split() == ["NAME", "CLUSTER", "STATE", "CAPACITY", "ALLOCATED", "TAINTS", "MESSAGE"]
+    assert "gpu=yes:NoSchedule, old:NoExecute" in lines[1]
+    (node,) = json.loads(console("node", "list", "--json").output)
+    assert node["taints"] == ["gpu=yes:NoSchedule", "old:NoExecute"]
