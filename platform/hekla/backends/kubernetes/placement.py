@@ -3,10 +3,10 @@
 Hekla has chosen the node. The kubelet admits a pod only if the node still meets its node selector and required node
 affinity, and Kubernetes evicts pods that do not tolerate a NoExecute taint. So pods carry these.
 
-Labels of tasks, and the terms that select pods by them, reach every pod of a namespace: a Service could select the pods of
-another tenant, and required anti-affinity also keeps pods of others off a node. In a tenant's own namespace pods carry
-them as written, for other schedulers and deschedulers. In a shared namespace Hekla's own pods go without, since the
-engine has applied them. Volcano schedules by itself, so its pods get them in a form that only one tenant can match.
+Labels of tasks, and the terms that select pods by them, reach every pod of a namespace: a Service could select the pods
+of another tenant, and required anti-affinity also keeps pods of others off a node. In a tenant's own namespace pods
+carry them as written, for other schedulers and deschedulers. In a shared namespace Hekla's own pods go without, since
+the engine has applied them. Volcano schedules by itself, so its pods get them in a form that only one tenant can match.
 """
 
 from collections.abc import Iterator, Mapping
