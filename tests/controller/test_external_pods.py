@@ -246,11 +246,23 @@ def test_pending_reason_is_on_the_job_and_in_the_pod_condition(shared, small_clu
 def test_pod_with_an_unsupported_constraint_is_refused_with_a_condition(
     shared, small_cluster, external_namespace
 ) -> None:
-    terms = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}]}
-    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+    terms = [{"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "x"}}}]
+    affinity = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
     create_pod(small_cluster, external_namespace, pod("picky", affinity=affinity))
     shared.reconcile_until(lambda: "affinity" in condition(small_cluster, external_namespace, "picky"))
     assert not Job.objects.exists()
+
+
+def test_node_affinity_of_an_external_pod_is_followed(
+    shared, small_cluster, external_namespace, granted_namespace
+) -> None:
+    for name, value in (("here", granted_namespace), ("nowhere", "moon")):
+        terms = [{"matchExpressions": [{"key": "hekla.dev/test", "operator": "In", "values": [value]}]}]
+        affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+        create_pod(small_cluster, external_namespace, pod(name, affinity=affinity, tolerations=[{"key": "gpu"}]))
+    shared.reconcile_until(lambda: phase_of("here") == JobPhase.RUNNING)
+    shared.reconcile_until(lambda: "labels do not match" in condition(small_cluster, external_namespace, "nowhere"))
+    assert "nodeName" not in get_pod(small_cluster, external_namespace, "nowhere")["spec"]
 
 
 def test_pods_of_unlisted_namespaces_are_ignored(shared, small_cluster, external_namespace, unlisted_namespace) -> None:

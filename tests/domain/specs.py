@@ -1,6 +1,7 @@
 """Random valid jobs, for property tests."""
 
 from hypothesis import strategies as st
+from tests.domain.placements import PLACEMENT
 
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.policies import POLICY_ACTIONS
@@ -61,6 +62,7 @@ TASK = st.integers(1, 5).flatmap(
             "success_policy": st.sampled_from(["AllReplicas", "FirstReplica"]),
             "max_retry": st.sampled_from([-1, 1, 7]),
             "node_selector": st.dictionaries(st.sampled_from(["gpu", "hekla.io/zone"]), TEXTS),
+            **PLACEMENT,
             "grace_seconds": st.integers(0, 600),
             "partition_size": st.sampled_from([1, replicas]),
             "ports": st.dictionaries(st.sampled_from(["board", "metrics", "p-8"]), st.integers(1, 65_535), max_size=2),

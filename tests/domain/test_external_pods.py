@@ -59,6 +59,17 @@ def test_equal_pods_of_one_role_are_one_task() -> None:
     assert roles.task_of(replace(POD, request={"cpu": "2"})) == "pod-v2"
 
 
+def test_pods_with_other_constraints_are_another_task() -> None:
+    roles = ExternalTasks(None)
+    tolerant = replace(POD, placement={"tolerations": [{"key": "gpu"}]})
+    picky = replace(POD, node_selector={"zone": "a"})
+    assert [roles.task_of(pod) for pod in (POD, tolerant, picky, tolerant)] == ["pod", "pod-v2", "pod-v3", "pod-v2"]
+    refs = [PodRef(task, 0, 1) for task in ("pod", "pod-v2", "pod-v3")]
+    made = build_spec(GROUP, roles, refs, name="train", queue="default", priority=0, minimum=1)
+    assert made.task("pod-v2").tolerations[0].key == "gpu"
+    assert [ExternalTasks(made).task_of(pod) for pod in (POD, tolerant, picky)] == ["pod", "pod-v2", "pod-v3"]
+
+
 def test_external_job_has_at_most_fifty_tasks() -> None:
     roles = ExternalTasks(None)
     assert all(roles.task_of(replace(POD, role=f"r{number}")) for number in range(50))

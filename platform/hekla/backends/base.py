@@ -11,7 +11,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from hekla.backends.streams import PodCommand, Stream
 from hekla.domain.addresses import Replica
@@ -74,6 +74,7 @@ class PodOrder:
     `has_peers`: other pods of the job know its address. `is_closed`: only those may connect to it.
     `priority`: for nodes that choose which pod to end; None if the job names no class. `ports`: by name, the ports for
     users outside the cluster, if the cluster routes them to pods.
+    `labels`: those of the task. `placement`: its constraints, as fields of a Kubernetes pod (`domain.placement`).
     """
 
     key: PodKey
@@ -97,6 +98,8 @@ class PodOrder:
     priority: PodPriority | None = None
     ports: Mapping[str, int] = field(default_factory=dict)
     args: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    placement: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

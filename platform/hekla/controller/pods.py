@@ -22,6 +22,7 @@ from hekla.controller.observations import key_of, of_their_tenants
 from hekla.domain.errors import NotFound
 from hekla.domain.frameworks import settings_for, shares_addresses
 from hekla.domain.phases import PodPhase
+from hekla.domain.placement import pod_fields
 from hekla.domain.secrets import fill_command
 from hekla.domain.volumes import is_mounted
 from hekla.scheduling.job_faults import JobFaults
@@ -135,6 +136,8 @@ def order_of(
         is_closed=job_settings.is_closed,
         priority=PodPriority(spec.priority_class, job.priority) if spec.priority_class else None,
         ports=task.ports,
+        labels=task.labels,
+        placement=pod_fields(task),
     )
 
 

@@ -14,7 +14,7 @@ from hekla.domain.formats import yaml_text
 from hekla.domain.translation import translate
 from hekla.domain.validation import quote
 
-_TEXTS = frozenset({"env", "resources", "annotations", "files", "node_selector"})
+_TEXTS = frozenset({"env", "resources", "annotations", "files", "labels", "node_selector"})
 _WORDS = frozenset({"name", "description", "kind", "queue", "environment", "image", "working_dir"})
 
 

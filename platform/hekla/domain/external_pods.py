@@ -16,6 +16,8 @@ from hekla.domain.resources import Resources
 _MAX_NAME, _MAX_ROLE = 36, 18
 _ODD = re.compile(r"[^a-z0-9]+")
 _AS_ITS_POD_SAYS = "as-its-pod-says"
+_OF_PODS = ("resources", "node_selector", "tolerations", "affinity")
+"""The fields of a task that equal pods share."""
 
 
 class GroupKind(StrEnum):
@@ -54,7 +56,7 @@ class ExternalPod:
     """A pod as the cluster reports it. `uid`: its own; `maker`: the uid of its owner object, if it has one.
 
     `phase`: pending until it has a node. `obstacle`: why we can never place it. `reported_reason`: why it is pending,
-    from its condition. `is_ending`: it is being deleted.
+    from its condition. `is_ending`: it is being deleted. `placement`: tolerations and affinity, as fields of a task.
     """
 
     uid: str
@@ -69,6 +71,7 @@ class ExternalPod:
     image: str = ""
     request: Mapping[str, str] = field(default_factory=dict)
     node_selector: Mapping[str, str] = field(default_factory=dict)
+    placement: Mapping[str, Any] = field(default_factory=dict)
     priority: int = 0
     never_preempts: bool = False
     queue: str = ""
@@ -128,7 +131,7 @@ def role_name(text: str) -> str:
 
 
 class ExternalTasks:
-    """The tasks of a job: pods of one role with equal requests form a task."""
+    """The tasks of a job: pods of one role with equal requests and constraints form a task."""
 
     def __init__(self, spec: JobSpec | None) -> None:
         tasks = spec.tasks if spec else ()
@@ -136,9 +139,10 @@ class ExternalTasks:
 
     def task_of(self, pod: ExternalPod) -> str | None:
         """The name of the pod's task, created if none matches; None if the job has its maximum of tasks."""
-        wanted = {"resources": dict(pod.request), "node_selector": dict(pod.node_selector)}
+        fields = {"resources": dict(pod.request), "node_selector": dict(pod.node_selector), **pod.placement}
+        wanted = {name: value for name, value in fields.items() if value}
         for name, task in self._tasks.items():
-            if _base(name) == pod.role and all(task.get(key, {}) == value for key, value in wanted.items()):
+            if _base(name) == pod.role and {key: task[key] for key in _OF_PODS if task.get(key)} == wanted:
                 return name
         if len(self._tasks) >= MAX_TASKS:
             return None

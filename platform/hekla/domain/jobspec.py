@@ -36,6 +36,7 @@ from hekla.domain.job_problems import (
     resource_problem,
     unknown_dependencies,
 )
+from hekla.domain.placement import NO_AFFINITY, Affinity, SpreadConstraints, TaskLabels, Tolerations
 from hekla.domain.policies import LifecyclePolicy
 from hekla.domain.resources import Resources
 from hekla.domain.translation import translate
@@ -68,8 +69,6 @@ def _folder(path: str) -> str:
 
 
 Strings = Annotated[dict[str, Text], Field(max_length=256)]
-
-
 Words = Annotated[tuple[Annotated[Text, Field(max_length=65_536)], ...], Field(max_length=512)]
 
 
@@ -117,7 +116,11 @@ class TaskSpec(BaseModel):
     policies: Annotated[tuple[LifecyclePolicy, ...], Field(max_length=32)] = ()
     success_policy: SuccessPolicy = SuccessPolicy.ALL_REPLICAS
     max_retry: Annotated[StrictInteger, Field(ge=-1, le=MAX_RETRY)] = 3
+    labels: TaskLabels = {}
     node_selector: Strings = {}
+    tolerations: Tolerations = ()
+    affinity: Affinity = NO_AFFINITY
+    topology_spread_constraints: SpreadConstraints = ()
     grace_seconds: Annotated[StrictInteger, Field(ge=0, le=86_400)] = 30
     depends_on: Dependency | None = None
     partition_size: Annotated[StrictInteger, Field(ge=1)] | None = None

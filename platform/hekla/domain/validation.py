@@ -128,14 +128,15 @@ def _model_at(location: Sequence[int | str], model: type[BaseModel]) -> type[Bas
     """The model at this place of the document."""
     for part in location:
         field = model.model_fields.get(str(part))
-        model = (field and _model_in(field.annotation)) or model
+        model = (field and model_in(field.annotation)) or model
     return model
 
 
-def _model_in(annotation: Any) -> type[BaseModel] | None:  # noqa: ANN401
+def model_in(annotation: Any) -> type[BaseModel] | None:  # noqa: ANN401
+    """The first model in a type, for example of the items of a tuple; None if there is none."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    return next((found for part in get_args(annotation) if (found := _model_in(part))), None)
+    return next((found for part in get_args(annotation) if (found := model_in(part))), None)
 
 
 def _text(details: ErrorDetails) -> str:

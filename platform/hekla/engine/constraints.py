@@ -77,10 +77,11 @@ class PodSelector:
 
     def matches(self, namespace: str, labels: Mapping[str, str]) -> bool:
         """Whether it selects a pod. The engine knows only one label of a namespace: its name."""
-        if self.selector is None or not matches(self.selector, labels):
+        if namespace not in self.namespaces and not self._matches_by_label(namespace):
             return False
-        if namespace in self.namespaces:
-            return True
+        return self.selector is not None and matches(self.selector, labels)
+
+    def _matches_by_label(self, namespace: str) -> bool:
         return self.namespace_selector is not None and matches(self.namespace_selector, {NAMESPACE_NAME: namespace})
 
 

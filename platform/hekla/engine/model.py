@@ -86,7 +86,10 @@ class Numa:
 
 @dataclass(frozen=True, slots=True)
 class NodeSpec:
-    """A node. Without `pods` in `allocatable` it can hold none. `images`: size in bytes by name."""
+    """A node. Without `pods` in `allocatable` it can hold none. `images`: size in bytes by name.
+
+    `unschedulable`: only for pods that tolerate this. `is_ready` False: for no pods.
+    """
 
     name: str
     allocatable: Resources
@@ -95,6 +98,7 @@ class NodeSpec:
     taints: tuple[Taint, ...] = ()
     images: Mapping[str, float] = field(default_factory=dict)
     unschedulable: bool = False
+    is_ready: bool = True
     usage: NodeUsage | None = None
     numa: Numa | None = None
 

@@ -55,6 +55,7 @@ class NodeIndex:
         self._masks: dict[tuple[bool, Requirement], Mask] = {}
         self._images: dict[str, Vector | None] = {}
         self.unschedulable: Mask = self._mask(node.unschedulable for node in nodes)
+        self.not_ready: Mask = self._mask(not node.is_ready for node in nodes)
         taints = {taint for node in nodes for taint in node.taints}
         in_order = sorted(taints, key=lambda taint: (taint.key, taint.value, taint.effect))
         self.taints = {taint: self._with_taint(taint) for taint in in_order}

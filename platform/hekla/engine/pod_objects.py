@@ -17,6 +17,7 @@ from hekla.engine.constraints import (
     Selector,
     TopologySpreadConstraint,
 )  # fmt: skip
+from hekla.engine.model import Toleration
 
 Object = Mapping[str, Any]
 
@@ -44,6 +45,14 @@ def pod_constraints(pod: Object) -> PodConstraints:
         images=tuple(c["image"] for c in _containers(spec) if c.get("image")),
     )
     return NO_CONSTRAINTS if found == NO_CONSTRAINTS else found
+
+
+def pod_tolerations(spec: Object) -> tuple[Toleration, ...]:
+    """The tolerations in the spec of a pod."""
+    return tuple(
+        Toleration(t.get("key", ""), t.get("operator", "Equal"), t.get("value", ""), t.get("effect", ""))
+        for t in spec.get("tolerations") or ()
+    )
 
 
 def node_terms(selector: Object | None) -> tuple[NodeSelectorTerm, ...] | None:

@@ -25,9 +25,8 @@ from hekla.engine.model import (
     PodStatus,
     QueueSpec,
     SubGroupPolicy,
-    Toleration,
 )
-from hekla.engine.pod_objects import label_selector, nonzero_request, pod_constraints
+from hekla.engine.pod_objects import label_selector, nonzero_request, pod_constraints, pod_tolerations
 from hekla.engine.policy import SWITCHES, PluginOption, SchedulerPolicy
 from hekla.engine.storage_objects import storage
 
@@ -263,10 +262,7 @@ def _task(pod: Object) -> PodSpec:
         nominated_node=pod.get("status", {}).get("nominatedNodeName", ""),
         created_at=_time(metadata),
         node_selector=spec.get("nodeSelector", {}),
-        tolerations=tuple(
-            Toleration(t.get("key", ""), t.get("operator", "Equal"), t.get("value", ""), t.get("effect", ""))
-            for t in spec.get("tolerations", ())
-        ),
+        tolerations=pod_tolerations(spec),
         constraints=pod_constraints(pod),
         namespace=metadata["namespace"],
         nonzero_request=nonzero_request(spec, Resources.parse(spec.get("overhead", {}))),

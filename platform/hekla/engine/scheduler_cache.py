@@ -19,7 +19,7 @@ from hekla.engine.job_info import JobInfo, PodClasses, PodInfo
 from hekla.engine.model import ClusterState, NodeSpec, PodGroupSpec, PodStatus, QueueSpec
 from hekla.engine.node_index import NodeIndex
 from hekla.engine.queue_totals import TotalsByQueue
-from hekla.engine.topology_counts import SelectorIndex
+from hekla.engine.selector_index import SelectorIndex
 from hekla.engine.validation import Problems
 
 _OFF_NODE = frozenset(
@@ -199,9 +199,11 @@ class SchedulerCache:
         self._index_jobs()
 
     def _classify(self, jobs: list[JobInfo]) -> None:
-        """Set the classes of pods and jobs; of all jobs if there are new selectors."""
-        if self.selector_index.add_selectors(jobs):
-            jobs, self.equivalence_classes = [*self._all_jobs.values()], EquivalenceClasses()
+        """Set the classes of the pods of these new jobs, and of jobs with pods that match other selectors now."""
+        concerned = self.selector_index.refresh()
+        for job in concerned:
+            self.equivalence_classes.remove(job)
+        jobs = list({id(job): job for job in (*jobs, *concerned)}.values())
         self.selector_index.match_pods(jobs)
         for job in jobs:
             if job.group.queue:
@@ -228,6 +230,7 @@ class SchedulerCache:
             for pod in job.pods:
                 self._add_to_node(pod)
         self.queue_totals.add(job)
+        self.selector_index.add(job)
 
     def _add_to_node(self, pod: PodInfo) -> None:
         """Add the pod to its node if it holds resources there."""
@@ -249,6 +252,7 @@ class SchedulerCache:
             if self._pods_by_node.get(pod.node, {}).pop(self._pod_key(pod), None) is not None:
                 self._dirty_nodes.add(pod.node)
         self.queue_totals.remove(job)
+        self.selector_index.remove(job)
         self.equivalence_classes.remove(job)
 
     def _index_jobs(self) -> None:

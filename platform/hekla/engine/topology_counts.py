@@ -4,67 +4,17 @@ Allocated and pipelined pods count, and pods that were releasing before the sess
 count. A count is updated from its first use on.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 
 import numpy as np
 
-from hekla.engine.constraints import NO_CONSTRAINTS, PodAffinityTerm, PodConstraints, PodSelector
-from hekla.engine.job_info import JobInfo, PodInfo
+from hekla.engine.constraints import NO_CONSTRAINTS, PodSelector
+from hekla.engine.job_info import PodInfo
 from hekla.engine.model import PodStatus
 from hekla.engine.node_index import Counts
+from hekla.engine.selector_index import SelectorIndex
 
 Weigh = Callable[[PodInfo], int]
-
-
-class SelectorIndex:
-    """All pod selectors and the pods that they match. Equal pods that match the same ones share a class number."""
-
-    def __init__(self) -> None:
-        self.anti_affinity_terms: tuple[PodAffinityTerm, ...] = ()
-        """The required anti-affinity terms of all pods."""
-        self.preferred_terms: tuple[PodAffinityTerm, ...] = ()
-        """The preferred affinity and anti-affinity terms of all pods."""
-        self._constraints: dict[PodConstraints, None] = {NO_CONSTRAINTS: None}
-        self._selectors: tuple[PodSelector, ...] = ()
-        self._matches: dict[Hashable, frozenset[PodSelector]] = {}
-        self._class_numbers: dict[Hashable, int] = {}
-
-    def add_selectors(self, jobs: Iterable[JobInfo]) -> bool:
-        """Add the constraints of these jobs. True if there are new selectors: all pods must be matched again."""
-        conditions = {id(spec.constraints): spec.constraints for job in jobs for spec in job.group.pods}.values()
-        before, known = len(self._constraints), len(self._selectors)
-        self._constraints |= dict.fromkeys(conditions)
-        if len(self._constraints) > before:
-            everyone = self._constraints
-            self.anti_affinity_terms = tuple(dict.fromkeys(term for one in everyone for term in one.pod_anti_affinity))
-            self.preferred_terms = tuple(
-                dict.fromkeys(term for one in everyone for _weight, term in one.preferred_pod_affinity)
-            )
-            self._selectors = tuple(dict.fromkeys(selector for one in everyone for selector in one.selectors()))
-        if len(self._selectors) == known:
-            return False
-        self._matches.clear()
-        return True
-
-    def match_pods(self, jobs: Iterable[JobInfo]) -> None:
-        """Set the matching selectors and class numbers of the pods of these jobs."""
-        if not self._selectors:
-            return
-        for job in jobs:
-            for pod, kind in zip(job.pods, job.pod_classes, strict=True):
-                pod.matching_selectors = self._matching(pod)
-                pod.class_number = self._class_numbers.setdefault(
-                    (kind.number, pod.matching_selectors), len(self._class_numbers)
-                )
-
-    def _matching(self, pod: PodInfo) -> frozenset[PodSelector]:
-        namespace, labels = pod.spec.namespace or pod.job.group.namespace, pod.spec.labels
-        key = (namespace, frozenset(labels.items()))
-        found = self._matches.get(key)
-        if found is None:
-            found = frozenset(selector for selector in self._selectors if selector.matches(namespace, labels))
-            self._matches[key] = found
-        return found
 
 
 class TopologyCounts:
@@ -106,4 +56,6 @@ def _is_terminating(pod: PodInfo) -> bool:
 
 
 def _is_counted(pod: PodInfo) -> bool:
+    if not pod.matching_selectors and pod.spec.constraints is NO_CONSTRAINTS:
+        return False  # most pods: nothing selects them, and they select nothing
     return pod.status is not PodStatus.RELEASING or _is_terminating(pod)

@@ -10,13 +10,15 @@ from hekla.apps.jobs.facts import all_pod_facts, job_facts, spec_of
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.queues.models import Queue
 from hekla.apps.quotas.models import Quota
-from hekla.domain.jobspec import JobSpec
+from hekla.domain.jobspec import JobSpec, TaskSpec
 from hekla.domain.lifecycle import GangStage, stage_of
 from hekla.domain.phases import GangPhase, PodPhase
+from hekla.domain.placement import pod_fields
 from hekla.domain.resources import Resources, parse_quantity
 from hekla.domain.taints import Taint
 from hekla.engine import model
 from hekla.engine.constraints import NO_CONSTRAINTS, PodConstraints
+from hekla.engine.pod_objects import pod_constraints, pod_tolerations
 
 _STATUS = {
     PodPhase.PENDING: model.PodStatus.PENDING,
@@ -62,6 +64,8 @@ class _Role:
     request: Resources
     selector: Mapping[str, str]
     annotations: Mapping[str, str]
+    labels: Mapping[str, str]
+    tolerations: tuple[model.Toleration, ...] = ()
     constraints: PodConstraints = NO_CONSTRAINTS
 
 
@@ -75,6 +79,7 @@ def node(node: Node, images: Mapping[str, float]) -> model.NodeSpec:
         taints=tuple(map(Taint.parse, node.taints)),
         images=images,
         unschedulable=node.is_cordoned or not node.is_ready,
+        is_ready=node.is_ready,
     )
 
 
@@ -114,10 +119,7 @@ def job(job: Job, pods: Iterable[Pod], nominated: Mapping[str, str]) -> model.Po
     spec, pods = spec_of(job), list(pods)
     stage = stage_of(job_facts(job), all_pod_facts(pods) if spec.has_dependencies else ())
     carried = {name: text for name, text in spec.annotations.items() if name in _OF_PODS}
-    roles = {
-        task.name: _Role(task.request + _ONE_POD, task.node_selector, carried, _constraints(task.image))
-        for task in spec.tasks
-    }
+    roles = {task.name: _role(task, job, carried) for task in spec.tasks}
     latest = _latest([pod for pod in pods if pod.version == job.version or not pod.is_final])
     least, least_of_each = _minimums(spec, stage, latest)
     return model.PodGroupSpec(
@@ -139,14 +141,19 @@ def job(job: Job, pods: Iterable[Pod], nominated: Mapping[str, str]) -> model.Po
 
 
 @lru_cache(maxsize=10_000)
-def _constraints(image: str) -> PodConstraints:
-    """The very same object for every job with this image."""
+def _image_only(image: str) -> PodConstraints:
+    """The constraints of a task that has nothing but an image: the very same object for all of them."""
     return PodConstraints(images=(image,)) if image else NO_CONSTRAINTS
 
 
 def held_job(job: Job, pods: Iterable[Pod]) -> model.PodGroupSpec:
-    """A job of which nothing can be decided: only its pods on nodes, which use resources and cannot be evicted."""
-    requests = {task.name: task.request for task in spec_of(job).tasks}
+    """A job of which nothing can be decided: only its pods on nodes, which use resources and cannot be evicted.
+
+    Its labels still count for the affinity of other pods.
+    """
+    tasks = spec_of(job).tasks
+    roles = {task.name: _Role(task.request + _ONE_POD, {}, {}, task.labels) for task in tasks}
+    unknown = _Role(_ONE_POD, {}, {}, {})
     return model.PodGroupSpec(
         uid=str(job.pk),
         name=job.name,
@@ -158,12 +165,25 @@ def held_job(job: Job, pods: Iterable[Pod]) -> model.PodGroupSpec:
         created_at=job.submitted_at.timestamp(),
         owner=str(job.owner_id),
         pods=tuple(
-            replace(
-                _task(pod, job, _Role(requests.get(pod.task, Resources()) + _ONE_POD, {}, {}), {}), preemptable=False
-            )
+            replace(_task(pod, job, roles.get(pod.task, unknown), {}), preemptable=False)
             for pod in pods
             if pod.node and not pod.is_final
         ),
+    )
+
+
+def _role(task: TaskSpec, job: Job, annotations: Mapping[str, str]) -> _Role:
+    """What the pods of a task share. The namespace of their affinity is the tenant."""
+    fields = pod_fields(task)
+    metadata = {"namespace": str(job.tenant_id), "labels": task.labels}
+    spec = {**fields, "containers": [{"image": task.image}]}
+    return _Role(
+        task.request + _ONE_POD,
+        task.node_selector,
+        annotations,
+        task.labels,
+        tolerations=pod_tolerations(fields),
+        constraints=pod_constraints({"metadata": metadata, "spec": spec}) if fields else _image_only(task.image),
     )
 
 
@@ -207,7 +227,9 @@ def _task(pod: Pod, job: Job, role: _Role, nominated: Mapping[str, str]) -> mode
         nominated_node=nominated.get(str(pod.pk), "") if pod.phase == PodPhase.PENDING else "",
         created_at=pod.created_at.timestamp(),
         node_selector=role.selector,
+        tolerations=role.tolerations,
         constraints=role.constraints,
+        labels=role.labels,
         preemptable=_says(role.annotations, default="true"),
         annotations=role.annotations,
         scheduled_at=pod.bound_at.timestamp() if pod.bound_at else 0.0,

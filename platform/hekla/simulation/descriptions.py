@@ -170,7 +170,7 @@ def _least(spec: JobSpec, change: SpecChange) -> str:
 
 
 def _selector(_spec: JobSpec, change: SpecChange) -> str:
-    return _("%(task)s on any node, without a node selector") % {"task": change.task}
+    return _("%(task)s without a node selector") % {"task": change.task}
 
 
 def _resource(spec: JobSpec, change: SpecChange) -> str:

@@ -266,7 +266,9 @@ def _resized(row: Job, spec: JobSpec) -> Job:
 
 
 def _fits_alone(outlook: Outlook, row: Job) -> bool:
-    """Whether the job starts in an otherwise empty cluster."""
+    """Whether the job starts in an otherwise empty cluster. True if it needs to be near pods of other jobs."""
+    if any(task.affinity.needs_other_pods for task in spec_of(row).tasks):
+        return True
     simulator = outlook.empty()
     simulator.put(row)
     return simulator.settle(until=str(row.pk))

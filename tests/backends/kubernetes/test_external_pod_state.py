@@ -70,7 +70,7 @@ def test_unsupported_constraint_is_an_obstacle(spec) -> None:
 
 
 def test_preferences_are_no_obstacle() -> None:
-    affinity = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{}]}}
+    affinity = {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{}]}}
     spread = [{"whenUnsatisfiable": "ScheduleAnyway"}]
     assert not parse_external_pod(pod(affinity=affinity, topologySpreadConstraints=spread)).obstacle
 
@@ -79,6 +79,35 @@ def test_requests_priority_and_selector_are_read() -> None:
     found = parse_external_pod(pod(priority=7, preemptionPolicy="Never", nodeSelector={"zone": "a"}))
     assert (found.request, found.priority, found.never_preempts) == ({"cpu": "500m"}, 7, True)
     assert found.node_selector == {"zone": "a"}
+
+
+ADDED = {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
+ZONES = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}]}
+
+
+def test_tolerations_and_node_affinity_are_read() -> None:
+    toleration = {"key": "gpu", "operator": "Equal", "value": "yes"}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": ZONES}, "podAffinity": None}
+    found = parse_external_pod(pod(tolerations=[ADDED, toleration], affinity=affinity))
+    required = {"node_selector_terms": [{"match_expressions": ZONES["nodeSelectorTerms"][0]["matchExpressions"]}]}
+    assert found.obstacle == ""
+    assert found.placement == {
+        "tolerations": [{"key": "gpu", "value": "yes"}],
+        "affinity": {"node_affinity": {"required_during_scheduling_ignored_during_execution": required}},
+    }
+    assert parse_external_pod(pod(tolerations=[ADDED])).placement == {}
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"tolerations": [{"key": "cores", "operator": "Gt", "value": "8"}]},
+        {"tolerations": [{"key": "cores", "newField": "x"}]},
+        {"tolerations": [{"key": f"k{number}"} for number in range(33)]},
+    ],
+)
+def test_toleration_that_tasks_cannot_have_is_an_obstacle(spec) -> None:
+    assert parse_external_pod(pod(**spec)).obstacle
 
 
 def test_pod_group_without_a_minimum_has_a_minimum_of_one() -> None:

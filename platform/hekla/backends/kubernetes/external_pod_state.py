@@ -4,9 +4,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from pydantic import ValidationError
+
 from hekla.backends.kubernetes.api import Json
 from hekla.backends.kubernetes.nodes import parse_amounts, requested_resources
+from hekla.domain.errors import Invalid
 from hekla.domain.external_pods import ExternalPod, GroupKind, GroupRef, PodGroup, role_name
+from hekla.domain.formats import placement
+from hekla.domain.formats.fields import Fields, Findings
+from hekla.domain.jobspec import TaskSpec
 from hekla.domain.phases import PodPhase
 
 _GROUP = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
@@ -16,6 +22,8 @@ _QUEUE = "scheduling.volcano.sh/queue-name"
 _ROLES = ("volcano.sh/task-spec", "training.kubeflow.org/replica-type", "role", "app.kubernetes.io/component")
 _CONDITION, _WAITS = "PodScheduled", "Unschedulable"
 MAX_MESSAGE = 500
+_TOLERATED_BY_ALL = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
+"""Taints that the API server makes every pod tolerate for a while. Hekla places no pods on such nodes anyway."""
 _MOST_NAME = 253
 """The limit for names of objects; annotations may be longer."""
 
@@ -24,6 +32,7 @@ def parse_external_pod(pod: Json) -> ExternalPod:
     """The state of an external pod."""
     meta, spec = pod["metadata"], pod["spec"]
     request = {name: text for name, text in requested_resources(spec).quantities().items() if name != "pods"}
+    constraints, obstacle = _placement(spec)
     maker = _controller(meta)
     return ExternalPod(
         uid=meta["uid"],
@@ -36,12 +45,13 @@ def parse_external_pod(pod: Json) -> ExternalPod:
         image=str(spec["containers"][0].get("image", "")),
         request=request,
         node_selector=spec.get("nodeSelector") or {},
+        placement=constraints,
         priority=int(spec.get("priority") or 0),
         never_preempts=spec.get("preemptionPolicy") == "Never",
         queue=next(_annotations_or_labels(meta, (_QUEUE,)), ""),
         node=spec.get("nodeName", ""),
         is_ending="deletionTimestamp" in meta,
-        obstacle=_obstacle(spec),
+        obstacle=_obstacle(spec) or obstacle,
         reported_reason=_waiting_reason(pod.get("status") or {}),
         **_phase_facts(pod),
     )
@@ -76,7 +86,9 @@ def _obstacle(spec: Json) -> str:
     affinity, required = spec.get("affinity") or {}, "requiredDuringSchedulingIgnoredDuringExecution"
     unsupported = {
         "scheduling gates": spec.get("schedulingGates"),
-        "a required affinity": any((part or {}).get(required) for part in affinity.values()),
+        "a required affinity to other pods": any(
+            (affinity.get(part) or {}).get(required) for part in ("podAffinity", "podAntiAffinity")
+        ),
         "a strict topology spread": any(
             one.get("whenUnsatisfiable") != "ScheduleAnyway" for one in spec.get("topologySpreadConstraints") or ()
         ),
@@ -85,6 +97,24 @@ def _obstacle(spec: Json) -> str:
     }
     found = [name for name, is_required in unsupported.items() if is_required]
     return f"Hekla does not place pods with {' or '.join(found)}." if found else ""
+
+
+def _placement(spec: Json) -> tuple[Json, str]:
+    """The tolerations and the node affinity as fields of a task, and a message if a task cannot have them."""
+    tolerations = [one for one in spec.get("tolerations") or () if one.get("key") not in _TOLERATED_BY_ALL]
+    nodes = (spec.get("affinity") or {}).get("nodeAffinity")
+    if not tolerations and not nodes:
+        return {}, ""
+    findings = Findings()
+    fields = Fields({"tolerations": tolerations, "affinity": {"nodeAffinity": nodes}}, "", findings)
+    try:
+        task = TaskSpec(name="pod", image="pod", **placement.read(fields, ""))
+        findings.raise_any()
+    except (ValidationError, Invalid):
+        return {}, "Hekla does not place pods with such tolerations or node affinity."
+    if findings.ignored:
+        return {}, f"Hekla does not place pods with this field: {findings.ignored[0]}"
+    return task.model_dump(mode="json", include={"tolerations", "affinity"}, exclude_defaults=True), ""
 
 
 def _waiting_reason(status: Mapping[str, Any]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
 from hekla.backends.base import PodKey, PodOrder, StartRefused
-from hekla.backends.kubernetes import names, pod_security, projected_files, tenant_manifests, volumes
+from hekla.backends.kubernetes import names, placement, pod_security, projected_files, tenant_manifests, volumes
 from hekla.backends.kubernetes.api import Json
 from hekla.backends.kubernetes.config import KubernetesConfig
 from hekla.backends.kubernetes.layout import NamespaceLayout
@@ -28,7 +28,8 @@ class Manifests:
     def pod(self, order: PodOrder, *, priority_class: str = "") -> Json:
         """The pod, not bound to a node yet. Raises StartRefused if Kubernetes cannot run it."""
         _check(order)
-        for claim in () if self._has_own_namespace(order.key) else volumes.existing_claims(order):
+        is_own = self._has_own_namespace(order.key)
+        for claim in () if is_own else volumes.existing_claims(order):
             volumes.check_claim(claim, self._config)
         amounts = {name: text for name, text in order.resources.quantities().items() if name != "pods"}
         container = {
@@ -44,11 +45,13 @@ class Manifests:
             "containers": [container],
             "volumes": [{"name": "work", "emptyDir": {}}, *_volumes(order)],
             "terminationGracePeriodSeconds": math.ceil(order.grace_seconds),
+            **(order.placement if is_own else placement.in_shared_namespace(order.placement)),
             **self._network(order),
             **({"priorityClassName": priority_class} if priority_class else {}),
         }
         pod = self._pod(order.key, spec, {names.ADDRESS: order.address})
-        pod["metadata"]["labels"] |= {names.CLOSED: "true"} if order.is_closed else {}
+        closed = {names.CLOSED: "true"} if order.is_closed else {}
+        pod["metadata"]["labels"] = {**(order.labels if is_own else {}), **pod["metadata"]["labels"], **closed}
         return pod
 
     def tombstone(self, key: PodKey, reason: str) -> Json:

@@ -17,6 +17,8 @@ TASK, INDEX, ATTEMPT = f"{_PREFIX}task", f"{_PREFIX}index", f"{_PREFIX}attempt"
 STOPPED = f"{_PREFIX}stopped"
 """The reason to stop a pod. A pod with this annotation that is not bound yet is never bound."""
 ADDRESS = f"{_PREFIX}address"
+TASK_LABEL = f"{_PREFIX}label-"
+"""The beginning of names for labels of tasks in a namespace that tenants share."""
 CLOSED = f"{_PREFIX}closed"
 """On pods that accept connections only from their job: other network policies of the namespace must exclude them."""
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from hekla.backends.base import BackendError, StartRefused
 from hekla.backends.delegated import DelegatedJobSize, QueueOrder
-from hekla.backends.kubernetes import names, pod_security, tenant_manifests, volumes
+from hekla.backends.kubernetes import names, placement, pod_security, tenant_manifests, volumes
 from hekla.backends.kubernetes.api import Json
 from hekla.backends.kubernetes.config import KubernetesConfig
 from hekla.backends.kubernetes.manifests import escape
@@ -49,13 +49,15 @@ class VolcanoManifests:
         manifest["spec"]["minAvailable"] = spec.gang_minimum
         for task in manifest["spec"]["tasks"]:
             self._complete(task, of_pods)
+            placement.restrict_to_tenant(task["template"]["spec"], tenant)
         policy = tenant_manifests.job_policy(names.service_of(uid), labels, is_closed=False)
         return manifest, [(POLICIES, policy), *_companions(named, labels)]
 
     def _complete(self, task: Json, labels: dict[str, str]) -> None:
         template = task["template"]
         meta = template.setdefault("metadata", {})
-        meta["labels"] = {**labels, names.TASK: task["name"]}
+        own = placement.tenant_labels(meta.get("labels", {}))
+        meta["labels"] = {**own, **labels, names.TASK: task["name"]}
         (container,) = template["spec"]["containers"]
         container |= {"name": names.MAIN, **_ENDED}
         container.setdefault("image", self._config.image)

@@ -5,11 +5,12 @@ from collections.abc import Collection
 from typing import Any
 
 from hekla.domain.formats import annotations as words
-from hekla.domain.formats import volumes, writing
+from hekla.domain.formats import placement, volumes, writing
 from hekla.domain.formats.fields import Fields
 from hekla.domain.formats.files import Mounts
 from hekla.domain.formats.reader import ManifestReader
 from hekla.domain.jobspec import JobSpec, TaskSpec
+from hekla.domain.placement import pod_fields
 from hekla.domain.translation import gettext_noop, translate
 from hekla.domain.validation import join, quote
 
@@ -39,6 +40,7 @@ def read(
         "environment": annotations.pop(words.ENVIRONMENT, reading.environment),
         "ports": _ports(reading, metadata, annotations, join(target, "ports")),
         "success_policy": annotations.pop(words.SUCCESS_POLICY, None),
+        "labels": placement.read_labels(metadata, join(target, "labels")) or None,
     }
     reading.close_metadata(metadata, annotations)
     policy = pod.take("restartPolicy")
@@ -84,6 +86,7 @@ def _pod(reading: ManifestReader, pod: Fields, target: str, main: str) -> dict[s
     reading.unless(pod, "activeDeadlineSeconds", (), why)
     document = {
         "node_selector": reading.take(pod, "nodeSelector", join(target, "node_selector")),
+        **placement.read(pod, target),
         "grace_seconds": reading.take(pod, "terminationGracePeriodSeconds", join(target, "grace_seconds")),
     }
     if chosen is None:
@@ -168,14 +171,15 @@ def write(
     annotations = writing.without_empty(
         **{words.ENVIRONMENT: task.environment or None, words.PORTS: _written_ports(task)}
     )
+    metadata = writing.without_empty(annotations=annotations, labels=dict(task.labels))
     pod = writing.without_empty(
         restartPolicy=restart,
         terminationGracePeriodSeconds=task.grace_seconds,
-        nodeSelector=dict(task.node_selector),
+        **pod_fields(task),
         containers=[_written_container(task, spec, name or task.name, port)],
         volumes=[*([writing.files_volume(spec)] if spec.files else []), *volumes.dump_volumes(task, spec)],
     )
-    return writing.without_empty(metadata=writing.without_empty(annotations=annotations), spec=pod)
+    return writing.without_empty(metadata=metadata, spec=pod)
 
 
 def _written_ports(task: TaskSpec) -> str | None:

@@ -23,6 +23,7 @@ _JOB = {"min_success": int, "annotations": dict, "policies": list, "plugins": di
 }  # fmt: skip
 _TASK = {
     "policies": list, "max_retry": int, "node_selector": dict, "grace_seconds": int, "partition_size": int,
+    "labels": dict, "tolerations": list, "affinity": dict, "topology_spread_constraints": list,
     "ports": dict, "resources": dict, "env": dict, "command": list, "image": str, "working_dir": str,
     "volume_mounts": list, "success_policy": str,
     "args": list,
@@ -37,7 +38,11 @@ _WORDS = {
     "volumes": gettext_lazy("volumes"),
     "volume_mounts": gettext_lazy("mounted volumes"),
     "max_retry": gettext_lazy("pod retries"),
+    "labels": gettext_lazy("labels"),
     "node_selector": gettext_lazy("node selector"),
+    "tolerations": gettext_lazy("tolerations"),
+    "affinity": gettext_lazy("affinity"),
+    "topology_spread_constraints": gettext_lazy("topology spread constraints"),
     "grace_seconds": gettext_lazy("grace period"),
     "partition_size": gettext_lazy("partitions"),
     "success_policy": gettext_lazy("success policy"),
@@ -121,6 +126,7 @@ def of_task(task: TaskSpec) -> Rest:
     plain = (
         "policies", "max_retry", "node_selector", "grace_seconds", "partition_size", "volume_mounts", "ports",
         "success_policy", "args",
+        "labels", "tolerations", "affinity", "topology_spread_constraints",
     )  # fmt: skip
     return {name: document[name] for name in plain if name in document} | {n: v for n, v in values.items() if v}
 

@@ -9,9 +9,11 @@ from hekla.engine.session import Session
 
 
 def unschedulable(session: Session, pod: PodInfo) -> Iterator[Refusal]:
-    """NodeUnschedulable: refuse cordoned nodes, and those that are not ready, unless the pod tolerates their taint."""
-    if not is_tolerated(UNSCHEDULABLE, pod.spec.tolerations):
-        yield Refusal(session.node_index.unschedulable, "not schedulable", is_lasting=False)
+    """NodeUnschedulable: refuse nodes that are not ready, and cordoned ones unless the pod tolerates their taint."""
+    nodes = session.node_index
+    is_exempt = is_tolerated(UNSCHEDULABLE, pod.spec.tolerations)
+    refused = nodes.not_ready if is_exempt else nodes.unschedulable | nodes.not_ready
+    yield Refusal(refused, "not schedulable", is_lasting=False)
 
 
 def node_affinity(session: Session, pod: PodInfo) -> Iterator[Refusal]:
