@@ -33,9 +33,17 @@ _OF_PODS = frozenset(
         "volcano.sh/revocable-zone",
         "volcano.sh/jdb-min-available",
         "volcano.sh/jdb-max-unavailable",
+        "volcano.sh/qos-level",
+        "volcano.sh/numa-topology-policy",
+        "volcano.sh/resource-strategy-scoring-type",
+        "volcano.sh/resource-strategy-scoring-weight",
+        "nvidia.com/use-gputype",
+        "nvidia.com/nouse-gputype",
+        "nvidia.com/use-gpuuuid",
+        "nvidia.com/nouse-gpuuuid",
     }
 )
-"""Annotations of a job that its pods get too (`volcano-spec` §1.5)."""
+"""Annotations of a job that its pods get too: as in Volcano (`volcano-spec` §1.5), and those that plugins read."""
 _ONE_POD = Resources({"pods": 1})
 
 
@@ -60,6 +68,7 @@ class _Role:
     request: Resources
     selector: Mapping[str, str]
     annotations: Mapping[str, str]
+    priority_class: str = ""
 
 
 def node(node: Node) -> model.NodeSpec:
@@ -108,7 +117,10 @@ def job(job: Job, pods: Iterable[Pod], nominated: Mapping[str, str]) -> model.Po
     spec, pods = spec_of(job), list(pods)
     stage = stage_of(job_facts(job), all_pod_facts(pods) if spec.has_dependencies else ())
     carried = {name: text for name, text in spec.annotations.items() if name in _OF_PODS}
-    roles = {task.name: _Role(task.request + _ONE_POD, task.node_selector, carried) for task in spec.tasks}
+    roles = {
+        task.name: _Role(task.request + _ONE_POD, task.node_selector, carried, spec.priority_class)
+        for task in spec.tasks
+    }
     latest = _latest([pod for pod in pods if pod.version == job.version or not pod.is_final])
     least, least_of_each = _minimums(spec, stage, latest)
     return model.PodGroupSpec(
@@ -194,5 +206,6 @@ def _task(pod: Pod, job: Job, role: _Role, nominated: Mapping[str, str]) -> mode
         node_selector=role.selector,
         preemptable=_says(role.annotations, default="true"),
         annotations=role.annotations,
+        priority_class=role.priority_class,
         scheduled_at=pod.bound_at.timestamp() if pod.bound_at else 0.0,
     )
