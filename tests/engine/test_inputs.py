@@ -72,7 +72,7 @@ READS: dict[str, list[tuple[Input, set[str] | None]]] = {
             Input.HOST_PORTS: ("host_ports",),
             Input.PLACEMENT_TIMES: ("scheduled_at",),
             Input.PRIORITY_CLASSES: ("priority_class",),
-            Input.JOB_TOPOLOGY: ("topology",),
+            Input.JOB_TOPOLOGY: ("topology", "uses_hypernodes"),
             Input.SUB_GROUPS: ("sub_groups",),
             Input.BUDGETS: ("budgets",),
             Input.RESOURCE_QUOTAS: ("quotas",),

@@ -37,7 +37,7 @@ class BackendKind:
     `label`: the name on pages. `config`: the model that validates the configuration; the functions receive it
     validated. `open`: returns the backend of one cluster. `check_health`: returns the present health of a cluster in
     bounded time; None if not supported. `durable_files`: patterns of files below the home folder for backups.
-    `supplies`: the inputs of scheduling that `Backend.nodes` and other reports contain; the source as an English phrase.
+    `supplies`: the inputs of scheduling that the backend reports, each with its source as an English phrase.
     """
 
     label: str

@@ -28,6 +28,7 @@ from hekla.engine.statement import Statement
 NEEDS = (
     Need(Input.JOB_TOPOLOGY, Lack.PART, gettext_noop("No job is placed within one hypernode.")),
     Need(Input.HYPERNODES, Lack.PART, gettext_noop("No job is placed within one hypernode.")),
+    Need(Input.SUB_GROUPS, Lack.PART, gettext_noop("No part of a job is placed within one hypernode.")),
 )
 
 

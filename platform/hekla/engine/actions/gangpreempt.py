@@ -24,6 +24,7 @@ _EVICTABLE = frozenset({PodStatus.BOUND, PodStatus.RUNNING})
 NEEDS = (
     Need(Input.JOB_ANNOTATIONS, Lack.PART, gettext_noop("Only the setting of each pod protects it from an eviction.")),
     Need(Input.HYPERNODES, Lack.PART, gettext_noop("It looks for room in the whole cluster.")),
+    Need(Input.JOB_TOPOLOGY, Lack.PART, gettext_noop("It looks for room in the whole cluster.")),
 )
 
 

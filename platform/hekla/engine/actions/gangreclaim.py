@@ -23,6 +23,7 @@ NAME = "gangreclaim"
 NEEDS = (
     Need(Input.JOB_ANNOTATIONS, Lack.PART, gettext_noop("Only the setting of each pod protects it from an eviction.")),
     Need(Input.HYPERNODES, Lack.PART, gettext_noop("It looks for room in the whole cluster.")),
+    Need(Input.JOB_TOPOLOGY, Lack.PART, gettext_noop("It looks for room in the whole cluster.")),
 )
 
 

@@ -45,9 +45,7 @@ NEEDS = (
     Need(
         Input.EXTENDER_CALLS,
         Lack.REFUSES_ALL,
-        gettext_noop(
-            "Hekla does not call other programs yet. Each missing answer counts as a rejection, so jobs do not start."
-        ),
+        gettext_noop("Hekla does not call other programs yet, and a missing answer is a rejection: no job starts."),
         lambda option, _policy: _rejects_without_answer(option),
     ),
     Need(
