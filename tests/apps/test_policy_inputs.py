@@ -1,6 +1,7 @@
 """Policies whose plugins lack inputs: refused or shown, on the page and over REST."""
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 import pytest
 from django.test import Client
@@ -10,14 +11,17 @@ from tests.apps.conftest import People
 from tests.apps.test_policy_page import ada
 
 from hekla.apps.clusters import services as clusters
-from hekla.apps.clusters.models import Cluster, PolicyVersion
+from hekla.apps.clusters.models import Cluster, Lease, Node, PolicyVersion
 from hekla.apps.event_log.services import PLATFORM
+from hekla.apps.jobs.models import Pod
+from hekla.apps.priorities import services as priorities
 from hekla.backends.registry import kinds
 from hekla.domain.errors import Invalid
 from hekla.domain.scheduling_inputs import Input
 from hekla.engine.policy import DEFAULT_POLICY_TEXT, parse
 from hekla.lib import clock
 from hekla.scheduling import policy_check, supplies
+from hekla.scheduling.cache import read_snapshot
 
 __all__ = ["ada"]
 
@@ -25,7 +29,8 @@ POLICY = "actions: allocate, shuffle\ntiers:\n- plugins: [{name: gang}, {name: p
 EXTENDER = "{name: extender, arguments: {extender.urlPrefix: 'http://x', extender.predicateVerb: filter}}"
 REFUSED = {"nodegroup": "{name: nodegroup}", "extender": EXTENDER}
 WARNED = ("usage", "data-locality", "network-topology-aware", "rescheduling", "resourcequota", "pdb")
-MOST_QUERIES = 30
+MOST_QUERIES = 7
+NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 
 
 def page_of(client: Client, **fields: str) -> str:
@@ -173,3 +178,24 @@ def test_input_that_the_snapshot_does_not_pass_on_is_not_supplied(monkeypatch: p
     assert Input.NODE_LABELS not in supplies.supplied(Cluster(kind="simulated"))
     with pytest.raises(Invalid, match="labels of nodes"):
         policy_check.parse_for(Cluster(kind="simulated"), POLICY % "{name: nodegroup, arguments: {strict: false}}")
+
+
+def test_snapshot_contains_what_it_supplies(people: People) -> None:
+    priorities.create(name="high", values={"value": 10}, actor=PLATFORM, now=clock.now())
+    notes = {"volcano.sh/qos-level": "BE", "volcano.sh/sla-waiting-time": "1h"}
+    job = people.submit(annotations=notes, priority_class="high")
+    Pod.objects.create(job=job, task="main", index=0, attempt=1, version=job.version, phase="bound", node="n", created_at=NOON, bound_at=NOON)
+    Node.objects.create(cluster=people.cluster, name="n", allocatable={"cpu": "1"}, labels={"zone": "a"})
+    Lease.objects.create(cluster=people.cluster, holder="", expires_at=NOON, last_shuffle_at=NOON)
+    state = read_snapshot(people.cluster, now=clock.now()).state
+    (group,), (node,) = state.jobs, state.nodes
+    (pod,) = group.pods
+    found = {
+        Input.JOB_ANNOTATIONS: group.annotations == notes,
+        Input.POD_ANNOTATIONS: pod.annotations == {"volcano.sh/qos-level": "BE"},
+        Input.PRIORITY_CLASSES: pod.priority_class == "high",
+        Input.PLACEMENT_TIMES: pod.scheduled_at == NOON.timestamp(),
+        Input.SHUFFLE_TIME: state.last_shuffle_at == NOON.timestamp(),
+        Input.NODE_LABELS: node.labels == {"zone": "a"},
+    }
+    assert found == dict.fromkeys([*supplies.FROM_ROWS, *supplies.FROM_BACKENDS], True)
