@@ -184,17 +184,28 @@ def test_snapshot_contains_what_it_supplies(people: People) -> None:
     priorities.create(name="high", values={"value": 10}, actor=PLATFORM, now=clock.now())
     notes = {"volcano.sh/qos-level": "BE", "volcano.sh/sla-waiting-time": "1h"}
     job = people.submit(annotations=notes, priority_class="high")
-    Pod.objects.create(job=job, task="main", index=0, attempt=1, version=job.version, phase="bound", node="n", created_at=NOON, bound_at=NOON)
+    Pod.objects.create(
+        job=job,
+        task="main",
+        index=0,
+        attempt=1,
+        slot=0,
+        version=job.version,
+        phase="bound",
+        node="n",
+        created_at=NOON,
+        bound_at=NOON,
+    )
     Node.objects.create(cluster=people.cluster, name="n", allocatable={"cpu": "1"}, labels={"zone": "a"})
     Lease.objects.create(cluster=people.cluster, holder="", expires_at=NOON, last_shuffle_at=NOON)
     state = read_snapshot(people.cluster, now=clock.now()).state
     (group,), (node,) = state.jobs, state.nodes
-    (pod,) = group.pods
+    (placed,) = group.pods
     found = {
         Input.JOB_ANNOTATIONS: group.annotations == notes,
-        Input.POD_ANNOTATIONS: pod.annotations == {"volcano.sh/qos-level": "BE"},
-        Input.PRIORITY_CLASSES: pod.priority_class == "high",
-        Input.PLACEMENT_TIMES: pod.scheduled_at == NOON.timestamp(),
+        Input.POD_ANNOTATIONS: placed.annotations == {"volcano.sh/qos-level": "BE"},
+        Input.PRIORITY_CLASSES: placed.priority_class == "high",
+        Input.PLACEMENT_TIMES: placed.scheduled_at == NOON.timestamp(),
         Input.SHUFFLE_TIME: state.last_shuffle_at == NOON.timestamp(),
         Input.NODE_LABELS: node.labels == {"zone": "a"},
     }

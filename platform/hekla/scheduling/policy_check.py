@@ -7,10 +7,12 @@ A plugin that has no effect is a warning. A policy that is active already stays 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from django.utils.translation import gettext as _
+
 from hekla.apps.clusters.models import Cluster
+from hekla.apps.sentences import together
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.scheduling_inputs import Input
-from hekla.domain.translation import translate
 from hekla.engine import input_check
 from hekla.engine.input_check import PluginInputs
 from hekla.engine.inputs import Lack, Need
@@ -65,7 +67,5 @@ def _warnings(found: Iterable[PluginInputs]) -> Iterator[PolicyWarning]:
 
 
 def _message(name: str, need: Need) -> str:
-    sentence = translate(
-        "“{plugin}” needs an input that this cluster does not supply: {input}.", plugin=name, input=need.input.label
-    )
-    return f"{sentence} {need.message}"
+    sentence = _("“%(plugin)s” needs an input that this cluster does not supply: %(input)s.")
+    return together([sentence % {"plugin": name, "input": need.input.label}, need.message])

@@ -8,9 +8,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from hekla.apps.clusters.models import Cluster
+from hekla.apps.sentences import together
 from hekla.domain.errors import Invalid
 from hekla.domain.scheduling_inputs import Input
-from hekla.domain.translation import translate
 from hekla.engine import policy
 from hekla.engine.input_check import PluginInputs
 from hekla.engine.inputs import Lack
@@ -86,9 +86,9 @@ def _row(found: PluginInputs, sources: Mapping[Input, str]) -> PluginInputsView:
 
 def _lacking(found: PluginInputs) -> Iterator[InputView]:
     for need in found.lacking:
-        yield InputView(need.input.label, _("Not supplied. %(effect)s") % {"effect": need.message}, is_supplied=False)
+        yield InputView(need.input.label, together([_("Not supplied."), need.message]), is_supplied=False)
 
 
 def _supplied(inputs: Iterable[Input], sources: Mapping[Input, str]) -> Iterator[InputView]:
     for one in inputs:
-        yield InputView(one.label, _("From: %(source)s") % {"source": translate(sources[one])}, is_supplied=True)
+        yield InputView(one.label, _("From: %(source)s") % {"source": sources[one]}, is_supplied=True)
