@@ -66,7 +66,7 @@ QUESTIONS = {
         "scaling_remarks",
         "would_sync",
     },
-    "clusters.leases": {"assert_held", "held", "is_held", "renewed_at", "unrenewed_for"},
+    "clusters.leases": {"assert_held", "held", "is_held", "last_shuffle_at", "renewed_at", "unrenewed_for"},
     "quotas": {"checked"},
     "signin": {"secret_of"},
     "tenancy": {"require", "require_actor", "require_some"},
@@ -75,7 +75,7 @@ QUESTIONS = {
 
 OF_THE_PLATFORM = {
     "clusters": {"observe_health", "observe_nodes", "lose_node"},
-    "clusters.leases": {"take", "release", "renew", "report_fault", "revoke"},
+    "clusters.leases": {"take", "record_shuffle", "release", "renew", "report_fault", "revoke"},
     "demonstrations": {"advance_all"},
     "event_log": {"on_behalf", "purge", "record", "unit_of_work"},
     "external_pods": {"follow"},

@@ -1,13 +1,15 @@
 """A kind of cluster: the object to which an entry point of the group `hekla.backends` refers."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
 
 from hekla.backends.base import Backend, Health
 from hekla.backends.config import BackendConfig
+from hekla.domain.scheduling_inputs import Input
+from hekla.domain.translation import gettext_noop
 from hekla.lib.clock import Clock
 
 
@@ -24,6 +26,10 @@ class BackendContext:
     key: str | None = None
 
 
+def _labels_only() -> Mapping[Input, str]:
+    return {Input.NODE_LABELS: gettext_noop("labels of the cluster's nodes")}
+
+
 @dataclass(frozen=True, slots=True)
 class BackendKind:
     """A kind of cluster; its name is the name of its entry point.
@@ -31,6 +37,7 @@ class BackendKind:
     `label`: the name on pages. `config`: the model that validates the configuration; the functions receive it
     validated. `open`: returns the backend of one cluster. `check_health`: returns the present health of a cluster in
     bounded time; None if not supported. `durable_files`: patterns of files below the home folder for backups.
+    `supplies`: the inputs of scheduling that the backend reports, each with its source as an English phrase.
     """
 
     label: str
@@ -38,6 +45,7 @@ class BackendKind:
     open: Callable[[Any, BackendContext], Backend]
     check_health: Callable[[Any, BackendContext], Health] | None = None
     durable_files: tuple[str, ...] = ()
+    supplies: Mapping[Input, str] = field(default_factory=_labels_only)
 
 
 def deferred(function: str) -> Callable[..., Any]:

@@ -55,15 +55,25 @@ def _show(answer: dict[str, Any], as_json: bool, show: Callable[[dict[str, Any]]
         show(answer)
 
 
+def _warn(answer: dict[str, Any]) -> None:
+    """Print the inputs that plugins of the policy lack."""
+    for warning in answer.get("warnings", ()):
+        text = strip_control_codes(f"{warning['path']}: {warning['message']}")
+        click.secho(f"Warning: {text}", fg="yellow", err=True)
+
+
 def _print_policy(answer: dict[str, Any]) -> None:
+    _warn(answer)
     click.echo(strip_control_codes(answer["text"]), nl=not answer["text"].endswith("\n"))
 
 
 def _confirm(answer: dict[str, Any]) -> None:
+    _warn(answer)
     click.echo(f"Version {answer['number']} is active from the next cycle on.")
 
 
 def _print_trial(trial: dict[str, Any]) -> None:
+    _warn(trial)
     for fault in trial["faults"]:
         click.secho(
             f"{fault['name']} failed at {fault['point']}: {strip_control_codes(fault['error'])}", fg="red", err=True

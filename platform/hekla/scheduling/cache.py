@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from sys import intern
 
+from hekla.apps.clusters import leases
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Cluster, Node
 from hekla.apps.event_log import selectors as event_log
@@ -220,7 +221,13 @@ class ClusterCache:
         if self._snapshot is None or _around(self._snapshot.state) != (self._nodes_snapshot, known, bounds):
             job_info = tuple(entry.job_info for entry in self._entries.values())
             self._snapshot = Snapshot(
-                model.ClusterState(nodes=self._nodes_snapshot, queues=known, jobs=job_info, tenant_quotas=bounds),
+                model.ClusterState(
+                    nodes=self._nodes_snapshot,
+                    queues=known,
+                    jobs=job_info,
+                    last_shuffle_at=_last_shuffle_at(cluster),
+                    tenant_quotas=bounds,
+                ),
                 {
                     str(pk): entry.job
                     for pk, entry in self._entries.items()
@@ -254,6 +261,12 @@ def read_snapshot(cluster: Cluster, *, now: datetime) -> Snapshot:
     cache = ClusterCache()
     cache.refresh(cluster, {}, now=now)
     return cache.snapshot(cluster)
+
+
+def _last_shuffle_at(cluster: Cluster) -> float | None:
+    """When pods were last evicted for a better placement. It changes only together with a job."""
+    at = leases.last_shuffle_at(cluster.pk)
+    return None if at is None else at.timestamp()
 
 
 def _around(state: model.ClusterState) -> tuple[object, ...]:

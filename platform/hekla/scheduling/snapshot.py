@@ -37,9 +37,17 @@ _OF_PODS = frozenset(
         "volcano.sh/revocable-zone",
         "volcano.sh/jdb-min-available",
         "volcano.sh/jdb-max-unavailable",
+        "volcano.sh/qos-level",
+        "volcano.sh/numa-topology-policy",
+        "volcano.sh/resource-strategy-scoring-type",
+        "volcano.sh/resource-strategy-scoring-weight",
+        "nvidia.com/use-gputype",
+        "nvidia.com/nouse-gputype",
+        "nvidia.com/use-gpuuuid",
+        "nvidia.com/nouse-gpuuuid",
     }
 )
-"""Annotations of a job that its pods get too (`volcano-spec` §1.5)."""
+"""Annotations of a job that its pods get too: as in Volcano (`volcano-spec` §1.5), and those that plugins read."""
 _ONE_POD = Resources({"pods": 1})
 
 
@@ -65,6 +73,7 @@ class _Role:
     selector: Mapping[str, str]
     annotations: Mapping[str, str]
     labels: Mapping[str, str]
+    priority_class: str = ""
     tolerations: tuple[model.Toleration, ...] = ()
     constraints: PodConstraints = NO_CONSTRAINTS
 
@@ -119,7 +128,7 @@ def job(job: Job, pods: Iterable[Pod], nominated: Mapping[str, str]) -> model.Po
     spec, pods = spec_of(job), list(pods)
     stage = stage_of(job_facts(job), all_pod_facts(pods) if spec.has_dependencies else ())
     carried = {name: text for name, text in spec.annotations.items() if name in _OF_PODS}
-    roles = {task.name: _role(task, job, carried) for task in spec.tasks}
+    roles = {task.name: _role(task, job, carried, spec.priority_class) for task in spec.tasks}
     latest = _latest([pod for pod in pods if pod.version == job.version or not pod.is_final])
     least, least_of_each = _minimums(spec, stage, latest)
     return model.PodGroupSpec(
@@ -172,7 +181,7 @@ def held_job(job: Job, pods: Iterable[Pod]) -> model.PodGroupSpec:
     )
 
 
-def _role(task: TaskSpec, job: Job, annotations: Mapping[str, str]) -> _Role:
+def _role(task: TaskSpec, job: Job, annotations: Mapping[str, str], priority_class: str) -> _Role:
     """What the pods of a task share. The namespace of their affinity is the tenant."""
     fields = pod_fields(task)
     metadata = {"namespace": str(job.tenant_id), "labels": task.labels}
@@ -182,6 +191,7 @@ def _role(task: TaskSpec, job: Job, annotations: Mapping[str, str]) -> _Role:
         task.node_selector,
         annotations,
         task.labels,
+        priority_class,
         tolerations=pod_tolerations(fields),
         constraints=pod_constraints({"metadata": metadata, "spec": spec}) if fields else _image_only(task.image),
     )
@@ -232,5 +242,6 @@ def _task(pod: Pod, job: Job, role: _Role, nominated: Mapping[str, str]) -> mode
         labels=role.labels,
         preemptable=_says(role.annotations, default="true"),
         annotations=role.annotations,
+        priority_class=role.priority_class,
         scheduled_at=pod.bound_at.timestamp() if pod.bound_at else 0.0,
     )

@@ -15,7 +15,8 @@ from hekla.apps.jobs.models import Job
 from hekla.domain.phases import GangPhase
 from hekla.engine.decisions import Decisions, ExtensionFault
 from hekla.engine.policy import SchedulerPolicy
-from hekla.scheduling import cache
+from hekla.scheduling import cache, policy_check
+from hekla.scheduling.policy_check import PolicyWarning
 from hekla.scheduling.snapshot import Snapshot
 
 
@@ -39,11 +40,12 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """The jobs that differ, the failures of the new policy, and how many jobs were compared."""
+    """The jobs that differ, the failures and warnings of the new policy, and how many jobs were compared."""
 
     differences: tuple[Difference, ...]
     faults: tuple[ExtensionFault, ...]
     jobs: int
+    warnings: tuple[PolicyWarning, ...] = ()
 
 
 def try_policy(cluster: Cluster, in_force: SchedulerPolicy, other: SchedulerPolicy, *, now: datetime) -> Trial:
@@ -52,7 +54,8 @@ def try_policy(cluster: Cluster, in_force: SchedulerPolicy, other: SchedulerPoli
     before, after = (engine.cycle(current.state, policy, now.timestamp()) for policy in (in_force, other))
     old, new = _fates(current, before), _fates(current, after)
     differences = (Difference(job, old[uid], new[uid]) for uid, job in current.jobs.items() if old[uid] != new[uid])
-    return Trial(tuple(differences), after.faults, len(current.jobs))
+    warnings = tuple(policy_check.warnings(cluster, other))
+    return Trial(tuple(differences), after.faults, len(current.jobs), warnings)
 
 
 def _fates(current: Snapshot, decided: Decisions) -> Mapping[str, TrialOutcome]:

@@ -18,6 +18,7 @@ from hekla.domain.lifecycle import PodRef, Stimulus
 from hekla.domain.phases import GangPhase
 from hekla.domain.policies import PARTIAL_ACTIONS, LifecycleAction, LifecycleEvent
 from hekla.engine import cycle, model
+from hekla.engine.actions import shuffle
 from hekla.engine.decisions import Decisions, Eviction
 from hekla.engine.model import PodStatus
 from hekla.engine.policy import SchedulerPolicy
@@ -41,6 +42,7 @@ class Simulator:
         self._policy, self._world, self._initial = policy, world, initial
         self._jobs = {job.uid: job for job in initial.state.jobs}
         self._rows = dict(initial.jobs)
+        self._last_shuffle_at = initial.state.last_shuffle_at
         self._leaving: dict[str, LifecycleAction] = {
             job.uid: LifecycleAction.SYNC_JOB
             for job in initial.state.jobs
@@ -64,7 +66,8 @@ class Simulator:
     def settle(self, until: str = "") -> bool:
         """Run cycles until nothing changes, or the job `until` has started. Returns whether it has."""
         for _ in range(_MAX_ROUNDS):
-            state = replace(self._initial.state, jobs=tuple(self._jobs.values()))
+            jobs = tuple(self._jobs.values())
+            state = replace(self._initial.state, jobs=jobs, last_shuffle_at=self._last_shuffle_at)
             self.decided = cycle(state, self._policy, self.now.timestamp(), cache=self._world)
             is_restless = self._follow() | self._move_on()
             if self.has_started(until) or not is_restless:
@@ -114,6 +117,8 @@ class Simulator:
         for eviction in decided.evictions:
             evicted[eviction.job].add(eviction.pod)
         self.evictions += decided.evictions
+        if any(eviction.action == shuffle.NAME for eviction in decided.evictions):
+            self._last_shuffle_at = self.now.timestamp()
         for uid, places in binds.items():
             self._each(uid, lambda task, places=places: self._bound(task, places))  # type: ignore[misc]
         for uid, tasks in evicted.items():

@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.utils.translation import gettext as _
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -15,10 +15,22 @@ from hekla.apps.accounts.services import actor_of, require
 from hekla.apps.clusters import selectors, services
 from hekla.apps.clusters.models import Cluster, PolicyVersion
 from hekla.domain.errors import NotFound
+from hekla.domain.scheduling_inputs import Input
 from hekla.engine import policy
+from hekla.engine.inputs import Lack
 from hekla.lib import clock
-from hekla.scheduling import policies
+from hekla.scheduling import policies, policy_check
 from hekla.simulation.policy_trial import try_policy
+
+
+class PolicyWarningSerializer(serializers.Serializer[Any]):
+    """An input of scheduling that a plugin or an action needs and that the cluster does not supply."""
+
+    path = serializers.CharField(help_text="where the policy names it, for example tiers[0].plugins[2].name")
+    plugin = serializers.CharField()
+    input = serializers.ChoiceField([one.value for one in Input])
+    lack = serializers.ChoiceField([one.value for one in Lack], help_text="what it does without the input")
+    message = serializers.CharField()
 
 
 class ClusterPolicySerializer(serializers.Serializer[Any]):
@@ -29,6 +41,12 @@ class ClusterPolicySerializer(serializers.Serializer[Any]):
     note = serializers.CharField(max_length=200, required=False, allow_blank=True, help_text="reason for the change")
     created_at = serializers.DateTimeField(read_only=True, allow_null=True)
     created_by = serializers.CharField(read_only=True, allow_null=True)
+    warnings = serializers.SerializerMethodField(help_text="inputs that its plugins lack in this cluster")
+
+    @extend_schema_field(PolicyWarningSerializer(many=True))
+    def get_warnings(self, _policy: PolicyVersion) -> Any:  # noqa: ANN401
+        """The warnings that the view has found."""
+        return PolicyWarningSerializer(self.context["warnings"], many=True).data
 
 
 class TextSerializer(serializers.Serializer[Any]):
@@ -69,6 +87,7 @@ class TrialSerializer(serializers.Serializer[Any]):
     jobs = serializers.IntegerField(help_text="number of jobs checked")
     differences = DifferenceSerializer(many=True)
     faults = FaultSerializer(many=True)
+    warnings = PolicyWarningSerializer(many=True, help_text="inputs that its plugins lack in this cluster")
 
 
 class PolicyView(ApiView):
@@ -76,18 +95,22 @@ class PolicyView(ApiView):
     def get(self, request: Request, name: str) -> Response:
         """The active policy (operators and platform admins)."""
         require(person(request), Permission.SEE_EVERYTHING)
-        return respond(ClusterPolicySerializer(_in_force(_cluster(name))))
+        return _active(_cluster(name))
 
     @extend_schema(request=ClusterPolicySerializer, responses=ClusterPolicySerializer)
     def put(self, request: Request, name: str) -> Response:
-        """Replace the policy, from the next cycle on. It is validated first."""
+        """Replace the policy, from the next cycle on. It is validated first.
+
+        It is refused if a plugin needs an input that this cluster does not supply, and would refuse all work or make
+        wrong decisions without it. `warnings` lists plugins that have no effect, or less.
+        """
         user = person(request)
         require(user, Permission.MANAGE_CLUSTERS)
         cluster, values = _cluster(name), validated(ClusterPolicySerializer(data=request.data))
-        policy.parse(values["text"])
+        policy_check.parse_for(cluster, values["text"])
         note = values.get("note", "")
         services.set_policy(cluster, values["text"], note=note, by=user, actor=actor_of(user), now=clock.now())
-        return respond(ClusterPolicySerializer(_in_force(cluster)))
+        return _active(cluster)
 
 
 class PolicyTrialView(ApiView):
@@ -108,5 +131,7 @@ def _cluster(name: str) -> Cluster:
     return found
 
 
-def _in_force(cluster: Cluster) -> PolicyVersion:
-    return selectors.policies(cluster).first() or policies.first()
+def _active(cluster: Cluster) -> Response:
+    """The active policy, with its warnings."""
+    row = selectors.policies(cluster).first() or policies.first()
+    return respond(ClusterPolicySerializer(row, context={"warnings": policy_check.warnings_in_force(cluster)}))

@@ -76,6 +76,16 @@ def report_fault(cluster_id: int, holder: str, fault: str) -> None:
     Lease.objects.filter(cluster_id=cluster_id, holder=holder).exclude(fault=fault).update(fault=fault)
 
 
+def record_shuffle(cluster_id: int, *, now: datetime) -> None:
+    """Record that the action shuffle evicted pods, in the transaction of these evictions."""
+    Lease.objects.filter(cluster_id=cluster_id).update(last_shuffle_at=now)
+
+
+def last_shuffle_at(cluster_id: int) -> datetime | None:
+    """When the action shuffle last evicted pods; None: never."""
+    return Lease.objects.filter(cluster_id=cluster_id).values_list("last_shuffle_at", flat=True).first()
+
+
 def held(cluster: Cluster) -> Lease | None:
     """The lease of a cluster, if a controller holds it now."""
     return Lease.objects.filter(cluster=cluster, expires_at__gt=Now()).first()

@@ -169,6 +169,7 @@ class Lease(models.Model):
     """The lease of a cluster's controller. Every write of a decision checks `epoch`, to stop former holders.
 
     `expires_at`: on the database's clock. `fault`: the unexpected error that the holder met last and has not overcome.
+    `last_shuffle_at`: when the scheduler last evicted pods for a better placement; it stays when the holder changes.
     """
 
     cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, related_name="lease")
@@ -176,6 +177,7 @@ class Lease(models.Model):
     epoch = models.PositiveBigIntegerField(default=0)
     expires_at = models.DateTimeField()
     fault = models.CharField(max_length=MAX_LEASE_FAULT, blank=True, default="", db_default="")
+    last_shuffle_at = models.DateTimeField(null=True)
 
     def __str__(self) -> str:
         return f"{self.cluster_id} by {self.holder} (epoch {self.epoch})"

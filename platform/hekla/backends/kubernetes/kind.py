@@ -2,6 +2,8 @@
 
 from hekla.backends.kind import BackendKind, deferred
 from hekla.backends.kubernetes.config import KubernetesConfig
+from hekla.domain.scheduling_inputs import Input
+from hekla.domain.translation import gettext_noop
 
 KIND = BackendKind(
     label="Kubernetes",
@@ -9,4 +11,5 @@ KIND = BackendKind(
     open=deferred("hekla.backends.kubernetes.opening:open_kubernetes"),
     check_health=deferred("hekla.backends.kubernetes.health:look"),
     durable_files=("kubernetes/*/logs/*/*", "kubeconfigs/*"),
+    supplies={Input.NODE_LABELS: gettext_noop("labels of the cluster's nodes")},
 )

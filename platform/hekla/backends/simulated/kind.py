@@ -2,10 +2,13 @@
 
 from hekla.backends.kind import BackendKind, deferred
 from hekla.backends.simulated.config import SimulatedConfig
+from hekla.domain.scheduling_inputs import Input
+from hekla.domain.translation import gettext_noop
 
 KIND = BackendKind(
     label="Simulated",
     config=SimulatedConfig,
     open=deferred("hekla.backends.simulated.backend:SimulatedBackend"),
     durable_files=("simulated/*/journal.jsonl",),
+    supplies={Input.NODE_LABELS: gettext_noop("labels in the cluster's configuration")},
 )

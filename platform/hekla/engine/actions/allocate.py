@@ -9,10 +9,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from hekla.domain.phases import GangPhase
+from hekla.domain.scheduling_inputs import Input
+from hekla.domain.translation import gettext_noop
 from hekla.engine import hypernode_allocation, job_queues
 from hekla.engine.decisions import PendingReason
 from hekla.engine.extension_points import ExtensionPoint
 from hekla.engine.infeasibility_cache import InfeasibilityCache
+from hekla.engine.inputs import Lack, Need
 from hekla.engine.job_info import ALLOCATED, JobInfo, PodInfo
 from hekla.engine.model import PodStatus, QueueSpec
 from hekla.engine.pending_reasons import PendingReasons, why_no_room
@@ -21,6 +24,12 @@ from hekla.engine.predicate_cache import PredicateErrorCache
 from hekla.engine.priority_queue import HeapQueue, PriorityQueue
 from hekla.engine.session import Session
 from hekla.engine.statement import Statement
+
+NEEDS = (
+    Need(Input.JOB_TOPOLOGY, Lack.PART, gettext_noop("No job is placed within one hypernode.")),
+    Need(Input.HYPERNODES, Lack.PART, gettext_noop("No job is placed within one hypernode.")),
+    Need(Input.SUB_GROUPS, Lack.PART, gettext_noop("No part of a job is placed within one hypernode.")),
+)
 
 
 def execute(session: Session, arguments: Mapping[str, Argument]) -> None:

@@ -7,6 +7,7 @@ Volcano, a job starts when its minimum is really placed.
 from collections.abc import Iterator, Mapping
 
 from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.inputs import Need
 from hekla.engine.job_info import JobInfo, PodInfo
 from hekla.engine.model import PodStatus, QueueSpec
 from hekla.engine.policy import Argument
@@ -14,6 +15,8 @@ from hekla.engine.priority_queue import HeapQueue
 from hekla.engine.session import Session
 
 _WAITING = (PodStatus.PENDING, PodStatus.PIPELINED)
+
+NEEDS: tuple[Need, ...] = ()
 
 
 def execute(session: Session, _arguments: Mapping[str, Argument]) -> None:

@@ -5,11 +5,14 @@ from collections.abc import Mapping
 from hekla.domain.phases import GangPhase
 from hekla.engine import job_queues
 from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.inputs import Need
 from hekla.engine.job_info import JobInfo
 from hekla.engine.model import QueueSpec
 from hekla.engine.policy import Argument
 from hekla.engine.priority_queue import HeapQueue
 from hekla.engine.session import Session
+
+NEEDS: tuple[Need, ...] = ()
 
 
 def execute(session: Session, _arguments: Mapping[str, Argument]) -> None:

@@ -3,10 +3,13 @@
 from collections.abc import Mapping
 from functools import partial
 
+from hekla.domain.scheduling_inputs import Input
+from hekla.domain.translation import gettext_noop
 from hekla.engine import job_queues
 from hekla.engine.decisions import Cause, Exclusion
 from hekla.engine.extension_points import ExtensionPoint
 from hekla.engine.gang_eviction import EvictionRules, GangEvictor
+from hekla.engine.inputs import Lack, Need
 from hekla.engine.job_info import JobInfo, PodInfo
 from hekla.engine.model import PodStatus
 from hekla.engine.policy import Argument
@@ -17,6 +20,12 @@ from hekla.engine.session import Session
 
 NAME = "gangpreempt"
 _EVICTABLE = frozenset({PodStatus.BOUND, PodStatus.RUNNING})
+
+NEEDS = (
+    Need(Input.JOB_ANNOTATIONS, Lack.PART, gettext_noop("Only the setting of each pod protects it from an eviction.")),
+    Need(Input.HYPERNODES, Lack.PART, gettext_noop("It looks for room in the whole cluster.")),
+    Need(Input.JOB_TOPOLOGY, Lack.PART, gettext_noop("It looks for room in the whole cluster.")),
+)
 
 
 def execute(session: Session, arguments: Mapping[str, Argument]) -> None:

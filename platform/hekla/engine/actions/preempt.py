@@ -14,6 +14,7 @@ from hekla.engine import job_queues, reprieve, victims
 from hekla.engine.columns import Mask, Vector, fits
 from hekla.engine.decisions import Cause, Exclusion
 from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.inputs import Need
 from hekla.engine.job_info import JobInfo, PodInfo
 from hekla.engine.model import PodStatus, QueueSpec
 from hekla.engine.policy import Argument
@@ -28,6 +29,8 @@ from hekla.engine.victims import VictimIndex
 Filter = Callable[[PodInfo, PodInfo], bool]
 _EVICTABLE = frozenset({PodStatus.BOUND, PodStatus.RUNNING})
 NAME = "preempt"
+
+NEEDS: tuple[Need, ...] = ()
 
 
 def execute(session: Session, arguments: Mapping[str, Argument]) -> None:

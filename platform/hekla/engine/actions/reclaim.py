@@ -12,6 +12,7 @@ from hekla.engine import job_queues, victims
 from hekla.engine.columns import fits
 from hekla.engine.decisions import Cause, Exclusion
 from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.inputs import Need
 from hekla.engine.job_info import JobInfo, PodInfo
 from hekla.engine.model import PodStatus, QueueSpec
 from hekla.engine.policy import Argument
@@ -24,6 +25,8 @@ from hekla.engine.victim_selection import VictimSelection
 from hekla.engine.victims import VictimIndex
 
 NAME = "reclaim"
+
+NEEDS: tuple[Need, ...] = ()
 
 
 def execute(session: Session, _arguments: Mapping[str, Argument]) -> None:

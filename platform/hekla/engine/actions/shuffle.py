@@ -2,11 +2,14 @@
 
 from collections.abc import Mapping
 
+from hekla.engine.inputs import Need
 from hekla.engine.policy import Argument
 from hekla.engine.session import Session
 from hekla.engine.statement import Statement
 
 NAME = "shuffle"
+
+NEEDS: tuple[Need, ...] = ()
 
 
 def execute(session: Session, _arguments: Mapping[str, Argument]) -> None:

@@ -4,10 +4,13 @@ import numpy as np
 
 from hekla.engine.columns import NodeResources, Vector, fractions
 from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.inputs import Need
 from hekla.engine.job_info import PodInfo
 from hekla.engine.node_fit import ResourceScorer
 from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session
+
+NEEDS: tuple[Need, ...] = ()
 
 
 def open_session(session: Session, option: PluginOption) -> None:

@@ -5,7 +5,10 @@ The pod's label or annotation `volcano.sh/cooldown-time` sets the duration; an i
 
 from collections.abc import Sequence
 
+from hekla.domain.scheduling_inputs import Input
+from hekla.domain.translation import gettext_noop
 from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.inputs import Lack, Need
 from hekla.engine.job_info import PodInfo
 from hekla.engine.model import PodStatus
 from hekla.engine.policy import PluginOption
@@ -13,6 +16,12 @@ from hekla.engine.session import Session
 from hekla.lib.durations import seconds
 
 _COOLDOWN = "volcano.sh/cooldown-time"
+
+NEEDS = (
+    Need(Input.PLACEMENT_TIMES, Lack.NOTHING),
+    Need(Input.POD_ANNOTATIONS, Lack.NOTHING),
+    Need(Input.POD_LABELS, Lack.PART, gettext_noop("Only annotations set a cooldown time, not labels.")),
+)
 
 
 def open_session(session: Session, option: PluginOption) -> None:

@@ -15,8 +15,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from hekla.domain.resources import InvalidQuantity, parse_quantity
+from hekla.domain.scheduling_inputs import Input
+from hekla.domain.translation import gettext_noop
 from hekla.engine.columns import EPSILON, NodeTable, Rows, fits
 from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.inputs import Lack, Need
 from hekla.engine.job_info import ALLOCATED, JobInfo, PodInfo
 from hekla.engine.model import NodeSpec, PodStatus
 from hekla.engine.node_fit import Refusal
@@ -26,6 +29,11 @@ from hekla.engine.session import Session
 LEVEL, OFFLINE = "volcano.sh/qos-level", "BE"
 _MORE = {"cpu": "volcano.sh/oversubscription-cpu", "memory": "volcano.sh/oversubscription-memory"}
 NODE_ANNOTATIONS = tuple(_MORE.values())
+
+NEEDS = (
+    Need(Input.POD_ANNOTATIONS, Lack.NOTHING),
+    Need(Input.NODE_ANNOTATIONS, Lack.PART, gettext_noop("No node can be oversubscribed.")),
+)
 
 
 def open_session(session: Session, option: PluginOption) -> None:

@@ -2,13 +2,17 @@
 
 from collections.abc import Sequence
 
+from hekla.domain.scheduling_inputs import Input
 from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.inputs import Lack, Need
 from hekla.engine.job_info import PodInfo
 from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session
 
 _CRITICAL = frozenset({"system-cluster-critical", "system-node-critical"})
 _SYSTEM_NAMESPACE = "kube-system"
+
+NEEDS = (Need(Input.PRIORITY_CLASSES, Lack.NOTHING),)
 
 
 def open_session(session: Session, option: PluginOption) -> None:

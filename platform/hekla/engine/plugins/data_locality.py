@@ -7,8 +7,10 @@ default of 10 exceeds the usual scores together, because copying data takes long
 
 import numpy as np
 
+from hekla.domain.scheduling_inputs import Input
 from hekla.engine.columns import NodeTable, Rows, Vector
 from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.inputs import Lack, Need
 from hekla.engine.job_info import PodInfo
 from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session
@@ -16,6 +18,8 @@ from hekla.engine.session import Session
 CACHED, WANTED = "hekla.io/cached-datasets", "hekla.io/datasets"
 NODE_ANNOTATIONS = (CACHED,)
 _DEFAULT_WEIGHT = 10
+
+NEEDS = (Need(Input.NODE_ANNOTATIONS, Lack.NOTHING), Need(Input.JOB_ANNOTATIONS, Lack.NOTHING))
 
 
 def open_session(session: Session, option: PluginOption) -> None:

@@ -5,16 +5,28 @@ With `enableHierarchy`, queues are ordered too, by their shares in a tree (`hier
 
 from collections.abc import Sequence
 
+from hekla.domain.scheduling_inputs import Input
+from hekla.domain.translation import gettext_noop
 from hekla.engine import victims
 from hekla.engine.columns import Vector, share
 from hekla.engine.extension_points import ExtensionPoint
 from hekla.engine.hierarchical_drf import HierarchyTree
+from hekla.engine.inputs import Lack, Need
 from hekla.engine.job_info import JobInfo, PodInfo
 from hekla.engine.model import QueueSpec
 from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session
 
 _SAME = 1e-6
+
+NEEDS = (
+    Need(
+        Input.QUEUE_ANNOTATIONS,
+        Lack.FALLBACK,
+        gettext_noop("All queues are children of the root with equal weights."),
+        lambda option, _policy: option.has("enableHierarchy"),
+    ),
+)
 
 
 def open_session(session: Session, option: PluginOption) -> None:

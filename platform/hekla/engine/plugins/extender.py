@@ -24,8 +24,11 @@ from typing import Any
 import numpy as np
 
 from hekla.domain.resources import Resources
+from hekla.domain.scheduling_inputs import Input
+from hekla.domain.translation import gettext_noop
 from hekla.engine.columns import NodeTable, Rows, Vector
 from hekla.engine.extension_points import ExtensionPoint, Vote
+from hekla.engine.inputs import Lack, Need
 from hekla.engine.job_info import JobInfo, PodInfo
 from hekla.engine.model import QueueSpec
 from hekla.engine.node_fit import Refusal
@@ -34,8 +37,26 @@ from hekla.engine.session import Session
 from hekla.lib.durations import seconds
 
 _DEFAULT_TIMEOUT = 1.0
+_REJECTING = ("predicate", "preemptable", "reclaimable", "queueOverused", "jobEnqueueable", "jobReady")
 _VOTES = {1: Vote.PERMIT, 0: Vote.ABSTAIN, -1: Vote.REJECT}
 Document = Mapping[str, Any]
+
+NEEDS = (
+    Need(
+        Input.EXTENDER_CALLS,
+        Lack.REFUSES_ALL,
+        gettext_noop("Hekla does not call other programs yet, and a missing answer is a rejection: no job starts."),
+        lambda option, _policy: _rejects_without_answer(option),
+    ),
+    Need(
+        Input.EXTENDER_CALLS,
+        Lack.NOTHING,
+        gettext_noop("It has no effect: Hekla does not call other programs yet."),
+        lambda option, _policy: not _rejects_without_answer(option),
+    ),
+    Need(Input.POD_LABELS, Lack.PART, gettext_noop("Calls do not contain labels of pods.")),
+    Need(Input.POD_ANNOTATIONS, Lack.PART, gettext_noop("Calls do not contain annotations of pods.")),
+)
 
 
 def open_session(session: Session, option: PluginOption) -> None:
@@ -59,6 +80,13 @@ def open_session(session: Session, option: PluginOption) -> None:
         session.register(ExtensionPoint.TASK_CLASS, option, lambda pod: pod.job.group.uid)
     if extender.has("allocateFunc") or extender.has("deallocateFunc"):
         session.on_change.append(extender.changed)
+
+
+def _rejects_without_answer(option: PluginOption) -> bool:
+    """Whether it is not ignorable and has a verb for which a missing answer is a rejection."""
+    arguments = option.inner("extender")
+    is_ignorable = is_true(arguments.get("ignorable"), default=False)
+    return not is_ignorable and any(arguments.get(f"{verb}Verb") for verb in _REJECTING)
 
 
 class _Extender:

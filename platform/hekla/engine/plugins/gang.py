@@ -3,8 +3,11 @@
 from collections.abc import Callable, Sequence
 from operator import attrgetter
 
+from hekla.domain.scheduling_inputs import Input
+from hekla.domain.translation import gettext_noop
 from hekla.engine.decisions import Cause, PendingReason
 from hekla.engine.extension_points import ExtensionPoint, Vote
+from hekla.engine.inputs import Lack, Need
 from hekla.engine.job_info import ALLOCATED, JobInfo, PodInfo
 from hekla.engine.job_phases import scheduled_count
 from hekla.engine.model import PodStatus
@@ -16,6 +19,8 @@ _PLACED = ALLOCATED | {PodStatus.SUCCEEDED}
 _PROMISED = _PLACED | {PodStatus.PIPELINED}
 _VALID = _PROMISED | {PodStatus.PENDING}
 _IS_VALID, _IS_READY, _IS_PIPELINED = attrgetter("is_valid"), attrgetter("is_ready"), attrgetter("is_pipelined")
+
+NEEDS = (Need(Input.SUB_GROUPS, Lack.PART, gettext_noop("Gangs have no sub-groups.")),)
 
 
 def open_session(session: Session, option: PluginOption) -> None:

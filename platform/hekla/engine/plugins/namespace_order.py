@@ -11,9 +11,12 @@ import numpy as np
 
 from hekla.engine.columns import Vector, share
 from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.inputs import Need
 from hekla.engine.job_info import JobInfo, PodInfo
 from hekla.engine.policy import PluginOption, number
 from hekla.engine.session import Session
+
+NEEDS: tuple[Need, ...] = ()
 
 
 def open_session(session: Session, option: PluginOption) -> None:

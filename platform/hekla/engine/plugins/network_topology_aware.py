@@ -10,9 +10,12 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from hekla.domain.scheduling_inputs import Input
+from hekla.domain.translation import gettext_noop
 from hekla.engine.columns import EPSILON, Mask, NodeTable, Vector
 from hekla.engine.extension_points import ExtensionPoint
 from hekla.engine.hypernodes import HyperNodeInfo, HyperNodeTotals, PodDistribution
+from hekla.engine.inputs import Lack, Need
 from hekla.engine.job_info import ALLOCATED, JobInfo, PodInfo
 from hekla.engine.model import PodStatus
 from hekla.engine.policy import PluginOption
@@ -24,6 +27,11 @@ _HOLDS = ALLOCATED | {PodStatus.PIPELINED}
 _FULL = 100
 _FADING = 0.8
 _MOST_TO_EVICT_IN = 8
+
+NEEDS = (
+    Need(Input.HYPERNODES, Lack.NOTHING),
+    Need(Input.JOB_TOPOLOGY, Lack.PART, gettext_noop("No job is placed within one hypernode.")),
+)
 
 
 def open_session(session: Session, option: PluginOption) -> None:

@@ -16,8 +16,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from hekla.domain.resources import InvalidQuantity, Resources
+from hekla.domain.scheduling_inputs import Input
+from hekla.domain.translation import gettext_noop
 from hekla.engine.columns import EPSILON, Mask, NodeTable, Rows, Vector
 from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.inputs import Lack, Need, is_on
 from hekla.engine.job_info import ALLOCATED, PodInfo
 from hekla.engine.model import NodeGroupAffinity, QueueSpec
 from hekla.engine.node_fit import Refusal
@@ -27,6 +30,23 @@ from hekla.engine.session import Session, limit_vector
 GROUP = "volcano.sh/nodegroup-name"
 LIMITS = "volcano.sh/nodegroup-resource-limits"
 _REQUIRED, _PREFERRED, _AVOIDED = 100.0, 50.0, -1.0
+
+NEEDS = (
+    Need(
+        Input.QUEUE_NODE_GROUPS,
+        Lack.REFUSES_ALL,
+        gettext_noop("No queue may use any node, so no job starts."),
+        is_on("strict", default=True),
+    ),
+    Need(
+        Input.QUEUE_NODE_GROUPS,
+        Lack.FALLBACK,
+        gettext_noop("All queues use only nodes without a group."),
+        lambda option, _policy: not option.truth("strict", default=True),
+    ),
+    Need(Input.NODE_LABELS, Lack.REFUSES_ALL, gettext_noop("No node has a group, so no job starts.")),
+    Need(Input.QUEUE_ANNOTATIONS, Lack.PART, gettext_noop("Queues have no limits in node groups.")),
+)
 
 
 def open_session(session: Session, option: PluginOption) -> None:

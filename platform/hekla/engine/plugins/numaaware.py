@@ -15,8 +15,11 @@ from itertools import combinations
 
 import numpy as np
 
+from hekla.domain.scheduling_inputs import Input
+from hekla.domain.translation import gettext_noop
 from hekla.engine.columns import NodeTable, Rows, Vector
 from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.inputs import Lack, Need
 from hekla.engine.job_info import PodInfo
 from hekla.engine.model import NodeSpec, Numa
 from hekla.engine.node_fit import Refusal
@@ -33,6 +36,12 @@ _MAX_CELLS = 8
 Cells = tuple[tuple[float, ...], ...]
 """One row per cell, over the resources that the pod requests."""
 Set = frozenset[int]
+
+NEEDS = (
+    Need(Input.POD_ANNOTATIONS, Lack.NOTHING),
+    Need(Input.POD_LIMITS, Lack.NOTHING),
+    Need(Input.NUMA_CELLS, Lack.REFUSES_SOME, gettext_noop("Jobs with a NUMA policy do not start.")),
+)
 
 
 def open_session(session: Session, option: PluginOption) -> None:

@@ -5,11 +5,14 @@ import numpy as np
 from hekla.engine.columns import EPSILON, Vector
 from hekla.engine.decisions import Cause, PendingReason
 from hekla.engine.extension_points import ExtensionPoint, Vote
+from hekla.engine.inputs import Need
 from hekla.engine.job_info import JobInfo
 from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session
 
 _DEFAULT_FACTOR = 1.2
+
+NEEDS: tuple[Need, ...] = ()
 
 
 def open_session(session: Session, option: PluginOption) -> None:

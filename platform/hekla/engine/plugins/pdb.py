@@ -9,12 +9,42 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from hekla.domain.scheduling_inputs import Input
+from hekla.domain.translation import gettext_noop
 from hekla.engine.constraints import matches
 from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.inputs import Lack, Need
 from hekla.engine.job_info import JobInfo, PodInfo
 from hekla.engine.model import DisruptionBudget, PodStatus
-from hekla.engine.policy import PluginOption
+from hekla.engine.policy import PluginOption, SchedulerPolicy
 from hekla.engine.session import Session
+
+NEEDS = (
+    Need(
+        Input.BUDGETS,
+        Lack.NOTHING,
+        gettext_noop("It has no effect. Hekla asks the cluster for its disruption budgets before each eviction."),
+        lambda _option, policy: not _shuffles_as_volcano(policy),
+    ),
+    Need(
+        Input.BUDGETS,
+        Lack.WRONG,
+        gettext_noop("The action shuffle evicts all pods that have labels."),
+        lambda _option, policy: _shuffles_as_volcano(policy),
+    ),
+    Need(
+        Input.POD_LABELS,
+        Lack.WRONG,
+        gettext_noop("No pod is ever evicted."),
+        lambda _option, policy: policy.follows_volcano,
+    ),
+    Need(
+        Input.POD_LABELS,
+        Lack.PART,
+        gettext_noop("Only budgets for all pods of a namespace apply."),
+        lambda _option, policy: not policy.follows_volcano,
+    ),
+)
 
 
 def open_session(session: Session, option: PluginOption) -> None:
@@ -48,6 +78,10 @@ def open_session(session: Session, option: PluginOption) -> None:
     session.on_change.append(update)
     session.register(ExtensionPoint.EVICTABLE, option, evictable, is_cacheable=True)
     session.register(ExtensionPoint.SPARED, option, spared, is_cacheable=True)
+
+
+def _shuffles_as_volcano(policy: SchedulerPolicy) -> bool:
+    return policy.follows_volcano and "shuffle" in policy.actions
 
 
 def _judge(

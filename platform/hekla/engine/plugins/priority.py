@@ -3,9 +3,12 @@
 from collections.abc import Sequence
 
 from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.inputs import Need
 from hekla.engine.job_info import JobInfo, PodInfo
 from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session
+
+NEEDS: tuple[Need, ...] = ()
 
 
 def open_session(session: Session, option: PluginOption) -> None:

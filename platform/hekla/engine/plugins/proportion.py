@@ -10,6 +10,7 @@ from hekla.engine import queue_attributes
 from hekla.engine.columns import EPSILON, Vector, fits, share
 from hekla.engine.decisions import Cause, PendingReason
 from hekla.engine.extension_points import ExtensionPoint, Vote
+from hekla.engine.inputs import Need
 from hekla.engine.job_info import JobInfo, PodInfo
 from hekla.engine.model import QueueSpec
 from hekla.engine.policy import PluginOption
@@ -27,6 +28,8 @@ class ProportionAttributes(queue_attributes.QueueAttributes):
 
 
 ByQueue = dict[str, ProportionAttributes]
+
+NEEDS: tuple[Need, ...] = ()
 
 
 def open_session(session: Session, option: PluginOption) -> None:

@@ -17,8 +17,11 @@ from math import inf
 
 import numpy as np
 
+from hekla.domain.scheduling_inputs import Input
+from hekla.domain.translation import gettext_noop
 from hekla.engine.columns import Vector, share
 from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.inputs import Lack, Need
 from hekla.engine.job_info import JobInfo, PodInfo
 from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session
@@ -26,7 +29,23 @@ from hekla.lib.durations import seconds
 
 ANNOTATION = "hekla.io/job-order"
 _WAITING_TIMES = ("volcano.sh/sla-waiting-time", "sla-waiting-time")
+_ORDERS = frozenset({"fifo", "fair", "priority", "sla"})
 Key = Callable[[JobInfo], float]
+
+NEEDS = (
+    Need(
+        Input.QUEUE_ANNOTATIONS,
+        Lack.FALLBACK,
+        gettext_noop("The order in its argument “default” applies to all queues."),
+        lambda option, _policy: _default(option) in _ORDERS,
+    ),
+    Need(
+        Input.QUEUE_ANNOTATIONS,
+        Lack.NOTHING,
+        when=lambda option, _policy: _default(option) not in _ORDERS,
+    ),
+    Need(Input.JOB_ANNOTATIONS, Lack.PART, gettext_noop("The order “sla” is that of age.")),
+)
 
 
 def open_session(session: Session, option: PluginOption) -> None:
@@ -39,7 +58,7 @@ def open_session(session: Session, option: PluginOption) -> None:
         "priority": lambda job: -float(job.group.priority),
         "sla": _deadline,
     }
-    default = str(option.arguments.get("default", ""))
+    default = _default(option)
     by_queue = {q.name: keys.get(q.annotations.get(ANNOTATION, default)) for q in session.queues.values()}
 
     def order(job: JobInfo) -> tuple[float, float]:
@@ -48,6 +67,11 @@ def open_session(session: Session, option: PluginOption) -> None:
 
     session.job_order_changes = True
     session.register(ExtensionPoint.JOB_ORDER, option, order)
+
+
+def _default(option: PluginOption) -> str:
+    """The order of queues without the annotation."""
+    return str(option.arguments.get("default", ""))
 
 
 class _Shares:

@@ -16,8 +16,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from hekla.domain.scheduling_inputs import Input
+from hekla.domain.translation import gettext_noop
 from hekla.engine.columns import Mask, Vector, fits
 from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.inputs import Lack, Need
 from hekla.engine.job_info import PodInfo
 from hekla.engine.model import PodStatus
 from hekla.engine.policy import Argument, PluginOption, number
@@ -28,6 +31,16 @@ _INTERVAL = 300.0
 _STRATEGY = "lowNodeUtilization"
 _NAMES = ("cpu", "memory", "pods")
 _ALL = 100.0
+
+NEEDS = (
+    Need(
+        Input.SHUFFLE_TIME,
+        Lack.WRONG,
+        gettext_noop("It evicts pods in every cycle instead of once per interval."),
+        lambda _option, policy: "shuffle" in policy.actions,
+    ),
+    Need(Input.NODE_USAGE, Lack.FALLBACK, gettext_noop("The load of a node is what its pods request.")),
+)
 
 
 def open_session(session: Session, option: PluginOption) -> None:

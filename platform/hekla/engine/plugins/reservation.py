@@ -18,6 +18,7 @@ import numpy as np
 
 from hekla.engine.columns import EPSILON, Mask, NodeTable, Vector
 from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.inputs import Need
 from hekla.engine.job_info import ALLOCATED, JobInfo, PodInfo
 from hekla.engine.model import PodStatus, QueueSpec
 from hekla.engine.node_fit import NodeFit, Refusal
@@ -29,6 +30,8 @@ from hekla.lib.durations import seconds
 _AFTER = 600.0
 _CANDIDATES = 32
 """How many due jobs are examined in a cycle; each costs as much as placing a new class of pods."""
+
+NEEDS: tuple[Need, ...] = ()
 
 
 def open_session(session: Session, option: PluginOption) -> None:

@@ -20,8 +20,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hekla.domain.scheduling_inputs import Input
+from hekla.domain.translation import gettext_noop
 from hekla.engine.columns import NodeResources, NodeTable, Rows, Vector
 from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.inputs import Lack, Need
 from hekla.engine.job_info import PodInfo
 from hekla.engine.node_fit import Refusal, ResourceScorer
 from hekla.engine.policy import Argument, PluginOption, is_true, number
@@ -43,6 +46,9 @@ class _Strategy:
 
     weights: Vector
     fills: Vector
+
+
+NEEDS = (Need(Input.POD_ANNOTATIONS, Lack.PART, gettext_noop("No pod can choose another strategy.")),)
 
 
 def open_session(session: Session, option: PluginOption) -> None:

@@ -10,15 +10,20 @@ from collections.abc import Mapping
 
 from hekla.domain.phases import GangPhase
 from hekla.domain.resources import Resources
+from hekla.domain.scheduling_inputs import Input
+from hekla.domain.translation import gettext_noop
 from hekla.engine.columns import EPSILON
 from hekla.engine.decisions import Cause, PendingReason
 from hekla.engine.extension_points import ExtensionPoint, Vote
+from hekla.engine.inputs import Lack, Need
 from hekla.engine.job_info import ALLOCATED, JobInfo
 from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session
 
 _PREFIX = "requests."
 Amounts = Mapping[str, float]
+
+NEEDS = (Need(Input.RESOURCE_QUOTAS, Lack.NOTHING, gettext_noop("It has no effect: it rejects no job.")),)
 
 
 def open_session(session: Session, option: PluginOption) -> None:

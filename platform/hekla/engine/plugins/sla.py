@@ -6,7 +6,10 @@ time counts as not set.
 
 import math
 
+from hekla.domain.scheduling_inputs import Input
+from hekla.domain.translation import gettext_noop
 from hekla.engine.extension_points import ExtensionPoint, Vote
+from hekla.engine.inputs import Lack, Need
 from hekla.engine.job_info import JobInfo
 from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session
@@ -14,10 +17,20 @@ from hekla.lib.durations import seconds
 
 _NAME = "sla-waiting-time"
 
+NEEDS = (
+    Need(
+        Input.JOB_ANNOTATIONS,
+        Lack.FALLBACK,
+        gettext_noop("The waiting time in its arguments applies to all jobs."),
+        lambda option, _policy: _general(option) is not None,
+    ),
+    Need(Input.JOB_ANNOTATIONS, Lack.NOTHING, when=lambda option, _policy: _general(option) is None),
+)
+
 
 def open_session(session: Session, option: PluginOption) -> None:
     """Order jobs by deadline, and permit jobs past their deadline."""
-    general = _positive(str(option.arguments.get(_NAME, "")))
+    general = _general(option)
 
     def deadline(job: JobInfo) -> float:
         annotations = job.group.annotations
@@ -30,6 +43,11 @@ def open_session(session: Session, option: PluginOption) -> None:
     session.register(ExtensionPoint.JOB_ORDER, option, deadline)
     session.register(ExtensionPoint.JOB_ENQUEUEABLE, option, has_waited)
     session.register(ExtensionPoint.JOB_PIPELINED, option, has_waited)
+
+
+def _general(option: PluginOption) -> float | None:
+    """The waiting time of jobs without the annotation."""
+    return _positive(str(option.arguments.get(_NAME, "")))
 
 
 def _positive(text: str) -> float | None:

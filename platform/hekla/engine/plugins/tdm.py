@@ -13,9 +13,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from hekla.domain.scheduling_inputs import Input
+from hekla.domain.translation import gettext_noop
 from hekla.engine import disruption_budgets
 from hekla.engine.columns import NodeTable, Rows, Vector
 from hekla.engine.extension_points import ExtensionPoint, Vote
+from hekla.engine.inputs import Lack, Need
 from hekla.engine.job_info import JobInfo, PodInfo
 from hekla.engine.model import PodStatus
 from hekla.engine.node_fit import Refusal
@@ -29,6 +32,18 @@ _ARGUMENT = "tdm.revocable-zone."
 _WINDOW = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)-([01]?\d|2[0-3]):([0-5]\d)", re.ASCII)
 _DAY, _HOUR, _MINUTE = 86_400, 3_600, 60
 _LIKED = 100.0
+
+NEEDS = (
+    Need(Input.NODE_LABELS, Lack.PART, gettext_noop("No node has hours.")),
+    Need(Input.POD_ANNOTATIONS, Lack.PART, gettext_noop("No pod may use nodes with hours.")),
+    Need(Input.JOB_ANNOTATIONS, Lack.FALLBACK, gettext_noop("Each job may lose one pod at a time.")),
+    Need(
+        Input.SHUFFLE_TIME,
+        Lack.WRONG,
+        gettext_noop("It evicts pods in every cycle instead of once per period."),
+        lambda _option, policy: "shuffle" in policy.actions,
+    ),
+)
 
 
 def open_session(session: Session, option: PluginOption) -> None:

@@ -13,8 +13,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from hekla.domain.resources import InvalidQuantity, parse_quantity
+from hekla.domain.scheduling_inputs import Input
+from hekla.domain.translation import gettext_noop
 from hekla.engine.columns import NodeTable, Rows, Vector
 from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.inputs import Lack, Need
 from hekla.engine.job_info import ALLOCATED, PodInfo
 from hekla.engine.model import PodStatus
 from hekla.engine.node_fit import Refusal
@@ -25,6 +28,17 @@ _DEFAULT_WEIGHT, _DEFAULT_THRESHOLD = 5.0, 80.0
 _BOTH = slice(0, 2)
 _NAMES = ("cpu", "memory")
 _UNDONE = frozenset({PodStatus.PENDING})
+
+NEEDS = (
+    Need(Input.NODE_USAGE, Lack.NOTHING),
+    Need(Input.PLACEMENT_TIMES, Lack.PART, gettext_noop("Pods placed since the measurement do not count.")),
+    Need(
+        Input.POD_LIMITS,
+        Lack.PART,
+        gettext_noop("The argument burst_ratio has no effect."),
+        lambda option, _policy: number(option.inner("estimator").get("burst_ratio"), 0.0) > 0,
+    ),
+)
 
 
 def open_session(session: Session, option: PluginOption) -> None:

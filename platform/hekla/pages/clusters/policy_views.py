@@ -24,9 +24,10 @@ from hekla.domain.errors import Invalid, Refused
 from hekla.engine import policy
 from hekla.lib import clock
 from hekla.lib.diff import DiffLine, diff_lines
+from hekla.pages.clusters import policy_inputs
 from hekla.pages.clusters.policy_form import PolicyForm
 from hekla.pages.frame.people import person
-from hekla.scheduling import policies
+from hekla.scheduling import policies, policy_check
 from hekla.simulation.policy_trial import try_policy
 
 _VERSIONS = 20
@@ -56,20 +57,24 @@ def show(request: HttpRequest) -> HttpResponse:
     text = policies.text_in_force(cluster)
     form = PolicyForm(request.POST or None, stored=lambda: {"text": policies.text_in_force(cluster)})
     context = {"form": form, "cluster": cluster, "clusters": every, "versions": _versions(cluster)}
+    described = text
     if request.method == "POST" and form.is_valid():
         try:
             wanted = policy.parse(form.cleaned_data["text"])
+            described = form.cleaned_data["text"]
             if "try" not in request.POST:
                 return _put_in_force(request, cluster, form)
         except (Invalid, Refused) as error:
             attach(form, error)
         else:
             context |= _tried(cluster, text, form.cleaned_data["text"], wanted)
+    context["inputs"] = policy_inputs.view_of(cluster, described)
     return render(request, "clusters/policy.html", context)
 
 
 def _put_in_force(request: HttpRequest, cluster: Cluster, form: PolicyForm) -> HttpResponse:
     user = person(request)
+    policy_check.parse_for(cluster, form.cleaned_data["text"])
     with form.saving():
         cluster_services.set_policy(cluster, **form.cleaned_data, by=user, actor=actor_of(user), now=clock.now())
     messages.success(request, _("The policy takes effect in the next scheduling cycle."))

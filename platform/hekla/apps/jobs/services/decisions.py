@@ -23,6 +23,9 @@ from hekla.domain.phases import GangPhase, PodPhase
 from hekla.domain.policies import LifecycleAction
 from hekla.domain.policies import LifecycleEvent as PolicyEvent
 
+_SHUFFLE = "shuffle"
+"""The action whose evictions wait for an interval (`Lease.last_shuffle_at`)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
@@ -79,7 +82,11 @@ def commit(cluster_id: int, epoch: int, decisions: Sequence[JobDecision], *, now
         touched = [pod for decision in decisions for pod in (*decision.binds, *decision.evictions)]
         pods = Pod.objects.in_bulk(touched)
         gainers = Job.objects.filter(cluster=cluster_id).in_bulk(wanting)
-        return sum(_commit_one(jobs[d.job_id], d, pods, gainers, now) for d in decisions if d.job_id in jobs)
+        found = [d for d in decisions if d.job_id in jobs]
+        changed = [d for d in found if _commit_one(jobs[d.job_id], d, pods, gainers, now)]
+        if any(why.action == _SHUFFLE for d in changed for why in d.evictions.values()):
+            leases.record_shuffle(cluster_id, now=now)
+        return len(changed)
 
 
 def _commit_one(

@@ -5,18 +5,30 @@ With `enableHierarchy`, queues form a tree, and the limits of its ancestors appl
 
 from collections.abc import Sequence
 
+from hekla.domain.scheduling_inputs import Input
+from hekla.domain.translation import gettext_noop
 from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.inputs import Lack, Need
 from hekla.engine.job_info import PodInfo
 from hekla.engine.model import QueueSpec
 from hekla.engine.plugins.capacity import attributes
 from hekla.engine.plugins.capacity.admission import Admission
-from hekla.engine.plugins.capacity.devices import Demand
+from hekla.engine.plugins.capacity.devices import Demand, counts_devices
 from hekla.engine.plugins.capacity.order import CapacityOrder
 from hekla.engine.plugins.capacity.reclaim import Reclaim
 from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session
 
 _LEVEL = "ancestorReclaimLevel"
+
+NEEDS = (
+    Need(
+        Input.DEVICES,
+        Lack.PART,
+        gettext_noop("Limits of queues on claimed devices have no effect."),
+        lambda option, _policy: counts_devices(option),
+    ),
+)
 
 
 def open_session(session: Session, option: PluginOption) -> None:

@@ -17,13 +17,18 @@ from hekla.engine.session import Session
 _SWITCH = "capacity.DynamicResourceAllocationEnable"
 
 
+def counts_devices(option: PluginOption) -> bool:
+    """Whether claimed devices are switched on."""
+    return str(option.arguments.get(_SWITCH, False)).lower() == "true"
+
+
 class Demand:
     """What a pod counts for in its queue: its request and, if switched on, the devices that it claims."""
 
     def __init__(self, session: Session, option: PluginOption) -> None:
         self._nothing, self._dimensions = np.zeros_like(session.total_resources), session.dimensions
-        is_on = str(option.arguments.get(_SWITCH, False)).lower() == "true"
-        self._classes = [name for name in session.dimensions.names if is_on and name.startswith(DEVICE_CLASS_PREFIX)]
+        names = session.dimensions.names if counts_devices(option) else ()
+        self._classes = [name for name in names if name.startswith(DEVICE_CLASS_PREFIX)]
 
     @property
     def counts_claims(self) -> bool:

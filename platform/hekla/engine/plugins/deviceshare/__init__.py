@@ -16,8 +16,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from hekla.domain.scheduling_inputs import Input
+from hekla.domain.translation import gettext_noop
 from hekla.engine.columns import NodeTable, Rows, Vector
 from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.inputs import Lack, Need
 from hekla.engine.job_info import PodInfo
 from hekla.engine.model import PodStatus
 from hekla.engine.node_fit import ALL_ROWS, Refusal
@@ -32,10 +35,55 @@ from hekla.engine.session import Session
 _POLICIES = ("binpack", "spread")
 NODE_ANNOTATIONS = (UNHEALTHY, REGISTER, LINKS)
 
+NEEDS = (
+    Need(
+        Input.NODE_ANNOTATIONS,
+        Lack.REFUSES_SOME,
+        gettext_noop("No node has virtual cards: jobs that request some do not start."),
+        lambda option, _policy: _mode(option) is Mode.VIRTUAL,
+    ),
+    Need(
+        Input.NODE_ANNOTATIONS,
+        Lack.PART,
+        gettext_noop("All cards count as healthy and as equally well linked."),
+        lambda option, _policy: _mode(option) in (Mode.SHARING, Mode.NUMBER),
+    ),
+    Need(
+        Input.POD_CARDS,
+        Lack.FALLBACK,
+        gettext_noop("The cards of running pods are assumed."),
+        lambda option, policy: _mode(option) is not None and not policy.follows_volcano,
+    ),
+    Need(
+        Input.POD_CARDS,
+        Lack.WRONG,
+        gettext_noop("The cards of running pods count as free."),
+        lambda option, policy: _mode(option) is not None and policy.follows_volcano,
+    ),
+    Need(
+        Input.POD_ANNOTATIONS,
+        Lack.PART,
+        gettext_noop("Jobs cannot choose a type of card."),
+        lambda option, _policy: _mode(option) is Mode.VIRTUAL,
+    ),
+    Need(
+        Input.POD_LIMITS,
+        Lack.PART,
+        gettext_noop("The cards of all containers of a pod count together."),
+        lambda option, _policy: _mode(option) is not None,
+    ),
+    Need(
+        Input.POD_LABELS,
+        Lack.PART,
+        gettext_noop("The argument deviceshare.GPUExclusiveRules has no effect."),
+        lambda option, _policy: bool(exclusive_rules(option.arguments.get("deviceshare.GPUExclusiveRules"))),
+    ),
+)
+
 
 def open_session(session: Session, option: PluginOption) -> None:
     """Allocate cards in the mode that is switched on; without one, register nothing."""
-    mode = next((mode for mode in Mode if option.truth(f"deviceshare.{mode.value}", default=False)), None)
+    mode = _mode(option)
     if mode is None:
         return
     shared = _DeviceShare(session, option, mode)
@@ -44,6 +92,11 @@ def open_session(session: Session, option: PluginOption) -> None:
     session.register(ExtensionPoint.PREDICATE, option, shared.static_refusals)
     session.register(ExtensionPoint.CHANGING_PREDICATE, option, shared.current_refusals)
     session.register(ExtensionPoint.WIDE_NODE_ORDER, option, shared.scorer)
+
+
+def _mode(option: PluginOption) -> Mode | None:
+    """The mode that is switched on."""
+    return next((mode for mode in Mode if option.truth(f"deviceshare.{mode.value}", default=False)), None)
 
 
 class _DeviceShare:

@@ -9,8 +9,11 @@ from typing import TypeVar
 
 import numpy as np
 
+from hekla.domain.scheduling_inputs import Input
+from hekla.domain.translation import gettext_noop
 from hekla.engine.columns import NodeResources, Rows, Vector
 from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.inputs import Lack, Need, has_weight
 from hekla.engine.job_info import PodInfo
 from hekla.engine.plugins.nodeorder import node_scorers, pod_scorers, resources
 from hekla.engine.policy import PluginOption
@@ -19,6 +22,46 @@ from hekla.engine.session import Session
 _About = TypeVar("_About", NodeResources, Rows)
 _Factory = Callable[[Session, PodInfo], Callable[[_About], Vector] | None]
 _Weighted = list[tuple[int, _Factory[_About]]]
+_BY_AFFINITY = ("nodeaffinity", "podaffinity", "podtopologyspread")
+
+NEEDS = (
+    Need(
+        Input.NODE_IMAGES,
+        Lack.PART,
+        gettext_noop("Nodes that have the images of a job score no higher."),
+        has_weight("imagelocality.weight", 1),
+    ),
+    Need(
+        Input.POD_IMAGES,
+        Lack.PART,
+        gettext_noop("Nodes that have the images of a job score no higher."),
+        has_weight("imagelocality.weight", 1),
+    ),
+    Need(
+        Input.NODE_TAINTS,
+        Lack.PART,
+        gettext_noop("Nodes with taints to avoid score no lower."),
+        has_weight("tainttoleration.weight", 3),
+    ),
+    Need(
+        Input.TOLERATIONS,
+        Lack.PART,
+        gettext_noop("No job can tolerate a taint."),
+        has_weight("tainttoleration.weight", 3),
+    ),
+    Need(
+        Input.NODE_LABELS,
+        Lack.PART,
+        gettext_noop("Jobs cannot prefer nodes, other jobs or an even spread."),
+        lambda option, _policy: _uses_affinity(option),
+    ),
+    Need(
+        Input.AFFINITY,
+        Lack.PART,
+        gettext_noop("Jobs cannot prefer nodes, other jobs or an even spread."),
+        lambda option, _policy: _uses_affinity(option),
+    ),
+)
 
 
 def open_session(session: Session, option: PluginOption) -> None:
@@ -44,6 +87,10 @@ def open_session(session: Session, option: PluginOption) -> None:
     })  # fmt: skip
     session.register(ExtensionPoint.USE_ORDER, option, lambda pod: _sum(session, pod, alone))
     session.register(ExtensionPoint.WIDE_NODE_ORDER, option, lambda pod, _table: _sum(session, pod, compared))
+
+
+def _uses_affinity(option: PluginOption) -> bool:
+    return any(option.whole(f"{name}.weight", 2) for name in _BY_AFFINITY)
 
 
 def _sum(session: Session, pod: PodInfo, weighted: _Weighted[_About]) -> Callable[[_About], Vector] | None:

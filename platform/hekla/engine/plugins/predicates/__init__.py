@@ -9,8 +9,11 @@ not checked, because the state does not contain them.
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
+from hekla.domain.scheduling_inputs import Input
+from hekla.domain.translation import gettext_noop
 from hekla.engine.columns import NodeTable, Rows
 from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.inputs import Lack, Need, is_on
 from hekla.engine.job_info import PodInfo
 from hekla.engine.node_fit import Refusal
 from hekla.engine.plugins.predicates import devices, node_filters, pod_affinity, pod_filters, spread, volumes
@@ -33,12 +36,57 @@ _FIXED: tuple[tuple[str, Fixed], ...] = (
 )
 _CHANGING: tuple[tuple[str, Changing], ...] = ((_ALWAYS, pod_filters.pod_count), ("NodePorts", pod_filters.host_ports))
 
+NEEDS = (
+    Need(
+        Input.NODE_LABELS,
+        Lack.REFUSES_SOME,
+        gettext_noop("Jobs with a node selector do not start."),
+        lambda option, _policy: _is_any_on(option, "NodeAffinity"),
+    ),
+    Need(
+        Input.NODE_TAINTS,
+        Lack.PART,
+        gettext_noop("Taints of nodes are not checked."),
+        lambda option, _policy: _is_any_on(option, "TaintToleration"),
+    ),
+    Need(
+        Input.TOLERATIONS,
+        Lack.PART,
+        gettext_noop("No job can tolerate a taint."),
+        lambda option, _policy: _is_any_on(option, "TaintToleration"),
+    ),
+    Need(
+        Input.AFFINITY,
+        Lack.PART,
+        gettext_noop("Jobs cannot require an affinity or an even spread."),
+        lambda option, _policy: _is_any_on(option, "NodeAffinity", "PodAffinity", "PodTopologySpread"),
+    ),
+    Need(
+        Input.HOST_PORTS,
+        Lack.PART,
+        gettext_noop("Ports of nodes are not checked."),
+        lambda option, _policy: _is_any_on(option, "NodePorts"),
+    ),
+    Need(
+        Input.STORAGE,
+        Lack.PART,
+        gettext_noop("Places of persistent volumes are not checked."),
+        lambda option, _policy: _is_any_on(option, "VolumeBinding", "VolumeZone"),
+    ),
+    Need(
+        Input.DEVICES,
+        Lack.PART,
+        gettext_noop("Claimed devices are not checked."),
+        is_on(_CLAIMS_SWITCH, default=False),
+    ),
+)
+
 
 def open_session(session: Session, option: PluginOption) -> None:
     """Refuse nodes, class by class."""
 
     def enabled(filters: Iterable[tuple[str, _Filter]]) -> list[_Filter]:
-        return [f for name, f in filters if not name or option.truth(f"predicate.{name}Enable", default=True)]
+        return [f for name, f in filters if not name or _is_any_on(option, name)]
 
     fixed, changing = enabled(_FIXED), enabled(_CHANGING)
     wide = enabled(_wide(session))
@@ -60,6 +108,10 @@ def open_session(session: Session, option: PluginOption) -> None:
     session.register(ExtensionPoint.TRIES_EVICTIONS, option, lambda: True)
     session.register(ExtensionPoint.CHANGING_PREDICATE, option, by_node)
     session.register(ExtensionPoint.WIDE_PREDICATE, option, by_cluster)
+
+
+def _is_any_on(option: PluginOption, *filters: str) -> bool:
+    return any(option.truth(f"predicate.{name}Enable", default=True) for name in filters)
 
 
 def _wide(session: Session) -> tuple[tuple[str, Wide], ...]:

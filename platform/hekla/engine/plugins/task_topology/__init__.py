@@ -6,8 +6,10 @@ node scores higher, the more pods of the bucket are or could be there.
 
 from collections.abc import Callable
 
+from hekla.domain.scheduling_inputs import Input
 from hekla.engine.columns import NodeTable, Rows, Vector
 from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.inputs import Lack, Need
 from hekla.engine.job_info import PodInfo
 from hekla.engine.plugins.task_topology.buckets import Bucket, JobBuckets
 from hekla.engine.plugins.task_topology.relations import Relations
@@ -15,6 +17,8 @@ from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session
 
 _FULL = 100.0
+
+NEEDS = (Need(Input.JOB_ANNOTATIONS, Lack.NOTHING),)
 
 
 def open_session(session: Session, option: PluginOption) -> None:

@@ -1,0 +1,15 @@
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    dependencies = [
+        ("clusters", "0002_lease_fault"),
+    ]
+
+    operations = [
+        migrations.AddField(
+            model_name="lease",
+            name="last_shuffle_at",
+            field=models.DateTimeField(null=True),
+        ),
+    ]

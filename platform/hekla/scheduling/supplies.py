@@ -1,0 +1,34 @@
+"""The inputs of scheduling that a cluster supplies, and where each comes from.
+
+Some come from Hekla's own rows, whatever the cluster. The others come from the backend, and count only if the snapshot
+passes them on. Whoever adds a fact to `snapshot` or to a backend declares it here, or in the backend's `kind`.
+"""
+
+from collections.abc import Mapping
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy
+
+from hekla.apps.clusters.models import Cluster
+from hekla.backends.registry import kinds
+from hekla.domain.scheduling_inputs import Input
+from hekla.domain.translation import translate
+
+FROM_ROWS: Mapping[Input, Promise] = {
+    Input.JOB_ANNOTATIONS: gettext_lazy("annotations of the job"),
+    Input.POD_ANNOTATIONS: gettext_lazy("annotations of the job"),
+    Input.PRIORITY_CLASSES: gettext_lazy("priority class of the job"),
+    Input.PLACEMENT_TIMES: gettext_lazy("Hekla's own records"),
+    Input.SHUFFLE_TIME: gettext_lazy("Hekla's own records"),
+}
+"""What the snapshot takes from rows that people or the controller write; the source as a phrase."""
+FROM_BACKENDS = frozenset({Input.NODE_LABELS})
+"""What the snapshot passes on from the reports of backends."""
+
+
+def supplied(cluster: Cluster) -> Mapping[Input, str]:
+    """What this cluster supplies: the source as a phrase for people, by input."""
+    kind = kinds().get(cluster.kind)
+    reported = kind.supplies if kind else {}
+    rows = {one: str(source) for one, source in FROM_ROWS.items()}
+    return rows | {one: translate(source) for one, source in reported.items() if one in FROM_BACKENDS}

@@ -1,0 +1,212 @@
+"""Policies whose plugins lack inputs: refused or shown, on the page and over REST."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from rest_framework.test import APIClient
+from tests.apps.conftest import People
+from tests.apps.test_policy_page import ada
+
+from hekla.apps.clusters import services as clusters
+from hekla.apps.clusters.models import Cluster, Lease, Node, PolicyVersion
+from hekla.apps.event_log.services import PLATFORM
+from hekla.apps.jobs.models import Pod
+from hekla.apps.priorities import services as priorities
+from hekla.backends.registry import kinds
+from hekla.domain.errors import Invalid
+from hekla.domain.scheduling_inputs import Input
+from hekla.engine.policy import DEFAULT_POLICY_TEXT, parse
+from hekla.lib import clock
+from hekla.scheduling import policy_check, supplies
+from hekla.scheduling.cache import read_snapshot
+
+__all__ = ["ada"]
+
+POLICY = "actions: allocate, shuffle\ntiers:\n- plugins: [{name: gang}, {name: predicates}]\n- plugins: [%s]\n"
+EXTENDER = "{name: extender, arguments: {extender.urlPrefix: 'http://x', extender.predicateVerb: filter}}"
+REFUSED = {"nodegroup": "{name: nodegroup}", "extender": EXTENDER}
+WARNED = ("usage", "data-locality", "network-topology-aware", "rescheduling", "resourcequota", "pdb")
+MOST_QUERIES = 7
+NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
+
+
+def page_of(client: Client, **fields: str) -> str:
+    address = reverse("clusters:policy")
+    answer = client.post(address, fields, follow=True) if fields else client.get(address)
+    return answer.content.decode()
+
+
+def activate(people: People, text: str) -> None:
+    """Activate a policy as earlier versions of Hekla did, without a check of its inputs."""
+    clusters.set_policy(people.cluster, text, note="", by=None, actor=PLATFORM, now=clock.now())
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_policy_that_cannot_work_is_refused_and_kept_in_the_form(people: People, ada: Client, name: str) -> None:
+    text = POLICY % REFUSED[name]
+    page = page_of(ada, text=text, note="for the deadline")
+    assert f"tiers[1].plugins[0].name: “{name}” needs an input" in page
+    assert "no job starts" in page
+    assert "for the deadline" in page
+    assert f"{{name: {name}" in page
+    assert not PolicyVersion.objects.exists()
+
+
+def test_preview_shows_the_inputs_of_the_new_policy(people: People, ada: Client) -> None:
+    page = page_of(ada, text=POLICY % "{name: nodegroup}", **{"try": "yes"})
+    assert "Plugins of this policy cannot work in this cluster." in page
+    assert ">Preview<" in page
+    assert "node groups of queues" in page
+    assert not PolicyVersion.objects.exists()
+
+
+@pytest.mark.parametrize("name", WARNED)
+def test_plugin_without_effect_is_activated_with_a_warning(people: People, ada: Client, name: str) -> None:
+    page = page_of(ada, text=POLICY % f"{{name: {name}}}")
+    assert PolicyVersion.objects.count() == 1
+    assert "Some plugins of this policy lack an input." in page
+    assert f"<code>tiers[1].plugins[0].name</code> “{name}” needs an input" in page
+
+
+def test_active_policy_that_could_not_be_activated_now_is_marked(people: People, ada: Client) -> None:
+    activate(people, POLICY % "{name: nodegroup}")
+    page = page_of(ada)
+    assert "Plugins of this policy cannot work in this cluster." in page
+    assert "No job starts" in page
+
+
+def test_table_says_what_each_plugin_needs_and_gets(people: People, ada: Client) -> None:
+    activate(people, POLICY % "{name: rescheduling}, {name: usage}")
+    table = page_of(ada).partition('id="inputs"')[2]
+    rows = {row.partition("</th>")[0].rpartition(">")[2]: row for row in table.split("<tr>")[2:]}
+    assert list(rows) == ["allocate", "gang", "predicates", "rescheduling", "usage"]
+    assert "Works in part" in rows["predicates"]
+    assert "From: labels in the cluster&#x27;s configuration" in rows["predicates"]
+    assert "Uses a fallback" in rows["rescheduling"]
+    assert "time of the last shuffle" in rows["rescheduling"]
+    assert "From: Hekla&#x27;s own records" in rows["rescheduling"]
+    assert "No effect" in rows["usage"]
+    assert "Not supplied. It has no effect." in rows["usage"]
+
+
+def test_default_policy_has_no_warnings(people: People, ada: Client) -> None:
+    page = page_of(ada)
+    assert "conformance" in page
+    assert "lack an input" not in page
+    assert policy_check.warnings(people.cluster, parse(DEFAULT_POLICY_TEXT)) == []
+
+
+def test_table_is_bounded(people: People, ada: Client) -> None:
+    activate(people, POLICY % ", ".join(["{name: usage}"] * 300))
+    page = page_of(ada)
+    assert page.count('<th scope="row">usage</th>') < 100
+    assert page.count("“usage” needs an input") == 100
+    assert "and 203 more" in page
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("actions: allocate\n", "This policy has no plugins"),
+        ("actions: allocate\ntiers: [{plugins: [{name: removed}]}]\n", "This policy is not valid"),
+    ],
+)
+def test_page_says_what_to_do_without_a_table(people: People, ada: Client, text: str, expected: str) -> None:
+    activate(people, text)
+    assert expected in page_of(ada)
+
+
+def test_policy_of_a_cluster_that_volcano_schedules_has_no_inputs(people: People, ada: Client) -> None:
+    Cluster.objects.filter(pk=people.cluster.pk).update(kind="kubernetes", config={"scheduler": "volcano"})
+    page = page_of(ada, text=POLICY % "{name: nodegroup}")
+    assert "Volcano schedules this cluster" in page
+    assert PolicyVersion.objects.count() == 1
+
+
+def test_page_makes_few_queries(
+    people: People, ada: Client, django_assert_max_num_queries: Callable[..., object]
+) -> None:
+    activate(people, POLICY % "{name: usage}, {name: nodegroup}")
+    page_of(ada)
+    with django_assert_max_num_queries(MOST_QUERIES):
+        page_of(ada)
+
+
+def test_warnings_over_rest(people: People) -> None:
+    client = APIClient()
+    client.force_authenticate(people.ada)
+    address = reverse("api:v1:policy", args=["sim"])
+    assert client.get(address).json()["warnings"] == []
+    made = client.put(address, {"text": POLICY % "{name: usage}"}, format="json").json()
+    (warning,) = made["warnings"]
+    assert (warning["path"], warning["plugin"]) == ("tiers[1].plugins[0].name", "usage")
+    assert (warning["input"], warning["lack"]) == ("node_usage", "nothing")
+    assert "measured usage of nodes" in warning["message"]
+    assert client.get(address).json()["warnings"] == [warning]
+
+    wanted = {"text": POLICY % "{name: nodegroup}"}
+    trial = client.post(f"{address}/trial", wanted, format="json").json()
+    assert [one["lack"] for one in trial["warnings"]] == ["refuses_all"]
+    refused = client.put(address, wanted, format="json")
+    assert refused.status_code == 400
+    assert "tiers[1].plugins[0].name" in refused.content.decode()
+    assert client.get(address).json()["number"] == 1
+
+
+def test_active_policy_with_a_removed_plugin_can_be_read_over_rest(people: People) -> None:
+    activate(people, POLICY % "{name: removed}")
+    client = APIClient()
+    client.force_authenticate(people.ada)
+    assert client.get(reverse("api:v1:policy", args=["sim"])).json()["warnings"] == []
+
+
+# What clusters supply.
+
+
+@pytest.mark.parametrize("kind", sorted(kinds()))
+def test_every_kind_of_cluster_says_where_its_inputs_come_from(kind: str) -> None:
+    found = supplies.supplied(Cluster(kind=kind))
+    assert {Input.NODE_LABELS, Input.SHUFFLE_TIME} <= set(found)
+    assert all(found.values())
+
+
+def test_input_that_the_snapshot_does_not_pass_on_is_not_supplied(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supplies, "FROM_BACKENDS", frozenset())
+    assert Input.NODE_LABELS not in supplies.supplied(Cluster(kind="simulated"))
+    with pytest.raises(Invalid, match="labels of nodes"):
+        policy_check.parse_for(Cluster(kind="simulated"), POLICY % "{name: nodegroup, arguments: {strict: false}}")
+
+
+def test_snapshot_contains_what_it_supplies(people: People) -> None:
+    priorities.create(name="high", values={"value": 10}, actor=PLATFORM, now=clock.now())
+    notes = {"volcano.sh/qos-level": "BE", "volcano.sh/sla-waiting-time": "1h"}
+    job = people.submit(annotations=notes, priority_class="high")
+    Pod.objects.create(
+        job=job,
+        task="main",
+        index=0,
+        attempt=1,
+        slot=0,
+        version=job.version,
+        phase="bound",
+        node="n",
+        created_at=NOON,
+        bound_at=NOON,
+    )
+    Node.objects.create(cluster=people.cluster, name="n", allocatable={"cpu": "1"}, labels={"zone": "a"})
+    Lease.objects.create(cluster=people.cluster, holder="", expires_at=NOON, last_shuffle_at=NOON)
+    state = read_snapshot(people.cluster, now=clock.now()).state
+    (group,), (node,) = state.jobs, state.nodes
+    (placed,) = group.pods
+    found = {
+        Input.JOB_ANNOTATIONS: group.annotations == notes,
+        Input.POD_ANNOTATIONS: placed.annotations == {"volcano.sh/qos-level": "BE"},
+        Input.PRIORITY_CLASSES: placed.priority_class == "high",
+        Input.PLACEMENT_TIMES: placed.scheduled_at == NOON.timestamp(),
+        Input.SHUFFLE_TIME: state.last_shuffle_at == NOON.timestamp(),
+        Input.NODE_LABELS: node.labels == {"zone": "a"},
+    }
+    assert found == dict.fromkeys([*supplies.FROM_ROWS, *supplies.FROM_BACKENDS], True)
