@@ -28,7 +28,7 @@ __all__ = ["ada"]
 POLICY = "actions: allocate, shuffle\ntiers:\n- plugins: [{name: gang}, {name: predicates}]\n- plugins: [%s]\n"
 EXTENDER = "{name: extender, arguments: {extender.urlPrefix: 'http://x', extender.predicateVerb: filter}}"
 REFUSED = {"nodegroup": "{name: nodegroup}", "extender": EXTENDER}
-WARNED = ("usage", "data-locality", "network-topology-aware", "rescheduling", "resourcequota", "pdb")
+WARNED = ("usage", "network-topology-aware", "rescheduling", "resourcequota", "pdb")
 MOST_QUERIES = 7
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 
@@ -183,7 +183,21 @@ def test_input_that_the_snapshot_does_not_pass_on_is_not_supplied(monkeypatch: p
 def test_snapshot_contains_what_it_supplies(people: People) -> None:
     priorities.create(name="high", values={"value": 10}, actor=PLATFORM, now=clock.now())
     notes = {"volcano.sh/qos-level": "BE", "volcano.sh/sla-waiting-time": "1h"}
-    job = people.submit(annotations=notes, priority_class="high")
+    spread = {
+        "max_skew": 1,
+        "topology_key": "zone",
+        "when_unsatisfiable": "DoNotSchedule",
+        "label_selector": {"match_labels": {"app": "a"}},
+    }
+    task = {
+        "name": "main",
+        "command": ["true"],
+        "image": "tool:1",
+        "labels": {"app": "a"},
+        "tolerations": [{"key": "gpu", "operator": "Exists"}],
+        "topology_spread_constraints": [spread],
+    }
+    job = people.submit(annotations=notes, priority_class="high", tasks=[task])
     Pod.objects.create(
         job=job,
         task="main",
@@ -196,7 +210,16 @@ def test_snapshot_contains_what_it_supplies(people: People) -> None:
         created_at=NOON,
         bound_at=NOON,
     )
-    Node.objects.create(cluster=people.cluster, name="n", allocatable={"cpu": "1"}, labels={"zone": "a"})
+    Node.objects.create(
+        cluster=people.cluster,
+        name="n",
+        allocatable={"cpu": "1"},
+        labels={"zone": "a"},
+        taints=["gpu=yes:NoSchedule"],
+        annotations={"hekla.io/cached-datasets": "faces"},
+        images={"tool:1": 5},
+        images_digest="5",
+    )
     Lease.objects.create(cluster=people.cluster, holder="", expires_at=NOON, last_shuffle_at=NOON)
     state = read_snapshot(people.cluster, now=clock.now()).state
     (group,), (node,) = state.jobs, state.nodes
@@ -207,6 +230,13 @@ def test_snapshot_contains_what_it_supplies(people: People) -> None:
         Input.PRIORITY_CLASSES: placed.priority_class == "high",
         Input.PLACEMENT_TIMES: placed.scheduled_at == NOON.timestamp(),
         Input.SHUFFLE_TIME: state.last_shuffle_at == NOON.timestamp(),
+        Input.POD_LABELS: placed.labels == {"app": "a"},
+        Input.POD_IMAGES: placed.constraints.images == ("tool:1",),
+        Input.TOLERATIONS: [one.key for one in placed.tolerations] == ["gpu"],
+        Input.AFFINITY: [one.topology_key for one in placed.constraints.topology_spread] == ["zone"],
         Input.NODE_LABELS: node.labels == {"zone": "a"},
+        Input.NODE_TAINTS: [one.key for one in node.taints] == ["gpu"],
+        Input.NODE_ANNOTATIONS: node.annotations == {"hekla.io/cached-datasets": "faces"},
+        Input.NODE_IMAGES: node.images == {"tool:1": 5},
     }
     assert found == dict.fromkeys([*supplies.FROM_ROWS, *supplies.FROM_BACKENDS], True)

@@ -17,12 +17,16 @@ from hekla.domain.translation import translate
 FROM_ROWS: Mapping[Input, Promise] = {
     Input.JOB_ANNOTATIONS: gettext_lazy("annotations of the job"),
     Input.POD_ANNOTATIONS: gettext_lazy("annotations of the job"),
+    Input.POD_LABELS: gettext_lazy("labels of the task"),
+    Input.POD_IMAGES: gettext_lazy("image of the task"),
+    Input.TOLERATIONS: gettext_lazy("tolerations of the task"),
+    Input.AFFINITY: gettext_lazy("affinity and topology spread of the task"),
     Input.PRIORITY_CLASSES: gettext_lazy("priority class of the job"),
     Input.PLACEMENT_TIMES: gettext_lazy("Hekla's own records"),
     Input.SHUFFLE_TIME: gettext_lazy("Hekla's own records"),
 }
 """What the snapshot takes from rows that people or the controller write; the source as a phrase."""
-FROM_BACKENDS = frozenset({Input.NODE_LABELS})
+FROM_BACKENDS = frozenset({Input.NODE_LABELS, Input.NODE_TAINTS, Input.NODE_ANNOTATIONS, Input.NODE_IMAGES})
 """What the snapshot passes on from the reports of backends."""
 
 

@@ -11,5 +11,10 @@ KIND = BackendKind(
     open=deferred("hekla.backends.kubernetes.opening:open_kubernetes"),
     check_health=deferred("hekla.backends.kubernetes.health:look"),
     durable_files=("kubernetes/*/logs/*/*", "kubeconfigs/*"),
-    supplies={Input.NODE_LABELS: gettext_noop("labels of the cluster's nodes")},
+    supplies={
+        Input.NODE_LABELS: gettext_noop("labels of the cluster's nodes"),
+        Input.NODE_TAINTS: gettext_noop("taints of the cluster's nodes"),
+        Input.NODE_ANNOTATIONS: gettext_noop("annotations of the cluster's nodes"),
+        Input.NODE_IMAGES: gettext_noop("images that the nodes report"),
+    },
 )

@@ -10,5 +10,10 @@ KIND = BackendKind(
     config=SimulatedConfig,
     open=deferred("hekla.backends.simulated.backend:SimulatedBackend"),
     durable_files=("simulated/*/journal.jsonl",),
-    supplies={Input.NODE_LABELS: gettext_noop("labels in the cluster's configuration")},
+    supplies={
+        Input.NODE_LABELS: gettext_noop("labels in the cluster's configuration"),
+        Input.NODE_TAINTS: gettext_noop("taints in the cluster's configuration"),
+        Input.NODE_ANNOTATIONS: gettext_noop("annotations in the cluster's configuration"),
+        Input.NODE_IMAGES: gettext_noop("images in the cluster's configuration"),
+    },
 )

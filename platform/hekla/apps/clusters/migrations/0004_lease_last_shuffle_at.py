@@ -3,7 +3,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("clusters", "0002_lease_fault"),
+        ("clusters", "0003_node_taints"),
     ]
 
     operations = [
