@@ -222,7 +222,7 @@ def test_snapshot_contains_what_it_supplies(people: People) -> None:
     )
     Lease.objects.create(cluster=people.cluster, holder="", expires_at=NOON, last_shuffle_at=NOON)
     state = read_snapshot(people.cluster, now=clock.now()).state
-    (group,), (node,) = state.jobs, state.nodes
+    (group,), (node, *_) = state.jobs, state.nodes
     (placed,) = group.pods
     found = {
         Input.JOB_ANNOTATIONS: group.annotations == notes,
