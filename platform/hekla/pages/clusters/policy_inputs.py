@@ -8,7 +8,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from hekla.apps.clusters.models import Cluster
-from hekla.apps.sentences import together
 from hekla.domain.errors import Invalid
 from hekla.domain.scheduling_inputs import Input
 from hekla.engine import policy
@@ -52,18 +51,17 @@ class PluginInputsView:
 
 @dataclass(frozen=True, slots=True)
 class PolicyInputsView:
-    """The table, and the warnings above it. `problem`: why there is no table; `hidden`: the number of further rows."""
+    """The table, and the warnings above it. `problem`: why there is no table; `hidden`: the number of further rows.
+
+    `is_serious`: the policy cannot be activated.
+    """
 
     plugins: tuple[PluginInputsView, ...] = ()
     hidden: int = 0
     warnings: tuple[PolicyWarning, ...] = ()
+    is_serious: bool = False
     has_plugins: bool = False
     problem: str = ""
-
-    @property
-    def is_serious(self) -> bool:
-        """Whether this policy could not be activated."""
-        return any(warning.lack.forbids for warning in self.warnings)
 
 
 def view_of(cluster: Cluster, text: str) -> PolicyInputsView:
@@ -75,7 +73,13 @@ def view_of(cluster: Cluster, text: str) -> PolicyInputsView:
     found, sources = policy_check.inputs_of(cluster, wanted), supplied(cluster)
     rows = tuple(_row(one, sources) for one in found[:_MAX_ROWS])
     warnings = tuple(policy_check.warnings(cluster, wanted))
-    return PolicyInputsView(rows, len(found) - len(rows), warnings[:_MAX_ROWS], has_plugins=any(wanted.tiers))
+    return PolicyInputsView(
+        rows,
+        len(found) - len(rows),
+        warnings[:_MAX_ROWS],
+        is_serious=any(warning.lack.forbids for warning in warnings),
+        has_plugins=any(wanted.tiers),
+    )
 
 
 def _row(found: PluginInputs, sources: Mapping[Input, str]) -> PluginInputsView:
@@ -86,7 +90,7 @@ def _row(found: PluginInputs, sources: Mapping[Input, str]) -> PluginInputsView:
 
 def _lacking(found: PluginInputs) -> Iterator[InputView]:
     for need in found.lacking:
-        yield InputView(need.input.label, together([_("Not supplied."), need.message]), is_supplied=False)
+        yield InputView(need.input.label, need.message, is_supplied=False)
 
 
 def _supplied(inputs: Iterable[Input], sources: Mapping[Input, str]) -> Iterator[InputView]:
