@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.controller.conftest import World
 from tests.kubernetes.control_plane import ControlPlane
-from tests.simulation.conftest import WorldFactory, found, settle, spec, submit
+from tests.simulation.conftest import WorldFactory, abort_and_settle, found, settle, spec, submit
 
 from hekla.apps.accounts import services as accounts
 from hekla.apps.clusters.models import Node
@@ -17,6 +17,7 @@ from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.tenancy import services as tenancy
 from hekla.backends.kubernetes import names
+from hekla.domain.resources import Resources
 from hekla.engine import model
 from hekla.engine.cycle import cycle
 from hekla.engine.policy import parse
@@ -29,7 +30,8 @@ __all__ = ["found"]
 REQUIRED = "required_during_scheduling_ignored_during_execution"
 PREFERRED = "preferred_during_scheduling_ignored_during_execution"
 EVERYWHERE = [{"operator": "Exists"}]
-POLICY = parse('actions: "allocate"\ntiers:\n- plugins: [{name: gang}, {name: predicates}]\n')
+OPEN = 'actions: "enqueue, allocate"\ntiers:\n- plugins: [{name: gang}, {name: predicates}]\n'
+"""A policy that admits every job, so that pods of waiting jobs exist."""
 
 
 def in_zones(*zones: str) -> dict[str, Any]:
@@ -139,32 +141,34 @@ def test_constraints_of_ended_jobs_no_longer_count(found: WorldFactory, settings
     plain = submit(world, spec("plain", replicas=2))
     labelled = submit(world, spec("labelled", replicas=7, cpu="1", labels={"app": "x"}, min_available=1))
     settle(world)
-    services.delete(apart, user=world.alice, now=clock.now())
-    settle(world)
+    abort_and_settle(world, apart)
     assert zones(world, plain).total() == 2
     assert zones(world, labelled).total() == 6
 
 
 def binds(world: World, change: Callable[[model.NodeSpec], model.NodeSpec]) -> dict[str, str]:
-    """Job and node of each pod that the engine places, if the nodes are changed so."""
-    snapshot = read_snapshot(world.cluster, now=clock.now())
-    state = replace(snapshot.state, nodes=tuple(map(change, snapshot.state.nodes)))
-    decisions = cycle(state, POLICY, clock.now().timestamp())
+    """Job and node of each pod that the engine places, if the nodes are large and changed so."""
+    snapshot, large = read_snapshot(world.cluster, now=clock.now()), Resources.parse({"cpu": "99", "pods": "99"})
+    nodes = tuple(change(replace(node, allocatable=large)) for node in snapshot.state.nodes)
+    state = replace(snapshot.state, nodes=nodes)
+    decisions = cycle(state, parse(OPEN), clock.now().timestamp())
     return {snapshot.pods[bind.pod].job.name: bind.node for bind in decisions.binds}
 
 
-def submit_admitted(world: World, *specs: Any) -> None:
-    """Submits the jobs; their pods wait for the engine of the test."""
+def submit_waiting(world: World, *specs: Any) -> None:
+    """Submits the jobs behind one that fills the node, so that their pods wait for the engine of the test."""
+    submit(world, spec("filling", replicas=4))
+    settle(world)
     for one in specs:
         submit(world, one)
-    Job.objects.update(gang_phase="inqueue")
+    settle(world)
 
 
 def test_tolerations_open_tainted_nodes(found: WorldFactory) -> None:
-    world = found({"zone": "a"})
+    world = found({"zone": "a"}, policy=OPEN)
     exact = {"key": "gpu", "value": "a100", "effect": "NoSchedule"}
     wrong = {"key": "gpu", "value": "h100"}
-    submit_admitted(
+    submit_waiting(
         world,
         spec("plain"),
         spec("exact", tolerations=[exact]),
@@ -181,25 +185,21 @@ def test_tolerations_open_tainted_nodes(found: WorldFactory) -> None:
 
 def test_no_toleration_reaches_a_node_that_is_not_ready(found: WorldFactory) -> None:
     """A cordon can be tolerated, as in Kubernetes."""
-    world = found({"zone": "a"})
-    submit_admitted(world, spec("plain"), spec("daring", tolerations=EVERYWHERE))
-    cordoned = lambda node: replace(node, unschedulable=True, is_ready=True)  # noqa: E731
-    lost = lambda node: replace(node, unschedulable=True, is_ready=False)  # noqa: E731
-    assert set(binds(world, cordoned)) == {"daring"}
-    assert binds(world, lost) == {}
+    world = found({"zone": "a"}, policy=OPEN)
+    submit_waiting(world, spec("plain"), spec("daring", tolerations=EVERYWHERE))
+    assert set(binds(world, lambda node: replace(node, unschedulable=True))) == {"daring"}
+    assert binds(world, lambda node: replace(node, unschedulable=True, is_ready=False)) == {}
     Node.objects.update(is_ready=False)
     (node,) = read_snapshot(world.cluster, now=clock.now()).state.nodes
     assert (node.unschedulable, node.is_ready) == (True, False)
 
 
 def test_pods_of_a_task_share_their_constraints(found: WorldFactory) -> None:
-    world = found({"zone": "a"})
+    world = found({"zone": "a"}, policy=OPEN)
     task = {"labels": {"app": "x"}, "affinity": pod_terms("pod_anti_affinity", "x"), "tolerations": EVERYWHERE}
-    for name in ("one", "two"):
-        submit(world, spec(name, replicas=2, **task))
-    first, second, third, _fourth = (
-        pod for group in read_snapshot(world.cluster, now=clock.now()).state.jobs for pod in group.pods
-    )
+    submit_waiting(world, *(spec(name, replicas=2, **task) for name in ("one", "two")))
+    _filling, one, two = read_snapshot(world.cluster, now=clock.now()).state.jobs
+    (first, second), (third, _fourth) = one.pods, two.pods
     assert first.constraints is second.constraints
     assert first.labels is second.labels
     assert (first.constraints, first.tolerations) == (third.constraints, third.tolerations)
