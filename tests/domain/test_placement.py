@@ -104,16 +104,16 @@ A_LABEL = {"match_labels": {"app": "x"}}
         ),
         (near(topology_key=""), f"{TERM}.topology_key", "Must not be empty"),
         (near(namespaces=["other"]), f"{TERM}.namespaces", "Unknown field “namespaces”"),
-        (near(match_label_keys=["app"]), f"{TERM}.match_label_keys", "Only together with label_selector"),
+        (near(match_label_keys=["app"]), f"{TERM}.match_label_keys", "Only together with a label selector"),
         (
             near(label_selector=A_LABEL, match_label_keys=["app"]),
             f"{TERM}.match_label_keys.0",
-            "is already in label_selector",
+            "is already in the label selector",
         ),
         (
             near(label_selector={}, match_label_keys=["a"], mismatch_label_keys=["a"]),
             f"{TERM}.mismatch_label_keys",
-            "cannot be in match_label_keys and",
+            "cannot be among both",
         ),
         (
             near(label_selector={"match_expressions": [{"key": "a", "operator": "Gt", "values": ["1"]}]}),
@@ -132,10 +132,10 @@ A_LABEL = {"match_labels": {"app": "x"}}
         (
             spread({"when_unsatisfiable": "ScheduleAnyway", "min_domains": 2}),
             "topology_spread_constraints.0.min_domains",
-            "Only together with when_unsatisfiable: DoNotSchedule",
+            "Only together with DoNotSchedule",
         ),
         (spread({"node_taints_policy": "Some"}), "topology_spread_constraints.0.node_taints_policy", "Honor, Ignore"),
-        (spread({}, {}), "topology_spread_constraints.1", "Another constraint has the same topology_key"),
+        (spread({}, {}), "topology_spread_constraints.1", "Another constraint has the same topology key"),
         (job(labels={"hekla.dev/job": "x"}), "labels.hekla.dev/job", "are reserved"),
         (job(labels={"app.kubernetes.io/name": "x"}), "labels.app.kubernetes.io/name", "are reserved"),
         (job(labels={"a": "x" * 64}), "labels.a", "64 characters. The limit is 63"),

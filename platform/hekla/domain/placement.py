@@ -279,10 +279,10 @@ class LabelSelector(_Fields):
 def _key_problems(selector: LabelSelector | None, field: str, keys: Keys) -> Iterator[Problem]:
     """Problems of keys whose values a pod takes from its own labels."""
     if keys and selector is None:
-        yield Problem(field, translate("Only together with label_selector."))
+        yield Problem(field, translate("Only together with a label selector."))
     for place, key in enumerate(keys):
         if selector and key in selector.label_names():
-            yield Problem(join(field, place), translate("{name} is already in label_selector.", name=quote(key)))
+            yield Problem(join(field, place), translate("{name} is already in the label selector.", name=quote(key)))
 
 
 class PodAffinityTermSpec(_Fields):
@@ -301,7 +301,7 @@ class PodAffinityTermSpec(_Fields):
     def _keys_agree(self) -> "PodAffinityTermSpec":
         fields = {"match_label_keys": self.match_label_keys, "mismatch_label_keys": self.mismatch_label_keys}
         problems = [one for field, keys in fields.items() for one in _key_problems(self.label_selector, field, keys)]
-        message = translate("A label cannot be in match_label_keys and mismatch_label_keys.")
+        message = translate("A label cannot be among both the matching and the mismatching keys.")
         both = set(self.match_label_keys) & set(self.mismatch_label_keys)
         _raise_any([*problems, *([Problem("mismatch_label_keys", message)] if both else [])])
         return self
@@ -378,14 +378,14 @@ class TopologySpreadSpec(_Fields):
     def _fields_agree(self) -> "TopologySpreadSpec":
         problems = list(_key_problems(self.label_selector, "match_label_keys", self.match_label_keys))
         if self.min_domains is not None and self.when_unsatisfiable is not UnsatisfiableAction.DO_NOT_SCHEDULE:
-            problems.append(Problem("min_domains", translate("Only together with when_unsatisfiable: DoNotSchedule.")))
+            problems.append(Problem("min_domains", translate("Only together with DoNotSchedule.")))
         _raise_any(problems)
         return self
 
 
 def _are_distinct(constraints: tuple[TopologySpreadSpec, ...]) -> tuple[TopologySpreadSpec, ...]:
     names = [(one.topology_key, one.when_unsatisfiable) for one in constraints]
-    message = translate("Another constraint has the same topology_key and when_unsatisfiable.")
+    message = translate("Another constraint has the same topology key and the same action if it cannot be met.")
     _raise_any(Problem(str(place), message) for place, name in enumerate(names) if name in names[:place])
     return constraints
 

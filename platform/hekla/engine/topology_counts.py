@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 
 import numpy as np
 
-from hekla.engine.constraints import NO_CONSTRAINTS, PodSelector
+from hekla.engine.constraints import PodSelector
 from hekla.engine.job_info import PodInfo
 from hekla.engine.model import PodStatus
 from hekla.engine.node_index import Counts
@@ -56,6 +56,4 @@ def _is_terminating(pod: PodInfo) -> bool:
 
 
 def _is_counted(pod: PodInfo) -> bool:
-    if not pod.matching_selectors and pod.spec.constraints is NO_CONSTRAINTS:
-        return False  # most pods: nothing selects them, and they select nothing
     return pod.status is not PodStatus.RELEASING or _is_terminating(pod)

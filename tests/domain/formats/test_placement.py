@@ -1,6 +1,7 @@
 """Tolerations, affinity, topology spread and labels in pod templates of manifests."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -56,7 +57,10 @@ def template(**pod: Any) -> dict[str, Any]:
     return {"metadata": {"labels": labels}, "spec": {"containers": [CONTAINER], **pod}}
 
 
-def torch(role: str, kind: str, roles: str, container: str) -> tuple[str, str, dict[str, Any]]:
+Write = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+def torch(role: str, kind: str, roles: str, container: str) -> tuple[str, str, Write]:
     def manifest(pod: dict[str, Any]) -> dict[str, Any]:
         made = {**pod, "spec": {**pod["spec"], "containers": [{**CONTAINER, "name": container}]}}
         return {"apiVersion": "kubeflow.org/v1", "kind": kind, "spec": {roles: {role: {"template": made}}}}
