@@ -14,6 +14,7 @@ from pydantic.alias_generators import to_camel
 
 from hekla.domain.errors import Problem
 from hekla.domain.field_types import SchemaKeywords, StrictInteger
+from hekla.domain.taints import TaintEffect
 from hekla.domain.translation import translate
 from hekla.domain.validation import InconsistentFields, join, quote
 
@@ -110,14 +111,6 @@ class _Fields(BaseModel):
     """An object of Kubernetes. Dumped by alias, it has Kubernetes' spelling."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=AliasGenerator(serialization_alias=to_camel))
-
-
-class TaintEffect(StrEnum):
-    """What a taint of a node does to pods that do not tolerate it."""
-
-    NO_SCHEDULE = "NoSchedule"
-    PREFER_NO_SCHEDULE = "PreferNoSchedule"
-    NO_EXECUTE = "NoExecute"
 
 
 class TolerationOperator(StrEnum):
