@@ -58,6 +58,7 @@ READS: dict[str, list[tuple[Input, set[str] | None]]] = {
         for one, names in {
             Input.NODE_LABELS: ("domain", "matching_affinity"),
             Input.NODE_TAINTS: ("taints", "untolerated"),
+            Input.NODE_IMAGES: ("image_worth",),
             Input.NODE_USAGE: ("usage",),
             Input.NUMA_CELLS: ("numa",),
             Input.HYPERNODES: ("hypernodes",),
