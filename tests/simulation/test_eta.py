@@ -82,7 +82,9 @@ def test_eta_by_deadline_without_history(found: WorldFactory) -> None:
     answer = preview(world, spec())
     assert eta_in_minutes(answer) == (0, 10), "the job can end long before its limit"
     (sentence, _jobs) = descriptions.when(answer, clock.now(), None)
-    assert sentence == "Starts in at most about 10 min 0 s, when time limits end the jobs before it."
+    assert re.fullmatch(
+        r"Starts in at most about (10 min 0|9 min 5\d) s, when time limits end the jobs before it\.", sentence
+    )
 
 
 def test_job_running_longer_than_all_before_has_no_expected_end(found: WorldFactory) -> None:
