@@ -1,6 +1,6 @@
 """An API server that is down for a while, and a proxy on which requests fail in every way, under load.
 
-`HEKLA_AWAY_SECONDS` sets how long it is down (15 by default; use 60 by hand), `HEKLA_SEED` the failures.
+`HEKLA_SEED` sets the failures.
 """
 
 import os
@@ -15,12 +15,13 @@ import pytest
 from tests.controller.fleet import RESTART, Fleet, are_all_over, audit, faulty, is_cleaned
 from tests.kubernetes.control_plane import ControlPlane
 from tests.kubernetes.proxy import RequestFate
+from tests.support.examples import examples
 from tests.support.workers import Workers
 
 from hekla.apps.clusters.models import Lease
 from hekla.apps.jobs.models import Job
 
-AWAY_SECONDS = float(os.environ.get("HEKLA_AWAY_SECONDS", "15"))
+AWAY_SECONDS = examples(60)
 SEED = int(os.environ.get("HEKLA_SEED", "3"))
 SHARE = 0.08
 _JOBS_BEFORE, _JOBS_DURING, _JOBS_AFTER = 6, 4, 4

@@ -11,6 +11,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from tests.controller.conftest import World
 from tests.controller.test_cluster_controller import phase, submit
 from tests.support import auditor
+from tests.support.examples import examples
 
 from hekla.apps.event_log import selectors as event_log
 from hekla.apps.event_log.models import LoggedEvent
@@ -26,6 +27,9 @@ from hekla.domain.errors import Refused
 from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
 
+EVERY = max(1, 30 // examples(100))
+FIRST = {kind: 1 + at % EVERY for at, kind in enumerate(("local", "simulated", "kubernetes"))}
+"""The step of the first crash, and how many steps further the next one is: the kinds of clusters share the steps."""
 WRITES_LOG_AND_FILE = ["sh", "-c", "echo said; touch left"]
 
 
@@ -125,16 +129,17 @@ def test_deletion_survives_a_crash_at_every_step(world: World, crashes: Crashes)
             delete(world, job)
         controllers.reconcile(world.cluster)
 
-    gone, crashed = [], True
+    gone, step, crashed = [], FIRST[world.cluster.kind], True
     while crashed:
         job = finished(world, "again")
-        crashed = crashes.at(len(gone) + 1, lambda job=job: delete_and_collect(job))
+        crashed = crashes.at(step, lambda job=job: delete_and_collect(job))
+        step += EVERY
         controllers.reset()
         if crashed:
             delete_and_collect(job)
         world.reconcile_until(lambda job=job: is_cleaned(job))
         gone.append(job)
-    assert len(gone) > 8
+    assert step > 8
     for job in gone:
         assert (event_counts(job)["JobDeleted"], event_counts(job)["JobCleanedUp"]) == (1, 1)
     found = backend_of(world.cluster).inventory()
@@ -145,23 +150,23 @@ def test_deletion_survives_a_crash_at_every_step(world: World, crashes: Crashes)
 def test_purging_survives_a_crash_at_every_step(world: World, crashes: Crashes) -> None:
     """Logs are purged first, then the history. Each purge is logged once."""
     Tenant.objects.update(log_days=0, history_days=1)
-    step, crashed = 0, True
+    tries, step, crashed = 0, FIRST[world.cluster.kind], True
     while crashed:
-        step += 1
         job = finished(world, "again")
         delete(world, job)
         world.reconcile_until(lambda job=job: is_cleaned(job))
         age(days=1)
         controllers.reset()
         crashed = crashes.at(step, lambda: controllers.reconcile(world.cluster))
+        tries, step = tries + 1, step + EVERY
         controllers.reset()
         controllers.reconcile(world.cluster)
         assert not Job.objects.filter(pk=job.pk).exists()
         assert event_counts(job) == {}
     assert step > 6
     batches = [event.payload["jobs"] for event in LoggedEvent.objects.filter(kind="HistoryPurged")]
-    assert batches == [1] * step
-    assert sum(event.payload["jobs"] for event in LoggedEvent.objects.filter(kind="LogsPurged")) == step
+    assert batches == [1] * tries
+    assert sum(event.payload["jobs"] for event in LoggedEvent.objects.filter(kind="LogsPurged")) == tries
     assert event_log.lost() == 0
     assert not backend_of(world.cluster).inventory().logged
     auditor.audit()

@@ -10,6 +10,7 @@ from django.test import Client
 from tests.controller.conftest import World
 from tests.controller.test_cluster_controller import phase, spec, submit
 from tests.controller.test_many_jobs import Cost
+from tests.support.examples import examples
 
 from hekla.apps.clusters.leases import LeaseLost
 from hekla.apps.event_log.models import LoggedEvent
@@ -25,6 +26,7 @@ from hekla.domain.stored_specs import read_leniently
 from hekla.lib import clock
 from hekla.scheduling.job_faults import JobFaults
 
+JOBS = examples(1000)
 GONE = {"gone": []}
 """Plugins that are not installed."""
 
@@ -136,14 +138,14 @@ def test_job_whose_rows_cannot_be_processed_holds_itself_only(
 
 
 def _cost(world: World, prefix: str, broken: int) -> tuple[int, int]:
-    """Submit 1,000 jobs, some of them broken. Returns reconciliations and statements until the others have started."""
-    specs = [spec(f"{prefix}-{number}", ["true"], cpu="500m", seconds=1e6) for number in range(1000)]
+    """Submit many jobs, some of them broken. Returns reconciliations and statements until the others have started."""
+    specs = [spec(f"{prefix}-{number}", ["true"], cpu="500m", seconds=1e6) for number in range(JOBS)]
     jobs = services.submit_many(specs=specs, tenant=world.tenant, user=world.alice, now=clock.now())
-    for job in jobs[500 : 500 + broken]:
+    for job in jobs[JOBS // 2 : JOBS // 2 + broken]:
         damage(job, plugins=GONE)
     bound = Pod.objects.filter(job__in=[job.pk for job in jobs]).exclude(node="")
     cost, rounds = Cost(), 0
-    while bound.count() < 1000 - broken:
+    while bound.count() < JOBS - broken:
         rounds += 1
         assert rounds < 10
         with connection.execute_wrapper(cost):
@@ -153,11 +155,11 @@ def _cost(world: World, prefix: str, broken: int) -> tuple[int, int]:
     return rounds, cost.statements
 
 
-def test_one_broken_job_among_1000_does_not_slow_down_the_other_999(simulated: World) -> None:
+def test_one_broken_job_among_many_does_not_slow_down_the_others(simulated: World) -> None:
     rounds, statements = _cost(simulated, "sound", broken=0)
     rounds_with_one, statements_with_one = _cost(simulated, "broken", broken=1)
     assert rounds_with_one == rounds
-    assert statements_with_one <= statements * 1.02  # renewals of the lease depend on the time
+    assert statements_with_one <= statements + max(5, 0.02 * statements)  # renewals of the lease depend on the time
 
 
 def test_back_off_doubles_until_the_job_changes() -> None:

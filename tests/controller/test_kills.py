@@ -1,9 +1,8 @@
 """SIGKILL to the worker processes, again and again under load: nothing is lost, doubled or left over.
 
-`HEKLA_KILLS` sets how often (15 by default). The audit must find nothing at the end.
+The audit must find nothing at the end.
 """
 
-import os
 import random
 import time
 from collections import Counter
@@ -15,6 +14,7 @@ import pytest
 from django.db import connection
 from tests.controller.conftest import World
 from tests.support import auditor
+from tests.support.examples import examples
 from tests.support.workers import Workers
 
 from hekla.apps.clusters import services as clusters
@@ -33,7 +33,7 @@ from hekla.domain.phases import FINAL_JOB_PHASES
 from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
 
-KILLS = int(os.environ.get("HEKLA_KILLS", "15"))
+KILLS = examples(60)
 SETTLED_WITHIN_SECONDS = 240
 RESTART = [{"events": ["PodFailed", "PodEvicted"], "action": "RestartJob"}]
 SIMULATED = {

@@ -15,6 +15,7 @@ from django.db import DatabaseError
 from tests.controller.fleet import Fleet, is_cleaned, is_over
 from tests.kubernetes.control_plane import ControlPlane
 from tests.kubernetes.proxy import ProxiedRequest, RequestFate
+from tests.support.examples import examples
 
 from hekla.apps.jobs.models import Job, Pod
 from hekla.backends.kubernetes.api import Api
@@ -24,7 +25,7 @@ from hekla.controller.controllers import controllers
 from hekla.lib import clock
 
 SEED = int(os.environ.get("HEKLA_SEED", "3"))
-EACH = 2
+EACH = examples(10, least=1)
 """Jobs in each phase."""
 _MOST_REQUESTS = 16
 CLAIM = [{"name": "out", "volume_claim": {"storage": "1Gi"}}]

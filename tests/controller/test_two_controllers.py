@@ -1,7 +1,7 @@
 """Two controllers of one cluster. One stands still for longer than its lease, in the middle of a request.
 
-When it continues, it changes neither rows nor pods against the decisions of the other. `HEKLA_STOPS` sets how often it
-is stopped (7 by default), `HEKLA_SEED` what happens in between.
+When it continues, it changes neither rows nor pods against the decisions of the other. `HEKLA_SEED` sets what happens
+in between.
 """
 
 import os
@@ -18,6 +18,7 @@ from django.db import connection
 from tests.controller.fleet import RESTART, Fleet, are_all_over, audit, is_cleaned, is_over
 from tests.kubernetes.control_plane import ControlPlane
 from tests.kubernetes.proxy import HeldRequest, ProxiedRequest
+from tests.support.examples import examples
 from tests.support.workers import Workers
 
 from hekla.apps.clusters.models import Lease
@@ -25,7 +26,7 @@ from hekla.apps.jobs.models import Job
 from hekla.controller.cluster_controller import CACHE_DIFFERS
 from hekla.lib import clock
 
-STOPS = int(os.environ.get("HEKLA_STOPS", "7"))
+STOPS = examples(40)
 SEED = int(os.environ.get("HEKLA_SEED", "3"))
 CAUGHT_WITHIN_SECONDS = 10.0
 _OF_ASYNCIO = re.compile(r"^E asyncio: Fatal error on SSL protocol.*?(?=^[A-Z] |\Z)", re.DOTALL | re.MULTILINE)

@@ -16,9 +16,10 @@ from typing import Any
 
 import pytest
 from tests.e2e.conftest import CHECKOUT, HeklaServer
+from tests.support.examples import examples
 
 pytestmark = pytest.mark.slow
-ROUNDS = int(os.environ.get("HEKLA_FAULT_ROUNDS", "20"))
+ROUNDS = examples(100)
 ROLES = ["web", "control", "default", "beat", "valkey", "postgres"]
 RESTART_SECONDS = 30
 PODS = 2

@@ -1,6 +1,6 @@
 """Hostile pod folders behind every page, REST route and socket: nothing leaks, nothing waits, and others go on.
 
-`HEKLA_EXAMPLES=8.4` reads a thousand folders.
+`HEKLA_EXAMPLES=8` reads a thousand folders.
 """
 
 import asyncio

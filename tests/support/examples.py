@@ -1,13 +1,13 @@
-"""The number of examples for a costly property: a part of the whole number, because all of them take too long.
+"""How often a costly test repeats: examples of a property, kills, outages; a part of the whole number by default.
 
-`HEKLA_EXAMPLES=1` tries all of them, `HEKLA_EXAMPLES=10` ten times as many.
+`HEKLA_EXAMPLES=1` repeats as often as a test names, `HEKLA_EXAMPLES=10` ten times as often.
 """
 
 import os
 
-_SHARE = float(os.environ.get("HEKLA_EXAMPLES", "0.25"))
+_SHARE = float(os.environ.get("HEKLA_EXAMPLES", "0.1"))
 
 
-def examples(whole: int) -> int:
-    """The number of examples to try now, out of `whole`; at least a few."""
-    return max(4, round(whole * _SHARE))
+def examples(whole: int, least: int = 2) -> int:
+    """The number of examples to try now, out of `whole`."""
+    return max(least, round(whole * _SHARE))

@@ -1,6 +1,5 @@
 """The pod cache equals a fresh list however its watch is interrupted, and reports no pod after its dismissal."""
 
-import os
 import random
 import time
 from collections.abc import Callable, Iterator
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 from tests.kubernetes.control_plane import ControlPlane
+from tests.support.examples import examples
 
 from hekla.backends.base import BackendError, PodKey
 from hekla.backends.kubernetes import access, names
@@ -19,7 +19,7 @@ from hekla.backends.kubernetes.pod_cache import PodCache
 from hekla.domain.phases import PodPhase
 from hekla.lib.clock import now
 
-CUTS = int(os.environ.get("HEKLA_CUTS", "150"))
+CUTS = examples(500)
 _MANY = 30
 SELECTOR = names.selector({names.CLUSTER: "c1"})
 
