@@ -11,7 +11,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from tests.controller.conftest import World
 from tests.controller.test_cluster_controller import phase, submit
 from tests.support import auditor
-from tests.support.examples import examples
+from tests.support.examples import EVERY
 
 from hekla.apps.event_log import selectors as event_log
 from hekla.apps.event_log.models import LoggedEvent
@@ -27,9 +27,8 @@ from hekla.domain.errors import Refused
 from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
 
-EVERY = max(1, 30 // examples(100))
 FIRST = {kind: 1 + at % EVERY for at, kind in enumerate(("local", "simulated", "kubernetes"))}
-"""The step of the first crash, and how many steps further the next one is: the kinds of clusters share the steps."""
+"""The step of the first crash. The kinds of clusters share the steps."""
 WRITES_LOG_AND_FILE = ["sh", "-c", "echo said; touch left"]
 
 
