@@ -130,12 +130,12 @@ def test_an_unknown_scenario_is_a_usage_error() -> None:
 
 @pytest.mark.slow
 def test_console_pages_are_measured() -> None:
-    sizes = ("--jobs", "40", "--pods-per-job", "2", "--tenants", "8", "--nodes", "4", "--repeat", "1")
+    sizes = ("--jobs", "200", "--pods-per-job", "2", "--tenants", "8", "--nodes", "4", "--repeat", "1")
     result = hekla("bench", "console", *sizes, "--json")
     assert result.exit_code == 0, result.output
     found = json.loads(result.output)
-    assert (found["jobs"], found["tenants"], found["nodes"]) == (40, 8, 4)
-    assert found["pods"] >= 40
+    assert (found["jobs"], found["tenants"], found["nodes"]) == (200, 8, 4)
+    assert found["pods"] >= 200
     measured = {(row["what"], row["who"]) for row in found["pages"]}
     assert {("jobs", "admin"), ("jobs", "member"), ("job", "member"), ("REST submission", "member")} <= measured
     assert all(0 < row["p50"] <= row["p99"] and row["queries"] for row in found["pages"])
@@ -144,7 +144,7 @@ def test_console_pages_are_measured() -> None:
 
 @pytest.mark.slow
 def test_open_pages_are_measured() -> None:
-    sizes = ("--jobs", "40", "--pods-per-job", "2", "--tenants", "4", "--nodes", "4")
+    sizes = ("--jobs", "200", "--pods-per-job", "2", "--tenants", "4", "--nodes", "4")
     result = hekla(
         "bench", "console", *sizes, "--sockets", "12", "--changes-per-second", "2", "--seconds", "2", "--json"
     )
@@ -161,7 +161,7 @@ def test_open_pages_are_measured() -> None:
 
 @pytest.mark.slow
 def test_pages_of_one_person_are_measured_under_the_requests_of_another() -> None:
-    sizes = ("--jobs", "40", "--pods-per-job", "2", "--tenants", "4", "--nodes", "4")
+    sizes = ("--jobs", "200", "--pods-per-job", "2", "--tenants", "4", "--nodes", "4")
     result = hekla("bench", "console", *sizes, "--requests-a-minute", "3000", "--seconds", "4", "--json")
     assert result.exit_code == 0, result.output
     found = json.loads(result.output)
