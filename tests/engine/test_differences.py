@@ -135,6 +135,15 @@ def test_constraints_are_checked_again_after_an_eviction() -> None:
     assert (mine, volcanos) == (["low/0"], [])
 
 
+def test_room_of_one_eviction_serves_several_pods() -> None:
+    """Volcano's topology-aware preemption gives a pod no room that it need not evict for, so the gang never starts."""
+    cluster = state([node("a", "2")], [running("low", 1, "a", cpu="2", minimum=0), job("high", 2, priority=9)])
+    least = "[{name: preempt, arguments: {enableTopologyAwarePreemption: true}}]"
+    pair = decide_both(cluster, "preempt", plugins("priority", "predicates", "gang"), configurations=least)
+    assert evicted(pair) == (["low/0"], [])
+    assert [sorted(one.pipelined) for one in pair] == [["high/0", "high/1"], []]
+
+
 # Whole gangs.
 
 RACK = (HyperNode("r0", 1, frozenset(("a", "b"))),)

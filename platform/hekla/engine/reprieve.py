@@ -1,4 +1,4 @@
-"""Topology-aware preemption: remove all victims of a node tentatively, then reprieve as many as possible.
+"""Topology-aware preemption: remove victims of a node tentatively, then reprieve as many as possible.
 
 This can meet constraints on other pods (affinity, spread) that evicting one victim after the other would not meet. Some
 candidate nodes are compared, and the one with the least important victims is chosen (`volcano-spec` §4).
@@ -50,13 +50,13 @@ def select_victims_on_node(
 ) -> Candidate | None:
     """The victims on this node, or None if all of them are not enough. The statement is unchanged afterwards.
 
-    All are evicted tentatively; then victims are reprieved, the most important first.
+    They are evicted tentatively until there is room; then victims are reprieved, the most important first.
     """
-    mark = len(statement)
-    gone = [order.pop() for _ in range(len(order))][::-1]
-    for victim in gone:
-        statement.evict(victim, "", "")
-    works = has_room()
+    mark, gone, works = len(statement), list[PodInfo](), False
+    while len(order) and not works:
+        gone.insert(0, order.pop())
+        statement.evict(gone[0], "", "")
+        works = has_room()
     statement.discard(mark)
     if not works:
         return None

@@ -160,18 +160,19 @@ class Preemption:
         return True
 
     def _preempt_the_least(self, statement: Statement, pod: PodInfo, may: Filter) -> bool:
-        session, found = self._session, []
+        session, found = self._session, list[reprieve.Candidate]()
         curable, listed = self._where_trying_helps(pod), session.table.state_order
         enough = reprieve.candidate_limit(len(listed), self._arguments)
         for row in listed[curable[listed]].tolist():
-            selection, has_room = self._victims(pod, row, may), partial(self._has_room, pod, row)
+            has_room = partial(self._has_room, pod, row)
+            if not session.policy.follows_volcano and has_room():  # an eviction for another pod left it
+                found = [reprieve.Candidate(row, (), ())]
+                break
+            selection = self._victims(pod, row, may)
             order = victims.victims_queue(session, selection.victims, pod.job)
-            candidate = (
-                reprieve.select_victims_on_node(statement, row, order, selection.plugins, has_room)
-                if selection.victims
-                else None
-            )
-            found += [candidate] if candidate else []
+            candidate = reprieve.select_victims_on_node(statement, row, order, selection.plugins, has_room)
+            if candidate and candidate.victims:
+                found.append(candidate)
             if len(found) >= enough:
                 break
         if not found:
