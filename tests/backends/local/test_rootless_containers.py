@@ -16,7 +16,7 @@ from hekla.lib.checkout import CHECKOUT
 FILES = ("tests/backends/test_contract.py", "tests/backends/local/test_container_access.py")
 NOWHERE = {"DATABASE_URL": "postgresql:///none?host=/nonexistent", "VALKEY_URL": "unix:///nonexistent?db=0"}
 NEED_RIGHTS = (
-    "completion", "can_be_stopped", "log_is_read", "only_logs_of_a_removed", "address_of_its_own", "usage_of_a_running",
+    "completion", "can_be_stopped", "log_is_read", "only_logs_of_a_removed", "usage_of_a_running",
     "image_of_one_tenant", "part_of_a_volume", "sees_only_the_volumes",
 )  # fmt: skip
 IS_WHOLE = examples(10) == 10
