@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -20,7 +21,7 @@ from hekla.domain.errors import Invalid
 from hekla.domain.scheduling_inputs import Input
 from hekla.engine.policy import DEFAULT_POLICY_TEXT, parse
 from hekla.lib import clock
-from hekla.scheduling import policy_check, supplies
+from hekla.scheduling import extenders, policy_check, supplies
 from hekla.scheduling.cache import read_snapshot
 
 __all__ = ["ada"]
@@ -53,6 +54,45 @@ def test_policy_that_cannot_work_is_refused_and_kept_in_the_form(people: People,
     assert "for the deadline" in page
     assert f"{{name: {name}" in page
     assert not PolicyVersion.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("allowed", "is_accepted"),
+    [
+        ("http://x", True),
+        ("http://x/", True),
+        ("http://x/v1", False),
+        ("http://x:81", False),
+        ("https://x", False),
+        ("http://xx", False),
+    ],
+)
+def test_extender_needs_an_allowed_address(
+    people: People, ada: Client, settings: Any, allowed: str, is_accepted: bool
+) -> None:
+    settings.EXTENDERS = ["http://elsewhere", allowed]
+    page = page_of(ada, text=POLICY % EXTENDER)
+    assert PolicyVersion.objects.exists() == is_accepted
+    assert ("HEKLA_EXTENDERS does not allow this address" in page) != is_accepted
+    assert ("HEKLA_EXTENDERS; predictions assume that it agrees" in page) == is_accepted
+
+
+@pytest.mark.parametrize(
+    ("address", "is_allowed"),
+    [
+        ("http://x/v1/filter", True),
+        ("http://x/v1", True),
+        ("http://x/v10/filter", False),
+        ("http://x/v1/../filter", False),
+        ("http://user@x/v1/filter", False),
+        ("http://x:99999/v1", False),
+        ("file:///v1", False),
+        ("", False),
+    ],
+)
+def test_only_addresses_below_an_allowed_one_are_called(settings: Any, address: str, is_allowed: bool) -> None:
+    settings.EXTENDERS = ["http://x/v1/"]
+    assert extenders.is_allowed(address) == is_allowed
 
 
 def test_preview_shows_the_inputs_of_the_new_policy(people: People, ada: Client) -> None:
@@ -169,14 +209,14 @@ def test_active_policy_with_a_removed_plugin_can_be_read_over_rest(people: Peopl
 
 @pytest.mark.parametrize("kind", sorted(kinds()))
 def test_every_kind_of_cluster_says_where_its_inputs_come_from(kind: str) -> None:
-    found = supplies.supplied(Cluster(kind=kind))
+    found = supplies.supplied(Cluster(kind=kind), parse(DEFAULT_POLICY_TEXT))
     assert {Input.NODE_LABELS, Input.SHUFFLE_TIME} <= set(found)
     assert all(found.values())
 
 
 def test_input_that_the_snapshot_does_not_pass_on_is_not_supplied(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(supplies, "FROM_BACKENDS", frozenset())
-    assert Input.NODE_LABELS not in supplies.supplied(Cluster(kind="simulated"))
+    assert Input.NODE_LABELS not in supplies.supplied(Cluster(kind="simulated"), parse(DEFAULT_POLICY_TEXT))
     with pytest.raises(Invalid, match="labels of nodes"):
         policy_check.parse_for(Cluster(kind="simulated"), POLICY % "{name: nodegroup, arguments: {strict: false}}")
 

@@ -86,6 +86,7 @@ def test_values_are_settings_of_every_process(helm: Path) -> None:
         assert settings["HEKLA_PUBLIC_URL"] == "https://hekla.example.org"
         assert settings["HEKLA_ALLOWED_HOSTS"] == "hekla.example.org,localhost,hekla.example.net,$(POD_IP)"
         assert settings["HEKLA_TRUSTED_PROXIES"] == "10.244.0.0/16,fd00:10:244::/56"
+        assert settings["HEKLA_EXTENDERS"] == "http://extender.ml.svc:8888/v1,https://other.example.org"
         assert settings["HEKLA_SECOND_FACTOR_FOR"] == "admins"
         assert settings["HEKLA_TRIES_A_MINUTE"] == "30"
         assert settings["HEKLA_HSTS_SECONDS"] == "86400"
@@ -369,6 +370,7 @@ def test_three_values_are_required(helm: Path) -> None:
         ({"settings__allowedHosts": ["*"]}, "at '/settings/allowedHosts/0'"),
         ({"settings__secondFactorFor": "nobody"}, "at '/settings/secondFactorFor'"),
         ({"settings__trustedProxies": ["*"]}, "at '/settings/trustedProxies/0'"),
+        ({"settings__extenders": ["extender.ml"]}, "at '/settings/extenders/0'"),
         ({"persistence__size": "much"}, "at '/persistence/size'"),
         ({"persistence__accessMode": "ReadWriteOnce"}, "at '/nodeSelector': minProperties"),
         ({"image__digest": "latest"}, "at '/image/digest'"),

@@ -40,6 +40,7 @@ from hekla.controller import (
     tenancy,
 )
 from hekla.controller.backends import backend_of
+from hekla.controller.extender_calls import ExtenderCalls
 from hekla.controller.lease_context import LeaseContext, identity
 from hekla.controller.pods import apply_decisions
 from hekla.controller.state import ReconcilerState
@@ -88,6 +89,7 @@ class ClusterController:
         self._again = False
         self.state, self.cache, self.engine_cache = ReconcilerState(), ClusterCache(), SchedulerCache()
         self._faults: tuple[ExtensionFault, ...] = ()
+        self._extenders = ExtenderCalls()
         self._acted_on = -1
         self._nodes = Timer(timedelta(seconds=10))
         self.full_look = Timer(timedelta(seconds=5))
@@ -147,6 +149,7 @@ class ClusterController:
         """Drop the caches. The controller is not used afterwards."""
         with self._lock:
             self.state, self.cache, self.engine_cache = ReconcilerState(), ClusterCache(), SchedulerCache()
+            self._extenders.close()
 
     def _reconcile(self, cluster: Cluster) -> None:
         now = clock.now()
@@ -275,7 +278,8 @@ class ClusterController:
         """The engine's decisions. A plugin's fault is logged when it begins, not at each decision."""
         engine_state = disruption_budgets.mark_protected(snapshot.state, self.state)
         policy = policies.in_force(cluster)
-        decided = metrics.cycle(cluster.name, engine_state, policy, now, cache=self.engine_cache)
+        self._extenders.begin_cycle()
+        decided = metrics.cycle(cluster.name, engine_state, policy, now, self._extenders, cache=self.engine_cache)
         for fault in decided.faults:
             if fault not in self._faults:
                 log.error("cluster %s: %s failed at %s: %s", cluster, fault.name, fault.point, fault.error)

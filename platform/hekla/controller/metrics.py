@@ -15,7 +15,7 @@ from hekla.engine.model import ClusterState
 from hekla.engine.policy import SchedulerPolicy
 from hekla.engine.queue_shares import QueueShares
 from hekla.engine.scheduler_cache import SchedulerCache
-from hekla.engine.session import Session
+from hekla.engine.session import Call, Session
 from hekla.lib.exposition import resource_gauges
 
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
@@ -70,11 +70,11 @@ REGISTRY.register(shares)
 
 
 def cycle(
-    cluster: str, state: ClusterState, policy: SchedulerPolicy, now: datetime, *, cache: SchedulerCache
+    cluster: str, state: ClusterState, policy: SchedulerPolicy, now: datetime, call: Call, *, cache: SchedulerCache
 ) -> Decisions:
     """Run a cycle of the engine, and record its metrics."""
     with CYCLE_SECONDS.labels(cluster).time():
-        decided = engine.cycle(state, policy, now.timestamp(), cache=cache, on_open=shares.look(cluster))
+        decided = engine.cycle(state, policy, now.timestamp(), call, cache=cache, on_open=shares.look(cluster))
     BINDS.labels(cluster).inc(len(decided.binds))
     EVICTIONS.labels(cluster).inc(len(decided.evictions))
     return decided

@@ -43,6 +43,8 @@ class Config(BaseSettings):
     """How long browsers that were here use TLS only, if `public_url` begins with https; 0: do not ask them to."""
     trusted_proxies: str = ""
     """Addresses or networks of proxies, with commas. Only they can state a client's address and scheme; empty: none."""
+    extenders: str = ""
+    """Addresses of extenders that scheduling policies may call, with commas: `http://host:port/path`; empty: none."""
     time_zone: str = "UTC"
     check_engine: bool = False
     """After each cycle, compare the scheduler cache with a new one. This costs as much as building the cache."""
@@ -87,6 +89,16 @@ class Config(BaseSettings):
             ip_network(proxy)  # ValueError for anything else, “*” included
         return value
 
+    @field_validator("extenders")
+    @classmethod
+    def _are_addresses(cls, value: str) -> str:
+        for address in _words(value):
+            parts = urlsplit(address)
+            is_server = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0  # ValueError for text
+            if not is_server or parts.query or parts.fragment:
+                raise ValueError(f"HEKLA_EXTENDERS must contain addresses like http://host:8888/path, not {address}")
+        return value
+
     @property
     def former_keys(self) -> list[str]:
         """The former secret keys."""
@@ -101,6 +113,11 @@ class Config(BaseSettings):
     def proxies(self) -> list[str]:
         """The addresses and networks of the trusted proxies."""
         return _words(self.trusted_proxies)
+
+    @property
+    def extender_addresses(self) -> list[str]:
+        """The addresses of extenders that may be called."""
+        return _words(self.extenders)
 
     @property
     def is_https(self) -> bool:

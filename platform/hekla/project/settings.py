@@ -21,6 +21,7 @@ DEBUG = CONFIG.debug
 CHECK_ENGINE = CONFIG.check_engine
 ALLOWED_HOSTS = CONFIG.hosts
 TRUSTED_PROXIES = CONFIG.proxies
+EXTENDERS = CONFIG.extender_addresses
 ROOT_URLCONF = "hekla.project.urls"
 ASGI_APPLICATION = "hekla.project.asgi.application"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

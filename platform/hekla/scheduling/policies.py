@@ -5,9 +5,13 @@ from functools import lru_cache
 from hekla.apps.clusters import selectors
 from hekla.apps.clusters.models import Cluster, PolicyVersion
 from hekla.engine.policy import DEFAULT_POLICY_TEXT, SchedulerPolicy, parse
+from hekla.scheduling import extenders
 
 _parsed = lru_cache(maxsize=64)(parse)
 """Each text is parsed once: the engine recognizes an unchanged policy by the identity of the object."""
+
+
+_agreeing = lru_cache(maxsize=64)(lambda text: extenders.as_if_agreeing(_parsed(text)))
 
 
 def first() -> PolicyVersion:
@@ -23,3 +27,8 @@ def text_in_force(cluster: Cluster) -> str:
 def in_force(cluster: Cluster) -> SchedulerPolicy:
     """The parsed policy in force."""
     return _parsed(text_in_force(cluster))
+
+
+def for_predictions(cluster: Cluster) -> SchedulerPolicy:
+    """The policy in force, for simulations, which call no extender."""
+    return _agreeing(text_in_force(cluster))

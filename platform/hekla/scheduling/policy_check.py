@@ -56,7 +56,7 @@ def warnings_in_force(cluster: Cluster) -> list[PolicyWarning]:
 
 def inputs_of(cluster: Cluster, policy: SchedulerPolicy) -> tuple[PluginInputs, ...]:
     """The inputs of each plugin of a policy in this cluster; none if the cluster has a scheduler of its own."""
-    return () if cluster.leads_jobs else input_check.inputs_of(policy, supplied(cluster))
+    return () if cluster.leads_jobs else input_check.inputs_of(policy, supplied(cluster, policy))
 
 
 def _warnings(found: Iterable[PluginInputs]) -> Iterator[PolicyWarning]:

@@ -13,6 +13,8 @@ from hekla.apps.clusters.models import Cluster
 from hekla.backends.registry import kinds
 from hekla.domain.scheduling_inputs import Input
 from hekla.domain.translation import translate
+from hekla.engine.policy import SchedulerPolicy
+from hekla.scheduling import extenders
 
 FROM_ROWS: Mapping[Input, Promise] = {
     Input.JOB_ANNOTATIONS: gettext_lazy("annotations of the job"),
@@ -30,9 +32,14 @@ FROM_BACKENDS = frozenset({Input.NODE_LABELS, Input.NODE_TAINTS, Input.NODE_ANNO
 """What the snapshot passes on from the reports of backends."""
 
 
-def supplied(cluster: Cluster) -> Mapping[Input, str]:
-    """What this cluster supplies: the source as a phrase for people, by input."""
+FROM_EXTENDERS = gettext_lazy("HEKLA_EXTENDERS; predictions assume that it agrees")
+
+
+def supplied(cluster: Cluster, policy: SchedulerPolicy) -> Mapping[Input, str]:
+    """What this cluster supplies to this policy: the source as a phrase for people, by input."""
     kind = kinds().get(cluster.kind)
     reported = kind.supplies if kind else {}
     rows = {one: str(source) for one, source in FROM_ROWS.items()}
+    if extenders.are_allowed(policy):
+        rows[Input.EXTENDER_CALLS] = str(FROM_EXTENDERS)
     return rows | {one: translate(source) for one, source in reported.items() if one in FROM_BACKENDS}

@@ -15,7 +15,7 @@ from hekla.apps.jobs.models import Job
 from hekla.domain.phases import GangPhase
 from hekla.engine.decisions import Decisions, ExtensionFault
 from hekla.engine.policy import SchedulerPolicy
-from hekla.scheduling import cache, policy_check
+from hekla.scheduling import cache, extenders, policy_check
 from hekla.scheduling.policy_check import PolicyWarning
 from hekla.scheduling.snapshot import Snapshot
 
@@ -51,7 +51,8 @@ class Trial:
 def try_policy(cluster: Cluster, in_force: SchedulerPolicy, other: SchedulerPolicy, *, now: datetime) -> Trial:
     """Compare the next cycle of this cluster under both policies."""
     current = cache.read_snapshot(cluster, now=now)
-    before, after = (engine.cycle(current.state, policy, now.timestamp()) for policy in (in_force, other))
+    compared = (extenders.as_if_agreeing(policy) for policy in (in_force, other))
+    before, after = (engine.cycle(current.state, policy, now.timestamp()) for policy in compared)
     old, new = _fates(current, before), _fates(current, after)
     differences = (Difference(job, old[uid], new[uid]) for uid, job in current.jobs.items() if old[uid] != new[uid])
     warnings = tuple(policy_check.warnings(cluster, other))

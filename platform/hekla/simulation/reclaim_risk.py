@@ -65,7 +65,7 @@ def visible_risk(user: User, job: Job, *, now: datetime) -> ReclaimRisk:
 
 def of(job: Job, *, now: datetime) -> ReclaimRisk:
     """The preemption risk of a job."""
-    policy = policies.in_force(job.cluster)
+    policy = policies.for_predictions(job.cluster)
     if safe := _safe(job, policy):
         return ReclaimRisk(is_safe=safe)
     state = cache.read_snapshot(job.cluster, now=now).state

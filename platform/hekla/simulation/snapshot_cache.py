@@ -119,7 +119,7 @@ def _outlook(cluster: Cluster, entry: _Entry, now: datetime) -> Outlook:
     entry.picture.refresh(cluster, _NOBODY, now=now)
     entry.picture.dirty(now)
     snapshot = entry.picture.snapshot(cluster)
-    return Outlook(entry.picture.number, snapshot, policies.in_force(cluster), now, cluster, entry)
+    return Outlook(entry.picture.number, snapshot, policies.for_predictions(cluster), now, cluster, entry)
 
 
 _NOBODY: Mapping[str, str] = {}

@@ -14,6 +14,8 @@ the migration hook needs no object that does not exist yet.
   value: {{ include "hekla.allowedHosts" $ | quote }}
 - name: HEKLA_TRUSTED_PROXIES
   value: {{ .trustedProxies | join "," | quote }}
+- name: HEKLA_EXTENDERS
+  value: {{ .extenders | join "," | quote }}
 - name: HEKLA_HSTS_SECONDS
   value: {{ .hstsSeconds | int64 | quote }}
 - name: HEKLA_TIME_ZONE

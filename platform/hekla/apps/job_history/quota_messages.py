@@ -8,6 +8,7 @@ SENTENCES = {
     "claimed devices out of reach": gettext_lazy("claimed devices not reachable"),
     "cpu and memory are kept for devices": gettext_lazy("CPU and memory reserved for device jobs"),
     "device claim not found": gettext_lazy("device claim not found"),
+    "extender does not answer": gettext_lazy("the policy’s extender does not answer"),
     "for revocable tasks only": gettext_lazy("only for reclaimable jobs"),
     "full of online work": gettext_lazy("full of online workloads"),
     "label does not match": gettext_lazy("labels do not match"),

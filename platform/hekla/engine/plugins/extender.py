@@ -18,6 +18,7 @@ missing or the response is invalid, an ignorable extender abstains; any other ex
 about nodes hold for the whole cycle; they are not requested again after a placement.
 """
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
@@ -38,6 +39,7 @@ from hekla.lib.durations import seconds
 
 _DEFAULT_TIMEOUT = 1.0
 _REJECTING = ("predicate", "preemptable", "reclaimable", "queueOverused", "jobEnqueueable", "jobReady")
+_MOST_REASONS, _LONGEST_REASON, _OTHER_REASONS = 20, 200, "other reasons of the extender"
 _VOTES = {1: Vote.PERMIT, 0: Vote.ABSTAIN, -1: Vote.REJECT}
 Document = Mapping[str, Any]
 
@@ -45,13 +47,13 @@ NEEDS = (
     Need(
         Input.EXTENDER_CALLS,
         Lack.REFUSES_ALL,
-        gettext_noop("Hekla does not call other programs yet, and a missing answer is a rejection: no job starts."),
+        gettext_noop("HEKLA_EXTENDERS does not allow this address. A missing answer is a rejection: no job starts."),
         lambda option, _policy: _rejects_without_answer(option),
     ),
     Need(
         Input.EXTENDER_CALLS,
         Lack.NOTHING,
-        gettext_noop("It has no effect: Hekla does not call other programs yet."),
+        gettext_noop("It has no effect: HEKLA_EXTENDERS does not allow this address."),
         lambda option, _policy: not _rejects_without_answer(option),
     ),
     Need(Input.POD_LABELS, Lack.PART, gettext_noop("Calls do not contain labels of pods.")),
@@ -124,8 +126,11 @@ class _Extender:
         refused = self.ask("predicate", document, lambda answer: dict(answer["refused"]))
         if refused is None:
             refused = {} if self._ignorable else dict.fromkeys(names, "extender does not answer")
-        reasons = sorted({str(reason) for reason in refused.values()})
-        return [Refusal(np.array([refused.get(name) == reason for name in names]), reason) for reason in reasons]
+        reasons = _bounded({name: str(refused[name]) for name in names if name in refused})
+        return [
+            Refusal(np.array([reasons.get(name) == reason for name in names]), reason)
+            for reason in sorted(set(reasons.values()))
+        ]
 
     def score(self, pod: PodInfo, table: NodeTable, rows: Rows) -> Vector:
         if not self._manages(pod):
@@ -171,6 +176,13 @@ class _Extender:
     def changed(self, pod: PodInfo, row: int, sign: int) -> None:
         verb = "allocateFunc" if sign > 0 else "deallocateFunc"
         self.ask(verb, {"task": _task(pod), "node": self._session.table.nodes[row].name}, dict)
+
+
+def _bounded(reasons: Mapping[str, str]) -> Mapping[str, str]:
+    """The reasons, shortened; rare ones together. They are stored with each job that waits."""
+    short = {node: reason[:_LONGEST_REASON] for node, reason in reasons.items()}
+    common = {reason for reason, _ in Counter(short.values()).most_common(_MOST_REASONS)}
+    return {node: reason if reason in common else _OTHER_REASONS for node, reason in short.items()}
 
 
 def _names(value: object) -> frozenset[str]:

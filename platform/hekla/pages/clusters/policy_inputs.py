@@ -70,7 +70,7 @@ def view_of(cluster: Cluster, text: str) -> PolicyInputsView:
         wanted = policy.parse(text)
     except Invalid as error:
         return PolicyInputsView(problem=error.message)
-    found, sources = policy_check.inputs_of(cluster, wanted), supplied(cluster)
+    found, sources = policy_check.inputs_of(cluster, wanted), supplied(cluster, wanted)
     rows = tuple(_row(one, sources) for one in found[:_MAX_ROWS])
     warnings = tuple(policy_check.warnings(cluster, wanted))
     return PolicyInputsView(
