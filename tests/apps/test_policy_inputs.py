@@ -84,6 +84,7 @@ def test_extender_needs_an_allowed_address(
         ("http://x/v1", True),
         ("http://x/v10/filter", False),
         ("http://x/v1/../filter", False),
+        ("http://x/v1/%2E%2E/filter", False),
         ("http://user@x/v1/filter", False),
         ("http://x:99999/v1", False),
         ("file:///v1", False),

@@ -6,7 +6,7 @@ assume that extenders agree.
 
 from collections.abc import Iterator
 from dataclasses import replace
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from django.conf import settings
 
@@ -36,7 +36,7 @@ def _is_below(address: str, allowed: str) -> bool:
         return False
     path = base.path.rstrip("/")
     is_below = target.path == path or target.path.startswith(f"{path}/")
-    return servers[0] == servers[1] and is_below and not {".", ".."} & set(target.path.split("/"))
+    return servers[0] == servers[1] and is_below and not {".", ".."} & set(unquote(target.path).split("/"))
 
 
 def are_allowed(policy: SchedulerPolicy) -> bool:
