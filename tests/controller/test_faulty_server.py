@@ -84,7 +84,10 @@ def test_every_gang_completes_despite_an_outage_and_failing_requests(fleet: Flee
         )  # the objects of a job are removed together, now or in a later sweep
         for job in Job.objects.order_by("pk")[::4]:
             fleet.delete(job)
-        fleet.until(lambda: all(map(is_cleaned, Job.objects.exclude(deleted_at=None))), workers.output)
+        fleet.until(
+            lambda: all(map(is_cleaned, Job.objects.exclude(deleted_at=None))),
+            lambda: workers.output() + workers.stacks(),
+        )
         output = workers.output()
     fleet.proxy.judge = lambda _: RequestFate.PASSED
     assert dict(Job.objects.values_list("name", "phase")) == users.ends_of
