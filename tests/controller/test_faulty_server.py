@@ -21,7 +21,7 @@ from tests.support.workers import Workers
 from hekla.apps.clusters.models import Lease
 from hekla.apps.jobs.models import Job
 
-AWAY_SECONDS = examples(60)
+AWAY_SECONDS = examples(150)
 SEED = int(os.environ.get("HEKLA_SEED", "3"))
 SHARE = 0.08
 _JOBS_BEFORE, _JOBS_DURING, _JOBS_AFTER = 6, 4, 4
