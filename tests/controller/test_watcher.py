@@ -19,6 +19,7 @@ from hekla.apps.clusters import services as services_of_clusters
 from hekla.apps.clusters.models import Cluster, Lease
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs import services
+from hekla.apps.jobs.models import Job, Pod
 from hekla.controller import watcher
 from hekla.controller.backends import backend_of
 from hekla.controller.cluster_controller import ClusterController
@@ -104,13 +105,32 @@ def test_cluster_with_another_holder_or_paused_is_not_due(simulated: World) -> N
 
 
 def test_cluster_with_work_is_due_and_an_idle_one_keeps_its_lease(simulated: World) -> None:
-    leases.take(simulated.cluster, identity(), now=clock.now())
+    controllers.reconcile(simulated.cluster)
     before = Lease.objects.get()
     assert not watcher.is_due(simulated.cluster)
     renewed = Lease.objects.get()
     assert (renewed.epoch, renewed.holder) == (before.epoch, before.holder)
     assert renewed.expires_at > before.expires_at
     submit(simulated)
+    assert watcher.is_due(simulated.cluster)
+
+
+def test_deleted_job_that_is_not_cleaned_is_work(simulated: World) -> None:
+    submit(simulated)
+    controllers.reconcile(simulated.cluster)
+    Job.objects.update(phase="completed", finished_at=clock.now(), deleted_at=clock.now())
+    Pod.objects.update(phase="succeeded")
+    assert watcher.is_due(simulated.cluster)
+    Job.objects.update(cleaned_at=clock.now())
+    assert not watcher.is_due(simulated.cluster)
+
+
+def test_holder_that_did_not_reconcile_for_long_is_due(simulated: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another worker may get every wake-up, and does nothing, because it does not hold the lease."""
+    controllers.reconcile(simulated.cluster)
+    assert not watcher.is_due(simulated.cluster)
+    later = time.monotonic() + 31
+    monkeypatch.setattr(time, "monotonic", lambda: later)
     assert watcher.is_due(simulated.cluster)
 
 

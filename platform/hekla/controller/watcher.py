@@ -34,6 +34,8 @@ _BREATH_SECONDS = 0.02
 _BUSY_SECONDS, _QUIET_SECONDS = 1.0, 2.0
 """Between two reads of the rows, with and without work: well within the lifetime of a lease."""
 _FIRST_RETRY_SECONDS, _LONGEST_RETRY_SECONDS = 2.0, 30.0
+_OVERDUE_SECONDS = 30.0
+"""Longer than between two periodic wake-ups, which another worker may get than the one that holds the lease."""
 _RECONCILES_FOR_SECONDS = 1.0
 """After this time the rows are read again although a reconciliation still runs."""
 
@@ -124,7 +126,7 @@ def is_due(cluster: Cluster) -> bool:
         return True
     if lease.holder != identity():
         return False
-    if jobs.has_work(cluster.pk):
+    if jobs.has_work(cluster.pk) or controllers.get(cluster.pk).is_overdue(_OVERDUE_SECONDS):
         return True
     if controllers.get(cluster.pk).is_idle():  # a reconciliation that hangs must lose the lease
         leases.renew(cluster.pk, lease.epoch)

@@ -83,6 +83,11 @@ class Job(models.Model):
             models.Index(
                 fields=["cluster", "deleted_at"], condition=models.Q(deleted_at__isnull=False), name="job_deleted"
             ),
+            models.Index(
+                fields=["cluster"],
+                condition=models.Q(deleted_at__isnull=False, cleaned_at__isnull=True),
+                name="job_to_clean",
+            ),
             # Indexes to sort, filter and count the list. The initial migration adds one on parts of the name.
             models.Index(fields=["-submitted_at", "-id"], condition=_LISTED, name="job_by_time"),
             models.Index(fields=["name", "id"], condition=_LISTED, name="job_by_name"),

@@ -28,10 +28,10 @@ def any_waiting(cluster_id: int) -> bool:
 
 
 def has_work(cluster_id: int) -> bool:
-    """Whether this cluster has an unfinished job, or a finished one with an unfinished pod."""
+    """Whether this cluster has an unfinished job, a finished one with an unfinished pod, or a deleted one to clean."""
     alive = Job.objects.filter(cluster_id=cluster_id).exclude(phase__in=_FINAL_JOBS)
     held = Pod.objects.filter(job__cluster_id=cluster_id).exclude(phase__in=_FINAL_PODS)
-    return alive.exists() or held.exists()
+    return alive.exists() or held.exists() or _to_clean(cluster_id).exists()
 
 
 def ending(cluster_id: int) -> list[Job]:
@@ -72,8 +72,11 @@ def _uids(texts: Iterable[str]) -> list[UUID]:
 
 def to_clean(cluster_id: int, *, limit: int) -> list[Job]:
     """Deleted jobs that are not cleaned up yet."""
-    found = Job.objects.filter(cluster_id=cluster_id, deleted_at__isnull=False, cleaned_at=None)
-    return list(found.select_related("tenant")[:limit])
+    return list(_to_clean(cluster_id).select_related("tenant")[:limit])
+
+
+def _to_clean(cluster_id: int) -> QuerySet[Job]:
+    return Job.objects.filter(cluster_id=cluster_id, deleted_at__isnull=False, cleaned_at=None)
 
 
 def with_overdue_logs(cluster_id: int, *, now: datetime, limit: int) -> list[Job]:
