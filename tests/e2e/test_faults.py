@@ -3,19 +3,16 @@
 Each pod writes a line to its own file when it begins, and one when it ends.
 """
 
-import json
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from tests.e2e.conftest import CHECKOUT, HeklaServer
+from tests.e2e.conftest import HeklaServer
+from tests.e2e.operator_client import Operator
 from tests.support.examples import examples
 
 pytestmark = pytest.mark.slow
@@ -23,31 +20,6 @@ ROUNDS = examples(100)
 ROLES = ["web", "control", "default", "beat", "valkey", "postgres"]
 RESTART_SECONDS = 30
 PODS = 2
-
-
-class Operator:
-    """A client of `tests.support.operator`."""
-
-    def __init__(self, home: Path) -> None:
-        path = os.pathsep.join([str(CHECKOUT / "platform"), str(CHECKOUT)])
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.support.operator", str(home)],
-            cwd=CHECKOUT,
-            env={"PATH": os.environ["PATH"], "PYTHONPATH": path},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
-    def __call__(self, **command: Any) -> Any:
-        assert self._process.stdin
-        assert self._process.stdout
-        self._process.stdin.write(json.dumps(command) + "\n")
-        self._process.stdin.flush()
-        return json.loads(self._process.stdout.readline())
-
-    def close(self) -> None:
-        self._process.communicate(timeout=30)
 
 
 @pytest.fixture

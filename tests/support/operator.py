@@ -4,6 +4,7 @@
     {"do": "share", "folder": …}                                  pods of the local cluster may write to the folder
     {"do": "phases"}                                              name -> phase
     {"do": "audit"}                                               the result of the audit
+    {"do": "link"}                                                the secret of a sign-in link of the first admin
 
 PostgreSQL may be down for a moment: a command is retried until it succeeds, and a submission is not repeated.
 """
@@ -98,7 +99,16 @@ def verdict(_order: dict[str, Any]) -> str:
     return "sound"
 
 
-COMMANDS = {"submit": submit, "share": share, "phases": phases, "audit": verdict}
+def link(_order: dict[str, Any]) -> str:
+    from hekla.apps.accounts import services
+    from hekla.apps.accounts.models import User
+    from hekla.apps.event_log.services import PLATFORM
+    from hekla.lib import clock
+
+    return services.issue_link(User.objects.get(username="admin"), actor=PLATFORM, now=clock.now())
+
+
+COMMANDS = {"link": link, "submit": submit, "share": share, "phases": phases, "audit": verdict}
 
 if __name__ == "__main__":
     prepare()
