@@ -83,7 +83,7 @@ class ClusterController:
         self.epoch: int | None = None
         self.is_responsive, self.fault, self.has_reported_fault = False, "", False
         self._progress_at = 0.0
-        self._reconciled_at = 0.0
+        self._tried_at = 0.0
         self._lock = Lock()
         self._idle = Event()
         self._idle.set()
@@ -109,7 +109,7 @@ class ClusterController:
                 self._idle.clear()
                 with metrics.RECONCILE_SECONDS.labels(cluster.name).time():
                     self._reconcile(cluster)
-                self.fault, self._reconciled_at = "", time.monotonic()
+                self.fault = ""
             except leases.LeaseLost:
                 log.warning("cluster %s: another controller has taken over", cluster)
             except (OperationalError, InterfaceError, InternalError) as error:
@@ -121,6 +121,7 @@ class ClusterController:
                 self.fault = f"{type(error).__name__}: {error}"
                 raise
             finally:
+                self._tried_at = time.monotonic()
                 self._idle.set()
                 self._lock.release()
 
@@ -138,8 +139,8 @@ class ClusterController:
         return not self._lock.locked()
 
     def is_overdue(self, seconds: float) -> bool:
-        """Whether the last reconciliation here ended so long ago: time alone can call for one."""
-        return time.monotonic() - self._reconciled_at > seconds
+        """Whether the last reconciliation here ended, or failed, so long ago: time alone can call for one."""
+        return time.monotonic() - self._tried_at > seconds
 
     def is_stuck(self, seconds: float) -> bool:
         """Whether a reconciliation is running here, without progress for so long."""
