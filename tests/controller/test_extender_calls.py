@@ -4,6 +4,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -14,6 +15,7 @@ from tests.controller.test_cluster_controller import phase, submit
 from tests.simulation.conftest import WorldFactory, found, spec
 from tests.support.dripping_server import dripping_server
 
+from hekla.apps.clusters import leases
 from hekla.apps.clusters import services as clusters
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs.models import Job, Pod
@@ -30,7 +32,8 @@ POLICY = """\
 actions: "enqueue, allocate"
 tiers:
 - plugins: [{name: gang}, {name: predicates}, {name: proportion}]
-- plugins: [{name: extender, arguments: {extender.urlPrefix: "%s/v1", extender.predicateVerb: filter}}]
+- plugins:
+  - {name: extender, arguments: {extender: {urlPrefix: "%s/v1", predicateVerb: filter, httpTimeout: 30s}}}
 """
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 SLOW = {
@@ -100,8 +103,8 @@ def ask(calls: ExtenderCalls, url: str, seconds: float = 5.0) -> Any:
     return calls(f"{url}/v1/filter", {"nodes": ["n"]}, seconds)
 
 
-def activate(world: World, extender: Extender) -> None:
-    clusters.set_policy(world.cluster, POLICY % extender.url, note="", by=None, actor=PLATFORM, now=clock.now())
+def activate(world: World, url: str) -> None:
+    clusters.set_policy(world.cluster, POLICY % url, note="", by=None, actor=PLATFORM, now=clock.now())
 
 
 def waiting(job: Job) -> str:
@@ -110,7 +113,7 @@ def waiting(job: Job) -> str:
 
 def test_extender_decides_which_nodes_a_pod_may_use(simulated: World, extender: Extender) -> None:
     extender.refuse(n="not on Fridays")
-    activate(simulated, extender)
+    activate(simulated, extender.url)
     job = submit(simulated, "asks", ["true"], seconds=600)
     simulated.reconcile_until(lambda: "not on Fridays" in waiting(job))
     assert not Pod.objects.exclude(node="").exists()
@@ -126,7 +129,7 @@ def test_jobs_wait_while_the_extender_is_away_and_start_when_it_is_back(
 ) -> None:
     monkeypatch.setattr(extender_calls, "REST_SECONDS", 0.5)
     extender.status = 503
-    activate(simulated, extender)
+    activate(simulated, extender.url)
     job = submit(simulated, "asks", ["true"], seconds=600)
     simulated.reconcile_until(lambda: "extender does not answer" in waiting(job))
     extender.status = 200
@@ -139,10 +142,27 @@ def test_jobs_wait_while_the_extender_is_away_and_start_when_it_is_back(
     simulated.reconcile_until(is_running)
 
 
+def test_jobs_show_that_the_extender_is_too_slow(simulated: World, settings: Any) -> None:
+    assert timedelta(seconds=extender_calls.CYCLE_SECONDS) < leases.LIFETIME / 2, "no cycle may cost the lease"
+    with dripping_server(*SLOW["body"]) as url:
+        settings.EXTENDERS = [url]
+        activate(simulated, url)
+        jobs = [submit(simulated, f"asks-{number}", ["true"]) for number in range(3)]
+        simulated.reconcile_until(lambda: all("extender does not answer" in waiting(job) for job in jobs))
+
+
+@pytest.mark.parametrize("reason", ["a\0b", "a\ud800b", "a\x1b[31mb", "a\u202eb"])
+def test_job_shows_any_reason(simulated: World, extender: Extender, reason: str) -> None:
+    extender.refuse(n=reason)
+    activate(simulated, extender.url)
+    job = submit(simulated, "asks", ["true"])
+    simulated.reconcile_until(lambda: "'nodes': {'a" in waiting(job))
+
+
 def test_prediction_assumes_that_the_extender_agrees(found: WorldFactory, extender: Extender) -> None:
     world = found({})
     extender.refuse(n="never")
-    activate(world, extender)
+    activate(world, extender.url)
     answer = what_if.predict_draft(spec(), tenant=world.tenant, user=world.alice)
     assert answer.verdict is StartVerdict.NOW
     assert extender.received == []

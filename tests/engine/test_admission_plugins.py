@@ -95,6 +95,17 @@ def test_extender_refuses_nodes() -> None:
     assert calls == [("http://x/v1/filter", ["a", "b"], {"cpu": "1"})]
 
 
+def test_reasons_of_an_extender_are_bounded() -> None:
+    names = [f"n{at}" for at in range(100)]
+    policy = parse(POLICY % ("{name: extender, arguments: {extender: {predicateVerb: f}}}", ""))
+    refused = {name: f"{name} {'x' * 1000}" for name in names}
+    cluster = state([node(name) for name in names], [job("one")])
+    (reason,) = cycle(cluster, policy, 0.0, call=lambda *_: {"refused": refused}).reasons["one"]
+    assert len(reason.nodes) == 21
+    assert sum(reason.nodes.values()) == 100
+    assert max(map(len, reason.nodes)) == 200
+
+
 def test_extender_scores_nodes() -> None:
     decisions = extend("extender.prioritizeVerb: p", lambda *_: {"scores": {"a": 1, "b": 7}}, [job("one")])
     assert decisions.binds[0].node == "b"

@@ -18,13 +18,13 @@ import httpx2
 from hekla.scheduling.extenders import is_allowed
 
 log = logging.getLogger(__name__)
-CYCLE_SECONDS = 5.0
-"""For all calls of a cycle together."""
+CYCLE_SECONDS = 2.0
+"""For all calls of a cycle together: well within the lifetime of a lease, which no step of a cycle renews."""
 MOST_BYTES = 4_000_000
 """Of an answer: a score for each of ten thousand nodes is a tenth of it."""
-_HEADERS = {"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": "Hekla"}
 FAILURES, REST_SECONDS = 3, 30.0
 """After so many failures in a row, an extender is not called for so long."""
+_HEADERS = {"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": "Hekla"}
 
 
 class NoAnswer(Exception):
@@ -87,7 +87,7 @@ class ExtenderCalls:
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
-            threading.Thread(target=self._loop.run_forever, name="extender calls", daemon=True).start()
+            threading.Thread(target=_run, args=[self._loop], name="extender calls", daemon=True).start()
         return self._loop
 
     async def _send(self, address: str, document: Mapping[str, Any], seconds: float) -> bytes:
@@ -106,11 +106,19 @@ class ExtenderCalls:
         return bytes(answer)
 
     def close(self) -> None:
-        """End the thread. No call follows."""
-        if self._loop is not None:
-            asyncio.run_coroutine_threadsafe(self._end(), self._loop)
+        """Close the connections, and end the thread. A later call starts another."""
+        loop, self._loop = self._loop, None
+        client, self._client = self._client, None
+        if loop is not None:
+            asyncio.run_coroutine_threadsafe(_end(client), loop)
 
-    async def _end(self) -> None:
-        if self._client is not None:
-            await self._client.aclose()
-        asyncio.get_running_loop().stop()
+
+async def _end(client: httpx2.AsyncClient | None) -> None:
+    if client is not None:
+        await client.aclose()
+    asyncio.get_running_loop().stop()
+
+
+def _run(loop: asyncio.AbstractEventLoop) -> None:
+    loop.run_forever()
+    loop.close()

@@ -12,15 +12,7 @@ from django.conf import settings
 
 from hekla.engine.policy import PluginOption, SchedulerPolicy
 
-PLUGIN = "extender"
-
-
-def prefixes(policy: SchedulerPolicy) -> Iterator[str]:
-    """The addresses to which the policy's extenders add their verbs."""
-    for tier in policy.tiers:
-        for option in tier:
-            if option.name == PLUGIN:
-                yield str(option.inner(PLUGIN).get("urlPrefix", ""))
+_PLUGIN = "extender"
 
 
 def is_allowed(address: str) -> bool:
@@ -41,17 +33,25 @@ def _is_below(address: str, allowed: str) -> bool:
 
 def are_allowed(policy: SchedulerPolicy) -> bool:
     """Whether all extenders of this policy may be called."""
-    return all(map(is_allowed, prefixes(policy)))
+    return all(map(is_allowed, _prefixes(policy)))
 
 
 def as_if_agreeing(policy: SchedulerPolicy) -> SchedulerPolicy:
     """The policy for predictions: an extender that would be called has no say."""
-    if not any(prefixes(policy)) or not are_allowed(policy):
+    if not any(_prefixes(policy)) or not are_allowed(policy):
         return policy
     return replace(policy, tiers=tuple(tuple(map(_agreeing, tier)) for tier in policy.tiers))
 
 
 def _agreeing(option: PluginOption) -> PluginOption:
-    if option.name != PLUGIN:
+    if option.name != _PLUGIN:
         return option
-    return replace(option, arguments={PLUGIN: {**option.inner(PLUGIN), "ignorable": True}})
+    return replace(option, arguments={_PLUGIN: {**option.inner(_PLUGIN), "ignorable": True}})
+
+
+def _prefixes(policy: SchedulerPolicy) -> Iterator[str]:
+    """The addresses to which the policy's extenders add their verbs."""
+    for tier in policy.tiers:
+        for option in tier:
+            if option.name == _PLUGIN:
+                yield str(option.inner(_PLUGIN).get("urlPrefix", ""))

@@ -9,8 +9,6 @@ from hekla.scheduling import extenders
 
 _parsed = lru_cache(maxsize=64)(parse)
 """Each text is parsed once: the engine recognizes an unchanged policy by the identity of the object."""
-
-
 _agreeing = lru_cache(maxsize=64)(lambda text: extenders.as_if_agreeing(_parsed(text)))
 
 

@@ -30,9 +30,8 @@ FROM_ROWS: Mapping[Input, Promise] = {
 """What the snapshot takes from rows that people or the controller write; the source as a phrase."""
 FROM_BACKENDS = frozenset({Input.NODE_LABELS, Input.NODE_TAINTS, Input.NODE_ANNOTATIONS, Input.NODE_IMAGES})
 """What the snapshot passes on from the reports of backends."""
-
-
 FROM_EXTENDERS = gettext_lazy("HEKLA_EXTENDERS; predictions assume that it agrees")
+"""Where calls to the extenders of a policy come from, if all of them are allowed."""
 
 
 def supplied(cluster: Cluster, policy: SchedulerPolicy) -> Mapping[Input, str]:

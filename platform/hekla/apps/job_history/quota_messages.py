@@ -24,6 +24,7 @@ SENTENCES = {
     "not schedulable": gettext_lazy("unschedulable"),
     "numa topology cannot be kept": gettext_lazy("NUMA cells have no room"),
     "numa topology policy does not match": gettext_lazy("NUMA policy differs"),
+    "other reasons of the extender": gettext_lazy("other reasons of the policy’s extender"),
     "pod affinity": gettext_lazy("pod affinity not met"),
     "pod anti-affinity": gettext_lazy("pod anti-affinity not met"),
     "port in use": gettext_lazy("port in use"),

@@ -36,6 +36,7 @@ from hekla.engine.node_fit import Refusal
 from hekla.engine.policy import PluginOption, is_true
 from hekla.engine.session import Session
 from hekla.lib.durations import seconds
+from hekla.lib.text import strip_control_codes
 
 _DEFAULT_TIMEOUT = 1.0
 _REJECTING = ("predicate", "preemptable", "reclaimable", "queueOverused", "jobEnqueueable", "jobReady")
@@ -179,10 +180,15 @@ class _Extender:
 
 
 def _bounded(reasons: Mapping[str, str]) -> Mapping[str, str]:
-    """The reasons, shortened; rare ones together. They are stored with each job that waits."""
-    short = {node: reason[:_LONGEST_REASON] for node, reason in reasons.items()}
+    """The reasons, short and readable; rare ones together. They are stored with each job that waits."""
+    short = {node: _readable(reason) or _OTHER_REASONS for node, reason in reasons.items()}
     common = {reason for reason, _ in Counter(short.values()).most_common(_MOST_REASONS)}
     return {node: reason if reason in common else _OTHER_REASONS for node, reason in short.items()}
+
+
+def _readable(reason: str) -> str:
+    """The reason without what the database or a terminal refuses."""
+    return strip_control_codes(reason[:_LONGEST_REASON]).encode(errors="replace").decode()
 
 
 def _names(value: object) -> frozenset[str]:
