@@ -6,9 +6,8 @@ import click
 
 from hekla.cli import manifest
 from hekla.cli.client import Failure
-from hekla.domain import formats
+from hekla.domain import formats, yaml_text
 from hekla.domain.errors import Invalid
-from hekla.domain.formats import yaml_text
 from hekla.domain.jobspec import JobSpec
 
 _DOCUMENT = "jobspec"

@@ -11,13 +11,13 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from hekla.cli.client import Failure
-from hekla.domain import formats
+from hekla.domain import formats, yaml_text
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.flows import FlowSpec
-from hekla.domain.formats import LoadedJob, yaml_text
-from hekla.domain.formats.yaml_text import MAX_BYTES
+from hekla.domain.formats import LoadedJob
 from hekla.domain.jobspec import MAX_FILE_BYTES, JobSpec
 from hekla.domain.validation import quote
+from hekla.domain.yaml_text import MAX_BYTES
 
 _FILES = "hekla.io/files"
 

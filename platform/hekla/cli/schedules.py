@@ -9,9 +9,8 @@ from hekla.cli import output
 from hekla.cli.client import Client, Failure, client_of
 from hekla.cli.manifest import bytes_of, unfit
 from hekla.cli.servers import ServerOptions
-from hekla.domain import formats
+from hekla.domain import formats, yaml_text
 from hekla.domain.errors import Invalid
-from hekla.domain.formats import yaml_text
 from hekla.domain.schedules import ScheduleSpec
 from hekla.lib.text import strip_control_codes
 

@@ -10,9 +10,8 @@ import click
 from hekla.cli import manifest, output
 from hekla.cli.client import Client, Failure
 from hekla.client.errors import AuthenticationError, ResponseError
-from hekla.domain import formats
+from hekla.domain import formats, yaml_text
 from hekla.domain.errors import Invalid
-from hekla.domain.formats import yaml_text
 
 MAX_DOCUMENTS = 100
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from typing import Any
 
+from hekla.domain import yaml_text
 from hekla.domain.errors import Invalid, Problem
-from hekla.domain.formats import yaml_text
 from hekla.domain.translation import translate
 from hekla.domain.validation import quote
 

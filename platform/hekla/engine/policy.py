@@ -6,8 +6,8 @@ from typing import Any
 
 import yaml
 
+from hekla.domain import yaml_text
 from hekla.domain.errors import Invalid, Problem
-from hekla.domain.formats import yaml_text
 from hekla.domain.translation import translate
 from hekla.engine import registry
 

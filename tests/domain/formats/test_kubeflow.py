@@ -2,9 +2,8 @@
 
 import pytest
 
-from hekla.domain import formats
+from hekla.domain import formats, yaml_text
 from hekla.domain.errors import Invalid
-from hekla.domain.formats import yaml_text
 from hekla.domain.formats.fields import Findings
 from hekla.domain.formats.files import Companions
 from hekla.domain.formats.pytorchjob import PYTORCHJOB

@@ -2,9 +2,8 @@
 
 import pytest
 
-from hekla.domain import formats
+from hekla.domain import formats, yaml_text
 from hekla.domain.errors import Invalid
-from hekla.domain.formats import yaml_text
 
 RESTARTS = {"events": ["PodFailed"], "action": "RestartPod"}
 ENDS = {"events": ["PodFailed"], "action": "TerminateJob"}

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 from tests.domain.jobconfigs import VERSION_2, spec_of
 from tests.support.examples import examples
 
-from hekla.domain import formats, secrets
+from hekla.domain import formats, secrets, yaml_text
 from hekla.domain.errors import Invalid
-from hekla.domain.formats import yaml_text
 
 ENDS = {"events": ["PodFailed"], "action": "TerminateJob"}
 AGAIN = {"events": ["PodFailed"], "action": "RestartJob"}

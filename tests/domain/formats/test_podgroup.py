@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hekla.domain import formats
+from hekla.domain import formats, yaml_text
 from hekla.domain.errors import Invalid
-from hekla.domain.formats import yaml_text
 
 NAMED = {"scheduling.k8s.io/group-name": "gang"}
 NAMED_BY_VOLCANO = {"scheduling.volcano.sh/group-name": "gang"}

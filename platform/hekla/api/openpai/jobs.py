@@ -23,8 +23,8 @@ from hekla.apps.jobs.models import Job
 from hekla.apps.openpai import selectors, services
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
-from hekla.domain import formats
-from hekla.domain.formats import openpai, yaml_text
+from hekla.domain import formats, yaml_text
+from hekla.domain.formats import openpai
 from hekla.domain.formats.openpai import stored
 from hekla.domain.phases import JobPhase
 from hekla.domain.policies import LifecycleAction

@@ -18,9 +18,9 @@ from hekla.apps.jobs.services.telling import tell
 from hekla.apps.openpai import selectors
 from hekla.apps.openpai.models import Submission
 from hekla.apps.tenancy.models import Tenant
-from hekla.domain import events
+from hekla.domain import events, yaml_text
 from hekla.domain.errors import Forbidden, Invalid, NotFound, Problem
-from hekla.domain.formats import LoadedJob, yaml_text
+from hekla.domain.formats import LoadedJob
 from hekla.domain.formats.openpai.stored import mask_secrets, rename
 from hekla.domain.validation import is_text
 

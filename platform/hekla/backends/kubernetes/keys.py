@@ -17,8 +17,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from hekla.backends.base import BackendError
+from hekla.domain import yaml_text
 from hekla.domain.errors import Invalid
-from hekla.domain.formats import yaml_text
 from hekla.domain.translation import translate
 
 MAX_BYTES = 64 * 1024

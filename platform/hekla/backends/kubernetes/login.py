@@ -24,7 +24,7 @@ from hekla.backends.kubernetes import instruments, keys
 from hekla.backends.kubernetes.answer_limits import limit_answers
 from hekla.backends.kubernetes.deadline import Deadline
 from hekla.backends.kubernetes.keys import ClusterKey, KeyRefused
-from hekla.domain.formats import yaml_text
+from hekla.domain import yaml_text
 from hekla.domain.translation import translate
 
 MAX_FILE_BYTES = 1024 * 1024

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+from hekla.domain import yaml_text
 from hekla.domain.errors import Invalid, Problem
-from hekla.domain.formats import yaml_text
 from hekla.domain.formats.fields import Fields, Findings, not_one, wrong_version
 from hekla.domain.formats.files import Companions, is_companion, report_unmounted
 from hekla.domain.formats.reader import ManifestReader, without_none

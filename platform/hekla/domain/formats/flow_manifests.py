@@ -9,9 +9,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hekla.domain import yaml_text
 from hekla.domain.errors import HeklaError, Invalid, Problem
 from hekla.domain.flows import FlowSpec, Probe, Retain, StepSpec
-from hekla.domain.formats import manifests, yaml_text
+from hekla.domain.formats import manifests
 from hekla.domain.formats.base import LoadedJob
 from hekla.domain.formats.fields import Fields, Findings, wrong_version
 from hekla.domain.formats.files import Companions, is_companion, report_unmounted

@@ -10,8 +10,9 @@ here.
 from dataclasses import dataclass, replace
 from typing import Any
 
+from hekla.domain import yaml_text
 from hekla.domain.errors import Invalid, Problem
-from hekla.domain.formats import podgroup, registry, yaml_text
+from hekla.domain.formats import podgroup, registry
 from hekla.domain.formats.base import Format, LoadedJob
 from hekla.domain.formats.cronjob import is_schedule
 from hekla.domain.formats.fields import Fields, Findings, wrong_version

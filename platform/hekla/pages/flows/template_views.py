@@ -17,9 +17,9 @@ from hekla.apps.flows.models import JobTemplate
 from hekla.apps.forms import attach
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs import services as job_services
-from hekla.domain import formats
+from hekla.domain import formats, yaml_text
 from hekla.domain.errors import HeklaError, Invalid, Problem
-from hekla.domain.formats import LoadedJob, yaml_text
+from hekla.domain.formats import LoadedJob
 from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
 from hekla.pages.flows.forms import JobNameForm, TemplateChangeForm, TemplateForm

@@ -4,9 +4,8 @@ from collections.abc import Mapping
 
 from django.utils.translation import gettext as _
 
-from hekla.domain import secrets
+from hekla.domain import secrets, yaml_text
 from hekla.domain.errors import Invalid, Problem
-from hekla.domain.formats import yaml_text
 
 
 def read(text: str) -> dict[str, str]:

@@ -4,8 +4,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from hekla.domain import yaml_text
 from hekla.domain.errors import Invalid, Problem
-from hekla.domain.formats import yaml_text
 from hekla.domain.formats.openpai import names, v1, v2
 from hekla.domain.formats.openpai.placeholders import MASK
 from hekla.domain.job_problems import MAX_HOST_NAME
