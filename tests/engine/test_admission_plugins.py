@@ -104,6 +104,7 @@ def test_reasons_of_an_extender_are_bounded() -> None:
     assert len(reason.nodes) == 21
     assert sum(reason.nodes.values()) == 100
     assert max(map(len, reason.nodes)) == 200
+    assert reason.ever, "it can answer otherwise in the next cycle"
 
 
 def test_extender_scores_nodes() -> None:

@@ -104,6 +104,12 @@ def test_busy_nodes_are_refused_and_idle_ones_preferred(busy: NodeSpec, now: flo
     assert nodes_by_usage([busy, node_with_usage("b", 50, 50)], [job("one")], now=now) == [expected]
 
 
+def test_measured_usage_passes() -> None:
+    cluster = state([node_with_usage("a", 99, 99)], [job("one"), job("large", cpu="9")])
+    reasons = cycle(cluster, policy("{name: usage}"), 1100.0).reasons
+    assert {name: found[0].ever for name, found in reasons.items()} == {"one": True, "large": False}
+
+
 def test_stale_usage_is_ignored() -> None:
     assert nodes_by_usage([node_with_usage("a", 99, 99)], [job("one")], now=2000.0) == ["a"]
     assert nodes_by_usage([node_with_usage("a", 99, 99)], [job("one")]) == []
@@ -255,6 +261,7 @@ def test_nodes_are_reserved_for_a_large_waiting_job() -> None:
     decisions = decide_with_reservation([*FULL, large, *small])
     assert used_nodes(decisions) == ["c", "c"]
     assert decisions.reasons["s2"][0].nodes["reserved for a job that waits longer"] == 2
+    assert decisions.reasons["s2"][0].ever
 
 
 @pytest.mark.parametrize(("on", "count"), [("d", 0), ("a", 1)])

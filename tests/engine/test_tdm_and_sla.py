@@ -58,6 +58,11 @@ def running_revocable(name: str, pods: int, on: str, budget: dict[str, str] | No
     return builders.job(name, pods, minimum=1, phase=GangPhase.RUNNING, task=task, annotations=budget or {})
 
 
+def test_job_that_waits_for_a_window_can_start() -> None:
+    reasons = decide_at(12, [lent_node("a")], [revocable("lent"), builders.job("own")]).reasons
+    assert {name: found[0].ever for name, found in reasons.items()} == {"lent": True, "own": False}
+
+
 @pytest.mark.parametrize(
     ("window", "hour", "ours", "volcanos"),
     [

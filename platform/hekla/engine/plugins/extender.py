@@ -129,7 +129,7 @@ class _Extender:
             refused = {} if self._ignorable else dict.fromkeys(names, "extender does not answer")
         reasons = _bounded({name: str(refused[name]) for name in names if name in refused})
         return [
-            Refusal(np.array([reasons.get(name) == reason for name in names]), reason)
+            Refusal(np.array([reasons.get(name) == reason for name in names]), reason, is_lasting=False)
             for reason in sorted(set(reasons.values()))
         ]
 

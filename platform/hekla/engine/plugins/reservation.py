@@ -71,7 +71,7 @@ class _Reservation:
         election = self._outcome()
         if election is None or election.job in (None, pod.job):
             return []
-        return [Refusal(election.reserved, "reserved for a job that waits longer")]
+        return [Refusal(election.reserved, "reserved for a job that waits longer", is_lasting=False)]
 
     def leaves_share(self, queue: QueueSpec, pod: PodInfo) -> bool:
         """Whether the elected job's queue would still have enough for it."""

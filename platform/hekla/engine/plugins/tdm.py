@@ -89,7 +89,7 @@ class _Zones:
 
     def refusals(self, pod: PodInfo, _table: NodeTable) -> Sequence[Refusal]:
         """Refuse nodes of closed zones to all pods, and zone nodes to pods that are not revocable."""
-        refusals = [Refusal(self._is_closed, "revocable zone is closed")]
+        refusals = [Refusal(self._is_closed, "revocable zone is closed", is_lasting=False)]
         if not _is_revocable(pod):
             refusals.append(Refusal(self._is_lent, "for revocable tasks only"))
         return refusals

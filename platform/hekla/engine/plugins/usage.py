@@ -55,7 +55,10 @@ def open_session(session: Session, option: PluginOption) -> None:
 
     def refuse(_pod: PodInfo, _table: NodeTable) -> list[Refusal]:
         over = measured > most
-        return [Refusal(known & over[:, at], f"{name} usage is too high") for at, name in enumerate(_NAMES)]
+        return [
+            Refusal(known & over[:, at], f"{name} usage is too high", is_lasting=False)
+            for at, name in enumerate(_NAMES)
+        ]
 
     def score(_pod: PodInfo, _table: NodeTable, rows: Rows) -> Vector:
         if not weights.sum():
