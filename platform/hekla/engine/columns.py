@@ -14,6 +14,7 @@ import numpy.typing as npt
 from hekla.domain.resources import Resources
 from hekla.engine.constraints import NONZERO_DEFAULTS
 from hekla.engine.model import NodeSpec, PodStatus
+from hekla.engine.node_states import NodeStates
 
 Vector = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -167,6 +168,7 @@ class NodeTable:
         """Per row the number of changes."""
         self.change_log: list[tuple[int, Vector | None]] = []
         """Every change in order: the row and, if it was an allocation, the request."""
+        self._states: NodeStates | None = None
 
     def for_session(self) -> "NodeTable":
         """A copy for one session."""
@@ -205,6 +207,13 @@ class NodeTable:
 
     def __len__(self) -> int:
         return len(self.nodes)
+
+    @property
+    def states(self) -> NodeStates:
+        """Which rows have equal resources; built on first use in a session."""
+        if self._states is None:
+            self._states = NodeStates(self)
+        return self._states
 
     def resources(self, rows: Rows) -> NodeResources:
         """The resources of these rows."""

@@ -75,7 +75,7 @@ class InfeasibilityCache:
         found = self._has_node_by_class.get(key)
         if found is None:
             node_fit = self._session.node_fit(pod)
-            found = self._has_node_by_class[key] = node_fit.depends_on_pods or node_fit.best_node() is not None
+            found = self._has_node_by_class[key] = node_fit.depends_on_pods or node_fit.has_room()
         return found
 
     def _record(self, job: JobInfo, representative: PodInfo, *, by_share: bool) -> None:

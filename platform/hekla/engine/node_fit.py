@@ -19,16 +19,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from hekla.domain.resources import Resources
 from hekla.engine.columns import EPSILON, Dimensions, Mask, NodeResources, NodeTable, Rows, Vector, fits
 from hekla.engine.extension_points import ExtensionPoint
 from hekla.engine.job_info import PodInfo
+from hekla.engine.node_states import RowList, Step
 from hekla.engine.score_lookahead import ScoreLookahead
+from hekla.engine.state_scores import StateScores
 
 ALL_ROWS = slice(None)
-RowList = npt.NDArray[np.intp]
+_NEVER = -1
 ResourceScorer = Callable[[NodeResources], Vector]
 
 
@@ -82,20 +83,34 @@ class NodeFit:
             for_class(ExtensionPoint.WIDE_NODE_ORDER, table),
         )
         self._statically_feasible = ~_refused_rows(self._static_refusals, len(table))
-        self.feasible = self._statically_feasible.copy()
+        self._feasible = self._statically_feasible.copy()
         self._feasible_alone = self._statically_feasible.copy()
-        self._scores = np.zeros(len(table))
-        self._idle_scores = np.zeros(len(table))
-        """Scores of feasible rows with idle room; minus infinity for the others."""
-        self._fits_future = np.zeros(len(table), dtype=bool)
-        """Feasible rows with room in future idle."""
+        self._later, self._now, self._fits_future = (np.zeros(0, dtype=bool) for _ in range(3))
+        """Rows with room in future idle, in idle, and feasible ones with room in future idle."""
+        self._scores = self._idle_scores = np.zeros(0)
+        """Scores of all rows; in `_idle_scores` minus infinity for rows that are not feasible or have no idle room."""
         self._fit_error: tuple[int, FitError] | None = None
-        self._log_position = len(table.change_log)
+        self._log_position = _NEVER
+        """The changes that were taken into account. The rows are scored on first use: many classes are not placed."""
         is_predictable = not (self._node_predicates or self._cluster_predicates or self._scorers)
         self._lookahead = (
             ScoreLookahead(table, (pod.request, pod.nonzero_surplus), self._score_resources) if is_predictable else None
         )
-        self._rescore(ALL_ROWS)
+        self._state_scores = StateScores(table, self._examine)
+
+    @property
+    def feasible(self) -> Mask:
+        """The rows that passed all predicates at the last refresh."""
+        if self._log_position == _NEVER:
+            self.refresh()
+        return self._feasible
+
+    def has_room(self) -> bool:
+        """Whether any row fits, now or in future idle; cheaper than `best_node`, which needs scores."""
+        if self._log_position == _NEVER and not self.depends_on_pods:
+            return bool((self._feasible & self._state_scores.fit_later(self._pod.request)).any())
+        self.refresh()
+        return bool(self._fits_future.any())
 
     def best_node(self, within: Mask | None = None) -> tuple[int, bool] | None:
         """The best row, and whether it has room now (else in future idle). None if no row fits."""
@@ -143,7 +158,7 @@ class NodeFit:
         self.refresh()
         requested = self._pod.request > 0
         parts = (self._table.future_idle(rows)[:, requested] + EPSILON) / self._pod.request[requested]
-        return int(np.where(self.feasible[rows], np.floor(parts.min(axis=1, initial=np.inf)), 0.0).clip(0).sum())
+        return int(np.where(self._feasible[rows], np.floor(parts.min(axis=1, initial=np.inf)), 0.0).clip(0).sum())
 
     def has_room_now(self, row: int) -> bool | None:
         """Whether the row has room now (False: in future idle). None if it does not fit."""
@@ -180,7 +195,7 @@ class NodeFit:
             nodes = dict(self._count_refusals(dimensions))
             lasting = _refused_rows((one for one in self._static_refusals if one.is_lasting), len(self._table))
             fits_when_empty = ~lasting & fits(self._pod.request, self._table.allocatable)
-            self._fit_error = stamp, FitError(nodes, most, bool(self.feasible.any()), bool(fits_when_empty.any()))
+            self._fit_error = stamp, FitError(nodes, most, bool(self._feasible.any()), bool(fits_when_empty.any()))
         return self._fit_error[1]
 
     def _count_refusals(self, dimensions: Dimensions) -> Counter[str]:
@@ -204,23 +219,40 @@ class NodeFit:
         if position == len(change_log):
             return
         self._log_position = len(change_log)
-        if self._log_position - position > 1 or self._lookahead is None:
-            self._rescore(np.array(list({row for row, _ in change_log[position:]}), dtype=np.intp))
-            return
-        row, allocated = change_log[position]
-        step = self._lookahead.next_step(row, allocated)
-        if step is None:
-            self._rescore(slice(row, row + 1))
-            self._lookahead.compute(row, self._idle_scores)
-        else:
-            self._fits_future[row], has_room, self._scores[row] = step
-            self._idle_scores[row] = self._scores[row] if has_room and self.feasible[row] else -np.inf
-            self._fits_future[row] &= self.feasible[row]
-
-    def _rescore(self, rows: Rows) -> None:
-        if self._lookahead is not None:
+        if position == _NEVER:
+            self._score_all()
+        elif self._lookahead is None:
+            self._rescore(list({row for row, _ in change_log[position:]}))
+        elif self._log_position - position > 1:
+            rows = list({row for row, _ in change_log[position:]})
             self._lookahead.invalidate(rows)
-        self._scores[rows] = self._score_resources(self._table.resources(rows))
+            for row, step in zip(rows, self._state_scores.of_rows(rows), strict=True):
+                self._set(row, step)
+        elif (step := self._lookahead.next_step(*change_log[position])) is not None:
+            self._set(change_log[position][0], step)
+        else:
+            row = change_log[position][0]
+            self._set(row, *self._state_scores.of_rows([row]))
+            self._lookahead.compute(row, self._idle_scores)
+
+    def _set(self, row: int, step: Step) -> None:
+        """Set the results of a row, if they depend on its resources only."""
+        later, now, score = step
+        is_feasible = self._feasible[row]
+        self._scores[row], self._fits_future[row] = score, later and is_feasible
+        self._idle_scores[row] = score if now and is_feasible else -np.inf
+
+    def _score_all(self) -> None:
+        self._later, self._now, self._scores = self._state_scores.of_all_rows()
+        self._fits_future, self._idle_scores = np.empty_like(self._later), np.empty_like(self._scores)
+        self._finish(ALL_ROWS)
+
+    def _rescore(self, rows: list[int]) -> None:
+        self._later[rows], self._now[rows], self._scores[rows] = zip(*self._state_scores.of_rows(rows), strict=True)
+        self._finish(np.array(rows))
+
+    def _finish(self, rows: Rows) -> None:
+        """Complete the results by resources with what depends on the rows themselves and on pods."""
         for scorer in self._scorers:
             self._scores[rows] += scorer(self._pod, self._table, rows)
         if self._node_predicates:
@@ -230,14 +262,20 @@ class NodeFit:
             self._feasible_alone[rows] = self._statically_feasible[rows] & ~refused
         if self._cluster_predicates:
             rows = ALL_ROWS
-            self.feasible = self._feasible_alone & ~_refused_rows(
+            self._feasible = self._feasible_alone & ~_refused_rows(
                 (r for function in self._cluster_predicates for r in function()), len(self._table)
             )
         else:
-            self.feasible[rows] = self._feasible_alone[rows]
-        self._fits_future[rows] = self.feasible[rows] & fits(self._pod.request, self._table.future_idle(rows))
-        has_room = self._fits_future[rows] & fits(self._pod.request, self._table.idle[rows])
+            self._feasible[rows] = self._feasible_alone[rows]
+        self._fits_future[rows] = self._feasible[rows] & self._later[rows]
+        has_room = self._fits_future[rows] & self._now[rows]
         self._idle_scores[rows] = np.where(has_room, self._scores[rows], -np.inf)
+
+    def _examine(self, rows: RowList) -> tuple[Mask, Mask, Vector]:
+        """What depends on resources only: whether these rows fit in future idle and in idle, and their scores."""
+        later = fits(self._pod.request, self._table.future_idle(rows))
+        now = later & fits(self._pod.request, self._table.idle[rows])
+        return later, now, self._score_resources(self._table.resources(rows))
 
     def _score_resources(self, resources: NodeResources) -> Vector:
         total: Vector = np.zeros(len(resources.used))

@@ -4,16 +4,15 @@ Most placements are of the same class as the last one and change one row. Scores
 can be computed ahead: for the rows that are likely next, `STEPS` placements each, in one vectorised call.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from hekla.engine.columns import NodeResources, NodeTable, Rows, Vector, fits
+from hekla.engine.columns import NodeResources, NodeTable, Vector, fits
+from hekla.engine.node_states import Step
 
 STEPS = 16
 ROWS = 64
-Step = tuple[bool, bool, float]
-"""Whether the row fits future idle, whether it fits idle, and its score."""
 
 
 class ScoreLookahead:
@@ -34,14 +33,9 @@ class ScoreLookahead:
         steps = self._steps.get(row) if allocated is self._request else None
         return steps.pop() if steps else None
 
-    def invalidate(self, rows: Rows) -> None:
+    def invalidate(self, rows: Iterable[int]) -> None:
         """Drop the steps of rows that changed for another reason."""
-        if not self._steps:
-            return
-        if isinstance(rows, slice) and rows.start is None:
-            self._steps.clear()
-            return
-        for row in range(rows.start, rows.stop) if isinstance(rows, slice) else rows.tolist():
+        for row in rows if self._steps else ():
             self._steps.pop(row, None)
 
     def compute(self, row: int, ranked: Vector) -> None:

@@ -1,0 +1,73 @@
+"""Nodes with equal resources: they have room for the same pods, and equal scores by resources.
+
+Most nodes are of few kinds, and pods of few sizes fill them alike. So one node of each state is examined for a class
+of pods, and the result is kept by the number of the state.
+"""
+
+from itertools import count
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from hekla.engine.columns import NodeTable, Vector
+
+RowList = npt.NDArray[np.intp]
+Step = tuple[bool, bool, float]
+"""Whether a class of pods fits future idle, whether it fits idle, and its score."""
+
+
+class NodeStates:
+    """The number of each row's state. Rows have equal numbers if and only if all their amounts are equal, bit by bit."""
+
+    def __init__(self, table: "NodeTable") -> None:
+        self._table = table
+        self._numbers: dict[bytes, int] = {}
+        self._log_position = len(table.change_log)
+        self._of_row = self._find_all()
+        self._distinct: tuple[RowList, RowList] | None = None
+        self.known: dict[tuple[int, int], Step] = {}
+        """By class (`StateScores`) and state. One mapping for all classes, because that bounds them together."""
+        self.serial_numbers = count()
+
+    def of_rows(self, rows: list[int]) -> list[int]:
+        """The numbers of these rows."""
+        self._refresh()
+        numbers: list[int] = self._of_row[rows].tolist()
+        return numbers
+
+    def distinct(self) -> tuple[RowList, RowList]:
+        """One row of each state, and for every row the position of its state among them."""
+        self._refresh()
+        if self._distinct is None:
+            example = np.full(len(self._numbers), -1)
+            example[self._of_row] = np.arange(len(self._of_row))
+            present = np.flatnonzero(example >= 0)
+            position = np.empty_like(example)
+            position[present] = np.arange(len(present))
+            self._distinct = example[present], position[self._of_row]
+        return self._distinct
+
+    def _refresh(self) -> None:
+        """Find the states of the rows that changed since the last call."""
+        change_log, position = self._table.change_log, self._log_position
+        if position == len(change_log):
+            return
+        columns, numbers = self._columns(), self._numbers
+        for row in {row for row, _ in change_log[position:]}:
+            key = b"".join([column[row].tobytes() for column in columns])
+            self._of_row[row] = numbers.setdefault(key, len(numbers))
+        self._log_position, self._distinct = len(change_log), None
+
+    def _find_all(self) -> RowList:
+        """The numbers of all rows; the same as row by row, but much faster."""
+        amounts, numbers = np.concatenate(self._columns(), axis=1), self._numbers
+        width, data = amounts.shape[1] * amounts.itemsize, amounts.tobytes()
+        keys = (data[at : at + width] for at in range(0, len(data), width))
+        return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.intp)
+
+    def _columns(self) -> tuple["Vector", ...]:
+        table = self._table
+        amounts = table.allocatable, table.used, table.releasing, table.idle, table.pipelined, table.expected
+        return *amounts, table.nonzero_surplus
