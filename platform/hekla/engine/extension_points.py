@@ -17,7 +17,8 @@ class ExtensionPoint(Enum):
     ALLOCATABLE                           (queue, pod) -> bool
     WHY_NOT_ALLOCATABLE                   (queue, pods) -> PendingReason, or None if the queue has room
     PREEMPTIVE                            (queue, pods) -> bool: whether the queue may reclaim for them
-    PREDICATE, CHANGING_PREDICATE, WIDE_PREDICATE, USE_ORDER, NODE_ORDER, WIDE_NODE_ORDER    see `node_fit`
+    PREDICATE, CHANGING_PREDICATE, WIDE_PREDICATE         see `node_fit`
+    USE_ORDER, COLUMN_ORDER, NODE_ORDER, WIDE_NODE_ORDER  see `node_fit`
     PREEMPTABLE, RECLAIMABLE              (pod, candidates) -> victims that it allows; None: abstains
     EVICTABLE                             (job, candidates, action) -> victims that it allows; None: abstains
     SPARED                                (pod, candidates) -> those that no plugin may evict
@@ -54,6 +55,7 @@ class ExtensionPoint(Enum):
     WIDE_PREDICATE = "enablePredicate:wide"
     NODE_ORDER = "enableNodeOrder"
     USE_ORDER = "enableNodeOrder:use"
+    COLUMN_ORDER = "enableNodeOrder:columns"
     WIDE_NODE_ORDER = "enableNodeOrder:wide"
     JOB_STARVING = "enableJobStarving"
     PREEMPTIVE = "enablePreemptive"

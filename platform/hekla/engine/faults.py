@@ -23,11 +23,19 @@ _FACTORIES = frozenset(
         ExtensionPoint.CHANGING_PREDICATE,
         ExtensionPoint.WIDE_PREDICATE,
         ExtensionPoint.USE_ORDER,
+        ExtensionPoint.COLUMN_ORDER,
         ExtensionPoint.WIDE_NODE_ORDER,
     }
 )
 """Points whose functions return functions or iterators: those are guarded too."""
-_SCORES = frozenset({ExtensionPoint.USE_ORDER, ExtensionPoint.NODE_ORDER, ExtensionPoint.WIDE_NODE_ORDER})
+_SCORES = frozenset(
+    {
+        ExtensionPoint.USE_ORDER,
+        ExtensionPoint.COLUMN_ORDER,
+        ExtensionPoint.NODE_ORDER,
+        ExtensionPoint.WIDE_NODE_ORDER,
+    }
+)
 _SHARES = frozenset({ExtensionPoint.QUEUE_SHARE, ExtensionPoint.JOB_SHARE})
 _VICTIMS = frozenset({ExtensionPoint.PREEMPTABLE, ExtensionPoint.RECLAIMABLE})
 SKIP, STOP = "skip", "stop"
@@ -114,9 +122,8 @@ def is_action_skipped(arguments: Mapping[str, Any]) -> bool:
 
 def _check(point: ExtensionPoint, arguments: Sequence[Any], result: Any) -> None:  # noqa: ANN401
     if point in _SCORES and result is not None and not callable(result):
-        count = _row_count(point, arguments)
         scores = np.asarray(result, dtype=float)
-        if scores.shape != (count,) or not np.isfinite(scores).all():
+        if scores.shape not in _shapes(point, arguments) or not np.isfinite(scores).all():
             raise ValueError("Scores are finite numbers, one for each row asked for.")
     if point in _SHARES and not np.isfinite(float(result)):
         raise ValueError("A share is a finite number.")
@@ -126,7 +133,10 @@ def _check(point: ExtensionPoint, arguments: Sequence[Any], result: Any) -> None
             raise ValueError("Only candidates may be victims.")
 
 
-def _row_count(point: ExtensionPoint, arguments: Sequence[Any]) -> int:
+def _shapes(point: ExtensionPoint, arguments: Sequence[Any]) -> tuple[tuple[int, ...], ...]:
+    """The valid shapes of scores; by columns, one number may stand for all nodes."""
+    if point is ExtensionPoint.COLUMN_ORDER:
+        return (), np.shape(arguments[0].used[0])
     if point is ExtensionPoint.NODE_ORDER:
-        return len(arguments[1].used[arguments[2]])
-    return len(arguments[0].used) if point is ExtensionPoint.USE_ORDER else len(arguments[0])
+        return ((len(arguments[1].used[arguments[2]]),),)
+    return ((len(arguments[0].used) if point is ExtensionPoint.USE_ORDER else len(arguments[0]),),)

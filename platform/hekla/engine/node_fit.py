@@ -7,6 +7,7 @@ little is computed again after a placement:
     CHANGING_PREDICATE    (pod, table) -> None or (rows) -> Refusals; on the pods of the node: called for changed rows
     WIDE_PREDICATE        (pod, table) -> None or () -> Refusals; on pods of other nodes: called after any change
     USE_ORDER             (pod) -> None or (NodeResources) -> scores; on the node's resources only
+    COLUMN_ORDER          (pod) -> None or (NodeColumns) -> scores; the same by column, much faster (`node_columns`)
     NODE_ORDER            (pod, table, rows) -> scores; on the pods of the node: called for changed rows
     WIDE_NODE_ORDER       (pod, table) -> None or (rows) -> scores; compares the candidate rows with each other
 
@@ -21,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from hekla.domain.resources import Resources
-from hekla.engine.columns import EPSILON, Dimensions, Mask, NodeResources, NodeTable, Rows, Vector, fits
+from hekla.engine.columns import EPSILON, Dimensions, Mask, NodeTable, Rows, Vector, fits
 from hekla.engine.extension_points import ExtensionPoint
 from hekla.engine.job_info import PodInfo
 from hekla.engine.node_states import RowList, Step
@@ -30,7 +31,6 @@ from hekla.engine.state_scores import StateScores
 
 ALL_ROWS = slice(None)
 _NEVER = -1
-ResourceScorer = Callable[[NodeResources], Vector]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,8 @@ class NodeFit:
             for_class(ExtensionPoint.CHANGING_PREDICATE, table),
             for_class(ExtensionPoint.WIDE_PREDICATE, table),
         )
-        self._resource_scorers: list[ResourceScorer] = for_class(ExtensionPoint.USE_ORDER)
+        scorers = for_class(ExtensionPoint.USE_ORDER), for_class(ExtensionPoint.COLUMN_ORDER)
+        self._state_scores = StateScores(table, pod.request, *scorers)
         self._scorers, self._relative_scorers = (
             functions(ExtensionPoint.NODE_ORDER),
             for_class(ExtensionPoint.WIDE_NODE_ORDER, table),
@@ -94,9 +95,10 @@ class NodeFit:
         """The changes that were taken into account. The rows are scored on first use: many classes are not placed."""
         is_predictable = not (self._node_predicates or self._cluster_predicates or self._scorers)
         self._lookahead = (
-            ScoreLookahead(table, (pod.request, pod.nonzero_surplus), self._score_resources) if is_predictable else None
+            ScoreLookahead(table, (pod.request, pod.nonzero_surplus), self._state_scores.score)
+            if is_predictable
+            else None
         )
-        self._state_scores = StateScores(table, self._examine)
 
     @property
     def feasible(self) -> Mask:
@@ -108,7 +110,7 @@ class NodeFit:
     def has_room(self) -> bool:
         """Whether any row fits, now or in future idle; cheaper than `best_node`, which needs scores."""
         if self._log_position == _NEVER and not self.depends_on_pods:
-            return bool((self._feasible & self._state_scores.fit_later(self._pod.request)).any())
+            return bool((self._feasible & self._state_scores.have_room()).any())
         self.refresh()
         return bool(self._fits_future.any())
 
@@ -270,18 +272,6 @@ class NodeFit:
         self._fits_future[rows] = self._feasible[rows] & self._later[rows]
         has_room = self._fits_future[rows] & self._now[rows]
         self._idle_scores[rows] = np.where(has_room, self._scores[rows], -np.inf)
-
-    def _examine(self, rows: RowList) -> tuple[Mask, Mask, Vector]:
-        """What depends on resources only: whether these rows fit in future idle and in idle, and their scores."""
-        later = fits(self._pod.request, self._table.future_idle(rows))
-        now = later & fits(self._pod.request, self._table.idle[rows])
-        return later, now, self._score_resources(self._table.resources(rows))
-
-    def _score_resources(self, resources: NodeResources) -> Vector:
-        total: Vector = np.zeros(len(resources.used))
-        for scorer in self._resource_scorers:
-            total += scorer(resources)
-        return total
 
 
 def _refused_rows(refusals: Iterable[Refusal], count: int) -> Mask:

@@ -19,7 +19,7 @@ Step = tuple[bool, bool, float]
 
 
 class NodeStates:
-    """The number of each row's state. Rows have equal numbers if and only if all their amounts are equal, bit by bit."""
+    """The number of each row's state. Numbers are equal if and only if all amounts are, bit by bit."""
 
     def __init__(self, table: "NodeTable") -> None:
         self._table = table

@@ -1,42 +1,87 @@
-"""Room and scores of one class of pods, by the state of a node (`node_states`)."""
+"""Room and scores by resources, of one class of pods: examined once for each state of a node (`node_states`)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from hekla.engine.columns import Mask, NodeTable, Vector, fits
-from hekla.engine.node_states import RowList, Step
+from hekla.engine.columns import EPSILON, Mask, NodeResources, NodeTable, Vector, fits
+from hekla.engine.node_columns import ColumnScorer, NodeColumns
+from hekla.engine.node_states import Step
 
-Examine = Callable[[RowList], tuple[Mask, Mask, Vector]]
+ResourceScorer = Callable[[NodeResources], Vector]
 _KNOWN_AT_MOST = 50_000
+_FEW = 10
+"""Up to this number, it is faster to compute row by row."""
 
 
 class StateScores:
-    """Examines one row of each state. `examine`: fits future idle, fits idle, and the score of some rows."""
+    """What pods with this request find on nodes, as far as it depends on the resources of the node only."""
 
-    def __init__(self, table: NodeTable, examine: Examine) -> None:
-        self._table, self._states, self._examine = table, table.states, examine
+    def __init__(
+        self,
+        table: NodeTable,
+        request: Vector,
+        resource_scorers: Sequence[ResourceScorer],
+        column_scorers: Sequence[ColumnScorer],
+    ) -> None:
+        self._table, self._states, self._request = table, table.states, request
+        self._amounts: list[float] = request.tolist()
+        self._resource_scorers, self._column_scorers = resource_scorers, column_scorers
         self._number = next(self._states.serial_numbers)
 
+    def score(self, resources: NodeResources) -> Vector:
+        """The scores of nodes with these resources."""
+        total: Vector = np.zeros(len(resources.used))
+        for scorer in self._resource_scorers:
+            total += scorer(resources)
+        if self._column_scorers:
+            columns = NodeColumns.of(resources)
+            for by_column in self._column_scorers:
+                total += by_column(columns)
+        return total
+
     def of_rows(self, rows: list[int]) -> list[Step]:
-        """The step of each row; for few rows."""
+        """The step of each row."""
         known, mine = self._states.known, self._number
         if len(known) > _KNOWN_AT_MOST:
             known.clear()
         keys = [(mine, state) for state in self._states.of_rows(rows)]
         missing = {key: row for key, row in zip(keys, rows, strict=True) if key not in known}
         if missing:
-            found = self._examine(np.array(list(missing.values())))
-            known.update(zip(missing, zip(*(one.tolist() for one in found), strict=True), strict=True))
+            known.update(zip(missing, self._examine(list(missing.values())), strict=True))
         return [known[key] for key in keys]
 
     def of_all_rows(self) -> tuple[Mask, Mask, Vector]:
-        """The results of `examine` for all rows."""
+        """The steps of all rows, as three columns."""
         rows, position = self._states.distinct()
-        later, now, scores = self._examine(rows)
-        return later[position], now[position], scores[position]
+        table, request = self._table, self._request
+        later = fits(request, table.future_idle(rows))
+        now = later & fits(request, table.idle[rows])
+        return later[position], now[position], self.score(table.resources(rows))[position]
 
-    def fit_later(self, request: Vector) -> Mask:
-        """The rows where the request fits future idle."""
+    def have_room(self) -> Mask:
+        """The rows where the pods fit future idle."""
         rows, position = self._states.distinct()
-        return fits(request, self._table.future_idle(rows))[position]
+        return fits(self._request, self._table.future_idle(rows))[position]
+
+    def _examine(self, rows: list[int]) -> list[Step]:
+        if len(rows) <= _FEW and not self._resource_scorers:
+            return [self._examine_row(row) for row in rows]
+        table, request = self._table, self._request
+        later = fits(request, table.future_idle(rows))
+        now = later & fits(request, table.idle[rows])
+        return list(zip(later.tolist(), now.tolist(), self.score(table.resources(rows)).tolist(), strict=True))
+
+    def _examine_row(self, row: int) -> Step:
+        table, amounts, nodes = self._table, self._amounts, NodeColumns.of_row(self._table, row)
+        later = _fit(amounts, table.future_idle(row).tolist())
+        now = later and _fit(amounts, table.idle[row].tolist())
+        total = 0.0
+        for scorer in self._column_scorers:
+            total += scorer(nodes)
+        return later, now, total
+
+
+def _fit(request: list[float], room: list[float]) -> bool:
+    """As `fits`, for one node."""
+    return all(wanted < there + EPSILON for wanted, there in zip(request, room, strict=True))

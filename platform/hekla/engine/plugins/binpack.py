@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from hekla.engine.columns import NodeResources, Vector, fractions
+from hekla.engine.columns import Vector
 from hekla.engine.extension_points import ExtensionPoint
 from hekla.engine.inputs import Need
 from hekla.engine.job_info import PodInfo
-from hekla.engine.node_fit import ResourceScorer
+from hekla.engine.node_columns import Column, ColumnScorer, NodeColumns, choose, fraction
 from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session
 
@@ -20,19 +20,22 @@ def open_session(session: Session, option: PluginOption) -> None:
     if not weight:
         return
 
-    def scorer(pod: PodInfo) -> ResourceScorer | None:
-        wanted = (pod.request > 0) & (weights > 0)
-        request, factors, divisor = pod.request[wanted], weights[wanted], weights[wanted].sum()
+    def scorer(pod: PodInfo) -> ColumnScorer | None:
+        factors, requests = weights.tolist(), pod.request.tolist()
+        wanted = [at for at, factor in enumerate(factors) if requests[at] > 0 and factor > 0]
+        divisor = sum(factors[at] for at in wanted)
 
-        def score(resources: NodeResources) -> Vector:
-            whole = resources.allocatable[:, wanted]
-            after = resources.used[:, wanted] + request
-            total: Vector = (fractions(after, whole, otherwise=0.0) * factors).sum(axis=1) / divisor * 100 * weight
-            return np.where((after > whole).any(axis=1), 0.0, total)
+        def score(nodes: NodeColumns) -> Column:
+            total, overflows = 0.0, False
+            for at in wanted:
+                after, whole = nodes.used[at] + requests[at], nodes.allocatable[at]
+                total = total + fraction(after, whole, otherwise=0.0) * factors[at]
+                overflows = overflows | (after > whole)
+            return choose(overflows, 0.0, total / divisor * 100 * weight)
 
         return score if divisor else None
 
-    session.register(ExtensionPoint.USE_ORDER, option, scorer)
+    session.register(ExtensionPoint.COLUMN_ORDER, option, scorer)
 
 
 def _weights(session: Session, option: PluginOption) -> Vector:

@@ -26,9 +26,11 @@ from hekla.engine.columns import NodeResources, NodeTable, Rows, Vector
 from hekla.engine.extension_points import ExtensionPoint
 from hekla.engine.inputs import Lack, Need
 from hekla.engine.job_info import PodInfo
-from hekla.engine.node_fit import Refusal, ResourceScorer
+from hekla.engine.node_fit import Refusal
 from hekla.engine.policy import Argument, PluginOption, is_true, number
 from hekla.engine.session import Session
+from hekla.engine.state_scores import ResourceScorer
+from hekla.engine.state_scores import ResourceScorer
 
 LEAST, MOST = "LeastAllocated", "MostAllocated"
 _TYPE, _WEIGHT = "volcano.sh/resource-strategy-scoring-type", "volcano.sh/resource-strategy-scoring-weight"

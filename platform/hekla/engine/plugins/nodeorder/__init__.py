@@ -7,20 +7,19 @@ the candidate nodes with each other and scale the best to 100.
 from collections.abc import Callable
 from typing import TypeVar
 
-import numpy as np
-
 from hekla.domain.scheduling_inputs import Input
 from hekla.domain.translation import gettext_noop
-from hekla.engine.columns import NodeResources, Rows, Vector
+from hekla.engine.columns import Rows
 from hekla.engine.extension_points import ExtensionPoint
 from hekla.engine.inputs import Lack, Need, has_weight
 from hekla.engine.job_info import PodInfo
+from hekla.engine.node_columns import Column, NodeColumns
 from hekla.engine.plugins.nodeorder import node_scorers, pod_scorers, resources
 from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session
 
-_About = TypeVar("_About", NodeResources, Rows)
-_Factory = Callable[[Session, PodInfo], Callable[[_About], Vector] | None]
+_About = TypeVar("_About", NodeColumns, Rows)
+_Factory = Callable[[Session, PodInfo], Callable[[_About], Column] | None]
 _Weighted = list[tuple[int, _Factory[_About]]]
 _BY_AFFINITY = ("nodeaffinity", "podaffinity", "podtopologyspread")
 
@@ -72,7 +71,7 @@ def open_session(session: Session, option: PluginOption) -> None:
         return [(weight, factory) for weight, factory in found if weight]
 
     resources.count_surplus(session)
-    alone: _Weighted[NodeResources] = weighted({
+    alone: _Weighted[NodeColumns] = weighted({
         "leastrequested": (1, resources.least),
         "mostrequested": (0, resources.most),
         "balancedresource": (1, resources.balanced),
@@ -85,7 +84,7 @@ def open_session(session: Session, option: PluginOption) -> None:
         "tainttoleration": (3, node_scorers.taints),
         "podtopologyspread": (2, pod_scorers.topology_spread),
     })  # fmt: skip
-    session.register(ExtensionPoint.USE_ORDER, option, lambda pod: _sum(session, pod, alone))
+    session.register(ExtensionPoint.COLUMN_ORDER, option, lambda pod: _sum(session, pod, alone))
     session.register(ExtensionPoint.WIDE_NODE_ORDER, option, lambda pod, _table: _sum(session, pod, compared))
 
 
@@ -93,13 +92,6 @@ def _uses_affinity(option: PluginOption) -> bool:
     return any(option.whole(f"{name}.weight", 2) for name in _BY_AFFINITY)
 
 
-def _sum(session: Session, pod: PodInfo, weighted: _Weighted[_About]) -> Callable[[_About], Vector] | None:
+def _sum(session: Session, pod: PodInfo, weighted: _Weighted[_About]) -> Callable[[_About], Column] | None:
     scorers = [(weight, scorer) for weight, factory in weighted if (scorer := factory(session, pod)) is not None]
-    if not scorers:
-        return None
-
-    def score(about: _About) -> Vector:
-        total: Vector = np.sum([weight * scorer(about) for weight, scorer in scorers], axis=0)
-        return total
-
-    return score
+    return (lambda about: sum(weight * scorer(about) for weight, scorer in scorers)) if scorers else None

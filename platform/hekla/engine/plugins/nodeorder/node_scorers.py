@@ -6,7 +6,7 @@ import numpy as np
 
 from hekla.engine.columns import Rows, Vector
 from hekla.engine.job_info import PodInfo
-from hekla.engine.node_fit import ResourceScorer
+from hekla.engine.node_columns import ColumnScorer
 from hekla.engine.node_index import is_tolerated
 from hekla.engine.session import Session
 
@@ -42,13 +42,9 @@ def node_affinity(session: Session, pod: PodInfo) -> Callable[[Rows], Vector] | 
 _EFFECT = "PreferNoSchedule"
 
 
-def equal_taints(session: Session, pod: PodInfo) -> ResourceScorer | None:
+def equal_taints(session: Session, pod: PodInfo) -> ColumnScorer | None:
     """TaintToleration if no taint matters: 100 for every node, with nothing to compare."""
-    return (
-        None
-        if _untolerated(session, pod).any()
-        else lambda resources: np.full(len(resources.used), float(MAX_NODE_SCORE))
-    )
+    return None if _untolerated(session, pod).any() else lambda _nodes: float(MAX_NODE_SCORE)
 
 
 def taints(session: Session, pod: PodInfo) -> Callable[[Rows], Vector] | None:

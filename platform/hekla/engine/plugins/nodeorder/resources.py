@@ -4,11 +4,18 @@ least requested: the mean free part after the placement; most requested: the mea
 containers without requests. balanced: how much the placement makes the used parts more or less equal, around 75.
 """
 
-import numpy as np
-
-from hekla.engine.columns import NodeResources, Vector, fractions
 from hekla.engine.job_info import PodInfo
-from hekla.engine.node_fit import ResourceScorer
+from hekla.engine.node_columns import (
+    Column,
+    ColumnScorer,
+    NodeColumns,
+    choose,
+    floor,
+    fraction,
+    larger,
+    smaller,
+    square_root,
+)
 from hekla.engine.session import Session
 
 _CPU_AND_MEMORY = slice(0, 2)
@@ -27,65 +34,74 @@ def count_surplus(session: Session) -> None:
     session.on_change.append(update)
 
 
-def least(_session: Session, pod: PodInfo) -> ResourceScorer:
+def least(_session: Session, pod: PodInfo) -> ColumnScorer:
     """More free resources score higher."""
+    counted = _counted(pod)
 
-    def score(resources: NodeResources) -> Vector:
-        whole, after = resources.allocatable[:, _CPU_AND_MEMORY], _counted_after(resources, pod)
-        return _mean_part(np.maximum(whole - after, 0.0), whole)
+    def score(nodes: NodeColumns) -> Column:
+        return _mean_part(nodes, [larger(nodes.allocatable[at] - _after(nodes, at, counted), 0.0) for at in _PAIR])
 
     return score
 
 
-def most(_session: Session, pod: PodInfo) -> ResourceScorer:
+def most(_session: Session, pod: PodInfo) -> ColumnScorer:
     """More used resources score higher."""
+    counted = _counted(pod)
 
-    def score(resources: NodeResources) -> Vector:
-        whole = resources.allocatable[:, _CPU_AND_MEMORY]
-        return _mean_part(np.minimum(_counted_after(resources, pod), whole), whole)
+    def score(nodes: NodeColumns) -> Column:
+        return _mean_part(nodes, [smaller(_after(nodes, at, counted), nodes.allocatable[at]) for at in _PAIR])
 
     return score
 
 
-def _counted_after(resources: NodeResources, pod: PodInfo) -> Vector:
-    mine = pod.request[_CPU_AND_MEMORY] + pod.nonzero_surplus
-    after: Vector = resources.expected[:, _CPU_AND_MEMORY] + resources.nonzero_surplus + mine
-    return after
+def _counted(pod: PodInfo) -> list[float]:
+    """What the pod counts for: cpu and memory."""
+    amounts: list[float] = (pod.request[_CPU_AND_MEMORY] + pod.nonzero_surplus).tolist()
+    return amounts
 
 
-def _mean_part(amounts: Vector, whole: Vector) -> Vector:
+def _after(nodes: NodeColumns, at: int, counted: list[float]) -> Column:
+    """What counts for a resource after the placement."""
+    return nodes.expected[at] + nodes.nonzero_surplus[at] + counted[at]
+
+
+def _mean_part(nodes: NodeColumns, amounts: list[Column]) -> Column:
     """The mean of the parts in whole per cent, rounded down; resources that a node lacks are left out."""
-    hundredths = np.floor(fractions(amounts * 100, whole, otherwise=0.0))
-    kinds = np.maximum(np.count_nonzero(whole, axis=1), 1)
-    means: Vector = np.floor((hundredths[:, 0] + hundredths[:, 1]) / kinds)
-    return means
+    cpu, memory = (nodes.allocatable[at] for at in _PAIR)
+    hundredths = [floor(fraction(amounts[at] * 100, nodes.allocatable[at], otherwise=0.0)) for at in _PAIR]
+    kinds = larger((cpu != 0) + 0.0 + (memory != 0), 1.0)
+    return floor((hundredths[0] + hundredths[1]) / kinds)
 
 
-def balanced(session: Session, pod: PodInfo) -> ResourceScorer | None:
+def balanced(session: Session, pod: PodInfo) -> ColumnScorer | None:
     """More equal used parts score higher: of cpu, memory, and GPUs if the pod requests some."""
-    names = session.dimensions.names
-    gpus = [at for at, name in enumerate(names) if name == _GPU and pod.request[at] > 0]
-    weighed = [*_PAIR, *gpus]
-    if not pod.request[_CPU_AND_MEMORY].any():
+    names, request = session.dimensions.names, pod.request.tolist()
+    weighed = [*_PAIR, *(at for at, name in enumerate(names) if name == _GPU and request[at] > 0)]
+    if not any(request[at] for at in _PAIR):
         return None
 
-    def score(resources: NodeResources) -> Vector:
-        whole, before = resources.allocatable[:, weighed], resources.expected[:, weighed]
-        change = _balance(before + pod.request[weighed], whole) - _balance(before, whole)
-        found: Vector = np.floor(_MIDDLE + change / 2)
-        return found
+    def score(nodes: NodeColumns) -> Column:
+        whole, before = [nodes.allocatable[at] for at in weighed], [nodes.expected[at] for at in weighed]
+        after = [used + request[at] for used, at in zip(before, weighed, strict=True)]
+        return floor(_MIDDLE + (_balance(after, whole) - _balance(before, whole)) / 2)
 
     return score
 
 
-def _balance(used: Vector, whole: Vector) -> Vector:
+def _balance(used: list[Column], whole: list[Column]) -> Column:
     """How equal the used parts are: 100 if equal, less by their standard deviation, as a whole number.
 
     GPUs count if the node has some.
     """
-    filled = np.minimum(fractions(used, whole, otherwise=1.0), 1.0)
-    apart = np.abs(filled[:, 0] - filled[:, 1]) / 2
-    if filled.shape[1] > len(_PAIR):
-        apart = np.where(whole[:, -1] > 0, filled.std(axis=1), apart)
-    alike: Vector = np.floor((1 - apart) * 100)
-    return alike
+    pairs = zip(used, whole, strict=True)
+    filled = [smaller(fraction(amount, there, otherwise=1.0), 1.0) for amount, there in pairs]
+    apart = abs(filled[0] - filled[1]) / 2
+    if len(filled) > len(_PAIR):
+        apart = choose(whole[-1] > 0, _standard_deviation(filled), apart)
+    return floor((1 - apart) * 100)
+
+
+def _standard_deviation(parts: list[Column]) -> Column:
+    mean = sum(parts) / len(parts)
+    squares = [(part - mean) * (part - mean) for part in parts]
+    return square_root(sum(squares) / len(parts))
