@@ -40,6 +40,8 @@ class Dimensions:
         self._requests: dict[Hashable, Request] = {}
         self._by_value: dict[bytes, Request] = {}
         self._rows: dict[tuple[tuple[str, float], ...], Vector] = {}
+        self.without_pods: Mask = np.array([name != "pods" for name in self.names])
+        """True for every dimension but the count of pods."""
 
     def covers(self, amounts: Iterable[Iterable[str]]) -> bool:
         """Whether it has all of these names."""
@@ -92,11 +94,6 @@ class Dimensions:
     def resources(self, row: Vector) -> Resources:
         """A row as amounts; negative ones become 0."""
         return Resources({name: max(0.0, float(n)) for name, n in zip(self.names, row, strict=True)})
-
-    @property
-    def without_pods(self) -> Mask:
-        """True for every dimension but the count of pods."""
-        return np.array([name != "pods" for name in self.names])
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,9 +222,10 @@ class NodeTable:
 
     def allocate(self, row: int, request: Vector, sign: int = 1) -> None:
         """Allocate idle resources of a row (sign -1: undo)."""
-        self.idle[row] -= sign * request
-        self.used[row] += sign * request
-        self.expected[row] += sign * request
+        change = request if sign > 0 else -request
+        self.idle[row] -= change
+        self.used[row] += change
+        self.expected[row] += change
         self._log_change(row, request if sign > 0 else None)
 
     def _log_change(self, row: int, allocated: Vector | None) -> None:

@@ -120,6 +120,7 @@ class JobAllocator:
         """Place pods up to the minimum, or one more. True if the job is ready."""
         session, failures = self._session, _Failures(job, self._pending_reasons)
         statement, error_cache = Statement(session), PredicateErrorCache(session, job, self._arguments)
+        is_ready = False
         while pending:
             pod = pending.popleft()
             if not session.all_agree(ExtensionPoint.ALLOCATABLE, queue, pod):
@@ -135,10 +136,10 @@ class JobAllocator:
                     break
                 continue
             statement.place(pod, best[0], now=best[1])
-            if session.is_ready(job):
+            if is_ready := session.is_ready(job):
                 break
         failures.look()
-        is_ready = session.is_ready(job)
+        is_ready = is_ready or session.is_ready(job)
         if is_ready:
             statement.commit()
         elif not session.is_pipelined(job):

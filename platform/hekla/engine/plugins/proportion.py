@@ -90,13 +90,16 @@ def _limit_to_deserved(session: Session, option: PluginOption, by_queue: ByQueue
         attributes = by_queue[queue.name]
         return bool((attributes.deserved < attributes.allocated + EPSILON).all())
 
+    def has_share(queue: QueueSpec, wanted: Vector) -> bool:
+        attributes = by_queue[queue.name]
+        short = (attributes.allocated + wanted > attributes.deserved) & (wanted > 0) & session.dimensions.without_pods
+        return queue.is_open and not short.any()
+
     def preemptive(queue: QueueSpec, pods: Sequence[PodInfo]) -> bool:
-        wanted = queue_attributes.total_request(session, pods)
-        attributes, requested = by_queue[queue.name], (wanted > 0) & session.dimensions.without_pods
-        return queue.is_open and not (attributes.allocated + wanted > attributes.deserved)[requested].any()
+        return has_share(queue, queue_attributes.total_request(session, pods))
 
     def allocatable(queue: QueueSpec, pod: PodInfo) -> bool:
-        return preemptive(queue, [pod])
+        return has_share(queue, pod.request)
 
     def why_not(queue: QueueSpec, pods: Sequence[PodInfo]) -> PendingReason:
         attributes, need = by_queue[queue.name], queue_attributes.total_request(session, pods)

@@ -30,7 +30,6 @@ from hekla.engine.node_fit import Refusal
 from hekla.engine.policy import Argument, PluginOption, is_true, number
 from hekla.engine.session import Session
 from hekla.engine.state_scores import ResourceScorer
-from hekla.engine.state_scores import ResourceScorer
 
 LEAST, MOST = "LeastAllocated", "MostAllocated"
 _TYPE, _WEIGHT = "volcano.sh/resource-strategy-scoring-type", "volcano.sh/resource-strategy-scoring-weight"
