@@ -225,17 +225,25 @@ class NodeFit:
             self._score_all()
         elif self._lookahead is None:
             self._rescore(list({row for row, _ in change_log[position:]}))
-        elif self._log_position - position > 1:
+        elif self._log_position - position == 1:
+            self._look_ahead(*change_log[position], self._lookahead)
+        else:
             rows = list({row for row, _ in change_log[position:]})
             self._lookahead.invalidate(rows)
-            for row, step in zip(rows, self._state_scores.of_rows(rows), strict=True):
-                self._set(row, step)
-        elif (step := self._lookahead.next_step(*change_log[position])) is not None:
-            self._set(change_log[position][0], step)
+            self._set_all(rows)
+
+    def _look_ahead(self, row: int, allocated: Vector | None, lookahead: ScoreLookahead) -> None:
+        """Update the only row that changed. Mostly another pod of this class was placed there."""
+        step = lookahead.next_step(row, allocated)
+        if step is not None:
+            self._set(row, step)
         else:
-            row = change_log[position][0]
-            self._set(row, *self._state_scores.of_rows([row]))
-            self._lookahead.compute(row, self._idle_scores)
+            self._set_all([row])
+            lookahead.compute(row, self._idle_scores)
+
+    def _set_all(self, rows: list[int]) -> None:
+        for row, step in zip(rows, self._state_scores.of_rows(rows), strict=True):
+            self._set(row, step)
 
     def _set(self, row: int, step: Step) -> None:
         """Set the results of a row, if they depend on its resources only."""
