@@ -4,7 +4,7 @@ Jobs of one queue and owner are equal if they differ only in name and age: no po
 class and priority, and the minimum is the same. A thousand such jobs without room are checked once.
 """
 
-from collections.abc import Container, Hashable, Iterator
+from collections.abc import Container, Hashable, Iterable, Iterator
 from operator import attrgetter
 
 from hekla.engine.job_info import JobInfo
@@ -51,9 +51,21 @@ class EquivalenceClasses:
     def __iter__(self) -> Iterator[EquivalenceClass]:
         return iter(self._classes.values())
 
-    def add(self, job: JobInfo) -> None:
-        """Add a new job, in its state before a session, to its class if it may have equals."""
-        if (key := _class_key(job)) is not None:
+    def add_all(self, jobs: Iterable[JobInfo]) -> None:
+        """Add new jobs, in their state before a session, to their classes if they may have equals."""
+        keys: dict[int, Hashable | None] = {}
+        """By id of the pod classes, which twins share. Built pods may have classes of their own, by their labels."""
+        for job in jobs:
+            twins = id(job.pod_classes)
+            if job.built_pods:
+                self._add(job, _class_key(job))
+                continue
+            if twins not in keys:
+                keys[twins] = _class_key(job)
+            self._add(job, keys[twins])
+
+    def _add(self, job: JobInfo, key: Hashable | None) -> None:
+        if key is not None:
             if key not in self._classes:
                 self._classes[key] = EquivalenceClass(key, job.group.queue)
             job.equivalence_class = self._classes[key]

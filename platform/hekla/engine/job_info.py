@@ -141,6 +141,7 @@ class JobInfo:
         "_pods",
         "_representatives",
         "_role_minimums_met",
+        "_shares_counts",
         "allocated",
         "claimed",
         "count_by_status",
@@ -168,21 +169,9 @@ class JobInfo:
         "waiting_count",
     )
 
-    def __init__(self, group: PodGroupSpec, classes: PodClasses) -> None:
+    def __init__(self, group: PodGroupSpec, classes: PodClasses, twin: "JobInfo | None" = None) -> None:
+        """`twin`: an unchanged job of the same shape (`job_twins`)."""
         self.group, self._classes, self.size = group, classes, len(group.pods)
-        self.uses_hypernodes = group.topology is not None or bool(group.sub_groups)
-        """Whether it is placed hypernode by hypernode (`hypernode_allocation`)."""
-        self.has_topology = group.topology is not None or any(policy.topology for policy in group.sub_groups)
-        """Whether it has a network topology: then only gang evictions make room for it (`gang_eviction`)."""
-        self.pod_classes = classes.classes_of(group, uses_hypernodes=self.uses_hypernodes)
-        self.min_resources = classes.dimensions.row(group.min_resources) if group.min_resources is not None else None
-        self.has_best_effort = any(pod_class.best_effort for pod_class in self.pod_classes)
-        """Whether some of its pods have no requests."""
-        self.is_nominated = any(map(_NOMINATED, group.pods))
-        """Whether other pods were evicted for some of its pods."""
-        roles = set(map(_ROLE, group.pods))
-        self.role = roles.pop() if len(roles) == 1 else None
-        """The role of all its pods, if there is only one."""
         self._pods: list[PodInfo] | None = None
         self._representatives: tuple[int, list[PodInfo]] | None = None
         self.queue_amounts: Vector | None = None
@@ -195,11 +184,46 @@ class JobInfo:
         """Incremented with every change."""
         self.rank: tuple[object, int, tuple[Any, ...]] | None = None
         """Session, version and sort key of the last `Session.rank`."""
-        self._recount()
+        if twin is None:
+            self._examine(group)
+            self._recount()
+        else:
+            self._copy(twin)
+
+    def _examine(self, group: PodGroupSpec) -> None:
+        """Set what does not change."""
+        self.uses_hypernodes = group.topology is not None or bool(group.sub_groups)
+        """Whether it is placed hypernode by hypernode (`hypernode_allocation`)."""
+        self.has_topology = group.topology is not None or any(policy.topology for policy in group.sub_groups)
+        """Whether it has a network topology: then only gang evictions make room for it (`gang_eviction`)."""
+        self.pod_classes = self._classes.classes_of(group, uses_hypernodes=self.uses_hypernodes)
+        least = group.min_resources
+        self.min_resources = self._classes.dimensions.row(least) if least is not None else None
+        self.has_best_effort = any(pod_class.best_effort for pod_class in self.pod_classes)
+        """Whether some of its pods have no requests."""
+        self.is_nominated = any(map(_NOMINATED, group.pods))
+        """Whether other pods were evicted for some of its pods."""
+        roles = set(map(_ROLE, group.pods))
+        self.role = roles.pop() if len(roles) == 1 else None
+        """The role of all its pods, if there is only one."""
+
+    def _copy(self, twin: "JobInfo") -> None:
+        """Take over everything that equal shapes have in common."""
+        self.uses_hypernodes, self.has_topology, self.is_settled = False, False, twin.is_settled
+        self.pod_classes, self.min_resources, self.role = twin.pod_classes, twin.min_resources, twin.role
+        self.has_best_effort, self.is_nominated, self.phase = twin.has_best_effort, twin.is_nominated, twin.phase
+        self.pending_best_effort, self.ready_count = twin.pending_best_effort, twin.ready_count
+        self.valid_count, self.waiting_count = twin.valid_count, twin.waiting_count
+        self.allocated, self.claimed, self.request = twin.allocated, twin.claimed, twin.request
+        self.count_by_status, self._role_minimums_met = twin.count_by_status, twin._role_minimums_met
+        self.subjobs = self._by_role = None
+        self._shares_counts = twin._shares_counts = True
 
     def _recount(self) -> None:
         """Set all counts from the pod group."""
         self.phase = self.group.phase
+        self._shares_counts = False
+        """Whether twins use the same counts."""
         self.subjobs: Any = None
         """Its sub-jobs, once built (`subjobs_of`)."""
         self._role_minimums_met: dict[frozenset[PodStatus], bool] = {}
@@ -290,6 +314,9 @@ class JobInfo:
 
     def update_status(self, pod: PodInfo, status: PodStatus, node: str) -> None:
         """Set status and node of a pod, and update the counts."""
+        if self._shares_counts:
+            self.count_by_status, self._role_minimums_met = self.count_by_status.copy(), {}
+            self._shares_counts = False
         old, role = pod.status, pod.spec.role
         self.count_by_status[old] -= 1
         self.count_by_status[status] += 1

@@ -27,7 +27,7 @@ class QueueTotals:
     def add(self, figures: Vector, sign: int) -> None:
         """Add a job (sign 1) or remove it (-1)."""
         self.jobs += sign
-        self._rows += sign * figures
+        self._rows += figures if sign > 0 else -figures
 
 
 class TotalsByQueue:

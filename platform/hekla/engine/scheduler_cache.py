@@ -16,6 +16,7 @@ from hekla.engine.columns import Dimensions, NodeTable
 from hekla.engine.equivalence import EquivalenceClasses
 from hekla.engine.hypernodes import HyperNodeTree
 from hekla.engine.job_info import JobInfo, PodClasses, PodInfo
+from hekla.engine.job_twins import shape_of
 from hekla.engine.model import ClusterState, NodeSpec, PodGroupSpec, PodStatus, QueueSpec
 from hekla.engine.node_index import NodeIndex
 from hekla.engine.queue_totals import TotalsByQueue
@@ -183,15 +184,15 @@ class SchedulerCache:
     # Jobs.
 
     def _update_jobs(self, groups: tuple[PodGroupSpec, ...], changed: list[PodGroupSpec]) -> None:
-        keys = {self._key(group): group for group in groups}
+        keys = {group.uid if not self._duplicates else self._key(group): group for group in groups}
         for key in self._known_groups.keys() - keys.keys():
             self._remove(key)
         for group in changed:
             if (key := self._key(group)) in self._known_groups:
                 self._remove(key)
         self.roll_back()
-        checked = set[int]()
-        jobs = [self._new_job(group, checked) for group in changed]
+        jobs = self._new_jobs(changed)
+        self._add_uids([spec.uid for job in jobs for spec in job.group.pods])
         for job, group in zip(jobs, changed, strict=True):
             self._add(self._key(group), job)
         self._known_groups = keys
@@ -205,12 +206,22 @@ class SchedulerCache:
             self.equivalence_classes.remove(job)
         jobs = list({id(job): job for job in (*jobs, *concerned)}.values())
         self.selector_index.match_pods(jobs)
-        for job in jobs:
-            if job.group.queue:
-                self.equivalence_classes.add(job)
+        self.equivalence_classes.add_all(job for job in jobs if job.group.queue)
 
     def _key(self, group: PodGroupSpec) -> Hashable:
         return id(group) if group.uid in self._duplicates else group.uid
+
+    def _new_jobs(self, groups: list[PodGroupSpec]) -> list[JobInfo]:
+        """The jobs of these groups; twins are examined once."""
+        jobs, checked, first = list[JobInfo](), set[int](), dict[Hashable, JobInfo]()
+        for group in groups:
+            shape = shape_of(group) if group.uid not in self._duplicates else None
+            twin = first.get(shape)
+            job = self._new_job(group, checked) if twin is None else JobInfo(group, self._classes, twin)
+            if twin is None and shape is not None and group.uid not in self.refused:
+                first[shape] = job
+            jobs.append(job)
+        return jobs
 
     def _new_job(self, group: PodGroupSpec, checked: set[int]) -> JobInfo:
         problems = validation.refusal_problems(group, self._invalid_queues, self._duplicates, checked)
@@ -219,12 +230,13 @@ class SchedulerCache:
             group = validation.without_queue(group)
         return JobInfo(group, self._classes)
 
-    def _add(self, key: Hashable, job: JobInfo) -> None:
-        uids = [spec.uid for spec in job.group.pods]
+    def _add_uids(self, uids: list[str]) -> None:
         known = len(self._pod_uids)
         self._pod_uids.update(uids)
         if len(self._pod_uids) - known < len(uids) and not self._duplicates:
             raise _RebuildRequired
+
+    def _add(self, key: Hashable, job: JobInfo) -> None:
         self._all_jobs[key] = job
         if not _OFF_NODE.issuperset(job.count_by_status):
             for pod in job.pods:

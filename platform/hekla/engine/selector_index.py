@@ -13,6 +13,8 @@ from hekla.engine.model import PodSpec
 
 LabelSet = tuple[str, frozenset[tuple[str, str]]]
 """A namespace, and labels of pods in it."""
+_NO_LABELS: frozenset[tuple[str, str]] = frozenset()
+_NONE = id(NO_CONSTRAINTS)
 
 
 class SelectorIndex:
@@ -101,15 +103,19 @@ def _matching(selectors: Iterable[PodSelector], label_set: LabelSet) -> frozense
 
 
 def _label_set(spec: PodSpec, job: JobInfo) -> LabelSet:
-    return spec.namespace or job.group.namespace, frozenset(spec.labels.items())
+    labels = frozenset(spec.labels.items()) if spec.labels else _NO_LABELS
+    return spec.namespace or job.group.namespace, labels
 
 
 def _label_sets(job: JobInfo) -> set[LabelSet]:
     """The label sets of a job's pods. The pods of a role mostly share their labels."""
-    distinct = {(spec.namespace, id(spec.labels)): spec for spec in job.group.pods}
-    return {_label_set(spec, job) for spec in distinct.values()}
+    pods = job.group.pods
+    if len(pods) > 1:
+        pods = tuple({(spec.namespace, id(spec.labels)): spec for spec in pods}.values())
+    return {_label_set(spec, job) for spec in pods}
 
 
 def _constraints(job: JobInfo) -> set[PodConstraints]:
     distinct = {id(spec.constraints): spec.constraints for spec in job.group.pods}
-    return {constraints for constraints in distinct.values() if constraints is not NO_CONSTRAINTS}
+    distinct.pop(_NONE, None)
+    return set(distinct.values())

@@ -38,15 +38,14 @@ def job_problems(group: PodGroupSpec, queues: Iterable[str]) -> Problems:
 
 def duplicates(groups: tuple[PodGroupSpec, ...]) -> frozenset[str]:
     """Uids of jobs that occur twice, or have a pod that does."""
-    duplicate_jobs = {uid for uid, n in Counter(group.uid for group in groups).items() if n > 1}
-    duplicate_pods = _duplicate_pods(groups)
+    duplicate_jobs = _twice([group.uid for group in groups])
+    duplicate_pods = _twice([spec.uid for group in groups for spec in group.pods])
     if duplicate_pods:
         duplicate_jobs |= {group.uid for group in groups if any(spec.uid in duplicate_pods for spec in group.pods)}
     return frozenset(duplicate_jobs)
 
 
-def _duplicate_pods(groups: tuple[PodGroupSpec, ...]) -> set[str]:
-    uids = [spec.uid for group in groups for spec in group.pods]
+def _twice(uids: list[str]) -> set[str]:
     return set() if len(set(uids)) == len(uids) else {uid for uid, n in Counter(uids).items() if n > 1}
 
 

@@ -1,0 +1,32 @@
+"""Twins: jobs that differ only in names, age and labels. What one of them needs is computed once.
+
+A million one-pod jobs have a few shapes. Twins share their rows and counts until a session changes one of them.
+"""
+
+from collections.abc import Hashable
+from operator import attrgetter
+
+from hekla.engine.model import PodGroupSpec, PodSpec
+
+_OF_GROUP = attrgetter("queue", "namespace", "owner", "priority", "min_available", "phase")
+_OF_POD = attrgetter("status", "role", "priority", "never_preempts", "nominated_node", "tolerations")
+
+
+def shape_of(group: PodGroupSpec) -> Hashable | None:
+    """The shape that twins share; None if the pods differ or are placed by topology.
+
+    Constraints are compared by identity, so a shape is valid as long as its job.
+    """
+    pods, least = group.pods, group.min_resources
+    if not pods or group.topology is not None or group.sub_groups:
+        return None
+    first = _pod_shape(pods[0])
+    if len(pods) > 1 and any(_pod_shape(spec) != first for spec in pods):
+        return None
+    minimums = tuple(group.min_task_member.items()), None if least is None else tuple(least.items())
+    return _OF_GROUP(group), minimums, len(pods), first
+
+
+def _pod_shape(spec: PodSpec) -> Hashable:
+    objects = id(spec.constraints), id(spec.nonzero_request)
+    return _OF_POD(spec), objects, tuple(spec.request.items()), tuple(spec.node_selector.items())
