@@ -184,10 +184,10 @@ class SchedulerCache:
     # Jobs.
 
     def _update_jobs(self, groups: tuple[PodGroupSpec, ...], changed: list[PodGroupSpec]) -> None:
-        keys = {group.uid if not self._duplicates else self._key(group): group for group in groups}
+        keys = {self._key(group): group for group in groups} if self._duplicates else {one.uid: one for one in groups}
         for key in self._known_groups.keys() - keys.keys():
             self._remove(key)
-        for group in changed:
+        for group in changed if self._known_groups else ():
             if (key := self._key(group)) in self._known_groups:
                 self._remove(key)
         self.roll_back()
@@ -204,7 +204,8 @@ class SchedulerCache:
         concerned = self.selector_index.refresh()
         for job in concerned:
             self.equivalence_classes.remove(job)
-        jobs = list({id(job): job for job in (*jobs, *concerned)}.values())
+        if concerned:
+            jobs = list({id(job): job for job in (*jobs, *concerned)}.values())
         self.selector_index.match_pods(jobs)
         self.equivalence_classes.add_all(job for job in jobs if job.group.queue)
 

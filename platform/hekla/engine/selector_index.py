@@ -14,7 +14,6 @@ from hekla.engine.model import PodSpec
 LabelSet = tuple[str, frozenset[tuple[str, str]]]
 """A namespace, and labels of pods in it."""
 _NO_LABELS: frozenset[tuple[str, str]] = frozenset()
-_NONE = id(NO_CONSTRAINTS)
 
 
 class SelectorIndex:
@@ -27,6 +26,8 @@ class SelectorIndex:
         self.anti_affinity_terms: tuple[PodAffinityTerm, ...] = ()
         self.preferred_terms: tuple[PodAffinityTerm, ...] = ()
         self._jobs: defaultdict[LabelSet, dict[int, JobInfo]] = defaultdict(dict)
+        self._unsorted: dict[int, JobInfo] = {}
+        """Jobs by id that are not in `_jobs` yet: labels do not matter before there is a selector."""
         self._users: Counter[PodConstraints] = Counter()
         """The number of jobs with pods of these constraints."""
         self._selectors: dict[PodSelector, None] = {}
@@ -36,15 +37,15 @@ class SelectorIndex:
 
     def add(self, job: JobInfo) -> None:
         """Add a job. `refresh` must follow."""
-        for label_set in _label_sets(job):
-            self._jobs[label_set][id(job)] = job
+        self._unsorted[id(job)] = job
         for constraints in _constraints(job):
             self._users[constraints] += 1
             self._is_dirty |= self._users[constraints] == 1
 
     def remove(self, job: JobInfo) -> None:
         """Remove a job. `refresh` must follow."""
-        for label_set in _label_sets(job):
+        is_unsorted = self._unsorted.pop(id(job), None) is not None
+        for label_set in () if is_unsorted else _label_sets(job):
             jobs = self._jobs[label_set]
             del jobs[id(job)]
             if not jobs:
@@ -61,6 +62,7 @@ class SelectorIndex:
         if not self._is_dirty:
             return []
         self._is_dirty = False
+        self._sort_jobs()
         self.anti_affinity_terms = tuple(dict.fromkeys(term for one in self._users for term in one.pod_anti_affinity))
         self.preferred_terms = tuple(
             dict.fromkeys(term for one in self._users for _weight, term in one.preferred_pod_affinity)
@@ -76,6 +78,7 @@ class SelectorIndex:
         """Set the matching selectors and class numbers of the pods of these jobs."""
         if not self._selectors and not self._class_numbers:
             return
+        self._sort_jobs()
         for job in jobs:
             found = {label_set: self._matches_of(label_set) for label_set in _label_sets(job)}
             if not any(found.values()) and not job.built_pods:
@@ -83,6 +86,13 @@ class SelectorIndex:
             for pod, kind in zip(job.pods, job.pod_classes, strict=True):
                 pod.matching_selectors = found[_label_set(pod.spec, job)]
                 pod.class_number = self._class_number(kind.number, pod.matching_selectors)
+
+    def _sort_jobs(self) -> None:
+        """Sort the jobs by the labels of their pods."""
+        for key, job in self._unsorted.items():
+            for label_set in _label_sets(job):
+                self._jobs[label_set][key] = job
+        self._unsorted.clear()
 
     def _class_number(self, number: int, selectors: frozenset[PodSelector]) -> int:
         """The number of the class without selectors, else a negative one."""
@@ -116,6 +126,5 @@ def _label_sets(job: JobInfo) -> set[LabelSet]:
 
 
 def _constraints(job: JobInfo) -> set[PodConstraints]:
-    distinct = {id(spec.constraints): spec.constraints for spec in job.group.pods}
-    distinct.pop(_NONE, None)
+    distinct = {id(one): one for spec in job.group.pods if (one := spec.constraints) is not NO_CONSTRAINTS}
     return set(distinct.values())
