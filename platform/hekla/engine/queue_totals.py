@@ -1,6 +1,6 @@
 """Totals over the jobs of each queue before a session (`volcano-spec` §5.2)."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 
 import numpy as np
 
@@ -38,12 +38,19 @@ class TotalsByQueue:
         self._width = width
         self._known: dict[Hashable, tuple[object, Vector]] = {}
 
-    def add(self, job: JobInfo) -> None:
-        """Add a job, in its state before a session."""
-        if job.group.queue not in self.by_queue:
-            self.by_queue[job.group.queue] = QueueTotals(self._width)
-        job.queue_amounts = self._amounts(job)
-        self.by_queue[job.group.queue].add(job.queue_amounts, 1)
+    def add_all(self, jobs: Iterable[JobInfo]) -> None:
+        """Add jobs, in their state before a session."""
+        of_twins: dict[int, tuple[QueueTotals, Vector]] = {}
+        """By id of the counts, which twins share."""
+        for job in jobs:
+            found = of_twins.get(id(job.count_by_status))
+            if found is None:
+                queue = job.group.queue
+                if queue not in self.by_queue:
+                    self.by_queue[queue] = QueueTotals(self._width)
+                found = of_twins[id(job.count_by_status)] = self.by_queue[queue], self._amounts(job)
+            job.queue_amounts = found[1]
+            found[0].add(found[1], 1)
 
     def remove(self, job: JobInfo) -> None:
         """Remove a job that was added."""

@@ -192,9 +192,8 @@ class SchedulerCache:
                 self._remove(key)
         self.roll_back()
         jobs = self._new_jobs(changed)
-        self._add_uids([spec.uid for job in jobs for spec in job.group.pods])
-        for job, group in zip(jobs, changed, strict=True):
-            self._add(self._key(group), job)
+        self._all_jobs.update(zip(map(self._key, changed), jobs, strict=True))
+        self._add_all(jobs)
         self._known_groups = keys
         self._classify(jobs)
         self._index_jobs()
@@ -231,19 +230,17 @@ class SchedulerCache:
             group = validation.without_queue(group)
         return JobInfo(group, self._classes)
 
-    def _add_uids(self, uids: list[str]) -> None:
-        known = len(self._pod_uids)
+    def _add_all(self, jobs: list[JobInfo]) -> None:
+        uids, known = [spec.uid for job in jobs for spec in job.group.pods], len(self._pod_uids)
         self._pod_uids.update(uids)
         if len(self._pod_uids) - known < len(uids) and not self._duplicates:
             raise _RebuildRequired
-
-    def _add(self, key: Hashable, job: JobInfo) -> None:
-        self._all_jobs[key] = job
-        if not _OFF_NODE.issuperset(job.count_by_status):
-            for pod in job.pods:
-                self._add_to_node(pod)
-        self.queue_totals.add(job)
-        self.selector_index.add(job)
+        for job in jobs:
+            if not _OFF_NODE.issuperset(job.count_by_status):
+                for pod in job.pods:
+                    self._add_to_node(pod)
+        self.queue_totals.add_all(jobs)
+        self.selector_index.add_all(jobs)
 
     def _add_to_node(self, pod: PodInfo) -> None:
         """Add the pod to its node if it holds resources there."""

@@ -5,7 +5,7 @@ costs one comparison for each combination of these, and a new match only for the
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable, Sequence
 
 from hekla.engine.constraints import NO_CONSTRAINTS, PodAffinityTerm, PodConstraints, PodSelector
 from hekla.engine.job_info import JobInfo
@@ -35,12 +35,13 @@ class SelectorIndex:
         self._class_numbers: dict[Hashable, int] = {}
         self._is_dirty = False
 
-    def add(self, job: JobInfo) -> None:
-        """Add a job. `refresh` must follow."""
-        self._unsorted[id(job)] = job
-        for constraints in _constraints(job):
-            self._users[constraints] += 1
-            self._is_dirty |= self._users[constraints] == 1
+    def add_all(self, jobs: Sequence[JobInfo]) -> None:
+        """Add jobs. `refresh` must follow."""
+        self._unsorted.update(zip(map(id, jobs), jobs, strict=True))
+        for job in jobs:
+            for constraints in _constraints(job):
+                self._users[constraints] += 1
+                self._is_dirty |= self._users[constraints] == 1
 
     def remove(self, job: JobInfo) -> None:
         """Remove a job. `refresh` must follow."""
@@ -125,6 +126,6 @@ def _label_sets(job: JobInfo) -> set[LabelSet]:
     return {_label_set(spec, job) for spec in pods}
 
 
-def _constraints(job: JobInfo) -> set[PodConstraints]:
-    distinct = {id(one): one for spec in job.group.pods if (one := spec.constraints) is not NO_CONSTRAINTS}
-    return set(distinct.values())
+def _constraints(job: JobInfo) -> Collection[PodConstraints]:
+    some = [one for spec in job.group.pods if (one := spec.constraints) is not NO_CONSTRAINTS]
+    return set({id(one): one for one in some}.values()) if some else ()

@@ -139,7 +139,10 @@ class Session:
 
     def any_agrees(self, point: ExtensionPoint, *arguments: object) -> bool:
         """Whether any function returns true."""
-        return any(function(*arguments) for function in self.functions(point))
+        for function in self.functions(point):  # noqa: SIM110
+            if function(*arguments):
+                return True
+        return False
 
     def is_permitted(self, point: ExtensionPoint, *arguments: object) -> bool:
         """The result of a vote: any REJECT denies, a tier with a PERMIT permits; permitted if all abstain."""

@@ -46,10 +46,11 @@ class StateScores:
         if len(known) > _KNOWN_AT_MOST:
             known.clear()
         keys = [(mine, state) for state in self._states.of_rows(rows)]
-        missing = {key: row for key, row in zip(keys, rows, strict=True) if key not in known}
+        steps = [known.get(key) for key in keys]
+        missing = {keys[at]: rows[at] for at, step in enumerate(steps) if step is None}
         if missing:
             known.update(zip(missing, self._examine(list(missing.values())), strict=True))
-        return [known[key] for key in keys]
+        return [step or known[key] for step, key in zip(steps, keys, strict=True)]
 
     def of_all_rows(self) -> tuple[Mask, Mask, Vector]:
         """The steps of all rows, as three columns."""
