@@ -207,18 +207,6 @@ class JobInfo:
         self.role = roles.pop() if len(roles) == 1 else None
         """The role of all its pods, if there is only one."""
 
-    def _copy(self, twin: "JobInfo") -> None:
-        """Take over everything that equal shapes have in common."""
-        self.uses_hypernodes, self.has_topology, self.is_settled = False, False, twin.is_settled
-        self.pod_classes, self.min_resources, self.role = twin.pod_classes, twin.min_resources, twin.role
-        self.has_best_effort, self.is_nominated, self.phase = twin.has_best_effort, twin.is_nominated, twin.phase
-        self.pending_best_effort, self.ready_count = twin.pending_best_effort, twin.ready_count
-        self.valid_count, self.waiting_count = twin.valid_count, twin.waiting_count
-        self.allocated, self.claimed, self.request = twin.allocated, twin.claimed, twin.request
-        self.count_by_status, self._role_minimums_met = twin.count_by_status, twin._role_minimums_met
-        self.subjobs = self._by_role = None
-        self._shares_counts = twin._shares_counts = True
-
     def _recount(self) -> None:
         """Set all counts from the pod group."""
         self.phase = self.group.phase
@@ -253,6 +241,18 @@ class JobInfo:
         """Pods by role and status, if there is more than one role."""
         if self.role is None:
             self._by_role = Counter(zip(map(_ROLE, self.group.pods), map(_STATUS, self.group.pods), strict=True))
+
+    def _copy(self, twin: "JobInfo") -> None:
+        """Take over everything that equal shapes have in common."""
+        self.uses_hypernodes, self.has_topology, self.is_settled = False, False, twin.is_settled
+        self.pod_classes, self.min_resources, self.role = twin.pod_classes, twin.min_resources, twin.role
+        self.has_best_effort, self.is_nominated, self.phase = twin.has_best_effort, twin.is_nominated, twin.phase
+        self.pending_best_effort, self.ready_count = twin.pending_best_effort, twin.ready_count
+        self.valid_count, self.waiting_count = twin.valid_count, twin.waiting_count
+        self.allocated, self.claimed, self.request = twin.allocated, twin.claimed, twin.request
+        self.count_by_status, self._role_minimums_met = twin.count_by_status, twin._role_minimums_met
+        self.subjobs = self._by_role = None
+        self._shares_counts = twin._shares_counts = True
 
     def _count_pods(self) -> Iterable[tuple[tuple[PodClass, PodStatus], int]]:
         """The number of pods by class and status."""

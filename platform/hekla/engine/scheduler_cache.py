@@ -184,7 +184,7 @@ class SchedulerCache:
     # Jobs.
 
     def _update_jobs(self, groups: tuple[PodGroupSpec, ...], changed: list[PodGroupSpec]) -> None:
-        keys = {self._key(group): group for group in groups} if self._duplicates else {one.uid: one for one in groups}
+        keys: dict[Hashable, PodGroupSpec] = {self._key(group): group for group in groups}
         for key in self._known_groups.keys() - keys.keys():
             self._remove(key)
         for group in changed if self._known_groups else ():
@@ -209,7 +209,7 @@ class SchedulerCache:
         self.equivalence_classes.add_all(job for job in jobs if job.group.queue)
 
     def _key(self, group: PodGroupSpec) -> Hashable:
-        return id(group) if group.uid in self._duplicates else group.uid
+        return id(group) if self._duplicates and group.uid in self._duplicates else group.uid
 
     def _new_jobs(self, groups: list[PodGroupSpec]) -> list[JobInfo]:
         """The jobs of these groups; twins are examined once."""

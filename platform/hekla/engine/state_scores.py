@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from hekla.engine.columns import EPSILON, Mask, NodeResources, NodeTable, Vector, fits
-from hekla.engine.node_columns import ColumnScorer, NodeColumns
-from hekla.engine.node_states import Step
+from hekla.engine.node_columns import Column, ColumnScorer, NodeColumns
+from hekla.engine.node_states import RowList, Step
 
 ResourceScorer = Callable[[NodeResources], Vector]
 _KNOWN_AT_MOST = 50_000
@@ -55,10 +55,8 @@ class StateScores:
     def of_all_rows(self) -> tuple[Mask, Mask, Vector]:
         """The steps of all rows, as three columns."""
         rows, position = self._states.distinct()
-        table, request = self._table, self._request
-        later = fits(request, table.future_idle(rows))
-        now = later & fits(request, table.idle[rows])
-        return later[position], now[position], self.score(table.resources(rows))[position]
+        later, now, scores = self._examine_rows(rows)
+        return later[position], now[position], scores[position]
 
     def have_room(self) -> Mask:
         """The rows where the pods fit future idle."""
@@ -68,19 +66,22 @@ class StateScores:
     def _examine(self, rows: list[int]) -> list[Step]:
         if len(rows) <= _FEW and not self._resource_scorers:
             return [self._examine_row(row) for row in rows]
+        return list(zip(*(column.tolist() for column in self._examine_rows(np.array(rows))), strict=True))
+
+    def _examine_rows(self, rows: RowList) -> tuple[Mask, Mask, Vector]:
         table, request = self._table, self._request
         later = fits(request, table.future_idle(rows))
         now = later & fits(request, table.idle[rows])
-        return list(zip(later.tolist(), now.tolist(), self.score(table.resources(rows)).tolist(), strict=True))
+        return later, now, self.score(table.resources(rows))
 
     def _examine_row(self, row: int) -> Step:
         table, amounts, nodes = self._table, self._amounts, NodeColumns.of_row(self._table, row)
         later = _fit(amounts, table.future_idle(row).tolist())
         now = later and _fit(amounts, table.idle[row].tolist())
-        total = 0.0
+        total: Column = 0.0
         for scorer in self._column_scorers:
-            total += scorer(nodes)
-        return later, now, total
+            total = total + scorer(nodes)
+        return later, now, float(total)
 
 
 def _fit(request: list[float], room: list[float]) -> bool:

@@ -97,11 +97,11 @@ def _balance(used: list[Column], whole: list[Column]) -> Column:
     filled = [smaller(fraction(amount, there, otherwise=1.0), 1.0) for amount, there in pairs]
     apart = abs(filled[0] - filled[1]) / 2
     if len(filled) > len(_PAIR):
-        apart = choose(whole[-1] > 0, _standard_deviation(filled), apart)
+        apart = choose(whole[-1] > 0, _standard_deviation(*filled), apart)
     return floor((1 - apart) * 100)
 
 
-def _standard_deviation(parts: list[Column]) -> Column:
-    mean = sum(parts) / len(parts)
-    squares = [(part - mean) * (part - mean) for part in parts]
-    return square_root(sum(squares) / len(parts))
+def _standard_deviation(one: Column, two: Column, three: Column) -> Column:
+    mean = (one + two + three) / 3
+    apart = [part - mean for part in (one, two, three)]
+    return square_root((apart[0] * apart[0] + apart[1] * apart[1] + apart[2] * apart[2]) / 3)
