@@ -95,7 +95,7 @@ def _balance(used: list[Column], whole: list[Column]) -> Column:
     """
     pairs = zip(used, whole, strict=True)
     filled = [smaller(fraction(amount, there, otherwise=1.0), 1.0) for amount, there in pairs]
-    apart = abs(filled[0] - filled[1]) / 2
+    apart = larger(filled[0] - filled[1], filled[1] - filled[0]) / 2
     if len(filled) > len(_PAIR):
         apart = choose(whole[-1] > 0, _standard_deviation(*filled), apart)
     return floor((1 - apart) * 100)
