@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hekla.engine.columns import Rows, Vector
+from hekla.engine.columns import Mask, Rows, Vector
 from hekla.engine.job_info import PodInfo
 from hekla.engine.node_columns import ColumnScorer
 from hekla.engine.node_index import is_tolerated
@@ -44,22 +44,23 @@ _EFFECT = "PreferNoSchedule"
 
 def equal_taints(session: Session, pod: PodInfo) -> ColumnScorer | None:
     """TaintToleration if no taint matters: 100 for every node, with nothing to compare."""
-    return None if _untolerated(session, pod).any() else lambda _nodes: float(MAX_NODE_SCORE)
+    return None if _untolerated(session, pod) else lambda _nodes: float(MAX_NODE_SCORE)
 
 
 def taints(session: Session, pod: PodInfo) -> Callable[[Rows], Vector] | None:
     """TaintToleration: the nodes with most untolerated PreferNoSchedule taints become 0."""
-    raw = _untolerated(session, pod)
-    return (lambda rows: MAX_NODE_SCORE - normalized(raw[rows])) if raw.any() else None
+    untolerated = _untolerated(session, pod)
+    if not untolerated:
+        return None
+    raw: Vector = np.sum(untolerated, axis=0, dtype=float)
+    return lambda rows: MAX_NODE_SCORE - normalized(raw[rows])
 
 
-def _untolerated(session: Session, pod: PodInfo) -> Vector:
-    raw: Vector = np.zeros(len(session.table))
+def _untolerated(session: Session, pod: PodInfo) -> list[Mask]:
+    """The rows with each taint that matters."""
     able = [toleration for toleration in pod.spec.tolerations if toleration.effect in ("", _EFFECT)]
-    for taint, rows in session.node_index.taints.items():
-        if taint.effect == _EFFECT and not is_tolerated(taint, able):
-            raw += rows
-    return raw
+    taints = session.node_index.taints.items()
+    return [rows for taint, rows in taints if taint.effect == _EFFECT and not is_tolerated(taint, able)]
 
 
 _LEAST = 23 * 1024 * 1024
