@@ -17,3 +17,9 @@ print(sorted({name.split(".")[0] for name in sys.modules} & {"django", "celery",
 def test_domain_loads_without_django_celery_or_kubernetes():
     answer = subprocess.run([sys.executable, "-c", SCRIPT], cwd=SOURCE, capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == "[]"
+
+
+def test_engine_loads_without_pydantic():
+    script = "import sys, hekla.engine; print('pydantic' in sys.modules)"
+    answer = subprocess.run([sys.executable, "-c", script], cwd=SOURCE, capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == "False"

@@ -6,8 +6,8 @@ from typing import Annotated, Any, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from hekla.domain.errors import Invalid, Problem
+from hekla.domain.model_errors import explain
 from hekla.domain.resources import Resources
-from hekla.domain.validation import explain
 
 
 class BackendConfig(BaseModel):

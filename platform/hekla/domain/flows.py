@@ -25,8 +25,9 @@ from pydantic_core.core_schema import ValidationInfo
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.field_types import Label, OptionalLabel, StrictInteger, Text
 from hekla.domain.jobspec import MAX_JOB_NAME, JobSpec
+from hekla.domain.model_errors import explain, findings
 from hekla.domain.translation import translate
-from hekla.domain.validation import InconsistentFields, explain, find_cycle, findings, is_text, join, quote, suggest
+from hekla.domain.validation import InconsistentFields, find_cycle, is_text, join, quote, suggest
 
 MAX_STEPS = 100
 MAX_PROBES = 16

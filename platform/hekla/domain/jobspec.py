@@ -36,11 +36,12 @@ from hekla.domain.job_problems import (
     resource_problem,
     unknown_dependencies,
 )
+from hekla.domain.model_errors import explain, findings
 from hekla.domain.placement import NO_AFFINITY, Affinity, SpreadConstraints, TaskLabels, Tolerations
 from hekla.domain.policies import LifecyclePolicy
 from hekla.domain.resources import Resources
 from hekla.domain.translation import translate
-from hekla.domain.validation import InconsistentFields, explain, findings, join
+from hekla.domain.validation import InconsistentFields, join
 from hekla.domain.volumes import MAX_VOLUMES, VolumeMount, VolumeSpec
 
 MAX_TASKS = 50

@@ -13,8 +13,9 @@ from hekla.domain import frameworks
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.field_types import StrictInteger
 from hekla.domain.jobspec import MAX_REPLICAS, MAX_TASKS, JobSpec, TaskSpec
+from hekla.domain.model_errors import explain
 from hekla.domain.policies import LifecycleAction, LifecycleEvent
-from hekla.domain.validation import explain, join, no_task
+from hekla.domain.validation import join, no_task
 
 _SIZES = ("replicas", "min_available")
 

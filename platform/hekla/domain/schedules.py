@@ -18,7 +18,8 @@ from hekla.domain.cron import Cron
 from hekla.domain.errors import Invalid
 from hekla.domain.field_types import Label, StrictInteger
 from hekla.domain.jobspec import JobSpec
-from hekla.domain.validation import InconsistentFields, explain
+from hekla.domain.model_errors import explain
+from hekla.domain.validation import InconsistentFields
 
 MAX_NAME = 40
 MAX_COUNTED = 100

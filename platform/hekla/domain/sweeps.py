@@ -32,8 +32,9 @@ from pydantic import (
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.field_types import Label, StrictInteger, Text
 from hekla.domain.jobspec import JobSpec, TaskSpec
+from hekla.domain.model_errors import explain
 from hekla.domain.translation import translate
-from hekla.domain.validation import InconsistentFields, explain, join, quote, suggest
+from hekla.domain.validation import InconsistentFields, join, quote, suggest
 
 MAX_NAME = 40
 MAX_JOBS = 1000

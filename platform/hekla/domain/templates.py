@@ -14,9 +14,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from hekla.domain.assignments import apply_assignments
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.jobspec import JobSpec
+from hekla.domain.model_errors import explain
 from hekla.domain.resources import parse_quantity
 from hekla.domain.translation import translate
-from hekla.domain.validation import explain, quote
+from hekla.domain.validation import quote
 
 MAX_FIELDS = 100
 _JOB = ("queue", "priority", "active_deadline_seconds")

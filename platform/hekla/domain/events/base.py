@@ -8,8 +8,8 @@ from typing import Annotated, Any, ClassVar, TypeVar
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 
 from hekla.domain.errors import Invalid, NotFound
+from hekla.domain.model_errors import explain
 from hekla.domain.translation import translate
-from hekla.domain.validation import explain
 
 MAX_MESSAGE = 2_000
 MAX_DATA_BYTES = 32 * 1024

@@ -8,9 +8,10 @@ from pydantic.alias_generators import to_camel
 
 from hekla.domain.formats.fields import Fields
 from hekla.domain.jobspec import TaskSpec
+from hekla.domain.model_errors import model_in
 from hekla.domain.placement import RESERVED_LABELS, PodAffinityTermSpec, is_reserved
 from hekla.domain.translation import translate
-from hekla.domain.validation import join, model_in
+from hekla.domain.validation import join
 
 _FIELDS = ("tolerations", "affinity", "topology_spread_constraints")
 Document = dict[str, Any]
