@@ -212,6 +212,12 @@ class NodeTable:
             self._states = NodeStates(self)
         return self._states
 
+    def enlarge(self, more: Vector) -> None:
+        """Add to the size of nodes, for this session."""
+        self.allocatable += more
+        self.idle += more
+        self._states = None
+
     def resources(self, rows: Rows) -> NodeResources:
         """The resources of these rows."""
         return NodeResources(self.allocatable[rows], self.used[rows], self.expected[rows], self.nonzero_surplus[rows])

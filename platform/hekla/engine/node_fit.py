@@ -103,7 +103,7 @@ class NodeFit:
     @property
     def feasible(self) -> Mask:
         """The rows that passed all predicates at the last refresh."""
-        if self._log_position == _NEVER:
+        if self._log_position == _NEVER and self.depends_on_pods:
             self.refresh()
         return self._feasible
 
@@ -169,6 +169,8 @@ class NodeFit:
 
     def scores(self, mask: Mask) -> Vector:
         """Scores of all rows; only those of the mask are complete."""
+        if self._log_position == _NEVER:
+            self.refresh()
         if not self._relative_scorers:
             return self._scores
         total, rows = self._scores.copy(), np.flatnonzero(mask)

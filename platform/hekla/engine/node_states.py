@@ -4,7 +4,6 @@ Most nodes are of few kinds, and pods of few sizes fill them alike. So one node 
 of pods, and the result is kept by the number of the state.
 """
 
-from itertools import count
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,7 +28,6 @@ class NodeStates:
         self._distinct: tuple[RowList, RowList] | None = None
         self.known: dict[tuple[int, int], Step] = {}
         """By class (`StateScores`) and state. One mapping for all classes, because that bounds them together."""
-        self.serial_numbers = count()
 
     def of_rows(self, rows: list[int]) -> list[int]:
         """The numbers of these rows."""

@@ -1,6 +1,7 @@
 """Room and scores by resources, of one class of pods: examined once for each state of a node (`node_states`)."""
 
 from collections.abc import Callable, Sequence
+from itertools import count
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from hekla.engine.node_states import RowList, Step
 
 ResourceScorer = Callable[[NodeResources], Vector]
 _KNOWN_AT_MOST = 50_000
+_numbers = count()
 _FEW = 10
 """Up to this number, it is faster to compute row by row."""
 
@@ -24,10 +26,10 @@ class StateScores:
         resource_scorers: Sequence[ResourceScorer],
         column_scorers: Sequence[ColumnScorer],
     ) -> None:
-        self._table, self._states, self._request = table, table.states, request
+        self._table, self._request = table, request
         self._amounts: list[float] = request.tolist()
         self._resource_scorers, self._column_scorers = resource_scorers, column_scorers
-        self._number = next(self._states.serial_numbers)
+        self._number = next(_numbers)
 
     def score(self, resources: NodeResources) -> Vector:
         """The scores of nodes with these resources."""
@@ -42,10 +44,11 @@ class StateScores:
 
     def of_rows(self, rows: list[int]) -> list[Step]:
         """The step of each row."""
-        known, mine = self._states.known, self._number
+        states, mine = self._table.states, self._number
+        known = states.known
         if len(known) > _KNOWN_AT_MOST:
             known.clear()
-        keys = [(mine, state) for state in self._states.of_rows(rows)]
+        keys = [(mine, state) for state in states.of_rows(rows)]
         steps = [known.get(key) for key in keys]
         missing = {keys[at]: rows[at] for at, step in enumerate(steps) if step is None}
         if missing:
@@ -54,13 +57,13 @@ class StateScores:
 
     def of_all_rows(self) -> tuple[Mask, Mask, Vector]:
         """The steps of all rows, as three columns."""
-        rows, position = self._states.distinct()
+        rows, position = self._table.states.distinct()
         later, now, scores = self._examine_rows(rows)
         return later[position], now[position], scores[position]
 
     def have_room(self) -> Mask:
         """The rows where the pods fit future idle."""
-        rows, position = self._states.distinct()
+        rows, position = self._table.states.distinct()
         return fits(self._request, self._table.future_idle(rows))[position]
 
     def _examine(self, rows: list[int]) -> list[Step]:

@@ -43,8 +43,7 @@ def open_session(session: Session, option: PluginOption) -> None:
     for at, name in enumerate(_MORE):
         more[:, at] = [_amount(node, name) for node in table.nodes]
     size = table.allocatable.copy()
-    table.allocatable += more
-    table.idle += more
+    table.enlarge(more)
     online = np.zeros_like(size)
     for row, residents in enumerate(session.node_pods):
         for pod in residents.values():
