@@ -7,6 +7,7 @@ passes them on. Whoever adds a fact to `snapshot` or to a backend declares it he
 from collections.abc import Mapping
 
 from django.utils.functional import Promise
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from hekla.apps.clusters.models import Cluster
@@ -15,6 +16,7 @@ from hekla.domain.scheduling_inputs import Input
 from hekla.domain.translation import translate
 from hekla.engine.policy import SchedulerPolicy
 from hekla.scheduling import extenders
+from hekla.scheduling.topology import topology_labels
 
 FROM_ROWS: Mapping[Input, Promise] = {
     Input.JOB_ANNOTATIONS: gettext_lazy("annotations of the job"),
@@ -24,6 +26,7 @@ FROM_ROWS: Mapping[Input, Promise] = {
     Input.TOLERATIONS: gettext_lazy("tolerations of the task"),
     Input.AFFINITY: gettext_lazy("affinity and topology spread of the task"),
     Input.PRIORITY_CLASSES: gettext_lazy("priority class of the job"),
+    Input.JOB_TOPOLOGY: gettext_lazy("network topology of the job"),
     Input.PLACEMENT_TIMES: gettext_lazy("Hekla's own records"),
     Input.SHUFFLE_TIME: gettext_lazy("Hekla's own records"),
 }
@@ -41,4 +44,6 @@ def supplied(cluster: Cluster, policy: SchedulerPolicy) -> Mapping[Input, str]:
     rows = {one: str(source) for one, source in FROM_ROWS.items()}
     if extenders.are_allowed(policy):
         rows[Input.EXTENDER_CALLS] = str(FROM_EXTENDERS)
+    if labels := topology_labels(cluster.config):
+        rows[Input.HYPERNODES] = _("topology_labels of the cluster: %s") % ", ".join(labels)
     return rows | {one: translate(source) for one, source in reported.items() if one in FROM_BACKENDS}
