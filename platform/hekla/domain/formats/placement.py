@@ -1,7 +1,7 @@
 """Reads from pod templates where pods may run. The models in `domain.placement` define the fields."""
 
 from collections.abc import Iterator
-from typing import Any, get_origin
+from typing import Any, cast, get_origin
 
 from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
@@ -24,8 +24,8 @@ def read(pod: Fields, target: str) -> Document:
 
 def read_network_topology(owner: Fields) -> Document | None:
     """The network topology of a job; None if it has none."""
-    found: Document | None = dict(_values(owner, "", JobSpec, (_TOPOLOGY,))).get(_TOPOLOGY)
-    return found
+    found = dict(_values(owner, "", JobSpec, (_TOPOLOGY,))).get(_TOPOLOGY)
+    return cast(Document | None, found)
 
 
 def read_labels(metadata: Fields, target: str) -> dict[str, Any]:

@@ -37,7 +37,6 @@ _WORDS = {
     "files": gettext_lazy("files"),
     "description": gettext_lazy("description"),
     "volumes": gettext_lazy("volumes"),
-    "network_topology": gettext_lazy("network topology"),
     "volume_mounts": gettext_lazy("mounted volumes"),
     "max_retry": gettext_lazy("pod retries"),
     "labels": gettext_lazy("labels"),
