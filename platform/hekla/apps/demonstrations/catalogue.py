@@ -2,7 +2,7 @@
 
 from django.utils.translation import gettext_lazy as _
 
-from hekla.apps.demonstrations.scenes import DemoJob, Demonstration, Outcome, Sight, Without
+from hekla.apps.demonstrations.scenes import Announcement, DemoJob, Demonstration, Outcome, Without
 from hekla.apps.demonstrations.stages import ELASTIC, GANGS, PACKED, RACKS, TOGETHER
 from hekla.domain.errors import NotFound
 
@@ -36,7 +36,7 @@ DEMONSTRATIONS = (
         lesson=_("One gang ran while the other waited. No GPU was allocated to a job that could not start."),
         stage=GANGS,
         acts=(DemoJob("first", {"worker": 4}, seconds=10), DemoJob("second", {"worker": 4}, seconds=10)),
-        outcome=Outcome(frozenset({Sight.ONE_BY_ONE})),
+        outcome=Outcome(frozenset({Announcement.ONE_BY_ONE})),
     ),
     Demonstration(
         name="together",
@@ -53,11 +53,11 @@ DEMONSTRATIONS = (
         lesson=_("Each job had its own node. No server was separated from its workers."),
         stage=TOGETHER,
         acts=tuple(DemoJob(name, _NET, seconds=15, annotations=_TALK) for name in ("first", "second", "third")),
-        outcome=Outcome(frozenset({Sight.ONE_NODE})),
+        outcome=Outcome(frozenset({Announcement.ONE_NODE})),
         without=Without(
             "task-topology",
-            _("Without the plugin, the pods of a job were on several nodes, and communicated over the network."),
-            Outcome(frozenset({Sight.SEVERAL_NODES})),
+            _("Without the plugin, the pods of a job were on several nodes."),
+            Outcome(frozenset({Announcement.SEVERAL_NODES})),
         ),
     ),
     Demonstration(
@@ -98,7 +98,7 @@ DEMONSTRATIONS = (
         without=Without(
             "preempt",
             _("Without the action, no pod was evicted, and the second job waited until the first had ended."),
-            Outcome(frozenset({Sight.ONE_BY_ONE})),
+            Outcome(frozenset({Announcement.ONE_BY_ONE})),
         ),
     ),
     Demonstration(
@@ -122,7 +122,7 @@ DEMONSTRATIONS = (
         without=Without(
             "reclaim",
             _("Without the action, the other queue waited for its own share until the first job had ended."),
-            Outcome(frozenset({Sight.ONE_BY_ONE})),
+            Outcome(frozenset({Announcement.ONE_BY_ONE})),
         ),
     ),
     Demonstration(
@@ -140,11 +140,11 @@ DEMONSTRATIONS = (
             *(DemoJob(name, {"worker": 1}, seconds=14) for name in ("first", "second", "third")),
             DemoJob("large", {"worker": 1}, seconds=5, gpus=4, later=True),
         ),
-        outcome=Outcome(frozenset({Sight.LAST_AT_ONCE})),
+        outcome=Outcome(frozenset({Announcement.LAST_AT_ONCE})),
         without=Without(
             "binpack",
             _("Without the plugin, each small job had a node of its own. The large job waited until one had ended."),
-            Outcome(frozenset({Sight.LAST_WAITED})),
+            Outcome(frozenset({Announcement.LAST_WAITED})),
         ),
     ),
     Demonstration(
@@ -153,17 +153,17 @@ DEMONSTRATIONS = (
         story=(
             _("Two jobs of eight workers run on four nodes of four GPUs, two nodes in each of two racks."),
             _("The jobs want to be as close together as possible in the network, so each job gets one rack."),
-            _("Without this, the workers of both jobs are mixed, and every exchange crosses the slower network."),
+            _("Without this, the workers of both jobs are mixed, and real ones would use the slower network."),
         ),
         watch=_("the racks: all squares of a rack have the same number."),
-        lesson=_("Each job had its own rack. No worker exchanged data with another rack."),
+        lesson=_("Each job had its own rack: all of its workers were close together."),
         stage=RACKS,
         acts=tuple(DemoJob(name, {"worker": 8}, seconds=10, fields=_CLOSE) for name in ("first", "second")),
-        outcome=Outcome(frozenset({Sight.ONE_RACK})),
+        outcome=Outcome(frozenset({Announcement.ONE_RACK})),
         without=Without(
             "network-topology-aware",
             _("Without the plugin, the workers of each job were in both racks."),
-            Outcome(frozenset({Sight.SEVERAL_RACKS})),
+            Outcome(frozenset({Announcement.SEVERAL_RACKS})),
         ),
     ),
 )

@@ -54,8 +54,8 @@ class DemoJob:
         }
 
 
-class Sight(StrEnum):
-    """What can be seen when all jobs of a run have completed."""
+class Announcement(StrEnum):
+    """What is true when all jobs of a run have completed."""
 
     ONE_BY_ONE = "each job started after the previous one had ended"
     ONE_NODE = "all pods of a job were on one node"
@@ -70,7 +70,7 @@ class Sight(StrEnum):
 class Outcome:
     """How a run ends: `evicted` pods of each job, all by `action`; none if empty."""
 
-    sights: frozenset[Sight] = frozenset()
+    announcements: frozenset[Announcement] = frozenset()
     evicted: tuple[int, ...] = ()
     action: str = ""
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
-from hekla.apps.demonstrations.scenes import Demonstration, Outcome, Sight
+from hekla.apps.demonstrations.scenes import Announcement, Demonstration, Outcome
 from hekla.apps.demonstrations.stages import Stage
 from hekla.domain.phases import JobPhase
 from hekla.pages.demonstrations.job_views import JobView
@@ -12,13 +12,13 @@ Views = Sequence[JobView]
 
 
 def is_as_announced(demonstration: Demonstration, outcome: Outcome, views: Views) -> bool:
-    """Whether all jobs completed, with the evictions and all that should be seen."""
+    """Whether all jobs completed, with the evictions and all announcements."""
     return (
         len(views) == len(demonstration.acts)
         and all(view.job.phase == JobPhase.COMPLETED for view in views)
         and [view.evictions for view in views] == list(outcome.evicted or [0] * len(views))
         and {action for view in views for action in view.actions} <= {outcome.action}
-        and all(_SEEN[sight](demonstration.stage, views) for sight in outcome.sights)
+        and all(_HOLDS[announcement](demonstration.stage, views) for announcement in outcome.announcements)
     )
 
 
@@ -57,12 +57,12 @@ def _last_at_once(stage: Stage, views: Views) -> bool:
     return views[-1].job.started_at is not None and not _last_waited(stage, views)
 
 
-_SEEN: Mapping[Sight, Callable[[Stage, Views], bool]] = {
-    Sight.ONE_BY_ONE: _one_by_one,
-    Sight.ONE_NODE: _one_node,
-    Sight.SEVERAL_NODES: _several_nodes,
-    Sight.ONE_RACK: _one_rack,
-    Sight.SEVERAL_RACKS: _several_racks,
-    Sight.LAST_AT_ONCE: _last_at_once,
-    Sight.LAST_WAITED: _last_waited,
+_HOLDS: Mapping[Announcement, Callable[[Stage, Views], bool]] = {
+    Announcement.ONE_BY_ONE: _one_by_one,
+    Announcement.ONE_NODE: _one_node,
+    Announcement.SEVERAL_NODES: _several_nodes,
+    Announcement.ONE_RACK: _one_rack,
+    Announcement.SEVERAL_RACKS: _several_racks,
+    Announcement.LAST_AT_ONCE: _last_at_once,
+    Announcement.LAST_WAITED: _last_waited,
 }

@@ -14,7 +14,7 @@ from hekla.pages.demonstrations.job_views import JobView
 
 
 @dataclass(frozen=True, slots=True)
-class NodeView:
+class DrawnNode:
     """A node. `holders`: for each of its GPUs the number of the job that holds it, or 0; `words`: the same in words."""
 
     name: str
@@ -23,25 +23,25 @@ class NodeView:
 
 
 @dataclass(frozen=True, slots=True)
-class RackView:
+class DrawnRack:
     """Nodes that are close. `name`: empty on a stage without racks."""
 
     name: str
-    nodes: tuple[NodeView, ...]
+    nodes: tuple[DrawnNode, ...]
 
 
-def racks(stage: Stage, views: Sequence[JobView]) -> list[RackView]:
+def racks(stage: Stage, views: Sequence[JobView]) -> list[DrawnRack]:
     """The racks with their nodes. Which GPU of a node a pod holds is not decided there, only how many."""
     held: dict[str, list[int]] = defaultdict(list)
     for view in views:
         tasks = {task.name: int(task.request.amount(GPU)) for task in spec_of(view.job).tasks}
         for pod in view.placed:
             held[pod.node] += repeat(view.number, tasks[pod.task])
-    found: dict[str, list[NodeView]] = defaultdict(list)
+    found: dict[str, list[DrawnNode]] = defaultdict(list)
     for name, gpus in stage.nodes():
         holders = tuple(chain(sorted(held[name]), repeat(0, gpus - len(held[name]))))
-        found[stage.rack_of(name)].append(NodeView(name, holders, _words(holders)))
-    return [RackView(rack, tuple(nodes)) for rack, nodes in found.items()]
+        found[stage.rack_of(name)].append(DrawnNode(name, holders, _words(holders)))
+    return [DrawnRack(rack, tuple(nodes)) for rack, nodes in found.items()]
 
 
 def _words(holders: Sequence[int]) -> str:
