@@ -34,7 +34,7 @@ def racks(stage: Stage, views: Sequence[JobView]) -> list[DrawnRack]:
     """The racks with their nodes. Which GPU of a node a pod holds is not decided there, only how many."""
     held: dict[str, list[int]] = defaultdict(list)
     for view in views:
-        tasks = {task.name: int(task.request.amount(GPU)) for task in spec_of(view.job).tasks}
+        tasks = {task.name: int(task.resources[GPU]) for task in spec_of(view.job).tasks}
         for pod in view.placed:
             held[pod.node] += repeat(view.number, tasks[pod.task])
     found: dict[str, list[DrawnNode]] = defaultdict(list)
