@@ -239,6 +239,8 @@ def test_snapshot_contains_what_it_supplies(people: People) -> None:
         "labels": {"app": "a"},
         "tolerations": [{"key": "gpu", "operator": "Exists"}],
         "topology_spread_constraints": [spread],
+        "partition_size": 1,
+        "min_partitions": 1,
     }
     near = {"mode": "soft"}
     job = people.submit(annotations=notes, priority_class="high", tasks=[task], network_topology=near)
@@ -262,7 +264,8 @@ def test_snapshot_contains_what_it_supplies(people: People) -> None:
         Input.PRIORITY_CLASSES: placed.priority_class == "high",
         Input.PLACEMENT_TIMES: placed.scheduled_at == NOON.timestamp(),
         Input.SHUFFLE_TIME: state.last_shuffle_at == NOON.timestamp(),
-        Input.POD_LABELS: placed.labels == {"app": "a"},
+        Input.POD_LABELS: placed.labels.items() >= {"app": "a"}.items(),
+        Input.SUB_GROUPS: [(one.name, one.size, one.at_least) for one in group.sub_groups] == [("main", 1, 1)],
         Input.POD_IMAGES: placed.constraints.images == ("tool:1",),
         Input.TOLERATIONS: [one.key for one in placed.tolerations] == ["gpu"],
         Input.AFFINITY: [one.topology_key for one in placed.constraints.topology_spread] == ["zone"],

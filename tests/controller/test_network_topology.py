@@ -126,3 +126,35 @@ def test_labels_named_later_count_at_once(found: WorldFactory) -> None:
     other = submit(world, near(4, "other", highest_tier_allowed=1))
     settle(world)
     assert sorted(name[1] for name in racks_of(other)) in (["1"] * 3, ["2"] * 4)
+
+
+def divided(name: str, **policy: Any) -> Any:
+    """A job of three partitions of two pods, which fill a node each."""
+    return spec(name, replicas=6, cpu="4", partition_size=2, **policy)
+
+
+def partitions_of(job: Job) -> dict[int, set[str]]:
+    """The racks of each partition with a placed pod."""
+    found: dict[int, set[str]] = {}
+    for pod in Pod.objects.filter(job=job).exclude(node=""):
+        found.setdefault(pod.index // 2, set()).add(pod.node.split("-")[0])
+    return found
+
+
+def test_each_partition_stays_in_a_rack(found: WorldFactory) -> None:
+    world = racks()
+    job = submit(world, divided("parts", min_partitions=2, partition_topology={"highest_tier_name": "rack"}))
+    settle(world)
+    placed = partitions_of(job)
+    assert len(placed) == 2, "there is no rack for the third partition"
+    assert sorted(placed.values(), key=sorted) == [{"a1"}, {"a2"}]
+    assert len(racks_of(job)) == 4, "no partition is placed in part"
+
+
+def test_job_waits_for_its_minimum_of_partitions(found: WorldFactory) -> None:
+    world = racks()
+    job = submit(world, divided("parts", min_partitions=3, partition_topology={"highest_tier_name": "rack"}))
+    other = submit(world, divided("others", min_partitions=3))
+    settle(world)
+    assert racks_of(job) == [], "only two racks have room for a partition"
+    assert len(racks_of(other)) == 6, "without a topology, partitions may be anywhere"

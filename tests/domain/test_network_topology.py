@@ -50,6 +50,23 @@ def test_invalid_topologies_are_refused(topology: dict[str, Any], path: str, mes
     assert (problem.path, message in problem.message) == (path, True), problem
 
 
+@pytest.mark.parametrize(
+    ("fields", "path", "message"),
+    [
+        ({"min_partitions": 1}, "min_partitions", "not divided"),
+        ({"partition_topology": {}}, "partition_topology", "not divided"),
+        ({"partition_size": 2, "min_partitions": 3}, "min_partitions", "has 2 partitions"),
+        ({"partition_size": 2, "min_partitions": 1, "min_available": 3}, "min_partitions", "cannot be 3"),
+        ({"partition_size": 2, "min_partitions": 0}, "min_partitions", "at least 1"),
+    ],
+)
+def test_minimum_and_topology_of_partitions_must_agree(fields: dict[str, Any], path: str, message: str) -> None:
+    task = {"name": "worker", "replicas": 4, "command": ["work"], **fields}
+    with pytest.raises(Invalid) as refusal:
+        JobSpec.parse({"name": "near", "tasks": [task]})
+    assert [(one.path, message in one.message) for one in refusal.value.problems] == [(f"tasks.0.{path}", True)]
+
+
 def test_tier_of_a_soft_topology_has_no_effect() -> None:
     (remark,) = job(mode="soft", highest_tier_allowed=1).remarks
     assert remark.startswith("network_topology.highest_tier_allowed: Without effect")

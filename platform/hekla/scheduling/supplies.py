@@ -27,6 +27,7 @@ FROM_ROWS: Mapping[Input, Promise] = {
     Input.AFFINITY: gettext_lazy("affinity and topology spread of the task"),
     Input.PRIORITY_CLASSES: gettext_lazy("priority class of the job"),
     Input.JOB_TOPOLOGY: gettext_lazy("network topology of the job"),
+    Input.SUB_GROUPS: gettext_lazy("partitions of the task"),
     Input.PLACEMENT_TIMES: gettext_lazy("Hekla's own records"),
     Input.SHUFFLE_TIME: gettext_lazy("Hekla's own records"),
 }

@@ -141,7 +141,7 @@ def _say(reading: ManifestReader, document: dict[str, Any], field: str, spec: Fi
 
 def _say_topology(reading: ManifestReader, document: dict[str, Any], spec: Fields) -> None:
     before, place = document.get("network_topology"), reading.findings.place_of("network_topology")
-    if (topology := placement.read_network_topology(spec)) is None:
+    if (topology := placement.read_network_topology(spec, "network_topology")) is None:
         return
     document["network_topology"] = topology
     if before is not None and before != topology:
