@@ -1,0 +1,113 @@
+"""The GPUs of this machine that NVIDIA's driver reports, and how processes find those that their pod holds."""
+
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import pynvml
+
+from hekla.backends.base import PodOrder
+from hekla.domain.cards import MAX_CARDS, NUMBER, NVIDIA, Card, HeldCard
+
+_MIB = 2**20
+_DRIVER = Path("/proc/driver/nvidia/gpus")
+_NVIDIA_VARIABLES = ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES")
+_VARIABLES: Mapping[str, tuple[str, ...]] = {
+    "nvidia.com": _NVIDIA_VARIABLES,
+    "volcano.sh": _NVIDIA_VARIABLES,
+    "amd.com": ("HIP_VISIBLE_DEVICES",),
+    "huawei.com": ("ASCEND_RT_VISIBLE_DEVICES",),
+    "kunlunxin.com": ("XPU_VISIBLE_DEVICES",),
+    "baidu.com": ("XPU_VISIBLE_DEVICES",),
+}
+"""By the vendor of the resource: the variables by which a process knows its cards."""
+
+
+def detected(*, shares_memory: bool) -> tuple[Card, ...]:
+    """The GPUs, as the cards of the resource by which jobs request them."""
+    resource = NUMBER if shares_memory else NVIDIA
+    return tuple(Card(resource, index, *facts) for index, facts in enumerate(_by_nvml() or _by_files()))
+
+
+@functools.cache
+def has_nvml() -> bool:
+    """Whether NVIDIA's library for queries finds a GPU."""
+    return bool(_by_nvml())
+
+
+Facts = tuple[str, str, int, bool]
+"""Id, model, memory in MiB and health of a GPU."""
+
+
+@functools.cache
+def _by_nvml() -> tuple[Facts, ...]:
+    """Asked once: a query takes long, and GPUs do not change."""
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError:
+        return ()
+    try:
+        return tuple(map(_facts, range(min(pynvml.nvmlDeviceGetCount(), MAX_CARDS))))
+    finally:
+        pynvml.nvmlShutdown()
+
+
+def _facts(index: int) -> Facts:
+    """One that has failed has no more than its number."""
+    try:
+        handle = pynvml.nvmlDeviceGetHandleByIndex(index)
+        memory = int(pynvml.nvmlDeviceGetMemoryInfo(handle).total) // _MIB
+        return pynvml.nvmlDeviceGetUUID(handle), pynvml.nvmlDeviceGetName(handle), memory, True
+    except pynvml.NVMLError:
+        return "", "", 0, False
+
+
+@functools.cache
+def _by_files() -> tuple[Facts, ...]:
+    """Without the library: in the order of their bus addresses, as the driver numbers them."""
+    return tuple(map(_written_facts, sorted(_DRIVER.glob("*/information"))[:MAX_CARDS]))
+
+
+def _written_facts(path: Path) -> Facts:
+    lines = (line.partition(":") for line in path.read_text(encoding="utf-8", errors="replace").splitlines())
+    fields = {name.strip(): text.strip() for name, _, text in lines}
+    return fields.get("GPU UUID", ""), fields.get("Model", ""), 0, True
+
+
+def variables(cards: Iterable[Card], held: Sequence[HeldCard], *, in_container: bool) -> dict[str, str]:
+    """The variables for a pod with these cards on a machine with those; empty ones if it holds none.
+
+    In a container, cards without ids are numbered from 0 again.
+    """
+    found = {name: "" for card in cards for name in _variables_of(card.resource)}
+    by_variable: dict[str, list[HeldCard]] = {}
+    for card in held:
+        for name in _variables_of(card.resource):
+            by_variable.setdefault(name, []).append(card)
+    found |= {name: ",".join(_names(name, mine, in_container)) for name, mine in by_variable.items()}
+    parts = [card for card in held if card.part]
+    if parts:
+        found |= {"VOLCANO_GPU_ALLOCATED": str(parts[0].part), "VOLCANO_GPU_TOTAL": str(parts[0].memory)}
+    return found
+
+
+def _variables_of(resource: str) -> tuple[str, ...]:
+    return _VARIABLES.get(resource.partition("/")[0], ())
+
+
+def _names(variable: str, cards: Sequence[HeldCard], in_container: bool) -> list[str]:
+    """Only NVIDIA's libraries take ids. Their numbers depend on the order that each program chooses."""
+    if variable in _NVIDIA_VARIABLES and all(card.id for card in cards):
+        return [card.id for card in cards]
+    return [str(at if in_container else card.index) for at, card in enumerate(cards)]
+
+
+def container_devices(order: PodOrder) -> list[str]:
+    """The names of a pod's cards in the Container Device Interface, in which drivers describe them to engines.
+
+    Without known cards, a pod that requests GPUs of NVIDIA gets all.
+    """
+    if not order.cards and order.resources.amount(NVIDIA):
+        return [f"{NVIDIA}=all"]
+    kinds = ((NVIDIA if card.resource == NUMBER else card.resource, card.index) for card in order.cards)
+    return [f"{kind}={index}" for kind, index in kinds]
