@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from tests.controller.conftest import SIZE, World
 from tests.controller.test_cluster_controller import phase
+from tests.kubernetes.control_plane import ControlPlane
 
 from hekla.apps.clusters import services as clusters
 from hekla.apps.clusters.models import Node
@@ -31,6 +32,7 @@ WAIT = "exec sleep 1000"
 _NAMES = {"gpu": "nvidia.com/gpu", "npu": "huawei.com/Ascend910", "amd": "amd.com/gpu"}
 PRINT = 'echo "cuda=[$CUDA_VISIBLE_DEVICES] nvidia=[$NVIDIA_VISIBLE_DEVICES]"'
 on_local = pytest.mark.parametrize("world", ["local"], indirect=True)
+on_kubernetes = pytest.mark.parametrize("world", ["kubernetes"], indirect=True)
 on_simulated = pytest.mark.parametrize("world", ["simulated"], indirect=True)
 
 
@@ -117,7 +119,7 @@ def test_machine_without_cards_sets_no_variable(world: World) -> None:
 @on_local
 def test_four_jobs_share_one_card(world: World) -> None:
     configure(world, {**SHARED, "ids": ["GPU-a"]}, policy=SHARING)
-    script = f'{PRINT} part=$VOLCANO_GPU_ALLOCATED/$VOLCANO_GPU_TOTAL; {WAIT}'
+    script = f"{PRINT} part=$VOLCANO_GPU_ALLOCATED/$VOLCANO_GPU_TOTAL; {WAIT}"
     jobs = [submit(world, f"job-{at}", script, gpu_memory="2048") for at in range(4)]
     assert prints(world, *jobs) == ["cuda=[GPU-a] nvidia=[GPU-a] part=2048/8192"] * 4
     fifth = submit(world, "fifth", gpu_memory="1")
@@ -211,3 +213,49 @@ def test_more_gpus_than_cards_share_the_least_used(world: World) -> None:
     jobs = [submit(world, f"job-{at}", gpu="1") for at in range(4)]
     run(world, *jobs)
     assert cards_of(*jobs) == [["GPU-a"], ["GPU-b"], ["GPU-a"], ["GPU-b"]]
+
+
+def change_node(world: World, plane: ControlPlane, allocatable: dict[str, str], annotations: dict[str, str]) -> None:
+    """As a device plugin does."""
+    path, content_type = f"/api/v1/nodes/{Node.objects.get().name}", "application/merge-patch+json"
+    status = {"capacity": allocatable, "allocatable": allocatable}
+    plane.request("PATCH", f"{path}/status", {"status": status}, content_type=content_type)
+    plane.request("PATCH", path, {"metadata": {"annotations": annotations}}, content_type=content_type)
+    controllers.reset()  # nodes are read again
+    world.reconcile_until(lambda: bool(Node.objects.get().cards))
+
+
+def annotations_of(plane: ControlPlane, world: World, job: Job) -> dict[str, str]:
+    name = key_of(pod_of(job)).name
+    path = f"/api/v1/namespaces/{world.cluster.config['namespace']}/pods/{name}"
+    return dict(plane.request("GET", path)["metadata"]["annotations"])
+
+
+@on_kubernetes
+def test_shared_card_reaches_the_pod_as_annotation(world: World, small_cluster: ControlPlane) -> None:
+    controllers.reconcile(world.cluster)
+    amounts = {"volcano.sh/gpu-memory": "16384", "volcano.sh/gpu-number": "2"}
+    change_node(world, small_cluster, amounts, {"volcano.sh/gpu-unhealthy-ids": "0"})
+    clusters.set_policy(world.cluster, SHARING, note="", by=None, actor=PLATFORM, now=clock.now())
+    job = submit(world, "one", gpu_memory="4096")
+    run(world, job)
+    assert annotations_of(small_cluster, world, job)["volcano.sh/gpu-index"] == "1"
+    assert [(card["index"], card["part"], card["memory"]) for card in pod_of(job).cards] == [(1, 4096, 8192)]
+    assert [card["is_healthy"] for card in Node.objects.get().cards] == [False, True]
+
+
+@on_kubernetes
+def test_virtual_card_reaches_the_pod_as_annotation(world: World, small_cluster: ControlPlane) -> None:
+    controllers.reconcile(world.cluster)
+    registered = "GPU-a,4,8192,NVIDIA-A100,true,hami-core:GPU-b,4,8192,NVIDIA-A100,true,hami-core"
+    amounts = {"volcano.sh/vgpu-number": "8", "volcano.sh/vgpu-memory": "16384"}
+    change_node(world, small_cluster, amounts, {"volcano.sh/node-vgpu-register": registered})
+    policy = SHARING.replace("GPUSharingEnable", "VGPUEnable")
+    clusters.set_policy(world.cluster, policy, note="", by=None, actor=PLATFORM, now=clock.now())
+    job = submit(world, "one", vgpu_number="1", vgpu_memory="2048")
+    run(world, job)
+    found = annotations_of(small_cluster, world, job)
+    assert found["volcano.sh/vgpu-ids-new"] == "GPU-b,NVIDIA-A100,2048,0"
+    assert found["volcano.sh/vgpu-node"] == Node.objects.get().name
+    (card,) = pod_of(job).cards
+    assert (card["id"], card["index"], card["model"], card["part"]) == ("GPU-b", 1, "NVIDIA-A100", 2048)

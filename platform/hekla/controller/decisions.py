@@ -33,7 +33,7 @@ def by_job(snapshot: Snapshot, decisions: Decisions) -> list[JobDecision]:
             revision=job.revision,
             gang_phase=_new_phase(GangPhase(job.gang_phase), decisions.phases.get(uid)),
             binds=binds[uid],
-            annotations=annotations[uid] if uid in annotations else {},
+            annotations=annotations.get(uid, {}),
             evictions=evictions[uid],
             waiting=_waiting(decisions.reasons.get(uid, ())) if job.pk not in starting else None,
         )

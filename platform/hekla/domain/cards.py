@@ -96,18 +96,26 @@ def annotations(cards: Iterable[Card]) -> dict[str, str]:
 def decided(annotations: Mapping[str, str], cards: Sequence[Card], request: Resources) -> list[HeldCard]:
     """The cards that the scheduler named in a pod's annotations. `cards`: those that the node reports, if it does."""
     if IDS in annotations:
-        named = (one.split(",") for one in annotations[IDS].replace(";", ":").split(":") if one)
-        return [_virtual(cards, *fields[:3]) for fields in named if len(fields) >= 3][:MAX_CARDS]
+        named = (_virtual(cards, text) for text in annotations[IDS].replace(";", ":").split(":"))
+        return [one for one in named if one is not None][:MAX_CARDS]
     known = {card.index: card for card in cards if card.resource == NUMBER}
     part = int(request.amount(MEMORY) // _UNIT)
     numbers = [int(text) for text in annotations.get(INDEX, "").split(",") if text.isdecimal()][:MAX_CARDS]
     return [held(known.get(number, Card(NUMBER, number)), part) for number in numbers]
 
 
-def _virtual(cards: Sequence[Card], name: str, model: str, memory: str) -> HeldCard:
-    """A part of a card; a MIG instance has the id of its card, with geometry and position in brackets."""
+def _virtual(cards: Sequence[Card], text: str) -> HeldCard | None:
+    """A part of a card as `id,model,memory,cores`; None if it is none, because ids come from the cluster.
+
+    A MIG instance has the id of its card, with geometry and position in brackets.
+    """
+    name, model, memory = [*text.split(","), "", "", ""][:3]
+    try:
+        part = mebibytes(float(memory))
+    except ValueError:
+        return None
     card = next((card for card in cards if card.id == name.partition("[")[0]), Card(VIRTUAL, 0, model=model))
-    return replace(held(card, mebibytes(float(memory))), id=name)
+    return replace(held(card, part), id=name)
 
 
 @dataclass

@@ -130,8 +130,8 @@ class Job(models.Model):
 class Pod(models.Model):
     """One attempt of one replica. `slot` is the replica's number in all its attempts; addresses are made from it.
 
-    `annotations`: those that its bind gave it, for the cluster and for later decisions. `cards`: the cards that it holds
-    or held, as `domain.cards.HeldCard`.
+    `annotations`: those that its bind gave it, for the cluster and for later decisions. `cards`: those that it holds or
+    held, as `domain.cards.HeldCard`.
     """
 
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="pods")
