@@ -98,7 +98,7 @@ def test_two_jobs_of_one_machine_print_two_cards(world: World) -> None:
     assert prints(world, *jobs) == ["cuda=[GPU-a] nvidia=[GPU-a]", "cuda=[GPU-b] nvidia=[GPU-b]"]
     node = Node.objects.get()
     assert node.allocatable["nvidia.com/gpu"] == "2"
-    assert [(card["id"], card["model"], card["memory"]) for card in node.cards] == [
+    assert [(card["id"], card["model"], card["memory_mib"]) for card in node.cards] == [
         ("GPU-a", "A100", 8192), ("GPU-b", "A100", 8192)
     ]  # fmt: skip
 
@@ -240,7 +240,7 @@ def test_shared_card_reaches_the_pod_as_annotation(world: World, small_cluster: 
     job = submit(world, "one", gpu_memory="4096")
     run(world, job)
     assert annotations_of(small_cluster, world, job)["volcano.sh/gpu-index"] == "1"
-    assert [(card["index"], card["part"], card["memory"]) for card in pod_of(job).cards] == [(1, 4096, 8192)]
+    assert [(card["index"], card["part_mib"], card["memory_mib"]) for card in pod_of(job).cards] == [(1, 4096, 8192)]
     assert [card["is_healthy"] for card in Node.objects.get().cards] == [False, True]
 
 
@@ -258,4 +258,4 @@ def test_virtual_card_reaches_the_pod_as_annotation(world: World, small_cluster:
     assert found["volcano.sh/vgpu-ids-new"] == "GPU-b,NVIDIA-A100,2048,0"
     assert found["volcano.sh/vgpu-node"] == Node.objects.get().name
     (card,) = pod_of(job).cards
-    assert (card["id"], card["index"], card["model"], card["part"]) == ("GPU-b", 1, "NVIDIA-A100", 2048)
+    assert (card["id"], card["index"], card["model"], card["part_mib"]) == ("GPU-b", 1, "NVIDIA-A100", 2048)

@@ -191,7 +191,7 @@ def test_card_of_an_external_pod_is_in_its_annotations(shared, small_cluster, ex
     shared.reconcile_until(lambda: phase_of("alone") == JobPhase.RUNNING)
     annotations = get_pod(small_cluster, external_namespace, "alone")["metadata"]["annotations"]
     assert annotations["volcano.sh/gpu-index"] == "0"
-    assert [card["part"] for card in Pod.objects.get().cards] == [1024]
+    assert [card["part_mib"] for card in Pod.objects.get().cards] == [1024]
 
 
 def test_failed_external_pod_fails_its_job_and_is_not_recreated(shared, small_cluster, external_namespace) -> None:

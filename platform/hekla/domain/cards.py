@@ -28,14 +28,14 @@ _NO_CARDS = frozenset({"cpu", "memory", "pods", "ephemeral-storage"})
 class Card:
     """A card of a node. `index`: among the cards of its resource. `id`: the driver's name for it; empty if unknown.
 
-    `memory`: in MiB; 0 if unknown.
+    `memory_mib`: 0 if unknown.
     """
 
     resource: str
     index: int
     id: str = ""
     model: str = ""
-    memory: int = 0
+    memory_mib: int = 0
     is_healthy: bool = True
 
     def as_data(self) -> dict[str, Any]:
@@ -45,14 +45,14 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class HeldCard:
-    """A card of a pod. `part`: how much of its memory the pod holds, in MiB; 0: the whole card."""
+    """A card of a pod. `part_mib`: how much of its memory the pod holds; 0: the whole card."""
 
     resource: str
     index: int
     id: str = ""
     model: str = ""
-    memory: int = 0
-    part: int = 0
+    memory_mib: int = 0
+    part_mib: int = 0
 
     def as_data(self) -> dict[str, Any]:
         """For a row."""
@@ -61,7 +61,7 @@ class HeldCard:
 
 def held(card: Card, part: int = 0) -> HeldCard:
     """This card in the hands of a pod."""
-    return HeldCard(card.resource, card.index, card.id, card.model, card.memory, part)
+    return HeldCard(card.resource, card.index, card.id, card.model, card.memory_mib, part)
 
 
 def mebibytes(amount: float) -> int:
@@ -81,7 +81,7 @@ def amounts(cards: Iterable[Card]) -> dict[str, float]:
     """
     cards = list(cards)
     found = Counter(card.resource for card in cards if card.is_healthy or card.resource == NUMBER)
-    shared = sum(card.memory for card in cards if card.resource == NUMBER)
+    shared = sum(card.memory_mib for card in cards if card.resource == NUMBER)
     return {name: float(count * _UNIT) for name, count in found.items()} | (
         {MEMORY: float(shared * _UNIT)} if shared else {}
     )
@@ -130,7 +130,7 @@ class CardUse:
         """A pod holds these."""
         for one in cards:
             self._holders[one.resource, one.index] += 1
-            self._memory[one.resource, one.index] += one.part or max(one.memory, 1)
+            self._memory[one.resource, one.index] += one.part_mib or max(one.memory_mib, 1)
 
     def choose(self, request: Resources, *, has_shared: bool = False) -> list[HeldCard]:
         """Cards for this request; `has_shared`: those with shared memory are chosen already.
@@ -159,4 +159,4 @@ class CardUse:
         return not card.is_healthy, self._holders[at], self._memory[at], card.index
 
     def _free(self, card: Card) -> int:
-        return card.memory - self._memory[card.resource, card.index]
+        return card.memory_mib - self._memory[card.resource, card.index]

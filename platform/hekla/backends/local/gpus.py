@@ -85,9 +85,9 @@ def variables(cards: Iterable[Card], held: Sequence[HeldCard], *, in_container: 
         for name in _variables_of(card.resource):
             by_variable.setdefault(name, []).append(card)
     found |= {name: ",".join(_names(name, mine, in_container)) for name, mine in by_variable.items()}
-    parts = [card for card in held if card.part]
+    parts = [card for card in held if card.part_mib]
     if parts:
-        found |= {"VOLCANO_GPU_ALLOCATED": str(parts[0].part), "VOLCANO_GPU_TOTAL": str(parts[0].memory)}
+        found |= {"VOLCANO_GPU_ALLOCATED": str(parts[0].part_mib), "VOLCANO_GPU_TOTAL": str(parts[0].memory_mib)}
     return found
 
 
