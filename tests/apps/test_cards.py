@@ -13,12 +13,12 @@ from tests.apps.conftest import People
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters.models import Node
 from hekla.apps.jobs.models import Job, Pod
-from hekla.domain.cards import Card, HeldCard
+from hekla.domain.cards import HeldCard, NodeCard
 from hekla.lib import clock
 from hekla.scheduling import occupancy
 
 As = Callable[[User], Client]
-CARDS = [Card("volcano.sh/gpu-number", index, f"GPU-{index}", "<b>A100</b>", 8192) for index in (0, 1)]
+CARDS = [NodeCard("volcano.sh/gpu-number", index, f"GPU-{index}", "<b>A100</b>", 8192) for index in (0, 1)]
 WHOLE = HeldCard("volcano.sh/gpu-number", 0, "GPU-0", "<b>A100</b>", 8192)
 PART = HeldCard("volcano.sh/gpu-number", 1, "GPU-1", "<b>A100</b>", 8192, 2048)
 

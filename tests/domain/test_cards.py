@@ -2,17 +2,17 @@
 
 import pytest
 
-from hekla.domain.cards import NUMBER, VIRTUAL, Card, CardUse, HeldCard, amounts, annotations, decided, held
+from hekla.domain.cards import NUMBER, VIRTUAL, CardUse, HeldCard, NodeCard, amounts, annotations, decided, held
 from hekla.domain.resources import Resources
 
 GPU = "nvidia.com/gpu"
 
 
-def gpus(count: int, resource: str = GPU, **more: object) -> list[Card]:
-    return [Card(resource, index, memory_mib=1000, **more) for index in range(count)]
+def gpus(count: int, resource: str = GPU, **more: object) -> list[NodeCard]:
+    return [NodeCard(resource, index, memory_mib=1000, **more) for index in range(count)]
 
 
-def choose(cards: list[Card], in_use: list[HeldCard], **request: str) -> list[int]:
+def choose(cards: list[NodeCard], in_use: list[HeldCard], **request: str) -> list[int]:
     use = CardUse(cards)
     use.add(in_use)
     names = {"gpu": GPU, "number": NUMBER, "memory": "volcano.sh/gpu-memory"}
@@ -27,7 +27,7 @@ def test_free_cards_come_before_shared_ones() -> None:
 
 
 def test_healthy_cards_come_first() -> None:
-    cards = [Card(GPU, 0, is_healthy=False), Card(GPU, 1)]
+    cards = [NodeCard(GPU, 0, is_healthy=False), NodeCard(GPU, 1)]
     assert choose(cards, [], gpu="1") == [1]
     assert choose(cards, [held(cards[1])], gpu="1") == [1]
 
@@ -46,10 +46,10 @@ def test_card_of_a_part_is_not_given_as_a_whole() -> None:
 
 
 def test_node_offers_healthy_cards_and_all_of_those_with_shared_memory() -> None:
-    cards = [*gpus(2), Card(GPU, 2, is_healthy=False)]
+    cards = [*gpus(2), NodeCard(GPU, 2, is_healthy=False)]
     assert Resources(amounts(cards)).quantities() == {GPU: "2"}
     assert annotations(cards) == {}
-    shared = [*gpus(2, NUMBER), Card(NUMBER, 2, is_healthy=False)]
+    shared = [*gpus(2, NUMBER), NodeCard(NUMBER, 2, is_healthy=False)]
     assert Resources(amounts(shared)).quantities() == {NUMBER: "3", "volcano.sh/gpu-memory": "2000"}
     assert annotations(shared) == {"volcano.sh/gpu-unhealthy-ids": "2"}
 
@@ -59,7 +59,7 @@ def test_decisions_of_the_scheduler_are_read() -> None:
     cards = gpus(2, NUMBER, id="x")
     assert decided({"volcano.sh/gpu-index": "1"}, cards, request) == [held(cards[1], 100)]
     assert decided({"volcano.sh/gpu-index": "5"}, [], request) == [HeldCard(NUMBER, 5, part_mib=100)]
-    virtual = [Card(VIRTUAL, 3, "GPU-a", "V100", 2000)]
+    virtual = [NodeCard(VIRTUAL, 3, "GPU-a", "V100", 2000)]
     found = decided({"volcano.sh/vgpu-ids-new": "GPU-a[g1-0],V100,500,0:GPU-b,A100,7,0;"}, virtual, request)
     assert found == [
         HeldCard(VIRTUAL, 3, "GPU-a[g1-0]", "V100", 2000, 500),

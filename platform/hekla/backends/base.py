@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from hekla.backends.streams import PodCommand, Stream
 from hekla.domain.addresses import Replica
-from hekla.domain.cards import Card, HeldCard
+from hekla.domain.cards import HeldCard, NodeCard
 from hekla.domain.phases import PodPhase
 from hekla.domain.resources import Resources
 from hekla.domain.taints import Taint
@@ -143,7 +143,7 @@ class NodeInfo:
     taints: Sequence[Taint] = ()
     annotations: Mapping[str, str] = field(default_factory=dict)
     images: Mapping[str, int] = field(default_factory=dict)
-    cards: Sequence[Card] = ()
+    cards: Sequence[NodeCard] = ()
 
 
 @dataclass(frozen=True, slots=True)

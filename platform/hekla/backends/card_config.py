@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, StringConstraints
 
 from hekla.backends.config import BackendConfig
-from hekla.domain.cards import MAX_CARDS, NVIDIA, Card
+from hekla.domain.cards import MAX_CARDS, NVIDIA, NodeCard
 from hekla.domain.resources import parse_quantity
 
 _RESOURCE = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$"
@@ -44,14 +44,14 @@ def _bounded(described: tuple[CardConfig, ...]) -> tuple[CardConfig, ...]:
 Cards = Annotated[tuple[CardConfig, ...], AfterValidator(_bounded)]
 
 
-def described(configs: Iterable[CardConfig]) -> tuple[Card, ...]:
+def described(configs: Iterable[CardConfig]) -> tuple[NodeCard, ...]:
     """The cards of a node."""
-    found: list[Card] = []
+    found: list[NodeCard] = []
     numbers: Counter[str] = Counter()
     for one in configs:
         memory = int(parse_quantity("memory", one.memory) // _MIB)
         for name in one.ids or [""] * one.count:
             index = numbers[one.resource]
-            found.append(Card(one.resource, index, name, one.model, memory, index not in one.unhealthy))
+            found.append(NodeCard(one.resource, index, name, one.model, memory, index not in one.unhealthy))
             numbers[one.resource] += 1
     return tuple(found)

@@ -25,7 +25,7 @@ _NO_CARDS = frozenset({"cpu", "memory", "pods", "ephemeral-storage"})
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
+class NodeCard:
     """A card of a node. `index`: among the cards of its resource. `id`: the driver's name for it; empty if unknown.
 
     `memory_mib`: 0 if unknown.
@@ -59,7 +59,7 @@ class HeldCard:
         return asdict(self)
 
 
-def held(card: Card, part: int = 0) -> HeldCard:
+def held(card: NodeCard, part: int = 0) -> HeldCard:
     """This card in the hands of a pod."""
     return HeldCard(card.resource, card.index, card.id, card.model, card.memory_mib, part)
 
@@ -74,7 +74,7 @@ def may_request_cards(request: Resources) -> bool:
     return not request.keys() <= _NO_CARDS
 
 
-def amounts(cards: Iterable[Card]) -> dict[str, float]:
+def amounts(cards: Iterable[NodeCard]) -> dict[str, float]:
     """What a node with these cards has to allocate, in internal units.
 
     Cards with shared memory all count, as in Volcano; of other resources only healthy ones.
@@ -87,13 +87,13 @@ def amounts(cards: Iterable[Card]) -> dict[str, float]:
     )
 
 
-def annotations(cards: Iterable[Card]) -> dict[str, str]:
+def annotations(cards: Iterable[NodeCard]) -> dict[str, str]:
     """What Volcano's device plugin writes to a node with these cards."""
     broken = [str(card.index) for card in cards if card.resource == NUMBER and not card.is_healthy]
     return {_UNHEALTHY: ",".join(broken)} if broken else {}
 
 
-def decided(annotations: Mapping[str, str], cards: Sequence[Card], request: Resources) -> list[HeldCard]:
+def decided(annotations: Mapping[str, str], cards: Sequence[NodeCard], request: Resources) -> list[HeldCard]:
     """The cards that the scheduler named in a pod's annotations. `cards`: those that the node reports, if it does."""
     if IDS in annotations:
         named = (_virtual(cards, text) for text in annotations[IDS].replace(";", ":").split(":"))
@@ -101,10 +101,10 @@ def decided(annotations: Mapping[str, str], cards: Sequence[Card], request: Reso
     known = {card.index: card for card in cards if card.resource == NUMBER}
     part = int(request.amount(MEMORY) // _UNIT)
     numbers = [int(text) for text in annotations.get(INDEX, "").split(",") if text.isdecimal()][:MAX_CARDS]
-    return [held(known.get(number, Card(NUMBER, number)), part) for number in numbers]
+    return [held(known.get(number, NodeCard(NUMBER, number)), part) for number in numbers]
 
 
-def _virtual(cards: Sequence[Card], text: str) -> HeldCard | None:
+def _virtual(cards: Sequence[NodeCard], text: str) -> HeldCard | None:
     """A part of a card as `id,model,memory,cores`; None if it is none, because ids come from the cluster.
 
     A MIG instance has the id of its card, with geometry and position in brackets.
@@ -114,7 +114,7 @@ def _virtual(cards: Sequence[Card], text: str) -> HeldCard | None:
         part = mebibytes(float(memory))
     except ValueError:
         return None
-    card = next((card for card in cards if card.id == name.partition("[")[0]), Card(VIRTUAL, 0, model=model))
+    card = next((card for card in cards if card.id == name.partition("[")[0]), NodeCard(VIRTUAL, 0, model=model))
     return replace(held(card, part), id=name)
 
 
@@ -122,7 +122,7 @@ def _virtual(cards: Sequence[Card], text: str) -> HeldCard | None:
 class CardUse:
     """The cards of one node, and how much of each is in use."""
 
-    cards: Sequence[Card]
+    cards: Sequence[NodeCard]
     _memory: Counter[tuple[str, int]] = field(default_factory=Counter)
     _holders: Counter[tuple[str, int]] = field(default_factory=Counter)
 
@@ -151,12 +151,12 @@ class CardUse:
             found.append(held(roomy[0] if roomy else min(shared, key=self._rank), part))
         return found
 
-    def _of(self, resource: str) -> list[Card]:
+    def _of(self, resource: str) -> list[NodeCard]:
         return [card for card in self.cards if card.resource == resource and resource != VIRTUAL]
 
-    def _rank(self, card: Card) -> tuple[bool, int, int, int]:
+    def _rank(self, card: NodeCard) -> tuple[bool, int, int, int]:
         at = card.resource, card.index
         return not card.is_healthy, self._holders[at], self._memory[at], card.index
 
-    def _free(self, card: Card) -> int:
+    def _free(self, card: NodeCard) -> int:
         return card.memory_mib - self._memory[card.resource, card.index]

@@ -9,12 +9,12 @@ import pytest
 from hekla.backends.config import parse_config
 from hekla.backends.local import gpus, machine
 from hekla.backends.local.config import LocalConfig
-from hekla.domain.cards import NUMBER, Card, HeldCard
+from hekla.domain.cards import NUMBER, HeldCard, NodeCard
 from hekla.domain.errors import Invalid
 
 
 @pytest.fixture(autouse=True)
-def asked_anew() -> None:
+def read_anew() -> None:
     gpus._by_nvml.cache_clear()
     gpus._by_files.cache_clear()
 
@@ -47,8 +47,8 @@ def node(tmp_path, **config: Any) -> Any:
 
 def test_gpus_of_the_driver(driver, tmp_path) -> None:
     found = node(tmp_path)
-    healthy = Card("nvidia.com/gpu", 0, "GPU-a", "NVIDIA H100", 81920)
-    assert found.cards == (healthy, Card("nvidia.com/gpu", 1, is_healthy=False))
+    healthy = NodeCard("nvidia.com/gpu", 0, "GPU-a", "NVIDIA H100", 81920)
+    assert found.cards == (healthy, NodeCard("nvidia.com/gpu", 1, is_healthy=False))
     assert found.allocatable["nvidia.com/gpu"] == 1000
     assert found.annotations == {}
 
@@ -68,7 +68,7 @@ def test_gpus_of_a_driver_without_its_library(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(gpus, "_by_nvml", tuple)
     monkeypatch.setattr(gpus, "_DRIVER", tmp_path)
     assert node(tmp_path).cards == tuple(
-        Card("nvidia.com/gpu", index, f"GPU-{name}", "NVIDIA A10") for index, name in enumerate("ab")
+        NodeCard("nvidia.com/gpu", index, f"GPU-{name}", "NVIDIA A10") for index, name in enumerate("ab")
     )
 
 
@@ -107,7 +107,7 @@ def test_invalid_cards_are_refused(cards: list[dict[str, object]]) -> None:
 
 
 def variables(held: list[HeldCard], *, in_container: bool = False) -> dict[str, str]:
-    cards = [Card("nvidia.com/gpu", 0), Card("kunlunxin.com/xpu", 0), Card("example.com/other", 0)]
+    cards = [NodeCard("nvidia.com/gpu", 0), NodeCard("kunlunxin.com/xpu", 0), NodeCard("example.com/other", 0)]
     return gpus.variables(cards, held, in_container=in_container)
 
 

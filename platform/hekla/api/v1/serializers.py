@@ -77,7 +77,7 @@ class IssuedTokenSerializer(serializers.Serializer[Any]):
     token = serializers.CharField()
 
 
-class CardSerializer(serializers.Serializer[dict[str, Any]]):
+class NodeCardSerializer(serializers.Serializer[dict[str, Any]]):
     """A card of a node."""
 
     resource = serializers.CharField(help_text="counts the card: jobs request it")
@@ -106,7 +106,7 @@ class NodeSerializer(serializers.ModelSerializer[Any]):
     used = serializers.DictField(child=serializers.CharField(), help_text="allocated to pods")
     labels = serializers.DictField(child=serializers.CharField())
     taints = serializers.ListField(child=serializers.CharField(), help_text="as `key=value:Effect`")
-    cards = CardSerializer(many=True)
+    cards = NodeCardSerializer(many=True)
 
     class Meta:
         model = Node

@@ -98,7 +98,7 @@ class NodeFacts:
     """A node as reported. `allocatable`: quantities as Kubernetes writes them; `message`: why it is not ready.
 
     `taints`: as `key=value:Effect`; `annotations`: those that plugins of the engine read. `cards`: as
-    `domain.cards.Card`. `images`: sizes in bytes by name. They are many, so only their digest is read and compared.
+    `domain.cards.NodeCard`. `images`: sizes in bytes by name. They are many, so only their digest is read and compared.
     """
 
     name: str

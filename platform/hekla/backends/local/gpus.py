@@ -7,7 +7,7 @@ from pathlib import Path
 import pynvml
 
 from hekla.backends.base import PodOrder
-from hekla.domain.cards import MAX_CARDS, NUMBER, NVIDIA, Card, HeldCard
+from hekla.domain.cards import MAX_CARDS, NUMBER, NVIDIA, HeldCard, NodeCard
 
 _MIB = 2**20
 _DRIVER = Path("/proc/driver/nvidia/gpus")
@@ -23,10 +23,10 @@ _VARIABLES: Mapping[str, tuple[str, ...]] = {
 """By the vendor of the resource: the variables by which a process knows its cards."""
 
 
-def detected(*, shares_memory: bool) -> tuple[Card, ...]:
+def detected(*, shares_memory: bool) -> tuple[NodeCard, ...]:
     """The GPUs, as the cards of the resource by which jobs request them."""
     resource = NUMBER if shares_memory else NVIDIA
-    return tuple(Card(resource, index, *facts) for index, facts in enumerate(_by_nvml() or _by_files()))
+    return tuple(NodeCard(resource, index, *facts) for index, facts in enumerate(_by_nvml() or _by_files()))
 
 
 @functools.cache
@@ -74,7 +74,7 @@ def _written_facts(path: Path) -> Facts:
     return fields.get("GPU UUID", ""), fields.get("Model", ""), 0, True
 
 
-def variables(cards: Iterable[Card], held: Sequence[HeldCard], *, in_container: bool) -> dict[str, str]:
+def variables(cards: Iterable[NodeCard], held: Sequence[HeldCard], *, in_container: bool) -> dict[str, str]:
     """The variables for a pod with these cards on a machine with those; empty ones if it holds none.
 
     In a container, cards without ids are numbered from 0 again.

@@ -14,7 +14,7 @@ from hekla.backends.card_config import described
 from hekla.backends.local import gpus
 from hekla.backends.local.config import LocalConfig
 from hekla.domain import cards
-from hekla.domain.cards import Card
+from hekla.domain.cards import NodeCard
 from hekla.domain.resources import Resources
 
 PODS = 110
@@ -36,7 +36,7 @@ def node(home: Path, config: LocalConfig) -> NodeInfo:
     )
 
 
-def cards_of(config: LocalConfig) -> Sequence[Card]:
+def cards_of(config: LocalConfig) -> Sequence[NodeCard]:
     """The configured cards, else those of the driver."""
     return described(config.cards) or gpus.detected(shares_memory=config.share_gpu_memory)
 

@@ -18,7 +18,7 @@ from hekla.backends.local.containers.runtime import Runtime
 from hekla.backends.local.pod_folder import RUN, EnvironmentOrder, PodFolder, ShimOrder, boot_id
 from hekla.backends.local.pod_sandbox import SharedPath
 from hekla.backends.local.processes import HOSTS_FILE, MARK
-from hekla.domain.cards import Card
+from hekla.domain.cards import NodeCard
 from hekla.domain.volumes import WORKING_DIR
 
 MAX_FILES = 1000
@@ -66,7 +66,7 @@ class Machine:
     groups: cgroups.Parents
     shared: Sequence[SharedPath]
     runtime: Runtime | None = None
-    cards: Sequence[Card] = ()
+    cards: Sequence[NodeCard] = ()
 
 
 def write(order: PodOrder, folder: PodFolder, *, final: str, uid: int, machine: Machine) -> None:

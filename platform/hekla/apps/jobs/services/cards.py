@@ -10,7 +10,7 @@ from datetime import datetime
 from hekla.apps.clusters.models import Node
 from hekla.apps.jobs.models import Pod
 from hekla.apps.jobs.selectors.replicas import placed
-from hekla.domain.cards import INDEX, NUMBER, TIME, Card, CardUse, HeldCard, decided
+from hekla.domain.cards import INDEX, NUMBER, TIME, CardUse, HeldCard, NodeCard, decided
 from hekla.domain.resources import Resources
 
 _NANO = 1_000_000_000
@@ -37,7 +37,7 @@ class CardAssignment:
 
 def _read(cluster_id: int, names: Collection[str]) -> dict[str, CardUse]:
     nodes = Node.objects.filter(cluster_id=cluster_id, name__in=names).exclude(cards=[])
-    found = {name: CardUse([Card(**card) for card in cards]) for name, cards in nodes.values_list("name", "cards")}
+    found = {name: CardUse([NodeCard(**card) for card in cards]) for name, cards in nodes.values_list("name", "cards")}
     holders = placed(Pod.objects.filter(node__in=found, job__cluster_id=cluster_id)).exclude(cards=[])
     by_node: dict[str, list[HeldCard]] = defaultdict(list)
     for name, cards in holders.values_list("node", "cards") if found else ():
