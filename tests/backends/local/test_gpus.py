@@ -7,9 +7,10 @@ import pynvml
 import pytest
 
 from hekla.backends.config import parse_config
-from hekla.backends.local import gpus, machine
+from hekla.backends.local import gpus, isolation, machine
 from hekla.backends.local.config import LocalConfig
-from hekla.domain.cards import NUMBER, HeldCard, NodeCard
+from hekla.backends.local.sandbox.order import NAMESPACES
+from hekla.domain.cards import NUMBER, HeldCard, NodeCard, held
 from hekla.domain.errors import Invalid
 
 
@@ -34,6 +35,7 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> None:
         "nvmlDeviceGetCount": lambda: 2,
         "nvmlDeviceGetHandleByIndex": handle,
         "nvmlDeviceGetUUID": lambda _gpu: "GPU-a",
+        "nvmlDeviceGetMinorNumber": lambda _gpu: 5,
         "nvmlDeviceGetName": lambda _gpu: "NVIDIA H100",
         "nvmlDeviceGetMemoryInfo": lambda _gpu: SimpleNamespace(total=80 * 2**30),
     }
@@ -106,9 +108,9 @@ def test_invalid_cards_are_refused(cards: list[dict[str, object]]) -> None:
     assert refusal.value.problems[0].path.startswith("config.cards")
 
 
-def variables(held: list[HeldCard], *, in_container: bool = False) -> dict[str, str]:
+def variables(mine: list[HeldCard], *, in_container: bool = False) -> dict[str, str]:
     cards = [NodeCard("nvidia.com/gpu", 0), NodeCard("kunlunxin.com/xpu", 0), NodeCard("example.com/other", 0)]
-    return gpus.variables(cards, held, in_container=in_container)
+    return gpus.variables(cards, mine, in_container=in_container)
 
 
 def test_variables_without_cards_are_empty() -> None:
@@ -118,7 +120,26 @@ def test_variables_without_cards_are_empty() -> None:
 
 
 def test_cards_without_ids_have_numbers() -> None:
-    held = [HeldCard("nvidia.com/gpu", 2), HeldCard("nvidia.com/gpu", 5), HeldCard("kunlunxin.com/xpu", 3, "x")]
-    assert variables(held)["CUDA_VISIBLE_DEVICES"] == "2,5"
-    assert variables(held)["XPU_VISIBLE_DEVICES"] == "3"
-    assert variables(held, in_container=True)["CUDA_VISIBLE_DEVICES"] == "0,1"
+    mine = [HeldCard("nvidia.com/gpu", 2), HeldCard("nvidia.com/gpu", 5), HeldCard("kunlunxin.com/xpu", 3, "x")]
+    assert variables(mine)["CUDA_VISIBLE_DEVICES"] == "2,5"
+    assert variables(mine)["XPU_VISIBLE_DEVICES"] == "3"
+    assert variables(mine, in_container=True)["CUDA_VISIBLE_DEVICES"] == "0,1"
+
+
+def test_devices_of_other_pods_are_hidden(driver, tmp_path) -> None:
+    cards = node(tmp_path).cards
+    assert gpus.hidden_devices(cards, []) == ["nvidia5"]
+    assert gpus.hidden_devices(cards, [held(cards[0])]) == []
+    assert gpus.hidden_devices([NodeCard("nvidia.com/gpu", 0)], []) == []  # described without ids
+
+
+def test_pod_does_not_find_a_hidden_device(make_cluster, monkeypatch) -> None:
+    """With another device, since this machine may have no GPU."""
+    if NAMESPACES in isolation.failures():
+        pytest.skip("This machine offers no namespaces.")
+    monkeypatch.setattr(gpus, "hidden_devices", lambda *_: ["full"])
+    cluster = make_cluster("local")
+    key = cluster.started(cluster.order(script="ls /dev"))
+    cluster.ended(key)
+    found = cluster.log(key).split()
+    assert ("null" in found, "full" in found) == (True, False)

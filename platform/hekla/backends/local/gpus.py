@@ -3,6 +3,7 @@
 import functools
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import pynvml
 
@@ -26,7 +27,10 @@ _VARIABLES: Mapping[str, tuple[str, ...]] = {
 def detected(*, shares_memory: bool) -> tuple[NodeCard, ...]:
     """The GPUs, as the cards of the resource by which jobs request them."""
     resource = NUMBER if shares_memory else NVIDIA
-    return tuple(NodeCard(resource, index, *facts) for index, facts in enumerate(_by_nvml() or _by_files()))
+    return tuple(
+        NodeCard(resource, index, gpu.id, gpu.model, gpu.memory_mib, gpu.is_healthy)
+        for index, gpu in enumerate(_by_nvml() or _by_files())
+    )
 
 
 @functools.cache
@@ -35,43 +39,59 @@ def has_nvml() -> bool:
     return bool(_by_nvml())
 
 
-Facts = tuple[str, str, int, bool]
-"""Id, model, memory in MiB and health of a GPU."""
+class _Gpu(NamedTuple):
+    """A GPU as the driver reports it. `device`: the name of its file in /dev."""
+
+    id: str = ""
+    model: str = ""
+    memory_mib: int = 0
+    is_healthy: bool = True
+    device: str = ""
 
 
 @functools.cache
-def _by_nvml() -> tuple[Facts, ...]:
+def _by_nvml() -> tuple[_Gpu, ...]:
     """Asked once: a query takes long, and GPUs do not change."""
     try:
         pynvml.nvmlInit()
     except pynvml.NVMLError:
         return ()
     try:
-        return tuple(map(_facts, range(min(pynvml.nvmlDeviceGetCount(), MAX_CARDS))))
+        return tuple(map(_gpu_by_nvml, range(min(pynvml.nvmlDeviceGetCount(), MAX_CARDS))))
     finally:
         pynvml.nvmlShutdown()
 
 
-def _facts(index: int) -> Facts:
+def _gpu_by_nvml(index: int) -> _Gpu:
     """One that has failed has no more than its number."""
     try:
-        handle = pynvml.nvmlDeviceGetHandleByIndex(index)
-        memory = int(pynvml.nvmlDeviceGetMemoryInfo(handle).total) // _MIB
-        return pynvml.nvmlDeviceGetUUID(handle), pynvml.nvmlDeviceGetName(handle), memory, True
+        gpu = pynvml.nvmlDeviceGetHandleByIndex(index)
+        return _Gpu(
+            pynvml.nvmlDeviceGetUUID(gpu),
+            pynvml.nvmlDeviceGetName(gpu),
+            int(pynvml.nvmlDeviceGetMemoryInfo(gpu).total) // _MIB,
+            device=f"nvidia{pynvml.nvmlDeviceGetMinorNumber(gpu)}",
+        )
     except pynvml.NVMLError:
-        return "", "", 0, False
+        return _Gpu(is_healthy=False)
 
 
 @functools.cache
-def _by_files() -> tuple[Facts, ...]:
+def _by_files() -> tuple[_Gpu, ...]:
     """Without the library: in the order of their bus addresses, as the driver numbers them."""
-    return tuple(map(_written_facts, sorted(_DRIVER.glob("*/information"))[:MAX_CARDS]))
+    return tuple(map(_gpu_by_file, sorted(_DRIVER.glob("*/information"))[:MAX_CARDS]))
 
 
-def _written_facts(path: Path) -> Facts:
+def _gpu_by_file(path: Path) -> _Gpu:
     lines = (line.partition(":") for line in path.read_text(encoding="utf-8", errors="replace").splitlines())
     fields = {name.strip(): text.strip() for name, _, text in lines}
-    return fields.get("GPU UUID", ""), fields.get("Model", ""), 0, True
+    return _Gpu(fields.get("GPU UUID", ""), fields.get("Model", ""), device=f"nvidia{fields.get('Device Minor', '')}")
+
+
+def hidden_devices(cards: Iterable[NodeCard], held: Iterable[HeldCard]) -> list[str]:
+    """The files in /dev of the GPUs that a pod does not hold, as far as the ids of the node's cards tell."""
+    others = {card.id for card in cards if card.id} - {card.id for card in held}
+    return [gpu.device for gpu in _by_nvml() or _by_files() if gpu.id in others]
 
 
 def variables(cards: Iterable[NodeCard], held: Sequence[HeldCard], *, in_container: bool) -> dict[str, str]:

@@ -149,7 +149,12 @@ def _order(order: PodOrder, folder: PodFolder, uid: int, machine: Machine) -> Sh
         )
         return made
     made["sandbox"] = pod_sandbox.sandbox_of(
-        folder, uid=uid, home=machine.home, environment=built, shared=machine.shared
+        folder,
+        uid=uid,
+        home=machine.home,
+        environment=built,
+        shared=machine.shared,
+        hidden_devices=gpus.hidden_devices(machine.cards, order.cards),
     )
     cpu, memory = order.resources.amount("cpu"), order.resources.amount("memory")
     made["groups"] = cgroups.groups_of(machine.groups, mark(made).replace(":", "~"), cpu, memory)
