@@ -206,6 +206,16 @@ def test_later_policy_with_deviceshare_knows_who_holds_which_card(world: World) 
 
 
 @on_simulated
+def test_pods_of_one_gang_get_different_cards(world: World) -> None:
+    configure(world, A100)
+    task = {"name": "main", "command": ["x"], "replicas": 2, "resources": {"cpu": "100m", "nvidia.com/gpu": "1"}}
+    spec = JobSpec.parse({"name": "gang", "tasks": [{**task, "env": {"HEKLA_SIM_SECONDS": "1000"}}]})
+    job = services.submit(spec=spec, tenant=world.tenant, user=world.alice, now=clock.now())
+    run(world, job)
+    assert [card["id"] for pod in job.pods.order_by("index") for card in pod.cards] == ["GPU-a", "GPU-b"]
+
+
+@on_simulated
 def test_more_gpus_than_cards_share_the_least_used(world: World) -> None:
     config = {"nodes": [{"name": "n", "allocatable": {**SIZE, "nvidia.com/gpu": "4"}, "cards": [A100]}], "speed": 10}
     clusters.change(world.cluster, {"config": config}, actor=PLATFORM, now=clock.now())

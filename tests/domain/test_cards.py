@@ -1,5 +1,7 @@
 """Which cards a pod gets, and how a node with cards describes itself."""
 
+from dataclasses import replace
+
 import pytest
 
 from hekla.domain.cards import NUMBER, VIRTUAL, CardUse, HeldCard, NodeCard, amounts, annotations, decided, held
@@ -43,6 +45,12 @@ def test_part_of_a_card_needs_its_room() -> None:
 def test_card_of_a_part_is_not_given_as_a_whole() -> None:
     cards = gpus(2, NUMBER)
     assert choose(cards, [held(cards[0], 1)], number="1") == [1]
+
+
+def test_card_is_known_by_its_id_if_its_number_has_changed() -> None:
+    before, now = NodeCard(GPU, 1, "GPU-b"), [NodeCard(GPU, 0, "GPU-b"), NodeCard(GPU, 1, "GPU-c")]
+    assert choose(now, [held(before)], gpu="1") == [1]
+    assert choose(now, [replace(held(before), id="GPU-b[g1-0]")], gpu="1") == [1]
 
 
 def test_node_offers_healthy_cards_and_all_of_those_with_shared_memory() -> None:

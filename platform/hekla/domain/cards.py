@@ -25,8 +25,8 @@ _NO_CARDS = frozenset({"cpu", "memory", "pods", "ephemeral-storage"})
 
 
 @dataclass(frozen=True, slots=True)
-class NodeCard:
-    """A card of a node. `index`: among the cards of its resource. `id`: the driver's name for it; empty if unknown.
+class _CardFacts:
+    """What a card is. `index`: among the cards of its resource. `id`: the driver's name for it; empty if unknown.
 
     `memory_mib`: 0 if unknown.
     """
@@ -36,7 +36,11 @@ class NodeCard:
     id: str = ""
     model: str = ""
     memory_mib: int = 0
-    is_healthy: bool = True
+
+    @property
+    def key(self) -> str:
+        """Equal for the same card of a node, also if it has been counted by another resource since."""
+        return self.id.partition("[")[0] or f"{self.resource} {self.index}"
 
     def as_data(self) -> dict[str, Any]:
         """For a row."""
@@ -44,19 +48,20 @@ class NodeCard:
 
 
 @dataclass(frozen=True, slots=True)
-class HeldCard:
-    """A card of a pod. `part_mib`: how much of its memory the pod holds; 0: the whole card."""
+class NodeCard(_CardFacts):
+    """A card of a node."""
 
-    resource: str
-    index: int
-    id: str = ""
-    model: str = ""
-    memory_mib: int = 0
+    is_healthy: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class HeldCard(_CardFacts):
+    """A card of a pod. `part_mib`: how much of its memory the pod holds; 0: the whole card.
+
+    A MIG instance has the id of its card, with geometry and position in brackets.
+    """
+
     part_mib: int = 0
-
-    def as_data(self) -> dict[str, Any]:
-        """For a row."""
-        return asdict(self)
 
 
 def held(card: NodeCard, part: int = 0) -> HeldCard:
@@ -105,10 +110,7 @@ def decided(annotations: Mapping[str, str], cards: Sequence[NodeCard], request: 
 
 
 def _virtual(cards: Sequence[NodeCard], text: str) -> HeldCard | None:
-    """A part of a card as `id,model,memory,cores`; None if it is none, because ids come from the cluster.
-
-    A MIG instance has the id of its card, with geometry and position in brackets.
-    """
+    """A part of a card as `id,model,memory,cores`; None if it is none, because ids come from the cluster."""
     name, model, memory = [*text.split(","), "", "", ""][:3]
     try:
         part = mebibytes(float(memory))
@@ -123,14 +125,14 @@ class CardUse:
     """The cards of one node, and how much of each is in use."""
 
     cards: Sequence[NodeCard]
-    _memory: Counter[tuple[str, int]] = field(default_factory=Counter)
-    _holders: Counter[tuple[str, int]] = field(default_factory=Counter)
+    _memory: Counter[str] = field(default_factory=Counter)
+    _holders: Counter[str] = field(default_factory=Counter)
 
     def add(self, cards: Iterable[HeldCard]) -> None:
         """A pod holds these."""
         for one in cards:
-            self._holders[one.resource, one.index] += 1
-            self._memory[one.resource, one.index] += one.part_mib or max(one.memory_mib, 1)
+            self._holders[one.key] += 1
+            self._memory[one.key] += one.part_mib or max(one.memory_mib, 1)
 
     def choose(self, request: Resources, *, has_shared: bool = False) -> list[HeldCard]:
         """Cards for this request; `has_shared`: those with shared memory are chosen already.
@@ -155,8 +157,7 @@ class CardUse:
         return [card for card in self.cards if card.resource == resource and resource != VIRTUAL]
 
     def _rank(self, card: NodeCard) -> tuple[bool, int, int, int]:
-        at = card.resource, card.index
-        return not card.is_healthy, self._holders[at], self._memory[at], card.index
+        return not card.is_healthy, self._holders[card.key], self._memory[card.key], card.index
 
     def _free(self, card: NodeCard) -> int:
-        return card.memory_mib - self._memory[card.resource, card.index]
+        return card.memory_mib - self._memory[card.key]

@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters import selectors as clusters
@@ -11,6 +10,7 @@ from hekla.apps.clusters.models import Node
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.models import Pod
 from hekla.apps.tenancy.selectors import Rights
+from hekla.domain.cards import HeldCard, NodeCard
 
 _MOST = 8
 
@@ -19,7 +19,7 @@ _MOST = 8
 class CardView:
     """A card of a node. `pods`: those that hold it and that the person may see; `others`: how many more there are."""
 
-    card: dict[str, Any]
+    card: NodeCard
     pods: list[Pod] = field(default_factory=list)
     others: int = 0
 
@@ -33,15 +33,15 @@ class CardView:
 
 def cards_of(nodes: Sequence[Node], user: User, rights: Rights) -> dict[int, list[CardView]]:
     """The cards of each node that has some, by row id."""
-    found = {pk: [CardView(card) for card in cards] for pk, cards in clusters.node_cards(nodes).items()}
+    found = {pk: [CardView(NodeCard(**card)) for card in cards] for pk, cards in clusters.node_cards(nodes).items()}
     holders = jobs.card_holders([node for node in nodes if node.pk in found]) if found else {}
     sees = jobs.seeing(user, rights)
     for node in nodes:
-        held: dict[tuple[str, int], list[Pod]] = defaultdict(list)
+        held: dict[str, list[Pod]] = defaultdict(list)
         for pod in holders.get((node.cluster_id, node.name), ()):
             for card in pod.cards:
-                held[card["resource"], card["index"]].append(pod)
+                held[HeldCard(**card).key].append(pod)
         for view in found.get(node.pk, ()):
-            for pod in held[view.card["resource"], view.card["index"]]:
+            for pod in held[view.card.key]:
                 view.add(pod, is_visible=sees(pod.job))
     return found
