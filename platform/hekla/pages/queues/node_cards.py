@@ -23,6 +23,11 @@ class CardView:
     pods: list[Pod] = field(default_factory=list)
     others: int = 0
 
+    @property
+    def memory(self) -> str:
+        """Empty if unknown."""
+        return f"{self.card.memory_mib / 1024:.4g} GiB" if self.card.memory_mib else ""
+
     def add(self, pod: Pod, *, is_visible: bool) -> None:
         """A pod holds it."""
         if is_visible and len(self.pods) < _MOST:
