@@ -246,7 +246,7 @@ def test_snapshot_contains_what_it_supplies(people: People) -> None:
     job = people.submit(annotations=notes, priority_class="high", tasks=[task], network_topology=near)
     people.cluster.config["topology_labels"] = ["zone"]
     pod = {"task": "main", "index": 0, "attempt": 1, "slot": 0, "version": job.version, "phase": "bound", "node": "n1"}
-    Pod.objects.create(job=job, created_at=NOON, bound_at=NOON, **pod)
+    Pod.objects.create(job=job, created_at=NOON, bound_at=NOON, annotations={"volcano.sh/gpu-index": "0"}, **pod)
     Node.objects.update(
         labels={"zone": "a"},
         taints=["gpu=yes:NoSchedule"],
@@ -260,7 +260,8 @@ def test_snapshot_contains_what_it_supplies(people: People) -> None:
     (placed,) = group.pods
     found = {
         Input.JOB_ANNOTATIONS: group.annotations == notes,
-        Input.POD_ANNOTATIONS: placed.annotations == {"volcano.sh/qos-level": "BE"},
+        Input.POD_ANNOTATIONS: placed.annotations["volcano.sh/qos-level"] == "BE",
+        Input.POD_CARDS: placed.annotations["volcano.sh/gpu-index"] == "0",
         Input.PRIORITY_CLASSES: placed.priority_class == "high",
         Input.PLACEMENT_TIMES: placed.scheduled_at == NOON.timestamp(),
         Input.SHUFFLE_TIME: state.last_shuffle_at == NOON.timestamp(),

@@ -252,7 +252,7 @@ class ClusterCache:
         return self._hypernodes[-1]
 
     def _read_nodes(self, cluster: Cluster) -> tuple[model.NodeSpec, ...]:
-        nodes = list(clusters.nodes_of(cluster))
+        nodes = list(clusters.nodes_of(cluster).defer("cards"))
         digests = {node.images_digest for node in nodes if node.images_digest}
         missing = digests - self._images.keys()
         read = clusters.node_images(cluster, missing) if missing else {}

@@ -287,7 +287,7 @@ def _task(pod: Pod, job: Job, role: _Role, nominated: Mapping[str, str]) -> mode
         constraints=role.constraints,
         labels=role.labels,
         preemptable=_says(role.annotations, default="true"),
-        annotations=role.annotations,
+        annotations={**role.annotations, **pod.annotations} if pod.annotations else role.annotations,
         priority_class=role.priority_class,
         scheduled_at=pod.bound_at.timestamp() if pod.bound_at else 0.0,
     )

@@ -30,6 +30,7 @@ FROM_ROWS: Mapping[Input, Promise] = {
     Input.SUB_GROUPS: gettext_lazy("partitions of the task"),
     Input.PLACEMENT_TIMES: gettext_lazy("Hekla's own records"),
     Input.SHUFFLE_TIME: gettext_lazy("Hekla's own records"),
+    Input.POD_CARDS: gettext_lazy("Hekla's own records"),
 }
 """What the snapshot takes from rows that people or the controller write; the source as a phrase."""
 FROM_BACKENDS = frozenset({Input.NODE_LABELS, Input.NODE_TAINTS, Input.NODE_ANNOTATIONS, Input.NODE_IMAGES})

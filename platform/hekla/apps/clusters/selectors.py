@@ -91,8 +91,9 @@ def active() -> QuerySet[Cluster]:
 
 
 def nodes(cluster: Cluster | None = None) -> QuerySet[Node]:
-    """The nodes of one cluster, or of all, with their clusters. Only the engine needs annotations and images."""
-    found = Node.objects.select_related("cluster").defer("annotations", "images").order_by("cluster_id", "name")
+    """The nodes of one cluster, or of all, with their clusters. Without columns that few readers need."""
+    rare = ("annotations", "images", "cards")
+    found = Node.objects.select_related("cluster").defer(*rare).order_by("cluster_id", "name")
     return found if cluster is None else found.filter(cluster=cluster)
 
 
@@ -105,6 +106,12 @@ def node_images(cluster: Cluster, digests: Collection[str]) -> dict[str, dict[st
     """The images of nodes by their digest; equal ones are read once."""
     found = Node.objects.filter(cluster=cluster, images_digest__in=digests)
     return dict(found.order_by("images_digest").distinct("images_digest").values_list("images_digest", "images"))
+
+
+def node_cards(nodes: Collection[Node]) -> dict[int, list[dict[str, Any]]]:
+    """The cards of each of these nodes that has some, by row id."""
+    found = Node.objects.filter(pk__in=[node.pk for node in nodes]).exclude(cards=[])
+    return dict(found.values_list("pk", "cards"))
 
 
 def sizes(cluster: Cluster) -> list[Resources]:

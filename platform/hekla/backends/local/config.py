@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
+from hekla.backends.card_config import Cards
 from hekla.backends.config import ClusterConfig, Quantities
 
 
@@ -25,6 +26,8 @@ class LocalConfig(ClusterConfig):
     `shared_folders`: folders of this machine, such as data sets, that every pod may read. `writable_folders`: those to
     which every pod may write as far as their permissions allow its user. `accept_weak_isolation`: serve several tenants
     although this machine cannot keep their pods apart.
+    `cards`: replace the GPUs that NVIDIA's driver reports, for example for another vendor. `share_gpu_memory`: several
+    pods may share a GPU of NVIDIA: it counts as `volcano.sh/gpu-number` and `gpu-memory`, not as `nvidia.com/gpu`.
     """
 
     allocatable: Quantities = {}
@@ -32,6 +35,9 @@ class LocalConfig(ClusterConfig):
     socket: Annotated[str, Field(pattern=r"^(/.*)?$", max_length=100)] = ""
     image: Annotated[str, Field(min_length=1, max_length=500)] = "python:3.11-slim"
     labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    cards: Cards = ()
+    share_gpu_memory: bool = False
     shared_folders: list[SharedFolder] = []
     writable_folders: list[SharedFolder] = []
     accept_weak_isolation: bool = False

@@ -17,6 +17,7 @@ from hekla.apps.queues.models import Queue
 from hekla.apps.tenancy.selectors import Rights
 from hekla.domain.resources import Resources
 from hekla.engine.queue_shares import QueueShares
+from hekla.pages.queues.node_cards import CardView, cards_of
 from hekla.scheduling.occupancy import Occupancy, QueueUsage
 
 _NOTHING = Resources()
@@ -71,6 +72,7 @@ class NodeView:
     used: Resources = field(default_factory=Resources)
     jobs: list[JobOnNode] = field(default_factory=list)
     """Only jobs that the person may see."""
+    cards: list[CardView] = field(default_factory=list)
 
     @property
     def bars(self) -> list[UsageBar]:
@@ -135,6 +137,13 @@ def name_jobs(views: Sequence[NodeView], user: User, rights: Rights) -> None:
     sees, found = jobs.seeing(user, rights), jobs.jobs_on([view.node for view in views])
     for view in views:
         view.jobs = [one for one in found.get((view.node.cluster_id, view.node.name), ()) if sees(one.job)]
+
+
+def name_cards(views: Sequence[NodeView], user: User, rights: Rights) -> None:
+    """Add to each node its cards, with the pods on them that the person may see."""
+    found = cards_of([view.node for view in views], user, rights)
+    for view in views:
+        view.cards = found.get(view.node.pk, [])
 
 
 def queue_views(user: User, whole: Occupancy, rights: Rights | None = None) -> list[QueueView]:
