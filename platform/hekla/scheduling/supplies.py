@@ -10,6 +10,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy
 
 from hekla.apps.clusters.models import Cluster
+from hekla.apps.queues import selectors as queues
 from hekla.backends.registry import kinds
 from hekla.domain.scheduling_inputs import Input
 from hekla.domain.translation import translate
@@ -24,6 +25,8 @@ FROM_ROWS: Mapping[Input, Promise] = {
     Input.TOLERATIONS: gettext_lazy("tolerations of the task"),
     Input.AFFINITY: gettext_lazy("affinity and topology spread of the task"),
     Input.PRIORITY_CLASSES: gettext_lazy("priority class of the job"),
+    Input.QUEUE_ANNOTATIONS: gettext_lazy("settings of the queue"),
+    Input.QUEUE_NODE_GROUPS: gettext_lazy("settings of the queue"),
     Input.PLACEMENT_TIMES: gettext_lazy("Hekla's own records"),
     Input.SHUFFLE_TIME: gettext_lazy("Hekla's own records"),
 }
@@ -39,6 +42,8 @@ def supplied(cluster: Cluster, policy: SchedulerPolicy) -> Mapping[Input, str]:
     kind = kinds().get(cluster.kind)
     reported = kind.supplies if kind else {}
     rows = {one: str(source) for one, source in FROM_ROWS.items()}
+    if not queues.has_node_groups(cluster):
+        del rows[Input.QUEUE_NODE_GROUPS]  # with none at all, a plugin that needs them lets no job start
     if extenders.are_allowed(policy):
         rows[Input.EXTENDER_CALLS] = str(FROM_EXTENDERS)
     return rows | {one: translate(source) for one, source in reported.items() if one in FROM_BACKENDS}
