@@ -8,14 +8,19 @@ import pytest
 from rest_framework.test import APIClient
 from tests.controller.conftest import World
 
+from hekla.apps.accounts import services as accounts
+from hekla.apps.accounts.models import User
+from hekla.apps.accounts.services import actor_of
 from hekla.apps.clusters import services as clusters
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.queues import services as queues
+from hekla.apps.tenancy import services as tenancy
 from hekla.controller.backends import backend_of
 from hekla.controller.controllers import controllers
 from hekla.domain.jobspec import JobSpec
+from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
 from hekla.simulation.snapshot_cache import forget_all
 
@@ -55,10 +60,12 @@ def use(world: World, first: str = "", last: str = "") -> None:
     clusters.set_policy(world.cluster, text, note="", by=None, actor=PLATFORM, now=clock.now())
 
 
-def submit(world: World, name: str, queue: str = "default", cpu: str = "1", **fields: Any) -> Job:
+def submit(
+    world: World, name: str, queue: str = "default", cpu: str = "1", user: User | None = None, **fields: Any
+) -> Job:
     task = {"name": "main", "command": ["x"], "resources": {"cpu": cpu}, "env": {"HEKLA_SIM_SECONDS": "1e7"}}
     spec = JobSpec.parse({"name": name, "queue": queue, "tasks": [task], **fields})
-    return services.submit(spec=spec, tenant=world.tenant, user=world.alice, now=clock.now())
+    return services.submit(spec=spec, tenant=world.tenant, user=user or world.alice, now=clock.now())
 
 
 def running() -> Counter[str]:
@@ -113,3 +120,33 @@ def test_hierarchy_weights_divide_the_cluster(grouped: World) -> None:
             submit(grouped, f"{queue}-{number}", queue)
     grouped.reconcile_until(lambda: running().total() == 8)
     assert Counter(name.partition("-")[0] for name in running().elements()) == {"default": 6, "dev": 2}
+
+
+@pytest.mark.parametrize(
+    ("order", "first"), [("", "urgent"), ("fifo", "early"), ("priority", "urgent"), ("sla", "bound"), ("fair", "other")]
+)
+def test_queue_orders_its_jobs(grouped: World, order: str, first: str) -> None:
+    """Both nodes are full of Alice's pods. When one is free, the job that is first gets it; pages list it first."""
+    bob = accounts.create_user(username="bob", password=None, actor=PLATFORM, now=clock.now())
+    tenancy.add_member(grouped.tenant, bob, "member", actor=PLATFORM, now=clock.now())
+    old, _stays = (submit(grouped, f"old-{number}", cpu="4", priority=20) for number in range(2))
+    grouped.reconcile_until(lambda: running().total() == 2)
+    edit(grouped, "default", job_order=order)
+    sla = {"volcano.sh/sla-waiting-time": "1h"}
+    submit(grouped, "early", cpu="4")
+    submit(grouped, "urgent", cpu="4", priority=9)
+    submit(grouped, "bound", cpu="4", annotations=sla)
+    submit(grouped, "other", cpu="4", user=bob)
+    grouped.reconcile_until(lambda: Job.objects.filter(gang_phase="inqueue").count() >= 2)
+    assert in_line(grouped)[0] == first
+    services.command(old, LifecycleAction.TERMINATE_JOB, actor=actor_of(grouped.alice), now=clock.now())
+    grouped.reconcile_until(lambda: running().total() == 2 and not any(name.startswith("old-0") for name in running()))
+    assert {name.split()[0] for name in running()} == {"old-1", first}
+
+
+def in_line(world: World) -> list[str]:
+    """The pending jobs as REST lists them."""
+    client = APIClient()
+    client.force_authenticate(world.alice)
+    forget_all()
+    return [one["name"] for one in client.get("/api/v1/queues/default/shares").json()["in_line"]]

@@ -62,6 +62,11 @@ def queue_shares(session: Session, *, waiting_in: str | None = None) -> dict[str
     return {name: replace(one, lent=_lent(name, one, borrowers)) for name, one in found.items()}
 
 
+def waiting_in(session: Session, queue: str) -> list[str]:
+    """The uids of the waiting jobs of one queue, in job order."""
+    return [job.group.uid for job in _waiting_jobs(session, queue).get(queue, ())]
+
+
 def _queue_shares(session: Session, queue: QueueSpec, waiting: list[JobInfo]) -> QueueShares:
     plugin, attributes = _attributes(session, queue)
     amounts = session.dimensions.resources
