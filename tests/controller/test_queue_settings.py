@@ -10,7 +10,6 @@ from tests.controller.conftest import World
 
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
-from hekla.apps.accounts.services import actor_of
 from hekla.apps.clusters import services as clusters
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs import services
@@ -137,9 +136,9 @@ def test_queue_orders_its_jobs(grouped: World, order: str, first: str) -> None:
     submit(grouped, "urgent", cpu="4", priority=9)
     submit(grouped, "bound", cpu="4", annotations=sla)
     submit(grouped, "other", cpu="4", user=bob)
-    grouped.reconcile_until(lambda: Job.objects.filter(gang_phase="inqueue").count() >= 2)
+    grouped.reconcile_until(lambda: Job.objects.filter(phase="pending").exclude(waiting=[]).count() == 4)
     assert in_line(grouped)[0] == first
-    services.command(old, LifecycleAction.TERMINATE_JOB, actor=actor_of(grouped.alice), now=clock.now())
+    services.command(old, LifecycleAction.TERMINATE_JOB, user=grouped.alice, now=clock.now())
     grouped.reconcile_until(lambda: running().total() == 2 and not any(name.startswith("old-0") for name in running()))
     assert {name.split()[0] for name in running()} == {"old-1", first}
 
