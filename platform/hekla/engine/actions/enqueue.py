@@ -46,8 +46,10 @@ def execute(session: Session, _arguments: Mapping[str, Argument]) -> None:
 
 def _claimed_shares(session: Session) -> FairShares | None:
     """What people hold in queues with fair order, and what their admitted jobs still need to start."""
-    shares = session.fair_shares.copy() if session.fair_shares else None
-    for job in session.unsettled_jobs.values() if shares else ():
+    if session.fair_shares is None:
+        return None
+    shares = session.fair_shares.copy()
+    for job in session.unsettled_jobs.values():
         if job.is_admitted and job.min_resources is not None:
             shares.add(job, np.maximum(job.min_resources - job.claimed, 0.0))
     return shares
