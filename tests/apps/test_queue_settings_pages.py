@@ -38,8 +38,8 @@ def test_settings_are_saved_and_shown(people: People, as_: As) -> None:
     form = ada.get(reverse("queues:edit", args=["default"])).content.decode()
     assert 'value="a100, h100"' in form
     assert "a100: cpu=8, nvidia.com/gpu=4\nh100: cpu=1</textarea>" in form
-    shown = as_(people.bob).get(reverse("queues:detail", args=["default"])).content.decode()
-    settings = shown.partition('id="queue-settings"')[2]
+    detail = as_(people.bob).get(reverse("queues:detail", args=["default"])).content.decode()
+    settings = detail.partition('id="queue-settings"')[2]
     assert "fair share" in settings
     assert "a100: cpu=8, nvidia.com/gpu=4; h100: cpu=1" in settings
     assert "root/science/vision (1/2/4)" in settings

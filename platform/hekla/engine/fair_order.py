@@ -4,10 +4,12 @@ import heapq
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from copy import copy
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from hekla.domain.queue_settings import JobOrder
 from hekla.engine.columns import Vector, share
 from hekla.engine.job_info import JobInfo, PodInfo
 from hekla.engine.priority_queue import RankedQueue
@@ -131,3 +133,14 @@ class FairQueue:
 
     def _turn(self, person: Person) -> tuple[Share, Any, Person]:
         return self._shares.of(person), self._queues[person].first_rank(), person
+
+
+@dataclass
+class JobOrders:
+    """The order of jobs by queue, for queues that have one of their own (`job_order`).
+
+    `fair_shares`: what people hold in the queues with fair order; None if no queue has it.
+    """
+
+    by_queue: dict[str, JobOrder] = field(default_factory=dict)
+    fair_shares: FairShares | None = None

@@ -37,15 +37,15 @@ def apply(session: Session, names: Mapping[str, str]) -> None:
     orders = {queue: JobOrder(name) for queue, name in names.items() if name in set(JobOrder)}
     if not orders:
         return
-    if not session.job_orders:
-        session.register_builtin(ExtensionPoint.JOB_ORDER, partial(_key, session.job_orders))
-    session.job_orders.update(orders)
-    if JobOrder.FAIR in orders.values():
-        if session.fair_shares is None:
-            session.fair_shares = FairShares(session.total_resources)
-            session.on_change.append(session.fair_shares.update)
-        fair = {queue for queue, order in orders.items() if order is JobOrder.FAIR}
-        session.fair_shares.include(fair, session.jobs.values())
+    known = session.job_orders
+    if not known.by_queue:
+        session.register_builtin(ExtensionPoint.JOB_ORDER, partial(_key, known.by_queue))
+    known.by_queue.update(orders)
+    if fair := {queue for queue, order in orders.items() if order is JobOrder.FAIR}:
+        if known.fair_shares is None:
+            known.fair_shares = FairShares(session.total_resources)
+            session.on_change.append(known.fair_shares.update)
+        known.fair_shares.include(fair, session.jobs.values())
 
 
 def _key(orders: Mapping[str, JobOrder], job: JobInfo) -> Key:

@@ -29,7 +29,7 @@ def waiting_jobs(session: Session) -> tuple[list[JobInfo], list[Jobs]]:
 def _uses_classes(session: Session) -> bool:
     if session.policy.follows_volcano or session.functions(ExtensionPoint.TASK_CLASS):
         return False
-    if JobOrder.SLA in session.job_orders.values():  # equal jobs may have different deadlines
+    if JobOrder.SLA in session.job_orders.by_queue.values():  # equal jobs may have different deadlines
         return False
     return session.is_cacheable(ExtensionPoint.JOB_ORDER) and session.is_cacheable(ExtensionPoint.JOB_VALID)
 
@@ -48,7 +48,7 @@ def queues_by_name(
     alike: dict[str, list[Jobs]] = defaultdict(list)
     for jobs in classes:
         alike[jobs[0].group.queue].append(jobs)
-    shares = fair_shares or session.fair_shares
+    shares = fair_shares or session.job_orders.fair_shares
     return {
         name: job_queue(session, name, alone[name], alike[name], shares) for name in dict.fromkeys(chain(alone, alike))
     }
@@ -62,7 +62,7 @@ def job_queue(
     fair_shares: FairShares | None = None,
 ) -> PriorityQueue[JobInfo]:
     """The jobs of one queue in job order: fair, fixed, or re-evaluated if that may change in the session."""
-    if fair_shares is not None and session.job_orders.get(name) is JobOrder.FAIR:
+    if fair_shares is not None and session.job_orders.by_queue.get(name) is JobOrder.FAIR:
         return FairQueue(fair_shares, session.rank, unique, classes)
     if session.policy.follows_volcano or session.job_order_changes:
         return HeapQueue(session.job_before, unique)

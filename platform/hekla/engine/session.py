@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hekla.domain.queue_settings import JobOrder
 from hekla.engine import registry, shards, victim_selection
 from hekla.engine.columns import Mask, Vector
 from hekla.engine.decisions import Bind, Cause, Eviction, PendingReason
 from hekla.engine.extension_points import ExtensionPoint, Vote
-from hekla.engine.fair_order import FairShares
+from hekla.engine.fair_order import JobOrders
 from hekla.engine.faults import guarded
 from hekla.engine.hypernodes import HyperNodeInfo
 from hekla.engine.job_info import JobInfo, PodInfo
@@ -56,10 +55,7 @@ class Session:
         self.evictions: list[Eviction] = []
         self.job_order_changes = False
         """Whether job order depends on more than the job itself; a plugin sets it when it opens."""
-        self.job_orders: dict[str, JobOrder] = {}
-        """By queue: the order of its jobs, if it has one of its own (`job_order`)."""
-        self.fair_shares: FairShares | None = None
-        """What people hold in the queues with fair order, if any has it."""
+        self.job_orders = JobOrders()
         self.reverted_evictions = 0
         """Number of evictions that were undone."""
         self.revived_pods = 0

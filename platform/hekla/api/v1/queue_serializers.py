@@ -33,7 +33,7 @@ class AmountsField(serializers.DictField):
         return dict(amounts)
 
 
-class NamesField(serializers.ListField):
+class GroupNamesField(serializers.ListField):
     """A list of node groups; the service checks their names."""
 
     child = serializers.CharField(max_length=queue_settings.MAX_NAME)
@@ -70,10 +70,10 @@ class QueueSerializer(serializers.ModelSerializer[Queue]):
         required=False,
         help_text="order of its pending jobs; empty: as the policy",
     )
-    required_node_groups = NamesField(help_text="its pods use only these node groups, or preferred ones")
-    preferred_node_groups = NamesField(help_text="its pods use these node groups first")
-    excluded_node_groups = NamesField(help_text="its pods never use these node groups")
-    avoided_node_groups = NamesField(help_text="its pods use these node groups last")
+    required_node_groups = GroupNamesField(help_text="its pods use only these node groups, or preferred ones")
+    preferred_node_groups = GroupNamesField(help_text="its pods use these node groups first")
+    excluded_node_groups = GroupNamesField(help_text="its pods never use these node groups")
+    avoided_node_groups = GroupNamesField(help_text="its pods use these node groups last")
     node_group_limits = serializers.DictField(
         child=AmountsField(), required=False, help_text="the most that its pods may use in each node group"
     )

@@ -46,9 +46,9 @@ def execute(session: Session, _arguments: Mapping[str, Argument]) -> None:
 
 def _claimed_shares(session: Session) -> FairShares | None:
     """What people hold in queues with fair order, and what their admitted jobs still need to start."""
-    if session.fair_shares is None:
+    if session.job_orders.fair_shares is None:
         return None
-    shares = session.fair_shares.copy()
+    shares = session.job_orders.fair_shares.copy()
     for job in session.unsettled_jobs.values():
         if job.is_admitted and job.min_resources is not None:
             shares.add(job, np.maximum(job.min_resources - job.claimed, 0.0))
