@@ -7,8 +7,6 @@ from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from hekla.domain.queue_settings import JobOrder
 from hekla.engine.columns import Vector, share
 from hekla.engine.job_info import JobInfo, PodInfo
@@ -30,16 +28,28 @@ class FairShares:
         self._shares: dict[Sequence[str], float] = {}
 
     def include(self, queues: Collection[str], jobs: Iterable[JobInfo]) -> None:
-        """Count these queues too. Jobs that hold equal amounts mostly share one row, so rows are added by number."""
+        """Count what the jobs of these queues hold too."""
         self._queues |= set(queues)
-        rows: dict[int, Vector] = {}
-        counts: Counter[tuple[Person, int]] = Counter()
+        own = (job for job in jobs if job.group.queue in queues)
+        self.add_all(own, lambda job: (job.claimed,), lambda claimed: claimed)
+
+    def add_all(
+        self,
+        jobs: Iterable[JobInfo],
+        rows: Callable[[JobInfo], tuple[Vector, ...]],
+        amount: Callable[..., Vector],
+    ) -> None:
+        """Count for each job an amount that follows from these rows: equal jobs mostly share them, so few differ."""
+        counts: Counter[tuple[Person, tuple[int, ...]]] = Counter()
+        by_key: dict[tuple[Person, tuple[int, ...]], tuple[Vector, ...]] = {}
         for job in jobs:
-            if job.group.queue in queues:
-                rows[id(job.claimed)] = job.claimed
-                counts[person_of(job), id(job.claimed)] += 1
-        for (person, row), count in counts.items():
-            self._add(person, count * rows[row])
+            if job.group.queue in self._queues:
+                found = rows(job)
+                key = person_of(job), tuple(map(id, found))
+                counts[key] += 1
+                by_key[key] = found
+        for key, count in counts.items():
+            self._add(key[0], count * amount(*by_key[key]))
 
     def add(self, job: JobInfo, amount: Vector) -> None:
         """Count an amount for the owner of the job; no effect for other queues."""
@@ -62,7 +72,8 @@ class FairShares:
 
     def _add(self, person: Person, amount: Vector) -> None:
         for holder in (person[:2], person):
-            self._held[holder] = self._held.get(holder, np.zeros_like(self._total)) + amount
+            held = self._held.get(holder)
+            self._held[holder] = amount if held is None else held + amount
             self._shares.pop(holder, None)
 
     def _share(self, holder: Sequence[str]) -> float:

@@ -6,6 +6,7 @@ import numpy as np
 
 from hekla.domain.phases import GangPhase
 from hekla.engine import job_queues
+from hekla.engine.columns import Vector
 from hekla.engine.extension_points import ExtensionPoint
 from hekla.engine.fair_order import FairShares
 from hekla.engine.inputs import Need
@@ -49,10 +50,13 @@ def _claimed_shares(session: Session) -> FairShares | None:
     if session.job_orders.fair_shares is None:
         return None
     shares = session.job_orders.fair_shares.copy()
-    for job in session.unsettled_jobs.values():
-        if job.is_admitted and job.min_resources is not None:
-            shares.add(job, np.maximum(job.min_resources - job.claimed, 0.0))
+    admitted = (job for job in session.unsettled_jobs.values() if job.is_admitted and job.min_resources is not None)
+    shares.add_all(admitted, lambda job: (job.min_resources, job.claimed), _missing)
     return shares
+
+
+def _missing(minimum: Vector, claimed: Vector) -> Vector:
+    return np.maximum(minimum - claimed, 0.0)
 
 
 def _waits(job: JobInfo) -> bool:
