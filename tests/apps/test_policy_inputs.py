@@ -20,7 +20,7 @@ from hekla.apps.queues.models import Queue
 from hekla.backends.registry import kinds
 from hekla.domain.errors import Invalid
 from hekla.domain.scheduling_inputs import Input
-from hekla.engine.model import NodeGroupAffinity
+from hekla.engine.model import NetworkTopology, NodeGroupAffinity
 from hekla.engine.policy import DEFAULT_POLICY_TEXT, parse
 from hekla.lib import clock
 from hekla.scheduling import extenders, policy_check, supplies
@@ -248,7 +248,9 @@ def test_snapshot_contains_what_it_supplies(people: People) -> None:
         "tolerations": [{"key": "gpu", "operator": "Exists"}],
         "topology_spread_constraints": [spread],
     }
-    job = people.submit(annotations=notes, priority_class="high", tasks=[task])
+    near = {"mode": "soft"}
+    job = people.submit(annotations=notes, priority_class="high", tasks=[task], network_topology=near)
+    people.cluster.config["topology_labels"] = ["zone"]
     pod = {"task": "main", "index": 0, "attempt": 1, "slot": 0, "version": job.version, "phase": "bound", "node": "n1"}
     Pod.objects.create(job=job, created_at=NOON, bound_at=NOON, **pod)
     Node.objects.update(
@@ -275,9 +277,11 @@ def test_snapshot_contains_what_it_supplies(people: People) -> None:
         Input.AFFINITY: [one.topology_key for one in placed.constraints.topology_spread] == ["zone"],
         Input.QUEUE_ANNOTATIONS: state.queues[0].annotations == {"volcano.sh/hierarchy": "root/vision"},
         Input.QUEUE_NODE_GROUPS: state.queues[0].affinity == NodeGroupAffinity(required=("a100",)),
+        Input.JOB_TOPOLOGY: group.topology == NetworkTopology(is_hard=False),
+        Input.HYPERNODES: [(one.name, one.nodes) for one in state.hyper_nodes] == [("a", {"n1"})],
         Input.NODE_LABELS: node.labels == {"zone": "a"},
         Input.NODE_TAINTS: [one.key for one in node.taints] == ["gpu"],
         Input.NODE_ANNOTATIONS: node.annotations == {"hekla.io/cached-datasets": "faces"},
         Input.NODE_IMAGES: node.images == {"tool:1": 5},
     }
-    assert found == dict.fromkeys([*supplies.FROM_ROWS, *supplies.FROM_BACKENDS], True)
+    assert found == dict.fromkeys([*supplies.FROM_ROWS, *supplies.FROM_BACKENDS, Input.HYPERNODES], True)

@@ -48,6 +48,11 @@ MOUNT = st.fixed_dictionaries(
     },
     optional={"sub_path": st.sampled_from(["", "deep/er"]), "read_only": st.booleans()},
 )
+TOPOLOGY = st.one_of(
+    st.just({"mode": "soft"}),
+    st.fixed_dictionaries({"mode": st.just("hard")}, optional={"highest_tier_allowed": st.integers(0, 3)}),
+    st.fixed_dictionaries({"highest_tier_name": st.sampled_from(["rack", "example.com/hall"])}),
+)
 TASK = st.integers(1, 5).flatmap(
     lambda replicas: st.fixed_dictionaries(
         {"replicas": st.just(replicas), "command": st.lists(TEXTS, max_size=3).map(lambda words: ["run", *words])},
@@ -114,6 +119,7 @@ DOCUMENTS = st.fixed_dictionaries(
         "priority_class": st.sampled_from(["", "high", "low-1"]),
         "min_available": st.just(1),
         "min_success": st.just(1),
+        "network_topology": TOPOLOGY,
         "max_retry": st.integers(1, 9),
         "active_deadline_seconds": st.integers(1, 100_000),
         "ttl_seconds_after_finished": st.integers(0, 100_000),

@@ -36,6 +36,7 @@ from hekla.domain.job_problems import (
     resource_problem,
     unknown_dependencies,
 )
+from hekla.domain.network_topology import NetworkTopologySpec
 from hekla.domain.placement import NO_AFFINITY, Affinity, SpreadConstraints, TaskLabels, Tolerations
 from hekla.domain.policies import LifecyclePolicy
 from hekla.domain.resources import Resources
@@ -261,6 +262,7 @@ class JobSpec(BaseModel):
     tasks: Annotated[tuple[TaskSpec, ...], Field(min_length=1, max_length=MAX_TASKS)]
     min_available: Annotated[StrictInteger, Field(ge=1)] | None = None
     min_success: Annotated[StrictInteger, Field(ge=1)] | None = None
+    network_topology: NetworkTopologySpec | None = None
     max_retry: Annotated[StrictInteger, Field(ge=1, le=MAX_RETRY)] = 3
     active_deadline_seconds: Annotated[StrictInteger, Field(ge=1, le=10 * 365 * 86_400)] | None = None
     ttl_seconds_after_finished: Annotated[StrictInteger, Field(ge=0, le=10 * 365 * 86_400)] | None = None
@@ -312,7 +314,9 @@ class JobSpec(BaseModel):
             Problem(join("volumes", remark.path), remark.message)
             for remark in volumes.remarks(self.volumes, self.tasks)
         ]
-        return [*frameworks.remarks(self), *of_volumes]
+        of_topology = self.network_topology.remarks() if self.network_topology else []
+        placed = [Problem(join("network_topology", remark.path), remark.message) for remark in of_topology]
+        return [*frameworks.remarks(self), *of_volumes, *placed]
 
     def document(self) -> dict[str, Any]:
         """As JSON-like data without default values; `parse` reads it back."""

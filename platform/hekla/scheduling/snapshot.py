@@ -13,6 +13,7 @@ from hekla.apps.quotas.models import Quota
 from hekla.domain import queue_settings
 from hekla.domain.jobspec import JobSpec, TaskSpec
 from hekla.domain.lifecycle import GangStage, stage_of
+from hekla.domain.network_topology import TopologyMode
 from hekla.domain.phases import GangPhase, PodPhase
 from hekla.domain.placement import pod_fields
 from hekla.domain.resources import Resources, parse_quantity
@@ -151,9 +152,18 @@ def job(job: Job, pods: Iterable[Pod], nominated: Mapping[str, str]) -> model.Po
         created_at=job.submitted_at.timestamp(),
         preemptable=_says(spec.annotations, default="false"),
         annotations=spec.annotations,
+        topology=_topology(spec),
         owner=str(job.owner_id),
         pods=tuple(_task(pod, job, roles[pod.task], nominated) for pod in latest),
     )
+
+
+def _topology(spec: JobSpec) -> model.NetworkTopology | None:
+    topology = spec.network_topology
+    if topology is None:
+        return None
+    is_hard = topology.mode is TopologyMode.HARD
+    return model.NetworkTopology(is_hard, topology.highest_tier_allowed, topology.highest_tier_name)
 
 
 @lru_cache(maxsize=10_000)

@@ -7,6 +7,7 @@ passes them on. Whoever adds a fact to `snapshot` or to a backend declares it he
 from collections.abc import Mapping
 
 from django.utils.functional import Promise
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from hekla.apps.clusters.models import Cluster
@@ -16,6 +17,7 @@ from hekla.domain.scheduling_inputs import Input
 from hekla.domain.translation import translate
 from hekla.engine.policy import SchedulerPolicy
 from hekla.scheduling import extenders
+from hekla.scheduling.topology import topology_labels
 
 FROM_ROWS: Mapping[Input, Promise] = {
     Input.JOB_ANNOTATIONS: gettext_lazy("annotations of the job"),
@@ -27,6 +29,7 @@ FROM_ROWS: Mapping[Input, Promise] = {
     Input.PRIORITY_CLASSES: gettext_lazy("priority class of the job"),
     Input.QUEUE_ANNOTATIONS: gettext_lazy("settings of the queue"),
     Input.QUEUE_NODE_GROUPS: gettext_lazy("settings of the queue"),
+    Input.JOB_TOPOLOGY: gettext_lazy("network topology of the job"),
     Input.PLACEMENT_TIMES: gettext_lazy("Hekla's own records"),
     Input.SHUFFLE_TIME: gettext_lazy("Hekla's own records"),
 }
@@ -46,4 +49,6 @@ def supplied(cluster: Cluster, policy: SchedulerPolicy) -> Mapping[Input, str]:
         del rows[Input.QUEUE_NODE_GROUPS]  # with none at all, a plugin that needs them lets no job start
     if extenders.are_allowed(policy):
         rows[Input.EXTENDER_CALLS] = str(FROM_EXTENDERS)
+    if labels := topology_labels(cluster.config):
+        rows[Input.HYPERNODES] = _("topology_labels of the cluster: %s") % ", ".join(labels)
     return rows | {one: translate(source) for one, source in reported.items() if one in FROM_BACKENDS}

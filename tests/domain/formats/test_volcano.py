@@ -151,7 +151,11 @@ def changed(old, new, text=DIGITS):
             "  volumes: [{mountPath: /d, volumeClaim: {volumeName: v, resources: {requests: {storage: 1}}}}]\n  queue:",
             "spec.volumes[0].volumeClaim.volumeName: ignored.",
         ),
-        ("  queue:", "  networkTopology: {mode: hard}\n  queue:", "spec.networkTopology: ignored."),
+        (
+            "  queue:",
+            "  networkTopology: {mode: soft, highestTierAllowed: 1}\n  queue:",
+            "spec.networkTopology.highestTierAllowed: Without effect",
+        ),
         ("schedulerName: volcano", "schedulerName: mine", "spec.schedulerName: ignored"),
         ("Never", "OnFailure", "spec.tasks[0].template.spec.restartPolicy: ignored: programs do not restart"),
         (

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from hekla.backends.config import BackendConfig, Quantities
+from hekla.backends.config import ClusterConfig, Quantities
 
 
 def _absolute(path: str) -> str:
@@ -17,7 +17,7 @@ def _absolute(path: str) -> str:
 SharedFolder = Annotated[str, AfterValidator(_absolute)]
 
 
-class LocalConfig(BackendConfig):
+class LocalConfig(ClusterConfig):
     """Amounts that replace the measured ones, and labels in addition to the machine's own.
 
     `runtime`: whether pods are processes of this machine, or containers of Podman or Docker, with images. `socket`: of

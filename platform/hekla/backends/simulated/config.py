@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from hekla.backends.base import NodeInfo
-from hekla.backends.config import BackendConfig, Quantities
+from hekla.backends.config import BackendConfig, ClusterConfig, Quantities
 from hekla.domain.resources import Resources, parse_quantity
 from hekla.domain.taints import Taint, TaintEffect
 
@@ -54,7 +54,7 @@ class SimulatedNodeConfig(BackendConfig):
             yield NodeInfo(name, allocatable, labels, taints=taints, annotations=self.annotations, images=images)
 
 
-class SimulatedConfig(BackendConfig):
+class SimulatedConfig(ClusterConfig):
     """The whole cluster. `speed`: simulated seconds per real second."""
 
     nodes: tuple[SimulatedNodeConfig, ...] = ()

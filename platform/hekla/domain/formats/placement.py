@@ -1,24 +1,31 @@
 """Reads from pod templates where pods may run. The models in `domain.placement` define the fields."""
 
 from collections.abc import Iterator
-from typing import Any, get_origin
+from typing import Any, cast, get_origin
 
 from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 
 from hekla.domain.formats.fields import Fields
-from hekla.domain.jobspec import TaskSpec
+from hekla.domain.jobspec import JobSpec, TaskSpec
 from hekla.domain.placement import RESERVED_LABELS, PodAffinityTermSpec, is_reserved
 from hekla.domain.translation import translate
 from hekla.domain.validation import join, model_in
 
 _FIELDS = ("tolerations", "affinity", "topology_spread_constraints")
+_TOPOLOGY = "network_topology"
 Document = dict[str, Any]
 
 
 def read(pod: Fields, target: str) -> Document:
     """The fields of the task at `target`; absent ones are left out."""
     return dict(_values(pod, target, TaskSpec, _FIELDS))
+
+
+def read_network_topology(owner: Fields) -> Document | None:
+    """The network topology of a job; None if it has none."""
+    found = dict(_values(owner, "", JobSpec, (_TOPOLOGY,))).get(_TOPOLOGY)
+    return cast(Document | None, found)
 
 
 def read_labels(metadata: Fields, target: str) -> dict[str, Any]:

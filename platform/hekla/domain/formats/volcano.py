@@ -8,7 +8,7 @@ kept.
 
 from typing import Any
 
-from hekla.domain.formats import annotations, pods
+from hekla.domain.formats import annotations, placement, pods
 from hekla.domain.formats.base import Format
 from hekla.domain.formats.fields import Fields
 from hekla.domain.formats.reader import ManifestReader, without_none
@@ -42,6 +42,7 @@ def _job_fields(reading: ManifestReader, spec: Fields) -> dict[str, Any]:
         "min_success": reading.take(spec, "minSuccess", "min_success"),
         "max_retry": reading.take(spec, "maxRetry", "max_retry", zero_is_default=True),
         "ttl_seconds_after_finished": reading.take(spec, "ttlSecondsAfterFinished", "ttl_seconds_after_finished"),
+        "network_topology": placement.read_network_topology(spec),
         "policies": _policies(reading, spec, "policies"),
         "plugins": _plugins(reading, spec),
     }
@@ -156,6 +157,7 @@ def _write(spec: JobSpec) -> dict[str, Any]:
             minSuccess=spec.min_success,
             maxRetry=spec.max_retry,
             ttlSecondsAfterFinished=spec.ttl_seconds_after_finished,
+            networkTopology=spec.network_topology.kubernetes_form() if spec.network_topology else None,
             policies=[_written_policy(policy) for policy in spec.policies],
             plugins={name: list(arguments) for name, arguments in spec.plugins.items()},
             tasks=[_written_task(task, spec) for task in spec.tasks],

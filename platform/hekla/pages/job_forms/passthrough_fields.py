@@ -19,8 +19,9 @@ from hekla.domain.policies import RESTART_ON_LOSS
 FIELD_OF_RESOURCE = {"cpu": "cpu", "memory": "memory", "nvidia.com/gpu": "gpus"}
 Rest = dict[str, Any]
 _JOB = {"min_success": int, "annotations": dict, "policies": list, "plugins": dict, "files": dict, "description": str,
-    "volumes": list,
+    "volumes": list, "network_topology": dict,
 }  # fmt: skip
+_UNCHANGED = ("min_success", "annotations", "volumes", "network_topology")
 _TASK = {
     "policies": list, "max_retry": int, "node_selector": dict, "grace_seconds": int, "partition_size": int,
     "labels": dict, "tolerations": list, "affinity": dict, "topology_spread_constraints": list,
@@ -104,7 +105,11 @@ def of_job(spec: JobSpec) -> Rest:
     plugins = {name: list(arguments) for name, arguments in spec.plugins.items()}
     usual = merged_plugins({}, framework_of(plugins))
     return {
-        **{name: document[name] for name in ("min_success", "annotations", "volumes") if name in document},
+        **{
+            name: document[name]
+            for name in ("min_success", "annotations", "volumes", "network_topology")
+            if name in document
+        },
         **{name: value for name, value in values.items() if value},
         **({"plugins": plugins} if list(plugins.items()) != list(usual.items()) else {}),
     }
