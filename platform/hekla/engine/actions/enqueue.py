@@ -50,9 +50,13 @@ def _claimed_shares(session: Session) -> FairShares | None:
     if session.job_orders.fair_shares is None:
         return None
     shares = session.job_orders.fair_shares.copy()
-    admitted = (job for job in session.unsettled_jobs.values() if job.is_admitted and job.min_resources is not None)
-    shares.add_all(admitted, lambda job: (job.min_resources, job.claimed), _missing)
+    admitted = (job for job in session.unsettled_jobs.values() if job.is_admitted)
+    shares.add_all(admitted, _minimum_and_claimed, _missing)
     return shares
+
+
+def _minimum_and_claimed(job: JobInfo) -> tuple[Vector, Vector]:
+    return job.claimed if job.min_resources is None else job.min_resources, job.claimed
 
 
 def _missing(minimum: Vector, claimed: Vector) -> Vector:
