@@ -16,10 +16,11 @@ from hekla.apps.clusters.models import Cluster, Lease, Node, PolicyVersion
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs.models import Pod
 from hekla.apps.priorities import services as priorities
+from hekla.apps.queues.models import Queue
 from hekla.backends.registry import kinds
 from hekla.domain.errors import Invalid
 from hekla.domain.scheduling_inputs import Input
-from hekla.engine.model import NetworkTopology
+from hekla.engine.model import NetworkTopology, NodeGroupAffinity
 from hekla.engine.policy import DEFAULT_POLICY_TEXT, parse
 from hekla.lib import clock
 from hekla.scheduling import extenders, policy_check, supplies
@@ -31,7 +32,7 @@ POLICY = "actions: allocate, shuffle\ntiers:\n- plugins: [{name: gang}, {name: p
 EXTENDER = "{name: extender, arguments: {extender.urlPrefix: 'http://x', extender.predicateVerb: filter}}"
 REFUSED = {"nodegroup": "{name: nodegroup}", "extender": EXTENDER}
 WARNED = ("usage", "network-topology-aware", "rescheduling", "resourcequota", "pdb")
-MOST_QUERIES = 7
+MOST_QUERIES = 8
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 
 
@@ -55,6 +56,13 @@ def test_policy_that_cannot_work_is_refused_and_kept_in_the_form(people: People,
     assert "for the deadline" in page
     assert f"{{name: {name}" in page
     assert not PolicyVersion.objects.exists()
+
+
+def test_policy_with_node_groups_needs_a_queue_that_has_some(people: People, ada: Client) -> None:
+    Queue.objects.update(avoided_node_groups=["old"])
+    page = page_of(ada, text=POLICY % "{name: nodegroup}")
+    assert PolicyVersion.objects.count() == 1
+    assert "From: settings of the queue" in page
 
 
 @pytest.mark.parametrize(
@@ -255,6 +263,7 @@ def test_snapshot_contains_what_it_supplies(people: People) -> None:
         images_digest="5",
     )
     Lease.objects.create(cluster=people.cluster, holder="", expires_at=NOON, last_shuffle_at=NOON)
+    Queue.objects.update(required_node_groups=["a100"], hierarchy="root/vision")
     state = read_snapshot(people.cluster, now=clock.now()).state
     (group,), (node,) = state.jobs, state.nodes
     (placed,) = group.pods
@@ -270,6 +279,8 @@ def test_snapshot_contains_what_it_supplies(people: People) -> None:
         Input.POD_IMAGES: placed.constraints.images == ("tool:1",),
         Input.TOLERATIONS: [one.key for one in placed.tolerations] == ["gpu"],
         Input.AFFINITY: [one.topology_key for one in placed.constraints.topology_spread] == ["zone"],
+        Input.QUEUE_ANNOTATIONS: state.queues[0].annotations == {"volcano.sh/hierarchy": "root/vision"},
+        Input.QUEUE_NODE_GROUPS: state.queues[0].affinity == NodeGroupAffinity(required=("a100",)),
         Input.JOB_TOPOLOGY: group.topology == NetworkTopology(is_hard=False),
         Input.HYPERNODES: [(one.name, one.nodes) for one in state.hyper_nodes] == [("a", {"n1"})],
         Input.NODE_LABELS: node.labels == {"zone": "a"},

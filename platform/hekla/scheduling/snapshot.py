@@ -10,6 +10,7 @@ from hekla.apps.jobs.facts import all_pod_facts, job_facts, spec_of
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.queues.models import Queue
 from hekla.apps.quotas.models import Quota
+from hekla.domain import queue_settings
 from hekla.domain.jobspec import JobSpec, TaskSpec
 from hekla.domain.lifecycle import GangStage, stage_of
 from hekla.domain.network_topology import NetworkTopologySpec, TopologyMode
@@ -109,7 +110,13 @@ def queue(queue: Queue) -> model.QueueSpec:
         is_open=True,  # a closed queue takes no submissions; its jobs continue
         is_draining=queue.is_draining,
         created_at=queue.created_at.timestamp(),
+        annotations=queue_settings.annotations(queue.settings),
+        affinity=_affinity(queue) if queue.has_node_groups else None,
     )
+
+
+def _affinity(queue: Queue) -> model.NodeGroupAffinity:
+    return model.NodeGroupAffinity(*(tuple(getattr(queue, field)) for field in queue_settings.AFFINITY))
 
 
 _OWNER = {Quota.Of.TENANT: "", Quota.Of.EACH: model.EACH_OWNER}

@@ -5,6 +5,7 @@ from itertools import repeat
 from typing import Any, TypedDict
 
 from django.db.models import Count, Q, QuerySet
+from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Coalesce, Now
 from django.utils.translation import gettext as _
 
@@ -118,6 +119,12 @@ def sizes(cluster: Cluster) -> list[Resources]:
     """The allocatable resources of each node, unordered. Equal ones are parsed once: of thousands most are equal."""
     alike = Node.objects.filter(cluster=cluster).values_list("allocatable").annotate(count=Count("pk"))
     return [size for amounts, count in alike for size in repeat(Resources.parse(amounts), count)]
+
+
+def label_values(cluster: Cluster, label: str) -> set[str]:
+    """The values of a label of the cluster's nodes."""
+    found = Node.objects.filter(cluster=cluster, labels__has_key=label)
+    return set(found.order_by().values_list(KeyTextTransform(label, "labels"), flat=True).distinct())
 
 
 def node(node_id: int) -> Node:

@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters.models import Node
+from hekla.apps.forms import format_amounts
 from hekla.apps.job_history import labels
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.selectors import JobOnNode
@@ -121,6 +122,24 @@ def _share_bar(shares: QueueShares, name: str) -> UsageBar:
     phrases = [_PARTS[part] % labels.amounts(Resources({name: amount})) for part, amount in parts.items() if amount]
     scaled = {part: _scaled(name, amount) for part, amount in parts.items()}
     return UsageBar(name, bar.used, bar.capacity, bar.words, **scaled, more="; ".join(phrases))
+
+
+def settings(queue: Queue) -> list[tuple[str, str]]:
+    """The settings for node groups and the hierarchy that the queue has: label and text."""
+    groups = {
+        _("Required node groups"): queue.required_node_groups,
+        _("Preferred node groups"): queue.preferred_node_groups,
+        _("Excluded node groups"): queue.excluded_node_groups,
+        _("Avoided node groups"): queue.avoided_node_groups,
+    }
+    found = [(str(label), ", ".join(names)) for label, names in groups.items() if names]
+    if queue.node_group_limits:
+        limits = (f"{group}: {format_amounts(amounts)}" for group, amounts in queue.node_group_limits.items())
+        found.append((str(_("Limits in node groups")), "; ".join(limits)))
+    if queue.hierarchy:
+        weights = f" ({queue.hierarchy_weights})" if queue.hierarchy_weights else ""
+        found.append((str(_("Hierarchy")), queue.hierarchy + weights))
+    return found
 
 
 def nodes(whole: Occupancy) -> list[NodeView]:
