@@ -71,6 +71,14 @@ def _bulk(body: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
 
 _PART = {"task": "main", "index": 0}
 _AMOUNTS = {"guarantee": {"cpu": "1"}, "deserved": {"cpu": "2"}, "capability": {"cpu": "4"}}
+_OF_QUEUE: dict[str, Any] = {
+    **_AMOUNTS,
+    **{f"{how}_node_groups": ["a"] for how in ("required", "preferred", "avoided")},
+    "excluded_node_groups": ["b"],
+    "node_group_limits": {"a": {"cpu": "1"}},
+    "hierarchy": "",
+    "hierarchy_weights": "",
+}
 _PLAIN: dict[str, Any] = {
     "volumes": [],
     "plugins": {},
@@ -104,11 +112,11 @@ FITS: dict[str, Fit] = {
     "PUT /api/v1/clusters/{name}/policy": _with(text=POLICY),
     "POST /api/v1/clusters/{name}/policy/trial": _with(text=POLICY),
     "POST /api/v1/people/import": _with(text="email\nzoe@example.org\n"),
-    # Documents name rows, and amounts of resources depend on each other and on the nodes.
-    "POST /api/v1/queues": _with(cluster="sim", tenants=["lab"], parent=None, **_AMOUNTS),
-    "PATCH /api/v1/queues/{name}": _with(name="default", cluster="sim", tenants=["lab"], parent=None, **_AMOUNTS),
+    # Documents name rows, amounts depend on each other and on the nodes, and node groups on each other.
+    "POST /api/v1/queues": _with(cluster="sim", tenants=["lab"], parent=None, **_OF_QUEUE),
+    "PATCH /api/v1/queues/{name}": _with(name="default", cluster="sim", tenants=["lab"], parent=None, **_OF_QUEUE),
     "POST /api/v1/queues/{name}/preview": _with(
-        name="default", cluster="sim", tenants=["lab"], parent=None, **_AMOUNTS
+        name="default", cluster="sim", tenants=["lab"], parent=None, **_OF_QUEUE
     ),
     "POST /api/v1/federated-queues": _with(members=["default", "far"], tenants=["lab"]),
     "PATCH /api/v1/federated-queues/{name}": _with(members=["default", "far"], tenants=["lab"]),

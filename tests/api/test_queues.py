@@ -356,3 +356,83 @@ def test_dry_run_creates_no_queue(root, alice):
     assert check(root, QUEUE.replace("apiVersion: scheduling", "apiVersion: other")).status_code == 400
     assert check(alice, QUEUE).status_code == 403
     assert root.post(f"{QUEUES}?dry_run=1", {"name": "x", "cluster": "nowhere"}, format="json").status_code == 400
+
+
+SETTINGS = {
+    "job_order": "fair",
+    "required_node_groups": ["a100", "h100"],
+    "preferred_node_groups": ["h100"],
+    "excluded_node_groups": ["old"],
+    "avoided_node_groups": ["a100"],
+    "node_group_limits": {"a100": {"nvidia.com/gpu": "4"}},
+    "hierarchy": "root/science/vision",
+    "hierarchy_weights": "1/2/4",
+}
+
+
+def test_settings_for_plugins_are_saved_recorded_and_round_trip(root):
+    changed = root.patch(f"{QUEUES}/default", SETTINGS, format="json").json()
+    assert {name: changed[name] for name in SETTINGS} == SETTINGS
+    assert changed["warnings"] == [
+        "No node of cluster sim is in node groups a100, h100, old (label volcano.sh/nodegroup-name).",
+        "Node groups: no effect, because the policy of cluster sim does not use nodegroup.",
+        "Hierarchy: no effect, because the policy of cluster sim does not use drf (enableHierarchy: true).",
+    ]
+    event = LoggedEvent.objects.get(kind="QueueChanged")
+    assert event.payload["changes"]["required_node_groups"] == {"old": [], "new": ["a100", "h100"]}
+    manifest = root.get(f"{QUEUES}/default").json()["manifest"].replace("name: default", "name: copy")
+    refused = post_yaml(root, manifest)
+    assert "No path can be a part of another" in refused.json()["detail"]
+    made = post_yaml(root, manifest.replace("science/vision", "science/copy").replace("1/2/4", "1/3/4"))
+    assert {name: made.json()[name] for name in SETTINGS} == SETTINGS | {
+        "hierarchy": "root/science/copy",
+        "hierarchy_weights": "1/3/4",
+    }
+    other = "Queue default gives root/science another weight: 2. The scheduler uses one of the two."
+    assert other in made.json()["warnings"]
+
+
+def test_settings_for_plugins_are_previewed(root):
+    preview = root.post(f"{QUEUES}/default/preview", {"avoided_node_groups": ["x"]}, format="json").json()
+    assert "No node of cluster sim is in node group x (label volcano.sh/nodegroup-name)." in preview["warnings"]
+    assert root.get(f"{QUEUES}/default").json()["avoided_node_groups"] == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "path"),
+    [
+        ({"job_order": "dice"}, "job_order"),
+        ({"required_node_groups": "a100"}, "required_node_groups"),
+        ({"required_node_groups": [{}]}, "required_node_groups.0"),
+        ({"required_node_groups": ["a b"]}, "required_node_groups"),
+        ({"excluded_node_groups": ["g"] * 65}, "excluded_node_groups"),
+        ({"node_group_limits": {"a": {"cpu": "lots"}}}, "node_group_limits.a"),
+        ({"node_group_limits": {"a": 3}}, "node_group_limits.a"),
+        ({"hierarchy": "science"}, "hierarchy"),
+        ({"hierarchy": "root/" + "a" * 2000}, "hierarchy"),
+        ({"hierarchy": "root/a", "hierarchy_weights": "1"}, "hierarchy_weights"),
+    ],
+)
+def test_wrong_settings_for_plugins_are_refused_by_field(root, alice, fields, path):
+    answer = root.patch(f"{QUEUES}/default", fields, format="json")
+    assert (answer.status_code, answer.json()["errors"][0]["path"]) == (400, path)
+    assert alice.patch(f"{QUEUES}/default", fields, format="json").status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "path"),
+    [
+        ("{name: vision}", "{name: vision, annotations: {hekla.io/job-order: x}}", "annotations.hekla.io/job-order"),
+        ("{name: vision}", "{name: vision, annotations: {volcano.sh/hierarchy: x}}", "volcano.sh/hierarchy"),
+        (
+            "spec: {",
+            "spec: {affinity: {nodeGroupAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [a b]}}, ",
+            "spec.affinity.nodeGroupAffinity.requiredDuringSchedulingIgnoredDuringExecution",
+        ),
+    ],
+)
+def test_wrong_settings_in_a_manifest_have_paths(root, old, new, path):
+    assert old in QUEUE
+    answer = post_yaml(root, QUEUE.replace(old, new))
+    assert answer.status_code == 400
+    assert path in " ".join(error["path"] for error in answer.json()["errors"])

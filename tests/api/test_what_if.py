@@ -3,10 +3,12 @@
 from datetime import timedelta
 
 import pytest
+from tests.apps.test_queue_pages import set_running
 
 from hekla.api import throttles
 from hekla.apps.forecasts import services as forecasts
-from hekla.apps.jobs.models import Job
+from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.queues.models import Queue
 from hekla.lib import clock
 from hekla.simulation import snapshot_cache
 
@@ -76,6 +78,27 @@ def test_waiting_job_has_a_position_and_a_forecast(alice, bob, charlie, a_job):
     assert (third["earliest_at"], third["accuracy"]) == (None, None)
     assert "too little data" in third["text"][2]
     assert charlie.get(f"/api/v1/jobs/{Job.objects.get(name='third').uid}/start").status_code == 404
+
+
+@pytest.mark.parametrize(("order", "place"), [("", 1), ("fifo", 4), ("priority", 1), ("sla", 2), ("fair", 2)])
+def test_position_follows_the_order_of_the_queue(alice, bob, a_job, order, place):
+    """The last job has a high priority and the later of two deadlines; one of Alice's jobs runs already."""
+    Queue.objects.update(job_order=order)
+    jobs = [
+        ("runs", alice, 0, ""),
+        ("one", bob, 0, ""),
+        ("two", bob, 0, "1m"),
+        ("three", bob, 0, ""),
+        ("last", alice, 9, "1h"),
+    ]
+    for name, client, priority, deadline in jobs:
+        notes = {"volcano.sh/sla-waiting-time": deadline} if deadline else {}
+        fields = {"name": name, "priority": priority, "annotations": notes}
+        assert client.post("/api/v1/jobs", sized(a_job, 3, **fields), format="json").status_code == 201
+    set_running(Job.objects.get(name="runs"), pods=3)
+    Pod.objects.update(node="n", task=a_job["tasks"][0]["name"])
+    last = start_forecast(alice, "last")
+    assert (last["place"], last["line"]) == (place, 4)
 
 
 def test_forecast_reports_its_accuracy(alice, a_job):

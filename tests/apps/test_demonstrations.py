@@ -16,9 +16,11 @@ from hekla.apps.accounts.models import User
 from hekla.apps.clusters import selectors as cluster_questions
 from hekla.apps.clusters import services as clusters
 from hekla.apps.demonstrations import services
-from hekla.apps.demonstrations.catalogue import DEMONSTRATIONS, PAUSE_SECONDS, Demonstration
+from hekla.apps.demonstrations.catalogue import DEMONSTRATIONS
 from hekla.apps.demonstrations.models import DemoRun
-from hekla.apps.demonstrations.stages import ELASTIC, GANGS, POLICY, STAGES, Stage
+from hekla.apps.demonstrations.scenes import Demonstration
+from hekla.apps.demonstrations.services import PAUSE_SECONDS
+from hekla.apps.demonstrations.stages import ELASTIC, GANGS, STAGES, Stage
 from hekla.apps.event_log import selectors as event_log
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import PLATFORM
@@ -120,6 +122,28 @@ def test_event_log_records_start_and_setup(people: People) -> None:
     assert [event.kind for event in event_log.after(before, limit=20)] == [
         "ClusterCreated", "PolicyChanged", "QueueCreated", "DemonstrationStarted", "JobSubmitted", "JobSubmitted",
     ]  # fmt: skip
+
+
+def test_start_without_a_plugin_changes_the_policy_of_the_stage(with_stages: People, as_: As) -> None:
+    alice, address = as_(with_stages.alice), reverse("demonstrations:start", args=["racks"])
+    page = alice.get(reverse("demonstrations:list")).content.decode()
+    assert "Start without network-topology-aware" in page
+    answer = alice.post(address, {"without": "network-topology-aware"})
+    run = DemoRun.objects.get()
+    assert run.without == "network-topology-aware"
+    assert "network-topology-aware" not in cluster_questions.policy_text(run.cluster)
+    page = alice.get(answer["Location"]).content.decode()
+    assert "without network-topology-aware" in page
+    assert 'aria-label="node-1: free: 4"' in page
+    alice.post(address)
+    assert DemoRun.objects.count() == 1, "one at a time"
+    assert "network-topology-aware" not in cluster_questions.policy_text(run.cluster)
+
+
+def test_only_what_is_offered_can_be_left_out(with_stages: People, as_: As) -> None:
+    address = reverse("demonstrations:start", args=["racks"])
+    assert as_(with_stages.alice).post(address, {"without": "gang"}).status_code == 404
+    assert not DemoRun.objects.exists()
 
 
 # Refusals.
@@ -268,7 +292,7 @@ def test_changed_stage_is_restored(with_stages: People) -> None:
     services.start("elastic-at-once", tenant=with_stages.lab, user=with_stages.alice, now=clock.now())
     cluster.refresh_from_db()
     assert cluster.config == ELASTIC.config
-    assert cluster_questions.policy_text(cluster) == POLICY
+    assert cluster_questions.policy_text(cluster) == ELASTIC.policy()
 
 
 @pytest.mark.parametrize("stage", STAGES, ids=lambda one: one.name)
@@ -279,7 +303,10 @@ def test_stage_configuration_is_valid(stage: Stage) -> None:
     assert [node.name for node in parse_config(SimulatedConfig, stage.config).nodes] == [
         f"node-{number}" for number in range(1, len(stage.gpus) + 1)
     ]
-    assert policy.parse(POLICY).actions
+    left_out = [one.without.name for one in DEMONSTRATIONS if one.stage is stage and one.without]
+    whole = policy.parse(stage.policy())
+    for name in left_out:
+        assert policy.parse(stage.policy(name)) != whole, "it leaves out something that the policy has"
 
 
 def test_demo_platform_has_all_stages(db: None, settings: Any, tmp_path: Path) -> None:

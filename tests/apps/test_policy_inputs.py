@@ -16,9 +16,11 @@ from hekla.apps.clusters.models import Cluster, Lease, Node, PolicyVersion
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs.models import Pod
 from hekla.apps.priorities import services as priorities
+from hekla.apps.queues.models import Queue
 from hekla.backends.registry import kinds
 from hekla.domain.errors import Invalid
 from hekla.domain.scheduling_inputs import Input
+from hekla.engine.model import NetworkTopology, NodeGroupAffinity
 from hekla.engine.policy import DEFAULT_POLICY_TEXT, parse
 from hekla.lib import clock
 from hekla.scheduling import extenders, policy_check, supplies
@@ -30,7 +32,7 @@ POLICY = "actions: allocate, shuffle\ntiers:\n- plugins: [{name: gang}, {name: p
 EXTENDER = "{name: extender, arguments: {extender.urlPrefix: 'http://x', extender.predicateVerb: filter}}"
 REFUSED = {"nodegroup": "{name: nodegroup}", "extender": EXTENDER}
 WARNED = ("usage", "network-topology-aware", "rescheduling", "resourcequota", "pdb")
-MOST_QUERIES = 7
+MOST_QUERIES = 8
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 
 
@@ -54,6 +56,13 @@ def test_policy_that_cannot_work_is_refused_and_kept_in_the_form(people: People,
     assert "for the deadline" in page
     assert f"{{name: {name}" in page
     assert not PolicyVersion.objects.exists()
+
+
+def test_policy_with_node_groups_needs_a_queue_that_has_some(people: People, ada: Client) -> None:
+    Queue.objects.update(avoided_node_groups=["old"])
+    page = page_of(ada, text=POLICY % "{name: nodegroup}")
+    assert PolicyVersion.objects.count() == 1
+    assert "From: settings of the queue" in page
 
 
 @pytest.mark.parametrize(
@@ -238,10 +247,14 @@ def test_snapshot_contains_what_it_supplies(people: People) -> None:
         "labels": {"app": "a"},
         "tolerations": [{"key": "gpu", "operator": "Exists"}],
         "topology_spread_constraints": [spread],
+        "partition_size": 1,
+        "min_partitions": 1,
     }
-    job = people.submit(annotations=notes, priority_class="high", tasks=[task])
+    near = {"mode": "soft"}
+    job = people.submit(annotations=notes, priority_class="high", tasks=[task], network_topology=near)
+    people.cluster.config["topology_labels"] = ["zone"]
     pod = {"task": "main", "index": 0, "attempt": 1, "slot": 0, "version": job.version, "phase": "bound", "node": "n1"}
-    Pod.objects.create(job=job, created_at=NOON, bound_at=NOON, **pod)
+    Pod.objects.create(job=job, created_at=NOON, bound_at=NOON, annotations={"volcano.sh/gpu-index": "0"}, **pod)
     Node.objects.update(
         labels={"zone": "a"},
         taints=["gpu=yes:NoSchedule"],
@@ -250,22 +263,29 @@ def test_snapshot_contains_what_it_supplies(people: People) -> None:
         images_digest="5",
     )
     Lease.objects.create(cluster=people.cluster, holder="", expires_at=NOON, last_shuffle_at=NOON)
+    Queue.objects.update(required_node_groups=["a100"], hierarchy="root/vision")
     state = read_snapshot(people.cluster, now=clock.now()).state
     (group,), (node,) = state.jobs, state.nodes
     (placed,) = group.pods
     found = {
         Input.JOB_ANNOTATIONS: group.annotations == notes,
-        Input.POD_ANNOTATIONS: placed.annotations == {"volcano.sh/qos-level": "BE"},
+        Input.POD_ANNOTATIONS: placed.annotations["volcano.sh/qos-level"] == "BE",
+        Input.POD_CARDS: placed.annotations["volcano.sh/gpu-index"] == "0",
         Input.PRIORITY_CLASSES: placed.priority_class == "high",
         Input.PLACEMENT_TIMES: placed.scheduled_at == NOON.timestamp(),
         Input.SHUFFLE_TIME: state.last_shuffle_at == NOON.timestamp(),
-        Input.POD_LABELS: placed.labels == {"app": "a"},
+        Input.POD_LABELS: placed.labels.items() >= {"app": "a"}.items(),
+        Input.SUB_GROUPS: [(one.name, one.size, one.at_least) for one in group.sub_groups] == [("main", 1, 1)],
         Input.POD_IMAGES: placed.constraints.images == ("tool:1",),
         Input.TOLERATIONS: [one.key for one in placed.tolerations] == ["gpu"],
         Input.AFFINITY: [one.topology_key for one in placed.constraints.topology_spread] == ["zone"],
+        Input.QUEUE_ANNOTATIONS: state.queues[0].annotations == {"volcano.sh/hierarchy": "root/vision"},
+        Input.QUEUE_NODE_GROUPS: state.queues[0].affinity == NodeGroupAffinity(required=("a100",)),
+        Input.JOB_TOPOLOGY: group.topology == NetworkTopology(is_hard=False),
+        Input.HYPERNODES: [(one.name, one.nodes) for one in state.hyper_nodes] == [("a", {"n1"})],
         Input.NODE_LABELS: node.labels == {"zone": "a"},
         Input.NODE_TAINTS: [one.key for one in node.taints] == ["gpu"],
         Input.NODE_ANNOTATIONS: node.annotations == {"hekla.io/cached-datasets": "faces"},
         Input.NODE_IMAGES: node.images == {"tool:1": 5},
     }
-    assert found == dict.fromkeys([*supplies.FROM_ROWS, *supplies.FROM_BACKENDS], True)
+    assert found == dict.fromkeys([*supplies.FROM_ROWS, *supplies.FROM_BACKENDS, Input.HYPERNODES], True)

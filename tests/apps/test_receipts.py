@@ -99,6 +99,13 @@ def test_receipt_shows_the_current_state(people: People, giver: Job) -> None:
     assert found[0].now == "2 of 2 are pending now."
     wait = "1 pending job of queue default had higher priority or came first."
     assert receipts.queue_position(giver, found) == wait
+    by_order = {}
+    for order in ("priority", "fifo", "fair", "sla"):
+        giver.queue.job_order = order
+        by_order[order] = receipts.queue_position(giver, found)
+    came_first = "0 pending jobs of queue default came first."
+    assert by_order == {"priority": wait, "fifo": came_first, "fair": "", "sla": ""}
+    giver.queue.job_order = ""
     for index in (0, 1):
         running_pod(giver, index, ran=0, attempt=2)
     found = receipts.made_room_for(giver)

@@ -16,10 +16,13 @@ from tests.apps.conftest import People
 from tests.domain.specs import DOCUMENTS
 
 from hekla.apps.accounts.models import User
+from hekla.apps.clusters.models import Cluster
 from hekla.apps.jobs import services as jobs
+from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job
 from hekla.domain import formats
 from hekla.domain.jobspec import JobSpec
+from hekla.domain.network_topology import NetworkTopologySpec, TopologyMode
 from hekla.lib import clock
 from hekla.pages.job_forms.submission_form import InitialValues, SubmissionForm
 from hekla.pages.submit.form_mapping import filled
@@ -90,6 +93,33 @@ def test_form_keeps_the_arguments_of_an_image_until_a_command_is_typed() -> None
     assert (typed.tasks[0].command, typed.tasks[0].args) == (("serve", "--fast"), ())
     sent["tasks-0-command"], sent["tasks-0-image"] = "", ""
     assert form_of(sent, InitialValues()).spec() is None
+
+
+@pytest.mark.parametrize(
+    ("topology", "words"),
+    [
+        ({"mode": "soft"}, "as close together as possible"),
+        ({"highest_tier_name": "rack"}, "within one “rack”"),
+        ({"highest_tier_allowed": 2}, "within one hypernode of tier 2"),
+        ({}, "within one hypernode"),
+    ],
+)
+def test_closeness_is_offered_kept_and_shown(people: People, as_: As, topology: Any, words: str) -> None:
+    alice = as_(people.alice)
+    page = alice.get(reverse("jobs:submit")).content.decode()
+    assert "Closeness in the network" not in page
+    Cluster.objects.update(config={"topology_labels": ["hall", "rack"]})
+    page = alice.get(reverse("jobs:submit")).content.decode()
+    offers = ["anywhere", "as close together as possible", "within one “hall”", "within one “rack”"]
+    assert [offer for offer in offers if offer in page] == offers
+    job = people.submit(network_topology=topology)
+    assert words in alice.get(reverse("jobs:detail", args=[job.uid])).content.decode()
+    sent = post_data(form_of(None, filled(spec_of(job))))
+    assert form_of(sent, InitialValues()).spec() == spec_of(job)
+    sent["closeness"] = "soft"
+    changed = SubmissionForm(sent, InitialValues(), queues=QUEUES, environments=(), tiers=["hall", "rack"]).spec()
+    assert changed is not None
+    assert changed.network_topology == NetworkTopologySpec(mode=TopologyMode.SOFT)
 
 
 @settings(deadline=None)

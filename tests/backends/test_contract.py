@@ -15,6 +15,7 @@ from hekla.backends.kind import BackendContext
 from hekla.backends.registry import kinds, open_backend
 from hekla.backends.tenancy import TenantOrder
 from hekla.domain.addresses import Replica
+from hekla.domain.cards import HeldCard
 from hekla.domain.errors import Invalid
 from hekla.domain.phases import PodPhase
 from hekla.lib.clock import now
@@ -41,6 +42,13 @@ def test_pod_runs_to_completion(cluster):
     pod = cluster.ended(key)
     assert (pod.phase, pod.exit_code, pod.reason) == (PodPhase.SUCCEEDED, 0, "")
     assert pod.at.tzinfo == UTC
+
+
+def test_pod_with_cards_runs_as_any_other(cluster):
+    if cluster.kind == "containers":
+        pytest.skip("Its engine would look for the devices.")
+    order = cluster.order(cards=[HeldCard("nvidia.com/gpu", 1, "GPU-b")], annotations={"volcano.sh/gpu-index": "1"})
+    assert cluster.ended(cluster.started(order)).phase == PodPhase.SUCCEEDED
 
 
 @pytest.mark.parametrize("code", [1, 3, 255])

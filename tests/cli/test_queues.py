@@ -6,6 +6,7 @@ import pytest
 
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.queues import services as queues
+from hekla.apps.queues.models import Queue
 from hekla.lib import clock
 
 pytestmark = pytest.mark.parametrize("world", ["simulated"], indirect=True)
@@ -99,6 +100,24 @@ def test_queue_preview(console, world):
     preview = json.loads(console("queue", "preview", "default", "capability.cpu=2", "--json").output)
     assert preview["after"]["default"]["bound"]["cpu"] == "2"
     assert console("queue", "preview", "default", "weight").exit_code == 2
+
+
+def test_queue_is_edited_by_fields(console, world):
+    world.alice.platform_role = "operator"
+    world.alice.save()
+    edit = ("queue", "edit", "default")
+    changed = console(*edit, "job_order=fifo", "required_node_groups=a,b", "hierarchy=root/x", "weight=3").output
+    assert "default was changed." in changed
+    assert "Note: No node of cluster" in changed
+    amounts = ("capability.cpu=2", "capability.memory=1Gi", "node_group_limits.a.nvidia.com/gpu=4")
+    assert console(*edit, *amounts).exit_code == 0
+    assert console(*edit, "capability.memory=", "node_group_limits.b.cpu=1", "required_node_groups=").exit_code == 0
+    queue = Queue.objects.get()
+    assert (queue.job_order, queue.required_node_groups, queue.hierarchy, queue.weight) == ("fifo", [], "root/x", 3)
+    assert queue.capability == {"cpu": "2"}
+    assert queue.node_group_limits == {"a": {"nvidia.com/gpu": "4"}, "b": {"cpu": "1"}}
+    assert console(*edit).exit_code == 2
+    assert console(*edit, "weight.x=3").exit_code == 2
 
 
 def test_unknown_resources_and_over_commitment_are_reported(console, file, world):

@@ -12,8 +12,9 @@ from tests.support import auditor
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
 from hekla.apps.demonstrations import services, stages
-from hekla.apps.demonstrations.catalogue import DEMONSTRATIONS, Demonstration
+from hekla.apps.demonstrations.catalogue import DEMONSTRATIONS
 from hekla.apps.demonstrations.models import DemoRun
+from hekla.apps.demonstrations.scenes import Demonstration
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs.models import Pod
@@ -22,7 +23,8 @@ from hekla.apps.tenancy import services as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.controller.controllers import controllers
 from hekla.lib import clock
-from hekla.pages.demonstrations import context
+from hekla.pages.demonstrations import outcomes
+from hekla.pages.demonstrations.job_views import JobView, job_views
 
 TWICE_AS_FAST = 2 * stages.SPEED
 
@@ -43,8 +45,8 @@ class Play:
         return self.run.ended_at is not None
 
     @property
-    def views(self) -> list[context.JobView]:
-        return context.job_views(self.run)
+    def views(self) -> list[JobView]:
+        return job_views(self.run)
 
 
 def _held_and_done(job: int) -> tuple[int, int]:
@@ -67,15 +69,15 @@ def people(transactional_db: None, settings: Any, tmp_path: Path) -> Iterator[tu
 
 
 @pytest.fixture
-def play(people: tuple[Tenant, User], monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Play]:
+def play(people: tuple[Tenant, User], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Play]:
     """Starts a demonstration and runs it to its end."""
     monkeypatch.setattr("tests.controller.conftest.LAST_SECONDS", 60.0)
     monkeypatch.setattr(stages, "SPEED", TWICE_AS_FAST)
     monkeypatch.setattr("hekla.apps.demonstrations.services.PAUSE_SECONDS", 1)
 
-    def until_it_is_over(name: str) -> Play:
+    def until_it_is_over(name: str, without: str = "") -> Play:
         tenant, ada = people
-        run = services.start(name, tenant=tenant, user=ada, now=clock.now())
+        run = services.start(name, without=without, tenant=tenant, user=ada, now=clock.now())
         played = Play(run)
         World(ada, tenant, run.cluster, Queue.objects.get(name=run.cluster.name)).reconcile_until(played.look)
         auditor.audit()
@@ -90,17 +92,26 @@ def evicted(played: Play) -> list[list[str]]:
             for view in played.views]  # fmt: skip
 
 
-@pytest.mark.parametrize("demonstration", DEMONSTRATIONS, ids=lambda one: one.name)
-def test_demonstration_ends_as_announced(play: Callable[[str], Play], demonstration: Demonstration) -> None:
-    played = play(demonstration.name)
+MODES = [
+    (one, without)
+    for one in DEMONSTRATIONS
+    for without in ("", one.without and one.without.name)
+    if without is not None
+]
+
+
+@pytest.mark.parametrize(("demonstration", "without"), MODES, ids=lambda one: getattr(one, "name", one))
+def test_demonstration_ends_as_announced(play: Callable[..., Play], demonstration: Demonstration, without: str) -> None:
+    played = play(demonstration.name, without)
+    outcome, _lesson = demonstration.expected(without)
     assert [view.job.phase for view in played.views] == ["completed"] * len(demonstration.acts)
-    assert evicted(played) == [[demonstration.action] * act.evicted for act in demonstration.acts]
-    assert context.as_announced(demonstration, played.views)
+    assert evicted(played) == [[outcome.action] * count for count in outcome.evicted or [0] * len(played.views)]
+    assert outcomes.is_as_announced(demonstration, outcome, played.views)
     for look in played.looks:
         for (held, done), act in zip(look, demonstration.acts, strict=False):
             least = act.least or sum(act.roles.values())
             assert held + done == 0 or held + done >= least, "a gang was placed in part, or evicted below its minimum"
-    _OWN[demonstration.name](played)
+    _OWN[demonstration.name, without](played)
 
 
 def _gangs(played: Play) -> None:
@@ -136,10 +147,48 @@ def _gave_back(played: Play) -> None:
     _made_room(played)
 
 
+def _no_room(played: Play) -> None:
+    both = [look for look in played.looks if len(look) == 2]
+    assert not [look for look in both if look[1] != (0, 0) and look[0][1] == 0], "while all pods of the first job run"
+
+
+def _apart(played: Play) -> None:
+    assert max(len(view.nodes) for view in played.views) > 1
+
+
+def _packed(played: Play) -> None:
+    *small, large = (node for view in played.views for node, _ in view.nodes)
+    assert (len(set(small)), large in small) == (1, False)
+
+
+def _each_its_node(played: Play) -> None:
+    *small, _large = (node for view in played.views for node, _ in view.nodes)
+    assert len(set(small)) == 3
+
+
+def _racks(played: Play) -> None:
+    assert sorted(view.nodes for view in played.views) == [
+        (("node-1", 4), ("node-2", 4)),
+        (("node-3", 4), ("node-4", 4)),
+    ]
+
+
+def _mixed(played: Play) -> None:
+    assert all({"node-1", "node-2"} & (on := {node for node, _ in view.nodes}) and {"node-3", "node-4"} & on
+               for view in played.views)  # fmt: skip
+
+
 _OWN = {
-    "gangs": _gangs,
-    "together": _together,
-    "elastic-at-once": _at_once,
-    "elastic-same-queue": _made_room_in_its_queue,
-    "elastic-other-queue": _gave_back,
+    ("gangs", ""): _gangs,
+    ("together", ""): _together,
+    ("together", "task-topology"): _apart,
+    ("elastic-at-once", ""): _at_once,
+    ("elastic-same-queue", ""): _made_room_in_its_queue,
+    ("elastic-same-queue", "preempt"): _no_room,
+    ("elastic-other-queue", ""): _gave_back,
+    ("elastic-other-queue", "reclaim"): _no_room,
+    ("packed", ""): _packed,
+    ("packed", "binpack"): _each_its_node,
+    ("racks", ""): _racks,
+    ("racks", "network-topology-aware"): _mixed,
 }

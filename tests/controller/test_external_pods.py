@@ -179,6 +179,21 @@ def test_external_pod_is_placed_and_is_a_job_until_it_ends(shared, small_cluster
     assert audit.findings() == []
 
 
+def test_card_of_an_external_pod_is_in_its_annotations(shared, small_cluster, external_namespace) -> None:
+    amounts = {"volcano.sh/gpu-memory": "8192", "volcano.sh/gpu-number": "1"}
+    (name,) = [node.name for node in backend_of(shared.cluster).nodes()]
+    status = {"status": {"capacity": amounts, "allocatable": amounts}}
+    path, content_type = f"/api/v1/nodes/{name}/status", "application/merge-patch+json"
+    small_cluster.request("PATCH", path, status, content_type=content_type)
+    amount = {"volcano.sh/gpu-memory": "1024"}
+    container = {"name": "any", "image": "x", "resources": {"requests": amount, "limits": amount}}
+    create_pod(small_cluster, external_namespace, pod("alone", containers=[container]))
+    shared.reconcile_until(lambda: phase_of("alone") == JobPhase.RUNNING)
+    annotations = get_pod(small_cluster, external_namespace, "alone")["metadata"]["annotations"]
+    assert annotations["volcano.sh/gpu-index"] == "0"
+    assert [card["part_mib"] for card in Pod.objects.get().cards] == [1024]
+
+
 def test_failed_external_pod_fails_its_job_and_is_not_recreated(shared, small_cluster, external_namespace) -> None:
     create_pod(small_cluster, external_namespace, pod("wrong", seconds="0.2", exit_code="3"))
     shared.reconcile_until(lambda: phase_of("wrong") == JobPhase.FAILED)

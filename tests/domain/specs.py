@@ -48,6 +48,11 @@ MOUNT = st.fixed_dictionaries(
     },
     optional={"sub_path": st.sampled_from(["", "deep/er"]), "read_only": st.booleans()},
 )
+TOPOLOGY = st.one_of(
+    st.just({"mode": "soft"}),
+    st.fixed_dictionaries({"mode": st.just("hard")}, optional={"highest_tier_allowed": st.integers(0, 3)}),
+    st.fixed_dictionaries({"highest_tier_name": st.sampled_from(["rack", "example.com/hall"])}),
+)
 TASK = st.integers(1, 5).flatmap(
     lambda replicas: st.fixed_dictionaries(
         {"replicas": st.just(replicas), "command": st.lists(TEXTS, max_size=3).map(lambda words: ["run", *words])},
@@ -65,6 +70,7 @@ TASK = st.integers(1, 5).flatmap(
             **PLACEMENT,
             "grace_seconds": st.integers(0, 600),
             "partition_size": st.sampled_from([1, replicas]),
+            "partition_topology": TOPOLOGY,
             "ports": st.dictionaries(st.sampled_from(["board", "metrics", "p-8"]), st.integers(1, 65_535), max_size=2),
             "volume_mounts": st.lists(MOUNT, max_size=3, unique_by=lambda mount: mount["mount_path"]),
         },
@@ -72,8 +78,14 @@ TASK = st.integers(1, 5).flatmap(
 )
 
 
+def _with_partitions(task):
+    """The task without a topology of partitions, if it has no partitions."""
+    return task if "partition_size" in task else {name: task[name] for name in task if name != "partition_topology"}
+
+
 def _with_names_and_dependencies(tasks):
     """Tasks with their names. A task with dependencies depends on all earlier ones."""
+    tasks = [(name, _with_partitions(task), waits) for name, task, waits in tasks]
     return [
         {"name": name, **task, **({"depends_on": _depends_on(tasks[:position], waits)} if waits and position else {})}
         for position, (name, task, waits) in enumerate(tasks)
@@ -114,6 +126,7 @@ DOCUMENTS = st.fixed_dictionaries(
         "priority_class": st.sampled_from(["", "high", "low-1"]),
         "min_available": st.just(1),
         "min_success": st.just(1),
+        "network_topology": TOPOLOGY,
         "max_retry": st.integers(1, 9),
         "active_deadline_seconds": st.integers(1, 100_000),
         "ttl_seconds_after_finished": st.integers(0, 100_000),

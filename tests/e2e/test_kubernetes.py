@@ -67,7 +67,8 @@ def test_cluster_with_a_kubeconfig_file_is_added_and_used(
     page.locator("dialog[open]").get_by_role("button", name="Abort").click()
     expect(head).to_contain_text("Aborted", timeout=30_000)
     page.goto("/clusters/nodes/")
-    expect(page.get_by_text("node-0001").first).to_be_visible()
+    node = small_cluster.request("GET", "/api/v1/nodes")["items"][0]["metadata"]["name"]
+    expect(page.get_by_text(node).first).to_be_visible()
 
     for one in page.request.get("/api/v1/jobs?queue=fleet").json()["results"]:
         send(page, "DELETE", f"/api/v1/jobs/{one['uid']}")

@@ -48,7 +48,7 @@ def nodes_of(decisions: Decisions, job: str = "j") -> list[str]:
         (5, SOFT, ["a0", "a1", "b0", "b1", "c0"]),
         (5, NetworkTopology(highest_tier_name="hall"), []),
         (4, NetworkTopology(highest_tier_name="hall"), ["a0", "a1", "b0", "b1"]),
-        (5, NetworkTopology(highest_tier_name="no such tier"), ["a0", "a1", "b0", "b1", "c0"]),
+        (5, NetworkTopology(highest_tier_name="no such tier"), []),
     ],
 )
 def test_gang_is_placed_in_one_hypernode_of_an_allowed_tier(

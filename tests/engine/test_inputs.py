@@ -1,6 +1,7 @@
 """What plugins and actions declare as their inputs is what they read, and what happens without them."""
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -38,7 +39,7 @@ BUILT_IN = [
     *(("actions", name) for name in registry.actions() if (ENGINE / "actions" / f"{name}.py").exists()),
     *(("plugins", name) for name in registry.plugins() if not registry.is_external(name)),
 ]
-HELPERS = ("disruption_budgets", "hierarchical_drf", "gang_eviction", "hypernode_allocation")
+HELPERS = ("disruption_budgets", "hierarchical_drf", "gang_eviction", "hypernode_allocation", "job_order")
 """Modules of the engine that read inputs for the plugins and actions that import them."""
 OF_NODE, OF_POD = {"node", "nodes", "_nodes"}, {"spec"}
 OF_JOB, OF_QUEUE = {"group", "job"}, {"queue", "q", "mine", "other"}
@@ -100,7 +101,7 @@ def files_of(kind: str, name: str) -> Iterator[Path]:
     own = sorted(path.glob("*.py")) if path.is_dir() else [path.with_suffix(".py")]
     text = "".join(file.read_text(encoding="utf-8") for file in own)
     yield from own
-    yield from (ENGINE / f"{helper}.py" for helper in HELPERS if helper in text)
+    yield from (ENGINE / f"{helper}.py" for helper in HELPERS if re.search(rf"\b{helper}\b", text))
 
 
 def owner_of(read: ast.expr) -> str:
@@ -244,9 +245,6 @@ CACHED = two_nodes(
 )
 COOLING = full_node(on_a(scheduled_at=NOW - 100, annotations={"volcano.sh/cooldown-time": "10m"}))
 URGENT = rivals({}, {"annotations": {"volcano.sh/sla-waiting-time": "30m"}})
-BY_AGE = rivals(
-    {"priority": 9, "created_at": 5.0}, {"created_at": 1.0}, QueueSpec("q", annotations={"hekla.io/job-order": "fifo"})
-)
 APART = state([node("a"), node("b")], [job("one", 2, annotations={"volcano.sh/task-topology-anti-affinity": "w"})])
 NEAR = replace(
     state([node("a"), node("b")], [running("old", 1, "b"), job("one")]),
@@ -278,8 +276,6 @@ CASES = [
     Case("drf", Input.QUEUE_ANNOTATIONS, Lack.FALLBACK, branches(), "enableHierarchy: true"),
     Case("sla", Input.JOB_ANNOTATIONS, Lack.NOTHING, URGENT),
     Case("sla", Input.JOB_ANNOTATIONS, Lack.FALLBACK, URGENT, "arguments: {sla-waiting-time: 10h}"),
-    Case("queue-policy", Input.QUEUE_ANNOTATIONS, Lack.NOTHING, BY_AGE),
-    Case("queue-policy", Input.QUEUE_ANNOTATIONS, Lack.FALLBACK, BY_AGE, "arguments: {default: priority}"),
     Case("resourcequota", Input.RESOURCE_QUOTAS, Lack.NOTHING, EMPTY_QUOTA, actions="enqueue, allocate"),
     Case("pdb", Input.BUDGETS, Lack.NOTHING, LABELLED, actions="allocate, preempt"),
     Case("pdb", Input.BUDGETS, Lack.WRONG, LABELLED, actions="allocate, shuffle", compatibility="volcano"),

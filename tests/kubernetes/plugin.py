@@ -14,10 +14,14 @@ from tests.kubernetes.volcano.processes import Volcano
 from hekla.lib.checkout import CHECKOUT
 
 _FIRST_TEST_SECONDS = 3 * BUILD_SECONDS + READY_WITHIN_SECONDS + 300.0
+_PLANE = pytest.StashKey[ControlPlane]()
+_FILES = pytest.StashKey[set[Path]]()
+"""The files with a test that needs Kubernetes."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark the tests that need Kubernetes. Their timeout includes the build, which the first of them waits for."""
+    config.stash[_FILES] = {item.path for item in items if _needs_kubernetes(item)}
     for item in items:
         if _needs_kubernetes(item):
             item.add_marker(pytest.mark.kubernetes)
@@ -30,6 +34,18 @@ def _needs_kubernetes(item: pytest.Item) -> bool:
     is_marked = item.get_closest_marker("kubernetes") is not None
     is_built_for = {"programs", "helm", "volcano"} & set(getattr(item, "fixturenames", ()))
     return is_marked or bool(is_built_for) or any(kind in parameters for kind in ("kubernetes", "kubernetes-tenants"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Suspend the control plane between files that need Kubernetes; `order` puts most of these one after the other."""
+    if (plane := item.config.stash.get(_PLANE, None)) is None:
+        return
+    if item.path in item.config.stash[_FILES]:
+        if plane.is_suspended:
+            plane.resume()
+    elif not plane.is_suspended:
+        plane.suspend()
 
 
 @pytest.fixture(scope="session")
@@ -54,9 +70,11 @@ def _built(go_programs: GoPrograms, request: pytest.FixtureRequest) -> Path:
 
 
 @pytest.fixture(scope="session")
-def control_plane(programs: Path) -> Iterator[ControlPlane]:
+def control_plane(programs: Path, request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
     """The running control plane of this test run, without nodes."""
-    yield from _running(programs)
+    for plane in _running(programs):
+        request.config.stash[_PLANE] = plane
+        yield plane
 
 
 @pytest.fixture

@@ -57,19 +57,28 @@ class QuantitiesField(forms.CharField):
     def prepare_value(self, value: object) -> object:
         """Stored quantities as text for the field."""
         if isinstance(value, Mapping):
-            return ", ".join(f"{name}={amount}" for name, amount in value.items())
+            return format_amounts(value)
         return value
 
     def clean(self, value: str | None) -> dict[str, str]:
         """The amounts by resource. Raises ValidationError with the first problems."""
-        text = super().clean(value) or ""
-        found, wrong = {}, []
-        for part in re.split(r"[,\s]+", text.strip()) if text.strip() else []:
-            name, equals, amount = part.partition("=")
-            try:
-                found[name] = format_quantity(name, parse_quantity(name, amount))
-            except InvalidQuantity as error:
-                wrong.append(str(error) if equals else _("“%s” is not in the form name=amount.") % part[:40])
-        if wrong:
-            raise forms.ValidationError(wrong[:_MAX_PROBLEMS])
-        return found
+        return parse_amounts(super().clean(value) or "")
+
+
+def parse_amounts(text: str) -> dict[str, str]:
+    """The amounts by resource in `cpu=4, memory=8Gi`. Raises ValidationError with the first problems."""
+    found, wrong = {}, []
+    for part in re.split(r"[,\s]+", text.strip()) if text.strip() else []:
+        name, equals, amount = part.partition("=")
+        try:
+            found[name] = format_quantity(name, parse_quantity(name, amount))
+        except InvalidQuantity as error:
+            wrong.append(str(error) if equals else _("“%s” is not in the form name=amount.") % part[:40])
+    if wrong:
+        raise forms.ValidationError(wrong[:_MAX_PROBLEMS])
+    return found
+
+
+def format_amounts(amounts: Mapping[str, str]) -> str:
+    """The text that `parse_amounts` reads."""
+    return ", ".join(f"{name}={amount}" for name, amount in amounts.items())

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from hekla.backends.streams import PodCommand, Stream
 from hekla.domain.addresses import Replica
+from hekla.domain.cards import HeldCard, NodeCard
 from hekla.domain.phases import PodPhase
 from hekla.domain.resources import Resources
 from hekla.domain.taints import Taint
@@ -75,6 +76,8 @@ class PodOrder:
     `priority`: for nodes that choose which pod to end; None if the job names no class. `ports`: by name, the ports for
     users outside the cluster, if the cluster routes them to pods.
     `labels`: those of the task. `placement`: its constraints, as fields of a Kubernetes pod (`domain.placement`).
+    `cards`: those of the node that the pod gets, if the node reports its cards. `annotations`: how the scheduler writes
+    them to a Kubernetes pod.
     """
 
     key: PodKey
@@ -100,6 +103,8 @@ class PodOrder:
     args: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     placement: Mapping[str, Any] = field(default_factory=dict)
+    cards: Sequence[HeldCard] = ()
+    annotations: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +130,10 @@ class Observations:
 
 @dataclass(frozen=True, slots=True)
 class NodeInfo:
-    """A node as the backend reports it. `images`: sizes in bytes by name, the largest first."""
+    """A node as the backend reports it. `images`: sizes in bytes by name, the largest first.
+
+    `cards`: those that the engine or the controller may give to pods; none if the cluster gives them itself.
+    """
 
     name: str
     allocatable: Resources
@@ -135,6 +143,7 @@ class NodeInfo:
     taints: Sequence[Taint] = ()
     annotations: Mapping[str, str] = field(default_factory=dict)
     images: Mapping[str, int] = field(default_factory=dict)
+    cards: Sequence[NodeCard] = ()
 
 
 @dataclass(frozen=True, slots=True)

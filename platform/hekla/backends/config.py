@@ -3,17 +3,33 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.model_errors import explain
+from hekla.domain.placement import LabelKey
 from hekla.domain.resources import Resources
+from hekla.domain.translation import translate
+
+
+def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
+    if len(set(names)) < len(names):
+        raise ValueError(translate("Each label may occur only once."))
+    return names
 
 
 class BackendConfig(BaseModel):
     """Base of configurations: frozen, without unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ClusterConfig(BackendConfig):
+    """Base of whole configurations. `topology_labels`: the node labels that tell which nodes are close in the network,
+    the widest first, for example `["topology.kubernetes.io/zone", "example.com/rack"]` (`hekla.scheduling.topology`).
+    """
+
+    topology_labels: Annotated[tuple[LabelKey, ...], Field(max_length=8), AfterValidator(_distinct)] = ()
 
 
 AnyConfig = TypeVar("AnyConfig", bound=BackendConfig)

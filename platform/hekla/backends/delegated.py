@@ -19,7 +19,10 @@ class ActionUnsupported(BackendError):
 
 @dataclass(frozen=True, slots=True)
 class QueueOrder:
-    """The desired state of a queue. Amounts are Kubernetes quantities by resource. `parent`: empty at the top."""
+    """The desired state of a queue. Amounts are Kubernetes quantities by resource. `parent`: empty at the top.
+
+    `annotations`, `affinity`: as in Volcano's Queue.
+    """
 
     name: str
     weight: int
@@ -29,6 +32,8 @@ class QueueOrder:
     capability: Mapping[str, Any] = field(default_factory=dict)
     guarantee: Mapping[str, Any] = field(default_factory=dict)
     deserved: Mapping[str, Any] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    affinity: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

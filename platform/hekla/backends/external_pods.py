@@ -19,6 +19,15 @@ class EvictionRefused(BackendError):
 
 
 @dataclass(frozen=True, slots=True)
+class ExternalBind:
+    """A pod, its node, and the annotations that it gets, for example with its cards."""
+
+    pod: ExternalPod
+    node: str
+    annotations: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class DisplayedQueue:
     """A queue as displayed: the resources that its jobs hold, as quantities by name, and its gangs by phase."""
 
@@ -52,8 +61,8 @@ class ExternalPods(Protocol):
         """Tell the backend which pods have rows, so `nodes` does not subtract their resources a second time."""
 
     def bind_many(
-        self, binds: Iterable[tuple[ExternalPod, str]], *, heartbeat: Callable[[], None]
-    ) -> Iterator[tuple[tuple[ExternalPod, str], BackendError | None]]:
+        self, binds: Iterable[ExternalBind], *, heartbeat: Callable[[], None]
+    ) -> Iterator[tuple[ExternalBind, BackendError | None]]:
         """Bind each pod to its node. Yields, and calls `heartbeat`, like `PodRunner.start_many`."""
 
     def protected(self, pods: Sequence[ExternalPod], *, heartbeat: Callable[[], None]) -> Mapping[str, str]:

@@ -76,13 +76,14 @@ def show(choice: ServerOptions, name: str, as_json: bool) -> None:
     for sentence in client.start_estimate(found)["text"] if found["waiting"] else ():
         click.echo(f"{'Start':<10} {sentence}")
     click.echo()
-    heads = ("POD", "PHASE", "ATTEMPT", "NODE", "EXIT", "STARTED", "MESSAGE")
+    heads = ("POD", "PHASE", "ATTEMPT", "NODE", "CARDS", "EXIT", "STARTED", "MESSAGE")
     rows = [
         (
             f"{pod['task']}-{pod['index']}",
             output.phase(pod["phase"]),
             pod["attempt"],
             pod["node"] or "–",
+            output.cards(pod["cards"]) or "–",
             "–" if pod["exit_code"] is None else pod["exit_code"],
             output.moment(pod["started_at"]),
             strip_control_codes(pod["message"])[:80],

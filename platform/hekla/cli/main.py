@@ -152,7 +152,7 @@ _NOUNS: dict[str, tuple[str, dict[str, Entry]]] = {
             "list": ("queues:list_queues", "List the queues that you may use."),
             "show": ("queues:show", "Show a queue's shares and its pending jobs."),
             "preview": ("queues:preview", "Preview a change of a queue's settings."),
-            "edit": ("queues:edit", "Open, close or drain a queue."),
+            "edit": ("queues:edit", "Change, open, close or drain a queue."),
         },
     ),
     "federated-queue": (

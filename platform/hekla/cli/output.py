@@ -1,7 +1,7 @@
 """Output in a terminal. Callers strip control codes from users' text, so it cannot control the terminal."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -62,3 +62,8 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[Any]], empty: str) -> No
 def amounts(quantities: dict[str, str]) -> str:
     """`cpu 4, memory 8Gi`."""
     return ", ".join(f"{name} {amount}" for name, amount in quantities.items() if name != "pods") or "–"
+
+
+def cards(held: Sequence[Mapping[str, Any]]) -> str:
+    """`0, 1 (2048 MiB)`; empty without cards."""
+    return ", ".join(str(card["index"]) + (f" ({card['part_mib']} MiB)" if card["part_mib"] else "") for card in held)

@@ -55,6 +55,7 @@ def _facts(attempt: dict[str, Any]) -> list[tuple[str, str]]:
     return [
         *((label, output.moment(attempt[name]) if attempt[name] else "") for label, name in times),
         ("Node", attempt["node"]),
+        ("Cards", output.cards(attempt["cards"])),
         ("Exit", attempt["exit_meaning"] if attempt["exit_code"] is not None else ""),
         ("Message", strip_control_codes(attempt["message"])),
         ("Cause", attempt["cause"]),

@@ -100,12 +100,24 @@ def show(choice: ServerOptions, name: str, as_json: bool) -> None:
 
 @click.command()
 @click.argument("name")
-@click.option("--state", type=click.Choice(["open", "closed", "draining"]), required=True, help="New state.")
+@click.argument("changes", metavar="[FIELD=VALUE...]", nargs=-1)
+@click.option("--state", type=click.Choice(["open", "closed", "draining"]), help="New state.")
 @click.pass_obj
-def edit(choice: ServerOptions, name: str, state: str) -> None:
-    """Open, close or drain the queue NAME (operators)."""
-    found = client_of(choice).patch(f"queues/{name}", {"state": state})
-    click.echo(f"{found['name']} is {found['state']}.")
+def edit(choice: ServerOptions, name: str, changes: tuple[str, ...], state: str | None) -> None:
+    """Change the queue NAME, or open, close or drain it (operators). For example:
+
+    hekla queue edit vision job_order=fair required_node_groups=a100,h100 hierarchy=root/science/vision
+
+    FIELD is a field of the queue in REST. An empty VALUE clears it. deserved.cpu=4 and node_group_limits.a100.cpu=4
+    change one amount.
+    """
+    client = client_of(choice)
+    wanted = _fields(client, name, changes) | ({"state": state} if state else {})
+    if not wanted:
+        raise click.UsageError("Name the fields to change, for example weight=3, or a --state.")
+    found = client.patch(f"queues/{name}", wanted)
+    click.echo(f"{found['name']} is {found['state']}." if state else f"{found['name']} was changed.")
+    _print_notes(found["warnings"])
 
 
 @click.command()
@@ -118,7 +130,8 @@ def preview(choice: ServerOptions, name: str, changes: tuple[str, ...], as_json:
 
     Nothing is saved (operators).
     """
-    found = client_of(choice).post(f"queues/{name}/preview", _fields(changes))
+    client = client_of(choice)
+    found = client.post(f"queues/{name}/preview", _fields(client, name, changes))
     if as_json:
         output.as_json(found)
         return
@@ -135,21 +148,53 @@ def preview(choice: ServerOptions, name: str, changes: tuple[str, ...], as_json:
     _print_notes(found["warnings"])
 
 
-def _fields(changes: tuple[str, ...]) -> dict[str, Any]:
-    """`weight=3`, `deserved.cpu=4` as the fields of a queue."""
+_LISTS = frozenset(
+    {"tenants", "required_node_groups", "preferred_node_groups", "excluded_node_groups", "avoided_node_groups"}
+)
+_AMOUNTS = frozenset({"capability", "guarantee", "deserved"})
+_AMOUNTS_BY_GROUP = "node_group_limits"
+
+
+def _fields(client: Client, name: str, changes: tuple[str, ...]) -> dict[str, Any]:
+    """`weight=3`, `deserved.cpu=4`, `tenants=lab,other` as the fields of a queue. Its other amounts stay."""
     found: dict[str, Any] = {}
-    for change in changes:
-        field, equals, value = change.partition("=")
-        if not equals:
-            raise click.BadParameter(f"“{change}” is not of the form FIELD=VALUE.", param_hint="FIELD=VALUE")
-        outer, _, resource = field.partition(".")
-        if resource:
-            found.setdefault(outer, {})[resource] = value
+    pairs = [_pair(change) for change in changes]
+    current = client.get(f"queues/{name}") if any(part for _field, part, _value in pairs) else {}
+    for field, part, value in pairs:
+        if not part:
+            found[field] = _value(field, value)
+        elif field == _AMOUNTS_BY_GROUP:
+            group, _, resource = part.partition(".")
+            limits = found.setdefault(field, dict(current[field]))
+            limits[group] = _with_amount(limits.get(group, {}), resource, value)
+        elif field in _AMOUNTS:
+            found[field] = _with_amount(found.get(field, current[field]), part, value)
         else:
-            found[outer] = _json_value(value)
+            raise click.BadParameter(f"“{field}” has no parts.", param_hint="FIELD=VALUE")
     return found
 
 
-def _json_value(text: str) -> Any:  # noqa: ANN401
-    """The number or boolean that the text writes; otherwise the text."""
+def _pair(change: str) -> tuple[str, str, str]:
+    """The field, its part after the first point, and the value."""
+    left, equals, value = change.partition("=")
+    if not equals:
+        raise click.BadParameter(f"“{change}” is not of the form FIELD=VALUE.", param_hint="FIELD=VALUE")
+    field, _, part = left.partition(".")
+    return field, part, value
+
+
+def _with_amount(amounts: dict[str, Any], resource: str, value: str) -> dict[str, Any]:
+    """The amounts with this one set, or removed if it is empty."""
+    others = {name: amount for name, amount in amounts.items() if name != resource}
+    return {**others, resource: value} if value else others
+
+
+def _value(field: str, text: str) -> Any:  # noqa: ANN401
+    """The list, mapping, number or boolean that the text writes; otherwise the text."""
+    if field in _LISTS:
+        return [name for name in text.split(",") if name]
+    if not text and field in (*_AMOUNTS, _AMOUNTS_BY_GROUP):
+        return {}
+    if not text and field == "parent":
+        return None
     return {"true": True, "false": False}.get(text, int(text) if text.removeprefix("-").isdecimal() else text)

@@ -11,6 +11,7 @@ class PodDocument(TypedDict):
     attempt: int
     phase: str
     node: str
+    cards: list[dict[str, Any]]
     reason: str
     message: str
     exit_code: int | None

@@ -17,9 +17,12 @@ _DIGITS = 4
 def by_job(snapshot: Snapshot, decisions: Decisions) -> list[JobDecision]:
     """One decision for each job with something to record."""
     binds: dict[str, dict[int, str]] = defaultdict(dict)
+    annotations: dict[str, dict[int, Mapping[str, str]]] = defaultdict(dict)
     evictions: dict[str, dict[int, EvictionReason]] = defaultdict(dict)
     for bind in decisions.binds:
         binds[bind.job][int(bind.pod)] = bind.node
+        if bind.annotations:
+            annotations[bind.job][int(bind.pod)] = bind.annotations
     for eviction in decisions.evictions:
         evictions[eviction.job][int(eviction.pod)] = _yield(eviction)
     starting = _starting(snapshot, decisions)
@@ -30,6 +33,7 @@ def by_job(snapshot: Snapshot, decisions: Decisions) -> list[JobDecision]:
             revision=job.revision,
             gang_phase=_new_phase(GangPhase(job.gang_phase), decisions.phases.get(uid)),
             binds=binds[uid],
+            annotations=annotations.get(uid, {}),
             evictions=evictions[uid],
             waiting=_waiting(decisions.reasons.get(uid, ())) if job.pk not in starting else None,
         )

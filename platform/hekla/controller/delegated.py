@@ -30,6 +30,7 @@ from hekla.controller import job_faults
 from hekla.controller.lease_context import LeaseContext
 from hekla.controller.observations import sighting
 from hekla.controller.tenancy import apply_tenancy
+from hekla.domain import queue_settings
 from hekla.domain.lifecycle.delegated import is_restart, pending_request
 from hekla.domain.phases import GangPhase, JobPhase
 from hekla.domain.policies import LifecycleAction
@@ -246,4 +247,6 @@ def queue_order(queue: Queue) -> QueueOrder:
         capability=queue.capability,
         guarantee=queue.guarantee,
         deserved=queue.deserved,
+        annotations=queue_settings.annotations(queue.settings),
+        affinity=queue_settings.affinity(queue.settings),
     )

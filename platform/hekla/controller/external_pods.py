@@ -22,7 +22,7 @@ from hekla.apps.external_pods.services import ObservedGroup
 from hekla.apps.job_history import labels
 from hekla.apps.jobs.models import Job, Pod
 from hekla.backends.base import BackendError
-from hekla.backends.external_pods import EvictionRefused, ExternalPods
+from hekla.backends.external_pods import EvictionRefused, ExternalBind, ExternalPods
 from hekla.controller.lease_context import LeaseContext
 from hekla.controller.state import ExternalPodState
 from hekla.domain.errors import HeklaError
@@ -181,7 +181,8 @@ def apply_decisions(lease: LeaseContext, pods: Sequence[Pod]) -> dict[int, str]:
     if external is None or not due:
         return {}
     here = _open_to(external, due)
-    _bind(lease, external, [(one, pod.node) for pod, one in here if not (pod.stopping or one.node)])
+    waiting = [(pod, one) for pod, one in here if not (pod.stopping or one.node)]
+    _bind(lease, external, [ExternalBind(one, pod.node, pod.annotations) for pod, one in waiting])
     return _evict(lease, external, [(pod, one) for pod, one in here if pod.stopping])
 
 
@@ -193,14 +194,15 @@ def _open_to(external: ExternalPods, pods: Sequence[Pod]) -> list[tuple[Pod, Ext
     return [(pod, one) for pod, one in here if not (one.is_ending or one.phase.is_final)]
 
 
-def _bind(lease: LeaseContext, external: ExternalPods, binds: Iterable[tuple[ExternalPod, str]]) -> None:
+def _bind(lease: LeaseContext, external: ExternalPods, binds: Iterable[ExternalBind]) -> None:
     bound, moment = lease.state.external_pods.bound, time.monotonic()
-    due = [bind for bind in binds if bound.get(bind[0].uid, -_BIND_AGAIN_SECONDS) <= moment - _BIND_AGAIN_SECONDS]
-    for (pod, node), error in external.bind_many(due, heartbeat=lease.ensure_leader):
+    due = [bind for bind in binds if bound.get(bind.pod.uid, -_BIND_AGAIN_SECONDS) <= moment - _BIND_AGAIN_SECONDS]
+    for bind, error in external.bind_many(due, heartbeat=lease.ensure_leader):
+        pod = bind.pod
         if error is None:
             bound[pod.uid] = moment
         else:
-            log.warning("could not bind %s/%s to %s, will try again: %s", pod.namespace, pod.name, node, error)
+            log.warning("could not bind %s/%s to %s, will try again: %s", pod.namespace, pod.name, bind.node, error)
 
 
 def _evict(lease: LeaseContext, external: ExternalPods, evictions: Sequence[tuple[Pod, ExternalPod]]) -> dict[int, str]:

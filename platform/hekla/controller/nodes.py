@@ -3,19 +3,28 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from itertools import islice
+from typing import Any
 
 from hekla.apps.clusters import selectors, services
 from hekla.apps.clusters.models import MAX_NODE_MESSAGE, Cluster, NodeFacts
 from hekla.backends.base import Backend, NodeInfo
+from hekla.domain.cards import MAX_CARDS, MEMORY, NUMBER, VIRTUAL, NodeCard, mebibytes
+from hekla.domain.resources import Resources
 from hekla.domain.taints import Taint
 from hekla.domain.validation import is_text
 from hekla.engine import registry
+from hekla.engine.model import NodeSpec
+from hekla.engine.plugins.deviceshare.inventory import REGISTER, UNHEALTHY, cards_of
+from hekla.engine.plugins.deviceshare.requests import Mode
 
 MAX_TAINTS, MAX_TAINT = 64, 400
 """Kubernetes limits a key to 317 characters, and a value to 63."""
 MAX_ANNOTATION = 32 * 1024
 """Longer values are left out: a part of one would mean something else."""
+MAX_CARD_TEXT = 600
+"""Of a card's resource, id and model together."""
 MAX_IMAGES, MAX_IMAGE_NAME = 100, 400
 """A kubelet reports 50 images; most have a tag and a digest as names."""
 
@@ -40,6 +49,7 @@ def _facts(info: NodeInfo) -> NodeFacts:
         message=info.message[:MAX_NODE_MESSAGE],
         taints=_taints(info.taints),
         annotations=_annotations(info.annotations),
+        cards=_cards(info),
         images_digest=_digest(images),
         images=images,
     )
@@ -54,6 +64,43 @@ def _annotations(annotations: Mapping[str, str]) -> dict[str, str]:
     """Those that plugins read."""
     found = {name: annotations[name] for name in registry.node_annotations() & annotations.keys()}
     return {name: text for name, text in found.items() if len(text) <= MAX_ANNOTATION and is_text(text)}
+
+
+def _cards(info: NodeInfo) -> list[dict[str, Any]]:
+    """The cards that the backend reports, or those that Volcano's device plugin writes to a node."""
+    if info.cards:
+        return _reported_cards(tuple(info.cards))
+    texts = tuple((name, info.annotations[name]) for name in (REGISTER, UNHEALTHY) if name in info.annotations)
+    amounts = tuple((name, info.allocatable[name]) for name in (NUMBER, MEMORY) if name in info.allocatable)
+    return _registered_cards(texts, amounts) if texts or amounts else []
+
+
+# Both are cached: every node is compared every few seconds, and its cards hardly ever change.
+
+
+@lru_cache(maxsize=1000)
+def _reported_cards(cards: tuple[NodeCard, ...]) -> list[dict[str, Any]]:
+    return _as_data(cards)
+
+
+def _as_data(cards: Sequence[NodeCard]) -> list[dict[str, Any]]:
+    texts = ((card, f"{card.resource}{card.id}{card.model}") for card in cards[:MAX_CARDS])
+    return [card.as_data() for card, text in texts if len(text) <= MAX_CARD_TEXT and is_text(text)]
+
+
+@lru_cache(maxsize=20_000)
+def _registered_cards(
+    annotations: tuple[tuple[str, str], ...], amounts: tuple[tuple[str, float], ...]
+) -> list[dict[str, Any]]:
+    node = NodeSpec("", Resources(dict(amounts)), annotations=dict(annotations))
+    found = ((resource, cards_of(node, mode)) for mode, resource in ((Mode.VIRTUAL, VIRTUAL), (Mode.SHARING, NUMBER)))
+    return _as_data(
+        [
+            NodeCard(resource, card.index, card.uuid, card.kind, mebibytes(card.memory), card.is_healthy)
+            for resource, some in found
+            for card in some
+        ]
+    )
 
 
 def _images(images: Mapping[str, int]) -> dict[str, int]:

@@ -19,6 +19,7 @@ from hekla.backends.base import EnvironmentSpec, PodKey, PodOrder, PodPriority, 
 from hekla.controller import disruption_budgets, external_pods, start_delays
 from hekla.controller.lease_context import LeaseContext
 from hekla.controller.observations import key_of, of_their_tenants
+from hekla.domain.cards import HeldCard
 from hekla.domain.errors import NotFound
 from hekla.domain.frameworks import settings_for, shares_addresses
 from hekla.domain.phases import PodPhase
@@ -138,6 +139,8 @@ def order_of(
         ports=task.ports,
         labels=task.labels,
         placement=pod_fields(task),
+        cards=[HeldCard(**card) for card in pod.cards],
+        annotations=pod.annotations,
     )
 
 

@@ -5,7 +5,7 @@ a limit, since it is stored in a row, copied into pods and rendered on pages.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -37,6 +37,7 @@ from hekla.domain.job_problems import (
     unknown_dependencies,
 )
 from hekla.domain.model_errors import explain, findings
+from hekla.domain.network_topology import NetworkTopologySpec
 from hekla.domain.placement import NO_AFFINITY, Affinity, SpreadConstraints, TaskLabels, Tolerations
 from hekla.domain.policies import LifecyclePolicy
 from hekla.domain.resources import Resources
@@ -125,6 +126,8 @@ class TaskSpec(BaseModel):
     grace_seconds: Annotated[StrictInteger, Field(ge=0, le=86_400)] = 30
     depends_on: Dependency | None = None
     partition_size: Annotated[StrictInteger, Field(ge=1)] | None = None
+    min_partitions: Annotated[StrictInteger, Field(ge=1)] | None = None
+    partition_topology: NetworkTopologySpec | None = None
     volume_mounts: Annotated[tuple[VolumeMount, ...], Field(max_length=MAX_VOLUMES)] = ()
     ports: Annotated[dict[str, Annotated[StrictInteger, Field(ge=1, le=65_535)]], Field(max_length=8)] = {}
 
@@ -154,6 +157,34 @@ class TaskSpec(BaseModel):
                     value=value,
                 )
             )
+        return value
+
+    @field_validator("min_partitions")
+    @classmethod
+    def _minimum_of_partitions_fits(cls, value: int | None, info: ValidationInfo) -> int | None:
+        size, least, replicas = (info.data.get(name) for name in ("partition_size", "min_available", "replicas"))
+        if value is None or replicas is None:
+            return value
+        if size is None:
+            raise ValueError(translate("Only with a partition size: the task is not divided."))
+        if value * size > replicas:
+            raise ValueError(translate("The task has {count} partitions.", count=replicas // size))
+        if least is not None and least != value * size:
+            raise ValueError(
+                translate(
+                    "{value} partitions have {pods} pods, so the minimum of the task cannot be {least}.",
+                    value=value,
+                    pods=value * size,
+                    least=least,
+                )
+            )
+        return value
+
+    @field_validator("partition_topology")
+    @classmethod
+    def _has_partitions(cls, value: NetworkTopologySpec | None, info: ValidationInfo) -> NetworkTopologySpec | None:
+        if value is not None and info.data.get("partition_size", 1) is None:
+            raise ValueError(translate("Only with a partition size: the task is not divided."))
         return value
 
     @field_validator("command")
@@ -240,11 +271,20 @@ class TaskSpec(BaseModel):
     @property
     def minimum(self) -> int:
         """How many replicas the task needs at least."""
-        return self.replicas if self.min_available is None else self.min_available
+        if self.min_available is not None:
+            return self.min_available
+        return (
+            self.min_partitions * self.partition_size if self.min_partitions and self.partition_size else self.replicas
+        )
 
     def partition(self, index: int) -> int:
         """The partition of a replica, from 0. A task that is not divided is one partition."""
         return index // self.partition_size if self.partition_size else 0
+
+    @property
+    def has_gangs_of_partitions(self) -> bool:
+        """Whether each partition is placed as a gang of its own."""
+        return self.min_partitions is not None or self.partition_topology is not None
 
 
 class JobSpec(BaseModel):
@@ -262,6 +302,7 @@ class JobSpec(BaseModel):
     tasks: Annotated[tuple[TaskSpec, ...], Field(min_length=1, max_length=MAX_TASKS)]
     min_available: Annotated[StrictInteger, Field(ge=1)] | None = None
     min_success: Annotated[StrictInteger, Field(ge=1)] | None = None
+    network_topology: NetworkTopologySpec | None = None
     max_retry: Annotated[StrictInteger, Field(ge=1, le=MAX_RETRY)] = 3
     active_deadline_seconds: Annotated[StrictInteger, Field(ge=1, le=10 * 365 * 86_400)] | None = None
     ttl_seconds_after_finished: Annotated[StrictInteger, Field(ge=0, le=10 * 365 * 86_400)] | None = None
@@ -313,7 +354,15 @@ class JobSpec(BaseModel):
             Problem(join("volumes", remark.path), remark.message)
             for remark in volumes.remarks(self.volumes, self.tasks)
         ]
-        return [*frameworks.remarks(self), *of_volumes]
+        return [*frameworks.remarks(self), *of_volumes, *self._remarks_of_topologies()]
+
+    def _remarks_of_topologies(self) -> Iterator[Problem]:
+        own = [("network_topology", self.network_topology)]
+        for place, task in enumerate(self.tasks):
+            own.append((join("tasks", place, "partition_topology"), task.partition_topology))
+        for path, topology in own:
+            for remark in topology.remarks() if topology else ():
+                yield Problem(join(path, remark.path), remark.message)
 
     def document(self) -> dict[str, Any]:
         """As JSON-like data without default values; `parse` reads it back."""

@@ -1,7 +1,7 @@
 """One scheduling cycle: state and policy in, decisions out. No clock, no randomness, no I/O.
 
 1. update the cache with what changed; refuse what is invalid (`scheduler_cache`, `validation`)
-2. open the session: tenant quotas, then the plugins tier by tier
+2. open the session: tenant quotas, the job orders of queues, then the plugins tier by tier
 3. run the actions in the order of the policy
 4. close: the phase of every job, and the reasons of those that wait
 
@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
-from hekla.engine import registry, tenant_quotas
+from hekla.engine import job_order, registry, tenant_quotas
 from hekla.engine.decisions import Cause, Decisions, ExtensionFault, PendingReason
 from hekla.engine.extension_points import ExtensionPoint
 from hekla.engine.faults import ExtensionFailed, guarded_listener, is_action_skipped, is_skipped
@@ -129,6 +129,7 @@ def _run(session: Session, on_open: Callable[[Session], None] | None) -> None:
 
 def _open_all(session: Session) -> None:
     tenant_quotas.open_session(session)
+    job_order.open_session(session)
     for tier in session.policy.tiers:
         for option in tier:
             _open(session, option)

@@ -11,12 +11,10 @@ from itertools import zip_longest
 
 import numpy as np
 
+from hekla.domain.queue_settings import HIERARCHY, HIERARCHY_WEIGHTS, ROOT
 from hekla.engine.columns import Mask, Vector, share
 from hekla.engine.job_info import JobInfo
 from hekla.engine.model import QueueSpec
-
-_PATH, _WEIGHTS = "volcano.sh/hierarchy", "volcano.sh/hierarchy-weights"
-_ROOT = "root"
 
 
 @dataclass
@@ -45,7 +43,7 @@ class HierarchyTree:
         self.update_shares()
 
     def _add(self, job: JobInfo, queue: QueueSpec) -> None:
-        branch, weights = self.root, (queue.annotations.get(_WEIGHTS) or "1").split("/")
+        branch, weights = self.root, (queue.annotations.get(HIERARCHY_WEIGHTS) or "1").split("/")
         for name, weight in zip_longest(path_of(queue)[1:], map(_weight, weights[1:])):
             if name is None:
                 break
@@ -102,7 +100,7 @@ class HierarchyTree:
 
 def path_of(queue: QueueSpec) -> list[str]:
     """The path from the root to the queue."""
-    return (queue.annotations.get(_PATH) or _ROOT).split("/")
+    return (queue.annotations.get(HIERARCHY) or ROOT).split("/")
 
 
 def _weight(text: str) -> float:

@@ -26,6 +26,9 @@ def allocate_job(session: Session, queue: QueueSpec, job: JobInfo) -> bool:
     """Run one turn of a job with a network topology. True if it may have another."""
     if not job.pending():
         return False
+    if fault := _topology_fault(session, job):
+        session.reasons[job.group.uid] = (_not_followed(job, fault),)
+        return False
     statement = Statement(session)
     is_placed = HyperNodeAllocator(session, queue, job, statement).allocate()
     if not is_placed:
@@ -36,6 +39,32 @@ def allocate_job(session: Session, queue: QueueSpec, job: JobInfo) -> bool:
     if not session.is_pipelined(job):
         statement.discard()
     return False
+
+
+def _topology_fault(session: Session, job: JobInfo) -> str:
+    """Why the job's hard topology cannot be followed; empty if it can. Volcano then places its pods anywhere.
+
+    Without hypernodes, the whole cluster counts as close.
+    """
+    topology, hypernodes = job.group.topology, session.hypernodes.all[:-1]
+    if topology is None or not topology.is_hard or not hypernodes or session.policy.follows_volcano:
+        return ""
+    if not session.functions(ExtensionPoint.HYPERNODE_GRADIENT):
+        return "no_topology_plugin"
+    is_known = topology.highest_tier_name in ("", *(hypernode.tier_name for hypernode in hypernodes))
+    return "" if is_known else "unknown_tier"
+
+
+def _not_followed(job: JobInfo, code: str) -> PendingReason:
+    return PendingReason(
+        cause=Cause.POLICY,
+        action="allocate",
+        plugin="network-topology-aware",
+        code=code,
+        need=job.pending()[0].spec.request,
+        pods=max(job.group.min_available - job.ready_count, 1),
+        ever=False,
+    )
 
 
 def _no_hypernode_fits(session: Session, job: JobInfo) -> PendingReason:

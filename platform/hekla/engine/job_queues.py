@@ -4,7 +4,9 @@ from collections import defaultdict
 from collections.abc import Iterable
 from itertools import chain
 
+from hekla.domain.queue_settings import JobOrder
 from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.fair_order import FairQueue, FairShares
 from hekla.engine.job_info import JobInfo
 from hekla.engine.priority_queue import HeapQueue, PriorityQueue, RankedQueue
 from hekla.engine.session import Session
@@ -27,24 +29,41 @@ def waiting_jobs(session: Session) -> tuple[list[JobInfo], list[Jobs]]:
 def _uses_classes(session: Session) -> bool:
     if session.policy.follows_volcano or session.functions(ExtensionPoint.TASK_CLASS):
         return False
+    if JobOrder.SLA in session.job_orders.by_queue.values():  # equal jobs may have different deadlines
+        return False
     return session.is_cacheable(ExtensionPoint.JOB_ORDER) and session.is_cacheable(ExtensionPoint.JOB_VALID)
 
 
 def queues_by_name(
-    session: Session, unique: Iterable[JobInfo], classes: Iterable[Jobs] = ()
+    session: Session,
+    unique: Iterable[JobInfo],
+    classes: Iterable[Jobs] = (),
+    *,
+    fair_shares: FairShares | None = None,
 ) -> dict[str, PriorityQueue[JobInfo]]:
-    """A priority queue of jobs for each queue that has some."""
+    """A priority queue of jobs for each queue that has some. `fair_shares`: what counts as held, if not the present."""
     alone: dict[str, list[JobInfo]] = defaultdict(list)
     for job in unique:
         alone[job.group.queue].append(job)
     alike: dict[str, list[Jobs]] = defaultdict(list)
     for jobs in classes:
         alike[jobs[0].group.queue].append(jobs)
-    return {name: job_queue(session, alone[name], alike[name]) for name in dict.fromkeys(chain(alone, alike))}
+    shares = fair_shares or session.job_orders.fair_shares
+    return {
+        name: job_queue(session, name, alone[name], alike[name], shares) for name in dict.fromkeys(chain(alone, alike))
+    }
 
 
-def job_queue(session: Session, unique: Iterable[JobInfo], classes: Iterable[Jobs] = ()) -> PriorityQueue[JobInfo]:
-    """A priority queue in job order: fixed, or re-evaluated if a plugin's order may change in the session."""
+def job_queue(
+    session: Session,
+    name: str,
+    unique: Iterable[JobInfo],
+    classes: Iterable[Jobs] = (),
+    fair_shares: FairShares | None = None,
+) -> PriorityQueue[JobInfo]:
+    """The jobs of one queue in job order: fair, fixed, or re-evaluated if that may change in the session."""
+    if fair_shares is not None and session.job_orders.by_queue.get(name) is JobOrder.FAIR:
+        return FairQueue(fair_shares, session.rank, unique, classes)
     if session.policy.follows_volcano or session.job_order_changes:
         return HeapQueue(session.job_before, unique)
     return RankedQueue(session.rank, unique, classes)

@@ -53,6 +53,12 @@ class RankedQueue(Generic[Item]):
         _rank, item, self._equivalent = heapq.heappop(self._items)
         return item
 
+    def first_rank(self) -> Any:  # noqa: ANN401
+        """The rank of the first item. Raises IndexError if there is none."""
+        self._push_class(self._equivalent)
+        self._equivalent = _empty()
+        return self._items[0][0]
+
     def pop_equivalent(self) -> Sequence[Item]:
         """Remove and return the rest of the class of the last popped item."""
         equivalent, self._equivalent = self._equivalent, _empty()

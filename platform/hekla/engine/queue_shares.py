@@ -8,7 +8,7 @@ one that actions use.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,8 +18,10 @@ from hekla.domain.resources import Resources
 from hekla.engine import job_queues
 from hekla.engine.columns import Vector
 from hekla.engine.extension_points import ExtensionPoint
+from hekla.engine.fair_order import FairShares
 from hekla.engine.job_info import JobInfo
 from hekla.engine.model import QueueSpec
+from hekla.engine.priority_queue import PriorityQueue
 from hekla.engine.queue_attributes import QueueAttributes
 from hekla.engine.session import Session
 
@@ -58,6 +60,11 @@ def queue_shares(session: Session, *, waiting_in: str | None = None) -> dict[str
     found = {name: _queue_shares(session, queue, waiting.get(name, [])) for name, queue in session.queues.items()}
     borrowers = _borrowers(found)
     return {name: replace(one, lent=_lent(name, one, borrowers)) for name, one in found.items()}
+
+
+def waiting_in(session: Session, queue: str) -> list[str]:
+    """The uids of the waiting jobs of one queue, in job order."""
+    return [job.group.uid for job in _waiting_jobs(session, queue).get(queue, ())]
 
 
 def _queue_shares(session: Session, queue: QueueSpec, waiting: list[JobInfo]) -> QueueShares:
@@ -106,8 +113,18 @@ def _lent(name: str, mine: QueueShares, borrowers: Mapping[str, QueueShares]) ->
 
 def _waiting_jobs(session: Session, only: str | None) -> dict[str, list[JobInfo]]:
     requested = (job for job in session.unsettled_jobs.values() if only in (None, job.group.queue))
-    waiting = job_queues.queues_by_name(session, filter(_waits, requested))
-    return {name: [jobs.pop() for _ in range(len(jobs))] for name, jobs in waiting.items()}
+    shares = session.job_orders.fair_shares.copy() if session.job_orders.fair_shares else None
+    waiting = job_queues.queues_by_name(session, filter(_waits, requested), fair_shares=shares)
+    return {name: list(_popped(jobs, shares)) for name, jobs in waiting.items()}
+
+
+def _popped(waiting: PriorityQueue[JobInfo], shares: FairShares | None) -> Iterator[JobInfo]:
+    """The jobs in order. In a fair queue each counts for its owner as if it had started before the next."""
+    while len(waiting):
+        job = waiting.pop()
+        if shares is not None:
+            shares.add(job, _missing(job))
+        yield job
 
 
 def _waits(job: JobInfo) -> bool:

@@ -18,6 +18,7 @@ from hekla.engine import registry, shards, victim_selection
 from hekla.engine.columns import Mask, Vector
 from hekla.engine.decisions import Bind, Cause, Eviction, PendingReason
 from hekla.engine.extension_points import ExtensionPoint, Vote
+from hekla.engine.fair_order import JobOrders
 from hekla.engine.faults import guarded
 from hekla.engine.hypernodes import HyperNodeInfo
 from hekla.engine.job_info import JobInfo, PodInfo
@@ -54,6 +55,7 @@ class Session:
         self.evictions: list[Eviction] = []
         self.job_order_changes = False
         """Whether job order depends on more than the job itself; a plugin sets it when it opens."""
+        self.job_orders = JobOrders()
         self.reverted_evictions = 0
         """Number of evictions that were undone."""
         self.revived_pods = 0
@@ -107,6 +109,7 @@ class Session:
     def register_builtin(self, point: ExtensionPoint, function: PluginFunction) -> None:
         """Register a cacheable function under every policy, before all plugins."""
         self._builtin[point].append(function)
+        self._flattened.clear()
 
     def is_cacheable(self, point: ExtensionPoint) -> bool:
         """Whether all functions of a point are cacheable (`register`)."""

@@ -22,7 +22,7 @@ from hekla.apps.queues import selectors as queues
 from hekla.apps.quotas import selectors as quotas
 from hekla.domain.phases import PodPhase
 from hekla.engine import model
-from hekla.scheduling import snapshot
+from hekla.scheduling import snapshot, topology
 from hekla.scheduling.job_faults import SPEC, JobFaults
 from hekla.scheduling.snapshot import Snapshot
 
@@ -64,6 +64,8 @@ class ClusterCache:
     _nodes: dict[str, tuple[object, model.NodeSpec]] = field(default_factory=dict)
     _nodes_snapshot: tuple[model.NodeSpec, ...] | None = None
     """None: read them again."""
+    _hypernodes: tuple[tuple[str, ...], tuple[model.NodeSpec, ...], tuple[model.HyperNode, ...]] = ((), (), ())
+    """The hypernodes, and the labels and nodes that they were made from."""
     _images: dict[str, Mapping[str, int]] = field(default_factory=dict)
     """The images of nodes by their digest. Nodes with the same images share them; their names are shared by all."""
     _invalid: set[int] = field(default_factory=set)
@@ -216,13 +218,16 @@ class ClusterCache:
         """The engine's input; the very same object as before if nothing changed."""
         if self._nodes_snapshot is None:
             self._nodes_snapshot = self._read_nodes(cluster)
+        hypernodes = self._hypernodes_of(cluster, self._nodes_snapshot)
         known = tuple(snapshot.queue(queue) for queue in queues.of_cluster(cluster))
         bounds = tuple(map(snapshot.bound, quotas.that_bound_resources()))
-        if self._snapshot is None or _around(self._snapshot.state) != (self._nodes_snapshot, known, bounds):
+        around = (self._nodes_snapshot, hypernodes, known, bounds)
+        if self._snapshot is None or _around(self._snapshot.state) != around:
             job_info = tuple(entry.job_info for entry in self._entries.values())
             self._snapshot = Snapshot(
                 model.ClusterState(
                     nodes=self._nodes_snapshot,
+                    hyper_nodes=hypernodes,
                     queues=known,
                     jobs=job_info,
                     last_shuffle_at=_last_shuffle_at(cluster),
@@ -237,8 +242,17 @@ class ClusterCache:
             )
         return self._snapshot
 
+    def _hypernodes_of(self, cluster: Cluster, nodes: tuple[model.NodeSpec, ...]) -> tuple[model.HyperNode, ...]:
+        """The hypernodes; the very same object as before if they are unchanged."""
+        labels = topology.topology_labels(cluster.config)
+        known_labels, known_nodes, known = self._hypernodes
+        if labels != known_labels or (labels and nodes is not known_nodes):
+            found = topology.hypernodes(nodes, labels)
+            self._hypernodes = labels, nodes, known if found == known else found
+        return self._hypernodes[-1]
+
     def _read_nodes(self, cluster: Cluster) -> tuple[model.NodeSpec, ...]:
-        nodes = list(clusters.nodes_of(cluster))
+        nodes = list(clusters.nodes_of(cluster).defer("cards"))
         digests = {node.images_digest for node in nodes if node.images_digest}
         missing = digests - self._images.keys()
         read = clusters.node_images(cluster, missing) if missing else {}
@@ -271,7 +285,7 @@ def _last_shuffle_at(cluster: Cluster) -> float | None:
 
 def _around(state: model.ClusterState) -> tuple[object, ...]:
     """Everything in the state but the jobs."""
-    return state.nodes, state.queues, state.tenant_quotas
+    return state.nodes, state.hyper_nodes, state.queues, state.tenant_quotas
 
 
 def _is_late(job: Job, now: datetime) -> bool:

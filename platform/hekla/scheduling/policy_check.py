@@ -4,7 +4,7 @@ A policy cannot be activated if one of its plugins would refuse all work, or mak
 A plugin that has no effect is a warning. A policy that is active already stays so: only its warnings are shown.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
@@ -43,7 +43,7 @@ def parse_for(cluster: Cluster, text: str) -> SchedulerPolicy:
 
 def warnings(cluster: Cluster, policy: SchedulerPolicy) -> list[PolicyWarning]:
     """What people should know about the inputs of a policy in this cluster, in the order of the policy."""
-    return list(_warnings(inputs_of(cluster, policy)))
+    return warnings_about(inputs_of(cluster, policy, supplied(cluster, policy)))
 
 
 def warnings_in_force(cluster: Cluster) -> list[PolicyWarning]:
@@ -54,9 +54,17 @@ def warnings_in_force(cluster: Cluster) -> list[PolicyWarning]:
         return []
 
 
-def inputs_of(cluster: Cluster, policy: SchedulerPolicy) -> tuple[PluginInputs, ...]:
-    """The inputs of each plugin of a policy in this cluster; none if the cluster has a scheduler of its own."""
-    return () if cluster.leads_jobs else input_check.inputs_of(policy, supplied(cluster, policy))
+def inputs_of(cluster: Cluster, policy: SchedulerPolicy, sources: Mapping[Input, str]) -> tuple[PluginInputs, ...]:
+    """The inputs of each plugin of a policy in this cluster; none if the cluster has a scheduler of its own.
+
+    `sources`: what the cluster supplies to the policy.
+    """
+    return () if cluster.leads_jobs else input_check.inputs_of(policy, sources)
+
+
+def warnings_about(found: Iterable[PluginInputs]) -> list[PolicyWarning]:
+    """What people should know about these inputs."""
+    return list(_warnings(found))
 
 
 def _warnings(found: Iterable[PluginInputs]) -> Iterator[PolicyWarning]:

@@ -1,23 +1,25 @@
 """Converts rows of the database to the engine's input."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 
 from hekla.apps.clusters.models import Node
 from hekla.apps.jobs.facts import all_pod_facts, job_facts, spec_of
 from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.queues.models import Queue
 from hekla.apps.quotas.models import Quota
+from hekla.domain import queue_settings
 from hekla.domain.jobspec import JobSpec, TaskSpec
 from hekla.domain.lifecycle import GangStage, stage_of
+from hekla.domain.network_topology import NetworkTopologySpec, TopologyMode
 from hekla.domain.phases import GangPhase, PodPhase
 from hekla.domain.placement import pod_fields
 from hekla.domain.resources import Resources, parse_quantity
 from hekla.domain.taints import Taint
 from hekla.engine import model
-from hekla.engine.constraints import NO_CONSTRAINTS, PodConstraints
+from hekla.engine.constraints import NO_CONSTRAINTS, PodConstraints, Requirement
 from hekla.engine.pod_objects import pod_constraints, pod_tolerations
 
 _STATUS = {
@@ -49,6 +51,8 @@ _OF_PODS = frozenset(
 )
 """Annotations of a job that its pods get too: as in Volcano (`volcano-spec` §1.5), and those that plugins read."""
 _ONE_POD = Resources({"pods": 1})
+_TASK, _PARTITION = "volcano.sh/task-spec", "volcano.sh/partition-id"
+"""The labels by which the pods of a partition are found. Only the engine has them."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +110,13 @@ def queue(queue: Queue) -> model.QueueSpec:
         is_open=True,  # a closed queue takes no submissions; its jobs continue
         is_draining=queue.is_draining,
         created_at=queue.created_at.timestamp(),
+        annotations=queue_settings.annotations(queue.settings),
+        affinity=_affinity(queue) if queue.has_node_groups else None,
     )
+
+
+def _affinity(queue: Queue) -> model.NodeGroupAffinity:
+    return model.NodeGroupAffinity(*(tuple(getattr(queue, field)) for field in queue_settings.AFFINITY))
 
 
 _OWNER = {Quota.Of.TENANT: "", Quota.Of.EACH: model.EACH_OWNER}
@@ -129,6 +139,7 @@ def job(job: Job, pods: Iterable[Pod], nominated: Mapping[str, str]) -> model.Po
     stage = stage_of(job_facts(job), all_pod_facts(pods) if spec.has_dependencies else ())
     carried = {name: text for name, text in spec.annotations.items() if name in _OF_PODS}
     roles = {task.name: _role(task, job, carried, spec.priority_class) for task in spec.tasks}
+    parts = {task.name: _role_parts(task, roles[task.name]) for task in spec.tasks if task.has_gangs_of_partitions}
     latest = _latest([pod for pod in pods if pod.version == job.version or not pod.is_final])
     least, least_of_each = _minimums(spec, stage, latest)
     return model.PodGroupSpec(
@@ -144,9 +155,41 @@ def job(job: Job, pods: Iterable[Pod], nominated: Mapping[str, str]) -> model.Po
         created_at=job.submitted_at.timestamp(),
         preemptable=_says(spec.annotations, default="false"),
         annotations=spec.annotations,
+        topology=_topology(spec.network_topology),
+        sub_groups=tuple(_sub_groups(spec, least_of_each, latest)),
         owner=str(job.owner_id),
-        pods=tuple(_task(pod, job, roles[pod.task], nominated) for pod in latest),
+        pods=tuple(
+            _task(pod, job, parts[pod.task](pod.index) if pod.task in parts else roles[pod.task], nominated)
+            for pod in latest
+        ),
     )
+
+
+def _sub_groups(spec: JobSpec, least_of_each: Mapping[str, int], pods: Sequence[Pod]) -> Iterator[model.SubGroupPolicy]:
+    """The partitions that are gangs of their own. Those with a failed pod are not required: they stay incomplete."""
+    for task in spec.tasks:
+        if task.has_gangs_of_partitions and (size := task.partition_size):
+            own = Counter(task.partition(pod.index) for pod in pods if pod.task == task.name and _may_run(pod))
+            whole = sum(count >= size for count in own.values())
+            yield model.SubGroupPolicy(
+                name=task.name,
+                keys=(_PARTITION,),
+                selector=(Requirement(_TASK, "In", (task.name,)),),
+                size=size,
+                at_least=min(task.min_partitions or 0, whole) if least_of_each.get(task.name) else 0,
+                topology=_topology(task.partition_topology),
+            )
+
+
+def _may_run(pod: Pod) -> bool:
+    return _STATUS[PodPhase(pod.phase)] is not model.PodStatus.FAILED
+
+
+def _topology(topology: NetworkTopologySpec | None) -> model.NetworkTopology | None:
+    if topology is None:
+        return None
+    is_hard = topology.mode is TopologyMode.HARD
+    return model.NetworkTopology(is_hard, topology.highest_tier_allowed, topology.highest_tier_name)
 
 
 @lru_cache(maxsize=10_000)
@@ -197,6 +240,16 @@ def _role(task: TaskSpec, job: Job, annotations: Mapping[str, str], priority_cla
     )
 
 
+def _role_parts(task: TaskSpec, role: _Role) -> Callable[[int], _Role]:
+    """The role of a replica, by its index: equal but for the labels of its partition."""
+
+    @cache
+    def of_partition(partition: int) -> _Role:
+        return replace(role, labels={**role.labels, _TASK: task.name, _PARTITION: str(partition)})
+
+    return lambda index: of_partition(task.partition(index))
+
+
 def _minimums(spec: JobSpec, stage: GangStage, pods: Sequence[Pod]) -> tuple[int, Mapping[str, int]]:
     """The minimum of the gang, and of each task: never more than the number of pods that can still run.
 
@@ -241,7 +294,7 @@ def _task(pod: Pod, job: Job, role: _Role, nominated: Mapping[str, str]) -> mode
         constraints=role.constraints,
         labels=role.labels,
         preemptable=_says(role.annotations, default="true"),
-        annotations=role.annotations,
+        annotations={**role.annotations, **pod.annotations} if pod.annotations else role.annotations,
         priority_class=role.priority_class,
         scheduled_at=pod.bound_at.timestamp() if pod.bound_at else 0.0,
     )

@@ -7,14 +7,17 @@ passes them on. Whoever adds a fact to `snapshot` or to a backend declares it he
 from collections.abc import Mapping
 
 from django.utils.functional import Promise
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from hekla.apps.clusters.models import Cluster
+from hekla.apps.queues import selectors as queues
 from hekla.backends.registry import kinds
 from hekla.domain.scheduling_inputs import Input
 from hekla.domain.translation import translate
 from hekla.engine.policy import SchedulerPolicy
 from hekla.scheduling import extenders
+from hekla.scheduling.topology import topology_labels
 
 FROM_ROWS: Mapping[Input, Promise] = {
     Input.JOB_ANNOTATIONS: gettext_lazy("annotations of the job"),
@@ -24,8 +27,13 @@ FROM_ROWS: Mapping[Input, Promise] = {
     Input.TOLERATIONS: gettext_lazy("tolerations of the task"),
     Input.AFFINITY: gettext_lazy("affinity and topology spread of the task"),
     Input.PRIORITY_CLASSES: gettext_lazy("priority class of the job"),
+    Input.QUEUE_ANNOTATIONS: gettext_lazy("settings of the queue"),
+    Input.QUEUE_NODE_GROUPS: gettext_lazy("settings of the queue"),
+    Input.JOB_TOPOLOGY: gettext_lazy("network topology of the job"),
+    Input.SUB_GROUPS: gettext_lazy("partitions of the task"),
     Input.PLACEMENT_TIMES: gettext_lazy("Hekla's own records"),
     Input.SHUFFLE_TIME: gettext_lazy("Hekla's own records"),
+    Input.POD_CARDS: gettext_lazy("Hekla's own records"),
 }
 """What the snapshot takes from rows that people or the controller write; the source as a phrase."""
 FROM_BACKENDS = frozenset({Input.NODE_LABELS, Input.NODE_TAINTS, Input.NODE_ANNOTATIONS, Input.NODE_IMAGES})
@@ -39,6 +47,10 @@ def supplied(cluster: Cluster, policy: SchedulerPolicy) -> Mapping[Input, str]:
     kind = kinds().get(cluster.kind)
     reported = kind.supplies if kind else {}
     rows = {one: str(source) for one, source in FROM_ROWS.items()}
+    if not queues.has_node_groups(cluster):
+        del rows[Input.QUEUE_NODE_GROUPS]  # with none at all, a plugin that needs them lets no job start
     if extenders.are_allowed(policy):
         rows[Input.EXTENDER_CALLS] = str(FROM_EXTENDERS)
+    if labels := topology_labels(cluster.config):
+        rows[Input.HYPERNODES] = _("topology_labels of the cluster: %s") % ", ".join(labels)
     return rows | {one: translate(source) for one, source in reported.items() if one in FROM_BACKENDS}

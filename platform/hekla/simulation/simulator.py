@@ -17,9 +17,11 @@ from hekla.domain import lifecycle
 from hekla.domain.lifecycle import PodRef, Stimulus
 from hekla.domain.phases import GangPhase
 from hekla.domain.policies import PARTIAL_ACTIONS, LifecycleAction, LifecycleEvent
-from hekla.engine import cycle, model
+from hekla.engine import cycle, model, queue_shares
 from hekla.engine.actions import shuffle
+from hekla.engine.cycle import open_session
 from hekla.engine.decisions import Decisions, Eviction
+from hekla.engine.faults import ExtensionFailed
 from hekla.engine.model import PodStatus
 from hekla.engine.policy import SchedulerPolicy
 from hekla.engine.scheduler_cache import SchedulerCache
@@ -66,13 +68,23 @@ class Simulator:
     def settle(self, until: str = "") -> bool:
         """Run cycles until nothing changes, or the job `until` has started. Returns whether it has."""
         for _ in range(_MAX_ROUNDS):
-            jobs = tuple(self._jobs.values())
-            state = replace(self._initial.state, jobs=jobs, last_shuffle_at=self._last_shuffle_at)
-            self.decided = cycle(state, self._policy, self.now.timestamp(), cache=self._world)
+            self.decided = cycle(self._state(), self._policy, self.now.timestamp(), cache=self._world)
             is_restless = self._follow() | self._move_on()
             if self.has_started(until) or not is_restless:
                 break
         return self.has_started(until)
+
+    def _state(self) -> model.ClusterState:
+        jobs = tuple(self._jobs.values())
+        return replace(self._initial.state, jobs=jobs, last_shuffle_at=self._last_shuffle_at)
+
+    def waiting_in(self, queue: str) -> list[str]:
+        """The uids of the waiting jobs of a queue, in the order of the engine; empty if a plugin fails."""
+        try:
+            session = open_session(self._state(), self._policy, self.now.timestamp(), cache=self._world)
+        except ExtensionFailed:
+            return []
+        return queue_shares.waiting_in(session, queue)
 
     def end(self, uids: Iterable[str], at: datetime) -> None:
         """Remove these jobs: they have ended by this time."""

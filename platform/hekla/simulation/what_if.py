@@ -288,8 +288,13 @@ def _when(outlook: Outlook, row: Job, *, is_new: bool) -> Eta | None:
 
 
 def _place(simulator: Simulator, row: Job) -> tuple[int, int]:
-    """Its position among the waiting jobs of its queue, by priority and age, and their number."""
+    """Its position among the waiting jobs of its queue, and their number: by the queue's order, or priority and age."""
     uid = str(row.pk)
+    if row.queue.job_order:
+        waiting = set(simulator.waiting())
+        order = [one for one in simulator.waiting_in(row.queue.name) if one in waiting]
+        if uid in order:
+            return order.index(uid) + 1, len(order)
     found = [(uid, row), *((one, other) for one in simulator.waiting() if one != uid and (other := simulator.row(one)))]
     line = [(-other.priority, one == str(_DRAFT), other.pk, one) for one, other in found if _same_queue(other, row)]
     return sorted(line).index((-row.priority, uid == str(_DRAFT), row.pk, uid)) + 1, len(line)

@@ -1,5 +1,6 @@
 """Parsing of Volcano's objects, and the manifests sent to it."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -138,6 +139,25 @@ def test_removed_limit_of_a_queue_is_deleted() -> None:
     manifest = queue_manifest(order, "c1", "scheduling.volcano.sh/v1beta1")
     assert volcano_state.merge_patch({"weight": 1, "reclaimable": True, "parent": "root", "deserved": {"cpu": "1"}},
                                       manifest["spec"]) == {"deserved": None}  # fmt: skip
+
+
+def test_settings_of_a_queue_are_set_and_removed_in_the_cluster() -> None:
+    notes = {"volcano.sh/hierarchy": "root/a"}
+    affinity = {"nodeGroupAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": ["a100"]}}
+    plain = QueueOrder("q", weight=1, priority=0, reclaimable=True)
+    wanted = queue_manifest(replace(plain, annotations=notes, affinity=affinity), "c1", "v1beta1")
+    bare = queue_manifest(plain, "c1", "v1beta1")
+    assert "annotations" not in bare["metadata"]
+    found = {"metadata": {"annotations": {"theirs": "x"}}, "spec": bare["spec"]}
+    assert volcano_state.queue_patch(found, bare) == {}
+    change = volcano_state.queue_patch(found, wanted)
+    assert change == {"metadata": {"annotations": notes}, "spec": {"affinity": affinity}}
+    set_there = {"metadata": {"annotations": {**notes, "theirs": "x"}}, "spec": wanted["spec"]}
+    assert volcano_state.queue_patch(set_there, wanted) == {}
+    assert volcano_state.queue_patch(set_there, bare) == {
+        "metadata": {"annotations": {"volcano.sh/hierarchy": None}},
+        "spec": {"affinity": None},
+    }
 
 
 def test_manifest_is_complete_as_after_volcanos_webhooks() -> None:

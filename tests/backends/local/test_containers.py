@@ -17,6 +17,7 @@ from hekla.backends.local.containers.attendant import Progress
 from hekla.backends.local.containers.order import tagged
 from hekla.backends.local.containers.runtime import EngineInfo, Runtime
 from hekla.backends.local.pod_folder import PodFolder
+from hekla.domain.cards import HeldCard
 from hekla.domain.phases import PodPhase
 from hekla.domain.resources import Resources
 from hekla.domain.volumes import VolumeMount, VolumeSpec
@@ -133,6 +134,25 @@ def test_gpus_are_requested_by_the_container_device_interface(containers, monkey
     containers.start(order)
     body = folder_of(containers, order.key).order()["container"]["body"]
     assert body["HostConfig"]["DeviceRequests"] == [{"Driver": "cdi", "DeviceIDs": ["nvidia.com/gpu=all"]}]
+
+
+def test_container_gets_only_the_devices_of_its_pod(containers, monkeypatch):
+    monkeypatch.setattr(Runtime, "info", lambda _self: EngineInfo("Podman", "5.4.0", frozenset()))
+    cards = [HeldCard("nvidia.com/gpu", 3, "GPU-d"), HeldCard("amd.com/gpu", 2, "GPU-x")]
+    order = containers.order(cards=cards)
+    containers.start(order)
+    body = folder_of(containers, order.key).order()["container"]["body"]
+    devices = ["nvidia.com/gpu=3", "amd.com/gpu=2"]
+    assert body["HostConfig"]["DeviceRequests"] == [{"Driver": "cdi", "DeviceIDs": devices}]
+    found = {"CUDA_VISIBLE_DEVICES=GPU-d", "NVIDIA_VISIBLE_DEVICES=GPU-d", "HIP_VISIBLE_DEVICES=0"}
+    assert found <= set(body["Env"])
+
+
+def test_container_without_cards_sees_none(make_cluster):
+    cluster = make_cluster("containers", config={"cards": [{"count": 2}]})
+    key = cluster.started(cluster.order(script='echo "[$CUDA_VISIBLE_DEVICES]"'))
+    cluster.ended(key)
+    assert cluster.log(key) == "[]\n"
 
 
 def test_engine_without_gpus_is_named(containers):

@@ -7,7 +7,7 @@ import pynvml
 import pytest
 
 from hekla.backends.base import PodKey
-from hekla.backends.local import machine, pod_metrics
+from hekla.backends.local import gpus, pod_metrics
 from hekla.domain.phases import PodPhase
 
 AT = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
@@ -38,7 +38,7 @@ def processes(monkeypatch):
         process(12, 11, own=2 * TICKS, resident=250, shared=150),
     ]
     monkeypatch.setattr(pod_metrics, "_processes", lambda: iter(table))
-    monkeypatch.setattr(machine, "gpu_ids", tuple)
+    monkeypatch.setattr(gpus, "has_nvml", lambda: False)
 
 
 def test_usage_includes_all_processes_below_the_shim_and_ended_ones(processes):
@@ -70,7 +70,7 @@ def test_missing_control_group_falls_back_to_processes(processes, tmp_path):
 def two_gpus(processes, monkeypatch):
     """A driver with the pod's processes on two GPUs, one of them shared with a foreign process."""
     on = {0: [(11, 2**30), (1, 2**20)], 1: [(11, None), (12, 2**29)]}
-    monkeypatch.setattr(machine, "gpu_ids", lambda: ("a", "b"))
+    monkeypatch.setattr(gpus, "has_nvml", lambda: True)
     monkeypatch.setattr(pynvml, "nvmlInit", lambda: None)
     monkeypatch.setattr(pynvml, "nvmlShutdown", lambda: None)
     monkeypatch.setattr(pynvml, "nvmlDeviceGetCount", lambda: 2)

@@ -67,7 +67,6 @@ def test_group_sets_the_minimum_and_the_queue(job, names, first):
         (batch(), {"minMember": 3, "minResources": {"cpu": 6000}}, ["PodGroup gang.spec.minResources"]),
         (batch(), {"minMember": 3, "minResources": {"cpu": "lots"}}, ["PodGroup gang.spec.minResources"]),
         (batch(), {"minMember": 3, "minResources": {"memory": "1Gi"}}, ["PodGroup gang.spec.minResources"]),
-        (batch(), {"minMember": 3, "networkTopology": {"mode": "hard"}}, ["PodGroup gang.spec.networkTopology"]),
         (batch(), {"minMember": 3, "subGroupPolicy": [{"name": "a"}]}, ["PodGroup gang.spec.subGroupPolicy"]),
         (batch(), {"minMember": 3, "minTaskMember": {"ps": 1}}, ["PodGroup gang.spec.minTaskMember.ps"]),
         (volcano(minAvailable=2), {"minMember": 3}, ["spec.minAvailable"]),

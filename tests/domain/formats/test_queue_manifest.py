@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.domain.specs import AMOUNTS, LABELS, LINES
 from tests.support.examples import examples
 
-from hekla.domain import formats
+from hekla.domain import formats, queue_settings
 from hekla.domain.errors import Invalid, Refused
 
 MANIFEST = """\
@@ -28,7 +28,9 @@ status: {state: Open, allocated: {cpu: "1"}}
 """
 USUAL = {
     "description": "", "weight": 1, "priority": 0, "capability": {}, "guarantee": {}, "deserved": {}, "parent": None,
-    "reclaimable": True, "state": "open", "tenants": [],
+    "reclaimable": True, "state": "open", "tenants": [], "job_order": "", "required_node_groups": [],
+    "preferred_node_groups": [], "excluded_node_groups": [], "avoided_node_groups": [], "node_group_limits": {},
+    "hierarchy": "", "hierarchy_weights": "",
 }  # fmt: skip
 
 
@@ -42,18 +44,64 @@ def test_manifest_is_read() -> None:
     }  # fmt: skip
 
 
+SETTINGS = """\
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: Queue
+metadata:
+  name: vision
+  annotations:
+    hekla.io/cluster: sim
+    hekla.io/job-order: fair
+    volcano.sh/hierarchy: root/science/vision
+    volcano.sh/hierarchy-weights: 1/2/4
+    volcano.sh/nodegroup-resource-limits: '{"a100": {"nvidia.com/gpu": "4"}}'
+spec:
+  affinity:
+    nodeGroupAffinity:
+      requiredDuringSchedulingIgnoredDuringExecution: [a100, h100]
+      preferredDuringSchedulingIgnoredDuringExecution: [h100]
+    nodeGroupAntiAffinity:
+      requiredDuringSchedulingIgnoredDuringExecution: [old]
+      preferredDuringSchedulingIgnoredDuringExecution: [a100]
+"""
+
+
+def test_settings_of_volcanos_plugins_are_read_and_written() -> None:
+    loaded = formats.load_queue(SETTINGS)
+    assert loaded.warnings == ()
+    assert loaded.document == {
+        "name": "vision", "cluster": "sim", "job_order": "fair", "hierarchy": "root/science/vision",
+        "hierarchy_weights": "1/2/4", "node_group_limits": {"a100": {"nvidia.com/gpu": "4"}},
+        "required_node_groups": ["a100", "h100"], "preferred_node_groups": ["h100"], "excluded_node_groups": ["old"],
+        "avoided_node_groups": ["a100"],
+    }  # fmt: skip
+    assert yaml.safe_load(formats.dump_queue(loaded.document)) == yaml.safe_load(SETTINGS)
+
+
+def test_limits_in_node_groups_must_be_json() -> None:
+    with pytest.raises(Invalid) as raised:
+        formats.load_queue(SETTINGS.replace('{"a100": {', "{a100: {"))
+    (problem,) = raised.value.problems
+    assert problem.path == "metadata.annotations.volcano.sh/nodegroup-resource-limits"
+    assert "Must be a JSON object" in problem.message
+
+
 @pytest.mark.parametrize(
     ("old", "new", "paths"),
     [
-        ("weight: 3", "affinity: {nodeGroupAffinity: {required: [a]}}", ["spec.affinity"]),
+        (
+            "weight: 3",
+            "affinity: {nodeGroupAffinity: {always: [a]}, zone: x}",
+            ["spec.affinity.zone", "spec.affinity.nodeGroupAffinity.always"],
+        ),
         ("weight: 3", "type: x\n  extendClusters: [{name: y}]", ["spec.type", "spec.extendClusters"]),
         ("weight: 3", "dequeueStrategy: fifo", ["spec.dequeueStrategy"]),
         ("weight: 3", "dequeueStrategy: traverse", []),
         ("name: vision", "name: vision\n  namespace: x\n  labels: {a: b}", ["metadata.namespace", "metadata.labels"]),
         (
             "{hekla.io/cluster: sim,",
-            "{volcano.sh/hierarchy: root/a,",
-            ["metadata.annotations.volcano.sh/hierarchy"],
+            "{volcano.sh/other: root/a,",
+            ["metadata.annotations.volcano.sh/other"],
         ),
         ("{resource: {cpu", "{rate: 1, resource: {cpu", ["spec.guarantee.rate"]),
         ("kind: Queue", "kind: Queue\ndata: 1", ["data"]),
@@ -135,6 +183,11 @@ _AMOUNTS = st.dictionaries(st.sampled_from(["cpu", "memory", "nvidia.com/gpu"]),
             "reclaimable": st.booleans(),
             "state": st.sampled_from(["open", "draining", "closed"]),
             "tenants": st.lists(LABELS, max_size=3),
+            "job_order": st.sampled_from(["", "fifo", "fair", "priority", "sla"]),
+            **{field: st.lists(LABELS, max_size=2) for field in queue_settings.AFFINITY},
+            "node_group_limits": st.dictionaries(LABELS, _AMOUNTS, max_size=2),
+            "hierarchy": st.sampled_from(["", "root/a/b"]),
+            "hierarchy_weights": st.sampled_from(["", "1/2/3.5"]),
         }
     )
 )

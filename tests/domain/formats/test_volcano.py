@@ -12,6 +12,7 @@ from tests.support.examples import examples
 from hekla.domain import formats
 from hekla.domain.errors import Invalid
 from hekla.domain.jobspec import JobSpec
+from hekla.domain.network_topology import NetworkTopologySpec
 
 DIGITS = """
 apiVersion: v1
@@ -151,7 +152,11 @@ def changed(old, new, text=DIGITS):
             "  volumes: [{mountPath: /d, volumeClaim: {volumeName: v, resources: {requests: {storage: 1}}}}]\n  queue:",
             "spec.volumes[0].volumeClaim.volumeName: ignored.",
         ),
-        ("  queue:", "  networkTopology: {mode: hard}\n  queue:", "spec.networkTopology: ignored."),
+        (
+            "  queue:",
+            "  networkTopology: {mode: soft, highestTierAllowed: 1}\n  queue:",
+            "spec.networkTopology.highestTierAllowed: Without effect",
+        ),
         ("schedulerName: volcano", "schedulerName: mine", "spec.schedulerName: ignored"),
         ("Never", "OnFailure", "spec.tasks[0].template.spec.restartPolicy: ignored: programs do not restart"),
         (
@@ -214,24 +219,20 @@ def test_task_dependencies_are_read_and_written(written, want):
 
 
 @pytest.mark.parametrize(
-    ("least", "minimum", "warning"),
+    ("more", "minimum", "topology"),
     [
-        ("", None, ()),
-        (
-            ", minPartitions: 1",
-            2,
-            (
-                "spec.tasks[1].partitionPolicy.minPartitions: ignored: partitions are ignored: the "
-                "minimum of the task is 2 pods, and they are scheduled one by one.",
-            ),
-        ),
+        ("", 4, None),
+        (", minPartitions: 0", 4, None),
+        (", minPartitions: 1", 2, None),
+        (", networkTopology: {highestTierAllowed: 1}", 4, NetworkTopologySpec(highest_tier_allowed=1)),
     ],
 )
-def test_partitions_are_read_and_written(least, minimum, warning):
-    policy = f"{{totalPartitions: 2, partitionSize: 2{least}}}"
+def test_partitions_are_read_and_written(more, minimum, topology):
+    policy = f"{{totalPartitions: 2, partitionSize: 2{more}}}"
     loaded = formats.load(changed("    replicas: 2", f"    replicas: 4\n    partitionPolicy: {policy}"))
     task = loaded.spec.task("worker")
-    assert (task.partition_size, task.min_available, loaded.warnings) == (2, minimum, warning)
+    assert (task.partition_size, task.minimum, task.partition_topology) == (2, minimum, topology)
+    assert loaded.warnings == ()
     assert formats.load(formats.dump(loaded.spec)).spec == loaded.spec
 
 

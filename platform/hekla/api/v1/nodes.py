@@ -34,9 +34,13 @@ class EnvironmentsView(ApiView):
 
 def _with_use() -> list[dict[str, Any]]:
     whole, nothing = occupancy.now(), Resources()
+    cards = clusters.node_cards([node for node, _allocatable in whole.nodes])
     facts = ("name", "cluster", "is_ready", "is_cordoned", "message", "allocatable", "labels", "taints")
     return [
         {name: getattr(node, name) for name in facts}
-        | {"used": whole.machines.get((node.cluster_id, node.name), nothing).quantities()}
+        | {
+            "used": whole.machines.get((node.cluster_id, node.name), nothing).quantities(),
+            "cards": cards.get(node.pk, []),
+        }
         for node, _allocatable in whole.nodes
     ]

@@ -10,9 +10,9 @@ from hekla.api.documents import QuantityField
 from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.queues import selectors as queues
-from hekla.apps.queues.models import Queue
+from hekla.apps.queues.models import JOB_ORDERS, Queue
 from hekla.apps.tenancy import selectors as tenancy
-from hekla.domain import formats
+from hekla.domain import formats, queue_settings
 from hekla.domain.resources import InvalidQuantity, Resources
 from hekla.engine.queue_shares import QueueShares
 from hekla.simulation import queue_descriptions
@@ -31,6 +31,15 @@ class AmountsField(serializers.DictField):
         except InvalidQuantity as error:
             raise serializers.ValidationError(f"{error}.") from error
         return dict(amounts)
+
+
+class GroupNamesField(serializers.ListField):
+    """A list of node groups; the service checks their names."""
+
+    child = serializers.CharField(max_length=queue_settings.MAX_NAME)
+
+    def __init__(self, **more: Any) -> None:  # noqa: ANN401
+        super().__init__(max_length=queue_settings.MAX_GROUPS, required=False, **more)
 
 
 class QueueSerializer(serializers.ModelSerializer[Queue]):
@@ -55,6 +64,19 @@ class QueueSerializer(serializers.ModelSerializer[Queue]):
     parent = serializers.SlugRelatedField(  # type: ignore[assignment]
         slug_field="name", queryset=queues.all_queues(), required=False, allow_null=True, help_text="null: none"
     )
+    job_order = serializers.ChoiceField(
+        choices=JOB_ORDERS,
+        allow_blank=True,
+        required=False,
+        help_text="order of its pending jobs; empty: as the policy",
+    )
+    required_node_groups = GroupNamesField(help_text="its pods use only these node groups, or preferred ones")
+    preferred_node_groups = GroupNamesField(help_text="its pods use these node groups first")
+    excluded_node_groups = GroupNamesField(help_text="its pods never use these node groups")
+    avoided_node_groups = GroupNamesField(help_text="its pods use these node groups last")
+    node_group_limits = serializers.DictField(
+        child=AmountsField(), required=False, help_text="the most that its pods may use in each node group"
+    )
     weight = serializers.IntegerField(min_value=1, max_value=1_000_000, required=False)
     is_open = serializers.BooleanField(required=False, help_text="short form of the states open and closed")
     allow_unknown_resources = serializers.BooleanField(
@@ -64,7 +86,8 @@ class QueueSerializer(serializers.ModelSerializer[Queue]):
     class Meta:
         model = Queue
         fields = ["name", "cluster", "description", "weight", "priority", "capability", "guarantee", "deserved"]
-        fields += ["parent", "reclaimable", "state", "is_open", "tenants", "allow_unknown_resources"]
+        fields += ["parent", "reclaimable", *queue_settings.OF_ANNOTATIONS, *queue_settings.AFFINITY]
+        fields += ["state", "is_open", "tenants", "allow_unknown_resources"]
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Turn `is_open` into a state, unless the request has `state` too."""
@@ -101,7 +124,7 @@ class QueueDetailSerializer(QueueSerializer):
 
 
 class MadeQueueSerializer(QueueDetailSerializer):
-    """A saved queue, with warnings: fields of its manifest without effect, and guarantees beyond the cluster."""
+    """A saved queue, with warnings: settings without effect, and guarantees beyond the cluster."""
 
     warnings = serializers.SerializerMethodField()
 
@@ -170,7 +193,9 @@ class ForecastSerializer(serializers.Serializer[ShareForecast]):
     after = serializers.DictField(child=SharesSerializer())
     losses = PodLossSerializer(many=True)
     effects = serializers.SerializerMethodField(help_text="what queues and pending jobs would lose, in sentences")
-    warnings = serializers.SerializerMethodField(help_text="guarantees beyond the cluster, in sentences")
+    warnings = serializers.SerializerMethodField(
+        help_text="guarantees beyond the cluster and settings without effect, in sentences"
+    )
 
     def get_effects(self, forecast: ShareForecast) -> list[str]:
         """One sentence for each."""
@@ -178,4 +203,5 @@ class ForecastSerializer(serializers.Serializer[ShareForecast]):
 
     def get_warnings(self, forecast: ShareForecast) -> list[str]:
         """One sentence for each."""
-        return queue_descriptions.over_commitments(forecast.over_commitments)
+        over = queue_descriptions.over_commitments(forecast.over_commitments)
+        return [*over, *self.context.get("warnings", ())]

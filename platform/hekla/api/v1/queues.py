@@ -38,6 +38,7 @@ from hekla.apps.tenancy import selectors as tenancy
 from hekla.domain import formats
 from hekla.domain.errors import HeklaError, Invalid
 from hekla.lib import clock
+from hekla.scheduling import queue_check
 from hekla.simulation import queue_descriptions, queue_shares
 from hekla.simulation.queue_order import line
 
@@ -141,7 +142,8 @@ class QueuePreviewView(ApiView):
         for field in values.keys() - {"tenants", "cluster", "name", "state", "allow_unknown_resources"}:
             setattr(queue, field, values[field])
         checks.require(queue, allow_unknown_resources=values.get("allow_unknown_resources", False))
-        return respond(ForecastSerializer(queue_shares.forecast(queue)))
+        noted = {"warnings": queue_check.warnings(queue)}
+        return respond(ForecastSerializer(queue_shares.forecast(queue), context=noted))
 
 
 def _made(values: dict[str, Any], user: User) -> Queue:
@@ -159,7 +161,7 @@ def _made(values: dict[str, Any], user: User) -> Queue:
 def _saved(queue: Queue, warnings: Iterable[str] = ()) -> MadeQueueSerializer:
     """The serializer of a queue just saved. `warnings`: those of its manifest."""
     over = queue_descriptions.over_commitments(queue_shares.over_commitments(queue))
-    return MadeQueueSerializer(queue, context={"warnings": [*warnings, *over]})
+    return MadeQueueSerializer(queue, context={"warnings": [*warnings, *over, *queue_check.warnings(queue)]})
 
 
 def _serialized(queues: Any, user: User) -> QueueSerializer:  # noqa: ANN401  (one queue, or many)

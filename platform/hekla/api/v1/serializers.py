@@ -77,6 +77,28 @@ class IssuedTokenSerializer(serializers.Serializer[Any]):
     token = serializers.CharField()
 
 
+class NodeCardSerializer(serializers.Serializer[dict[str, Any]]):
+    """A card of a node."""
+
+    resource = serializers.CharField(help_text="counts the card: jobs request it")
+    index = serializers.IntegerField(help_text="among the cards of the resource")
+    id = serializers.CharField(help_text="the driver's name for it; empty if unknown")
+    model = serializers.CharField()
+    memory_mib = serializers.IntegerField(help_text="0 if unknown")
+    is_healthy = serializers.BooleanField()
+
+
+class HeldCardSerializer(serializers.Serializer[dict[str, Any]]):
+    """A card of a pod."""
+
+    resource = serializers.CharField(help_text="counts the card: jobs request it")
+    index = serializers.IntegerField(help_text="among the cards of the resource on the node")
+    id = serializers.CharField(help_text="the driver's name for it; empty if unknown")
+    model = serializers.CharField()
+    memory_mib = serializers.IntegerField(help_text="of the whole card; 0 if unknown")
+    part_mib = serializers.IntegerField(help_text="the part that the pod holds; 0: the whole card")
+
+
 class NodeSerializer(serializers.ModelSerializer[Any]):
     cluster = serializers.CharField(source="cluster.name")
     is_simulated = serializers.BooleanField(source="cluster.is_simulated")
@@ -84,11 +106,12 @@ class NodeSerializer(serializers.ModelSerializer[Any]):
     used = serializers.DictField(child=serializers.CharField(), help_text="allocated to pods")
     labels = serializers.DictField(child=serializers.CharField())
     taints = serializers.ListField(child=serializers.CharField(), help_text="as `key=value:Effect`")
+    cards = NodeCardSerializer(many=True)
 
     class Meta:
         model = Node
         fields = ["name", "cluster", "is_simulated", "is_ready", "is_cordoned", "message", "allocatable", "used"]
-        fields += ["labels", "taints"]
+        fields += ["labels", "taints", "cards"]
 
 
 class EnvironmentSerializer(serializers.ModelSerializer[Environment]):
@@ -115,9 +138,11 @@ class JobSerializer(serializers.ModelSerializer[Job]):
 
 
 class PodSerializer(serializers.ModelSerializer[Pod]):
+    cards = HeldCardSerializer(many=True)
+
     class Meta:
         model = Pod
-        fields = ["task", "index", "attempt", "phase", "node", "address", "reason", "message", "exit_code"]
+        fields = ["task", "index", "attempt", "phase", "node", "cards", "address", "reason", "message", "exit_code"]
         fields += ["created_at", "bound_at", "started_at", "finished_at"]
 
 

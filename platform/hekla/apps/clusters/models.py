@@ -97,8 +97,8 @@ MAX_LEASE_FAULT = 300
 class NodeFacts:
     """A node as reported. `allocatable`: quantities as Kubernetes writes them; `message`: why it is not ready.
 
-    `taints`: as `key=value:Effect`; `annotations`: those that plugins of the engine read. `images`: sizes in bytes by
-    name. They are many, so only their digest is read and compared.
+    `taints`: as `key=value:Effect`; `annotations`: those that plugins of the engine read. `cards`: as
+    `domain.cards.NodeCard`. `images`: sizes in bytes by name. They are many, so only their digest is read and compared.
     """
 
     name: str
@@ -108,6 +108,7 @@ class NodeFacts:
     message: str = ""
     taints: list[str] = field(default_factory=list)
     annotations: dict[str, str] = field(default_factory=dict)
+    cards: list[dict[str, Any]] = field(default_factory=list)
     images_digest: str = ""
     images: dict[str, int] = field(default_factory=dict, compare=False)
 
@@ -124,6 +125,7 @@ class Node(models.Model):
     message = models.CharField(max_length=MAX_NODE_MESSAGE, blank=True)
     taints = models.JSONField(default=list, db_default=[])
     annotations = models.JSONField(default=dict, db_default={})
+    cards = models.JSONField(default=list, db_default=[])
     images = models.JSONField(default=dict, db_default={})
     images_digest = models.CharField(max_length=32, blank=True, default="", db_default="")
 
@@ -144,6 +146,7 @@ class Node(models.Model):
             self.message,
             self.taints,
             self.annotations,
+            self.cards,
             self.images_digest,
         )
 

@@ -5,6 +5,7 @@ from itertools import repeat
 from typing import Any, TypedDict
 
 from django.db.models import Count, Q, QuerySet
+from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Coalesce, Now
 from django.utils.translation import gettext as _
 
@@ -91,8 +92,9 @@ def active() -> QuerySet[Cluster]:
 
 
 def nodes(cluster: Cluster | None = None) -> QuerySet[Node]:
-    """The nodes of one cluster, or of all, with their clusters. Only the engine needs annotations and images."""
-    found = Node.objects.select_related("cluster").defer("annotations", "images").order_by("cluster_id", "name")
+    """The nodes of one cluster, or of all, with their clusters. Without columns that few readers need."""
+    rare = ("annotations", "images", "cards")
+    found = Node.objects.select_related("cluster").defer(*rare).order_by("cluster_id", "name")
     return found if cluster is None else found.filter(cluster=cluster)
 
 
@@ -107,10 +109,22 @@ def node_images(cluster: Cluster, digests: Collection[str]) -> dict[str, dict[st
     return dict(found.order_by("images_digest").distinct("images_digest").values_list("images_digest", "images"))
 
 
+def node_cards(nodes: Collection[Node]) -> dict[int, list[dict[str, Any]]]:
+    """The cards of each of these nodes that has some, by row id."""
+    found = Node.objects.filter(pk__in=[node.pk for node in nodes]).exclude(cards=[])
+    return dict(found.values_list("pk", "cards"))
+
+
 def sizes(cluster: Cluster) -> list[Resources]:
     """The allocatable resources of each node, unordered. Equal ones are parsed once: of thousands most are equal."""
     alike = Node.objects.filter(cluster=cluster).values_list("allocatable").annotate(count=Count("pk"))
     return [size for amounts, count in alike for size in repeat(Resources.parse(amounts), count)]
+
+
+def label_values(cluster: Cluster, label: str) -> set[str]:
+    """The values of a label of the cluster's nodes."""
+    found = Node.objects.filter(cluster=cluster, labels__has_key=label)
+    return set(found.order_by().values_list(KeyTextTransform(label, "labels"), flat=True).distinct())
 
 
 def node(node_id: int) -> Node:

@@ -1,78 +1,10 @@
 """All demonstrations as data: their jobs, their texts, and the outcome when nothing disturbs them."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
-
-from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from hekla.apps.demonstrations.stages import ELASTIC, GANGS, GPU, SPEED, TOGETHER, Stage
+from hekla.apps.demonstrations.scenes import Announcement, DemoJob, Demonstration, Outcome, Without
+from hekla.apps.demonstrations.stages import ELASTIC, GANGS, PACKED, RACKS, TOGETHER
 from hekla.domain.errors import NotFound
-from hekla.domain.jobspec import JobSpec
-
-PAUSE_SECONDS = 4
-"""How long all pods of a job run before a `later` job is submitted."""
-
-Words = str | Promise
-
-
-@dataclass(frozen=True, slots=True)
-class DemoJob:
-    """One job. `roles`: replicas by task; `seconds`: run time of its pods; `queue`: index in the stage's queues;
-    `least`: its minimum of pods; `later`: it is submitted when all pods of the previous job have been running for
-    PAUSE_SECONDS; `evicted`: how many of its pods the demonstration evicts.
-    """
-
-    name: str
-    roles: Mapping[str, int]
-    seconds: int
-    queue: int = 0
-    least: int | None = None
-    later: bool = False
-    annotations: Mapping[str, str] = field(default_factory=dict)
-    evicted: int = 0
-
-    def spec(self, name: str, stage: Stage) -> JobSpec:
-        """The job to submit, with this name."""
-        least = {"min_available": self.least} if self.least else {}
-        document = {
-            "name": name,
-            "queue": stage.queues[self.queue],
-            "kind": "demonstration",
-            "tasks": [self._task(role, replicas) | least for role, replicas in self.roles.items()],
-            "annotations": dict(self.annotations),
-        }
-        return JobSpec.parse(document | least)
-
-    def _task(self, role: str, replicas: int) -> dict[str, Any]:
-        return {
-            "name": role,
-            "replicas": replicas,
-            "command": ["train"],
-            "resources": {GPU: "1"},
-            "env": {"HEKLA_SIM_SECONDS": str(self.seconds * SPEED)},
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Demonstration:
-    """One demonstration. `story`: what will happen, and why it matters; `watch`: what to watch; `lesson`: the result.
-
-    If nothing disturbs it, its jobs complete, with the evictions of `acts` by the scheduler's `action`. `one_by_one`:
-    each job starts after the previous one has ended; `one_node`: all pods of a job are on one node.
-    """
-
-    name: str
-    title: Words
-    story: tuple[Words, ...]
-    watch: Words
-    lesson: Words
-    stage: Stage
-    acts: tuple[DemoJob, ...]
-    action: str = ""
-    one_by_one: bool = False
-    one_node: bool = False
 
 
 def get(name: str) -> Demonstration:
@@ -86,6 +18,7 @@ def get(name: str) -> Demonstration:
 _TALK = {"volcano.sh/task-topology-affinity": "ps,worker"}
 _NET = {"ps": 2, "worker": 4}
 _TEN = {"worker": 10}
+_CLOSE = {"network_topology": {"mode": "soft"}}
 
 DEMONSTRATIONS = (
     Demonstration(
@@ -103,7 +36,7 @@ DEMONSTRATIONS = (
         lesson=_("One gang ran while the other waited. No GPU was allocated to a job that could not start."),
         stage=GANGS,
         acts=(DemoJob("first", {"worker": 4}, seconds=10), DemoJob("second", {"worker": 4}, seconds=10)),
-        one_by_one=True,
+        outcome=Outcome(frozenset({Announcement.ONE_BY_ONE})),
     ),
     Demonstration(
         name="together",
@@ -120,7 +53,12 @@ DEMONSTRATIONS = (
         lesson=_("Each job had its own node. No server was separated from its workers."),
         stage=TOGETHER,
         acts=tuple(DemoJob(name, _NET, seconds=15, annotations=_TALK) for name in ("first", "second", "third")),
-        one_node=True,
+        outcome=Outcome(frozenset({Announcement.ONE_NODE})),
+        without=Without(
+            "task-topology",
+            _("Without the plugin, the pods of a job were on several nodes."),
+            Outcome(frozenset({Announcement.SEVERAL_NODES})),
+        ),
     ),
     Demonstration(
         name="elastic-at-once",
@@ -153,10 +91,15 @@ DEMONSTRATIONS = (
         lesson=_("The first job lost only workers above its minimum, and ran them again later."),
         stage=ELASTIC,
         acts=(
-            DemoJob("first", _TEN, seconds=14, least=5, evicted=5),
+            DemoJob("first", _TEN, seconds=14, least=5),
             DemoJob("second", _TEN, seconds=14, least=5, later=True),
         ),
-        action="preempt",
+        outcome=Outcome(evicted=(5, 0), action="preempt"),
+        without=Without(
+            "preempt",
+            _("Without the action, no pod was evicted, and the second job waited until the first had ended."),
+            Outcome(frozenset({Announcement.ONE_BY_ONE})),
+        ),
     ),
     Demonstration(
         name="elastic-other-queue",
@@ -172,9 +115,55 @@ DEMONSTRATIONS = (
         lesson=_("The other queue reclaimed what it had lent, from workers above the minimum of the first job."),
         stage=ELASTIC,
         acts=(
-            DemoJob("first", _TEN, seconds=14, least=5, evicted=5),
+            DemoJob("first", _TEN, seconds=14, least=5),
             DemoJob("second", _TEN, seconds=14, queue=1, least=5, later=True),
         ),
-        action="reclaim",
+        outcome=Outcome(evicted=(5, 0), action="reclaim"),
+        without=Without(
+            "reclaim",
+            _("Without the action, the other queue waited for its own share until the first job had ended."),
+            Outcome(frozenset({Announcement.ONE_BY_ONE})),
+        ),
+    ),
+    Demonstration(
+        name="packed",
+        title=_("Small jobs packed to leave room for a large one"),
+        story=(
+            _("Three jobs of one GPU run on three nodes of four GPUs. Then a job needs four GPUs of one node."),
+            _("The plugin binpack puts the small jobs on one node, so the large job starts at once on another."),
+            _("Without it, each small job goes to the emptiest node, and no node is left whole."),
+        ),
+        watch=_("the nodes: three squares of one node fill, and the large job fills another node."),
+        lesson=_("The small jobs shared one node, and the large job started while they ran."),
+        stage=PACKED,
+        acts=(
+            *(DemoJob(name, {"worker": 1}, seconds=14) for name in ("first", "second", "third")),
+            DemoJob("large", {"worker": 1}, seconds=5, gpus=4, later=True),
+        ),
+        outcome=Outcome(frozenset({Announcement.LAST_AT_ONCE})),
+        without=Without(
+            "binpack",
+            _("Without the plugin, each small job had a node of its own. The large job waited until one had ended."),
+            Outcome(frozenset({Announcement.LAST_WAITED})),
+        ),
+    ),
+    Demonstration(
+        name="racks",
+        title=_("Gangs that stay within a rack"),
+        story=(
+            _("Two jobs of eight workers run on four nodes of four GPUs, two nodes in each of two racks."),
+            _("The jobs want to be as close together as possible in the network, so each job gets one rack."),
+            _("Without this, the workers of both jobs are mixed, and real ones would use the slower network."),
+        ),
+        watch=_("the racks: all squares of a rack have the same number."),
+        lesson=_("Each job had its own rack: all of its workers were close together."),
+        stage=RACKS,
+        acts=tuple(DemoJob(name, {"worker": 8}, seconds=10, fields=_CLOSE) for name in ("first", "second")),
+        outcome=Outcome(frozenset({Announcement.ONE_RACK})),
+        without=Without(
+            "network-topology-aware",
+            _("Without the plugin, the workers of each job were in both racks."),
+            Outcome(frozenset({Announcement.SEVERAL_RACKS})),
+        ),
     ),
 )

@@ -9,9 +9,13 @@ from hekla.apps.tenancy.models import Tenant
 
 
 class DemoRun(models.Model):
-    """A run of a demonstration, and its jobs so far; the order of their ids is the order of the acts."""
+    """A run of a demonstration, and its jobs so far; the order of their ids is the order of the acts.
+
+    `without`: the plugin or action that the policy lacks during this run, for comparison.
+    """
 
     demonstration = models.CharField(max_length=40)
+    without = models.CharField(max_length=40, blank=True, default="", db_default="")
     cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, related_name="+")
     tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+")
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")

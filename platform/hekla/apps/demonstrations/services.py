@@ -14,9 +14,9 @@ from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters import services as cluster_services
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.demonstrations import catalogue, selectors
-from hekla.apps.demonstrations.catalogue import PAUSE_SECONDS, DemoJob, Demonstration
 from hekla.apps.demonstrations.models import DemoRun
-from hekla.apps.demonstrations.stages import POLICY, Stage
+from hekla.apps.demonstrations.scenes import DemoJob, Demonstration
+from hekla.apps.demonstrations.stages import Stage
 from hekla.apps.event_log.services import PLATFORM, Actor, record, unit_of_work
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs import services as job_services
@@ -26,9 +26,11 @@ from hekla.apps.queues import services as queue_services
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import events
-from hekla.domain.errors import Forbidden, HeklaError, Refused
+from hekla.domain.errors import Forbidden, HeklaError, NotFound, Refused
 from hekla.domain.phases import PodPhase
 
+PAUSE_SECONDS = 4
+"""How long all pods of a job run before a `later` job is submitted."""
 log = logging.getLogger(__name__)
 
 
@@ -50,34 +52,38 @@ class StageBusy(Refused):
     code = "busy"
 
 
-def start(name: str, *, tenant: Tenant, user: User, now: datetime) -> DemoRun:
+def start(name: str, *, without: str = "", tenant: Tenant, user: User, now: datetime) -> DemoRun:
     """Start a demonstration for this tenant, or return its run if it is running for the tenant already.
 
-    Raises NotFound, Forbidden, Refused (the cluster is paused), StageMissing, StageInUse, StageBusy, and what
-    submitting a job raises.
+    `without`: a plugin or action of the policy to leave out, if the demonstration offers that. Raises NotFound,
+    Forbidden, Refused (the cluster is paused), StageMissing, StageInUse, StageBusy, and what submitting a job raises.
     """
     demonstration = catalogue.get(name)
+    if not demonstration.has(without):
+        raise NotFound(_("Unknown demonstration."))
     if not tenancy.may(user, tenant.pk, Permission.SUBMIT_JOBS):
         raise Forbidden(_("You can view this tenant, but not submit to it. Ask a tenant admin."), "tenant")
     with unit_of_work():
-        cluster = _stage_for(demonstration.stage, user, now)
+        cluster = _stage_for(demonstration.stage, user, now, without)
         playing = selectors.in_progress_on(cluster)
         if playing is not None:
-            return _the_same(playing, demonstration, tenant)
-        run = DemoRun.objects.create(demonstration=name, cluster=cluster, tenant=tenant, owner=user, started_at=now)
+            return _the_same(playing, demonstration, without, tenant)
+        run = DemoRun.objects.create(
+            demonstration=name, without=without, cluster=cluster, tenant=tenant, owner=user, started_at=now
+        )
         _tell(run, events.DemonstrationStarted(name=name), actor_of(user), now)
         _submit_what_is_due(run, demonstration, now)
     return run
 
 
-def _the_same(playing: DemoRun, demonstration: Demonstration, tenant: Tenant) -> DemoRun:
-    if playing.tenant_id == tenant.pk and playing.demonstration == demonstration.name:
+def _the_same(playing: DemoRun, demonstration: Demonstration, without: str, tenant: Tenant) -> DemoRun:
+    if (playing.tenant_id, playing.demonstration, playing.without) == (tenant.pk, demonstration.name, without):
         return playing
     sentence = _("“%(title)s” is running on the same simulated nodes. It ends within about a minute. Try again then.")
     raise StageBusy(sentence % {"title": catalogue.get(playing.demonstration).title})
 
 
-def _stage_for(stage: Stage, user: User, now: datetime) -> Cluster:
+def _stage_for(stage: Stage, user: User, now: datetime, without: str) -> Cluster:
     """The stage's cluster, created or restored, and locked until the end of the transaction."""
     is_there = clusters.all_clusters().filter(name=stage.name).exists()
     if not is_there and not accounts.may(user, Permission.MANAGE_CLUSTERS):
@@ -87,22 +93,23 @@ def _stage_for(stage: Stage, user: User, now: datetime) -> Cluster:
         )
         raise StageMissing(sentence % stage.name)
     actor = actor_of(user) if accounts.may(user, Permission.MANAGE_CLUSTERS) else PLATFORM
-    cluster = set_up(stage, actor=actor, now=now)
+    cluster = set_up(stage, without, actor=actor, now=now)
     if cluster.is_paused:
         raise Refused(_("The simulated cluster %s is paused. Ask an operator or platform admin.") % stage.name)
     return cluster
 
 
-def set_up(stage: Stage, *, actor: Actor = PLATFORM, now: datetime) -> Cluster:
+def set_up(stage: Stage, without: str = "", *, actor: Actor = PLATFORM, now: datetime) -> Cluster:
     """Create the stage's cluster, policy and queues, or restore what was changed in them.
 
-    Raises Forbidden, StageInUse.
+    `without`: a plugin or action that the policy lacks. Raises Forbidden, StageInUse.
     """
     account_services.require_actor(actor, Permission.MANAGE_CLUSTERS)
     with unit_of_work():
         cluster = _set_up_cluster(stage, actor, now)
-        if clusters.policy_text(cluster) != POLICY:
-            cluster_services.set_policy(cluster, POLICY, note="", by=None, actor=actor, now=now)
+        policy = stage.policy(without)
+        if clusters.policy_text(cluster) != policy:
+            cluster_services.set_policy(cluster, policy, note="", by=None, actor=actor, now=now)
         for name in stage.queues:
             _set_up_queue(name, cluster, actor, now)
     return cluster

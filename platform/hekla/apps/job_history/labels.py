@@ -225,6 +225,21 @@ def _no_domain(facts: dict[str, Any]) -> str:
     return _("Its pods must be close together. No node group has room for all of them.")
 
 
+def _no_topology_plugin(facts: dict[str, Any]) -> str:
+    sentence = _(
+        "Its pods must be close together in the network. The scheduling policy has no plugin “%(plugin)s”, which sees "
+        "to that. Ask an admin to add it."
+    )
+    return sentence % facts
+
+
+def _unknown_tier(_facts: dict[str, Any]) -> str:
+    return _(
+        "Its pods must be close together in the network, within a tier that this cluster does not have. Submit the job "
+        "with another tier, or none."
+    )
+
+
 def _plugin_failed(facts: dict[str, Any]) -> str:
     return _("Plugin “%(plugin)s” of the scheduling policy failed. No pod starts until it is fixed.") % facts
 
@@ -302,6 +317,8 @@ _BY_CODE = {
     "tenant_quota": _tenant_quota,
     "member_quota": _member_quota,
     "no_domain_fits": _no_domain,
+    "no_topology_plugin": _no_topology_plugin,
+    "unknown_tier": _unknown_tier,
     "plugin_failed": _plugin_failed,
     "not_valid": _not_valid,
     "nobody_preempted": _nobody_preempted,

@@ -18,6 +18,7 @@ from hekla.apps.jobs import selectors
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job, Pod
 from hekla.domain.phases import PodPhase
+from hekla.domain.queue_settings import JobOrder
 from hekla.domain.resources import Resources
 
 MOST = 20
@@ -109,15 +110,27 @@ def gained(job: Job) -> list[Receipt]:
 
 
 def queue_position(job: Job, receipts: Iterable[Receipt]) -> str:
-    """How many jobs of its queue come before an evicted job now; empty if no evicted replica waits."""
-    if not any(receipt.returned is not None and receipt.returned < receipt.count for receipt in receipts):
+    """How many jobs of its queue come before an evicted job now.
+
+    Empty if no evicted replica waits, or the queue's order does not follow from the rows.
+    """
+    if job.queue.job_order in (JobOrder.FAIR, JobOrder.SLA) or not any(
+        receipt.returned is not None and receipt.returned < receipt.count for receipt in receipts
+    ):
         return ""
     ahead = selectors.ahead_of(job)
-    sentence = ngettext(
-        "%(n)d pending job of queue %(queue)s had higher priority or came first.",
-        "%(n)d pending jobs of queue %(queue)s had higher priority or came first.",
-        ahead,
-    )
+    if job.queue.job_order == JobOrder.FIFO:
+        sentence = ngettext(
+            "%(n)d pending job of queue %(queue)s came first.",
+            "%(n)d pending jobs of queue %(queue)s came first.",
+            ahead,
+        )
+    else:
+        sentence = ngettext(
+            "%(n)d pending job of queue %(queue)s had higher priority or came first.",
+            "%(n)d pending jobs of queue %(queue)s had higher priority or came first.",
+            ahead,
+        )
     return sentence % {"queue": job.queue.name, "n": ahead}
 
 

@@ -10,7 +10,7 @@ from hekla.apps.clusters.models import Cluster
 from hekla.apps.queues.models import FederatedQueue, Queue
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain.jobspec import EXTERNAL, JobSpec
-from hekla.domain.phases import FINAL_JOB_PHASES, FINAL_POD_PHASES, GangPhase, JobPhase, PodPhase
+from hekla.domain.phases import FINAL_JOB_PHASES, FINAL_POD_PHASES, PLACED_POD_PHASES, GangPhase, JobPhase, PodPhase
 
 
 def _choices(phases: type[JobPhase] | type[GangPhase] | type[PodPhase]) -> list[tuple[str, str]]:
@@ -128,7 +128,11 @@ class Job(models.Model):
 
 
 class Pod(models.Model):
-    """One attempt of one replica. `slot` is the replica's number in all its attempts; addresses are made from it."""
+    """One attempt of one replica. `slot` is the replica's number in all its attempts; addresses are made from it.
+
+    `annotations`: those that its bind gave it, for the cluster and for later decisions. `cards`: those that it holds or
+    held, as `domain.cards.HeldCard`.
+    """
 
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="pods")
     task = models.CharField(max_length=63)
@@ -139,6 +143,8 @@ class Pod(models.Model):
     address = models.CharField(max_length=120)
     phase = models.CharField(max_length=16, choices=_choices(PodPhase), default=PodPhase.PENDING)
     node = models.CharField(max_length=253, blank=True)
+    annotations = models.JSONField(default=dict, db_default={})
+    cards = models.JSONField(default=list, db_default=[])
     stopping = models.BooleanField(default=False)
     evicted = models.BooleanField(default=False)
     stop_reason = models.CharField(max_length=200, blank=True)
@@ -160,6 +166,11 @@ class Pod(models.Model):
             ),
             models.Index(fields=["job"], condition=models.Q(phase=PodPhase.FAILED.value), name="pod_failed"),
             models.Index(fields=["reason", "job"], condition=~models.Q(reason=""), name="pod_by_reason"),
+            models.Index(
+                fields=["node"],
+                condition=~models.Q(cards=[]) & models.Q(phase__in=sorted(p.value for p in PLACED_POD_PHASES)),
+                name="pod_with_cards",
+            ),
         ]
 
     def __str__(self) -> str:

@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 
 from hekla.apps.queues import selectors
 from hekla.apps.queues.models import Queue
+from hekla.domain import queue_settings
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.resources import Resources
 
@@ -24,7 +25,7 @@ def require(queue: Queue, *, allow_unknown_resources: bool = False) -> None:
     limit would have no effect, unnoticed.
     """
     amounts = {name: getattr(queue, name) for name in _LEAST_FIRST}
-    problems = [*_amounts(amounts), *_parent(queue)]
+    problems = [*_amounts(amounts), *_parent(queue), *queue_settings.problems(queue.settings), *_hierarchy(queue)]
     if not allow_unknown_resources:
         problems += _unknown_resources(queue, amounts)
     if problems:
@@ -83,3 +84,15 @@ def _parent(queue: Queue) -> Iterator[Problem]:
             yield Problem("parent", _("A queue cannot be its own parent."))
             return
         above = above.parent
+
+
+def _hierarchy(queue: Queue) -> Iterator[Problem]:
+    """A problem if its path leads to that of another queue of the cluster, or the other way round: jobs are leaves."""
+    if not queue.hierarchy:
+        return
+    for other in selectors.with_hierarchy(queue.cluster).exclude(name=queue.name):
+        first, second = sorted((queue.hierarchy, other.hierarchy), key=len)
+        if queue_settings.is_above(first, second):
+            sentence = _("Queue %(queue)s has the path %(path)s. No path can be a part of another.")
+            yield Problem("hierarchy", sentence % {"queue": other.name, "path": other.hierarchy})
+            return

@@ -14,6 +14,7 @@ from hekla.apps.queues.models import FederatedQueue, Queue
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.apps.tenancy.selectors import Rights
+from hekla.domain import queue_settings
 from hekla.domain.errors import NotFound
 from hekla.domain.phases import FINAL_JOB_PHASES
 
@@ -94,6 +95,17 @@ def all_queues() -> QuerySet[Queue]:
 def of_cluster(cluster: Cluster) -> list[Queue]:
     """All queues of a cluster, in order of creation."""
     return list(Queue.objects.filter(cluster=cluster).select_related("parent").order_by("created_at", "id"))
+
+
+def with_hierarchy(cluster: Cluster) -> QuerySet[Queue]:
+    """The queues of a cluster that have a path in its hierarchy, by name."""
+    return Queue.objects.filter(cluster=cluster).exclude(hierarchy="").order_by("name")
+
+
+def has_node_groups(cluster: Cluster) -> bool:
+    """Whether a queue of the cluster says which node groups its pods use."""
+    without = Q(**{field: [] for field in queue_settings.AFFINITY})
+    return cluster.pk is not None and Queue.objects.filter(cluster=cluster).exclude(without).exists()
 
 
 def resources_of_nodes(cluster: Cluster) -> set[str]:

@@ -94,7 +94,7 @@ class IngressConfig(config.BackendConfig):
     tls: bool = False
 
 
-class KubernetesConfig(config.BackendConfig):
+class KubernetesConfig(config.ClusterConfig):
     """The API server, and the pods and nodes that Hekla uses there.
 
     - `kubeconfig`: the name of a file in the folder `kubeconfigs` of the data folder, used if no credentials are stored

@@ -77,8 +77,8 @@ class KubernetesQueues:
         if existing is None:
             return
         path = f"{_PATH}/{queue.order.name}"
-        if change := volcano_state.merge_patch(existing.get("spec") or {}, manifest["spec"]):
-            self._api.patch(path, {"spec": change})
+        if change := volcano_state.queue_patch(existing, manifest):
+            self._api.patch(path, change)
         if change := tenant_manifests.replacement_patch(existing.get("status") or {}, status(queue)):
             self._api.patch(f"{path}/status", {"status": change})
 

@@ -11,10 +11,11 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 from hekla.backends.base import BackendError
-from hekla.backends.external_pods import EvictionRefused
+from hekla.backends.external_pods import EvictionRefused, ExternalBind
 from hekla.backends.kubernetes import external_pod_state
 from hekla.backends.kubernetes.api import CONFLICT, NOT_FOUND, Api, ApiError, Json
 from hekla.backends.kubernetes.async_client import AsyncClient
+from hekla.backends.kubernetes.bindings import binding
 from hekla.backends.kubernetes.budgets import eviction, is_protected
 from hekla.backends.kubernetes.config import ExternalPodsSettings
 from hekla.backends.kubernetes.external_pod_cache import ExternalPodCache
@@ -97,8 +98,8 @@ class KubernetesExternalPods:
         self.recorded = frozenset(uids)
 
     def bind_many(
-        self, binds: Iterable[tuple[ExternalPod, str]], *, heartbeat: Callable[[], None]
-    ) -> Iterator[tuple[tuple[ExternalPod, str], BackendError | None]]:
+        self, binds: Iterable[ExternalBind], *, heartbeat: Callable[[], None]
+    ) -> Iterator[tuple[ExternalBind, BackendError | None]]:
         """Bind many pods concurrently. Each binding has the uid of the pod, so it cannot bind a later one."""
         return self._client.run_each(self._bind, binds, heartbeat)
 
@@ -135,16 +136,10 @@ class KubernetesExternalPods:
         for cache in self._caches.values():
             cache.close()
 
-    async def _bind(self, bind: tuple[ExternalPod, str]) -> None:
-        pod, node = bind
-        body = {
-            "apiVersion": "v1",
-            "kind": "Binding",
-            "metadata": {"name": pod.name, "uid": pod.uid},
-            "target": {"apiVersion": "v1", "kind": "Node", "name": node},
-        }
+    async def _bind(self, bind: ExternalBind) -> None:
+        body = binding(bind.pod.name, bind.pod.uid, bind.node, bind.annotations)
         await self._client.checkpoint()
-        await self._ignore_deleted(self._client.create(f"{_path_of(pod)}/binding", body))
+        await self._ignore_deleted(self._client.create(f"{_path_of(bind.pod)}/binding", body))
 
     async def _try_to_evict(self, pod: ExternalPod) -> None:
         await self._evict(pod, "?dryRun=All")

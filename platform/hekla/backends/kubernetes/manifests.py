@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 from hekla.backends.base import PodKey, PodOrder, StartRefused
 from hekla.backends.kubernetes import names, placement, pod_security, projected_files, tenant_manifests, volumes
 from hekla.backends.kubernetes.api import Json
+from hekla.backends.kubernetes.bindings import binding
 from hekla.backends.kubernetes.config import KubernetesConfig
 from hekla.backends.kubernetes.layout import NamespaceLayout
 from hekla.backends.kubernetes.pod_state import PodState
@@ -129,14 +130,11 @@ class Manifests:
             if content
         ]
 
-    def binding(self, pod: PodState, node: str) -> Json:
-        """The binding of the pod to the node; it fails if the pod has changed since it was read."""
-        return {
-            "apiVersion": "v1",
-            "kind": "Binding",
-            "metadata": {"name": pod.name, "uid": pod.uid, "resourceVersion": str(pod.version)},
-            "target": {"apiVersion": "v1", "kind": "Node", "name": node},
-        }
+    def binding(self, pod: PodState, order: PodOrder) -> Json:
+        """The binding of the pod to its node; it fails if the pod has changed since it was read."""
+        made = binding(pod.name, pod.uid, order.node, order.annotations)
+        made["metadata"]["resourceVersion"] = str(pod.version)
+        return made
 
 
 _DATA = {"ConfigMap": "binaryData", "Secret": "data"}

@@ -58,7 +58,7 @@ class PodCreation:
         for kind, manifest in self._manifests.files(order, pod.uid):
             await self._client.create_once(f"{self._locator.namespace_path(order.key)}/{kind}", manifest)
         await self._client.checkpoint()  # the pod may have ended and been deleted before we created it again
-        await self._bind(pod, order.node)
+        await self._bind(pod, order)
 
     def forget_job(self, job: str) -> None:
         """Forget the job's shared objects, because they were deleted: its next pod creates them again."""
@@ -88,13 +88,13 @@ class PodCreation:
             raise
         return self._cache.put(made) if made else await self._read_pod(order.key)
 
-    async def _bind(self, pod: PodState, node: str) -> None:
+    async def _bind(self, pod: PodState, order: PodOrder) -> None:
         try:
-            await self._client.create(f"{pod.path}/binding", self._manifests.binding(pod, node))
+            await self._client.create(f"{pod.path}/binding", self._manifests.binding(pod, order))
         except ApiError as error:
             if error.status not in (NOT_FOUND, CONFLICT):
                 raise
-            await self._check_refused_binding(pod, node, error)
+            await self._check_refused_binding(pod, order.node, error)
 
     async def _check_refused_binding(self, pod: PodState, node: str, refusal: ApiError) -> None:
         """Raise BackendError unless the pod is already bound to this node, has ended or is gone."""

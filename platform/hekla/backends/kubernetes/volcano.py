@@ -130,9 +130,9 @@ class VolcanoScheduling:
         version = self._version_of(_SCHEDULING)
         path, manifest = f"/apis/{version}/queues", queue_manifest(order, self._parts.cluster, version)
         found = self._create_once(path, manifest) or self._parts.api.get(f"{path}/{order.name}")
-        change = volcano_state.merge_patch(found.get("spec") or {}, manifest["spec"])
+        change = volcano_state.queue_patch(found, manifest)
         if change and names.belongs_to(found, self._parts.cluster):
-            self._parts.api.patch(f"{path}/{order.name}", {"spec": change})
+            self._parts.api.patch(f"{path}/{order.name}", change)
         self._applied[order.name] = order, time.monotonic()
 
     # Jobs

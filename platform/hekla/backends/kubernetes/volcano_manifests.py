@@ -117,8 +117,11 @@ def queue_manifest(order: QueueOrder, cluster: str, api_version: str) -> Json:
         "capability": dict(order.capability) or None,
         "guarantee": {"resource": dict(order.guarantee)} if order.guarantee else None,
         "deserved": dict(order.deserved) or None,
+        "affinity": dict(order.affinity) or None,
     }
-    meta = {"name": order.name, "labels": {names.CLUSTER: cluster}}
+    meta: Json = {"name": order.name, "labels": {names.CLUSTER: cluster}}
+    if order.annotations:
+        meta["annotations"] = dict(order.annotations)
     return {"apiVersion": api_version, "kind": "Queue", "metadata": meta, "spec": spec}
 
 

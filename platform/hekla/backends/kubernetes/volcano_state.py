@@ -9,6 +9,7 @@ from hekla.backends.kubernetes import names
 from hekla.backends.kubernetes.api import Json
 from hekla.backends.kubernetes.pod_state import PodState
 from hekla.domain.phases import GangPhase, JobPhase, PodPhase
+from hekla.domain.queue_settings import OF_ANNOTATIONS
 
 _MAX_MESSAGE = 500
 
@@ -118,6 +119,14 @@ def pod_report(pod: PodState) -> PodReport:
     if not (pod.is_bound or observation.phase.is_final):
         observation = replace(observation, phase=PodPhase.PENDING)
     return PodReport(observation, pod.node, pod.is_stopping)
+
+
+def queue_patch(found: Json, wanted: Json) -> Json:
+    """The merge patch of a Queue's spec and of the annotations that are Hekla's; empty if nothing differs."""
+    notes = dict.fromkeys(OF_ANNOTATIONS.values()) | wanted["metadata"].get("annotations", {})
+    annotations = merge_patch(found.get("metadata", {}).get("annotations") or {}, notes)
+    spec = merge_patch(found.get("spec") or {}, wanted["spec"])
+    return ({"metadata": {"annotations": annotations}} if annotations else {}) | ({"spec": spec} if spec else {})
 
 
 def merge_patch(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:

@@ -69,7 +69,6 @@ from hekla.backends.local.pod_folder import (
 from hekla.backends.streams import Stream
 from hekla.domain.addresses import Replica
 from hekla.domain.phases import PodPhase
-from hekla.domain.resources import Resources
 
 REMOVE_PATIENCE_SECONDS = 10.0
 NO_GRACE_CAP = 86_400.0
@@ -80,15 +79,13 @@ class LocalBackend(Backend):
     """This machine as a cluster. Any number of processes may open the same one."""
 
     def __init__(self, config: LocalConfig, context: BackendContext) -> None:
-        self._overrides = Resources.parse(config.allocatable)
-        self._labels = config.labels
+        self._config = config
         self._clock = context.clock
         home = context.home.resolve()
         self._root = home / "local" / context.cluster
         self._pods = self._root / "pods"
         self._active = self._root / "active"
         self._wake = self._root / "wake"
-        self._accepts_weak_isolation = config.accept_weak_isolation
         self._pipe: int | None = None
         self._make_folders()
         groups = cgroups.create_parents(_group_name(self._root))
@@ -97,7 +94,7 @@ class LocalBackend(Backend):
         if config.runtime == "containers":
             socket = config.socket or default_socket()
             runtime = Runtime(socket, config.image, home=home, cluster=self._root)
-        self._machine = orders.Machine(home, self._wake, groups, shared, runtime)
+        self._machine = orders.Machine(home, self._wake, groups, shared, runtime, machine.cards_of(config))
 
     @property
     def runner(self) -> "LocalBackend":
@@ -117,7 +114,7 @@ class LocalBackend(Backend):
 
     def nodes(self) -> Sequence[NodeInfo]:
         """This machine. Its message says how it keeps pods apart, and which limits it enforces."""
-        node = machine.node(self._root, self._overrides, self._labels)
+        node = machine.node(self._root, self._config)
         try:
             message = self._isolation()
         except BackendError as error:
@@ -298,7 +295,7 @@ class LocalBackend(Backend):
         return None
 
     def _create_folder(self, order: PodOrder, folder: PodFolder) -> None:
-        accepted = self._accepts_weak_isolation
+        accepted = self._config.accept_weak_isolation
         is_apart = self._machine.runtime is not None or isolation.is_complete()
         uid = tenants.admit(self._root / "tenants", order.key.tenant, is_apart=is_apart, accepts_several=accepted)
         with self._draft(folder) as draft:

@@ -5,7 +5,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from hekla.backends.config import BackendConfig, Quantities
+from hekla.backends.card_config import Cards
+from hekla.backends.config import ClusterConfig, Quantities
 
 
 def _absolute(path: str) -> str:
@@ -17,7 +18,7 @@ def _absolute(path: str) -> str:
 SharedFolder = Annotated[str, AfterValidator(_absolute)]
 
 
-class LocalConfig(BackendConfig):
+class LocalConfig(ClusterConfig):
     """Amounts that replace the measured ones, and labels in addition to the machine's own.
 
     `runtime`: whether pods are processes of this machine, or containers of Podman or Docker, with images. `socket`: of
@@ -25,6 +26,8 @@ class LocalConfig(BackendConfig):
     `shared_folders`: folders of this machine, such as data sets, that every pod may read. `writable_folders`: those to
     which every pod may write as far as their permissions allow its user. `accept_weak_isolation`: serve several tenants
     although this machine cannot keep their pods apart.
+    `cards`: replace the GPUs that NVIDIA's driver reports, for example for another vendor. `share_gpu_memory`: several
+    pods may share a GPU of NVIDIA: it counts as `volcano.sh/gpu-number` and `gpu-memory`, not as `nvidia.com/gpu`.
     """
 
     allocatable: Quantities = {}
@@ -32,6 +35,9 @@ class LocalConfig(BackendConfig):
     socket: Annotated[str, Field(pattern=r"^(/.*)?$", max_length=100)] = ""
     image: Annotated[str, Field(min_length=1, max_length=500)] = "python:3.11-slim"
     labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    cards: Cards = ()
+    share_gpu_memory: bool = False
     shared_folders: list[SharedFolder] = []
     writable_folders: list[SharedFolder] = []
     accept_weak_isolation: bool = False

@@ -10,6 +10,9 @@ KIND = BackendKind(
     config=LocalConfig,
     open=deferred("hekla.backends.local.backend:LocalBackend"),
     durable_files=("local/*/pods/*/*/log", "local/*/pods/*/*/status.json"),
-    supplies={Input.NODE_LABELS: gettext_noop("labels of this machine and of the cluster's configuration")},
+    supplies={
+        Input.NODE_LABELS: gettext_noop("labels of this machine and of the cluster's configuration"),
+        Input.NODE_ANNOTATIONS: gettext_noop("cards of this machine, and annotations in the cluster's configuration"),
+    },
 )
 """Logs and final statuses belong in a backup. Working folders do not: they are the pods' own, and may have any size."""

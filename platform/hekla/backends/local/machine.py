@@ -4,31 +4,41 @@ import functools
 import platform
 import shutil
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import psutil
-import pynvml
 
 from hekla.backends.base import NodeInfo
+from hekla.backends.card_config import described
+from hekla.backends.local import gpus
+from hekla.backends.local.config import LocalConfig
+from hekla.domain import cards
+from hekla.domain.cards import NodeCard
 from hekla.domain.resources import Resources
 
 PODS = 110
-GPU = "nvidia.com/gpu"
 MIN_FREE_DISK_BYTES = 64 * 2**20
 
 
-def node(home: Path, overrides: Mapping[str, float], labels: Mapping[str, str]) -> NodeInfo:
-    """The node, with `overrides` in place of measured amounts."""
+def node(home: Path, config: LocalConfig) -> NodeInfo:
+    """The node, with the configured amounts in place of measured ones."""
     free = shutil.disk_usage(home).free
-    ready = free >= MIN_FREE_DISK_BYTES
+    ready, found = free >= MIN_FREE_DISK_BYTES, cards_of(config)
     return NodeInfo(
         name=node_name(),
-        allocatable=Resources({**measured(), **overrides}),
-        labels={**machine_labels(), **labels},
+        allocatable=Resources({**measured(), **cards.amounts(found), **Resources.parse(config.allocatable)}),
+        labels={**machine_labels(), **config.labels},
         ready=ready,
         message="" if ready else f"Only {free // 2**20} MiB are free on the disk of {home}.",
+        annotations={**cards.annotations(found), **config.annotations},
+        cards=found,
     )
+
+
+def cards_of(config: LocalConfig) -> Sequence[NodeCard]:
+    """The configured cards, else those of the driver."""
+    return described(config.cards) or gpus.detected(shares_memory=config.share_gpu_memory)
 
 
 def node_name() -> str:
@@ -38,9 +48,9 @@ def node_name() -> str:
 
 @functools.cache
 def measured() -> Mapping[str, float]:
-    """CPUs that this process may use, memory, pods and GPUs, in internal units. Measured once: they do not change."""
+    """CPUs that this process may use, memory and pods, in internal units. Measured once: they do not change."""
     cpus = len(psutil.Process().cpu_affinity()) if hasattr(psutil.Process, "cpu_affinity") else psutil.cpu_count() or 1
-    found = {"cpu": cpus * 1000, "memory": memory_bytes(), "pods": PODS, GPU: len(gpu_ids()) * 1000}
+    found = {"cpu": cpus * 1000, "memory": memory_bytes(), "pods": PODS}
     return {name: float(amount) for name, amount in found.items() if amount}
 
 
@@ -55,20 +65,6 @@ def memory_bytes() -> int:
         if text.isdigit():
             limits.append(int(text))
     return min(limits)
-
-
-@functools.cache
-def gpu_ids() -> tuple[str, ...]:
-    """The identifiers of the GPUs that the NVIDIA driver reports; none without a driver."""
-    try:
-        pynvml.nvmlInit()
-    except pynvml.NVMLError:
-        return ()
-    try:
-        handles = [pynvml.nvmlDeviceGetHandleByIndex(i) for i in range(pynvml.nvmlDeviceGetCount())]
-        return tuple(pynvml.nvmlDeviceGetUUID(handle) for handle in handles)
-    finally:
-        pynvml.nvmlShutdown()
 
 
 @functools.cache

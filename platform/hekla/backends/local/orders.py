@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from hekla.backends.base import EnvironmentSpec, PodOrder, StartRefused
-from hekla.backends.local import cgroups, folders, pod_sandbox, volumes
+from hekla.backends.local import cgroups, folders, gpus, pod_sandbox, volumes
 from hekla.backends.local.containers import order as container_orders
 from hekla.backends.local.containers.runtime import Runtime
 from hekla.backends.local.pod_folder import RUN, EnvironmentOrder, PodFolder, ShimOrder, boot_id
 from hekla.backends.local.pod_sandbox import SharedPath
 from hekla.backends.local.processes import HOSTS_FILE, MARK
+from hekla.domain.cards import NodeCard
 from hekla.domain.volumes import WORKING_DIR
 
 MAX_FILES = 1000
@@ -57,6 +58,7 @@ class Machine:
 
     `home`: the data of the console. `wake`: the pipe to which shims write. `groups`: the parents of control groups.
     `shared`: folders that all pods may use, with their modes. `runtime`: of pods in containers; None: processes.
+    `cards`: those of the node.
     """
 
     home: Path
@@ -64,6 +66,7 @@ class Machine:
     groups: cgroups.Parents
     shared: Sequence[SharedPath]
     runtime: Runtime | None = None
+    cards: Sequence[NodeCard] = ()
 
 
 def write(order: PodOrder, folder: PodFolder, *, final: str, uid: int, machine: Machine) -> None:
@@ -138,28 +141,35 @@ def _order(order: PodOrder, folder: PodFolder, uid: int, machine: Machine) -> Sh
         container=None,
     )
     if machine.runtime:
-        env = {"HOME": str(WORKING_DIR), "USER": pod_sandbox.user_name(uid), **order.env, **_own_env(made, folder)}
+        user = pod_sandbox.user_name(uid)
+        env = {"HOME": str(WORKING_DIR), "USER": user, **order.env, **_own_env(made, folder, order, machine)}
         made["working_dir"], made["environment"] = "/", None
         made["container"] = container_orders.container_of(
             order, folder, env, uid=uid, runtime=machine.runtime, shared=machine.shared
         )
         return made
     made["sandbox"] = pod_sandbox.sandbox_of(
-        folder, uid=uid, home=machine.home, environment=built, shared=machine.shared
+        folder,
+        uid=uid,
+        home=machine.home,
+        environment=built,
+        shared=machine.shared,
+        hidden_devices=gpus.hidden_devices(machine.cards, order.cards),
     )
     cpu, memory = order.resources.amount("cpu"), order.resources.amount("memory")
     made["groups"] = cgroups.groups_of(machine.groups, mark(made).replace(":", "~"), cpu, memory)
     made["env"] = {
         **_base_env(folder, environment, pod_sandbox.user_name(uid)),
         **order.env,
-        **_own_env(made, folder),
+        **_own_env(made, folder, order, machine),
     }
     return made
 
 
-def _own_env(made: ShimOrder, folder: PodFolder) -> dict[str, str]:
-    """Variables by which the pod finds itself and its peers, and by which the console finds its processes."""
-    return {"HEKLA_POD_ADDRESS": made["address"], HOSTS_FILE: folder.hosts, MARK: mark(made)}
+def _own_env(made: ShimOrder, folder: PodFolder, order: PodOrder, machine: Machine) -> dict[str, str]:
+    """Variables by which the pod finds itself, its peers and its cards, and the console finds its processes."""
+    found = gpus.variables(machine.cards, order.cards, in_container=machine.runtime is not None)
+    return {**found, "HEKLA_POD_ADDRESS": made["address"], HOSTS_FILE: folder.hosts, MARK: mark(made)}
 
 
 def _base_env(folder: PodFolder, environment: EnvironmentOrder | None, user: str) -> dict[str, str]:

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import pynvml
 
 from hekla.backends.base import PodKey, PodMetrics
-from hekla.backends.local import machine
+from hekla.backends.local import gpus
 from hekla.backends.local.pod_folder import PodFolder
 
 GPU_WINDOW_SECONDS = 10.0
@@ -55,9 +55,9 @@ def can_measure() -> bool:
 def measure_pods(pods: Mapping[PodKey, PodFolder], *, at: datetime) -> list[PodMetrics]:
     """The metrics of these pods. Pods without a shim are left out."""
     table = _Table(_processes())
-    gpus: Mapping[int, _OnGpu] = _gpu_metrics(at) if machine.gpu_ids() else {}
+    on_gpus: Mapping[int, _OnGpu] = _gpu_metrics(at) if gpus.has_nvml() else {}
     found = ((key, _measure_pod(folder, table)) for key, folder in pods.items())
-    return [_metrics(key, pod, gpus, at) for key, pod in found if pod]
+    return [_metrics(key, pod, on_gpus, at) for key, pod in found if pod]
 
 
 def _measure_pod(folder: PodFolder, table: "_Table") -> _Figures | None:
@@ -71,12 +71,12 @@ def _measure_pod(folder: PodFolder, table: "_Table") -> _Figures | None:
     return found
 
 
-def _metrics(key: PodKey, pod: _Figures, gpus: "Mapping[int, _OnGpu]", at: datetime) -> PodMetrics:
-    on_gpus = [gpus[pid] for pid in pod.pids if pid in gpus]
-    if not on_gpus:
+def _metrics(key: PodKey, pod: _Figures, on_gpus: "Mapping[int, _OnGpu]", at: datetime) -> PodMetrics:
+    mine = [on_gpus[pid] for pid in pod.pids if pid in on_gpus]
+    if not mine:
         return PodMetrics(key, at, pod.cpu_seconds, pod.memory_bytes)
-    busy = [gpu.busy for gpu in on_gpus if gpu.busy is not None]
-    memory = sum(one.memory_bytes for one in on_gpus)
+    busy = [gpu.busy for gpu in mine if gpu.busy is not None]
+    memory = sum(one.memory_bytes for one in mine)
     return PodMetrics(key, at, pod.cpu_seconds, pod.memory_bytes, sum(busy) if busy else None, memory)
 
 

@@ -31,12 +31,18 @@ def shared_paths(readable: Iterable[str], writable: Iterable[str]) -> list[Share
 
 
 def sandbox_of(
-    folder: PodFolder, *, uid: int, home: Path, environment: str | None, shared: Sequence[SharedPath]
+    folder: PodFolder,
+    *,
+    uid: int,
+    home: Path,
+    environment: str | None,
+    shared: Sequence[SharedPath],
+    hidden_devices: list[str],
 ) -> SandboxOrder | None:
     """The sandbox of the pod in this folder; None if this machine offers no layer.
 
     `home`: the console's data, hidden. `environment`: the folder of its virtual environment. `shared`: folders of the
-    machine that every pod may use.
+    machine that every pod may use. `hidden_devices`: files of /dev that this one may not.
     """
     layers = [layer for layer in LAYERS if layer not in isolation.failures()]
     if not layers:
@@ -55,7 +61,7 @@ def sandbox_of(
     ]
     if uid:
         paths += [(READ_ONLY, folder.passwd, "/etc/passwd"), (READ_ONLY, folder.group, "/etc/group")]
-    return SandboxOrder(paths=paths, root=folder.root, uid=uid, layers=layers)
+    return SandboxOrder(paths=paths, hidden_devices=hidden_devices, root=folder.root, uid=uid, layers=layers)
 
 
 def home_of(folder: PodFolder) -> str:

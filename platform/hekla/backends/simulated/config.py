@@ -6,7 +6,9 @@ from typing import Annotated
 from pydantic import Field
 
 from hekla.backends.base import NodeInfo
-from hekla.backends.config import BackendConfig, Quantities
+from hekla.backends.card_config import Cards, described
+from hekla.backends.config import BackendConfig, ClusterConfig, Quantities
+from hekla.domain.cards import amounts, annotations
 from hekla.domain.resources import Resources, parse_quantity
 from hekla.domain.taints import Taint, TaintEffect
 
@@ -42,19 +44,22 @@ class SimulatedNodeConfig(BackendConfig):
     annotations: dict[str, str] = {}
     taints: Annotated[tuple[TaintConfig, ...], Field(max_length=64)] = ()
     images: Annotated[Quantities, Field(max_length=100)] = {}
+    cards: Cards = ()
 
     def nodes(self) -> Iterator[NodeInfo]:
         """The nodes of this entry."""
         names = [self.name] if self.count is None else [f"{self.name}-{number}" for number in range(self.count)]
-        allocatable = Resources.parse({"pods": PODS, **self.allocatable})
+        cards = described(self.cards)
+        allocatable = Resources({**amounts(cards), **Resources.parse({"pods": PODS, **self.allocatable})})
         taints = tuple(Taint(one.key, one.value, one.effect.value) for one in self.taints)
         images = {name: int(parse_quantity("memory", size)) for name, size in self.images.items()}
+        notes = {**annotations(cards), **self.annotations}
         for name in names:
             labels = {"kubernetes.io/hostname": name, **self.labels}
-            yield NodeInfo(name, allocatable, labels, taints=taints, annotations=self.annotations, images=images)
+            yield NodeInfo(name, allocatable, labels, taints=taints, annotations=notes, images=images, cards=cards)
 
 
-class SimulatedConfig(BackendConfig):
+class SimulatedConfig(ClusterConfig):
     """The whole cluster. `speed`: simulated seconds per real second."""
 
     nodes: tuple[SimulatedNodeConfig, ...] = ()

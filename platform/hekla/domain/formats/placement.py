@@ -9,17 +9,28 @@ from pydantic.alias_generators import to_camel
 from hekla.domain.formats.fields import Fields
 from hekla.domain.jobspec import TaskSpec
 from hekla.domain.model_errors import model_in
+from hekla.domain.network_topology import NetworkTopologySpec
 from hekla.domain.placement import RESERVED_LABELS, PodAffinityTermSpec, is_reserved
 from hekla.domain.translation import translate
 from hekla.domain.validation import join
 
 _FIELDS = ("tolerations", "affinity", "topology_spread_constraints")
+_TOPOLOGY = "networkTopology"
 Document = dict[str, Any]
 
 
 def read(pod: Fields, target: str) -> Document:
     """The fields of the task at `target`; absent ones are left out."""
     return dict(_values(pod, target, TaskSpec, _FIELDS))
+
+
+def read_network_topology(owner: Fields, target: str) -> Document | None:
+    """The network topology at `target`; None if there is none."""
+    owner.findings.origins[target] = owner.at(_TOPOLOGY)
+    if _TOPOLOGY not in owner:
+        owner.ignore(_TOPOLOGY)
+        return None
+    return _document(owner.fields(_TOPOLOGY), target, NetworkTopologySpec)
 
 
 def read_labels(metadata: Fields, target: str) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.formats import annotations as words
+from hekla.domain.formats import placement
 from hekla.domain.formats.fields import Fields, Findings, wrong_version
 from hekla.domain.formats.reader import ManifestReader
 from hekla.domain.jobspec import JobSpec
@@ -68,6 +69,7 @@ class PodGroupManifest:
         _say(reading, document, "min_available", spec, "minMember")
         _say_of_tasks(reading, document, spec.fields("minTaskMember"))
         _say(reading, document, "priority_class", spec, "priorityClassName")
+        _say_topology(reading, document, spec)
         spec.mapping("minResources")  # read by `compare`
         spec.close()
         self.fields.close()
@@ -134,6 +136,16 @@ def _say(reading: ManifestReader, document: dict[str, Any], field: str, spec: Fi
     document[field] = reading.take(spec, name, field)
     if before not in (None, 1, document[field]):
         why = translate("the {kind} of the pods sets {value}.", kind=KIND, value=quote(document[field]))
+        reading.findings.not_honoured(place, why)
+
+
+def _say_topology(reading: ManifestReader, document: dict[str, Any], spec: Fields) -> None:
+    before, place = document.get("network_topology"), reading.findings.place_of("network_topology")
+    if (topology := placement.read_network_topology(spec, "network_topology")) is None:
+        return
+    document["network_topology"] = topology
+    if before is not None and before != topology:
+        why = translate("the {kind} of the pods sets another network topology.", kind=KIND)
         reading.findings.not_honoured(place, why)
 
 

@@ -2,14 +2,16 @@
 
 Annotations hold what it has no field for: `hekla.io/cluster`, `hekla.io/description`, and `hekla.io/tenants`, the
 tenants that may submit, separated by commas. `hekla.io/allow-unknown-resources: "true"` accepts resources that no node
-has yet. A queue is closed if its status is `Closed`, and draining if `Closing`.
+has yet. `hekla.io/job-order` is the order of its pending jobs; Volcano's own annotations give its place in the
+hierarchy and its limits in node groups. A queue is closed if its status is `Closed`, and draining if `Closing`.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hekla.domain import yaml_text
+from hekla.domain import queue_settings, yaml_text
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.formats import annotations as words
 from hekla.domain.formats.fields import Fields, Findings, not_one, wrong_version
@@ -22,8 +24,6 @@ from hekla.domain.validation import quote
 API_VERSION, KIND = "scheduling.volcano.sh/v1beta1", "Queue"
 CLUSTER, TENANTS = "hekla.io/cluster", "hekla.io/tenants"
 ALLOW_UNKNOWN = "hekla.io/allow-unknown-resources"
-ROOT = "root"
-"""Volcano's name of the root of all queues."""
 
 _FIELDS = ("weight", "priority", "capability", "deserved", "reclaimable", "parent")
 _STATES = {"Closing": "draining", "Closed": "closed"}
@@ -77,13 +77,15 @@ def dump_queue(document: Mapping[str, Any]) -> str:
         CLUSTER: document.get("cluster"),
         words.DESCRIPTION: document.get("description") or None,
         TENANTS: ", ".join(document.get("tenants", ())) or None,
+        **queue_settings.annotations(document),
     }
     fields = {name: document.get(name) for name in _FIELDS} | {"priority": document.get("priority") or None}
+    affinity = without_empty(**queue_settings.affinity(document))
     manifest = {
         "apiVersion": API_VERSION,
         "kind": KIND,
         "metadata": without_empty(name=document["name"], annotations=without_empty(**annotations)),
-        "spec": without_empty(**fields, guarantee=without_empty(resource=document.get("guarantee"))),
+        "spec": without_empty(**fields, guarantee=without_empty(resource=document.get("guarantee")), affinity=affinity),
         "status": without_empty(
             state=next((word for word, state in _STATES.items() if state == document.get("state")), None)
         ),
@@ -98,11 +100,13 @@ def _metadata(reading: ManifestReader, metadata: Fields) -> dict[str, Any]:
         "description": words.DESCRIPTION,
         "tenants": TENANTS,
         "allow_unknown_resources": ALLOW_UNKNOWN,
+        **queue_settings.OF_ANNOTATIONS,
     }
     for field, name in names.items():
         reading.findings.origins[field] = f"{metadata.at('annotations')}.{name}"
     document = {field: annotations.pop(name, None) for field, name in names.items()}
     document["tenants"] = _listed(reading, document["tenants"])
+    document["node_group_limits"] = _limits(reading, document["node_group_limits"])
     document["name"] = reading.take(metadata, "name", "name")
     reading.close_metadata(metadata, annotations, _NO_NAMESPACE)
     return document
@@ -116,12 +120,34 @@ def _listed(reading: ManifestReader, names: object) -> list[str] | None:
     return None
 
 
+def _limits(reading: ManifestReader, text: object) -> Any:  # noqa: ANN401  (the serializer judges it)
+    """The limits in node groups, which the annotation writes as JSON."""
+    try:
+        return json.loads(text) if isinstance(text, str) and text else text or None
+    except (ValueError, RecursionError):
+        message = translate("Must be a JSON object such as {example}.", example='{"a100": {"cpu": "4"}}')
+        reading.findings.problem(reading.findings.place_of("node_group_limits"), message)
+        return None
+
+
+def _affinity(reading: ManifestReader, affinity: Fields) -> dict[str, Any]:
+    """The lists of node groups."""
+    sides = {side: affinity.fields(side) for side, _strength in queue_settings.AFFINITY.values()}
+    found = {
+        field: reading.take(sides[side], strength, field) for field, (side, strength) in queue_settings.AFFINITY.items()
+    }
+    for fields in (affinity, *sides.values()):
+        fields.close()
+    return found
+
+
 def _spec(reading: ManifestReader, spec: Fields) -> dict[str, Any]:
     document = {name: reading.take(spec, name, name) for name in _FIELDS}
     guarantee = spec.fields("guarantee")
     document["guarantee"] = reading.take(guarantee, "resource", "guarantee")
     guarantee.close()
-    if document["parent"] in ("", ROOT):
+    document |= _affinity(reading, spec.fields("affinity"))
+    if document["parent"] in ("", queue_settings.ROOT):
         document["parent"] = None
     reading.unless(spec, "dequeueStrategy", ("traverse",), translate(_NO_ORDER))
     spec.close()

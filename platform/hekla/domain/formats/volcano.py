@@ -8,7 +8,7 @@ kept.
 
 from typing import Any
 
-from hekla.domain.formats import annotations, pods
+from hekla.domain.formats import annotations, placement, pods
 from hekla.domain.formats.base import Format
 from hekla.domain.formats.fields import Fields
 from hekla.domain.formats.reader import ManifestReader, without_none
@@ -42,6 +42,7 @@ def _job_fields(reading: ManifestReader, spec: Fields) -> dict[str, Any]:
         "min_success": reading.take(spec, "minSuccess", "min_success"),
         "max_retry": reading.take(spec, "maxRetry", "max_retry", zero_is_default=True),
         "ttl_seconds_after_finished": reading.take(spec, "ttlSecondsAfterFinished", "ttl_seconds_after_finished"),
+        "network_topology": placement.read_network_topology(spec, "network_topology"),
         "policies": _policies(reading, spec, "policies"),
         "plugins": _plugins(reading, spec),
     }
@@ -110,8 +111,12 @@ def _task(reading: ManifestReader, task: Fields, place: int) -> dict[str, Any]:
 
 
 def _partitions(reading: ManifestReader, policy: Fields, target: str, document: dict[str, Any]) -> None:
-    """Read a partition policy. A partition restarts as a whole; the minimum of partitions becomes a minimum of pods."""
-    total, least = policy.take("totalPartitions"), policy.take("minPartitions")
+    """Read a partition policy. A partition restarts as a whole."""
+    total = policy.take("totalPartitions")
+    document["min_partitions"] = reading.take(
+        policy, "minPartitions", join(target, "min_partitions"), zero_is_default=True
+    )
+    document["partition_topology"] = placement.read_network_topology(policy, join(target, "partition_topology"))
     size = document["partition_size"] = reading.take(policy, "partitionSize", join(target, "partition_size"))
     replicas = 1 if document["replicas"] is None else document["replicas"]
     if isinstance(size, int) and isinstance(total, int) and replicas != total * size:
@@ -123,14 +128,6 @@ def _partitions(reading: ManifestReader, policy: Fields, target: str, document: 
             given=quote(replicas),
         )
         reading.findings.problem(policy.path, message)
-    if least and isinstance(least, int) and isinstance(size, int):
-        why = translate(
-            "partitions are ignored: the minimum of the task is {least} pods, and they are scheduled one by one.",
-            least=least * size,
-        )
-        reading.findings.not_honoured(policy.at("minPartitions"), why)
-        if document["min_available"] is None:
-            document["min_available"] = least * size
     policy.close()
 
 
@@ -156,6 +153,7 @@ def _write(spec: JobSpec) -> dict[str, Any]:
             minSuccess=spec.min_success,
             maxRetry=spec.max_retry,
             ttlSecondsAfterFinished=spec.ttl_seconds_after_finished,
+            networkTopology=spec.network_topology.kubernetes_form() if spec.network_topology else None,
             policies=[_written_policy(policy) for policy in spec.policies],
             plugins={name: list(arguments) for name, arguments in spec.plugins.items()},
             tasks=[_written_task(task, spec) for task in spec.tasks],
@@ -197,7 +195,12 @@ def _written_template(task: TaskSpec, spec: JobSpec) -> dict[str, Any]:
 
 
 def _written_partitions(task: TaskSpec, size: int) -> dict[str, Any]:
-    return {"totalPartitions": task.replicas // size, "partitionSize": size}
+    return without_empty(
+        totalPartitions=task.replicas // size,
+        partitionSize=size,
+        minPartitions=task.min_partitions,
+        networkTopology=task.partition_topology.kubernetes_form() if task.partition_topology else None,
+    )
 
 
 def _written_dependency(dependency: Dependency) -> dict[str, Any]:

@@ -93,7 +93,8 @@ class Preemption:
 
     def between_jobs(self, jobs: list[JobInfo]) -> None:
         """Evict pods of other jobs for starving jobs, in job order."""
-        session, waiting = self._session, job_queues.job_queue(self._session, jobs)
+        session = self._session
+        waiting = job_queues.job_queue(session, self._queue.name, jobs, fair_shares=session.job_orders.fair_shares)
         failed = PreemptionCache(session, ExtensionPoint.PREEMPTABLE)
         while len(waiting):
             failed.try_once(waiting.pop(), self._from_others)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from hekla.domain.queue_settings import GROUP_LABEL, GROUP_LIMITS
 from hekla.domain.resources import InvalidQuantity, Resources
 from hekla.domain.scheduling_inputs import Input
 from hekla.domain.translation import gettext_noop
@@ -27,8 +28,6 @@ from hekla.engine.node_fit import Refusal
 from hekla.engine.policy import PluginOption
 from hekla.engine.session import Session, limit_vector
 
-GROUP = "volcano.sh/nodegroup-name"
-LIMITS = "volcano.sh/nodegroup-resource-limits"
 _REQUIRED, _PREFERRED, _AVOIDED = 100.0, 50.0, -1.0
 
 NEEDS = (
@@ -85,7 +84,7 @@ class _Groups:
     """The groups of all rows, as numbers; a row without one has the number of the empty name."""
 
     def __init__(self, table: NodeTable) -> None:
-        names = [node.labels.get(GROUP, "") for node in table.nodes]
+        names = [node.labels.get(GROUP_LABEL, "") for node in table.nodes]
         self.names = sorted({"", *names})
         self.number = {name: at for at, name in enumerate(self.names)}
         self.of = np.array([self.number[name] for name in names], dtype=np.intp)
@@ -129,7 +128,9 @@ def _score(rule: NodeGroupAffinity, group: str, *, in_order: bool) -> float:
 
 def _open_limits(session: Session, option: PluginOption, groups: _Groups) -> None:
     limits = {
-        name: _limits(session, queue, groups) for name, queue in session.queues.items() if LIMITS in queue.annotations
+        name: _limits(session, queue, groups)
+        for name, queue in session.queues.items()
+        if GROUP_LIMITS in queue.annotations
     }
     held = {name: np.zeros((len(groups.names), len(session.total_resources))) for name in limits}
     if not limits:
@@ -166,7 +167,9 @@ def _limits(session: Session, queue: QueueSpec, groups: _Groups) -> Vector | Non
     """One row of limits per group, infinite where not set. None: the annotation is invalid."""
     bounds = np.full((len(groups.names), len(session.total_resources)), np.inf)
     try:
-        written = {name: Resources.parse(amounts) for name, amounts in json.loads(queue.annotations[LIMITS]).items()}
+        written = {
+            name: Resources.parse(amounts) for name, amounts in json.loads(queue.annotations[GROUP_LIMITS]).items()
+        }
     except (ValueError, TypeError, AttributeError, InvalidQuantity):
         return None
     for name, amounts in written.items():

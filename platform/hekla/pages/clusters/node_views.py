@@ -34,7 +34,9 @@ def node_parts(user: User, number: str, rights: Rights | None = None) -> dict[st
     whole = occupancy.now()
     page = Paginator(figures.nodes(whole), _MACHINES).get_page(number)
     views = list(page.object_list)
-    figures.name_jobs(views, user, rights or tenancy.rights(user))
+    rights = rights or tenancy.rights(user)
+    figures.name_jobs(views, user, rights)
+    figures.name_cards(views, user, rights)
     return {
         "since": whole.number,
         "notices": notices.everywhere(),

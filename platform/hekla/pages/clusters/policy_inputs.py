@@ -70,9 +70,10 @@ def view_of(cluster: Cluster, text: str) -> PolicyInputsView:
         wanted = policy.parse(text)
     except Invalid as error:
         return PolicyInputsView(problem=error.message)
-    found, sources = policy_check.inputs_of(cluster, wanted), supplied(cluster, wanted)
+    sources = supplied(cluster, wanted)
+    found = policy_check.inputs_of(cluster, wanted, sources)
     rows = tuple(_row(one, sources) for one in found[:_MAX_ROWS])
-    warnings = tuple(policy_check.warnings(cluster, wanted))
+    warnings = tuple(policy_check.warnings_about(found))
     return PolicyInputsView(
         rows,
         len(found) - len(rows),

@@ -39,5 +39,6 @@ def start(request: HttpRequest, name: str) -> HttpResponse:
     tenant = current_tenant.tenant(request)
     if tenant is None:
         raise Refused(_("You are not a member of a tenant. Ask a platform admin."))
-    run = services.start(name, tenant=tenant, user=person(request), now=clock.now())
+    without = request.POST.get("without", "")
+    run = services.start(name, without=without, tenant=tenant, user=person(request), now=clock.now())
     return redirect("demonstrations:detail", run.demonstration)

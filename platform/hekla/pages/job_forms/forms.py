@@ -13,7 +13,7 @@ from hekla.domain import frameworks
 from hekla.domain.errors import HeklaError, Invalid, Problem
 from hekla.domain.jobspec import Iteration
 from hekla.domain.policies import RESTART_ON_LOSS
-from hekla.pages.job_forms import passthrough_fields, secret_texts
+from hekla.pages.job_forms import network_closeness, passthrough_fields, secret_texts
 
 MAX_MANIFEST_BYTES = 1024 * 1024
 MAX_TASK_ROWS = 50
@@ -34,7 +34,9 @@ FRAMEWORKS = [
     ("indexed", gettext_lazy("A number for each pod (JOB_COMPLETION_INDEX)")),
     ("openpai", gettext_lazy("OpenPAI addresses and ports (PAI_HOST_IP_…)")),
 ]
-_TIMES = ("restart", "min_available", "priority", "priority_class", "max_retry", "ttl_seconds_after_finished")
+_TIMES = (
+    "restart", "min_available", "priority", "priority_class", "closeness", "max_retry", "ttl_seconds_after_finished",
+)  # fmt: skip
 _WORDS = ("description", "secrets", "kind", "framework")
 _NO_FRAMEWORKS = {"env", "svc", "ssh"}
 _FIRST_SHAPES = [
@@ -87,6 +89,7 @@ class JobForm(forms.Form):
     )
     priority = forms.IntegerField(label=gettext_lazy("Priority"), initial=0, required=False)
     priority_class = forms.ChoiceField(label=gettext_lazy("Priority class"), required=False)
+    closeness = forms.ChoiceField(label=gettext_lazy("Closeness in the network"), required=False)
     restart = forms.BooleanField(
         label=gettext_lazy("Restart the whole job when a pod fails or is evicted"), required=False, initial=False
     )
@@ -117,7 +120,14 @@ class JobForm(forms.Form):
     shape = forms.ChoiceField(choices=_FIRST_SHAPES, required=False, widget=forms.HiddenInput)
     rest = passthrough_fields.job_field()
 
-    def __init__(self, *args: Any, queues: Choices, classes: Choices = (), **kwargs: Any) -> None:  # noqa: ANN401
+    def __init__(
+        self,
+        *args: Any,  # noqa: ANN401
+        queues: Choices,
+        classes: Choices = (),
+        tiers: Iterable[str] = (),
+        **kwargs: Any,  # noqa: ANN401
+    ) -> None:
         super().__init__(*args, **kwargs)
         listed = {name for name, _label in FRAMEWORKS} | _NO_FRAMEWORKS
         own = [(name, name) for name in frameworks.load_frameworks() if name not in listed]
@@ -125,6 +135,7 @@ class JobForm(forms.Form):
         _offer(self, "queue", queues, gettext_lazy("%s (not available to this tenant)"))
         usual = ("", gettext_lazy("by priority number"))
         _offer(self, "priority_class", [usual, *classes], gettext_lazy("%s (not available to this tenant)"))
+        _offer(self, "closeness", network_closeness.choices(tiers), network_closeness.OTHER)
 
     @property
     def times_matter(self) -> bool:
@@ -155,6 +166,7 @@ class JobForm(forms.Form):
             "name": cleaned["name"],
             "queue": cleaned["queue"],
             "priority_class": cleaned["priority_class"],
+            "network_topology": network_closeness.chosen(cleaned["closeness"], rest.get("network_topology")),
             "plugins": passthrough_fields.merged_plugins(rest, cleaned["framework"]),
             "policies": [*restart, *rest.get("policies", [])],
             "description": passthrough_fields.with_our_ends(cleaned["description"]) or rest.get("description", ""),

@@ -19,10 +19,12 @@ from hekla.domain.policies import RESTART_ON_LOSS
 FIELD_OF_RESOURCE = {"cpu": "cpu", "memory": "memory", "nvidia.com/gpu": "gpus"}
 Rest = dict[str, Any]
 _JOB = {"min_success": int, "annotations": dict, "policies": list, "plugins": dict, "files": dict, "description": str,
-    "volumes": list,
+    "volumes": list, "network_topology": dict,
 }  # fmt: skip
+_UNCHANGED = ("min_success", "annotations", "volumes", "network_topology")
 _TASK = {
     "policies": list, "max_retry": int, "node_selector": dict, "grace_seconds": int, "partition_size": int,
+    "min_partitions": int, "partition_topology": dict,
     "labels": dict, "tolerations": list, "affinity": dict, "topology_spread_constraints": list,
     "ports": dict, "resources": dict, "env": dict, "command": list, "image": str, "working_dir": str,
     "volume_mounts": list, "success_policy": str,
@@ -45,6 +47,8 @@ _WORDS = {
     "topology_spread_constraints": gettext_lazy("topology spread constraints"),
     "grace_seconds": gettext_lazy("grace period"),
     "partition_size": gettext_lazy("partitions"),
+    "min_partitions": gettext_lazy("minimum of partitions"),
+    "partition_topology": gettext_lazy("network topology of partitions"),
     "success_policy": gettext_lazy("success policy"),
     "args": gettext_lazy("arguments of the image's command"),
     "ports": gettext_lazy("ports"),
@@ -104,7 +108,11 @@ def of_job(spec: JobSpec) -> Rest:
     plugins = {name: list(arguments) for name, arguments in spec.plugins.items()}
     usual = merged_plugins({}, framework_of(plugins))
     return {
-        **{name: document[name] for name in ("min_success", "annotations", "volumes") if name in document},
+        **{
+            name: document[name]
+            for name in ("min_success", "annotations", "volumes", "network_topology")
+            if name in document
+        },
         **{name: value for name, value in values.items() if value},
         **({"plugins": plugins} if list(plugins.items()) != list(usual.items()) else {}),
     }
@@ -124,6 +132,7 @@ def of_task(task: TaskSpec) -> Rest:
         **{name: text for name in ("image", "working_dir") if not is_line(text := getattr(task, name))},
     }
     plain = (
+        "min_partitions", "partition_topology",
         "policies", "max_retry", "node_selector", "grace_seconds", "partition_size", "volume_mounts", "ports",
         "success_policy", "args",
         "labels", "tolerations", "affinity", "topology_spread_constraints",

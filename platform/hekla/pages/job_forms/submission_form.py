@@ -1,7 +1,7 @@
 """The three forms of the submission page as one: initial values, submitted values, and the fields of problems."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,9 +31,10 @@ class SubmissionForm:
         queues: Choices,
         environments: Sequence[str],
         classes: Choices = (),
+        tiers: Iterable[str] = (),
     ) -> None:
         data = _tight(data) if data is not None and data.get("shape") == "sweep" else data
-        self.job = JobForm(data, initial=first.job, queues=queues, classes=classes)
+        self.job = JobForm(data, initial=first.job, queues=queues, classes=classes, tiers=tiers)
         has_commands = bool(frameworks.commands({str(self.job["framework"].value()): []}))
         kwargs = {"environments": environments, "needs_command": not has_commands, "empty_permitted": False}
         self.tasks = TaskFormSet(data, initial=first.tasks, prefix="tasks", form_kwargs=kwargs)

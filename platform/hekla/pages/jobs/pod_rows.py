@@ -8,7 +8,7 @@ from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from markupsafe import escape as text
 
-from hekla.apps.job_history import endings
+from hekla.apps.job_history import card_labels, endings
 from hekla.apps.jobs.models import Job, Pod
 from hekla.pages.frame import html
 
@@ -30,12 +30,19 @@ def _row(place: str, labels: list[str], pod: Pod) -> str:
     return (
         f'<tr id="pod-{pod.pk}"><th scope="row"><a href="{place}pods/{pod.pk}/">{text(pod)}</a></th>'
         f'<td data-label="{phase}"><span>{html.phase(pod.phase)}{_note(pod)}</span></td>'
-        f'<td data-label="{node}">{text(pod.node or "–")}</td>'
+        f'<td data-label="{node}"><span>{text(pod.node or "–")}{_cards(pod)}</span></td>'
         f'<td class="number" data-label="{attempt}">{pod.attempt}</td>'
         f'<td data-label="{end}">{text(endings.exit_of(pod))}</td>'
         f'<td data-label="{started}">{html.moment(pod.started_at)}</td>'
         f'<td class="number" data-label="{ran}">{html.duration(pod.started_at, pod.finished_at)}</td></tr>'
     )
+
+
+def _cards(pod: Pod) -> str:
+    if not pod.cards:
+        return ""
+    names, details = text(card_labels.cards(pod.cards)), text(card_labels.details(pod.cards))
+    return f'<span class="row-note" title="{details}">{names}</span>'
 
 
 def _note(pod: Pod) -> str:

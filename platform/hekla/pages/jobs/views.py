@@ -21,6 +21,7 @@ from hekla.domain.policies import LifecycleAction
 from hekla.lib import clock
 from hekla.pages.frame import current_tenant, downloads
 from hekla.pages.frame.people import person
+from hekla.pages.job_forms import network_closeness
 from hekla.pages.job_forms.forms import LogSearchForm
 from hekla.pages.jobs import context as shown
 from hekla.pages.jobs import exports, pod_context, volumes
@@ -60,6 +61,7 @@ def _detail(
     context |= gantt.chart(job, request.GET, now=clock.now(), course=context["course"], pods=context["attempts"])
     spec = spec_of(job)
     context |= {"since": since, "job_spec": spec, "volumes": volumes.volume_views(spec)}
+    context["closeness"] = network_closeness.words(spec.network_topology)
     context |= {"manifest": _stored_text(job) if spec_fault(job) else formats.dump(spec), "size": size}
     context |= {"query": _gantt_query(request)}
     context |= {"priority": priority, "priority_is_fixed": fixed}

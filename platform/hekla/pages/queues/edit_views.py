@@ -17,6 +17,7 @@ from hekla.domain.errors import HeklaError, Refused
 from hekla.lib import clock
 from hekla.pages.frame.people import person
 from hekla.pages.queues.forms import QueueChangeForm, QueueForm
+from hekla.scheduling import queue_check
 from hekla.simulation import queue_descriptions, queue_shares
 
 
@@ -40,7 +41,7 @@ def create(request: HttpRequest) -> HttpResponse:
             attach(form, error)
         else:
             messages.success(request, _("Queue %s is open.") % queue)
-            _warn_of_guarantees(request, queue)
+            _warn(request, queue)
             return redirect("queues:list")
     context = {"form": form, "title": _("Add queue"), "submit": _("Add"), "cancel": reverse("queues:list")}
     return render(request, "queues/form.html", context | {"preview": reverse("queues:preview_new")})
@@ -68,14 +69,15 @@ def edit(request: HttpRequest, name: str) -> HttpResponse:
             attach(form, error)
         else:
             messages.success(request, _("Saved."))
-            _warn_of_guarantees(request, queue)
+            _warn(request, queue)
             return redirect("queues:list")
     context = {"form": form, "title": name, "submit": _("Save"), "cancel": reverse("queues:list")}
     return render(request, "queues/form.html", context | {"preview": reverse("queues:preview", args=[name])})
 
 
-def _warn_of_guarantees(request: HttpRequest, queue: Queue) -> None:
-    for sentence in queue_descriptions.over_commitments(queue_shares.over_commitments(queue)):
+def _warn(request: HttpRequest, queue: Queue) -> None:
+    over = queue_descriptions.over_commitments(queue_shares.over_commitments(queue))
+    for sentence in [*over, *queue_check.warnings(queue)]:
         messages.warning(request, sentence)
 
 

@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters.models import Node
+from hekla.apps.forms import format_amounts
 from hekla.apps.job_history import labels
 from hekla.apps.jobs import selectors as jobs
 from hekla.apps.jobs.selectors import JobOnNode
@@ -17,6 +18,7 @@ from hekla.apps.queues.models import Queue
 from hekla.apps.tenancy.selectors import Rights
 from hekla.domain.resources import Resources
 from hekla.engine.queue_shares import QueueShares
+from hekla.pages.queues.node_cards import CardView, cards_of
 from hekla.scheduling.occupancy import Occupancy, QueueUsage
 
 _NOTHING = Resources()
@@ -71,6 +73,7 @@ class NodeView:
     used: Resources = field(default_factory=Resources)
     jobs: list[JobOnNode] = field(default_factory=list)
     """Only jobs that the person may see."""
+    cards: list[CardView] = field(default_factory=list)
 
     @property
     def bars(self) -> list[UsageBar]:
@@ -121,6 +124,24 @@ def _share_bar(shares: QueueShares, name: str) -> UsageBar:
     return UsageBar(name, bar.used, bar.capacity, bar.words, **scaled, more="; ".join(phrases))
 
 
+def settings(queue: Queue) -> list[tuple[str, str]]:
+    """The settings for node groups and the hierarchy that the queue has: label and text."""
+    groups = {
+        _("Required node groups"): queue.required_node_groups,
+        _("Preferred node groups"): queue.preferred_node_groups,
+        _("Excluded node groups"): queue.excluded_node_groups,
+        _("Avoided node groups"): queue.avoided_node_groups,
+    }
+    found = [(str(label), ", ".join(names)) for label, names in groups.items() if names]
+    if queue.node_group_limits:
+        limits = (f"{group}: {format_amounts(amounts)}" for group, amounts in queue.node_group_limits.items())
+        found.append((str(_("Limits in node groups")), "; ".join(limits)))
+    if queue.hierarchy:
+        weights = f" ({queue.hierarchy_weights})" if queue.hierarchy_weights else ""
+        found.append((str(_("Hierarchy")), queue.hierarchy + weights))
+    return found
+
+
 def nodes(whole: Occupancy) -> list[NodeView]:
     """All nodes with their usage."""
     held = whole.machines
@@ -135,6 +156,13 @@ def name_jobs(views: Sequence[NodeView], user: User, rights: Rights) -> None:
     sees, found = jobs.seeing(user, rights), jobs.jobs_on([view.node for view in views])
     for view in views:
         view.jobs = [one for one in found.get((view.node.cluster_id, view.node.name), ()) if sees(one.job)]
+
+
+def name_cards(views: Sequence[NodeView], user: User, rights: Rights) -> None:
+    """Add to each node its cards, with the pods on them that the person may see."""
+    found = cards_of([view.node for view in views], user, rights)
+    for view in views:
+        view.cards = found.get(view.node.pk, [])
 
 
 def queue_views(user: User, whole: Occupancy, rights: Rights | None = None) -> list[QueueView]:

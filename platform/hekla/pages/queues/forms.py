@@ -6,8 +6,10 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from hekla.apps.forms import NAME_ERRORS, QuantitiesField, refuse_reserved
-from hekla.apps.queues.models import FederatedQueue, Queue
+from hekla.apps.queues.models import JOB_ORDERS, FederatedQueue, Queue
+from hekla.domain import queue_settings
 from hekla.pages.frame.edit_form import ModelEditForm
+from hekla.pages.queues.fields import GroupLimitsField, NamesField
 
 
 class QueueForm(forms.ModelForm):
@@ -22,6 +24,21 @@ class QueueForm(forms.ModelForm):
         help_text=_("The share that the queue gets back when it has pending jobs. Used by the capacity plugin."),
     )
 
+    required_node_groups = NamesField(
+        label=_("Required node groups"),
+        help_text=_(
+            "Its pods use only these, or preferred ones. Used by the nodegroup plugin. For example: a100, h100."
+        ),
+    )
+    preferred_node_groups = NamesField(label=_("Preferred node groups"), help_text=_("Its pods use these first."))
+    excluded_node_groups = NamesField(label=_("Excluded node groups"), help_text=_("Its pods never use these."))
+    avoided_node_groups = NamesField(label=_("Avoided node groups"), help_text=_("Its pods use these last."))
+    node_group_limits = GroupLimitsField(
+        label=_("Limits in node groups"),
+        help_text=_(
+            "The most that its pods may use in a group, one line for each. For example: a100: nvidia.com/gpu=4"
+        ),
+    )
     allow_unknown_resources = forms.BooleanField(
         label=_("Allow unknown resources"),
         required=False,
@@ -32,7 +49,8 @@ class QueueForm(forms.ModelForm):
         model = Queue
         fields = [
             "cluster", "name", "description", "weight", "priority", "capability", "guarantee", "deserved", "parent",
-            "reclaimable", "tenants",
+            "reclaimable", "job_order", *queue_settings.AFFINITY, "node_group_limits", "hierarchy",
+            "hierarchy_weights", "tenants",
         ]  # fmt: skip
         widgets = {"tenants": forms.CheckboxSelectMultiple}
         error_messages = {"name": NAME_ERRORS}
@@ -40,6 +58,11 @@ class QueueForm(forms.ModelForm):
             "weight": _("Its relative share when queues compete. Twice the weight means twice the share."),
             "priority": _("Queues with higher priority are served first."),
             "reclaimable": _("Other queues can reclaim what it borrows beyond its share."),
+            "job_order": _("The order of its pending jobs."),
+            "hierarchy": _(
+                "Its path from the root, for the drf plugin with enableHierarchy. For example: root/science/dev."
+            ),
+            "hierarchy_weights": _("One weight for each name of the path. For example: 1/2/4."),
             "parent": _("The parent queue. Used by the capacity plugin."),
             "tenants": _("Tenants that can submit here. Select none to allow all tenants."),
         }
@@ -47,6 +70,7 @@ class QueueForm(forms.ModelForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
         super().__init__(*args, **kwargs)
         self.fields["parent"].empty_label = _("none")  # type: ignore[attr-defined]
+        self.fields["job_order"].choices = [("", _("as in the cluster's policy")), *JOB_ORDERS]  # type: ignore[attr-defined]
         if "cluster" in self.fields:
             self.fields["cluster"].empty_label = _("Select a cluster")  # type: ignore[attr-defined]
 

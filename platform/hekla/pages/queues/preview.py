@@ -20,6 +20,7 @@ from hekla.engine.queue_shares import QueueShares
 from hekla.lib import clock
 from hekla.pages.frame.people import person
 from hekla.pages.queues.forms import QueueChangeForm, QueueForm
+from hekla.scheduling import queue_check
 from hekla.simulation import queue_descriptions, queue_shares
 from hekla.simulation.queue_shares import ShareForecast
 
@@ -59,7 +60,10 @@ def _render_preview(request: HttpRequest, form: QueueForm) -> HttpResponse:
     context: dict[str, object] = {"rows": found, "losses": forecast.losses if forecast else ()}
     if forecast:
         context |= {
-            "warnings": queue_descriptions.over_commitments(forecast.over_commitments),
+            "warnings": [
+                *queue_descriptions.over_commitments(forecast.over_commitments),
+                *queue_check.warnings(form.instance),
+            ],
             "effects": queue_descriptions.effects(forecast),
         }
     return render(request, "queues/_preview.html", context | _problems(form))

@@ -77,6 +77,7 @@ def parts(name: str, user: User, rights: Rights | None = None) -> dict[str, Any]
         "waiting": waiting,
         "others": others,
         "tenants": queues.tenants_for(queue, user, rights),
+        "settings": figures.settings(queue),
     }
 
 

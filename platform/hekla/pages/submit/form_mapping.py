@@ -4,7 +4,7 @@ import shlex
 from typing import Any
 
 from hekla.domain.jobspec import Iteration, JobSpec, TaskSpec
-from hekla.pages.job_forms import passthrough_fields
+from hekla.pages.job_forms import network_closeness, passthrough_fields
 from hekla.pages.job_forms.submission_form import InitialValues
 
 DEBUGGING = "debugging"
@@ -18,6 +18,7 @@ def filled(spec: JobSpec) -> InitialValues:
         "name": spec.name,
         "queue": spec.queue,
         "priority_class": spec.priority_class,
+        "closeness": network_closeness.value_of(rest.get("network_topology")),
         "kind": spec.kind,
         "framework": passthrough_fields.framework_of(spec.plugins),
         "restart": passthrough_fields.restarts(spec),

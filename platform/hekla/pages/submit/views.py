@@ -1,6 +1,6 @@
 """The submission of a job or sweep, as a form or a manifest. Each can become the other, with what was typed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
@@ -22,6 +22,7 @@ from hekla.apps.presets import services as keeping
 from hekla.apps.presets.models import Preset
 from hekla.apps.priorities import selectors as priorities
 from hekla.apps.queues import selectors as queues
+from hekla.apps.queues.models import Queue
 from hekla.apps.tenancy import selectors as tenancy
 from hekla.apps.tenancy.models import Tenant
 from hekla.domain import formats, spec_changes
@@ -37,6 +38,7 @@ from hekla.pages.submit import framework_defaults, preset_mapping, undo
 from hekla.pages.submit import presets as beginnings
 from hekla.pages.submit.form_mapping import filled
 from hekla.pages.submit.options import SWEEP, Draft, SubmissionOptions
+from hekla.scheduling.topology import topology_labels
 
 Secrets = Mapping[str, str]
 _SAVED = "saved:"
@@ -354,7 +356,10 @@ def _preset(uid: str, request: HttpRequest) -> Preset:
 def _form(data: QueryDict | None, first: InitialValues, tenant: Tenant) -> SubmissionForm:
     environments = list(clusters.environments().values_list("name", flat=True))
     classes = [(one.name, f"{one.name} ({one.value})") for one in priorities.offer_to(tenant).classes]
-    return SubmissionForm(data, first, queues=_queues(tenant), environments=environments, classes=classes)
+    open_ones = list(queues.open_to(tenant))
+    tiers = dict.fromkeys(tier for queue in open_ones for tier in topology_labels(queue.cluster.config))
+    names = _queues(tenant, open_ones)
+    return SubmissionForm(data, first, queues=names, environments=environments, classes=classes, tiers=tiers)
 
 
 def _form_page(
@@ -414,10 +419,10 @@ def _tenant(request: HttpRequest) -> Tenant | None:
     return current_tenant.tenant(request)
 
 
-def _queues(tenant: Tenant) -> list[tuple[str, str]]:
+def _queues(tenant: Tenant, open_ones: Iterable[Queue]) -> list[tuple[str, str]]:
     found = [
         (queue.name, queue.name if queue.is_open else f"{queue.name} ({queue.get_state_display()})")
-        for queue in queues.open_to(tenant)
+        for queue in open_ones
     ]
     over = [
         (federated.name, _("%s (the cluster that starts it first)") % federated)

@@ -40,7 +40,15 @@ from hekla.apps.jobs.selectors.lists import (
     with_uids,
 )
 from hekla.apps.jobs.selectors.metrics import counts_by_queue, living_pods_by_cluster, oldest_waits
-from hekla.apps.jobs.selectors.occupancy import JobOnNode, TaskAllocation, held, held_by, jobs_on, living
+from hekla.apps.jobs.selectors.occupancy import (
+    JobOnNode,
+    TaskAllocation,
+    card_holders,
+    held,
+    held_by,
+    jobs_on,
+    living,
+)
 from hekla.apps.jobs.selectors.replicas import (
     addresses,
     attempts,
@@ -80,6 +88,7 @@ __all__ = [
     "attempts",
     "by_name",
     "by_uids",
+    "card_holders",
     "counts_by_queue",
     "course",
     "current_pods",

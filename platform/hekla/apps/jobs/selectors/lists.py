@@ -18,6 +18,7 @@ from hekla.apps.tenancy.models import Tenant
 from hekla.apps.tenancy.selectors import Rights
 from hekla.domain.errors import NotFound
 from hekla.domain.phases import JobPhase, PodPhase
+from hekla.domain.queue_settings import JobOrder
 
 MOST_COUNTED = 1000
 _NUMBER_AT_END = re.compile(r"-\d+$")
@@ -35,8 +36,13 @@ def with_uids(uids: Collection[str]) -> list[Job]:
 
 
 def ahead_of(job: Job) -> int:
-    """How many other waiting jobs of its queue have higher priority, or equal priority and an earlier submission."""
+    """How many other waiting jobs of its queue have higher priority, or equal priority and an earlier submission.
+
+    If the queue's order is FIFO, the submission alone counts.
+    """
     sooner = Q(priority__gt=job.priority) | Q(priority=job.priority, submitted_at__lt=job.submitted_at)
+    if job.queue.job_order == JobOrder.FIFO:
+        sooner = Q(submitted_at__lt=job.submitted_at)
     waiting = Job.objects.filter(queue_id=job.queue_id, deleted_at=None, phase__in=_AT_REST)
     return waiting.filter(sooner).exclude(pk=job.pk).count()
 

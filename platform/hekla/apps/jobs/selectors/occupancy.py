@@ -70,6 +70,17 @@ def _held(found: Iterable[tuple[int, str, list[str]]], jobs: Mapping[int, Job]) 
     ]
 
 
+def card_holders(nodes: Collection[Node]) -> dict[tuple[int, str], list[Pod]]:
+    """The pods that hold cards of these nodes, with their jobs, by (cluster id, node name)."""
+    names, clusters = {node.name for node in nodes}, {node.cluster_id for node in nodes}
+    pods = placed(Pod.objects.filter(node__in=names, job__cluster_id__in=clusters)).exclude(cards=[])
+    of_job = (f"job__{name}" for name in ("uid", "name", "tenant", "cluster", "deleted_at"))
+    found: defaultdict[tuple[int, str], list[Pod]] = defaultdict(list)
+    for pod in pods.select_related("job").only("task", "index", "node", "cards", *of_job).order_by("pk"):
+        found[pod.job.cluster_id, pod.node].append(pod)
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class JobOnNode:
     """Pods of one job on a node: their number, and the row id and name of the first."""

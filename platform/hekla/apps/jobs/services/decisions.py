@@ -12,16 +12,19 @@ from typing import Any
 
 from hekla.apps.clusters import leases
 from hekla.apps.event_log.services import CONTROLLER, unit_of_work
-from hekla.apps.jobs.facts import job_facts
+from hekla.apps.jobs.facts import job_facts, spec_of
 from hekla.apps.jobs.models import Job, Pod
+from hekla.apps.jobs.services.cards import CardAssignment
 from hekla.apps.jobs.services.telling import tell
 from hekla.apps.jobs.services.transitions import advance, evict, set_gang_phase
 from hekla.apps.rows import save_all
 from hekla.domain import events
+from hekla.domain.cards import may_request_cards
 from hekla.domain.lifecycle import Stimulus, resolve
 from hekla.domain.phases import GangPhase, PodPhase
 from hekla.domain.policies import LifecycleAction
 from hekla.domain.policies import LifecycleEvent as PolicyEvent
+from hekla.domain.resources import Resources
 
 _SHUFFLE = "shuffle"
 """The action whose evictions wait for an interval (`Lease.last_shuffle_at`)."""
@@ -56,7 +59,7 @@ class EvictionReason:
 class JobDecision:
     """The engine's decisions about one job, based on this version and revision.
 
-    `binds`: pod row id → node; `evictions`: pod row id → reason.
+    `binds`: pod row id → node; `annotations`: pod row id → those of its bind, if any; `evictions`: pod row id → reason.
     """
 
     job_id: int
@@ -64,6 +67,7 @@ class JobDecision:
     revision: int = 1
     gang_phase: GangPhase | None = None
     binds: Mapping[int, str] = field(default_factory=dict)
+    annotations: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
     evictions: Mapping[int, EvictionReason] = field(default_factory=dict)
     waiting: Waiting | None = None
 
@@ -83,14 +87,37 @@ def commit(cluster_id: int, epoch: int, decisions: Sequence[JobDecision], *, now
         pods = Pod.objects.in_bulk(touched)
         gainers = Job.objects.filter(cluster=cluster_id).in_bulk(wanting)
         found = [d for d in decisions if d.job_id in jobs]
-        changed = [d for d in found if _commit_one(jobs[d.job_id], d, pods, gainers, now)]
+        cards = CardAssignment(cluster_id, _nodes_with_requests(found, jobs, pods))
+        changed = [d for d in found if _commit_one(jobs[d.job_id], d, pods, gainers, cards, now)]
         if any(why.action == _SHUFFLE for d in changed for why in d.evictions.values()):
             leases.record_shuffle(cluster_id, now=now)
         return len(changed)
 
 
+def _nodes_with_requests(
+    decisions: Sequence[JobDecision], jobs: Mapping[int, Job], pods: Mapping[int, Pod]
+) -> set[str]:
+    """The nodes of pods that may request cards."""
+    return {
+        node
+        for decision in decisions
+        if jobs[decision.job_id].revision == decision.revision
+        for pod, node in decision.binds.items()
+        if pod in pods and may_request_cards(_request(jobs[decision.job_id], pods[pod]))
+    }
+
+
+def _request(job: Job, pod: Pod) -> Resources:
+    return spec_of(job).task(pod.task).request
+
+
 def _commit_one(
-    job: Job, decision: JobDecision, pods: Mapping[int, Pod], gainers: Mapping[int, Job], now: datetime
+    job: Job,
+    decision: JobDecision,
+    pods: Mapping[int, Pod],
+    gainers: Mapping[int, Job],
+    cards: CardAssignment,
+    now: datetime,
 ) -> bool:
     is_stale = (job.version, job.revision) != (decision.version, decision.revision)
     if job.is_final or is_stale or job.deleted_at is not None:
@@ -98,7 +125,8 @@ def _commit_one(
     changed = False
     if decision.gang_phase is not None:
         changed = set_gang_phase(job, decision.gang_phase, actor=CONTROLLER, now=now)
-    changed |= _bind(job, [(pods[pod], node) for pod, node in decision.binds.items() if pod in pods], now)
+    binds = [(pods[pod], node) for pod, node in decision.binds.items() if pod in pods]
+    changed |= _bind(job, binds, decision.annotations, cards, now)
     for pod, why in decision.evictions.items():
         if pod in pods and (why.for_job is None or why.for_job in gainers):  # else that job moved to another cluster
             event = _eviction(job, pods[pod], why, gainers.get(why.for_job or 0))
@@ -118,15 +146,25 @@ def _react_to_unknown(job: Job, now: datetime) -> None:
         advance(job, list(job.pods.order_by("task", "index", "attempt")), action, actor=CONTROLLER, now=now)
 
 
-def _bind(job: Job, binds: list[tuple[Pod, str]], now: datetime) -> bool:
+def _bind(
+    job: Job,
+    binds: list[tuple[Pod, str]],
+    annotations: Mapping[int, Mapping[str, str]],
+    cards: CardAssignment,
+    now: datetime,
+) -> bool:
     """Record all of a job's binds of one cycle, or none if one of its pods cannot be bound any more."""
     if not binds or any(pod.phase != PodPhase.PENDING or pod.stopping for pod, _ in binds):
         return False
     for pod, node in binds:
         pod.phase, pod.node, pod.bound_at = PodPhase.BOUND, node, now
+        if pod.pk in annotations or may_request_cards(_request(job, pod)):
+            cards.assign(pod, _request(job, pod), annotations.get(pod.pk, {}), now=now)
         event = events.PodBound(task=pod.task, index=pod.index, attempt=pod.attempt, node=node)
         tell(job, event, actor=CONTROLLER, now=now)
+    with_cards = [pod for pod, _ in binds if pod.cards or pod.annotations]
     save_all([pod for pod, _ in binds], ("phase", "node", "bound_at"))
+    save_all(with_cards, ("annotations", "cards"))
     return True
 
 

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import Any, TypedDict
 
 from hekla.backends.base import PodOrder, StartRefused
-from hekla.backends.local import names, volumes
+from hekla.backends.local import gpus, names, volumes
 from hekla.backends.local.containers.runtime import CLUSTER_LABEL, POD_LABEL, Runtime
 from hekla.backends.local.pod_folder import PodFolder
 from hekla.backends.local.pod_sandbox import SharedPath
@@ -16,9 +16,6 @@ from hekla.backends.local.sandbox.order import READ_ONLY
 from hekla.domain.frameworks.mpi_agent import RUN_FOLDER
 from hekla.domain.volumes import WORKING_DIR
 
-_GPU = "nvidia.com/gpu"
-_GPU_DEVICES = {"Driver": "cdi", "DeviceIDs": ["nvidia.com/gpu=all"]}
-"""All GPUs by the Container Device Interface, in which NVIDIA's toolkit describes them to engines."""
 _PATH = re.compile(r"[^,\"'\\\x00-\x1f\x7f]+")
 _MOST = {"nofile": 65_536, "nproc": 32_768}
 _LIMITS = {"nofile": resource.RLIMIT_NOFILE, "nproc": resource.RLIMIT_NPROC}
@@ -133,12 +130,12 @@ def _host_config(order: PodOrder, folder: PodFolder, runtime: Runtime, shared: S
         found["NanoCpus"] = int(cpu * 1_000_000)
     if "pids" in engine.limits:
         found["PidsLimit"] = _MOST["nproc"]
-    if order.resources.amount(_GPU):
+    if devices := gpus.container_devices(order):
         if not engine.takes_devices:
             raise StartRefused(
                 f"{engine.name} {engine.version} gives containers no GPUs. That needs Podman 5.4 or Docker 25."
             )
-        found["DeviceRequests"] = [_GPU_DEVICES]
+        found["DeviceRequests"] = [{"Driver": "cdi", "DeviceIDs": devices}]
     return found
 
 

@@ -1,13 +1,15 @@
 """The pod's root file system: a mount namespace in which only these paths exist."""
 
 import os
+from collections.abc import Collection
 
 from hekla.backends.local.sandbox import system
 from hekla.backends.local.sandbox.order import HIDDEN, READ_ONLY, SandboxOrder
 from hekla.backends.local.sandbox.system import MS_BIND, MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_PRIVATE, MS_RDONLY, MS_REC
 
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "kvm", "kfd", "dri", "infiniband")
-_GPU_DEVICES = "nvidia"
+_ACCELERATORS = ("nvidia", "davinci", "devmm_svm", "hisi_hdc", "xpu")
+"""The beginnings of the names of those of NVIDIA, Huawei and Kunlun; AMD's are `kfd` and `dri`."""
 _LINKS = {"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2"}
 
 
@@ -19,7 +21,7 @@ def enter(order: SandboxOrder) -> None:
     system.mount("tmpfs", root, "tmpfs", MS_NOSUID | MS_NODEV, "mode=755,size=16m")
     for mode, path, inside in order["paths"]:
         _add(mode, path, root + inside)
-    _add_devices(f"{root}/dev")
+    _add_devices(f"{root}/dev", order.get("hidden_devices", ()))
     os.makedirs(f"{root}/proc", exist_ok=True)
     system.mount("proc", f"{root}/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
     system.enter_root(root)
@@ -52,14 +54,14 @@ def _bind(path: str, target: str) -> None:
     system.mount(path, target, flags=MS_BIND | MS_REC)
 
 
-def _add_devices(target: str) -> None:
-    """The devices of every container, and the machine's accelerators."""
+def _add_devices(target: str, hidden: Collection[str]) -> None:
+    """The devices of every container, and the machine's accelerators except those that other pods hold."""
     os.makedirs(f"{target}/pts")
     os.makedirs(f"{target}/shm")
     system.mount("tmpfs", f"{target}/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777")
     system.mount("devpts", f"{target}/pts", "devpts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620")
     for name in os.listdir("/dev"):
-        if name in _DEVICES or name.startswith(_GPU_DEVICES):
+        if name not in hidden and (name in _DEVICES or name.startswith(_ACCELERATORS)):
             _bind(f"/dev/{name}", f"{target}/{name}")
     for name, path in {**_LINKS, "ptmx": "pts/ptmx"}.items():
         os.symlink(path, f"{target}/{name}")

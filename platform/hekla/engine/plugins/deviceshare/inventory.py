@@ -20,7 +20,10 @@ MAX_CARDS = 64
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One card: its memory, how many pods may share it, whether it may be allocated, and its MIG geometries."""
+    """One card: its memory, how many pods may share it, and its MIG geometries.
+
+    `is_usable`: whether it may be allocated; a healthy MIG card without known geometries may not.
+    """
 
     index: int
     memory: float
@@ -29,6 +32,7 @@ class Card:
     kind: str = ""
     is_usable: bool = True
     geometries: tuple[MigGeometry, ...] = ()
+    is_healthy: bool = True
 
 
 def cards_of(node: NodeSpec, mode: Mode, geometries: Sequence[AllowedGeometries] = ()) -> tuple[Card, ...]:
@@ -44,7 +48,8 @@ def _equal_ones(node: NodeSpec) -> tuple[Card, ...]:
     count = int(node.allocatable.amount(_NUMBER) // _UNIT)
     unhealthy = {part.strip() for part in node.annotations.get(UNHEALTHY, "").split(",")}
     memory = node.allocatable.amount(_MEMORY) / _UNIT // count if count else 0.0
-    return tuple(Card(i, memory, is_usable=str(i) not in unhealthy) for i in range(min(count, MAX_CARDS + 1)))
+    health = [str(i) not in unhealthy for i in range(min(count, MAX_CARDS + 1))]
+    return tuple(Card(i, memory, is_usable=is_healthy, is_healthy=is_healthy) for i, is_healthy in enumerate(health))
 
 
 def _registered(node: NodeSpec, geometries: Sequence[AllowedGeometries]) -> tuple[Card, ...]:
@@ -59,8 +64,9 @@ def _registered(node: NodeSpec, geometries: Sequence[AllowedGeometries]) -> tupl
 def _card(index: int, fields: list[str], allowed: Sequence[AllowedGeometries]) -> Card:
     kind, is_mig = fields[3].strip(), "mig" in (field.strip() for field in fields[5:])
     geometries = geometries_for(kind, allowed) if is_mig else ()
-    is_usable = fields[4].strip().lower() == "true" and bool(geometries) == is_mig
-    return Card(index, float(fields[2]), float(fields[1]), fields[0].strip(), kind, is_usable, geometries)
+    is_healthy = fields[4].strip().lower() == "true"
+    is_usable = is_healthy and bool(geometries) == is_mig
+    return Card(index, float(fields[2]), float(fields[1]), fields[0].strip(), kind, is_usable, geometries, is_healthy)
 
 
 def links_of(node: NodeSpec, cards: int, note: Callable[[str], Vector]) -> Vector | None:

@@ -9,7 +9,7 @@ from hekla.apps.flows import selectors as flows
 from hekla.apps.flows.models import Flow
 from hekla.apps.gallery import selectors as gallery
 from hekla.apps.gallery.models import TemplateUse
-from hekla.apps.job_history import endings, labels, messages
+from hekla.apps.job_history import card_labels, endings, labels, messages
 from hekla.apps.jobs.models import Job, Pod
 from hekla.domain.resources import Resources
 from hekla.pages.jobs import gantt_rows, job_rows, node_jobs, pod_rows
@@ -19,6 +19,8 @@ register.simple_tag(job_rows.job_rows)
 register.simple_tag(pod_rows.pod_rows)
 register.simple_tag(gantt_rows.gantt_rows)
 register.simple_tag(node_jobs.node_jobs)
+register.filter("card_names", card_labels.cards)
+register.filter("card_details", card_labels.details)
 
 
 @register.filter

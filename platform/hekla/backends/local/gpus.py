@@ -1,0 +1,133 @@
+"""The GPUs of this machine that NVIDIA's driver reports, and how processes find those that their pod holds."""
+
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pynvml
+
+from hekla.backends.base import PodOrder
+from hekla.domain.cards import MAX_CARDS, NUMBER, NVIDIA, HeldCard, NodeCard
+
+_MIB = 2**20
+_DRIVER = Path("/proc/driver/nvidia/gpus")
+_NVIDIA_VARIABLES = ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES")
+_VARIABLES: Mapping[str, tuple[str, ...]] = {
+    "nvidia.com": _NVIDIA_VARIABLES,
+    "volcano.sh": _NVIDIA_VARIABLES,
+    "amd.com": ("HIP_VISIBLE_DEVICES",),
+    "huawei.com": ("ASCEND_RT_VISIBLE_DEVICES",),
+    "kunlunxin.com": ("XPU_VISIBLE_DEVICES",),
+    "baidu.com": ("XPU_VISIBLE_DEVICES",),
+}
+"""By the vendor of the resource: the variables by which a process knows its cards."""
+
+
+def detected(*, shares_memory: bool) -> tuple[NodeCard, ...]:
+    """The GPUs, as the cards of the resource by which jobs request them."""
+    resource = NUMBER if shares_memory else NVIDIA
+    return tuple(
+        NodeCard(resource, index, gpu.id, gpu.model, gpu.memory_mib, gpu.is_healthy)
+        for index, gpu in enumerate(_by_nvml() or _by_files())
+    )
+
+
+@functools.cache
+def has_nvml() -> bool:
+    """Whether NVIDIA's library for queries finds a GPU."""
+    return bool(_by_nvml())
+
+
+class _Gpu(NamedTuple):
+    """A GPU as the driver reports it. `device`: the name of its file in /dev."""
+
+    id: str = ""
+    model: str = ""
+    memory_mib: int = 0
+    is_healthy: bool = True
+    device: str = ""
+
+
+@functools.cache
+def _by_nvml() -> tuple[_Gpu, ...]:
+    """Asked once: a query takes long, and GPUs do not change."""
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError:
+        return ()
+    try:
+        return tuple(map(_gpu_by_nvml, range(min(pynvml.nvmlDeviceGetCount(), MAX_CARDS))))
+    finally:
+        pynvml.nvmlShutdown()
+
+
+def _gpu_by_nvml(index: int) -> _Gpu:
+    """One that has failed has no more than its number."""
+    try:
+        gpu = pynvml.nvmlDeviceGetHandleByIndex(index)
+        return _Gpu(
+            pynvml.nvmlDeviceGetUUID(gpu),
+            pynvml.nvmlDeviceGetName(gpu),
+            int(pynvml.nvmlDeviceGetMemoryInfo(gpu).total) // _MIB,
+            device=f"nvidia{pynvml.nvmlDeviceGetMinorNumber(gpu)}",
+        )
+    except pynvml.NVMLError:
+        return _Gpu(is_healthy=False)
+
+
+@functools.cache
+def _by_files() -> tuple[_Gpu, ...]:
+    """Without the library: in the order of their bus addresses, as the driver numbers them."""
+    return tuple(map(_gpu_by_file, sorted(_DRIVER.glob("*/information"))[:MAX_CARDS]))
+
+
+def _gpu_by_file(path: Path) -> _Gpu:
+    lines = (line.partition(":") for line in path.read_text(encoding="utf-8", errors="replace").splitlines())
+    fields = {name.strip(): text.strip() for name, _, text in lines}
+    return _Gpu(fields.get("GPU UUID", ""), fields.get("Model", ""), device=f"nvidia{fields.get('Device Minor', '')}")
+
+
+def hidden_devices(cards: Iterable[NodeCard], held: Iterable[HeldCard]) -> list[str]:
+    """The files in /dev of the GPUs that a pod does not hold, as far as the ids of the node's cards tell."""
+    others = {card.id for card in cards if card.id} - {card.id for card in held}
+    return [gpu.device for gpu in _by_nvml() or _by_files() if gpu.id in others]
+
+
+def variables(cards: Iterable[NodeCard], held: Sequence[HeldCard], *, in_container: bool) -> dict[str, str]:
+    """The variables for a pod with these cards on a machine with those; empty ones if it holds none.
+
+    In a container, cards without ids are numbered from 0 again.
+    """
+    found = {name: "" for card in cards for name in _variables_of(card.resource)}
+    by_variable: dict[str, list[HeldCard]] = {}
+    for card in held:
+        for name in _variables_of(card.resource):
+            by_variable.setdefault(name, []).append(card)
+    found |= {name: ",".join(_names(name, mine, in_container)) for name, mine in by_variable.items()}
+    parts = [card for card in held if card.part_mib]
+    if parts:
+        found |= {"VOLCANO_GPU_ALLOCATED": str(parts[0].part_mib), "VOLCANO_GPU_TOTAL": str(parts[0].memory_mib)}
+    return found
+
+
+def _variables_of(resource: str) -> tuple[str, ...]:
+    return _VARIABLES.get(resource.partition("/")[0], ())
+
+
+def _names(variable: str, cards: Sequence[HeldCard], in_container: bool) -> list[str]:
+    """Only NVIDIA's libraries take ids. Their numbers depend on the order that each program chooses."""
+    if variable in _NVIDIA_VARIABLES and all(card.id for card in cards):
+        return [card.id for card in cards]
+    return [str(at if in_container else card.index) for at, card in enumerate(cards)]
+
+
+def container_devices(order: PodOrder) -> list[str]:
+    """The names of a pod's cards in the Container Device Interface, in which drivers describe them to engines.
+
+    Without known cards, a pod that requests GPUs of NVIDIA gets all.
+    """
+    if not order.cards and order.resources.amount(NVIDIA):
+        return [f"{NVIDIA}=all"]
+    kinds = ((NVIDIA if card.resource == NUMBER else card.resource, card.index) for card in order.cards)
+    return [f"{kind}={index}" for kind, index in kinds]
