@@ -8,10 +8,11 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from hekla.domain.jobspec import EXTERNAL, MAX_PRIORITY, MAX_REPLICAS, MAX_TASKS, JobSpec
+from hekla.domain.jobspec import EXTERNAL, MAX_PRIORITY, JobSpec
 from hekla.domain.lifecycle import FactMessage, JobFacts, PhaseChange, PodFacts, PodRef, fact
 from hekla.domain.phases import JobPhase, PodPhase
 from hekla.domain.resources import Resources
+from hekla.domain.task_spec import MAX_REPLICAS, MAX_TASKS
 
 _MAX_NAME, _MAX_ROLE = 36, 18
 _ODD = re.compile(r"[^a-z0-9]+")

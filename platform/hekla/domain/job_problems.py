@@ -11,7 +11,7 @@ from hekla.domain.translation import translate
 from hekla.domain.validation import find_cycle, is_text, join, no_task, quote
 
 if TYPE_CHECKING:
-    from hekla.domain.jobspec import TaskSpec
+    from hekla.domain.task_spec import TaskSpec
 
 MAX_HOST_NAME = 63
 RESOURCE_NAME = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")

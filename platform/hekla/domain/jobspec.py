@@ -4,11 +4,8 @@ A `JobSpec` is always well formed; whether its queue is open or its name free is
 a limit, since it is stored in a row, copied into pods and rendered on pages.
 """
 
-import re
 from collections.abc import Iterator, Mapping
-from enum import StrEnum
 from functools import cached_property
-from pathlib import PurePosixPath
 from typing import Annotated, Any, TypeGuard
 
 from pydantic import (
@@ -22,269 +19,35 @@ from pydantic import (
 )
 from pydantic_core.core_schema import ValidationInfo
 
-from hekla.domain import frameworks, policies, volumes
+from hekla.domain import frameworks, volumes
 from hekla.domain.errors import Invalid, Problem
-from hekla.domain.field_types import LABEL_FORM, Label, OptionalLabel, Quantity, StrictInteger, Text, is_label
+from hekla.domain.field_types import LABEL_FORM, Label, OptionalLabel, StrictInteger, Text, is_label
 from hekla.domain.job_problems import (
-    RESOURCE_NAME,
     dependency_cycles,
     duplicate_names,
     duplicate_ports,
     file_path_problem,
     long_host_names,
     parent_folders,
-    resource_problem,
     unknown_dependencies,
 )
 from hekla.domain.model_errors import explain, findings
 from hekla.domain.network_topology import NetworkTopologySpec
-from hekla.domain.placement import NO_AFFINITY, Affinity, SpreadConstraints, TaskLabels, Tolerations
 from hekla.domain.policies import LifecyclePolicy
 from hekla.domain.resources import Resources
+from hekla.domain.task_spec import MAX_REPLICAS, MAX_RETRY, MAX_TASKS, TaskSpec, raise_any, without_contradiction
 from hekla.domain.translation import translate
-from hekla.domain.validation import InconsistentFields, join
-from hekla.domain.volumes import MAX_VOLUMES, VolumeMount, VolumeSpec
+from hekla.domain.validation import join
+from hekla.domain.volumes import MAX_VOLUMES, VolumeSpec
 
-MAX_TASKS = 50
 MAX_PRIORITY = 1_000_000_000
-MAX_REPLICAS = 10_000
 MAX_FILES = 32
 MAX_FILE_BYTES = 256 * 1024
-MAX_ENV_BYTES = 128 * 1024
 MAX_JOB_NAME = 53
-MAX_PORT_NAME = 15
-"""A port has a host name of its own, made of its name and the uid of its job."""
-MAX_RETRY = 1000
 SESSION = "debugging"
 """The kind of debugging sessions."""
 EXTERNAL = "adopted"
 """The kind of jobs of external pods, which Hekla only schedules."""
-
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
-_PORT = re.compile(rf"[a-z0-9]([a-z0-9-]{{0,{MAX_PORT_NAME - 2}}}[a-z0-9])?")
-
-
-def _folder(path: str) -> str:
-    if ".." in PurePosixPath(path).parts:
-        raise ValueError(translate("A folder path must not contain “..”."))
-    return path
-
-
-Strings = Annotated[dict[str, Text], Field(max_length=256)]
-Words = Annotated[tuple[Annotated[Text, Field(max_length=65_536)], ...], Field(max_length=512)]
-
-
-class Iteration(StrEnum):
-    """Whether a task waits for all of its dependencies, or for any one."""
-
-    ALL = "all"
-    ANY = "any"
-
-
-class SuccessPolicy(StrEnum):
-    """Whether a task completes with all of its replicas, or with its first replica (index 0)."""
-
-    ALL_REPLICAS = "AllReplicas"
-    FIRST_REPLICA = "FirstReplica"
-
-
-class Dependency(BaseModel):
-    """Pods of a task are created when the minimum of these tasks runs or has succeeded."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    tasks: Annotated[tuple[Label, ...], Field(min_length=1, max_length=MAX_TASKS)]
-    iteration: Iteration = Iteration.ALL
-
-
-class TaskSpec(BaseModel):
-    """A role in a job, for example `ps` or `worker`: replicas of one command.
-
-    Without a command, pods run the command of their image, with `args` in place of its arguments.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    name: Label
-    replicas: Annotated[StrictInteger, Field(ge=0, le=MAX_REPLICAS)] = 1
-    min_available: Annotated[StrictInteger, Field(ge=0)] | None = None
-    image: Annotated[Text, Field(max_length=512)] = ""
-    command: Annotated[Words, Field(validate_default=True)] = ()
-    args: Words = ()
-    resources: Annotated[dict[str, Quantity], Field(max_length=64)] = {}
-    env: Strings = {}
-    environment: OptionalLabel = ""
-    working_dir: Annotated[Text, Field(max_length=1024), AfterValidator(_folder)] = ""
-    policies: Annotated[tuple[LifecyclePolicy, ...], Field(max_length=32)] = ()
-    success_policy: SuccessPolicy = SuccessPolicy.ALL_REPLICAS
-    max_retry: Annotated[StrictInteger, Field(ge=-1, le=MAX_RETRY)] = 3
-    labels: TaskLabels = {}
-    node_selector: Strings = {}
-    tolerations: Tolerations = ()
-    affinity: Affinity = NO_AFFINITY
-    topology_spread_constraints: SpreadConstraints = ()
-    grace_seconds: Annotated[StrictInteger, Field(ge=0, le=86_400)] = 30
-    depends_on: Dependency | None = None
-    partition_size: Annotated[StrictInteger, Field(ge=1)] | None = None
-    min_partitions: Annotated[StrictInteger, Field(ge=1)] | None = None
-    partition_topology: NetworkTopologySpec | None = None
-    volume_mounts: Annotated[tuple[VolumeMount, ...], Field(max_length=MAX_VOLUMES)] = ()
-    ports: Annotated[dict[str, Annotated[StrictInteger, Field(ge=1, le=65_535)]], Field(max_length=8)] = {}
-
-    @field_validator("min_available")
-    @classmethod
-    def _minimum_fits(cls, value: int | None, info: ValidationInfo) -> int | None:
-        replicas = info.data.get("replicas")
-        if value is not None and replicas is not None and value > replicas:
-            raise ValueError(
-                translate(
-                    "The task has {replicas} replicas, so {value} cannot be available.",
-                    replicas=replicas,
-                    value=value,
-                )
-            )
-        return value
-
-    @field_validator("partition_size")
-    @classmethod
-    def _partitions_are_whole(cls, value: int | None, info: ValidationInfo) -> int | None:
-        replicas = info.data.get("replicas")
-        if value is not None and replicas is not None and replicas % value:
-            raise ValueError(
-                translate(
-                    "The task has {replicas} replicas, which is not a multiple of the partition size {value}.",
-                    replicas=replicas,
-                    value=value,
-                )
-            )
-        return value
-
-    @field_validator("min_partitions")
-    @classmethod
-    def _minimum_of_partitions_fits(cls, value: int | None, info: ValidationInfo) -> int | None:
-        size, least, replicas = (info.data.get(name) for name in ("partition_size", "min_available", "replicas"))
-        if value is None or replicas is None:
-            return value
-        if size is None:
-            raise ValueError(translate("Only with a partition size: the task is not divided."))
-        if value * size > replicas:
-            raise ValueError(translate("The task has {count} partitions.", count=replicas // size))
-        if least is not None and least != value * size:
-            raise ValueError(
-                translate(
-                    "{value} partitions have {pods} pods, so the minimum of the task cannot be {least}.",
-                    value=value,
-                    pods=value * size,
-                    least=least,
-                )
-            )
-        return value
-
-    @field_validator("partition_topology")
-    @classmethod
-    def _has_partitions(cls, value: NetworkTopologySpec | None, info: ValidationInfo) -> NetworkTopologySpec | None:
-        if value is not None and info.data.get("partition_size", 1) is None:
-            raise ValueError(translate("Only with a partition size: the task is not divided."))
-        return value
-
-    @field_validator("command")
-    @classmethod
-    def _names_a_program(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
-        if not value and not info.data.get("image", "unknown"):
-            raise ValueError(
-                translate("Required. Only a task with an image can run without: it runs the image's command.")
-            )
-        if value and not value[0].strip():
-            raise InconsistentFields(
-                [Problem("0", translate("The first word is the program to start. It must not be empty."))]
-            )
-        return value
-
-    @field_validator("args")
-    @classmethod
-    def _are_for_the_image(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
-        if value and info.data.get("command"):
-            raise ValueError(translate("These are for the image's own command. Add them to the end of the command."))
-        return value
-
-    @field_validator("resources")
-    @classmethod
-    def _are_amounts(cls, value: dict[str, str]) -> dict[str, str]:
-        _raise_any([problem for name, text in value.items() if (problem := resource_problem(name, text))])
-        return value
-
-    @field_validator("env")
-    @classmethod
-    def _are_variables(cls, value: dict[str, str]) -> dict[str, str]:
-        problems = [
-            Problem(
-                name, translate("A variable name has letters, digits and underscores, and cannot begin with a digit.")
-            )
-            for name in value
-            if not _VARIABLE.fullmatch(name)
-        ]
-        if sum(len(name) + len(text) for name, text in value.items()) > MAX_ENV_BYTES:
-            problems.append(
-                Problem("", translate("The variables exceed {kib} KiB in total.", kib=MAX_ENV_BYTES // 1024))
-            )
-        _raise_any(problems)
-        return value
-
-    @field_validator("node_selector")
-    @classmethod
-    def _are_node_labels(cls, value: dict[str, str]) -> dict[str, str]:
-        _raise_any(
-            [
-                Problem(name, translate("Invalid node label name."))
-                for name in value
-                if not RESOURCE_NAME.fullmatch(name)
-            ]
-        )
-        return value
-
-    @field_validator("policies")
-    @classmethod
-    def _policies_agree(cls, value: tuple[LifecyclePolicy, ...]) -> tuple[LifecyclePolicy, ...]:
-        return _without_contradiction(value)
-
-    @field_validator("max_retry")
-    @classmethod
-    def _is_not_zero(cls, value: int) -> int:
-        if value == 0:
-            raise ValueError(translate("Must be at least 1, or -1 for no limit."))
-        return value
-
-    @field_validator("ports")
-    @classmethod
-    def _are_ports(cls, value: dict[str, int]) -> dict[str, int]:
-        sentence = translate(
-            "A port name has at most {most} lowercase letters, digits and hyphens.", most=MAX_PORT_NAME
-        )
-        _raise_any([Problem(name, sentence) for name in value if not _PORT.fullmatch(name)])
-        return value
-
-    @cached_property
-    def request(self) -> Resources:
-        """The resources that one replica requests."""
-        return Resources.parse(self.resources)
-
-    @property
-    def minimum(self) -> int:
-        """How many replicas the task needs at least."""
-        if self.min_available is not None:
-            return self.min_available
-        return (
-            self.min_partitions * self.partition_size if self.min_partitions and self.partition_size else self.replicas
-        )
-
-    def partition(self, index: int) -> int:
-        """The partition of a replica, from 0. A task that is not divided is one partition."""
-        return index // self.partition_size if self.partition_size else 0
-
-    @property
-    def has_gangs_of_partitions(self) -> bool:
-        """Whether each partition is placed as a gang of its own."""
-        return self.min_partitions is not None or self.partition_topology is not None
 
 
 class JobSpec(BaseModel):
@@ -417,7 +180,7 @@ class JobSpec(BaseModel):
     @field_validator("volumes")
     @classmethod
     def _volumes_have_names(cls, value: tuple[VolumeSpec, ...]) -> tuple[VolumeSpec, ...]:
-        _raise_any(volumes.duplicate_names(value))
+        raise_any(volumes.duplicate_names(value))
         return tuple(sorted(value, key=lambda volume: volume.name))
 
     @field_validator("tasks")
@@ -442,7 +205,7 @@ class JobSpec(BaseModel):
             )
         if total == 0:
             problems.append(Problem("", translate("No task has replicas, so there is nothing to run.")))
-        _raise_any(problems)
+        raise_any(problems)
         return value
 
     @field_validator("min_available", "min_success")
@@ -462,13 +225,13 @@ class JobSpec(BaseModel):
     @field_validator("policies")
     @classmethod
     def _policies_agree(cls, value: tuple[LifecyclePolicy, ...]) -> tuple[LifecyclePolicy, ...]:
-        return _without_contradiction(value)
+        return without_contradiction(value)
 
     @field_validator("plugins")
     @classmethod
     def _plugins_agree(cls, value: dict[str, tuple[str, ...]], info: ValidationInfo) -> dict[str, tuple[str, ...]]:
         if "tasks" in info.data:
-            _raise_any(frameworks.check(value, info.data["tasks"]))
+            raise_any(frameworks.check(value, info.data["tasks"]))
         return value
 
     @field_validator("files")
@@ -487,7 +250,7 @@ class JobSpec(BaseModel):
                     ),
                 )
             )
-        _raise_any(problems)
+        raise_any(problems)
         return value
 
     @model_validator(mode="after")
@@ -500,7 +263,7 @@ class JobSpec(BaseModel):
                 volumes.mounts_over_files(self.tasks, files),
             )
             placed = [*(("volumes", one) for one in unused), *(("tasks", one) for one in hiding)]
-            _raise_any([Problem(join(part, one.path), one.message) for part, one in placed])
+            raise_any([Problem(join(part, one.path), one.message) for part, one in placed])
         return self
 
     @model_validator(mode="after")
@@ -511,7 +274,7 @@ class JobSpec(BaseModel):
             folders = {folder for path in theirs for folder in parent_folders(path)}
             wrong = [path for path in self.files if path in folders or not theirs.isdisjoint(parent_folders(path))]
             message = translate("This path conflicts with a file of the job's plugins.")
-            _raise_any([Problem(join("files", path), message) for path in wrong])
+            raise_any([Problem(join("files", path), message) for path in wrong])
         return self
 
 
@@ -532,15 +295,5 @@ def _are_mappings(tasks: object) -> TypeGuard[list[Mapping[str, Any]]]:
     return isinstance(tasks, list) and all(isinstance(task, Mapping) for task in tasks)
 
 
-def _raise_any(problems: list[Problem]) -> None:
-    if problems:
-        raise InconsistentFields(problems)
-
-
 def _no_task(name: str) -> TaskSpec:
     raise KeyError(name)
-
-
-def _without_contradiction(value: tuple[LifecyclePolicy, ...]) -> tuple[LifecyclePolicy, ...]:
-    _raise_any([Problem(str(place), sentence) for place, sentence in policies.contradictions(value)])
-    return value

@@ -19,7 +19,7 @@ from hekla.domain.translation import translate
 from hekla.domain.validation import InconsistentFields, join, quote
 
 if TYPE_CHECKING:
-    from hekla.domain.jobspec import TaskSpec
+    from hekla.domain.task_spec import TaskSpec
 
 MAX_TOLERATIONS = MAX_REQUIREMENTS = MAX_LABELS = 32
 MAX_TERMS = MAX_SPREAD_CONSTRAINTS = 16

@@ -12,9 +12,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from hekla.domain import frameworks
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.field_types import StrictInteger
-from hekla.domain.jobspec import MAX_REPLICAS, MAX_TASKS, JobSpec, TaskSpec
+from hekla.domain.jobspec import JobSpec
 from hekla.domain.model_errors import explain
 from hekla.domain.policies import LifecycleAction, LifecycleEvent
+from hekla.domain.task_spec import MAX_REPLICAS, MAX_TASKS, TaskSpec
 from hekla.domain.validation import join, no_task
 
 _SIZES = ("replicas", "min_available")

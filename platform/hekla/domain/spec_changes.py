@@ -14,8 +14,9 @@ from enum import StrEnum
 from typing import Any
 
 from hekla.domain.errors import Invalid, Problem
-from hekla.domain.jobspec import JobSpec, TaskSpec
+from hekla.domain.jobspec import JobSpec
 from hekla.domain.scaling import JobScale, TaskScale
+from hekla.domain.task_spec import TaskSpec
 from hekla.domain.translation import translate
 
 _TEXT = re.compile(

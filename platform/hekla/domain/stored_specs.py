@@ -10,8 +10,9 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from hekla.domain.jobspec import JobSpec, TaskSpec
+from hekla.domain.jobspec import JobSpec
 from hekla.domain.resources import parse_quantity
+from hekla.domain.task_spec import TaskSpec
 
 
 def read_leniently(document: object, name: str) -> JobSpec:

@@ -31,8 +31,9 @@ from pydantic import (
 
 from hekla.domain.errors import Invalid, Problem
 from hekla.domain.field_types import Label, StrictInteger, Text
-from hekla.domain.jobspec import JobSpec, TaskSpec
+from hekla.domain.jobspec import JobSpec
 from hekla.domain.model_errors import explain
+from hekla.domain.task_spec import TaskSpec
 from hekla.domain.translation import translate
 from hekla.domain.validation import InconsistentFields, join, quote, suggest
 

@@ -19,7 +19,7 @@ from hekla.domain.translation import translate
 from hekla.domain.validation import InconsistentFields, join, quote, suggest
 
 if TYPE_CHECKING:
-    from hekla.domain.jobspec import TaskSpec
+    from hekla.domain.task_spec import TaskSpec
 
 MAX_VOLUMES = 32
 WORKING_DIR = PurePosixPath("/work")

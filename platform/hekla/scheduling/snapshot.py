@@ -11,13 +11,14 @@ from hekla.apps.jobs.models import Job, Pod
 from hekla.apps.queues.models import Queue
 from hekla.apps.quotas.models import Quota
 from hekla.domain import queue_settings
-from hekla.domain.jobspec import JobSpec, TaskSpec
+from hekla.domain.jobspec import JobSpec
 from hekla.domain.lifecycle import GangStage, stage_of
 from hekla.domain.network_topology import NetworkTopologySpec, TopologyMode
 from hekla.domain.phases import GangPhase, PodPhase
 from hekla.domain.placement import pod_fields
 from hekla.domain.resources import Resources, parse_quantity
 from hekla.domain.taints import Taint
+from hekla.domain.task_spec import TaskSpec
 from hekla.engine import model
 from hekla.engine.constraints import NO_CONSTRAINTS, PodConstraints, Requirement
 from hekla.engine.pod_objects import pod_constraints, pod_tolerations

@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from hekla.domain.errors import Invalid
-from hekla.domain.jobspec import JobSpec, TaskSpec
+from hekla.domain.jobspec import JobSpec
 from hekla.domain.resources import format_quantity
 from hekla.domain.spec_changes import SpecChange, SpecField, apply_changes
+from hekla.domain.task_spec import TaskSpec
 
 MOST = 5
 _MOST_TASKS = 3

@@ -9,8 +9,8 @@ from tests.backends.kubernetes.test_pod_security import pod_of
 from tests.backends.kubernetes.test_volcano_state import manifest_of, spec
 
 from hekla.backends.kubernetes import names
-from hekla.domain.jobspec import TaskSpec
 from hekla.domain.placement import pod_fields
+from hekla.domain.task_spec import TaskSpec
 
 REQUIRED, PREFERRED = (f"{word}_during_scheduling_ignored_during_execution" for word in ("required", "preferred"))
 TERM = {"label_selector": {"match_labels": {"app": "x"}}, "match_label_keys": ["run"], "topology_key": "zone"}

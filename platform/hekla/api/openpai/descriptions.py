@@ -12,9 +12,9 @@ from hekla.apps.jobs.models import Job, Pod
 from hekla.domain.formats.openpai.extras import priority_class
 from hekla.domain.frameworks import load_frameworks
 from hekla.domain.frameworks.openpai import DEVICE, TaskRole, ports_of, roles_of
-from hekla.domain.jobspec import TaskSpec
 from hekla.domain.phases import JobPhase
 from hekla.domain.resources import parse_quantity
+from hekla.domain.task_spec import TaskSpec
 
 Shape = dict[str, Any]
 ROOT = "/rest-server/api/v2/jobs"

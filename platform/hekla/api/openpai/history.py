@@ -22,7 +22,7 @@ from hekla.apps.jobs.models import Job, Pod
 from hekla.backends.base import PodKey
 from hekla.backends.logs import read_text
 from hekla.backends.pool import get_backend
-from hekla.domain.jobspec import TaskSpec
+from hekla.domain.task_spec import TaskSpec
 
 MOST_EVENTS = 500
 MOST_LOG_BYTES = 1024 * 1024

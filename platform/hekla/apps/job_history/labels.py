@@ -9,8 +9,8 @@ from django.utils.translation import ngettext
 from hekla.apps.event_log.phases import phase as phase  # noqa: PLC0414  (part of this module's interface)
 from hekla.apps.job_history import quota_messages, victims
 from hekla.apps.sentences import together
-from hekla.domain.jobspec import Iteration, TaskSpec
 from hekla.domain.resources import Resources
+from hekla.domain.task_spec import Iteration, TaskSpec
 
 _UNITS = (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20))
 _ORDER = {"cpu": 0, "memory": 1}

@@ -12,8 +12,8 @@ from hekla.domain.errors import Invalid
 from hekla.domain.external_pods import ExternalPod, GroupKind, GroupRef, PodGroup, role_name
 from hekla.domain.formats import placement
 from hekla.domain.formats.fields import Fields, Findings
-from hekla.domain.jobspec import TaskSpec
 from hekla.domain.phases import PodPhase
+from hekla.domain.task_spec import TaskSpec
 
 _GROUP = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
 _GROUP_LABEL = "scheduling.x-k8s.io/pod-group"

@@ -14,8 +14,9 @@ from hekla.domain.formats import volumes as claims
 from hekla.domain.formats import writing
 from hekla.domain.formats.annotations import SUCCESS_POLICY
 from hekla.domain.formats.volcano import VOLCANO
-from hekla.domain.jobspec import JobSpec, SuccessPolicy, TaskSpec
+from hekla.domain.jobspec import JobSpec
 from hekla.domain.policies import LifecycleAction, LifecycleEvent
+from hekla.domain.task_spec import SuccessPolicy, TaskSpec
 
 _PLUGINS = frozenset({"env", "svc", "ssh", "pytorch", "tensorflow", "mpi"})
 """Job plugins that Volcano and Hekla have, with the same names."""

@@ -21,8 +21,9 @@ from hekla.domain.formats.base import Format
 from hekla.domain.formats.fields import Fields, Findings
 from hekla.domain.formats.reader import ManifestReader, without_none
 from hekla.domain.formats.writing import metadata
-from hekla.domain.jobspec import MAX_RETRY, JobSpec, SuccessPolicy, TaskSpec
+from hekla.domain.jobspec import JobSpec
 from hekla.domain.policies import LifecyclePolicy
+from hekla.domain.task_spec import MAX_RETRY, SuccessPolicy, TaskSpec
 from hekla.domain.translation import gettext_noop, translate
 from hekla.domain.validation import join, not_one_of
 

@@ -8,7 +8,8 @@ from hekla.domain.formats.fields import Fields
 from hekla.domain.formats.kubeflow import Document, KubeflowKind
 from hekla.domain.formats.reader import ManifestReader
 from hekla.domain.formats.run_policy import CLEAN
-from hekla.domain.jobspec import JobSpec, TaskSpec
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.task_spec import TaskSpec
 from hekla.domain.translation import gettext_noop, translate
 
 _SSH = gettext_noop("the job plugin mpi connects the launcher and the workers.")

@@ -7,10 +7,10 @@ from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 
 from hekla.domain.formats.fields import Fields
-from hekla.domain.jobspec import TaskSpec
 from hekla.domain.model_errors import model_in
 from hekla.domain.network_topology import NetworkTopologySpec
 from hekla.domain.placement import RESERVED_LABELS, PodAffinityTermSpec, is_reserved
+from hekla.domain.task_spec import TaskSpec
 from hekla.domain.translation import translate
 from hekla.domain.validation import join
 

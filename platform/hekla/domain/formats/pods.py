@@ -9,8 +9,9 @@ from hekla.domain.formats import placement, volumes, writing
 from hekla.domain.formats.fields import Fields
 from hekla.domain.formats.files import Mounts
 from hekla.domain.formats.reader import ManifestReader
-from hekla.domain.jobspec import JobSpec, TaskSpec
+from hekla.domain.jobspec import JobSpec
 from hekla.domain.placement import pod_fields
+from hekla.domain.task_spec import TaskSpec
 from hekla.domain.translation import gettext_noop, translate
 from hekla.domain.validation import join, quote
 

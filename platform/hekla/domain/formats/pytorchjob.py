@@ -12,7 +12,8 @@ from hekla.domain import frameworks
 from hekla.domain.formats.fields import Fields
 from hekla.domain.formats.kubeflow import Document, KubeflowKind
 from hekla.domain.formats.reader import ManifestReader, without_none
-from hekla.domain.jobspec import JobSpec, TaskSpec
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.task_spec import TaskSpec
 from hekla.domain.translation import gettext_noop, translate
 
 _RANGE = re.compile(r"(\d+):(\d+)", re.ASCII)

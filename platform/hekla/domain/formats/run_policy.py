@@ -5,7 +5,8 @@ from typing import Any
 from hekla.domain.formats.fields import Fields
 from hekla.domain.formats.reader import ManifestReader
 from hekla.domain.formats.writing import without_empty
-from hekla.domain.jobspec import MAX_RETRY, JobSpec
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.task_spec import MAX_RETRY
 from hekla.domain.translation import gettext_noop, translate
 
 CLEAN = gettext_noop("running pods stop when the job ends. Finished pods stay on record until the job is deleted.")

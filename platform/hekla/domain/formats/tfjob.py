@@ -5,7 +5,8 @@ from collections.abc import Collection, Mapping
 from hekla.domain.formats.fields import Fields
 from hekla.domain.formats.kubeflow import Document, KubeflowKind
 from hekla.domain.formats.reader import ManifestReader
-from hekla.domain.jobspec import JobSpec, SuccessPolicy, TaskSpec
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.task_spec import SuccessPolicy, TaskSpec
 from hekla.domain.translation import gettext_noop, translate
 
 _CHIEFS = ("Chief", "Master")

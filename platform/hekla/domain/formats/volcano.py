@@ -13,8 +13,9 @@ from hekla.domain.formats.base import Format
 from hekla.domain.formats.fields import Fields
 from hekla.domain.formats.reader import ManifestReader, without_none
 from hekla.domain.formats.writing import deadline, metadata, without_empty
-from hekla.domain.jobspec import Dependency, JobSpec, SuccessPolicy, TaskSpec
+from hekla.domain.jobspec import JobSpec
 from hekla.domain.policies import LifecyclePolicy
+from hekla.domain.task_spec import Dependency, SuccessPolicy, TaskSpec
 from hekla.domain.translation import translate
 from hekla.domain.validation import join, quote
 from hekla.lib import durations

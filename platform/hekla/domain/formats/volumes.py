@@ -11,8 +11,9 @@ from typing import Any
 
 from hekla.domain.formats import annotations as words
 from hekla.domain.formats.fields import Fields, Findings
-from hekla.domain.jobspec import JobSpec, TaskSpec
+from hekla.domain.jobspec import JobSpec
 from hekla.domain.resources import parse_quantity
+from hekla.domain.task_spec import TaskSpec
 from hekla.domain.translation import translate
 from hekla.domain.validation import join
 from hekla.domain.volumes import MAX_VOLUMES, Medium, VolumeClaim, VolumeMount, VolumeSpec, is_mounted

@@ -10,7 +10,8 @@ from hekla.domain.translation import gettext_noop, translate
 from hekla.domain.validation import quote, suggest
 
 if TYPE_CHECKING:  # jobspec imports this package
-    from hekla.domain.jobspec import JobSpec, TaskSpec
+    from hekla.domain.jobspec import JobSpec
+    from hekla.domain.task_spec import TaskSpec
 
 Value = str | int | bool
 Options = Mapping[str, Value]

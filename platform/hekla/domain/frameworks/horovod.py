@@ -12,7 +12,7 @@ from hekla.domain.frameworks.mpi import MPI
 from hekla.domain.translation import translate
 
 if TYPE_CHECKING:
-    from hekla.domain.jobspec import TaskSpec
+    from hekla.domain.task_spec import TaskSpec
 
 _OVER_MPI = {"HOROVOD_CONTROLLER": "mpi", "HOROVOD_CPU_OPERATIONS": "mpi"}
 

@@ -7,7 +7,7 @@ from hekla.domain.frameworks.base import Framework, Option, Options, PodContext,
 from hekla.domain.translation import translate
 
 if TYPE_CHECKING:
-    from hekla.domain.jobspec import TaskSpec
+    from hekla.domain.task_spec import TaskSpec
 
 
 def _settings(context: PodContext, options: Options) -> PodSettings:

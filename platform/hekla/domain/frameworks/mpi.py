@@ -25,7 +25,7 @@ from hekla.domain.frameworks.ssh import SSH
 from hekla.domain.translation import gettext_noop, translate
 
 if TYPE_CHECKING:
-    from hekla.domain.jobspec import TaskSpec
+    from hekla.domain.task_spec import TaskSpec
 
 FOLDER = "etc/mpi"
 AGENT = f"{FOLDER}/mpi_agent.py"

@@ -19,7 +19,7 @@ from hekla.domain.frameworks.base import (
 from hekla.domain.translation import gettext_noop
 
 if TYPE_CHECKING:
-    from hekla.domain.jobspec import TaskSpec
+    from hekla.domain.task_spec import TaskSpec
 
 ROLES = ("scheduler", "server", "worker")
 

@@ -17,7 +17,7 @@ from hekla.domain.translation import translate
 from hekla.domain.validation import quote
 
 if TYPE_CHECKING:
-    from hekla.domain.jobspec import TaskSpec
+    from hekla.domain.task_spec import TaskSpec
 
 DEFAULT_PORTS = ("ssh", "http")
 """Every task role has these ports, requested or not."""

@@ -22,7 +22,7 @@ from hekla.domain.translation import gettext_noop, translate
 from hekla.domain.validation import quote
 
 if TYPE_CHECKING:
-    from hekla.domain.jobspec import TaskSpec
+    from hekla.domain.task_spec import TaskSpec
 
 ALL = "all"
 _NNODES = re.compile(r"([0-9]{1,5})(?::([0-9]{1,5}))?")

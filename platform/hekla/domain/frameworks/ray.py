@@ -19,7 +19,7 @@ from hekla.domain.frameworks.base import (
 from hekla.domain.translation import gettext_noop, translate
 
 if TYPE_CHECKING:
-    from hekla.domain.jobspec import TaskSpec
+    from hekla.domain.task_spec import TaskSpec
 
 _ONE_CONTAINER = gettext_noop("only the first container of a pod runs.")
 _OWN_ADDRESS = "${HEKLA_POD_ADDRESS:+--node-ip-address=$HEKLA_POD_ADDRESS}"

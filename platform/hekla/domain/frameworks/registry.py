@@ -27,7 +27,8 @@ from hekla.domain.translation import translate
 from hekla.domain.validation import join, quote, suggest
 
 if TYPE_CHECKING:
-    from hekla.domain.jobspec import JobSpec, TaskSpec
+    from hekla.domain.jobspec import JobSpec
+    from hekla.domain.task_spec import TaskSpec
 
 ENTRY_POINTS = "hekla.frameworks"
 _BUILT_IN = (

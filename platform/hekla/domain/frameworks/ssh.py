@@ -16,7 +16,7 @@ from hekla.domain.translation import gettext_noop, translate
 from hekla.lib.sshkeys import KeyPair, key_pair
 
 if TYPE_CHECKING:
-    from hekla.domain.jobspec import TaskSpec
+    from hekla.domain.task_spec import TaskSpec
 
 FOLDER = ".ssh"
 KEY = "id_ed25519"

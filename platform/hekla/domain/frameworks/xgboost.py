@@ -16,7 +16,7 @@ from hekla.domain.frameworks.pytorch import ALL, PYTORCH
 from hekla.domain.translation import gettext_noop
 
 if TYPE_CHECKING:
-    from hekla.domain.jobspec import TaskSpec
+    from hekla.domain.task_spec import TaskSpec
 
 
 def _settings(context: PodContext, options: Options) -> PodSettings:

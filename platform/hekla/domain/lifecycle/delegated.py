@@ -6,13 +6,13 @@ A request only enters the phase that records it. Every other change follows what
 from collections.abc import Sequence
 
 from hekla.domain.errors import Refused
-from hekla.domain.jobspec import SuccessPolicy
 from hekla.domain.lifecycle.facts import AttemptIndex, JobFacts, PodFacts, Slot
 from hekla.domain.lifecycle.messages import FactMessage, fact
 from hekla.domain.lifecycle.stimuli import Stimulus, resolve
 from hekla.domain.lifecycle.transitions import TRANSITIONS, ImpossibleTransition, JobOutcome, PhaseChange
 from hekla.domain.phases import JobPhase, PodPhase
 from hekla.domain.policies import LifecycleAction, LifecycleEvent
+from hekla.domain.task_spec import SuccessPolicy
 from hekla.domain.translation import translate
 
 _REQUESTS = {

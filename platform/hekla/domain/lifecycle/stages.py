@@ -8,9 +8,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from hekla.domain.jobspec import Iteration, JobSpec, TaskSpec
+from hekla.domain.jobspec import JobSpec
 from hekla.domain.lifecycle.facts import AttemptIndex, JobFacts, PodFacts, Slot
 from hekla.domain.phases import PodPhase
+from hekla.domain.task_spec import Iteration, TaskSpec
 
 
 @dataclass(frozen=True, slots=True)

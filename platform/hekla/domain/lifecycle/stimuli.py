@@ -4,11 +4,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from hekla.domain.jobspec import SuccessPolicy, TaskSpec
 from hekla.domain.lifecycle.facts import ActionTarget, AttemptIndex, JobFacts, PodFacts, Slot
 from hekla.domain.lifecycle.transitions import TRANSITIONS
 from hekla.domain.phases import PodPhase
 from hekla.domain.policies import INTERNAL_EVENTS, PARTIAL_ACTIONS, LifecycleAction, LifecycleEvent, LifecyclePolicy
+from hekla.domain.task_spec import SuccessPolicy, TaskSpec
 
 
 @dataclass(frozen=True, slots=True)

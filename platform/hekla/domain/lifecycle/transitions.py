@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from hekla.domain.errors import Refused
-from hekla.domain.jobspec import TaskSpec
 from hekla.domain.lifecycle.facts import ActionTarget, AttemptIndex, JobFacts, PodFacts, PodRef, Slot
 from hekla.domain.lifecycle.messages import Fact, FactMessage, fact
 from hekla.domain.lifecycle.stages import GangStage, stage
 from hekla.domain.phases import GangPhase, JobPhase, PodPhase
 from hekla.domain.policies import LifecycleAction
+from hekla.domain.task_spec import TaskSpec
 from hekla.domain.translation import translate
 
 

@@ -11,8 +11,8 @@ from django.utils.translation import gettext_lazy
 
 from hekla.domain import frameworks
 from hekla.domain.errors import HeklaError, Invalid, Problem
-from hekla.domain.jobspec import Iteration
 from hekla.domain.policies import RESTART_ON_LOSS
+from hekla.domain.task_spec import Iteration
 from hekla.pages.job_forms import network_closeness, passthrough_fields, secret_texts
 
 MAX_MANIFEST_BYTES = 1024 * 1024

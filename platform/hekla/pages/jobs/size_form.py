@@ -13,8 +13,8 @@ from hekla.apps.forms import attach
 from hekla.apps.jobs.facts import spec_of
 from hekla.apps.jobs.models import Job
 from hekla.domain.errors import HeklaError, Invalid, Problem
-from hekla.domain.jobspec import MAX_REPLICAS
 from hekla.domain.scaling import JobScale
+from hekla.domain.task_spec import MAX_REPLICAS
 
 
 @dataclass(frozen=True, slots=True)

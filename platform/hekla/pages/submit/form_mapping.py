@@ -3,7 +3,8 @@
 import shlex
 from typing import Any
 
-from hekla.domain.jobspec import Iteration, JobSpec, TaskSpec
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.task_spec import Iteration, TaskSpec
 from hekla.pages.job_forms import network_closeness, passthrough_fields
 from hekla.pages.job_forms.submission_form import InitialValues
 

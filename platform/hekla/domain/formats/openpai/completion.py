@@ -17,8 +17,9 @@ from typing import Any
 from hekla.domain.formats.fields import Findings
 from hekla.domain.formats.run_policy import most_retries
 from hekla.domain.frameworks.openpai import TaskRole
-from hekla.domain.jobspec import MAX_RETRY, JobSpec, TaskSpec
+from hekla.domain.jobspec import JobSpec
 from hekla.domain.policies import LifecycleAction, LifecycleEvent, LifecyclePolicy
+from hekla.domain.task_spec import MAX_RETRY, TaskSpec
 from hekla.domain.translation import gettext_noop, translate
 
 NO_LIMIT = -1

@@ -12,7 +12,7 @@ from hekla.domain.formats.openpai.request import JobRequest, RoleRequest, docume
 from hekla.domain.formats.openpai.v2 import read_integer
 from hekla.domain.formats.reader import ManifestReader
 from hekla.domain.formats.run_policy import most_retries
-from hekla.domain.jobspec import MAX_RETRY
+from hekla.domain.task_spec import MAX_RETRY
 from hekla.domain.translation import gettext_noop, translate
 from hekla.domain.validation import quote
 

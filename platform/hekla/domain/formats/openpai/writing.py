@@ -11,7 +11,8 @@ from hekla.domain.formats.openpai.request import SHELL
 from hekla.domain.formats.writing import without_empty
 from hekla.domain.frameworks import openpai as plugin
 from hekla.domain.frameworks.registry import load_frameworks
-from hekla.domain.jobspec import JobSpec, TaskSpec
+from hekla.domain.jobspec import JobSpec
+from hekla.domain.task_spec import TaskSpec
 from hekla.domain.translation import translate
 
 _MiB = 2**20
