@@ -127,6 +127,7 @@ DOCUMENTS = st.fixed_dictionaries(
         "min_available": st.just(1),
         "min_success": st.just(1),
         "network_topology": TOPOLOGY,
+        "min_resources": st.dictionaries(st.sampled_from(["cpu", "memory"]), AMOUNTS),
         "max_retry": st.integers(1, 9),
         "active_deadline_seconds": st.integers(1, 100_000),
         "ttl_seconds_after_finished": st.integers(0, 100_000),

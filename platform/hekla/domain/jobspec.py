@@ -21,7 +21,7 @@ from pydantic_core.core_schema import ValidationInfo
 
 from hekla.domain import frameworks, volumes
 from hekla.domain.errors import Invalid, Problem
-from hekla.domain.field_types import LABEL_FORM, Label, OptionalLabel, StrictInteger, Text, is_label
+from hekla.domain.field_types import LABEL_FORM, Label, OptionalLabel, Quantity, StrictInteger, Text, is_label
 from hekla.domain.job_problems import (
     dependency_cycles,
     duplicate_names,
@@ -29,6 +29,7 @@ from hekla.domain.job_problems import (
     file_path_problem,
     long_host_names,
     parent_folders,
+    resource_problem,
     unknown_dependencies,
 )
 from hekla.domain.model_errors import explain, findings
@@ -65,6 +66,7 @@ class JobSpec(BaseModel):
     tasks: Annotated[tuple[TaskSpec, ...], Field(min_length=1, max_length=MAX_TASKS)]
     min_available: Annotated[StrictInteger, Field(ge=1)] | None = None
     min_success: Annotated[StrictInteger, Field(ge=1)] | None = None
+    min_resources: Annotated[dict[str, Quantity], Field(max_length=64)] = {}
     network_topology: NetworkTopologySpec | None = None
     max_retry: Annotated[StrictInteger, Field(ge=1, le=MAX_RETRY)] = 3
     active_deadline_seconds: Annotated[StrictInteger, Field(ge=1, le=10 * 365 * 86_400)] | None = None
@@ -156,8 +158,13 @@ class JobSpec(BaseModel):
         """The task of that name. Raises KeyError."""
         return next((task for task in self.tasks if task.name == name), None) or _no_task(name)
 
+    @cached_property
+    def admission_resources(self) -> Resources:
+        """What must be free before the job is admitted to the queue (minResources); by default what its gang needs."""
+        return Resources.parse(self.min_resources) if self.min_resources else self.minimum_resources()
+
     def minimum_resources(self) -> Resources:
-        """The resources of the smallest gang (minResources), as admission to the queue checks them."""
+        """The resources of the smallest gang."""
         total = Resources()
         for task, count in zip(self.tasks, self._minimum_members(), strict=True):
             total += task.request * count
@@ -220,6 +227,12 @@ class JobSpec(BaseModel):
                     value=value,
                 )
             )
+        return value
+
+    @field_validator("min_resources")
+    @classmethod
+    def _are_amounts(cls, value: dict[str, str]) -> dict[str, str]:
+        raise_any([problem for name, text in value.items() if (problem := resource_problem(name, text))])
         return value
 
     @field_validator("policies")

@@ -151,7 +151,7 @@ def job(job: Job, pods: Iterable[Pod], nominated: Mapping[str, str]) -> model.Po
         priority=job.priority,
         min_available=least,
         min_task_member=least_of_each,
-        min_resources=spec.minimum_resources(),
+        min_resources=spec.admission_resources,
         phase=GangPhase(job.gang_phase),
         created_at=job.submitted_at.timestamp(),
         preemptable=_says(spec.annotations, default="false"),

@@ -66,6 +66,7 @@ def test_pytorchjob_is_a_gang_of_master_and_workers():
             "queue": "research",
             "priority_class": "high",
             "min_available": 3,
+            "min_resources": {"cpu": "3"},
             "max_retry": 5,
             "active_deadline_seconds": 100,
             "ttl_seconds_after_finished": 60,
@@ -92,7 +93,6 @@ def test_pytorchjob_is_a_gang_of_master_and_workers():
     policy, replicas = "spec.runPolicy", "spec.pytorchReplicaSpecs"
     assert [warning.partition(": ignored")[0] for warning in loaded.warnings] == [
         f"{policy}.managedBy",
-        f"{policy}.schedulingPolicy.minResources",
         f"{policy}.cleanPodPolicy",
         "metadata.namespace",
         f"{replicas}.Master.template.metadata.annotations.sidecar.istio.io/inject",

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from hekla.domain import formats, yaml_text
 from hekla.domain.errors import Invalid
+from hekla.domain.resources import Resources
 
 NAMED = {"scheduling.k8s.io/group-name": "gang"}
 NAMED_BY_VOLCANO = {"scheduling.volcano.sh/group-name": "gang"}
@@ -63,10 +64,6 @@ def test_group_sets_the_minimum_and_the_queue(job, names, first):
 @pytest.mark.parametrize(
     ("job", "group_fields", "ignored"),
     [
-        (batch(), {"minMember": 3, "minResources": {"cpu": "6"}}, []),
-        (batch(), {"minMember": 3, "minResources": {"cpu": 6000}}, ["PodGroup gang.spec.minResources"]),
-        (batch(), {"minMember": 3, "minResources": {"cpu": "lots"}}, ["PodGroup gang.spec.minResources"]),
-        (batch(), {"minMember": 3, "minResources": {"memory": "1Gi"}}, ["PodGroup gang.spec.minResources"]),
         (batch(), {"minMember": 3, "subGroupPolicy": [{"name": "a"}]}, ["PodGroup gang.spec.subGroupPolicy"]),
         (batch(), {"minMember": 3, "minTaskMember": {"ps": 1}}, ["PodGroup gang.spec.minTaskMember.ps"]),
         (volcano(minAvailable=2), {"minMember": 3}, ["spec.minAvailable"]),
@@ -78,6 +75,13 @@ def test_group_sets_the_minimum_and_the_queue(job, names, first):
 def test_ignored_fields_are_reported(job, group_fields, ignored):
     spec, found = load(job, group(**group_fields))
     assert (spec.min_available, found) == (3, ignored)
+
+
+@pytest.mark.parametrize("job", [batch(), volcano(), torch()])
+def test_group_sets_the_resources_for_admission(job):
+    spec, ignored = load(job, group(minMember=3, minResources={"cpu": 6000, "memory": "1Gi"}))
+    assert (dict(spec.min_resources), ignored) == ({"cpu": "6000", "memory": "1Gi"}, [])
+    assert spec.admission_resources == Resources.parse({"cpu": 6000, "memory": "1Gi"})
 
 
 def test_empty_group_changes_nothing():

@@ -9,6 +9,9 @@ ENVIRONMENT = "hekla.io/environment"
 DEADLINE = "hekla.io/active-deadline-seconds"
 """For kinds without a field for it."""
 
+MIN_RESOURCES = "hekla.io/min-resources"
+"""What must be free before the job is admitted, for kinds without a field for it: `cpu=4,memory=8Gi`."""
+
 PORTS = "hekla.io/ports"
 """On a pod template: the ports of its task by name, for example `board=6006,metrics=9090`."""
 

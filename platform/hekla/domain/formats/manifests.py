@@ -85,8 +85,6 @@ def load_beside(documents: list[Any], *, seed: str = "") -> LoadedJob:
     findings.raise_any()
     for remark in spec.placed_remarks():
         findings.remark(remark.path, remark.message)
-    if group:
-        group.compare(spec)
     return LoadedJob(spec, findings.warnings(), reading.secrets, reading.volumes.mounted_claims())
 
 

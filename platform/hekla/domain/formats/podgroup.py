@@ -13,8 +13,6 @@ from hekla.domain.formats import annotations as words
 from hekla.domain.formats import placement
 from hekla.domain.formats.fields import Fields, Findings, wrong_version
 from hekla.domain.formats.reader import ManifestReader
-from hekla.domain.jobspec import JobSpec
-from hekla.domain.resources import InvalidQuantity, Resources
 from hekla.domain.translation import translate
 from hekla.domain.validation import join, quote
 
@@ -70,25 +68,11 @@ class PodGroupManifest:
         _say_of_tasks(reading, document, spec.fields("minTaskMember"))
         _say(reading, document, "priority_class", spec, "priorityClassName")
         _say_topology(reading, document, spec)
-        spec.mapping("minResources")  # read by `compare`
+        if needs := spec.mapping("minResources"):
+            reading.findings.origins["min_resources"] = spec.at("minResources")
+            document["min_resources"] = needs
         spec.close()
         self.fields.close()
-
-    def compare(self, job: JobSpec) -> None:
-        """Report the group's `minResources` if they differ from what the job's gang needs."""
-        spec = self.fields.fields("spec")
-        least = job.minimum_resources()
-        wanted = spec.mapping("minResources")
-        try:
-            same = all(least.amount(name) == amount for name, amount in Resources.parse(wanted).items())
-        except InvalidQuantity:
-            same = False
-        if not same:
-            why = translate(
-                "the queue must have what the pods of the gang request: {amounts}.",
-                amounts=_format_amounts(least),
-            )
-            self.fields.findings.not_honoured(spec.at("minResources"), why)
 
 
 def select_group(job: dict[str, Any], groups: Sequence[dict[str, Any]], findings: Findings) -> PodGroupManifest | None:
@@ -181,7 +165,3 @@ def _name(group: dict[str, Any]) -> str:
 
 def _path(group: dict[str, Any]) -> str:
     return f"{KIND} {_name(group)}".strip()
-
-
-def _format_amounts(amounts: Resources) -> str:
-    return ", ".join(f"{name} {amount}" for name, amount in amounts.quantities().items())

@@ -10,7 +10,6 @@ from hekla.domain.task_spec import MAX_RETRY
 from hekla.domain.translation import gettext_noop, translate
 
 CLEAN = gettext_noop("running pods stop when the job ends. Finished pods stay on record until the job is deleted.")
-_MIN_RESOURCES = gettext_noop("the queue must have what the pods of the gang request.")
 _WAIT = gettext_noop("a gang waits until it fits.")
 
 
@@ -24,7 +23,9 @@ def read(reading: ManifestReader, spec: Fields) -> tuple[dict[str, Any], bool]:
         "priority_class": reading.take(scheduling, "priorityClass", "priority_class"),
         "min_available": reading.take(scheduling, "minAvailable", "min_available", zero_is_default=True),
     }
-    reading.unless(scheduling, "minResources", (), translate(_MIN_RESOURCES))
+    if needs := scheduling.mapping("minResources"):
+        reading.findings.origins["min_resources"] = scheduling.at("minResources")
+        document["min_resources"] = needs
     reading.unless(scheduling, "scheduleTimeoutSeconds", (), translate(_WAIT))
     reading.unless(policy, "cleanPodPolicy", ("Running", "All"), translate(CLEAN))
     scheduling.close()
@@ -61,6 +62,9 @@ def write(spec: JobSpec) -> dict[str, Any]:
         activeDeadlineSeconds=spec.active_deadline_seconds,
         ttlSecondsAfterFinished=spec.ttl_seconds_after_finished,
         schedulingPolicy=without_empty(
-            queue=spec.queue, minAvailable=spec.min_available, priorityClass=spec.priority_class or None
+            queue=spec.queue,
+            minAvailable=spec.min_available,
+            minResources=dict(spec.min_resources),
+            priorityClass=spec.priority_class or None,
         ),
     )

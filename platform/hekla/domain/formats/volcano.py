@@ -1,9 +1,9 @@
 """Volcano Jobs (`batch.volcano.sh/v1alpha1`): the kind that holds every job completely.
 
 Annotations hold what it has no field for: on the Job `hekla.io/kind`, `hekla.io/description`, `hekla.io/priority`,
-`hekla.io/active-deadline-seconds`; on the Job or a pod template `hekla.io/environment`; on a pod template
-`hekla.io/ports` and `hekla.io/success-policy`. Annotations for plugins of the scheduler (`annotations.SCHEDULING`) are
-kept.
+`hekla.io/active-deadline-seconds`, `hekla.io/min-resources`; on the Job or a pod template `hekla.io/environment`; on a
+pod template `hekla.io/ports` and `hekla.io/success-policy`. Annotations for plugins of the scheduler
+(`annotations.SCHEDULING`) are kept.
 """
 
 from typing import Any
@@ -12,7 +12,7 @@ from hekla.domain.formats import annotations, placement, pods
 from hekla.domain.formats.base import Format
 from hekla.domain.formats.fields import Fields
 from hekla.domain.formats.reader import ManifestReader, without_none
-from hekla.domain.formats.writing import deadline, metadata, without_empty
+from hekla.domain.formats.writing import deadline, metadata, min_resources, without_empty
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.policies import LifecyclePolicy
 from hekla.domain.task_spec import Dependency, SuccessPolicy, TaskSpec
@@ -23,8 +23,9 @@ from hekla.lib import durations
 
 def _read(reading: ManifestReader, job: Fields) -> dict[str, Any]:
     spec = job.fields("spec")
-    head = reading.head(job.fields("metadata"), active_deadline_seconds=annotations.DEADLINE)
-    document = {**head, **_job_fields(reading, spec)}
+    more = {"active_deadline_seconds": annotations.DEADLINE, "min_resources": annotations.MIN_RESOURCES}
+    head = reading.head(job.fields("metadata"), **more)
+    document = {**head, "min_resources": _amounts(reading, head["min_resources"]), **_job_fields(reading, spec)}
     reading.findings.origins["tasks"] = spec.at("tasks")
     reading.mounts = [
         reading.volumes.of_job(volume, place) for place, volume in enumerate(spec.list_of_fields("volumes"))
@@ -47,6 +48,20 @@ def _job_fields(reading: ManifestReader, spec: Fields) -> dict[str, Any]:
         "policies": _policies(reading, spec, "policies"),
         "plugins": _plugins(reading, spec),
     }
+
+
+def _amounts(reading: ManifestReader, text: object) -> dict[str, str] | None:
+    """Amounts of resources in an annotation."""
+    if text is None:
+        return None
+    pairs = [part.strip().partition("=") for part in text.split(",")] if isinstance(text, str) else []
+    if not pairs or not all(name and amount for name, _equals, amount in pairs):
+        message = translate(
+            "Must be amounts of resources, for example cpu=4,memory=8Gi, not {given}.", given=quote(text)
+        )
+        reading.findings.problem(reading.findings.place_of("min_resources"), message)
+        return None
+    return {name: amount for name, _equals, amount in pairs}
 
 
 def _plugins(reading: ManifestReader, spec: Fields) -> dict[str, Any]:
@@ -145,7 +160,7 @@ def _depends_on(reading: ManifestReader, dependency: Fields, target: str) -> dic
 
 def _write(spec: JobSpec) -> dict[str, Any]:
     return {
-        "metadata": metadata(spec, deadline(spec)),
+        "metadata": metadata(spec, deadline(spec) | min_resources(spec)),
         "spec": without_empty(
             schedulerName="volcano",
             queue=spec.queue,

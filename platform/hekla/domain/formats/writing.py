@@ -34,6 +34,12 @@ def deadline(spec: JobSpec) -> dict[str, str]:
     return {words.DEADLINE: str(spec.active_deadline_seconds)} if spec.active_deadline_seconds else {}
 
 
+def min_resources(spec: JobSpec) -> dict[str, str]:
+    """The annotation with what must be free before the job is admitted, if it says so."""
+    amounts = ",".join(f"{name}={amount}" for name, amount in spec.min_resources.items())
+    return {words.MIN_RESOURCES: amounts} if amounts else {}
+
+
 def priority_class(spec: JobSpec) -> dict[str, str]:
     """The annotation that names the job's priority class, if it has one."""
     return {words.PRIORITY_CLASS: spec.priority_class} if spec.priority_class else {}

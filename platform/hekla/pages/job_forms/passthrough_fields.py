@@ -20,9 +20,9 @@ from hekla.domain.task_spec import TaskSpec
 FIELD_OF_RESOURCE = {"cpu": "cpu", "memory": "memory", "nvidia.com/gpu": "gpus"}
 Rest = dict[str, Any]
 _JOB = {"min_success": int, "annotations": dict, "policies": list, "plugins": dict, "files": dict, "description": str,
-    "volumes": list, "network_topology": dict,
+    "volumes": list, "network_topology": dict, "min_resources": dict,
 }  # fmt: skip
-_UNCHANGED = ("min_success", "annotations", "volumes", "network_topology")
+_UNCHANGED = ("min_success", "annotations", "volumes", "network_topology", "min_resources")
 _TASK = {
     "policies": list, "max_retry": int, "node_selector": dict, "grace_seconds": int, "partition_size": int,
     "min_partitions": int, "partition_topology": dict,
@@ -39,6 +39,7 @@ _WORDS = {
     "files": gettext_lazy("files"),
     "description": gettext_lazy("description"),
     "volumes": gettext_lazy("volumes"),
+    "min_resources": gettext_lazy("resources for admission"),
     "volume_mounts": gettext_lazy("mounted volumes"),
     "max_retry": gettext_lazy("pod retries"),
     "labels": gettext_lazy("labels"),
