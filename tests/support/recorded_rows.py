@@ -227,10 +227,10 @@ def _job(
     """The row of a job, and for each of its pods the task and the index."""
     tasks, place = _tasks(job, raw)
     annotations = dict(job.annotations)
-    said = {pod.preemptable for pod in job.pods}
-    if len(said) > 1:
+    values = {pod.preemptable for pod in job.pods}
+    if len(values) > 1:
         raise NotExpressible("pods of one job that may be evicted, and others that may not")
-    if said == {False}:
+    if values == {False}:
         annotations["volcano.sh/preemptable"] = "false"
     zones = {pod.annotations.get("volcano.sh/revocable-zone") for pod in job.pods}
     if zones - {annotations.get("volcano.sh/revocable-zone")}:
