@@ -110,11 +110,7 @@ def of_job(spec: JobSpec) -> Rest:
     plugins = {name: list(arguments) for name, arguments in spec.plugins.items()}
     usual = merged_plugins({}, framework_of(plugins))
     return {
-        **{
-            name: document[name]
-            for name in ("min_success", "annotations", "volumes", "network_topology")
-            if name in document
-        },
+        **{name: document[name] for name in _UNCHANGED if name in document},
         **{name: value for name, value in values.items() if value},
         **({"plugins": plugins} if list(plugins.items()) != list(usual.items()) else {}),
     }

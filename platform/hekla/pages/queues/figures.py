@@ -143,11 +143,12 @@ def settings(queue: Queue) -> list[tuple[str, str]]:
 
 
 def nodes(whole: Occupancy) -> list[NodeView]:
-    """All nodes with their usage."""
+    """All nodes with their usage, the simulated ones last."""
     held = whole.machines
+    simulated = {cluster.pk for cluster in {node.cluster for node, _ in whole.nodes} if cluster.is_simulated}
     return [
         NodeView(node, allocatable, held.get((node.cluster_id, node.name), _NOTHING))
-        for node, allocatable in whole.nodes
+        for node, allocatable in sorted(whole.nodes, key=lambda one: one[0].cluster_id in simulated)
     ]
 
 
