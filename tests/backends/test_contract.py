@@ -8,6 +8,7 @@ from datetime import UTC
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.backends.conftest import CONFIGS
 from tests.support.pods import no_heartbeat
 
 from hekla.backends.base import Backend, PodKey, UnknownPod
@@ -44,9 +45,9 @@ def test_pod_runs_to_completion(cluster):
     assert pod.at.tzinfo == UTC
 
 
+@pytest.mark.parametrize("cluster", sorted(CONFIGS.keys() - {"containers"}), indirect=True)
 def test_pod_with_cards_runs_as_any_other(cluster):
-    if cluster.kind == "containers":
-        pytest.skip("Its engine would look for the devices.")
+    """An engine of containers would look for the devices."""
     order = cluster.order(cards=[HeldCard("nvidia.com/gpu", 1, "GPU-b")], annotations={"volcano.sh/gpu-index": "1"})
     assert cluster.ended(cluster.started(order)).phase == PodPhase.SUCCEEDED
 
