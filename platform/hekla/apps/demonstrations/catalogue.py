@@ -134,7 +134,7 @@ DEMONSTRATIONS = (
             _("Without it, each small job goes to the emptiest node, and no node is left whole."),
         ),
         watch=_("the nodes: three squares of one node fill, and the large job fills another node."),
-        lesson=_("The small jobs shared one node, and the large job started while they ran."),
+        lesson=_("A node was left whole: the large job started while the small ones ran."),
         stage=PACKED,
         acts=(
             *(DemoJob(name, {"worker": 1}, seconds=14) for name in ("first", "second", "third")),
@@ -143,7 +143,7 @@ DEMONSTRATIONS = (
         outcome=Outcome(frozenset({Announcement.LAST_AT_ONCE})),
         without=Without(
             "binpack",
-            _("Without the plugin, each small job had a node of its own. The large job waited until one had ended."),
+            _("Without the plugin, no node was left whole. The large job waited until a small one had ended."),
             Outcome(frozenset({Announcement.LAST_WAITED})),
         ),
     ),
