@@ -4,10 +4,11 @@ Playwright's synchronous interface leaves an event loop running in its thread: a
 and Django's ORM all refuse to run beside it. So there is one instance, in the last tests of the run.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import suppress
 
 import pytest
-from playwright.sync_api import Browser, expect, sync_playwright
+from playwright.sync_api import Browser, Error, Page, expect, sync_playwright
 
 from hekla.launcher.browser import find
 
@@ -17,6 +18,26 @@ FLAGS = [
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
+
+
+_SHOWN_CHARACTERS = 1500
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A failed test reports what its pages show: a timeout alone does not say what came instead."""
+    report = yield
+    browser = getattr(item, "funcargs", {}).get("browser")
+    if report.when == "call" and report.failed and isinstance(browser, Browser):
+        pages = [page for context in browser.contexts for page in context.pages]
+        report.sections.extend((f"page {page.url}", _visible_text(page)) for page in pages)
+    return report
+
+
+def _visible_text(page: Page) -> str:
+    with suppress(Error):
+        return page.locator("body").inner_text(timeout=2_000)[:_SHOWN_CHARACTERS]
+    return "It could not be read."
 
 
 @pytest.fixture(scope="session")
