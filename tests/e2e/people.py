@@ -27,6 +27,12 @@ def sign_up(hekla: HeklaServer, browser: Browser, link: str, name: str, size: di
     return visitor
 
 
+def drop_session(page: Page) -> None:
+    """Delete the cookies. A page that stayed open could get old ones back, with a response that is on its way."""
+    page.goto("about:blank")
+    page.context.clear_cookies()
+
+
 def send(page: Page, method: str, path: str, document: object = None) -> dict[str, object]:
     """Send a REST request as the person of this page. Return the response, which must be a success."""
     token = next(cookie["value"] for cookie in page.context.cookies() if cookie["name"] == "csrftoken")

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from tests.e2e.conftest import HeklaServer
-from tests.e2e.people import PASSWORD, PHONE, invitation_link, sign_up
+from tests.e2e.people import PASSWORD, PHONE, drop_session, invitation_link, sign_up
 from tests.support.authenticator import code_at
 
 from hekla.lib import clock
@@ -64,7 +64,7 @@ def test_sign_in_with_password_and_recovery_code(hekla: HeklaServer, browser: Br
     expect(codes).to_have_text(re.compile(r"\S+\s+\S+"))
     recovery = codes.inner_text().split()
     assert len(recovery) == 10
-    visitor.context.clear_cookies()
+    drop_session(visitor)
     visitor.goto("/accounts/sign-in/")
     visitor.get_by_label("User name").fill("emil")
     visitor.get_by_label("Password").fill(PASSWORD)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from tests.e2e.conftest import HeklaServer
-from tests.e2e.people import PASSWORD, invitation_link, send, sign_up
+from tests.e2e.people import PASSWORD, drop_session, invitation_link, send, sign_up
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -78,7 +78,7 @@ class Keys:
 def nina(hekla: HeklaServer, browser: Browser, page: Page) -> Iterator[Page]:
     """A page of a person who has an account and is not signed in."""
     visitor = sign_up(hekla, browser, invitation_link(page), "nina", WIDE)
-    visitor.context.clear_cookies()
+    drop_session(visitor)
     yield visitor
     visitor.context.close()
 

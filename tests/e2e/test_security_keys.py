@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from tests.e2e.conftest import HeklaServer
-from tests.e2e.people import PASSWORD, invitation_link, sign_up
+from tests.e2e.people import PASSWORD, drop_session, invitation_link, sign_up
 from tests.e2e.test_keyboard import WIDE, Keys
 
 pytestmark = pytest.mark.browser
@@ -40,7 +40,7 @@ def test_key_is_added_and_signs_in_with_the_keyboard(kim: Page) -> None:
     sign_in(keys)
     expect(kim.locator("h1")).to_have_text("Home")
     add_key(keys)
-    kim.context.clear_cookies()
+    drop_session(kim)
     sign_in(keys)
     expect(kim.locator("h1")).to_have_text("Two-factor authentication required")
     check_sign_in_without_a_key(keys)
