@@ -38,8 +38,13 @@ class World:
 
 @pytest.fixture
 def world(db: None, settings: Any, tmp_path: Any) -> World:
-    """Two tenants, a cluster of one node with four processors, one queue for all and one for Charlie's tenant."""
+    """The rows of `make_world`, and a data folder of their own."""
     settings.HEKLA_HOME = tmp_path
+    return make_world()
+
+
+def make_world() -> World:
+    """Two tenants, a cluster of one node with four processors, one queue for all and one for Charlie's tenant."""
     now = clock.now()
     names = ("alice", "bob", "charlie", "root")
     people = {n: accounts.create_user(username=n, password=None, actor=PLATFORM, now=now) for n in names}

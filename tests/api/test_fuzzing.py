@@ -1,24 +1,27 @@
 """Every REST operation of the OpenAPI document, with generated requests: what the API does is what the document says.
 
 Schemathesis generates valid and invalid requests for every operation, and applies its checks to the answers.
-Each request is rolled back. `HEKLA_EXAMPLES=20` sends all requests of its coverage phase, ten thousand, and more random
-ones; by default a part of them.
+Each request is rolled back. By default a few random ones are sent; with `HEKLA_EXAMPLES=1` also a part of its coverage
+phase, with `HEKLA_EXAMPLES=20` all ten thousand of it. Each worker generates that phase while it collects the tests.
 """
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 from zlib import crc32
 
 import pytest
 import schemathesis
 from django.db import transaction
+from django.test import override_settings
 from hypothesis import HealthCheck, Phase, settings
+from pytest_django.plugin import DjangoDbBlocker
 from schemathesis.core.parameters import ParameterLocation
 from schemathesis.generation.meta import CoveragePhaseData
 from schemathesis.specs.openapi.checks import positive_data_acceptance
-from tests.api.conftest import World
+from tests.api.conftest import World, make_world
 from tests.api.fuzzing import DOCUMENTS, FITS, NAMES, ROWS_OF_ADMINS, VALID, load, openapi_document
-from tests.support.examples import examples
+from tests.support.examples import EVERY, examples
 
 from hekla.apps.clusters import services as clusters
 from hekla.apps.event_log.services import PLATFORM
@@ -28,6 +31,7 @@ from hekla.apps.tenancy import services as tenancy
 from hekla.lib import clock
 
 SCHEMA = load(openapi_document())
+SCHEMA.config.phases.coverage.enabled = EVERY == 1
 OPERATIONS = {operation.label: operation for operation in (found.ok() for found in SCHEMA.get_all_operations())}
 _QUICK = {
     "max_examples": examples(12),
@@ -39,7 +43,26 @@ _QUICK = {
 }
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
+def world(
+    django_db_setup: None, django_db_blocker: DjangoDbBlocker, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[World]:
+    """The rows of all tests here: to create them takes longer than a test."""
+    own = override_settings(HEKLA_HOME=tmp_path_factory.mktemp("home"))
+    with own, django_db_blocker.unblock(), transaction.atomic():
+        yield make_world()
+        transaction.set_rollback(True)
+
+
+@pytest.fixture(autouse=True)
+def db(world: World) -> Iterator[None]:
+    """Roll back what a test changes."""
+    with transaction.atomic():
+        yield
+        transaction.set_rollback(True)
+
+
+@pytest.fixture(scope="module")
 def path_values(world: World) -> dict[str, dict[str, Any]]:
     """Values for path parameters of existing rows, by the first segment of the path; also the queue `far` elsewhere."""
     away = clusters.create(name="away", kind="simulated", config={"nodes": []}, actor=PLATFORM, now=clock.now())
@@ -61,7 +84,7 @@ def path_values(world: World) -> dict[str, dict[str, Any]]:
     return found
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def headers(world: World) -> list[dict[str, str]]:
     """A platform admin, and a member of a tenant."""
     tokens = [world.as_(name)._credentials["HTTP_AUTHORIZATION"] for name in ("root", "alice")]

@@ -143,6 +143,7 @@ def test_console_pages_are_measured() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_open_pages_are_measured() -> None:
     sizes = ("--jobs", "200", "--pods-per-job", "2", "--tenants", "4", "--nodes", "4")
     result = hekla(
@@ -160,6 +161,7 @@ def test_open_pages_are_measured() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_pages_of_one_person_are_measured_under_the_requests_of_another() -> None:
     sizes = ("--jobs", "200", "--pods-per-job", "2", "--tenants", "4", "--nodes", "4")
     result = hekla("bench", "console", *sizes, "--requests-a-minute", "3000", "--seconds", "4", "--json")
@@ -174,6 +176,7 @@ def test_pages_of_one_person_are_measured_under_the_requests_of_another() -> Non
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_cluster_binds_are_measured(small_cluster: ControlPlane) -> None:
     sizes = ("--jobs", "3", "--gang", "2", "--repeat", "1", "--seconds", "3", "--json")
     result = hekla("bench", "cluster", "--kubeconfig", str(small_cluster.home / "kubeconfig"), *sizes)

@@ -66,6 +66,7 @@ class Users:
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.kubernetes
 def test_every_gang_completes_despite_an_outage_and_failing_requests(fleet: Fleet, tmp_path: Path) -> None:
     dice = random.Random(SEED)

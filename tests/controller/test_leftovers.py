@@ -121,6 +121,7 @@ class Phases:
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_deletion_in_any_phase_leaves_nothing_despite_dying_controllers(
     fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:

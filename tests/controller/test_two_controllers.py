@@ -160,6 +160,7 @@ def _job_of(request: ProxiedRequest) -> str | None:
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.kubernetes
 def test_paused_controller_changes_nothing_after_its_lease(fleet: Fleet, written: None, tmp_path: Path) -> None:
     dice = random.Random(SEED)

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import httpx2
+import pytest
 from tests.e2e.conftest import CHECKOUT, HeklaServer, environment
 
 JOB = {"name": "kept", "tasks": [{"name": "main", "command": ["echo", "what it wrote"], "resources": {"cpu": "100m"}}]}
@@ -30,6 +31,7 @@ def until_final(client: httpx2.Client, uid: str) -> dict[str, object]:
     return dict(job)
 
 
+@pytest.mark.thorough
 def test_restored_console_has_jobs_logs_and_people(tmp_path: Path) -> None:
     first, backup = HeklaServer(tmp_path / "first"), str(tmp_path / "all.tar")
     try:

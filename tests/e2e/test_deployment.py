@@ -179,6 +179,7 @@ def assert_starts_and_runs_a_job(deployment: Deployment) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_systemd_units_start_run_a_job_and_stop_in_time(deployment: Deployment) -> None:
     for argv in deployment.commands("tables"):
         deployment.run(argv)

@@ -65,7 +65,7 @@ def wait_for_nodes(page: Page) -> None:
         page.wait_for_timeout(500)
 
 
-@pytest.mark.parametrize("width", ["wide", "phone"])
+@pytest.mark.parametrize("width", ["wide", pytest.param("phone", marks=pytest.mark.thorough)])
 def test_job_goes_to_the_cluster_that_can_start_it_and_shows_why(page: Page, width: str) -> None:
     if width == "phone":
         page.set_viewport_size(PHONE)

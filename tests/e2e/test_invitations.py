@@ -79,7 +79,7 @@ def test_sign_in_with_password_and_recovery_code(hekla: HeklaServer, browser: Br
     visitor.context.close()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.thorough)])
 def test_invitation_pages_fit_a_phone(hekla: HeklaServer, browser: Browser, page: Page, scheme: str) -> None:
     link = invitation_link(page)
     page.set_viewport_size(PHONE)

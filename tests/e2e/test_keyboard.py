@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 from tests.e2e.conftest import HeklaServer
 from tests.e2e.people import PASSWORD, drop_session, invitation_link, send, sign_up
+from tests.support.examples import EVERY
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -207,7 +208,7 @@ PATHS = [
 ]
 
 
-@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("path", PATHS[::EVERY])
 def test_tab_moves_through_a_page_and_out_of_it(page: Page, path: str) -> None:
     page.set_viewport_size(WIDE)
     page.goto(path, wait_until="networkidle")

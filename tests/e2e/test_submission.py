@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
+from tests.support.examples import EVERY
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -28,7 +29,7 @@ def test_job_survives_the_switch_to_yaml_and_back_and_runs(page: Page) -> None:
 FORMS = [*(f"/jobs/submit/?preset={kind}" for kind in ("single", "distributed", "debugging", "mpi")), "/batches/new/"]
 
 
-@pytest.mark.parametrize("path", FORMS)
+@pytest.mark.parametrize("path", FORMS[::EVERY])
 def test_controls_of_a_row_are_aligned(page: Page, path: str) -> None:
     page.goto(path)
     for width in (320, 1440):

@@ -11,7 +11,7 @@ from tests.engine.builders import POLICY, job, node, running, state
 from tests.engine.clusters import amounts
 from tests.engine.histories import History
 from tests.engine.test_histories import POLICIES, SEEDS
-from tests.support.examples import examples
+from tests.support.examples import EVERY, examples
 
 from hekla.domain.resources import Resources
 from hekla.domain.taints import Taint
@@ -180,7 +180,7 @@ def test_cache_is_rebuilt_after_many_changes(monkeypatch: pytest.MonkeyPatch) ->
         pass
 
 
-@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+@pytest.mark.parametrize("change", CHANGES[::EVERY], ids=lambda change: change.__name__)
 @given(seed=SEEDS)
 @settings(max_examples=examples(6), deadline=None, derandomize=True)
 def test_one_kind_of_change_repeated(change: Change, seed: int) -> None:

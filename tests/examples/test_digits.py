@@ -34,7 +34,7 @@ def test_digits_training_reaches_its_accuracy(run_example):
         assert steps == list(range(1, len(steps) + 1))
 
 
-@pytest.mark.parametrize("lost", [("worker", 1), ("ps", 0)])
+@pytest.mark.parametrize("lost", [("worker", 1), pytest.param(("ps", 0), marks=pytest.mark.thorough)])
 def test_killed_process_ends_the_others_with_a_message(run_example, until, lost):
     with run_example("digits") as run:
         until(lambda: run.metric("loss", "ps"))

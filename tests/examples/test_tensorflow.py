@@ -1,5 +1,6 @@
 """The TensorFlow example: real workers find each other by TF_CONFIG and take the same steps."""
 
+import pytest
 from tests.examples.training import spec_of
 
 
@@ -9,6 +10,7 @@ def test_manifest_has_two_workers():
     assert "tensorflow" in spec.plugins
 
 
+@pytest.mark.thorough
 def test_both_workers_learn_the_same_weights(run_example):
     with run_example("tensorflow") as run:
         assert set(run.exit_codes().values()) == {0}, run.log("worker", 0) + run.log("worker", 1)

@@ -20,7 +20,7 @@ FLAGS = [
 ]  # fmt: skip
 
 
-_SHOWN_CHARACTERS = 1500
+_MOST_CHARACTERS = 1500
 
 
 @pytest.hookimpl(wrapper=True)
@@ -36,7 +36,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 def _visible_text(page: Page) -> str:
     with suppress(Error):
-        return page.locator("body").inner_text(timeout=2_000)[:_SHOWN_CHARACTERS]
+        return page.locator("body").inner_text(timeout=2_000)[:_MOST_CHARACTERS]
     return "It could not be read."
 
 

@@ -25,6 +25,7 @@ LEAST = 45 if IS_WHOLE else len(NEED_RIGHTS)
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_contract_holds_without_root() -> None:
     part = "" if IS_WHOLE else f" and ({' or '.join(NEED_RIGHTS)})"
     options = ["-q", "-n", "0", "-p", "no:cacheprovider", "--tb=short", "-k", f"(containers or container_access){part}"]
