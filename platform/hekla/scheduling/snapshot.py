@@ -229,7 +229,9 @@ def _role(task: TaskSpec, job: Job, annotations: Mapping[str, str], priority_cla
     """What the pods of a task share. The namespace of their affinity is the tenant."""
     fields = pod_fields(task)
     metadata = {"namespace": str(job.tenant_id), "labels": task.labels}
-    spec = {**fields, "containers": [{"image": task.image}]}
+    ports = [port.kubernetes_form() for port in task.host_ports]
+    spec = {**fields, "containers": [{"image": task.image, "ports": ports}]}
+    is_constrained = bool(fields or ports)
     return _Role(
         task.request + _ONE_POD,
         task.node_selector,
@@ -237,7 +239,7 @@ def _role(task: TaskSpec, job: Job, annotations: Mapping[str, str], priority_cla
         task.labels,
         priority_class,
         tolerations=pod_tolerations(fields),
-        constraints=pod_constraints({"metadata": metadata, "spec": spec}) if fields else _image_only(task.image),
+        constraints=pod_constraints({"metadata": metadata, "spec": spec}) if is_constrained else _image_only(task.image),
     )
 
 
