@@ -18,7 +18,8 @@ _PRIVILEGED = gettext_noop("Pods of jobs have no privileges on their node. Remov
 _CAPABILITIES = gettext_noop("The configuration of a cluster decides the capabilities of its pods. Remove this field.")
 _NO_GAIN = gettext_noop("pods of jobs cannot gain privileges.")
 _PROFILE = gettext_noop("pods of jobs have the seccomp profile of the runtime.")
-_PORT = {"host_port": "hostPort", "container_port": "containerPort", "protocol": "protocol", "host_ip": "hostIP"}
+HOST_PORT = {"host_port": "hostPort", "container_port": "containerPort", "protocol": "protocol", "host_ip": "hostIP"}
+"""The fields of a port of the node, with Kubernetes' spelling."""
 _OF_BOTH = ("run_as_user", "run_as_group", "run_as_non_root")
 _OF_POD = (*_OF_BOTH, "fs_group", "supplemental_groups")
 _OF_CONTAINER = (*_OF_BOTH, "read_only_root_filesystem")
@@ -47,7 +48,7 @@ def _host_ports(reading: ManifestReader, container: Fields, target: str) -> list
         if port.take("hostPort"):
             reading.findings.origins[at] = port.path
             found.append(
-                without_none({name: reading.take(port, field, join(at, name)) for name, field in _PORT.items()})
+                without_none({name: reading.take(port, field, join(at, name)) for name, field in HOST_PORT.items()})
             )
         port.close()
     return found
