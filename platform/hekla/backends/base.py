@@ -17,7 +17,7 @@ from hekla.backends.streams import PodCommand, Stream
 from hekla.domain.addresses import Replica
 from hekla.domain.cards import HeldCard, NodeCard
 from hekla.domain.phases import PodPhase
-from hekla.domain.pod_settings import PodSettings
+from hekla.domain.pod_settings import NO_SETTINGS, PodSettings
 from hekla.domain.resources import Resources
 from hekla.domain.taints import Taint
 from hekla.domain.volumes import VolumeMount, VolumeSpec
@@ -107,7 +107,7 @@ class PodOrder:
     placement: Mapping[str, Any] = field(default_factory=dict)
     cards: Sequence[HeldCard] = ()
     annotations: Mapping[str, str] = field(default_factory=dict)
-    settings: PodSettings = PodSettings()
+    settings: PodSettings = NO_SETTINGS
 
 
 @dataclass(frozen=True, slots=True)

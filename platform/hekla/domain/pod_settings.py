@@ -84,7 +84,9 @@ class SecurityContext(BaseModel):
     @model_validator(mode="after")
     def _user_agrees(self) -> "SecurityContext":
         if self.run_as_non_root and self.run_as_user == 0:
-            raise InconsistentFields([Problem("run_as_user", translate("User 0 is root, which run_as_non_root forbids."))])
+            raise InconsistentFields(
+                [Problem("run_as_user", translate("User 0 is root, which run_as_non_root forbids."))]
+            )
         return self
 
     def names(self) -> list[str]:
@@ -147,3 +149,6 @@ class PodSettings:
     def _context(self, *, of_container: bool) -> Mapping[str, Any]:
         values = self.security_context.model_dump(mode="json", exclude_defaults=True)
         return {name: value for name, value in values.items() if (name in _OF_CONTAINERS) is of_container}
+
+
+NO_SETTINGS = PodSettings()

@@ -239,7 +239,9 @@ def _role(task: TaskSpec, job: Job, annotations: Mapping[str, str], priority_cla
         task.labels,
         priority_class,
         tolerations=pod_tolerations(fields),
-        constraints=pod_constraints({"metadata": metadata, "spec": spec}) if is_constrained else _image_only(task.image),
+        constraints=pod_constraints({"metadata": metadata, "spec": spec})
+        if is_constrained
+        else _image_only(task.image),
     )
 
 

@@ -114,7 +114,7 @@ def test_restricted_namespace_admits_pods_with_users_of_their_own(make_cluster, 
 def test_pod_with_a_missing_runtime_class_is_refused_until_it_exists(make_cluster, small_cluster) -> None:
     cluster: ClusterFixture = make_cluster("kubernetes", {"runtime_classes": ["hekla-test-late"]})
     order = cluster.long(settings=settings(runtime_class="hekla-test-late"))
-    with pytest.raises(StartRefused, match="RuntimeClass .*hekla-test-late.* not found"):
+    with pytest.raises(StartRefused, match=r"RuntimeClass .*hekla-test-late.* not found"):
         cluster.start(order)
     made = {"metadata": {"name": "hekla-test-late"}, "handler": "late"}
     small_cluster.request("POST", RUNTIME_CLASSES, made)

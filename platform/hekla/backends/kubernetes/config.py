@@ -121,8 +121,8 @@ class KubernetesConfig(config.ClusterConfig):
       prefix.
     - `claims`: the PersistentVolumeClaims of a shared namespace that jobs of all tenants may mount. In its own
       namespace, a tenant may mount all.
-    - `pull_secrets`: the secrets with credentials of registries that jobs of all tenants may name in a shared namespace. In
-      its own namespace, a tenant may name all.
+    - `pull_secrets`: the Secrets of a shared namespace with which nodes may pull images for jobs of all tenants. In its
+      own namespace, a tenant may name all.
     - `runtime_classes`: the RuntimeClasses that jobs may name.
     - `host_ports`: the ports of nodes that pods may use, each as a port or a range (`30000-30100`).
     - `tenant_role`: the ClusterRole that Hekla grants itself in each tenant's namespace.

@@ -7,8 +7,14 @@ from pathlib import PurePosixPath
 
 from hekla.backends.base import PodKey, PodOrder, StartRefused
 from hekla.backends.kubernetes import (
-    names, placement, pod_security, pod_settings, projected_files, tenant_manifests, volumes,
-)  # fmt: skip
+    names,
+    placement,
+    pod_security,
+    pod_settings,
+    projected_files,
+    tenant_manifests,
+    volumes,
+)
 from hekla.backends.kubernetes.api import Json
 from hekla.backends.kubernetes.bindings import binding
 from hekla.backends.kubernetes.config import KubernetesConfig

@@ -35,4 +35,6 @@ def _contains(allowed: PortRange, port: int) -> bool:
 
 
 def _refuse(beginning: str, option: str) -> None:
-    raise StartRefused(f"{beginning} not for jobs of this cluster. Its configuration lists those that are as “{option}”.")
+    raise StartRefused(
+        f"{beginning} not for jobs of this cluster. Its configuration lists those that are as “{option}”."
+    )
