@@ -104,7 +104,7 @@ HOST_PORT = st.fixed_dictionaries(
     optional={"protocol": st.sampled_from(["TCP", "UDP", "SCTP"]), "host_ip": ADDRESSES},
 )
 IDS = st.integers(1, 2**31 - 1)
-POD_SETTINGS = {
+RUNTIME_SETTINGS = {
     "host_ports": st.lists(HOST_PORT, max_size=3, unique_by=lambda port: port["host_port"]),
     "pull_secrets": st.lists(st.sampled_from(["registry", "team.registry", "x-1"]), max_size=3, unique=True),
     "runtime_class": st.sampled_from(["", "kata", "nvidia.cdi"]),

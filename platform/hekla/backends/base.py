@@ -17,8 +17,8 @@ from hekla.backends.streams import PodCommand, Stream
 from hekla.domain.addresses import Replica
 from hekla.domain.cards import HeldCard, NodeCard
 from hekla.domain.phases import PodPhase
-from hekla.domain.pod_settings import NO_SETTINGS, PodSettings
 from hekla.domain.resources import Resources
+from hekla.domain.runtime_settings import NO_SETTINGS, RuntimeSettings
 from hekla.domain.taints import Taint
 from hekla.domain.volumes import VolumeMount, VolumeSpec
 
@@ -107,7 +107,7 @@ class PodOrder:
     placement: Mapping[str, Any] = field(default_factory=dict)
     cards: Sequence[HeldCard] = ()
     annotations: Mapping[str, str] = field(default_factory=dict)
-    settings: PodSettings = NO_SETTINGS
+    settings: RuntimeSettings = NO_SETTINGS
 
 
 @dataclass(frozen=True, slots=True)

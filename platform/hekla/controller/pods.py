@@ -141,7 +141,7 @@ def order_of(
         placement=pod_fields(task),
         cards=[HeldCard(**card) for card in pod.cards],
         annotations=pod.annotations,
-        settings=task.pod_settings,
+        settings=task.runtime_settings,
     )
 
 

@@ -15,9 +15,9 @@ from hekla.domain.field_types import Label, OptionalLabel, Quantity, StrictInteg
 from hekla.domain.job_problems import RESOURCE_NAME, resource_problem
 from hekla.domain.network_topology import NetworkTopologySpec
 from hekla.domain.placement import NO_AFFINITY, Affinity, SpreadConstraints, TaskLabels, Tolerations
-from hekla.domain.pod_settings import NO_SECURITY_CONTEXT, HostPorts, PodSettings, PullSecrets, SecurityContext
 from hekla.domain.policies import LifecyclePolicy
 from hekla.domain.resources import Resources
+from hekla.domain.runtime_settings import NO_SECURITY_CONTEXT, HostPorts, PullSecrets, RuntimeSettings, SecurityContext
 from hekla.domain.translation import translate
 from hekla.domain.validation import InconsistentFields
 from hekla.domain.volumes import MAX_VOLUMES, ObjectName, VolumeMount
@@ -241,9 +241,9 @@ class TaskSpec(BaseModel):
         return Resources.parse(self.resources)
 
     @property
-    def pod_settings(self) -> PodSettings:
+    def runtime_settings(self) -> RuntimeSettings:
         """What its pods ask of their node and its runtime."""
-        return PodSettings(self.runtime_class, self.pull_secrets, self.host_ports, self.security_context)
+        return RuntimeSettings(self.runtime_class, self.pull_secrets, self.host_ports, self.security_context)
 
     @property
     def minimum(self) -> int:

@@ -12,7 +12,7 @@ from hekla.domain.errors import Invalid
 from hekla.domain.external_pods import ExternalPod, GroupKind, GroupRef, PodGroup, role_name
 from hekla.domain.formats import placement
 from hekla.domain.formats.fields import Fields, Findings
-from hekla.domain.formats.pod_settings import HOST_PORT
+from hekla.domain.formats.runtime_settings import HOST_PORT
 from hekla.domain.phases import PodPhase
 from hekla.domain.task_spec import TaskSpec
 

@@ -10,8 +10,8 @@ from hekla.backends.kubernetes import (
     names,
     placement,
     pod_security,
-    pod_settings,
     projected_files,
+    runtime_settings,
     tenant_manifests,
     volumes,
 )
@@ -40,7 +40,7 @@ class Manifests:
         is_own = self._has_own_namespace(order.key)
         for claim in () if is_own else volumes.existing_claims(order):
             volumes.check_claim(claim, self._config)
-        pod_settings.check(order.settings, self._config, in_own_namespace=is_own)
+        runtime_settings.check(order.settings, self._config, in_own_namespace=is_own)
         amounts = {name: text for name, text in order.resources.quantities().items() if name != "pods"}
         container = {
             "name": names.MAIN,

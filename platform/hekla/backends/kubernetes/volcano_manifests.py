@@ -5,7 +5,7 @@ from typing import Any
 
 from hekla.backends.base import BackendError, StartRefused
 from hekla.backends.delegated import DelegatedJobSize, QueueOrder
-from hekla.backends.kubernetes import names, placement, pod_security, pod_settings, tenant_manifests, volumes
+from hekla.backends.kubernetes import names, placement, pod_security, runtime_settings, tenant_manifests, volumes
 from hekla.backends.kubernetes.api import Json
 from hekla.backends.kubernetes.config import KubernetesConfig
 from hekla.backends.kubernetes.manifests import escape
@@ -76,7 +76,7 @@ class VolcanoManifests:
         for volume in spec.volumes:
             volumes.check_claim(volume.volume_claim_name, self._config)
         for task in spec.tasks:
-            pod_settings.check(task.pod_settings, self._config)
+            runtime_settings.check(task.runtime_settings, self._config)
 
     def resized(self, job: Json, size: DelegatedJobSize) -> Json:
         """The merge patch that resizes the job; it fails if the job has changed since it was read.

@@ -19,7 +19,7 @@ from hekla.backends.local.pod_folder import RUN, EnvironmentOrder, PodFolder, Sh
 from hekla.backends.local.pod_sandbox import SharedPath
 from hekla.backends.local.processes import HOSTS_FILE, MARK
 from hekla.domain.cards import NodeCard
-from hekla.domain.pod_settings import PodSettings
+from hekla.domain.runtime_settings import RuntimeSettings
 from hekla.domain.volumes import WORKING_DIR
 
 MAX_FILES = 1000
@@ -125,7 +125,7 @@ def _check_files(files: Mapping[str, str]) -> None:
             raise StartRefused(f"“{name[:80]}” is not a file below the working folder")
 
 
-def _check_settings(settings: PodSettings) -> None:
+def _check_settings(settings: RuntimeSettings) -> None:
     if settings.runtime_class:
         raise StartRefused(f"The runtime class “{settings.runtime_class}” is one of a Kubernetes cluster.")
     if settings.pull_secrets:

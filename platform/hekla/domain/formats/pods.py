@@ -5,7 +5,7 @@ from collections.abc import Collection
 from typing import Any
 
 from hekla.domain.formats import annotations as words
-from hekla.domain.formats import placement, pod_settings, volumes, writing
+from hekla.domain.formats import placement, runtime_settings, volumes, writing
 from hekla.domain.formats.fields import Fields
 from hekla.domain.formats.files import Mounts
 from hekla.domain.formats.reader import ManifestReader
@@ -93,7 +93,7 @@ def _pod(reading: ManifestReader, pod: Fields, target: str, main: str) -> dict[s
     if chosen is None:
         document["command"] = ["?"]
     else:
-        document |= pod_settings.read(reading, pod, chosen, target)
+        document |= runtime_settings.read(reading, pod, chosen, target)
         document |= container(reading, chosen, target, mounts)
     pod.close()
     return document
@@ -175,7 +175,7 @@ def write(
         restartPolicy=restart,
         terminationGracePeriodSeconds=task.grace_seconds,
         **pod_fields(task),
-        **task.pod_settings.pod_fields(),
+        **task.runtime_settings.pod_fields(),
         containers=[_written_container(task, spec, name or task.name, port)],
         volumes=[*([writing.files_volume(spec)] if spec.files else []), *volumes.dump_volumes(task, spec)],
     )
@@ -187,7 +187,7 @@ def _written_ports(task: TaskSpec) -> str | None:
 
 
 def _written_container(task: TaskSpec, spec: JobSpec, name: str, port: tuple[str, int] | None) -> dict[str, Any]:
-    settings = task.pod_settings.container_fields()
+    settings = task.runtime_settings.container_fields()
     listens = [{"name": port[0], "containerPort": port[1]}] if port else []
     return writing.without_empty(
         name=name,

@@ -14,16 +14,16 @@ from hekla.backends.kubernetes.manifests import Manifests
 from hekla.domain.errors import Invalid
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import PodPhase
-from hekla.domain.pod_settings import PodSettings
+from hekla.domain.runtime_settings import RuntimeSettings
 
 RUNTIME_CLASSES = "/apis/node.k8s.io/v1/runtimeclasses"
 CONFIG = {"runtime_classes": ["sandboxed"], "pull_secrets": ["registry"], "host_ports": ["80", "30000-30100"]}
 CONTEXT = {"run_as_user": 2000, "fs_group": 7, "supplemental_groups": [8], "read_only_root_filesystem": True}
 
 
-def settings(**fields: Any) -> PodSettings:
+def settings(**fields: Any) -> RuntimeSettings:
     task = {"name": "a", "command": ["x"], **fields}
-    return JobSpec.parse({"name": "j", "tasks": [task]}).tasks[0].pod_settings
+    return JobSpec.parse({"name": "j", "tasks": [task]}).tasks[0].runtime_settings
 
 
 def port(number: int, **more: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Reads from pod templates what pods ask of their node and its runtime (`domain.pod_settings`).
+"""Reads from pod templates what pods ask of their node and its runtime (`domain.runtime_settings`).
 
 What would give a pod power over its node is refused by name: without it, the pod could not do what it was written for.
 """

@@ -1,6 +1,6 @@
 """What the pods of a task ask of their node and its runtime: ports, pull secrets, a runtime class, users and groups.
 
-Documents of jobs use snake_case; `PodSettings` has Kubernetes' own form, which manifests and pods share. Whether a
+Documents of jobs use snake_case; `RuntimeSettings` has Kubernetes' own form, which manifests and pods share. Whether a
 cluster allows a setting is up to its backend. What gives a pod power over its node (privileges, capabilities, the
 node's network or processes) does not exist here.
 """
@@ -121,7 +121,7 @@ PullSecrets = Annotated[
 
 
 @dataclass(frozen=True, slots=True)
-class PodSettings:
+class RuntimeSettings:
     """The settings of the pods of one task. `runtime_class`: empty for the cluster's default."""
 
     runtime_class: str = ""
@@ -151,4 +151,4 @@ class PodSettings:
         return {name: value for name, value in values.items() if (name in _OF_CONTAINERS) is of_container}
 
 
-NO_SETTINGS = PodSettings()
+NO_SETTINGS = RuntimeSettings()

@@ -7,10 +7,10 @@ belongs to its namespace: in its own, a tenant can name every one; a shared name
 from hekla.backends.base import StartRefused
 from hekla.backends.kubernetes.api import FORBIDDEN, ApiError
 from hekla.backends.kubernetes.config import KubernetesConfig, PortRange
-from hekla.domain.pod_settings import PodSettings
+from hekla.domain.runtime_settings import RuntimeSettings
 
 
-def check(settings: PodSettings, config: KubernetesConfig, *, in_own_namespace: bool = False) -> None:
+def check(settings: RuntimeSettings, config: KubernetesConfig, *, in_own_namespace: bool = False) -> None:
     """Raise StartRefused for a setting that the cluster does not allow."""
     if settings.runtime_class and settings.runtime_class not in config.runtime_classes:
         _refuse(f"The runtime class “{settings.runtime_class}” is", "runtime_classes")
