@@ -63,7 +63,7 @@ def _ports(text: str) -> str:
     """A port, or a range of ports. Raises ValueError."""
     first, _, last = text.partition("-")
     if not 1 <= int(first) <= int(last or first) <= MAX_PORT:
-        raise ValueError("a port, or a range of ports such as 30000-30100")
+        raise ValueError(translate("Must be a port, or a range of ports, for example 30000-30100."))
     return text
 
 
