@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 from tests.controller.conftest import World
+from tests.controller.test_job_faults import GONE, damage
 from tests.kubernetes.control_plane import ControlPlane
 from tests.simulation.conftest import WorldFactory, abort_and_settle, found, settle, spec, submit
 
@@ -176,6 +177,16 @@ def test_pods_of_a_task_with_a_port_share_their_constraints(found: WorldFactory)
     first, second = group.pods
     assert first.constraints is second.constraints
     assert [one.port for one in first.constraints.host_ports] == [30080]
+
+
+def test_running_pods_of_a_broken_job_keep_their_ports(found: WorldFactory) -> None:
+    world = found({})
+    broken = submit(world, spec("broken", **port()))
+    settle(world)
+    damage(broken, plugins=GONE)
+    late = submit(world, spec("late", **port()))
+    settle(world)
+    assert (nodes(broken), nodes(late), reasons(late)) == (["n0"], [], {"port in use"})
 
 
 @pytest.mark.parametrize("world", ["local"], indirect=True)
