@@ -280,6 +280,17 @@ def test_node_affinity_of_an_external_pod_is_followed(
     assert "nodeName" not in get_pod(small_cluster, external_namespace, "nowhere")["spec"]
 
 
+def test_external_pods_with_one_port_of_the_node_wait_for_each_other(shared, small_cluster, external_namespace) -> None:
+    for name in ("first", "second"):
+        made = pod(name)
+        made["spec"]["containers"][0]["ports"] = [{"containerPort": 80, "hostPort": 30080}]
+        create_pod(small_cluster, external_namespace, made)
+        if name == "first":
+            shared.reconcile_until(lambda: phase_of("first") == JobPhase.RUNNING)
+    shared.reconcile_until(lambda: "port in use" in condition(small_cluster, external_namespace, "second"))
+    assert "nodeName" not in get_pod(small_cluster, external_namespace, "second")["spec"]
+
+
 def test_pods_of_unlisted_namespaces_are_ignored(shared, small_cluster, external_namespace, unlisted_namespace) -> None:
     create_pod(small_cluster, unlisted_namespace, pod("stranger"))
     create_pod(small_cluster, external_namespace, pod("mine"))

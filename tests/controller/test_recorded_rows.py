@@ -96,6 +96,11 @@ IN_ZONE_B = {
         }
     }
 }
+WITH_PORT = {
+    "name": "main",
+    "resources": {"requests": {"cpu": "1"}},
+    "ports": [{"containerPort": 80, "hostPort": 8080}],
+}
 SCENARIOS = {
     "gangs": document(
         "enqueue allocate backfill",
@@ -108,6 +113,12 @@ SCENARIOS = {
         (group("near", 2), pods("near", 2, 1, affinity=IN_ZONE_B)),
         (group("chosen", 1), pods("chosen", 1, 1, nodeSelector={"zone": "a"})),
         (group("nowhere", 1), pods("nowhere", 1, 1, nodeSelector={"zone": "z"})),
+    ),
+    "ports": document(
+        "enqueue allocate",
+        (group("uses", 1, phase="Running"), pods("uses", 1, 1, "a1", containers=[WITH_PORT])),
+        (group("same", 2), pods("same", 2, 1, containers=[WITH_PORT])),
+        (group("one", 1), pods("one", 1, 1, containers=[WITH_PORT])),
     ),
     "preempt": document(
         "enqueue allocate preempt",

@@ -15,6 +15,7 @@ from tests.controller.conftest import World
 from tests.kubernetes.control_plane import LOG_LINES, ControlPlane, RequestRefused
 from tests.kubernetes.volcano.processes import Volcano
 
+from hekla.apps.clusters import services as clusters
 from hekla.apps.event_log.models import LoggedEvent
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.job_history import labels as wording
@@ -82,6 +83,7 @@ def submit(world: World, name: str = "one", **fields: Any) -> Job:
         "env": env,
         "volume_mounts": fields.pop("mounts", []),
         "success_policy": fields.pop("success_policy", "AllReplicas"),
+        **fields.pop("settings", {}),
     }
     spec = JobSpec.parse({"name": name, "tasks": [task], **fields})
     return services.submit(spec=spec, tenant=world.tenant, user=world.alice, now=clock.now())
@@ -546,3 +548,34 @@ def test_first_replica_with_another_action_is_refused(delegated) -> None:
     job = submit(delegated, replicas=2, success_policy="FirstReplica", policies=restarts)
     reconcile_until_phase(delegated, job, JobPhase.FAILED)
     assert "Volcano completes a task with all its replicas" in Job.objects.get(pk=job.pk).message
+
+
+SETTINGS = {
+    "host_ports": [{"host_port": 30080, "container_port": 80}],
+    "pull_secrets": ["registry"],
+    "security_context": {"run_as_user": 2000, "read_only_root_filesystem": True},
+}
+
+
+def test_settings_of_pods_reach_volcano_if_the_cluster_allows_them(delegated, plane, volcano_namespace) -> None:
+    job = submit(delegated, "refused", settings=SETTINGS)
+    reconcile_until_phase(delegated, job, JobPhase.FAILED)
+    assert "The pull secret “registry” is not for jobs" in Job.objects.get(pk=job.pk).message
+    config = {**delegated.cluster.config, "host_ports": ["30000-31000"], "pull_secrets": ["registry"]}
+    clusters.change(delegated.cluster, {"config": config}, actor=PLATFORM, now=clock.now())
+    first = submit(delegated, "first", settings=SETTINGS, seconds=1000)
+    reconcile_until_phase(delegated, first, JobPhase.RUNNING)
+    (pod,) = plane.request("GET", _PODS.format(volcano_namespace))["items"]
+    (container,) = pod["spec"]["containers"]
+    assert container["ports"] == [{"containerPort": 80, "hostPort": 30080, "protocol": "TCP"}]
+    assert (
+        container["securityContext"].items()
+        >= {
+            "readOnlyRootFilesystem": True,
+            "allowPrivilegeEscalation": False,
+        }.items()
+    )
+    assert (pod["spec"]["securityContext"]["runAsUser"], pod["spec"]["imagePullSecrets"]) == (
+        2000,
+        [{"name": "registry"}],
+    )

@@ -1,4 +1,4 @@
-"""Random valid tolerations, affinity and topology spread of tasks, for property tests."""
+"""Random valid settings of where and how the pods of tasks run, for property tests."""
 
 from hypothesis import strategies as st
 
@@ -96,5 +96,28 @@ PLACEMENT = {
     "tolerations": st.lists(TOLERATION, max_size=3),
     "affinity": AFFINITY,
     "topology_spread_constraints": SPREAD,
+}
+"""Strategies of the fields of a task."""
+ADDRESSES = st.sampled_from(["", "10.0.0.1", "fd00::1"])
+HOST_PORT = st.fixed_dictionaries(
+    {"host_port": st.integers(1, 65_535), "container_port": st.integers(1, 65_535)},
+    optional={"protocol": st.sampled_from(["TCP", "UDP", "SCTP"]), "host_ip": ADDRESSES},
+)
+IDS = st.integers(1, 2**31 - 1)
+RUNTIME_SETTINGS = {
+    "host_ports": st.lists(HOST_PORT, max_size=3, unique_by=lambda port: port["host_port"]),
+    "pull_secrets": st.lists(st.sampled_from(["registry", "team.registry", "x-1"]), max_size=3, unique=True),
+    "runtime_class": st.sampled_from(["", "kata", "nvidia.cdi"]),
+    "security_context": st.fixed_dictionaries(
+        {},
+        optional={
+            "run_as_user": IDS,
+            "run_as_group": st.integers(0, 9),
+            "run_as_non_root": st.booleans(),
+            "fs_group": st.integers(0, 9),
+            "supplemental_groups": st.lists(IDS, max_size=2),
+            "read_only_root_filesystem": st.booleans(),
+        },
+    ),
 }
 """Strategies of the fields of a task."""

@@ -1,7 +1,7 @@
 """Random valid jobs, for property tests."""
 
 from hypothesis import strategies as st
-from tests.domain.placements import PLACEMENT
+from tests.domain.placements import PLACEMENT, RUNTIME_SETTINGS
 
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.policies import POLICY_ACTIONS
@@ -68,6 +68,7 @@ TASK = st.integers(1, 5).flatmap(
             "max_retry": st.sampled_from([-1, 1, 7]),
             "node_selector": st.dictionaries(st.sampled_from(["gpu", "hekla.io/zone"]), TEXTS),
             **PLACEMENT,
+            **RUNTIME_SETTINGS,
             "grace_seconds": st.integers(0, 600),
             "partition_size": st.sampled_from([1, replicas]),
             "partition_topology": TOPOLOGY,

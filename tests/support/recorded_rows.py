@@ -26,6 +26,7 @@ from hekla.controller.controllers import controllers
 from hekla.domain.errors import Invalid
 from hekla.domain.formats import placement
 from hekla.domain.formats.fields import Fields, Findings
+from hekla.domain.formats.runtime_settings import HOST_PORT
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.phases import GangPhase, PodPhase
 from hekla.engine import scenario
@@ -276,7 +277,8 @@ def _tasks(job: PodGroupSpec, raw: Mapping[str, Document]) -> tuple[list[dict[st
     kinds: dict[tuple[Any, ...], list[PodSpec]] = defaultdict(list)
     for pod in sorted(job.pods, key=lambda one: one.uid):
         spec = raw[f"{job.namespace}/{pod.name}"]["spec"]
-        where = json.dumps({name: spec[name] for name in _PLACEMENT if name in spec}, sort_keys=True)
+        ports = [port for container in spec["containers"] for port in container.get("ports", ())]
+        where = json.dumps({name: spec[name] for name in _PLACEMENT if name in spec} | {"ports": ports}, sort_keys=True)
         labels = json.dumps(pod.labels, sort_keys=True)
         key = (pod.role, tuple(sorted(pod.request.items())), where, labels)
         kinds[key].append(pod)
@@ -306,11 +308,16 @@ def _tasks(job: PodGroupSpec, raw: Mapping[str, Document]) -> tuple[list[dict[st
 
 def _placement(spec: dict[str, Any]) -> dict[str, Any]:
     """As every manifest is read."""
-    selector, findings = spec.pop("nodeSelector", {}), Findings()
+    selector, ports, findings = spec.pop("nodeSelector", {}), spec.pop("ports"), Findings()
     found = placement.read(Fields(spec, "", findings), "tasks.0")
     if findings.ignored:
         raise NotExpressible("; ".join(findings.ignored))
-    return {"node_selector": selector, **found}
+    of_nodes = [
+        {name: port[field] for name, field in HOST_PORT.items() if field in port}
+        for port in ports
+        if port.get("hostPort")
+    ]
+    return {"node_selector": selector, "host_ports": of_nodes, **found}
 
 
 def _pod(pk: int, job: Job, pod: PodSpec, task: str, index: int) -> None:

@@ -18,6 +18,7 @@ from hekla.domain.addresses import Replica
 from hekla.domain.cards import HeldCard, NodeCard
 from hekla.domain.phases import PodPhase
 from hekla.domain.resources import Resources
+from hekla.domain.runtime_settings import NO_SETTINGS, RuntimeSettings
 from hekla.domain.taints import Taint
 from hekla.domain.volumes import VolumeMount, VolumeSpec
 
@@ -77,7 +78,8 @@ class PodOrder:
     users outside the cluster, if the cluster routes them to pods.
     `labels`: those of the task. `placement`: its constraints, as fields of a Kubernetes pod (`domain.placement`).
     `cards`: those of the node that the pod gets, if the node reports its cards. `annotations`: how the scheduler writes
-    them to a Kubernetes pod.
+    them to a Kubernetes pod. `settings`: what the pod asks of its node. A backend that runs pods must honour or refuse
+    them.
     """
 
     key: PodKey
@@ -105,6 +107,7 @@ class PodOrder:
     placement: Mapping[str, Any] = field(default_factory=dict)
     cards: Sequence[HeldCard] = ()
     annotations: Mapping[str, str] = field(default_factory=dict)
+    settings: RuntimeSettings = NO_SETTINGS
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,6 +141,7 @@ def order_of(
         placement=pod_fields(task),
         cards=[HeldCard(**card) for card in pod.cards],
         annotations=pod.annotations,
+        settings=task.runtime_settings,
     )
 
 

@@ -17,9 +17,10 @@ from hekla.domain.network_topology import NetworkTopologySpec
 from hekla.domain.placement import NO_AFFINITY, Affinity, SpreadConstraints, TaskLabels, Tolerations
 from hekla.domain.policies import LifecyclePolicy
 from hekla.domain.resources import Resources
+from hekla.domain.runtime_settings import NO_SECURITY_CONTEXT, HostPorts, PullSecrets, RuntimeSettings, SecurityContext
 from hekla.domain.translation import translate
 from hekla.domain.validation import InconsistentFields
-from hekla.domain.volumes import MAX_VOLUMES, VolumeMount
+from hekla.domain.volumes import MAX_VOLUMES, ObjectName, VolumeMount
 
 MAX_TASKS = 50
 MAX_REPLICAS = 10_000
@@ -97,6 +98,10 @@ class TaskSpec(BaseModel):
     partition_topology: NetworkTopologySpec | None = None
     volume_mounts: Annotated[tuple[VolumeMount, ...], Field(max_length=MAX_VOLUMES)] = ()
     ports: Annotated[dict[str, Annotated[StrictInteger, Field(ge=1, le=65_535)]], Field(max_length=8)] = {}
+    host_ports: HostPorts = ()
+    pull_secrets: PullSecrets = ()
+    runtime_class: ObjectName = ""
+    security_context: SecurityContext = NO_SECURITY_CONTEXT
 
     @field_validator("min_available")
     @classmethod
@@ -234,6 +239,11 @@ class TaskSpec(BaseModel):
     def request(self) -> Resources:
         """The resources that one replica requests."""
         return Resources.parse(self.resources)
+
+    @property
+    def runtime_settings(self) -> RuntimeSettings:
+        """What its pods ask of their node and its runtime."""
+        return RuntimeSettings(self.runtime_class, self.pull_secrets, self.host_ports, self.security_context)
 
     @property
     def minimum(self) -> int:

@@ -20,7 +20,7 @@ from hekla.domain.resources import Resources, parse_quantity
 from hekla.domain.taints import Taint
 from hekla.domain.task_spec import TaskSpec
 from hekla.engine import model
-from hekla.engine.constraints import NO_CONSTRAINTS, PodConstraints, Requirement
+from hekla.engine.constraints import ANY_ADDRESS, NO_CONSTRAINTS, HostPort, PodConstraints, Requirement
 from hekla.engine.pod_objects import pod_constraints, pod_tolerations
 
 _STATUS = {
@@ -202,10 +202,12 @@ def _image_only(image: str) -> PodConstraints:
 def held_job(job: Job, pods: Iterable[Pod]) -> model.PodGroupSpec:
     """A job of which nothing can be decided: only its pods on nodes, which use resources and cannot be evicted.
 
-    Its labels still count for the affinity of other pods.
+    Its labels still count for the affinity of other pods, and its ports of nodes stay in use.
     """
-    tasks = spec_of(job).tasks
-    roles = {task.name: _Role(task.request + _ONE_POD, {}, {}, task.labels) for task in tasks}
+    roles = {
+        task.name: _Role(task.request + _ONE_POD, {}, {}, task.labels, constraints=_ports_only(task))
+        for task in spec_of(job).tasks
+    }
     unknown = _Role(_ONE_POD, {}, {}, {})
     return model.PodGroupSpec(
         uid=str(job.pk),
@@ -225,11 +227,17 @@ def held_job(job: Job, pods: Iterable[Pod]) -> model.PodGroupSpec:
     )
 
 
+def _ports_only(task: TaskSpec) -> PodConstraints:
+    ports = (HostPort(one.host_port, one.protocol, one.host_ip or ANY_ADDRESS) for one in task.host_ports)
+    return PodConstraints(host_ports=tuple(ports)) if task.host_ports else NO_CONSTRAINTS
+
+
 def _role(task: TaskSpec, job: Job, annotations: Mapping[str, str], priority_class: str) -> _Role:
     """What the pods of a task share. The namespace of their affinity is the tenant."""
     fields = pod_fields(task)
     metadata = {"namespace": str(job.tenant_id), "labels": task.labels}
-    spec = {**fields, "containers": [{"image": task.image}]}
+    spec = {**fields, "containers": [{"image": task.image, **task.runtime_settings.container_fields()}]}
+    is_constrained = bool(fields or task.host_ports)
     return _Role(
         task.request + _ONE_POD,
         task.node_selector,
@@ -237,7 +245,9 @@ def _role(task: TaskSpec, job: Job, annotations: Mapping[str, str], priority_cla
         task.labels,
         priority_class,
         tolerations=pod_tolerations(fields),
-        constraints=pod_constraints({"metadata": metadata, "spec": spec}) if fields else _image_only(task.image),
+        constraints=pod_constraints({"metadata": metadata, "spec": spec})
+        if is_constrained
+        else _image_only(task.image),
     )
 
 

@@ -26,6 +26,7 @@ FROM_ROWS: Mapping[Input, Promise] = {
     Input.POD_IMAGES: gettext_lazy("image of the task"),
     Input.TOLERATIONS: gettext_lazy("tolerations of the task"),
     Input.AFFINITY: gettext_lazy("affinity and topology spread of the task"),
+    Input.HOST_PORTS: gettext_lazy("host ports of the task"),
     Input.PRIORITY_CLASSES: gettext_lazy("priority class of the job"),
     Input.QUEUE_ANNOTATIONS: gettext_lazy("settings of the queue"),
     Input.QUEUE_NODE_GROUPS: gettext_lazy("settings of the queue"),

@@ -60,7 +60,6 @@ OBSTACLES: list[dict[str, Any]] = [
     {"schedulingGates": [{"name": "quota"}]},
     {"topologySpreadConstraints": [{"whenUnsatisfiable": "DoNotSchedule"}]},
     {"resourceClaims": [{"name": "gpu"}]},
-    {"containers": [{"name": "a", "ports": [{"containerPort": 80, "hostPort": 80}]}]},
 ]
 
 
@@ -98,15 +97,23 @@ def test_tolerations_and_node_affinity_are_read() -> None:
     assert parse_external_pod(pod(tolerations=[ADDED])).placement == {}
 
 
+def test_ports_of_the_node_are_read() -> None:
+    ports = [{"containerPort": 80}, {"containerPort": 81, "hostPort": 8081, "protocol": "UDP", "name": "x"}]
+    found = parse_external_pod(pod(containers=[{"name": "a"}, {"name": "b", "ports": ports}]))
+    assert found.obstacle == ""
+    assert found.placement == {"host_ports": [{"host_port": 8081, "container_port": 81, "protocol": "UDP"}]}
+
+
 @pytest.mark.parametrize(
     "spec",
     [
+        {"containers": [{"name": "a", "ports": [{"containerPort": n, "hostPort": n} for n in range(1, 18)]}]},
         {"tolerations": [{"key": "cores", "operator": "Gt", "value": "8"}]},
         {"tolerations": [{"key": "cores", "newField": "x"}]},
         {"tolerations": [{"key": f"k{number}"} for number in range(33)]},
     ],
 )
-def test_toleration_that_tasks_cannot_have_is_an_obstacle(spec) -> None:
+def test_constraint_that_tasks_cannot_have_is_an_obstacle(spec) -> None:
     assert parse_external_pod(pod(**spec)).obstacle
 
 

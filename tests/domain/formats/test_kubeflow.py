@@ -279,7 +279,8 @@ def test_problem_has_its_path_in_the_manifest(old, new, path, sentence):
     ("old", "new", "path"),
     [
         ("schedulerName: volcano", "schedulerName: yunikorn", "spec.schedulerName"),
-        ("containerPort: 4000", "containerPort: 4000, hostPort: 4000", "spec.containers[1].ports[0].hostPort"),
+        ("containerPort: 4000", "containerPort: 4000, hostIP: 10.0.0.1", "spec.containers[1].ports[0].hostIP"),
+        ("containerPort: 4000", "containerPort: 4000, hostPort: 4000", None),
         ("containerPort: 4000", "containerPort: 4000, range: 9", "spec.containers[1].ports[0].range"),
         ("containerPort: 4000", "containerPort: 4000, protocol: TCP", None),
         ("schedulerName: volcano", "schedulerName: hekla", None),

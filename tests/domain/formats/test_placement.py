@@ -62,7 +62,7 @@ Write = Callable[[dict[str, Any]], dict[str, Any]]
 
 def torch(role: str, kind: str, roles: str, container: str) -> tuple[str, str, Write]:
     def manifest(pod: dict[str, Any]) -> dict[str, Any]:
-        made = {**pod, "spec": {**pod["spec"], "containers": [{**CONTAINER, "name": container}]}}
+        made = {**pod, "spec": {**pod["spec"], "containers": [{**pod["spec"]["containers"][0], "name": container}]}}
         return {"apiVersion": "kubeflow.org/v1", "kind": kind, "spec": {roles: {role: {"template": made}}}}
 
     return kind, f"spec.{roles}.{role}.template", manifest

@@ -161,8 +161,8 @@ def changed(old, new, text=DIGITS):
         ("Never", "OnFailure", "spec.tasks[0].template.spec.restartPolicy: ignored: programs do not restart"),
         (
             "        nodeSelector:",
-            "        hostNetwork: true\n        nodeSelector:",
-            "hostNetwork: ignored.",
+            "        dnsPolicy: None\n        nodeSelector:",
+            "dnsPolicy: ignored.",
         ),
         ("limits: {cpu: 1,", "limits: {cpu: 2,", "resources.limits.cpu: ignored: the request is also"),
         ("{name: EMPTY}", "{name: B, valueFrom: {x: y}}", "containers[0].env[1].valueFrom: ignored."),

@@ -12,6 +12,7 @@ from hekla.domain.validation import InconsistentFields
 
 MAX_PREFIX = 40
 """Of the 63 characters of a namespace's name, because the tenant's name follows the prefix."""
+MAX_PORT = 65_535
 _OBJECT = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"
 _DOMAIN = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"
 _NAME = r"^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$"
@@ -56,6 +57,17 @@ Capability = Literal[
     "SYS_CHROOT",
 ]
 """Those that the Pod Security level `baseline` admits."""
+
+
+def _ports(text: str) -> str:
+    """A port, or a range of ports. Raises ValueError."""
+    first, _, last = text.partition("-")
+    if not 1 <= int(first) <= int(last or first) <= MAX_PORT:
+        raise ValueError(translate("Must be a port, or a range of ports, for example 30000-30100."))
+    return text
+
+
+PortRange = Annotated[str, Field(pattern=r"^[0-9]{1,5}(-[0-9]{1,5})?$"), AfterValidator(_ports)]
 
 
 class ExternalPodsSettings(config.BackendConfig):
@@ -109,6 +121,10 @@ class KubernetesConfig(config.ClusterConfig):
       prefix.
     - `claims`: the PersistentVolumeClaims of a shared namespace that jobs of all tenants may mount. In its own
       namespace, a tenant may mount all.
+    - `pull_secrets`: the Secrets of a shared namespace with which nodes may pull images for jobs of all tenants. In its
+      own namespace, a tenant may name all.
+    - `runtime_classes`: the RuntimeClasses that jobs may name.
+    - `host_ports`: the ports of nodes that pods may use, each as a port or a range (`30000-30100`).
     - `tenant_role`: the ClusterRole that Hekla grants itself in each tenant's namespace.
     - `priority_classes`: whether pods that Hekla places get a PriorityClass: the cluster's own that their job names, or
       one that Hekla creates.
@@ -133,6 +149,13 @@ class KubernetesConfig(config.ClusterConfig):
     external_pods: ExternalPodsSettings | None = None
     namespaces: Literal["shared", "tenant"] = "shared"
     claims: Annotated[tuple[Annotated[str, Field(pattern=_OBJECT, max_length=253)], ...], Field(max_length=1000)] = ()
+    pull_secrets: Annotated[
+        tuple[Annotated[str, Field(pattern=_OBJECT, max_length=253)], ...], Field(max_length=100)
+    ] = ()
+    runtime_classes: Annotated[
+        tuple[Annotated[str, Field(pattern=_OBJECT, max_length=253)], ...], Field(max_length=100)
+    ] = ()
+    host_ports: Annotated[tuple[PortRange, ...], Field(max_length=100)] = ()
     tenant_role: Annotated[str, Field(min_length=1, max_length=253)] = "hekla-tenants"
     priority_classes: bool = False
     ingress: IngressConfig | None = None
@@ -157,6 +180,14 @@ class KubernetesConfig(config.ClusterConfig):
         if self.security_level == "restricted" and set(self.capabilities) - {"NET_BIND_SERVICE"}:
             sentence = translate("The Pod Security level “restricted” allows only NET_BIND_SERVICE. Use “baseline”.")
             raise InconsistentFields([Problem("capabilities", sentence)])
+        return self
+
+    @model_validator(mode="after")
+    def _check_host_ports(self) -> Self:
+        """Every Pod Security level that Hekla gives to namespaces of tenants forbids ports of nodes."""
+        if self.host_ports and self.namespaces == "tenant":
+            sentence = translate("Pod Security forbids ports of nodes in namespaces of tenants.")
+            raise InconsistentFields([Problem("host_ports", sentence)])
         return self
 
     @model_validator(mode="after")

@@ -12,6 +12,7 @@ from hekla.domain.errors import Invalid
 from hekla.domain.external_pods import ExternalPod, GroupKind, GroupRef, PodGroup, role_name
 from hekla.domain.formats import placement
 from hekla.domain.formats.fields import Fields, Findings
+from hekla.domain.formats.runtime_settings import HOST_PORT
 from hekla.domain.phases import PodPhase
 from hekla.domain.task_spec import TaskSpec
 
@@ -24,6 +25,7 @@ _CONDITION, _WAITS = "PodScheduled", "Unschedulable"
 MAX_MESSAGE = 500
 _TOLERATED_BY_ALL = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
 """Taints that the API server makes every pod tolerate for a while. Hekla places no pods on such nodes anyway."""
+_CONSTRAINTS = {"tolerations", "affinity", "host_ports"}
 _MOST_NAME = 253
 """The limit for names of objects; annotations may be longer."""
 
@@ -93,28 +95,35 @@ def _obstacle(spec: Json) -> str:
             one.get("whenUnsatisfiable") != "ScheduleAnyway" for one in spec.get("topologySpreadConstraints") or ()
         ),
         "resource claims": spec.get("resourceClaims"),
-        "ports of its node": any(port.get("hostPort") for one in spec["containers"] for port in one.get("ports") or ()),
     }
     found = [name for name, is_required in unsupported.items() if is_required]
     return f"Hekla does not place pods with {' or '.join(found)}." if found else ""
 
 
 def _placement(spec: Json) -> tuple[Json, str]:
-    """The tolerations and the node affinity as fields of a task, and a message if a task cannot have them."""
+    """The tolerations, the node affinity and the ports of the node as fields of a task, and a message if a task cannot
+    have them.
+    """
     tolerations = [one for one in spec.get("tolerations") or () if one.get("key") not in _TOLERATED_BY_ALL]
     nodes = (spec.get("affinity") or {}).get("nodeAffinity")
-    if not tolerations and not nodes:
+    ports = [
+        {name: port[field] for name, field in HOST_PORT.items() if port.get(field)}
+        for container in spec["containers"]
+        for port in container.get("ports") or ()
+        if port.get("hostPort")
+    ]
+    if not tolerations and not nodes and not ports:
         return {}, ""
     findings = Findings()
     fields = Fields({"tolerations": tolerations, "affinity": {"nodeAffinity": nodes}}, "", findings)
     try:
-        task = TaskSpec(name="pod", image="pod", **placement.read(fields, ""))
+        task = TaskSpec(name="pod", image="pod", host_ports=ports, **placement.read(fields, ""))
         findings.raise_any()
     except (ValidationError, Invalid):
-        return {}, "Hekla does not place pods with such tolerations or node affinity."
+        return {}, "Hekla does not place pods with such tolerations, node affinity or ports of the node."
     if findings.ignored:
         return {}, f"Hekla does not place pods with this field: {findings.ignored[0]}"
-    return task.model_dump(mode="json", include={"tolerations", "affinity"}, exclude_defaults=True), ""
+    return task.model_dump(mode="json", include=_CONSTRAINTS, exclude_defaults=True), ""
 
 
 def _waiting_reason(status: Mapping[str, Any]) -> str:

@@ -6,7 +6,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
 from hekla.backends.base import PodKey, PodOrder, StartRefused
-from hekla.backends.kubernetes import names, placement, pod_security, projected_files, tenant_manifests, volumes
+from hekla.backends.kubernetes import (
+    names,
+    placement,
+    pod_security,
+    projected_files,
+    runtime_settings,
+    tenant_manifests,
+    volumes,
+)
 from hekla.backends.kubernetes.api import Json
 from hekla.backends.kubernetes.bindings import binding
 from hekla.backends.kubernetes.config import KubernetesConfig
@@ -32,6 +40,7 @@ class Manifests:
         is_own = self._has_own_namespace(order.key)
         for claim in () if is_own else volumes.existing_claims(order):
             volumes.check_claim(claim, self._config)
+        runtime_settings.check(order.settings, self._config, in_own_namespace=is_own)
         amounts = {name: text for name, text in order.resources.quantities().items() if name != "pods"}
         container = {
             "name": names.MAIN,
@@ -41,6 +50,7 @@ class Manifests:
             "resources": self._resources(order.key, amounts),
             "terminationMessagePolicy": "FallbackToLogsOnError",
             "volumeMounts": [{"name": "work", "mountPath": str(WORKING_DIR)}, *_mounts(order)],
+            **order.settings.container_fields(),
         }
         spec = {
             "containers": [container],
@@ -48,6 +58,7 @@ class Manifests:
             "terminationGracePeriodSeconds": math.ceil(order.grace_seconds),
             **(order.placement if is_own else placement.in_shared_namespace(order.placement)),
             **self._network(order),
+            **order.settings.pod_fields(),
             **({"priorityClassName": priority_class} if priority_class else {}),
         }
         pod = self._pod(order.key, spec, {names.ADDRESS: order.address})

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable
 
 from hekla.backends.base import BackendError, PodKey, PodOrder, StartRefused
-from hekla.backends.kubernetes import volumes
+from hekla.backends.kubernetes import runtime_settings, volumes
 from hekla.backends.kubernetes.api import BAD_REQUEST, CONFLICT, FORBIDDEN, INVALID, NOT_FOUND, ApiError, Json
 from hekla.backends.kubernetes.async_client import AsyncClient
 from hekla.backends.kubernetes.ingresses import Ingresses
@@ -83,7 +83,7 @@ class PodCreation:
             if error.status in (FORBIDDEN, NOT_FOUND) and not is_over_quota(error):  # its objects may have been deleted
                 self.forget_job(order.key.job)
                 self._priority_classes.forget(order.priority)
-            if error.status in (INVALID, BAD_REQUEST):
+            if error.status in (INVALID, BAD_REQUEST) or runtime_settings.is_without_runtime_class(error):
                 raise StartRefused(f"Kubernetes does not take this pod, or what its job has: {error}") from error
             raise
         return self._cache.put(made) if made else await self._read_pod(order.key)

@@ -1,7 +1,8 @@
 """The security context of pods, by the Pod Security level that the cluster's configuration sets.
 
 Each pod has the runtime's default seccomp profile, cannot gain privileges, and has no capabilities but those that the
-configuration adds. At the level `restricted` it does not run as root either.
+configuration adds. At the level `restricted` it does not run as root either. Within these bounds, a task chooses user
+and groups of its pods.
 """
 
 from hekla.backends.kubernetes.api import Json
@@ -13,15 +14,20 @@ _HOME = {"name": "HOME", "value": str(WORKING_DIR)}
 
 
 def harden(spec: Json, config: KubernetesConfig) -> None:
-    """Add the security context to a pod's spec with one container."""
+    """Complete the security context of a pod's spec with one container."""
     (container,) = spec["containers"]
     capabilities: Json = {"drop": ["ALL"]}
     if config.capabilities:
         capabilities["add"] = list(config.capabilities)
-    container["securityContext"] = {"allowPrivilegeEscalation": False, "capabilities": capabilities}
-    spec["securityContext"] = {"seccompProfile": {"type": "RuntimeDefault"}}
+    container["securityContext"] = {
+        **container.get("securityContext", {}),
+        "allowPrivilegeEscalation": False,
+        "capabilities": capabilities,
+    }
+    spec["securityContext"] = {**spec.get("securityContext", {}), "seccompProfile": {"type": "RuntimeDefault"}}
     if config.security_level == "restricted":
         user = config.run_as_user
-        spec["securityContext"] |= {"runAsNonRoot": True, "runAsUser": user, "runAsGroup": user, "fsGroup": user}
+        usual = {"runAsUser": user, "runAsGroup": user, "fsGroup": user}
+        spec["securityContext"] = {**usual, **spec["securityContext"], "runAsNonRoot": True}
         if all(variable["name"] != "HOME" for variable in container.get("env", ())):
             container.setdefault("env", []).append(_HOME)  # the home of an unknown user is `/`, which it cannot write

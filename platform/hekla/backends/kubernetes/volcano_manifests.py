@@ -5,7 +5,7 @@ from typing import Any
 
 from hekla.backends.base import BackendError, StartRefused
 from hekla.backends.delegated import DelegatedJobSize, QueueOrder
-from hekla.backends.kubernetes import names, placement, pod_security, tenant_manifests, volumes
+from hekla.backends.kubernetes import names, placement, pod_security, runtime_settings, tenant_manifests, volumes
 from hekla.backends.kubernetes.api import Json
 from hekla.backends.kubernetes.config import KubernetesConfig
 from hekla.backends.kubernetes.manifests import escape
@@ -39,7 +39,7 @@ class VolcanoManifests:
         Volcano cannot run it.
         """
         _check(spec)
-        self._check_claims(spec)
+        self._check_configured(spec)
         named = spec.model_copy(update={"name": job_name(uid, spec.name)})
         _check_host_names(named)
         manifest: Json = {"apiVersion": VOLCANO.api_version, "kind": VOLCANO.kind, **VOLCANO.write(named)}
@@ -72,9 +72,11 @@ class VolcanoManifests:
         if self._config.node_labels:
             template["spec"].setdefault("nodeSelector", {}).update(self._config.node_labels)
 
-    def _check_claims(self, spec: JobSpec) -> None:
+    def _check_configured(self, spec: JobSpec) -> None:
         for volume in spec.volumes:
             volumes.check_claim(volume.volume_claim_name, self._config)
+        for task in spec.tasks:
+            runtime_settings.check(task.runtime_settings, self._config)
 
     def resized(self, job: Json, size: DelegatedJobSize) -> Json:
         """The merge patch that resizes the job; it fails if the job has changed since it was read.

@@ -19,6 +19,7 @@ from hekla.backends.local.pod_folder import RUN, EnvironmentOrder, PodFolder, Sh
 from hekla.backends.local.pod_sandbox import SharedPath
 from hekla.backends.local.processes import HOSTS_FILE, MARK
 from hekla.domain.cards import NodeCard
+from hekla.domain.runtime_settings import RuntimeSettings
 from hekla.domain.volumes import WORKING_DIR
 
 MAX_FILES = 1000
@@ -44,6 +45,7 @@ def check(order: PodOrder, machine: "Machine") -> None:
     if ".." in PurePosixPath(order.working_dir).parts:
         raise StartRefused("The working folder may not lead upwards (“..”)")
     _check_files({**order.files, **order.secrets})
+    _check_settings(order.settings)
     volumes.check(order, in_containers=machine.runtime is not None)
     mounted = (path for mount in order.volume_mounts for path in (mount.mount_path, mount.sub_path))
     folders.check((*order.files, *order.secrets, order.working_dir, *mounted))
@@ -121,6 +123,21 @@ def _check_files(files: Mapping[str, str]) -> None:
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts or not path.parts or "\0" in name:
             raise StartRefused(f"“{name[:80]}” is not a file below the working folder")
+
+
+def _check_settings(settings: RuntimeSettings) -> None:
+    if settings.runtime_class:
+        raise StartRefused(f"The runtime class “{settings.runtime_class}” is one of a Kubernetes cluster.")
+    if settings.pull_secrets:
+        raise StartRefused(f"The pull secret “{settings.pull_secrets[0]}” is one of a Kubernetes cluster.")
+    if names := settings.security_context.names():
+        raise StartRefused(f"This machine chooses the users of its pods, so they cannot have {' or '.join(names)}.")
+    for port in settings.host_ports:
+        if port.container_port != port.host_port:
+            raise StartRefused(
+                f"Pods of this machine use its network, so port {port.container_port} of a pod cannot be port "
+                f"{port.host_port} of the machine."
+            )
 
 
 def _order(order: PodOrder, folder: PodFolder, uid: int, machine: Machine) -> ShimOrder:

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from typing import Any
 
 from hekla.domain.formats import annotations as words
-from hekla.domain.formats import placement, volumes, writing
+from hekla.domain.formats import placement, runtime_settings, volumes, writing
 from hekla.domain.formats.fields import Fields
 from hekla.domain.formats.files import Mounts
 from hekla.domain.formats.reader import ManifestReader
@@ -93,6 +93,7 @@ def _pod(reading: ManifestReader, pod: Fields, target: str, main: str) -> dict[s
     if chosen is None:
         document["command"] = ["?"]
     else:
+        document |= runtime_settings.read(reading, pod, chosen, target)
         document |= container(reading, chosen, target, mounts)
     pod.close()
     return document
@@ -108,9 +109,6 @@ def container(
 ) -> dict[str, Any]:
     """The task's fields in a container, or in an object with the same fields. `resources`: the field of its amounts."""
     fields.ignore("name")
-    for port in fields.list_of_fields("ports"):
-        port.ignore("name", "containerPort", "protocol")
-        port.close()
     command, arguments = _command(reading, fields, target)
     document = {
         "command": command or None,
@@ -177,6 +175,7 @@ def write(
         restartPolicy=restart,
         terminationGracePeriodSeconds=task.grace_seconds,
         **pod_fields(task),
+        **task.runtime_settings.pod_fields(),
         containers=[_written_container(task, spec, name or task.name, port)],
         volumes=[*([writing.files_volume(spec)] if spec.files else []), *volumes.dump_volumes(task, spec)],
     )
@@ -188,6 +187,8 @@ def _written_ports(task: TaskSpec) -> str | None:
 
 
 def _written_container(task: TaskSpec, spec: JobSpec, name: str, port: tuple[str, int] | None) -> dict[str, Any]:
+    settings = task.runtime_settings.container_fields()
+    listens = [{"name": port[0], "containerPort": port[1]}] if port else []
     return writing.without_empty(
         name=name,
         image=task.image or None,
@@ -195,7 +196,8 @@ def _written_container(task: TaskSpec, spec: JobSpec, name: str, port: tuple[str
         command=list(task.command),
         args=list(task.args),
         env=variables(task),
-        ports=[{"name": port[0], "containerPort": port[1]}] if port else [],
+        ports=[*listens, *settings.get("ports", ())],
+        securityContext=settings.get("securityContext"),
         resources=amounts(task),
         volumeMounts=[*([writing.files_mount(spec)] if spec.files else []), *volumes.dump_mounts(task.volume_mounts)],
     )

@@ -29,7 +29,7 @@ _TASK = {
     "labels": dict, "tolerations": list, "affinity": dict, "topology_spread_constraints": list,
     "ports": dict, "resources": dict, "env": dict, "command": list, "image": str, "working_dir": str,
     "volume_mounts": list, "success_policy": str,
-    "args": list,
+    "args": list, "host_ports": list, "pull_secrets": list, "runtime_class": str, "security_context": dict,
 }  # fmt: skip
 _WORDS = {
     "min_success": gettext_lazy("minimum successes"),
@@ -54,6 +54,10 @@ _WORDS = {
     "success_policy": gettext_lazy("success policy"),
     "args": gettext_lazy("arguments of the image's command"),
     "ports": gettext_lazy("ports"),
+    "host_ports": gettext_lazy("ports of the node"),
+    "pull_secrets": gettext_lazy("image pull secrets"),
+    "runtime_class": gettext_lazy("runtime class"),
+    "security_context": gettext_lazy("security context"),
     "resources": gettext_lazy("resources"),
     "env": gettext_lazy("multi-line variables"),
     "command": gettext_lazy("line breaks in the command"),
@@ -134,6 +138,7 @@ def of_task(task: TaskSpec) -> Rest:
         "policies", "max_retry", "node_selector", "grace_seconds", "partition_size", "volume_mounts", "ports",
         "success_policy", "args",
         "labels", "tolerations", "affinity", "topology_spread_constraints",
+        "host_ports", "pull_secrets", "runtime_class", "security_context",
     )  # fmt: skip
     return {name: document[name] for name in plain if name in document} | {n: v for n, v in values.items() if v}
 
