@@ -16,5 +16,6 @@ KIND = BackendKind(
         Input.NODE_TAINTS: gettext_noop("taints of the cluster's nodes"),
         Input.NODE_ANNOTATIONS: gettext_noop("annotations of the cluster's nodes"),
         Input.NODE_IMAGES: gettext_noop("images that the nodes report"),
+        Input.HYPERNODES: gettext_noop("HyperNode objects of the cluster"),
     },
 )

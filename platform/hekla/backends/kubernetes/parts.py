@@ -5,6 +5,7 @@ from hekla.backends.kubernetes import access, names
 from hekla.backends.kubernetes.api import Api
 from hekla.backends.kubernetes.async_client import AsyncClient
 from hekla.backends.kubernetes.config import KubernetesConfig
+from hekla.backends.kubernetes.hypernodes import HyperNodes
 from hekla.backends.kubernetes.ingresses import Ingresses
 from hekla.backends.kubernetes.layout import NamespaceLayout, PodLocator
 from hekla.backends.kubernetes.manifests import Manifests
@@ -41,6 +42,10 @@ class KubernetesParts:
     @once_property
     def cache(self) -> PodCache:
         return PodCache(self.api, self.layout.pods_path, self.ours, self.context.clock, self.layout.parse_pod)
+
+    @once_property
+    def hypernodes(self) -> HyperNodes:
+        return HyperNodes(self.api)
 
     @once_property
     def locator(self) -> PodLocator:
