@@ -12,7 +12,9 @@ import string
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
-MAX_LENGTH, MAX_INSTRUCTIONS, MAX_STATES, _MAX_DEPTH = 1000, 1000, 1000, 30
+MAX_LENGTH, MAX_INSTRUCTIONS, _MAX_DEPTH = 1000, 1000, 30
+_MAX_EFFORT = 500_000
+"""Instructions of all states together."""
 _START, _END, _MATCH = "start", "end", "match"
 _SPLIT = "split"
 _Characters = frozenset[str]
@@ -46,10 +48,11 @@ class RegularExpression:
         self._program: _Program = [*_Parser(text).program(), (_MATCH, ())]
         self._next: dict[tuple[_State, str], _State] = {}
         self._final: dict[_State, bool] = {}
+        self._effort = 0
         self._first = self._reached([0], at_start=True)
 
     def search_all(self, names: SortedNames) -> Iterator[str]:
-        """The names in which it occurs. Raises UnsupportedExpression if that needs too many states.
+        """The names in which it occurs. Raises UnsupportedExpression if it is too complex for them.
 
         A name continues where it differs from the one before.
         """
@@ -65,7 +68,8 @@ class RegularExpression:
 
     def _step(self, state: _State, character: str) -> _State:
         """The state after one more character; a match stays one."""
-        if len(self._next) > MAX_STATES:
+        self._effort += len(state)
+        if self._effort > _MAX_EFFORT:
             raise UnsupportedExpression("The expression is too complex")
         taken = (at + 1 for at in state if character in self._characters(at))
         found = self._next[state, character] = state if self._is_match(state) else self._reached([0, *taken])
