@@ -43,6 +43,8 @@ from hekla.backends.kubernetes.permissions import (
 
 PATIENCE_SECONDS = 20.0
 _TIMEOUT = urllib3.Timeout(connect=4.0, read=10.0)
+_MAX_COMPARISONS = 500_000
+"""Of names of nodes with expressions of HyperNode objects: about a second. With more, overlaps are not looked for."""
 _SAMPLE = {"metadata": {"generateName": "hekla-dry-run-"}}
 
 
@@ -162,9 +164,10 @@ class _Look:
     def _topology_faults(self, nodes: Iterable[Json]) -> tuple[str, ...]:
         """What is wrong with HyperNode objects, for these nodes."""
         self._check_time()
+        objects = hypernodes.list_objects(self._api)
         labels = {node["metadata"]["name"]: node["metadata"].get("labels") or {} for node in nodes}
-        found = HyperNodeResolver().resolve(hypernodes.list_objects(self._api), labels)
-        return tuple(map(str, found.faults))
+        compared = labels if len(labels) * len(objects.expressions) <= _MAX_COMPARISONS else {}
+        return tuple(map(str, HyperNodeResolver().resolve(objects, compared).faults))
 
     def _check_time(self) -> None:
         if time.monotonic() > self._give_up_at:

@@ -68,6 +68,11 @@ class HyperNodeSpecs:
     faults: tuple[HyperNodeFault, ...] = ()
 
     @property
+    def expressions(self) -> frozenset[str]:
+        """All expressions that select nodes by name."""
+        return frozenset(expression for spec in self.specs for expression in spec.expressions)
+
+    @property
     def label_keys(self) -> frozenset[str]:
         """The keys of all labels that select nodes."""
         return frozenset(one.key for spec in self.specs for selector in spec.selectors for one in selector)
@@ -132,7 +137,7 @@ class HyperNodeResolver:
 
     def resolve(self, objects: HyperNodeSpecs, nodes: NodeLabels) -> Topology:
         """The hypernodes that hold each of these nodes."""
-        self._match({one for spec in objects.specs for one in spec.expressions}, frozenset(nodes))
+        self._match(objects.expressions, frozenset(nodes))
         index, tiers = _LabelIndex(nodes), {spec.name: spec.tier for spec in objects.specs}
         members: dict[str, set[str]] = {}
         paths, faults = _Paths(nodes), list(objects.faults)
