@@ -17,6 +17,7 @@ from hekla.backends.streams import PodCommand, Stream
 from hekla.domain.addresses import Replica
 from hekla.domain.cards import HeldCard, NodeCard
 from hekla.domain.network_topology import HyperNodeLevel
+from hekla.domain.numa import NumaTopology
 from hekla.domain.phases import PodPhase
 from hekla.domain.resources import Resources
 from hekla.domain.taints import Taint
@@ -134,7 +135,7 @@ class NodeInfo:
     """A node as the backend reports it. `images`: sizes in bytes by name, the largest first.
 
     `cards`: those that the engine or the controller may give to pods; none if the cluster gives them itself.
-    `hypernodes`: those that hold the node, if the cluster has objects for them.
+    `hypernodes`: those that hold the node, if the cluster has objects for them. `numa`: None if unknown.
     """
 
     name: str
@@ -147,6 +148,7 @@ class NodeInfo:
     images: Mapping[str, int] = field(default_factory=dict)
     cards: Sequence[NodeCard] = ()
     hypernodes: Sequence[HyperNodeLevel] = ()
+    numa: NumaTopology | None = None
 
 
 @dataclass(frozen=True, slots=True)

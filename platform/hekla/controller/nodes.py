@@ -55,6 +55,7 @@ def _facts(info: NodeInfo) -> NodeFacts:
         annotations=_annotations(info.annotations),
         cards=_cards(info),
         hypernodes=_hypernodes(tuple(info.hypernodes)),
+        numa=info.numa.as_data() if info.numa else {},
         images_digest=_digest(images),
         images=images,
     )

@@ -267,7 +267,16 @@ class ClusterCache:
     def _node(self, node: Node) -> model.NodeSpec:
         """The node for the engine; the same object as before if it is unchanged."""
         images = self._images.get(node.images_digest, {})
-        facts = (node.allocatable, node.labels, node.is_cordoned, node.is_ready, node.taints, node.annotations, images)
+        facts = (
+            node.allocatable,
+            node.labels,
+            node.is_cordoned,
+            node.is_ready,
+            node.taints,
+            node.annotations,
+            images,
+            node.numa,
+        )
         known = self._nodes.get(node.name)
         if known is None or known[0] != facts:
             known = self._nodes[node.name] = facts, snapshot.node(node, images)

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
+from typing import Any
 
 from hekla.apps.clusters.models import Node
 from hekla.apps.jobs.facts import all_pod_facts, job_facts, spec_of
@@ -94,7 +95,18 @@ def node(node: Node, images: Mapping[str, float]) -> model.NodeSpec:
         images=images,
         unschedulable=node.is_cordoned or not node.is_ready,
         is_ready=node.is_ready,
+        numa=_numa(node.numa) if node.numa else None,
     )
+
+
+def _numa(numa: Mapping[str, Any]) -> model.Numa:
+    cells = (model.NumaCell(_cpus(cell["cpus"]), _cpus(cell["free"])) for cell in numa["cells"])
+    return model.Numa(numa["topology_policy"], numa["cpu_policy"], tuple(cells))
+
+
+@cache
+def _cpus(count: int) -> Resources:
+    return Resources.parse({"cpu": count})
 
 
 def queue(queue: Queue) -> model.QueueSpec:
@@ -297,5 +309,6 @@ def _task(pod: Pod, job: Job, role: _Role, nominated: Mapping[str, str]) -> mode
         preemptable=_says(role.annotations, default="true"),
         annotations={**role.annotations, **pod.annotations} if pod.annotations else role.annotations,
         priority_class=role.priority_class,
+        limits=role.request,
         scheduled_at=pod.bound_at.timestamp() if pod.bound_at else 0.0,
     )

@@ -24,6 +24,7 @@ FROM_ROWS: Mapping[Input, Promise] = {
     Input.JOB_ANNOTATIONS: gettext_lazy("annotations of the job"),
     Input.POD_ANNOTATIONS: gettext_lazy("annotations of the job"),
     Input.POD_LABELS: gettext_lazy("labels of the task"),
+    Input.POD_LIMITS: gettext_lazy("resources of the task"),
     Input.POD_IMAGES: gettext_lazy("image of the task"),
     Input.TOLERATIONS: gettext_lazy("tolerations of the task"),
     Input.AFFINITY: gettext_lazy("affinity and topology spread of the task"),
@@ -38,7 +39,14 @@ FROM_ROWS: Mapping[Input, Promise] = {
 }
 """What the snapshot takes from rows that people or the controller write; the source as a phrase."""
 FROM_BACKENDS = frozenset(
-    {Input.NODE_LABELS, Input.NODE_TAINTS, Input.NODE_ANNOTATIONS, Input.NODE_IMAGES, Input.HYPERNODES}
+    {
+        Input.NODE_LABELS,
+        Input.NODE_TAINTS,
+        Input.NODE_ANNOTATIONS,
+        Input.NODE_IMAGES,
+        Input.HYPERNODES,
+        Input.NUMA_CELLS,
+    }
 )
 """What the snapshot passes on from the reports of backends."""
 FROM_EXTENDERS = gettext_lazy("HEKLA_EXTENDERS; predictions assume that it agrees")
@@ -60,4 +68,6 @@ def supplied(cluster: Cluster, policy: SchedulerPolicy) -> Mapping[Input, str]:
         reported[Input.HYPERNODES] = _("topology_labels of the cluster: %s") % ", ".join(labels)
     elif Input.HYPERNODES in reported and not clusters.has_hypernodes(cluster):
         del reported[Input.HYPERNODES]
+    if Input.NUMA_CELLS in reported and not clusters.has_numa_cells(cluster):
+        del reported[Input.NUMA_CELLS]
     return rows | reported

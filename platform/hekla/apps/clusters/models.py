@@ -99,8 +99,9 @@ class NodeFacts:
     """A node as reported. `allocatable`: quantities as Kubernetes writes them; `message`: why it is not ready.
 
     `taints`: as `key=value:Effect`; `annotations`: those that plugins of the engine read. `cards`: as
-    `domain.cards.NodeCard`; `hypernodes`: as `domain.network_topology.HyperNodeLevel`. `images`: sizes in bytes by
-    name. They are many, so only their digest is read and compared.
+    `domain.cards.NodeCard`; `hypernodes`: as `domain.network_topology.HyperNodeLevel`; `numa`: as
+    `domain.numa.NumaTopology`, empty if unknown. `images`: sizes in bytes by name. They are many, so only their digest
+    is read and compared.
     """
 
     name: str
@@ -112,6 +113,7 @@ class NodeFacts:
     annotations: dict[str, str] = field(default_factory=dict)
     cards: list[dict[str, Any]] = field(default_factory=list)
     hypernodes: list[dict[str, Any]] = field(default_factory=list)
+    numa: dict[str, Any] = field(default_factory=dict)
     images_digest: str = ""
     images: dict[str, int] = field(default_factory=dict, compare=False)
 
@@ -130,6 +132,7 @@ class Node(models.Model):
     annotations = models.JSONField(default=dict, db_default={})
     cards = models.JSONField(default=list, db_default=[])
     hypernodes = models.JSONField(default=list, db_default=[])
+    numa = models.JSONField(default=dict, db_default={})
     images = models.JSONField(default=dict, db_default={})
     images_digest = models.CharField(max_length=32, blank=True, default="", db_default="")
 
@@ -152,6 +155,7 @@ class Node(models.Model):
             self.annotations,
             self.cards,
             self.hypernodes,
+            self.numa,
             self.images_digest,
         )
 

@@ -126,6 +126,11 @@ def has_hypernodes(cluster: Cluster) -> bool:
     return cluster.pk is not None and Node.objects.filter(cluster=cluster).exclude(hypernodes=[]).exists()
 
 
+def has_numa_cells(cluster: Cluster) -> bool:
+    """Whether the NUMA cells of a node of the cluster are known."""
+    return cluster.pk is not None and Node.objects.filter(cluster=cluster).exclude(numa={}).exists()
+
+
 def reported_tiers(cluster: Cluster) -> list[str]:
     """The names of the tiers of the hypernodes that hold its nodes, the widest first."""
     found = Node.objects.filter(cluster=cluster).exclude(hypernodes=[]).order_by()

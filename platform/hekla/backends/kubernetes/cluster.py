@@ -18,6 +18,7 @@ from hekla.backends.kubernetes.pod_state import PodState
 from hekla.backends.kubernetes.pod_streams import PodStreams
 from hekla.backends.kubernetes.resource_paths import ATTACHED, resource_path
 from hekla.backends.kubernetes.tenancy import KubernetesTenancy
+from hekla.domain.numa import NumaTopology
 from hekla.domain.resources import Resources
 from hekla.lib.once_property import once_property
 
@@ -59,9 +60,9 @@ class KubernetesCluster(Backend):
         selector = names.selector(self.parts.config.node_labels)
         pages = self.parts.api.pages("/api/v1/nodes", labelSelector=selector)
         found = {node["metadata"]["name"]: node for page in pages for node in page.get("items") or ()}
-        levels = self._levels(found)
+        levels, cells = self._levels(found), self._cells()
         return [
-            nodes.node_info(node, requested.get(name, Resources()), levels.get(name, ()))
+            nodes.node_info(node, requested.get(name, Resources()), levels.get(name, ()), cells.get(name))
             for name, node in found.items()
         ]
 
@@ -72,6 +73,10 @@ class KubernetesCluster(Backend):
         return self.parts.hypernodes.of_nodes(
             {name: node["metadata"].get("labels") or {} for name, node in found.items()}
         )
+
+    def _cells(self) -> Mapping[str, NumaTopology]:
+        """The NUMA cells of nodes; none if Volcano schedules."""
+        return self.parts.numa_topologies.of_nodes() if self.parts.config.scheduler == "hekla" else {}
 
     def observe(self, since: str | None) -> Observations:
         """All pods from the server, or those that changed after the cursor."""

@@ -28,13 +28,14 @@ from kubernetes.client import (
 
 from hekla.backends.base import BackendError, Health, HealthProblem
 from hekla.backends.kind import BackendContext
-from hekla.backends.kubernetes import access, hypernodes
+from hekla.backends.kubernetes import access, hypernodes, numa_topologies
 from hekla.backends.kubernetes.api import FORBIDDEN, NOT_FOUND, UNAUTHORIZED, Api, ApiError, Json
 from hekla.backends.kubernetes.config import KubernetesConfig
 from hekla.backends.kubernetes.hypernode_members import HyperNodeResolver
 from hekla.backends.kubernetes.keys import KeyRefused
 from hekla.backends.kubernetes.permissions import (
     HYPERNODES,
+    NUMA_TOPOLOGIES,
     REQUIRED_FOR_QUEUES,
     ClusterPermission,
     permissions_for_external_pods,
@@ -74,7 +75,10 @@ class _Look:
         """The health. Raises BackendError if the server cannot be reached."""
         version = self._version()
         has_hypernodes = self._config.uses_hypernode_objects and hypernodes.GROUP in self._groups
-        needed = (one for one in required_permissions(self._config) if one != HYPERNODES or has_hypernodes)
+        needless = set() if has_hypernodes else {HYPERNODES}
+        if numa_topologies.GROUP not in self._groups:
+            needless.update(NUMA_TOPOLOGIES)
+        needed = (one for one in required_permissions(self._config) if one not in needless)
         missing = (*self._missing(self._config.namespace, needed), *self._missing_for_others())
         sees_machines = str(ClusterPermission("list", "nodes", everywhere=True)) not in missing
         nodes = self._nodes() if sees_machines else []

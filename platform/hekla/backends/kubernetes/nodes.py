@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hekla.backends.base import NodeInfo
 from hekla.backends.kubernetes.api import Json
 from hekla.domain.network_topology import HyperNodeLevel
+from hekla.domain.numa import NumaTopology
 from hekla.domain.resources import InvalidQuantity, Resources
 from hekla.domain.taints import Taint
 
@@ -24,7 +25,12 @@ def requests_of_other_pods(pods: Iterable[Json]) -> Mapping[str, Resources]:
     return requested
 
 
-def node_info(node: Json, requested: Resources, hypernodes: Sequence[HyperNodeLevel] = ()) -> NodeInfo:
+def node_info(
+    node: Json,
+    requested: Resources,
+    hypernodes: Sequence[HyperNodeLevel] = (),
+    numa: NumaTopology | None = None,
+) -> NodeInfo:
     """The node; its allocatable resources exclude those that others request. `hypernodes`: those that hold it."""
     meta, spec, status = node["metadata"], node["spec"], node.get("status") or {}
     free = parse_amounts(status.get("allocatable") or {}) - requested
@@ -39,6 +45,7 @@ def node_info(node: Json, requested: Resources, hypernodes: Sequence[HyperNodeLe
         annotations=meta.get("annotations") or {},
         images=_images(status),
         hypernodes=hypernodes,
+        numa=numa,
     )
 
 

@@ -13,6 +13,11 @@ class Migration(migrations.Migration):
             field=models.JSONField(db_default=[], default=list),
         ),
         migrations.AddField(
+            model_name="node",
+            name="numa",
+            field=models.JSONField(db_default={}, default=dict),
+        ),
+        migrations.AddField(
             model_name="clusterhealth",
             name="topology_faults",
             field=models.JSONField(db_default=[], default=list),
