@@ -19,8 +19,10 @@ from hekla.apps.priorities import services as priorities
 from hekla.apps.queues.models import Queue
 from hekla.backends.registry import kinds
 from hekla.domain.errors import Invalid
+from hekla.domain.numa import NumaTopology
+from hekla.domain.resources import Resources
 from hekla.domain.scheduling_inputs import Input
-from hekla.engine.model import HyperNode, NetworkTopology, NodeGroupAffinity
+from hekla.engine.model import HyperNode, NetworkTopology, NodeGroupAffinity, Numa, NumaCell
 from hekla.engine.policy import DEFAULT_POLICY_TEXT, parse
 from hekla.lib import clock
 from hekla.scheduling import extenders, policy_check, supplies
@@ -33,6 +35,7 @@ EXTENDER = "{name: extender, arguments: {extender.urlPrefix: 'http://x', extende
 REFUSED = {"nodegroup": "{name: nodegroup}", "extender": EXTENDER}
 WARNED = ("usage", "network-topology-aware", "rescheduling", "resourcequota", "pdb")
 MOST_QUERIES = 8
+FOUR_CPUS, NO_CPU = Resources.parse({"cpu": 4}), Resources.parse({"cpu": 0})
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 
 
@@ -287,6 +290,7 @@ def test_snapshot_contains_what_it_supplies(people: People) -> None:
         annotations={"hekla.io/cached-datasets": "faces"},
         images={"tool:1": 5},
         images_digest="5",
+        numa=NumaTopology("restricted", "static", ((4, 0),)).as_data(),
     )
     Lease.objects.create(cluster=people.cluster, holder="", expires_at=NOON, last_shuffle_at=NOON)
     Queue.objects.update(required_node_groups=["a100"], hierarchy="root/vision")
@@ -309,6 +313,8 @@ def test_snapshot_contains_what_it_supplies(people: People) -> None:
         Input.QUEUE_NODE_GROUPS: state.queues[0].affinity == NodeGroupAffinity(required=("a100",)),
         Input.JOB_TOPOLOGY: group.topology == NetworkTopology(is_hard=False),
         Input.HYPERNODES: [(one.name, one.nodes) for one in state.hyper_nodes] == [("a", {"n1"})],
+        Input.POD_LIMITS: placed.limits == placed.request,
+        Input.NUMA_CELLS: node.numa == Numa("restricted", "static", (NumaCell(FOUR_CPUS, NO_CPU),)),
         Input.NODE_LABELS: node.labels == {"zone": "a"},
         Input.NODE_TAINTS: [one.key for one in node.taints] == ["gpu"],
         Input.NODE_ANNOTATIONS: node.annotations == {"hekla.io/cached-datasets": "faces"},

@@ -1,10 +1,20 @@
 """The NUMA cells of a node: parts whose CPUs are close to their memory, to which a kubelet pins pods."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 MAX_CELLS, MAX_CPUS = 8, 4096
 """A kubelet supports eight cells."""
+
+
+class TopologyPolicy(StrEnum):
+    """How the CPUs of a pod must be placed on NUMA cells, as kubelets call it: Volcano's `topologyPolicy`."""
+
+    NONE = "none"
+    BEST_EFFORT = "best-effort"
+    RESTRICTED = "restricted"
+    SINGLE_NUMA_NODE = "single-numa-node"
 
 
 @dataclass(frozen=True, slots=True)

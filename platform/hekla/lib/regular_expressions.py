@@ -71,8 +71,8 @@ class RegularExpression:
         self._effort += len(state)
         if self._effort > _MAX_EFFORT:
             raise UnsupportedExpression("The expression is too complex")
-        taken = (at + 1 for at in state if character in self._characters(at))
-        found = self._next[state, character] = state if self._is_match(state) else self._reached([0, *taken])
+        after = (at + 1 for at in state if character in self._characters(at))
+        found = self._next[state, character] = state if self._is_match(state) else self._reached([0, *after])
         return found
 
     def _ends(self, state: _State) -> bool:

@@ -15,6 +15,7 @@ from hekla.domain import queue_settings
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.lifecycle import GangStage, stage_of
 from hekla.domain.network_topology import NetworkTopologySpec, TopologyMode
+from hekla.domain.numa import TopologyPolicy
 from hekla.domain.phases import GangPhase, PodPhase
 from hekla.domain.placement import pod_fields
 from hekla.domain.resources import Resources, parse_quantity
@@ -33,7 +34,7 @@ _STATUS = {
     PodPhase.FAILED: model.PodStatus.FAILED,
     PodPhase.LOST: model.PodStatus.FAILED,
 }
-_PREEMPTABLE = "volcano.sh/preemptable"
+_PREEMPTABLE, _NUMA_POLICY = "volcano.sh/preemptable", "volcano.sh/numa-topology-policy"
 _OF_PODS = frozenset(
     {
         _PREEMPTABLE,
@@ -42,7 +43,7 @@ _OF_PODS = frozenset(
         "volcano.sh/jdb-min-available",
         "volcano.sh/jdb-max-unavailable",
         "volcano.sh/qos-level",
-        "volcano.sh/numa-topology-policy",
+        _NUMA_POLICY,
         "volcano.sh/resource-strategy-scoring-type",
         "volcano.sh/resource-strategy-scoring-weight",
         "nvidia.com/use-gputype",
@@ -239,6 +240,8 @@ def held_job(job: Job, pods: Iterable[Pod]) -> model.PodGroupSpec:
 
 def _role(task: TaskSpec, job: Job, annotations: Mapping[str, str], priority_class: str) -> _Role:
     """What the pods of a task share. The namespace of their affinity is the tenant."""
+    if task.topology_policy is not TopologyPolicy.NONE:
+        annotations = {**annotations, _NUMA_POLICY: str(task.topology_policy)}
     fields = pod_fields(task)
     metadata = {"namespace": str(job.tenant_id), "labels": task.labels}
     spec = {**fields, "containers": [{"image": task.image}]}

@@ -188,8 +188,8 @@ def test_unchanged_nodes_have_the_very_same_hypernodes() -> None:
     read = reader(server)
     first = read.of_nodes(NODES)
     assert read.of_nodes({name: {**own, "other": "label"} for name, own in NODES.items()}) is first
-    moved = read.of_nodes(NODES | {"spare": {"rack": "a"}})
-    assert [level.name for level in moved["spare"]] == ["a"]
+    later = read.of_nodes(NODES | {"spare": {"rack": "a"}})
+    assert [level.name for level in later["spare"]] == ["a"]
     server.objects.pop()
     assert read.of_nodes(NODES)["node-3"] == ()
 

@@ -116,11 +116,12 @@ class NodeSerializer(serializers.ModelSerializer[Any]):
     taints = serializers.ListField(child=serializers.CharField(), help_text="as `key=value:Effect`")
     cards = NodeCardSerializer(many=True)
     hypernodes = HyperNodeLevelSerializer(many=True)
+    numa = serializers.DictField(help_text="policies of the kubelet and CPUs of NUMA cells; empty if unknown")
 
     class Meta:
         model = Node
         fields = ["name", "cluster", "is_simulated", "is_ready", "is_cordoned", "message", "allocatable", "used"]
-        fields += ["labels", "taints", "cards", "hypernodes"]
+        fields += ["labels", "taints", "cards", "hypernodes", "numa"]
 
 
 class EnvironmentSerializer(serializers.ModelSerializer[Environment]):
