@@ -101,7 +101,7 @@ def test_watch_updates_single_nodes() -> None:
     store.close()
 
 
-def test_cluster_without_such_objects_is_not_asked_every_time() -> None:
+def test_absent_objects_are_listed_once_a_minute() -> None:
     server = Server()
     server.status = 404
     store = NumaTopologies(server)  # type: ignore[arg-type]
