@@ -319,6 +319,18 @@ def test_rest_returns_cluster_health(admin: Client, far: Cluster) -> None:
     assert (clusters["far"]["health"]["is_reachable"], clusters["far"]["health"]["problem"]) == (False, "silent")
 
 
+def test_problems_of_hypernodes_are_shown_with_the_health(admin: Client, far: Cluster) -> None:
+    found = health.Health(version="v1.33.0", has_namespace=True, topology_faults=("overlap rack-a", "later rack-b"))
+    services.observe_health(far, health.as_facts(found), started_at=clock.now(), now=clock.now())
+    page = admin.get(reverse("clusters:detail", args=["far"])).content.decode()
+    assert "HyperNode objects with problems:" in page
+    assert "rack-a" in page
+    assert "One of its nodes is in another hypernode of the same tier too." in page
+    assert "Hekla has all permissions that it needs." in page
+    answer = admin.get(reverse("api:v1:cluster", args=["far"])).json()
+    assert answer["health"]["topology_faults"] == ["overlap rack-a", "later rack-b"]
+
+
 def test_only_cluster_managers_remove_a_key(people: People, as_: As, far: Cluster) -> None:
     assert as_(people.alice).post(reverse("clusters:remove_key", args=["far"])).status_code == 403
     assert StoredClusterKey.objects.exists()

@@ -12,15 +12,17 @@ from tests.apps.conftest import People
 from tests.apps.test_policy_page import ada
 
 from hekla.apps.clusters import services as clusters
-from hekla.apps.clusters.models import Cluster, Lease, Node, PolicyVersion
+from hekla.apps.clusters.models import Cluster, Lease, Node, NodeFacts, PolicyVersion
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs.models import Pod
 from hekla.apps.priorities import services as priorities
 from hekla.apps.queues.models import Queue
 from hekla.backends.registry import kinds
 from hekla.domain.errors import Invalid
+from hekla.domain.numa import NumaTopology
+from hekla.domain.resources import Resources
 from hekla.domain.scheduling_inputs import Input
-from hekla.engine.model import NetworkTopology, NodeGroupAffinity
+from hekla.engine.model import HyperNode, NetworkTopology, NodeGroupAffinity, Numa, NumaCell
 from hekla.engine.policy import DEFAULT_POLICY_TEXT, parse
 from hekla.lib import clock
 from hekla.scheduling import extenders, policy_check, supplies
@@ -33,6 +35,7 @@ EXTENDER = "{name: extender, arguments: {extender.urlPrefix: 'http://x', extende
 REFUSED = {"nodegroup": "{name: nodegroup}", "extender": EXTENDER}
 WARNED = ("usage", "network-topology-aware", "rescheduling", "resourcequota", "pdb")
 MOST_QUERIES = 8
+FOUR_CPUS, NO_CPU = Resources.parse({"cpu": 4}), Resources.parse({"cpu": 0})
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 
 
@@ -231,6 +234,32 @@ def test_input_that_the_snapshot_does_not_pass_on_is_not_supplied(monkeypatch: p
         policy_check.parse_for(Cluster(kind="simulated"), POLICY % "{name: nodegroup, arguments: {strict: false}}")
 
 
+def test_hypernodes_are_supplied_if_nodes_are_in_some(people: People) -> None:
+    def source() -> str | None:
+        return supplies.supplied(people.cluster, parse(DEFAULT_POLICY_TEXT)).get(Input.HYPERNODES)
+
+    people.cluster.kind = "kubernetes"
+    assert source() is None
+    Node.objects.update(hypernodes=[{"name": "rack-a", "tier": 1, "tier_name": "rack"}])
+    assert source() == "HyperNode objects of the cluster"
+    people.cluster.config["topology_labels"] = ["zone"]
+    assert source() == "topology_labels of the cluster: zone"
+    people.cluster.kind, people.cluster.config = "simulated", {}
+    assert source() is None
+
+
+def test_snapshot_contains_reported_hypernodes(people: People) -> None:
+    rack, hall = {"name": "r", "tier": 1, "tier_name": "rack"}, {"name": "h", "tier": 2, "tier_name": ""}
+    facts = NodeFacts("n2", {"cpu": "4"}, {}, hypernodes=[hall])
+    clusters.observe_nodes(people.cluster, [facts], now=clock.now())
+    Node.objects.filter(name="n1").update(hypernodes=[rack, hall])
+    state = read_snapshot(people.cluster, now=clock.now()).state
+    assert state.hyper_nodes == (
+        HyperNode("r", 1, frozenset({"n1"}), "rack"),
+        HyperNode("h", 2, frozenset({"n1", "n2"})),
+    )
+
+
 def test_snapshot_contains_what_it_supplies(people: People) -> None:
     priorities.create(name="high", values={"value": 10}, actor=PLATFORM, now=clock.now())
     notes = {"volcano.sh/qos-level": "BE", "volcano.sh/sla-waiting-time": "1h"}
@@ -262,6 +291,7 @@ def test_snapshot_contains_what_it_supplies(people: People) -> None:
         annotations={"hekla.io/cached-datasets": "faces"},
         images={"tool:1": 5},
         images_digest="5",
+        numa=NumaTopology("restricted", "static", ((4, 0),)).as_data(),
     )
     Lease.objects.create(cluster=people.cluster, holder="", expires_at=NOON, last_shuffle_at=NOON)
     Queue.objects.update(required_node_groups=["a100"], hierarchy="root/vision")
@@ -285,9 +315,11 @@ def test_snapshot_contains_what_it_supplies(people: People) -> None:
         Input.QUEUE_NODE_GROUPS: state.queues[0].affinity == NodeGroupAffinity(required=("a100",)),
         Input.JOB_TOPOLOGY: group.topology == NetworkTopology(is_hard=False),
         Input.HYPERNODES: [(one.name, one.nodes) for one in state.hyper_nodes] == [("a", {"n1"})],
+        Input.POD_LIMITS: placed.limits == placed.request,
+        Input.NUMA_CELLS: node.numa == Numa("restricted", "static", (NumaCell(FOUR_CPUS, NO_CPU),)),
         Input.NODE_LABELS: node.labels == {"zone": "a"},
         Input.NODE_TAINTS: [one.key for one in node.taints] == ["gpu"],
         Input.NODE_ANNOTATIONS: node.annotations == {"hekla.io/cached-datasets": "faces"},
         Input.NODE_IMAGES: node.images == {"tool:1": 5},
     }
-    assert found == dict.fromkeys([*supplies.FROM_ROWS, *supplies.FROM_BACKENDS, Input.HYPERNODES], True)
+    assert found == dict.fromkeys([*supplies.FROM_ROWS, *supplies.FROM_BACKENDS], True)

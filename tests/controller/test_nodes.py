@@ -18,6 +18,7 @@ from hekla.backends.base import NodeInfo
 from hekla.controller import nodes
 from hekla.controller.controllers import controllers
 from hekla.domain.jobspec import JobSpec
+from hekla.domain.network_topology import HyperNodeLevel
 from hekla.domain.resources import Resources
 from hekla.domain.taints import Taint
 from hekla.lib import clock
@@ -120,8 +121,14 @@ def test_what_is_stored_of_a_node_is_bounded() -> None:
             taints=[*(Taint(f"k{at}") for at in range(100)), Taint("\0")],
             annotations={"hekla.io/cached-datasets": "x" * 100_000, "hekla.io/gpu-links": "\ud800", "other": "x"},
             images={"\0": 1, "x" * 1000: 1} | {f"tool:{at}": at for at in range(1000)},
+            hypernodes=[
+                *(HyperNodeLevel("x", 10**9), HyperNodeLevel("\0", 1), HyperNodeLevel("x" * 1000, 1)),
+                *(HyperNodeLevel(f"rack-{at}", at, "rack") for at in range(100)),
+            ],
         )
     )
+    assert len(facts.hypernodes) == nodes.MAX_LEVELS - 3
+    assert facts.hypernodes[0] == {"name": "rack-0", "tier": 0, "tier_name": "rack"}
     assert len(facts.taints) == nodes.MAX_TAINTS
     assert facts.annotations == {}
     assert (len(facts.images), "tool:0" in facts.images) == (nodes.MAX_IMAGES - 2, True)

@@ -72,6 +72,7 @@ TASK = st.integers(1, 5).flatmap(
             "grace_seconds": st.integers(0, 600),
             "partition_size": st.sampled_from([1, replicas]),
             "partition_topology": TOPOLOGY,
+            "topology_policy": st.sampled_from(["none", "best-effort", "restricted", "single-numa-node"]),
             "ports": st.dictionaries(st.sampled_from(["board", "metrics", "p-8"]), st.integers(1, 65_535), max_size=2),
             "volume_mounts": st.lists(MOUNT, max_size=3, unique_by=lambda mount: mount["mount_path"]),
         },

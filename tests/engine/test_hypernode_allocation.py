@@ -57,6 +57,16 @@ def test_gang_is_placed_in_one_hypernode_of_an_allowed_tier(
     assert nodes_of(decide(builders.job("j", pods, cpu="2", topology=topology))) == nodes
 
 
+def test_hypernodes_may_overlap() -> None:
+    """As HyperNode objects may: a node in two hypernodes of one tier."""
+    nodes = [builders.node(name, cpu="2") for name in "abcd"]
+    racks = (HyperNode("left", 1, frozenset("abc")), HyperNode("right", 1, frozenset("cd")))
+    jobs = [builders.job(name, pods, cpu="2", topology=CLOSE) for name, pods in (("j", 3), ("k", 2))]
+    decisions = cycle(replace(builders.state(nodes, jobs), hyper_nodes=racks), POLICY, 0.0)
+    assert nodes_of(decisions) == ["a", "b", "c"]
+    assert nodes_of(decisions, "k") == []
+
+
 def test_fullest_sufficient_hypernode_is_selected() -> None:
     held = builders.running("other", 2, on="b0")
     assert nodes_of(decide(held, builders.job("j", 2, cpu="2", topology=CLOSE), cpu="4"))[0].startswith("b")

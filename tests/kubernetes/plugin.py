@@ -8,8 +8,8 @@ import pytest
 import yaml
 from tests.kubernetes.binaries import CONTROL_PLANE, HELM, VOLCANO
 from tests.kubernetes.control_plane import READY_WITHIN_SECONDS, ControlPlane, RequestRefused
-from tests.kubernetes.go_programs import BUILD_SECONDS, GoPrograms, NoBinaries
-from tests.kubernetes.volcano.processes import Volcano
+from tests.kubernetes.go_programs import BUILD_SECONDS, FILES, GoPrograms, NoBinaries
+from tests.kubernetes.volcano.processes import Volcano, define
 
 from hekla.lib.checkout import CHECKOUT
 
@@ -32,7 +32,7 @@ def _needs_kubernetes(item: pytest.Item) -> bool:
     """Whether the test needs Kubernetes: by its mark, its fixtures, or a backend kind among its parameters."""
     parameters = getattr(getattr(item, "callspec", None), "params", {}).values()
     is_marked = item.get_closest_marker("kubernetes") is not None
-    is_built_for = {"programs", "helm", "volcano"} & set(getattr(item, "fixturenames", ()))
+    is_built_for = {"programs", "helm", "volcano", "topology_kinds"} & set(getattr(item, "fixturenames", ()))
     return is_marked or bool(is_built_for) or any(kind in parameters for kind in ("kubernetes", "kubernetes-tenants"))
 
 
@@ -149,6 +149,13 @@ def volcano(request: pytest.FixtureRequest, small_cluster: ControlPlane) -> Iter
         yield running
     finally:
         running.stop()
+
+
+@pytest.fixture(scope="session")
+def topology_kinds(request: pytest.FixtureRequest, small_cluster: ControlPlane) -> None:
+    """The small cluster knows HyperNode and Numatopology objects."""
+    for name in ("topology.volcano.sh_hypernodes", "nodeinfo.volcano.sh_numatopologies"):
+        define(small_cluster, _built(VOLCANO, request) / FILES / f"{name}.yaml")
 
 
 @pytest.fixture

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from hekla.backends.streams import PodCommand, Stream
 from hekla.domain.addresses import Replica
 from hekla.domain.cards import HeldCard, NodeCard
+from hekla.domain.network_topology import HyperNodeLevel
+from hekla.domain.numa import NumaTopology
 from hekla.domain.phases import PodPhase
 from hekla.domain.resources import Resources
 from hekla.domain.runtime_settings import NO_SETTINGS, RuntimeSettings
@@ -136,6 +138,7 @@ class NodeInfo:
     """A node as the backend reports it. `images`: sizes in bytes by name, the largest first.
 
     `cards`: those that the engine or the controller may give to pods; none if the cluster gives them itself.
+    `hypernodes`: those that hold the node, if the cluster has objects for them. `numa`: None if unknown.
     """
 
     name: str
@@ -147,6 +150,8 @@ class NodeInfo:
     annotations: Mapping[str, str] = field(default_factory=dict)
     images: Mapping[str, int] = field(default_factory=dict)
     cards: Sequence[NodeCard] = ()
+    hypernodes: Sequence[HyperNodeLevel] = ()
+    numa: NumaTopology | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +209,7 @@ class Health:
     `detail`: the message of the server or the client about the problem. `missing`: permissions that Hekla needs and
     does not have, each as `verb resource`, followed by ` *` if it is needed in the whole cluster, or by the name of a
     namespace of others. `has_namespace`: None if not known. `kubelets`: the number of nodes by version.
+    `topology_faults`: what is wrong with objects that define hypernodes, each as `problem name`.
     """
 
     problem: HealthProblem | None = None
@@ -212,6 +218,7 @@ class Health:
     has_namespace: bool | None = None
     missing: tuple[str, ...] = ()
     kubelets: Mapping[str, int] = field(default_factory=dict)
+    topology_faults: tuple[str, ...] = ()
 
 
 class BackendError(Exception):

@@ -4,6 +4,7 @@ from django.utils.translation import gettext as _
 
 from hekla.apps.clusters.services import HealthFacts
 from hekla.backends.base import Health, HealthProblem
+from hekla.backends.kubernetes.hypernode_members import HyperNodeProblem
 
 
 def as_facts(found: Health) -> HealthFacts:
@@ -15,6 +16,7 @@ def as_facts(found: Health) -> HealthFacts:
         "has_namespace": found.has_namespace,
         "missing": list(found.missing),
         "kubelets": dict(found.kubelets),
+        "topology_faults": list(found.topology_faults),
     }
 
 
@@ -34,3 +36,15 @@ def describe_trouble(problem: str) -> str:
         HealthProblem.REFUSED: _("The server answers with an error."),
     }
     return sentences.get(problem, _("Not reachable."))
+
+
+def describe_topology_fault(problem: str) -> str:
+    """What is wrong with an object that defines a hypernode."""
+    sentences: dict[str, str] = {
+        HyperNodeProblem.TOO_MANY: _("There are too many hypernodes, in all or around one of its nodes."),
+        HyperNodeProblem.INVALID: _("It is not valid, or uses a selector that is not valid."),
+        HyperNodeProblem.MEMBER: _("A member does not exist, or its tier is not lower."),
+        HyperNodeProblem.EXPRESSION: _("A regular expression is not supported, or is too complex."),
+        HyperNodeProblem.OVERLAP: _("One of its nodes is in another hypernode of the same tier too."),
+    }
+    return sentences.get(problem, problem)

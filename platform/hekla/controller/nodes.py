@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from functools import lru_cache
 from itertools import islice
@@ -11,6 +12,7 @@ from hekla.apps.clusters import selectors, services
 from hekla.apps.clusters.models import MAX_NODE_MESSAGE, Cluster, NodeFacts
 from hekla.backends.base import Backend, NodeInfo
 from hekla.domain.cards import MAX_CARDS, MEMORY, NUMBER, VIRTUAL, NodeCard, mebibytes
+from hekla.domain.network_topology import MAX_TIER, HyperNodeLevel
 from hekla.domain.resources import Resources
 from hekla.domain.taints import Taint
 from hekla.domain.validation import is_text
@@ -25,6 +27,8 @@ MAX_ANNOTATION = 32 * 1024
 """Longer values are left out: a part of one would mean something else."""
 MAX_CARD_TEXT = 600
 """Of a card's resource, id and model together."""
+MAX_LEVELS, MAX_LEVEL_TEXT = 16, 506
+"""Hypernodes that hold one node; their names and the names of their tiers."""
 MAX_IMAGES, MAX_IMAGE_NAME = 100, 400
 """A kubelet reports 50 images; most have a tag and a digest as names."""
 
@@ -50,6 +54,8 @@ def _facts(info: NodeInfo) -> NodeFacts:
         taints=_taints(info.taints),
         annotations=_annotations(info.annotations),
         cards=_cards(info),
+        hypernodes=_hypernodes(tuple(info.hypernodes)),
+        numa=info.numa.as_data() if info.numa else {},
         images_digest=_digest(images),
         images=images,
     )
@@ -75,7 +81,7 @@ def _cards(info: NodeInfo) -> list[dict[str, Any]]:
     return _registered_cards(texts, amounts) if texts or amounts else []
 
 
-# Both are cached: every node is compared every few seconds, and its cards hardly ever change.
+# All are cached: every node is compared every few seconds, and these facts hardly ever change.
 
 
 @lru_cache(maxsize=1000)
@@ -101,6 +107,12 @@ def _registered_cards(
             for card in some
         ]
     )
+
+
+@lru_cache(maxsize=20_000)
+def _hypernodes(levels: tuple[HyperNodeLevel, ...]) -> list[dict[str, Any]]:
+    texts = ((level, f"{level.name}{level.tier_name}") for level in levels[:MAX_LEVELS] if 0 <= level.tier <= MAX_TIER)
+    return [asdict(level) for level, text in texts if len(text) <= MAX_LEVEL_TEXT and is_text(text)]
 
 
 def _images(images: Mapping[str, int]) -> dict[str, int]:

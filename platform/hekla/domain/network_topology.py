@@ -3,6 +3,7 @@
 Nodes that are close form a hypernode; hypernodes of a higher tier hold those of lower ones, up to the whole cluster.
 """
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -17,6 +18,15 @@ from hekla.domain.validation import InconsistentFields
 MAX_TIER = 1_000
 
 
+@dataclass(frozen=True, slots=True)
+class HyperNodeLevel:
+    """A hypernode that holds a node, as its backend reports it."""
+
+    name: str
+    tier: int
+    tier_name: str = ""
+
+
 class TopologyMode(StrEnum):
     """Whether the pods wait until they fit into one hypernode, or are only as close as possible."""
 
@@ -27,7 +37,7 @@ class TopologyMode(StrEnum):
 class NetworkTopologySpec(BaseModel):
     """The hypernode that must hold all pods has at most this tier, given by number or by name; neither: any tier.
 
-    A lower tier is closer. Names of tiers are those of the node labels that define the hypernodes.
+    A lower tier is closer. Names of tiers are those of the node labels or HyperNode objects that define the hypernodes.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=AliasGenerator(serialization_alias=to_camel))

@@ -14,6 +14,7 @@ from hekla.domain.errors import Problem
 from hekla.domain.field_types import Label, OptionalLabel, Quantity, StrictInteger, Text
 from hekla.domain.job_problems import RESOURCE_NAME, resource_problem
 from hekla.domain.network_topology import NetworkTopologySpec
+from hekla.domain.numa import TopologyPolicy
 from hekla.domain.placement import NO_AFFINITY, Affinity, SpreadConstraints, TaskLabels, Tolerations
 from hekla.domain.policies import LifecyclePolicy
 from hekla.domain.resources import Resources
@@ -96,6 +97,7 @@ class TaskSpec(BaseModel):
     partition_size: Annotated[StrictInteger, Field(ge=1)] | None = None
     min_partitions: Annotated[StrictInteger, Field(ge=1)] | None = None
     partition_topology: NetworkTopologySpec | None = None
+    topology_policy: TopologyPolicy = TopologyPolicy.NONE
     volume_mounts: Annotated[tuple[VolumeMount, ...], Field(max_length=MAX_VOLUMES)] = ()
     ports: Annotated[dict[str, Annotated[StrictInteger, Field(ge=1, le=65_535)]], Field(max_length=8)] = {}
     host_ports: HostPorts = ()

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import pairwise
 from sys import intern
+from typing import Any
 
 from hekla.apps.clusters import leases
 from hekla.apps.clusters import selectors as clusters
@@ -64,6 +65,8 @@ class ClusterCache:
     _nodes: dict[str, tuple[object, model.NodeSpec]] = field(default_factory=dict)
     _nodes_snapshot: tuple[model.NodeSpec, ...] | None = None
     """None: read them again."""
+    _levels: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    """The hypernodes that are reported to hold each node."""
     _hypernodes: tuple[tuple[str, ...], tuple[model.NodeSpec, ...], tuple[model.HyperNode, ...]] = ((), (), ())
     """The hypernodes, and the labels and nodes that they were made from."""
     _images: dict[str, Mapping[str, int]] = field(default_factory=dict)
@@ -246,13 +249,14 @@ class ClusterCache:
         """The hypernodes; the very same object as before if they are unchanged."""
         labels = topology.topology_labels(cluster.config)
         known_labels, known_nodes, known = self._hypernodes
-        if labels != known_labels or (labels and nodes is not known_nodes):
-            found = topology.hypernodes(nodes, labels)
+        if labels != known_labels or nodes is not known_nodes:
+            found = topology.hypernodes(nodes, labels) if labels else topology.reported_hypernodes(self._levels)
             self._hypernodes = labels, nodes, known if found == known else found
         return self._hypernodes[-1]
 
     def _read_nodes(self, cluster: Cluster) -> tuple[model.NodeSpec, ...]:
         nodes = list(clusters.nodes_of(cluster).defer("cards"))
+        self._levels = {node.name: node.hypernodes for node in nodes if node.hypernodes}
         digests = {node.images_digest for node in nodes if node.images_digest}
         missing = digests - self._images.keys()
         read = clusters.node_images(cluster, missing) if missing else {}
@@ -263,7 +267,16 @@ class ClusterCache:
     def _node(self, node: Node) -> model.NodeSpec:
         """The node for the engine; the same object as before if it is unchanged."""
         images = self._images.get(node.images_digest, {})
-        facts = (node.allocatable, node.labels, node.is_cordoned, node.is_ready, node.taints, node.annotations, images)
+        facts = (
+            node.allocatable,
+            node.labels,
+            node.is_cordoned,
+            node.is_ready,
+            node.taints,
+            node.annotations,
+            images,
+            node.numa,
+        )
         known = self._nodes.get(node.name)
         if known is None or known[0] != facts:
             known = self._nodes[node.name] = facts, snapshot.node(node, images)

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
+from typing import Any
 
 from hekla.apps.clusters.models import Node
 from hekla.apps.jobs.facts import all_pod_facts, job_facts, spec_of
@@ -14,6 +15,7 @@ from hekla.domain import queue_settings
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.lifecycle import GangStage, stage_of
 from hekla.domain.network_topology import NetworkTopologySpec, TopologyMode
+from hekla.domain.numa import TopologyPolicy
 from hekla.domain.phases import GangPhase, PodPhase
 from hekla.domain.placement import pod_fields
 from hekla.domain.resources import Resources, parse_quantity
@@ -32,7 +34,7 @@ _STATUS = {
     PodPhase.FAILED: model.PodStatus.FAILED,
     PodPhase.LOST: model.PodStatus.FAILED,
 }
-_PREEMPTABLE = "volcano.sh/preemptable"
+_PREEMPTABLE, _NUMA_POLICY = "volcano.sh/preemptable", "volcano.sh/numa-topology-policy"
 _OF_PODS = frozenset(
     {
         _PREEMPTABLE,
@@ -41,7 +43,7 @@ _OF_PODS = frozenset(
         "volcano.sh/jdb-min-available",
         "volcano.sh/jdb-max-unavailable",
         "volcano.sh/qos-level",
-        "volcano.sh/numa-topology-policy",
+        _NUMA_POLICY,
         "volcano.sh/resource-strategy-scoring-type",
         "volcano.sh/resource-strategy-scoring-weight",
         "nvidia.com/use-gputype",
@@ -94,7 +96,18 @@ def node(node: Node, images: Mapping[str, float]) -> model.NodeSpec:
         images=images,
         unschedulable=node.is_cordoned or not node.is_ready,
         is_ready=node.is_ready,
+        numa=_numa(node.numa) if node.numa else None,
     )
+
+
+def _numa(numa: Mapping[str, Any]) -> model.Numa:
+    cells = (model.NumaCell(_cpus(cell["cpus"]), _cpus(cell["free"])) for cell in numa["cells"])
+    return model.Numa(numa["topology_policy"], numa["cpu_policy"], tuple(cells))
+
+
+@cache
+def _cpus(count: int) -> Resources:
+    return Resources.parse({"cpu": count})
 
 
 def queue(queue: Queue) -> model.QueueSpec:
@@ -234,6 +247,8 @@ def _ports_only(task: TaskSpec) -> PodConstraints:
 
 def _role(task: TaskSpec, job: Job, annotations: Mapping[str, str], priority_class: str) -> _Role:
     """What the pods of a task share. The namespace of their affinity is the tenant."""
+    if task.topology_policy is not TopologyPolicy.NONE:
+        annotations = {**annotations, _NUMA_POLICY: str(task.topology_policy)}
     fields = pod_fields(task)
     metadata = {"namespace": str(job.tenant_id), "labels": task.labels}
     spec = {**fields, "containers": [{"image": task.image, **task.runtime_settings.container_fields()}]}
@@ -307,5 +322,6 @@ def _task(pod: Pod, job: Job, role: _Role, nominated: Mapping[str, str]) -> mode
         preemptable=_says(role.annotations, default="true"),
         annotations={**role.annotations, **pod.annotations} if pod.annotations else role.annotations,
         priority_class=role.priority_class,
+        limits=role.request,
         scheduled_at=pod.bound_at.timestamp() if pod.bound_at else 0.0,
     )

@@ -10,6 +10,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from hekla.apps.clusters import selectors as clusters
 from hekla.apps.clusters.models import Cluster
 from hekla.apps.queues import selectors as queues
 from hekla.backends.registry import kinds
@@ -23,6 +24,7 @@ FROM_ROWS: Mapping[Input, Promise] = {
     Input.JOB_ANNOTATIONS: gettext_lazy("annotations of the job"),
     Input.POD_ANNOTATIONS: gettext_lazy("annotations of the job"),
     Input.POD_LABELS: gettext_lazy("labels of the task"),
+    Input.POD_LIMITS: gettext_lazy("resources of the task"),
     Input.POD_IMAGES: gettext_lazy("image of the task"),
     Input.TOLERATIONS: gettext_lazy("tolerations of the task"),
     Input.AFFINITY: gettext_lazy("affinity and topology spread of the task"),
@@ -37,7 +39,16 @@ FROM_ROWS: Mapping[Input, Promise] = {
     Input.POD_CARDS: gettext_lazy("Hekla's own records"),
 }
 """What the snapshot takes from rows that people or the controller write; the source as a phrase."""
-FROM_BACKENDS = frozenset({Input.NODE_LABELS, Input.NODE_TAINTS, Input.NODE_ANNOTATIONS, Input.NODE_IMAGES})
+FROM_BACKENDS = frozenset(
+    {
+        Input.NODE_LABELS,
+        Input.NODE_TAINTS,
+        Input.NODE_ANNOTATIONS,
+        Input.NODE_IMAGES,
+        Input.HYPERNODES,
+        Input.NUMA_CELLS,
+    }
+)
 """What the snapshot passes on from the reports of backends."""
 FROM_EXTENDERS = gettext_lazy("HEKLA_EXTENDERS; predictions assume that it agrees")
 """Where calls to the extenders of a policy come from, if all of them are allowed."""
@@ -46,12 +57,18 @@ FROM_EXTENDERS = gettext_lazy("HEKLA_EXTENDERS; predictions assume that it agree
 def supplied(cluster: Cluster, policy: SchedulerPolicy) -> Mapping[Input, str]:
     """What this cluster supplies to this policy: the source as a phrase for people, by input."""
     kind = kinds().get(cluster.kind)
-    reported = kind.supplies if kind else {}
+    reported = {
+        one: translate(source) for one, source in (kind.supplies if kind else {}).items() if one in FROM_BACKENDS
+    }
     rows = {one: str(source) for one, source in FROM_ROWS.items()}
     if not queues.has_node_groups(cluster):
         del rows[Input.QUEUE_NODE_GROUPS]  # with none at all, a plugin that needs them lets no job start
     if extenders.are_allowed(policy):
         rows[Input.EXTENDER_CALLS] = str(FROM_EXTENDERS)
     if labels := topology_labels(cluster.config):
-        rows[Input.HYPERNODES] = _("topology_labels of the cluster: %s") % ", ".join(labels)
-    return rows | {one: translate(source) for one, source in reported.items() if one in FROM_BACKENDS}
+        reported[Input.HYPERNODES] = _("topology_labels of the cluster: %s") % ", ".join(labels)
+    elif Input.HYPERNODES in reported and not clusters.has_hypernodes(cluster):
+        del reported[Input.HYPERNODES]
+    if Input.NUMA_CELLS in reported and not clusters.has_numa_cells(cluster):
+        del reported[Input.NUMA_CELLS]
+    return rows | reported

@@ -51,7 +51,7 @@ def with_everything(cluster: ClusterFixture) -> PodOrder:
 
 
 @pytest.mark.kubernetes
-def test_every_granted_right_is_used(make_cluster: Any, small_cluster: ControlPlane) -> None:
+def test_every_granted_right_is_used(make_cluster: Any, small_cluster: ControlPlane, topology_kinds: None) -> None:
     cluster = make_cluster("kubernetes-tenants")
     space, backend = namespace_of(cluster, "lab"), cluster.backend
     apply(cluster, "lab", cpu="4")
@@ -73,6 +73,9 @@ def test_every_granted_right_is_used(make_cluster: Any, small_cluster: ControlPl
     cluster.ended(other.key)
     backend.forget([other.key])
     backend.inventory()
+    backend.nodes()
+    watch = ("nodeinfo.volcano.sh", "numatopologies", "watch")
+    small_cluster.wait_until(lambda: watch in used(small_cluster))
     for kind in ("configmaps", "secrets"):  # others go with their pods, unless the cluster is slow
         left = {"metadata": {"name": "left", "labels": names.job_labels("c1", order.key.job)}}
         small_cluster.request("POST", f"/api/v1/namespaces/{space}/{kind}", left)

@@ -236,6 +236,18 @@ def test_partitions_are_read_and_written(more, minimum, topology):
     assert formats.load(formats.dump(loaded.spec)).spec == loaded.spec
 
 
+@pytest.mark.parametrize(("written", "policy"), [("restricted", "restricted"), ("none", "none"), ('""', "none")])
+def test_topology_policy_is_read_and_written(written, policy):
+    loaded = formats.load(changed("    replicas: 2", f"    replicas: 2\n    topologyPolicy: {written}"))
+    assert (loaded.spec.task("worker").topology_policy, loaded.warnings) == (policy, ())
+    assert formats.load(formats.dump(loaded.spec)).spec == loaded.spec
+
+
+def test_unknown_topology_policy_is_refused():
+    with pytest.raises(Invalid, match="topologyPolicy"):
+        formats.load(changed("    replicas: 2", "    replicas: 2\n    topologyPolicy: close"))
+
+
 @pytest.mark.parametrize("events", ["events: PodEvicted", "events: [PodEvicted]", "event: PodEvicted"])
 def test_single_event_needs_no_list(events):
     loaded = formats.load(changed("event: PodEvicted", events))

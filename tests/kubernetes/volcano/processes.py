@@ -8,7 +8,6 @@ from tests.kubernetes.control_plane import ControlPlane, Part, RequestRefused
 from tests.kubernetes.go_programs import FILES
 
 _CONTROLLERS = ("job-controller", "queue-controller", "pg-controller")
-_KINDS = ("jobs.batch", "commands.bus", "podgroups.scheduling", "queues.scheduling")
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
@@ -23,8 +22,7 @@ class Volcano:
     def start(self) -> None:
         """Apply the CRDs, start Volcano, and wait until it created its queues. Raises ControlPlaneFailed."""
         for file in sorted((self._programs / FILES).glob("*.yaml")):
-            self._define(yaml.safe_load(file.read_text()))
-        self.plane.wait_until(self._is_defined)
+            define(self.plane, file)
         for part in self._parts:
             part.start(self.plane.home)
         self.plane.wait_until(self._has_queues, 60.0)
@@ -46,16 +44,6 @@ class Volcano:
         """The ends of the processes' logs."""
         return "\n".join(part.tail() for part in self._parts)
 
-    def _define(self, kind: dict[str, Any]) -> None:
-        existing = {one["metadata"]["name"] for one in self.plane.request("GET", _DEFINITIONS)["items"]}
-        if kind["metadata"]["name"] not in existing:
-            self.plane.request("POST", _DEFINITIONS, kind)
-
-    def _is_defined(self) -> bool:
-        found = self.plane.request("GET", _DEFINITIONS)["items"]
-        ready = {one["metadata"]["name"] for one in found if _is_established(one)}
-        return all(f"{kind}.volcano.sh" in ready for kind in _KINDS)
-
     def _has_queues(self) -> bool:
         for part in self._parts:
             part.check()
@@ -75,6 +63,15 @@ class Volcano:
         kubeconfig = self.plane.home / "kubeconfig"
         argv = [self._programs / name, f"--kubeconfig={kubeconfig}", "--leader-elect=false", *more]
         return Part(f"volcano-{name}", argv, self.plane.home / f"volcano-{name}.log")
+
+
+def define(plane: ControlPlane, file: Path) -> None:
+    """Apply the CRD in this file, unless it exists, and wait until the server knows it. Raises ControlPlaneFailed."""
+    kind = yaml.safe_load(file.read_text())
+    name = kind["metadata"]["name"]
+    if name not in {one["metadata"]["name"] for one in plane.request("GET", _DEFINITIONS)["items"]}:
+        plane.request("POST", _DEFINITIONS, kind)
+    plane.wait_until(lambda: _is_established(plane.request("GET", f"{_DEFINITIONS}/{name}")))
 
 
 def _is_established(definition: dict[str, Any]) -> bool:

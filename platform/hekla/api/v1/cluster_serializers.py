@@ -22,6 +22,7 @@ class ClusterHealthSerializer(serializers.ModelSerializer[ClusterHealth]):
     class Meta:
         model = ClusterHealth
         fields = ["is_reachable", "since", "checked_at", "problem", "version", "has_namespace", "missing", "kubelets"]
+        fields += ["topology_faults"]
 
 
 class ClusterSerializer(serializers.ModelSerializer[Cluster]):
@@ -137,3 +138,6 @@ class ClusterAnswerSerializer(serializers.Serializer[dict[str, Any]]):
     has_namespace = serializers.BooleanField(allow_null=True)
     missing = serializers.ListField(child=serializers.CharField(), help_text="missing permissions")
     kubelets = serializers.DictField(child=serializers.IntegerField(), help_text="number of nodes by kubelet version")
+    topology_faults = serializers.ListField(
+        child=serializers.CharField(), help_text="problems of HyperNode objects, as `problem name`"
+    )

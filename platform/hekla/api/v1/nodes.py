@@ -35,7 +35,8 @@ class EnvironmentsView(ApiView):
 def _with_use() -> list[dict[str, Any]]:
     whole, nothing = occupancy.now(), Resources()
     cards = clusters.node_cards([node for node, _allocatable in whole.nodes])
-    facts = ("name", "cluster", "is_ready", "is_cordoned", "message", "allocatable", "labels", "taints")
+    facts = ["name", "cluster", "is_ready", "is_cordoned", "message", "allocatable", "labels", "taints"]
+    facts += ["hypernodes", "numa"]
     return [
         {name: getattr(node, name) for name in facts}
         | {

@@ -99,6 +99,14 @@ class HeldCardSerializer(serializers.Serializer[dict[str, Any]]):
     part_mib = serializers.IntegerField(help_text="the part that the pod holds; 0: the whole card")
 
 
+class HyperNodeLevelSerializer(serializers.Serializer[Any]):
+    """A hypernode that holds a node, as the cluster's HyperNode objects say."""
+
+    name = serializers.CharField()
+    tier = serializers.IntegerField()
+    tier_name = serializers.CharField()
+
+
 class NodeSerializer(serializers.ModelSerializer[Any]):
     cluster = serializers.CharField(source="cluster.name")
     is_simulated = serializers.BooleanField(source="cluster.is_simulated")
@@ -107,11 +115,13 @@ class NodeSerializer(serializers.ModelSerializer[Any]):
     labels = serializers.DictField(child=serializers.CharField())
     taints = serializers.ListField(child=serializers.CharField(), help_text="as `key=value:Effect`")
     cards = NodeCardSerializer(many=True)
+    hypernodes = HyperNodeLevelSerializer(many=True)
+    numa = serializers.DictField(help_text="policies of the kubelet and CPUs of NUMA cells; empty if unknown")
 
     class Meta:
         model = Node
         fields = ["name", "cluster", "is_simulated", "is_ready", "is_cordoned", "message", "allocatable", "used"]
-        fields += ["labels", "taints", "cards"]
+        fields += ["labels", "taints", "cards", "hypernodes", "numa"]
 
 
 class EnvironmentSerializer(serializers.ModelSerializer[Environment]):

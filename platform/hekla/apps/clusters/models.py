@@ -68,7 +68,7 @@ class StoredClusterKey(models.Model):
 class ClusterHealth(models.Model):
     """The result of the last health check of a cluster. `since`: when it became reachable or unreachable.
 
-    `problem`, `missing` and `kubelets` are those of `hekla.backends.base.Health`.
+    `problem`, `missing`, `kubelets` and `topology_faults` are those of `hekla.backends.base.Health`.
     """
 
     cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, related_name="health")
@@ -80,6 +80,7 @@ class ClusterHealth(models.Model):
     has_namespace = models.BooleanField(null=True)
     missing = models.JSONField(default=list)
     kubelets = models.JSONField(default=dict)
+    topology_faults = models.JSONField(default=list, db_default=[])
 
     def __str__(self) -> str:
         return f"{self.cluster_id}: {self.problem or 'within reach'}"
@@ -98,7 +99,9 @@ class NodeFacts:
     """A node as reported. `allocatable`: quantities as Kubernetes writes them; `message`: why it is not ready.
 
     `taints`: as `key=value:Effect`; `annotations`: those that plugins of the engine read. `cards`: as
-    `domain.cards.NodeCard`. `images`: sizes in bytes by name. They are many, so only their digest is read and compared.
+    `domain.cards.NodeCard`; `hypernodes`: as `domain.network_topology.HyperNodeLevel`; `numa`: as
+    `domain.numa.NumaTopology`, empty if unknown. `images`: sizes in bytes by name. They are many, so only their digest
+    is read and compared.
     """
 
     name: str
@@ -109,6 +112,8 @@ class NodeFacts:
     taints: list[str] = field(default_factory=list)
     annotations: dict[str, str] = field(default_factory=dict)
     cards: list[dict[str, Any]] = field(default_factory=list)
+    hypernodes: list[dict[str, Any]] = field(default_factory=list)
+    numa: dict[str, Any] = field(default_factory=dict)
     images_digest: str = ""
     images: dict[str, int] = field(default_factory=dict, compare=False)
 
@@ -126,6 +131,8 @@ class Node(models.Model):
     taints = models.JSONField(default=list, db_default=[])
     annotations = models.JSONField(default=dict, db_default={})
     cards = models.JSONField(default=list, db_default=[])
+    hypernodes = models.JSONField(default=list, db_default=[])
+    numa = models.JSONField(default=dict, db_default={})
     images = models.JSONField(default=dict, db_default={})
     images_digest = models.CharField(max_length=32, blank=True, default="", db_default="")
 
@@ -147,6 +154,8 @@ class Node(models.Model):
             self.taints,
             self.annotations,
             self.cards,
+            self.hypernodes,
+            self.numa,
             self.images_digest,
         )
 

@@ -121,6 +121,24 @@ def sizes(cluster: Cluster) -> list[Resources]:
     return [size for amounts, count in alike for size in repeat(Resources.parse(amounts), count)]
 
 
+def has_hypernodes(cluster: Cluster) -> bool:
+    """Whether a node of the cluster is reported to be in a hypernode."""
+    return cluster.pk is not None and Node.objects.filter(cluster=cluster).exclude(hypernodes=[]).exists()
+
+
+def has_numa_cells(cluster: Cluster) -> bool:
+    """Whether the NUMA cells of a node of the cluster are known."""
+    return cluster.pk is not None and Node.objects.filter(cluster=cluster).exclude(numa={}).exists()
+
+
+def reported_tiers(cluster: Cluster) -> list[str]:
+    """The names of the tiers of the hypernodes that hold its nodes, the widest first."""
+    found = Node.objects.filter(cluster=cluster).exclude(hypernodes=[]).order_by()
+    paths = found.values_list("hypernodes", flat=True).distinct()
+    tiers = {(level["tier"], level["tier_name"]) for path in paths for level in path if level["tier_name"]}
+    return list(dict.fromkeys(name for _tier, name in sorted(tiers, reverse=True)))
+
+
 def label_values(cluster: Cluster, label: str) -> set[str]:
     """The values of a label of the cluster's nodes."""
     found = Node.objects.filter(cluster=cluster, labels__has_key=label)

@@ -42,6 +42,7 @@ class HealthFacts(TypedDict):
     has_namespace: bool | None
     missing: list[str]
     kubelets: dict[str, int]
+    topology_faults: list[str]
 
 
 @dataclass(frozen=True, slots=True)

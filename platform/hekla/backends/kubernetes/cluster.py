@@ -2,14 +2,15 @@
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from hekla.backends.base import Backend, BackendError, Inventory, LogChunk, NodeInfo, Observations, PodKey, UnknownPod
 from hekla.backends.kind import BackendContext
 from hekla.backends.kubernetes import names, nodes, pod_state
-from hekla.backends.kubernetes.api import BAD_REQUEST, FORBIDDEN, NOT_FOUND, ApiError
+from hekla.backends.kubernetes.api import BAD_REQUEST, FORBIDDEN, NOT_FOUND, ApiError, Json
 from hekla.backends.kubernetes.config import KubernetesConfig
 from hekla.backends.kubernetes.external_pods import KubernetesExternalPods
+from hekla.backends.kubernetes.hypernode_members import Levels
 from hekla.backends.kubernetes.layout import namespace_path
 from hekla.backends.kubernetes.parts import KubernetesParts
 from hekla.backends.kubernetes.pod_deletion import MAX_LOG_BYTES
@@ -17,6 +18,7 @@ from hekla.backends.kubernetes.pod_state import PodState
 from hekla.backends.kubernetes.pod_streams import PodStreams
 from hekla.backends.kubernetes.resource_paths import ATTACHED, resource_path
 from hekla.backends.kubernetes.tenancy import KubernetesTenancy
+from hekla.domain.numa import NumaTopology
 from hekla.domain.resources import Resources
 from hekla.lib.once_property import once_property
 
@@ -57,8 +59,24 @@ class KubernetesCluster(Backend):
         requested = nodes.requests_of_other_pods(others)
         selector = names.selector(self.parts.config.node_labels)
         pages = self.parts.api.pages("/api/v1/nodes", labelSelector=selector)
-        found = [node for page in pages for node in page.get("items") or ()]
-        return [nodes.node_info(node, requested.get(node["metadata"]["name"], Resources())) for node in found]
+        found = {node["metadata"]["name"]: node for page in pages for node in page.get("items") or ()}
+        levels, cells = self._levels(found), self._cells()
+        return [
+            nodes.node_info(node, requested.get(name, Resources()), levels.get(name, ()), cells.get(name))
+            for name, node in found.items()
+        ]
+
+    def _levels(self, found: Mapping[str, Json]) -> Levels:
+        """The hypernodes that hold each of these nodes; none if labels of nodes define them, or Volcano schedules."""
+        if not self.parts.config.uses_hypernode_objects:
+            return {}
+        return self.parts.hypernodes.of_nodes(
+            {name: node["metadata"].get("labels") or {} for name, node in found.items()}
+        )
+
+    def _cells(self) -> Mapping[str, NumaTopology]:
+        """The NUMA cells of nodes; none if Volcano schedules."""
+        return self.parts.numa_topologies.of_nodes() if self.parts.config.scheduler == "hekla" else {}
 
     def observe(self, since: str | None) -> Observations:
         """All pods from the server, or those that changed after the cursor."""

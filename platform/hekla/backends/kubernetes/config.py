@@ -170,6 +170,11 @@ class KubernetesConfig(config.ClusterConfig):
     )
 
     @property
+    def uses_hypernode_objects(self) -> bool:
+        """Whether HyperNode objects count: if labels of nodes define no hypernodes, and Hekla places pods."""
+        return not self.topology_labels and self.scheduler == "hekla"
+
+    @property
     def security_level(self) -> str:
         """The Pod Security level of pods."""
         return self.pod_security or ("restricted" if self.namespaces == "tenant" else "baseline")

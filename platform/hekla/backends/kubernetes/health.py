@@ -10,7 +10,8 @@ The official client's typed objects are used here, except objects of the core AP
 import ssl
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
+from functools import cached_property
 
 import urllib3
 from kubernetes.client import (
@@ -27,11 +28,14 @@ from kubernetes.client import (
 
 from hekla.backends.base import BackendError, Health, HealthProblem
 from hekla.backends.kind import BackendContext
-from hekla.backends.kubernetes import access
-from hekla.backends.kubernetes.api import FORBIDDEN, NOT_FOUND, UNAUTHORIZED, Api, ApiError
+from hekla.backends.kubernetes import access, hypernodes, numa_topologies
+from hekla.backends.kubernetes.api import FORBIDDEN, NOT_FOUND, UNAUTHORIZED, Api, ApiError, Json
 from hekla.backends.kubernetes.config import KubernetesConfig
+from hekla.backends.kubernetes.hypernode_members import HyperNodeResolver
 from hekla.backends.kubernetes.keys import KeyRefused
 from hekla.backends.kubernetes.permissions import (
+    HYPERNODES,
+    NUMA_TOPOLOGIES,
     REQUIRED_FOR_QUEUES,
     ClusterPermission,
     permissions_for_external_pods,
@@ -40,6 +44,8 @@ from hekla.backends.kubernetes.permissions import (
 
 PATIENCE_SECONDS = 20.0
 _TIMEOUT = urllib3.Timeout(connect=4.0, read=10.0)
+_MAX_COMPARISONS = 500_000
+"""Of names of nodes with expressions of HyperNode objects: about a second. With more, overlaps are not looked for."""
 _SAMPLE = {"metadata": {"generateName": "hekla-dry-run-"}}
 
 
@@ -68,16 +74,21 @@ class _Look:
     def health(self) -> Health:
         """The health. Raises BackendError if the server cannot be reached."""
         version = self._version()
-        missing = (
-            *self._missing(self._config.namespace, required_permissions(self._config)),
-            *self._missing_for_others(),
-        )
+        has_hypernodes = self._config.uses_hypernode_objects and hypernodes.GROUP in self._groups
+        needless = set() if has_hypernodes else {HYPERNODES}
+        if numa_topologies.GROUP not in self._groups:
+            needless.update(NUMA_TOPOLOGIES)
+        needed = (one for one in required_permissions(self._config) if one not in needless)
+        missing = (*self._missing(self._config.namespace, needed), *self._missing_for_others())
         sees_machines = str(ClusterPermission("list", "nodes", everywhere=True)) not in missing
+        nodes = self._nodes() if sees_machines else []
+        sees_hypernodes = has_hypernodes and str(HYPERNODES) not in missing
         return Health(
             version=version,
             has_namespace=self._has_namespace(),
             missing=missing,
-            kubelets=self._kubelets() if sees_machines else {},
+            kubelets=Counter(_kubelet(node) for node in nodes),
+            topology_faults=self._topology_faults(nodes) if sees_hypernodes else (),
         )
 
     def _version(self) -> str:
@@ -98,20 +109,21 @@ class _Look:
         """Missing permissions in the namespaces of external pods, and for displayed queues."""
         if self._config.external_pods is None:
             return
-        has_groups = self._has_groups()
+        has_groups = "scheduling.volcano.sh" in self._groups
         for namespace in self._config.external_pods.namespaces:
             yield from self._missing(namespace, permissions_for_external_pods(namespace, has_groups=has_groups))
         if self._config.external_pods.shows_queues and has_groups:
             yield from self._missing(self._config.namespace, REQUIRED_FOR_QUEUES)
 
-    def _has_groups(self) -> bool:
-        """Whether the server has Volcano's scheduling API, with PodGroups and Queues."""
+    @cached_property
+    def _groups(self) -> frozenset[str]:
+        """The API groups of the server; none if it does not say."""
         self._check_time()
         try:
             found = self._api.call(ApisApi(self._api.client).get_api_versions)
         except ApiError:
-            return False
-        return any(group.name == "scheduling.volcano.sh" for group in found.groups)
+            return frozenset()
+        return frozenset(group.name for group in found.groups)
 
     def _rules(self, namespace: str) -> list[V1ResourceRule]:
         """The rules of the namespace that the server knows; none if it refuses to list them."""
@@ -146,17 +158,29 @@ class _Look:
             return {NOT_FOUND: False, FORBIDDEN: None}.get(error.status, True)
         return True
 
-    def _kubelets(self) -> Mapping[str, int]:
-        found: Counter[str] = Counter()
+    def _nodes(self) -> list[Json]:
+        found: list[Json] = []
         for page in self._api.pages("/api/v1/nodes"):
             self._check_time()
-            about = (node.get("status", {}).get("nodeInfo") or {} for node in page.get("items") or ())
-            found.update(str(one.get("kubeletVersion") or "")[:100] for one in about)
+            found += page.get("items") or ()
         return found
+
+    def _topology_faults(self, nodes: Iterable[Json]) -> tuple[str, ...]:
+        """What is wrong with HyperNode objects, for these nodes."""
+        self._check_time()
+        objects = hypernodes.list_objects(self._api)
+        labels = {node["metadata"]["name"]: node["metadata"].get("labels") or {} for node in nodes}
+        compared = labels if len(labels) * len(objects.expressions) <= _MAX_COMPARISONS else {}
+        return tuple(map(str, HyperNodeResolver().resolve(objects, compared).faults))
 
     def _check_time(self) -> None:
         if time.monotonic() > self._give_up_at:
             raise BackendError(f"The API server takes longer than {PATIENCE_SECONDS:.0f} seconds to answer")
+
+
+def _kubelet(node: Json) -> str:
+    """The version of its kubelet."""
+    return str(((node.get("status") or {}).get("nodeInfo") or {}).get("kubeletVersion") or "")[:100]
 
 
 def _trouble(error: BackendError) -> HealthProblem:

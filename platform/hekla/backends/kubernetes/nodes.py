@@ -1,10 +1,12 @@
 """The nodes of a cluster: their resources for our pods, and which pods they accept."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from hekla.backends.base import NodeInfo
 from hekla.backends.kubernetes.api import Json
+from hekla.domain.network_topology import HyperNodeLevel
+from hekla.domain.numa import NumaTopology
 from hekla.domain.resources import InvalidQuantity, Resources
 from hekla.domain.taints import Taint
 
@@ -23,8 +25,13 @@ def requests_of_other_pods(pods: Iterable[Json]) -> Mapping[str, Resources]:
     return requested
 
 
-def node_info(node: Json, requested: Resources) -> NodeInfo:
-    """The node; its allocatable resources exclude those that others request."""
+def node_info(
+    node: Json,
+    requested: Resources,
+    hypernodes: Sequence[HyperNodeLevel] = (),
+    numa: NumaTopology | None = None,
+) -> NodeInfo:
+    """The node; its allocatable resources exclude those that others request. `hypernodes`: those that hold it."""
     meta, spec, status = node["metadata"], node["spec"], node.get("status") or {}
     free = parse_amounts(status.get("allocatable") or {}) - requested
     message = _unready_reason(spec, status)
@@ -37,6 +44,8 @@ def node_info(node: Json, requested: Resources) -> NodeInfo:
         taints=tuple(_taints(spec, is_ready=not message)),
         annotations=meta.get("annotations") or {},
         images=_images(status),
+        hypernodes=hypernodes,
+        numa=numa,
     )
 
 

@@ -5,9 +5,11 @@ from hekla.backends.kubernetes import access, names
 from hekla.backends.kubernetes.api import Api
 from hekla.backends.kubernetes.async_client import AsyncClient
 from hekla.backends.kubernetes.config import KubernetesConfig
+from hekla.backends.kubernetes.hypernodes import HyperNodes
 from hekla.backends.kubernetes.ingresses import Ingresses
 from hekla.backends.kubernetes.layout import NamespaceLayout, PodLocator
 from hekla.backends.kubernetes.manifests import Manifests
+from hekla.backends.kubernetes.numa_topologies import NumaTopologies
 from hekla.backends.kubernetes.pod_cache import PodCache
 from hekla.backends.kubernetes.pod_creation import PodCreation
 from hekla.backends.kubernetes.pod_deletion import PodDeletion
@@ -43,6 +45,14 @@ class KubernetesParts:
         return PodCache(self.api, self.layout.pods_path, self.ours, self.context.clock, self.layout.parse_pod)
 
     @once_property
+    def hypernodes(self) -> HyperNodes:
+        return HyperNodes(self.api)
+
+    @once_property
+    def numa_topologies(self) -> NumaTopologies:
+        return NumaTopologies(self.api)
+
+    @once_property
     def locator(self) -> PodLocator:
         return PodLocator(self.layout, self.cache)
 
@@ -69,11 +79,12 @@ class KubernetesParts:
 
     @property
     def fault(self) -> str:
-        """The unexpected error that last ended the watch of our pods, if that was recently."""
-        return self.cache.fault if "cache" in vars(self) else ""
+        """The unexpected error that last ended a watch, if that was recently."""
+        watches = (vars(self).get(part) for part in ("cache", "numa_topologies"))
+        return next((watch.fault for watch in watches if watch and watch.fault), "")
 
     def close(self) -> None:
-        """End the watch, the requests and the connections."""
-        for part in ("cache", "client", "api"):
+        """End the watches, the requests and the connections."""
+        for part in ("cache", "numa_topologies", "client", "api"):
             if made := vars(self).get(part):
                 made.close()

@@ -50,10 +50,19 @@ class ClusterPermission:
         return " ".join(filter(None, (self.verb, self.resource, "*" if self.everywhere else self.namespace)))
 
 
+HYPERNODES = ClusterPermission("list", "hypernodes", everywhere=True, group="topology.volcano.sh")
+"""Needed only where the server knows such objects."""
+NUMA_TOPOLOGIES = tuple(
+    ClusterPermission(verb, "numatopologies", everywhere=True, group="nodeinfo.volcano.sh")
+    for verb in ("list", "watch")
+)
+"""Needed only where the server knows such objects."""
 _ON_PODS = ("create", "get", "list", "watch", "patch", "delete", "deletecollection")
 REQUIRED = (
     ClusterPermission("list", "nodes", everywhere=True),
     ClusterPermission("list", "pods", everywhere=True),
+    HYPERNODES,
+    *NUMA_TOPOLOGIES,
     *(ClusterPermission(verb, "pods") for verb in _ON_PODS),
     ClusterPermission("create", "pods/binding"),
     ClusterPermission("create", "pods/eviction"),

@@ -14,6 +14,7 @@ from hekla.domain.formats.fields import Fields
 from hekla.domain.formats.reader import ManifestReader, without_none
 from hekla.domain.formats.writing import deadline, metadata, min_resources, without_empty
 from hekla.domain.jobspec import JobSpec
+from hekla.domain.numa import TopologyPolicy
 from hekla.domain.policies import LifecyclePolicy
 from hekla.domain.task_spec import Dependency, SuccessPolicy, TaskSpec
 from hekla.domain.translation import translate
@@ -117,6 +118,7 @@ def _task(reading: ManifestReader, task: Fields, place: int) -> dict[str, Any]:
         "replicas": reading.take(task, "replicas", join(target, "replicas")),
         "min_available": reading.take(task, "minAvailable", join(target, "min_available")),
         "max_retry": reading.take(task, "maxRetry", join(target, "max_retry"), zero_is_default=True),
+        "topology_policy": reading.take(task, "topologyPolicy", join(target, "topology_policy")) or None,
         "policies": _policies(reading, task, join(target, "policies")),
         "depends_on": _depends_on(reading, task.fields("dependsOn"), join(target, "depends_on")),
     }
@@ -194,6 +196,7 @@ def _written_task(task: TaskSpec, spec: JobSpec) -> dict[str, Any]:
         replicas=task.replicas,
         minAvailable=task.min_available,
         maxRetry=task.max_retry,
+        topologyPolicy=str(task.topology_policy) if task.topology_policy is not TopologyPolicy.NONE else None,
         partitionPolicy=_written_partitions(task, task.partition_size) if task.partition_size else None,
         dependsOn=_written_dependency(task.depends_on) if task.depends_on else None,
         policies=[_written_policy(policy) for policy in task.policies],

@@ -9,7 +9,7 @@ from typing import Any
 from hekla.apps.clusters.models import Cluster, ClusterHealth
 from hekla.backends.base import Health
 from hekla.backends.kubernetes.config import KubernetesConfig
-from hekla.cluster_access.health import describe_trouble
+from hekla.cluster_access.health import describe_topology_fault, describe_trouble
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,8 @@ class MissingRights:
 @dataclass(frozen=True, slots=True)
 class HealthView:
     """The health of a cluster, as a page shows it. `sentence` and `detail`: why it is unreachable, in Hekla's words and
-    as reported; `sentence` is empty if the cluster is reachable.
+    as reported; `sentence` is empty if the cluster is reachable. `topology_faults`: by HyperNode object,
+    what is wrong with it.
     """
 
     namespace: str
@@ -35,6 +36,7 @@ class HealthView:
     has_namespace: bool | None
     missing: tuple[MissingRights, ...]
     kubelets: tuple[tuple[str, int], ...]
+    topology_faults: tuple[tuple[str, str], ...] = ()
     since: datetime | None = None
     checked_at: datetime | None = None
 
@@ -71,8 +73,15 @@ def _health_view(found: Health | ClusterHealth, config: Mapping[str, Any], **tim
         has_namespace=found.has_namespace,
         missing=tuple(_grouped(found.missing, namespace)),
         kubelets=tuple(sorted(found.kubelets.items())),
+        topology_faults=tuple(_described(found.topology_faults)),
         **times,
     )
+
+
+def _described(faults: Iterable[str]) -> Iterable[tuple[str, str]]:
+    for fault in faults:
+        problem, _, name = fault.partition(" ")
+        yield name, describe_topology_fault(problem)
 
 
 def _grouped(missing: Iterable[str], ours: str) -> Iterable[MissingRights]:

@@ -25,7 +25,7 @@ _JOB = {"min_success": int, "annotations": dict, "policies": list, "plugins": di
 _UNCHANGED = ("min_success", "annotations", "volumes", "network_topology", "min_resources")
 _TASK = {
     "policies": list, "max_retry": int, "node_selector": dict, "grace_seconds": int, "partition_size": int,
-    "min_partitions": int, "partition_topology": dict,
+    "min_partitions": int, "partition_topology": dict, "topology_policy": str,
     "labels": dict, "tolerations": list, "affinity": dict, "topology_spread_constraints": list,
     "ports": dict, "resources": dict, "env": dict, "command": list, "image": str, "working_dir": str,
     "volume_mounts": list, "success_policy": str,
@@ -51,6 +51,7 @@ _WORDS = {
     "partition_size": gettext_lazy("partitions"),
     "min_partitions": gettext_lazy("minimum of partitions"),
     "partition_topology": gettext_lazy("network topology of partitions"),
+    "topology_policy": gettext_lazy("NUMA policy"),
     "success_policy": gettext_lazy("success policy"),
     "args": gettext_lazy("arguments of the image's command"),
     "ports": gettext_lazy("ports"),
@@ -134,7 +135,7 @@ def of_task(task: TaskSpec) -> Rest:
         **{name: text for name in ("image", "working_dir") if not is_line(text := getattr(task, name))},
     }
     plain = (
-        "min_partitions", "partition_topology",
+        "min_partitions", "partition_topology", "topology_policy",
         "policies", "max_retry", "node_selector", "grace_seconds", "partition_size", "volume_mounts", "ports",
         "success_policy", "args",
         "labels", "tolerations", "affinity", "topology_spread_constraints",

@@ -38,7 +38,7 @@ from hekla.pages.submit import framework_defaults, preset_mapping, undo
 from hekla.pages.submit import presets as beginnings
 from hekla.pages.submit.form_mapping import filled
 from hekla.pages.submit.options import SWEEP, Draft, SubmissionOptions
-from hekla.scheduling.topology import topology_labels
+from hekla.scheduling.topology import tier_names
 
 Secrets = Mapping[str, str]
 _SAVED = "saved:"
@@ -357,7 +357,8 @@ def _form(data: QueryDict | None, first: InitialValues, tenant: Tenant) -> Submi
     environments = list(clusters.environments().values_list("name", flat=True))
     classes = [(one.name, f"{one.name} ({one.value})") for one in priorities.offer_to(tenant).classes]
     open_ones = list(queues.open_to(tenant))
-    tiers = dict.fromkeys(tier for queue in open_ones for tier in topology_labels(queue.cluster.config))
+    places = {queue.cluster_id: queue.cluster for queue in open_ones}
+    tiers = dict.fromkeys(tier for cluster in places.values() for tier in tier_names(cluster))
     names = _queues(tenant, open_ones)
     return SubmissionForm(data, first, queues=names, environments=environments, classes=classes, tiers=tiers)
 
