@@ -14,7 +14,7 @@ from hekla.domain.network_topology import MAX_TIER, HyperNodeLevel
 from hekla.domain.validation import is_text
 from hekla.engine.constraints import Selector, matches
 from hekla.engine.pod_objects import label_selector
-from hekla.lib.regular_expressions import RegularExpression, SortedNames, UnsupportedExpression
+from hekla.lib.regular_expressions import UnsupportedExpression, search_all
 
 MAX_HYPERNODES, MAX_LEVELS, MAX_NAME = 5000, 16, 253
 """Hypernodes of a cluster; hypernodes that hold one node; characters of a name."""
@@ -161,18 +161,18 @@ class HyperNodeResolver:
 
     def _match(self, expressions: Collection[str], names: frozenset[str]) -> None:
         """Compare with new names, or all if the expression is new."""
-        every, new = SortedNames(names), SortedNames(names - self._names)
+        new = names - self._names
         before, self._matched, self._names = self._matched, {}, names
         for one in expressions:
             known = before.get(one, frozenset())
-            found = None if known is None else _search(one, new if one in before else every)
+            found = None if known is None else _search(one, new if one in before else names)
             self._matched[one] = None if known is None or found is None else (known & names) | found
 
 
-def _search(expression: str, names: SortedNames) -> frozenset[str] | None:
+def _search(expression: str, names: frozenset[str]) -> frozenset[str] | None:
     """The names in which the expression occurs; None if it cannot be matched."""
     try:
-        return frozenset(RegularExpression(expression).search_all(names))
+        return search_all(expression, names)
     except UnsupportedExpression:
         return None
 
