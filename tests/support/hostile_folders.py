@@ -75,8 +75,8 @@ def fill(folder: Path, secret: Path, chance: random.Random) -> None:
 
 
 @contextlib.contextmanager
-def no_waiting(seconds: int = 5) -> Iterator[None]:
-    """Fails if the block waits: for a pipe without a writer, for a terminal."""
+def no_waiting(seconds: int = 60) -> Iterator[None]:
+    """Fails if the block waits: for a pipe without a writer, for a terminal. On a busy machine pages take seconds too."""
 
     def late(_number: int, _frame: object) -> None:
         raise AssertionError("it waits")
