@@ -1,8 +1,10 @@
 """`python3 manage.py test`: runs all checks, the fast ones first. With arguments it runs pytest with these.
 
 The test suite uses all cores, with workers that share nothing but the machine. The slow checks run in parallel to it.
+A few tests that fail then run again, alone (decision 0054).
 """
 
+import json
 import os
 import subprocess
 import sys
@@ -27,6 +29,9 @@ _WORKERS = min((os.cpu_count() or 1) + 1, 4)
 """One more than cores, because many tests wait for a server; at most 4, because each worker has its own servers."""
 _ON_ALL_CORES = ("-n", str(_WORKERS), "--dist", "loadfile", "--no-loadscope-reorder")
 _SLOWEST = ("--durations", "30")
+_FEW = 3
+"""Failed tests that run again. More of them have another cause than a busy machine."""
+_FAILED = CHECKOUT / ".pytest_cache" / "v" / "cache" / "lastfailed"
 
 
 def verify(arguments: Sequence[str]) -> int:
@@ -35,14 +40,25 @@ def verify(arguments: Sequence[str]) -> int:
     say(find_or_install())
     if arguments:
         return _pytest(arguments)
+    _FAILED.unlink(missing_ok=True)
     failed = [name for name, argv in _quick_checks().items() if not _passes(name, argv)]
     with ThreadPoolExecutor(max_workers=1) as beside:
         verdicts = {name: beside.submit(_passes, name, argv) for name, argv in _slow_checks().items()}
-        if _pytest([*_SLOWEST, *(() if _EXTERNAL_SERVERS else _ON_ALL_CORES)]) != 0:
-            failed.append("pytest")
+        passes = _pytest([*_SLOWEST, *(() if _EXTERNAL_SERVERS else _ON_ALL_CORES)]) == 0
         failed += [name for name, verdict in verdicts.items() if not verdict.result()]
+    if not passes and not _pass_alone():
+        failed.append("pytest")
     say(f"\nNot passed: {', '.join(failed)}" if failed else "\nEverything passed.")
     return 1 if failed else 0
+
+
+def _pass_alone() -> bool:
+    """Whether the tests that failed are few and pass without others beside them. Prints their names."""
+    names = sorted(json.loads(_FAILED.read_text(encoding="utf-8"))) if _FAILED.is_file() else []
+    if not 0 < len(names) <= _FEW:
+        return False
+    say(f"\nFailed beside other tests; they run again, alone: {', '.join(names)}")
+    return _pytest(["--last-failed", f"--junitxml={os.devnull}"]) == 0  # the caller's report stays that of all tests
 
 
 def _quick_checks() -> dict[str, list[str]]:
