@@ -76,7 +76,7 @@ def fill(folder: Path, secret: Path, chance: random.Random) -> None:
 
 @contextlib.contextmanager
 def no_waiting(seconds: int = 60) -> Iterator[None]:
-    """Fails if the block waits: for a pipe without a writer, for a terminal. On a busy machine pages take seconds too."""
+    """Fails if the block waits: for a pipe without a writer, for a terminal. A page can take seconds on a busy machine."""
 
     def late(_number: int, _frame: object) -> None:
         raise AssertionError("it waits")
