@@ -76,7 +76,7 @@ def fill(folder: Path, secret: Path, chance: random.Random) -> None:
 
 @contextlib.contextmanager
 def no_waiting(seconds: int = 60) -> Iterator[None]:
-    """Fails if the block waits: for a pipe without a writer, for a terminal. A busy machine takes seconds for a page."""
+    """Fails if the block waits: for a pipe without a writer, for a terminal.."""
 
     def late(_number: int, _frame: object) -> None:
         raise AssertionError("it waits")

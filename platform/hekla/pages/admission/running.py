@@ -2,10 +2,15 @@
 
 Each running request has a thread and a database connection. One person with many requests would take all of them, and
 the other people of the process would get errors. A queued or refused request costs neither.
+
+The threads of a process take turns. So of a long queue one request runs at a time, and two thirds of the time none: the
+pages of others do not wait for four threads of one program between their own turns.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from hekla.pages.admission.callers import Scope, caller_of, learn
@@ -17,14 +22,63 @@ Application = Callable[..., Awaitable[None]]
 MAX_RUNNING = 4
 """A browser sends at most six requests at once."""
 MAX_QUEUED = 60
+MAX_BURST = 6
+"""Queued requests beyond which they run one at a time, with pauses: a browser with a few tabs has fewer."""
+MAX_PAUSE_SECONDS = 1.0
+"""Before the next of a long queue, at most; else twice the time of the last one."""
 
 
 class _Lane:
     """The requests of one caller: those that run, and those in the queue."""
 
     def __init__(self) -> None:
-        self.count = 0
-        self.slots = asyncio.Semaphore(MAX_RUNNING)
+        self._running = 0
+        self._queue: deque[asyncio.Future[None]] = deque()
+
+    @property
+    def count(self) -> int:
+        """Running and queued ones."""
+        return self._running + len(self._queue)
+
+    async def run(self, request: Callable[[], Awaitable[None]]) -> None:
+        """Wait for a slot, and run the request."""
+        await self._turn()
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        try:
+            await request()
+        finally:
+            pause = min(2 * (loop.time() - began), MAX_PAUSE_SECONDS) if self._is_long else 0.0
+            loop.call_later(pause, self._leave) if pause else self._leave()
+
+    async def _turn(self) -> None:
+        if self._has_slot:
+            self._running += 1
+            return
+        turn = asyncio.get_running_loop().create_future()
+        self._queue.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.cancelled():
+                self._queue.remove(turn)
+            else:  # it has the slot already
+                self._leave()
+            raise
+
+    @property
+    def _is_long(self) -> bool:
+        return len(self._queue) > MAX_BURST
+
+    @property
+    def _has_slot(self) -> bool:
+        return self._running < (1 if self._is_long else MAX_RUNNING)
+
+    def _leave(self) -> None:
+        self._running -= 1
+        while self._queue and self._has_slot:
+            self._queue.popleft().set_result(None)
+            self._running += 1
 
 
 class RunningRequests:
@@ -41,12 +95,9 @@ class RunningRequests:
         if lane.count >= MAX_RUNNING + MAX_QUEUED:
             await refuse(scope, send)
             return
-        lane.count += 1
         try:
-            async with lane.slots:
-                await self._application(scope, receive, send)
+            await lane.run(partial(self._application, scope, receive, send))
         finally:
             learn(scope)
-            lane.count -= 1
             if not lane.count:
-                del self._lanes[caller]
+                self._lanes.pop(caller, None)

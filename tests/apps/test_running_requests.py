@@ -1,0 +1,82 @@
+"""The requests of one caller: how many run at once, with a short and with a long queue."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from hekla.pages.admission import running
+from hekla.pages.admission.running import MAX_BURST, MAX_QUEUED, MAX_RUNNING, RunningRequests
+
+REQUEST_SECONDS = 0.005
+
+
+class Answers:
+    """An application that answers after a moment, and notes how many of its requests run at once."""
+
+    def __init__(self) -> None:
+        self.now, self.at_once = 0, list[int]()
+
+    async def __call__(self, *_asgi: Any) -> None:
+        self.now += 1
+        self.at_once.append(self.now)
+        try:
+            await asyncio.sleep(REQUEST_SECONDS)
+        finally:
+            self.now -= 1
+
+
+def scope(address: str = "10.0.0.1") -> dict[str, Any]:
+    return {"type": "http", "path": "/api/v1/jobs", "headers": [], "client": (address, 1)}
+
+
+async def send_many(front: RunningRequests, count: int) -> int:
+    """Send requests of one caller at once. Returns the number of refused ones."""
+    refused = 0
+
+    async def send(message: dict[str, Any]) -> None:
+        nonlocal refused
+        refused += message.get("status") == 429
+
+    await asyncio.gather(*(front(scope(), None, send) for _ in range(count)))
+    return refused
+
+
+async def test_short_queue_runs_several_at_once() -> None:
+    answers = Answers()
+    assert await send_many(RunningRequests(answers), MAX_RUNNING + MAX_BURST) == 0
+    assert max(answers.at_once) == MAX_RUNNING
+    assert len(answers.at_once) == MAX_RUNNING + MAX_BURST
+
+
+async def test_long_queue_runs_one_at_a_time_and_is_answered_whole() -> None:
+    answers = Answers()
+    assert await send_many(RunningRequests(answers), MAX_RUNNING + MAX_QUEUED + 5) == 5
+    long, short = answers.at_once[MAX_RUNNING : -MAX_RUNNING - MAX_BURST], answers.at_once[-MAX_BURST:]
+    assert len(answers.at_once) == MAX_RUNNING + MAX_QUEUED
+    assert set(long) <= set(range(1, MAX_RUNNING))  # the first ones end while others begin
+    assert set(long[MAX_RUNNING:]) == {1}
+    assert max(short) == MAX_RUNNING
+
+
+async def test_others_do_not_wait_for_a_long_queue() -> None:
+    answers = Answers()
+    front = RunningRequests(answers)
+    flood = asyncio.create_task(send_many(front, MAX_RUNNING + MAX_QUEUED))
+    await asyncio.sleep(REQUEST_SECONDS)
+    await front(scope("10.0.0.2"), None, None)
+    assert not flood.done()
+    await flood
+
+
+async def test_cancelled_requests_leave_their_slots(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "MAX_PAUSE_SECONDS", 0.01)
+    answers = Answers()
+    front = RunningRequests(answers)
+    flood = [asyncio.create_task(send_many(front, 1)) for _ in range(MAX_RUNNING + MAX_QUEUED)]
+    await asyncio.sleep(REQUEST_SECONDS / 2)
+    for task in flood[::2]:
+        task.cancel()
+    await asyncio.gather(*flood, return_exceptions=True)
+    assert await asyncio.wait_for(send_many(front, MAX_RUNNING), 5) == 0
+    assert answers.at_once[-1] == MAX_RUNNING
