@@ -69,6 +69,24 @@ async def test_others_do_not_wait_for_a_long_queue() -> None:
     await flood
 
 
+async def test_request_is_cancelled_just_before_its_turn() -> None:
+    leave = asyncio.Event()
+
+    async def answer(*_asgi: Any) -> None:
+        await leave.wait()
+
+    front = RunningRequests(answer)
+    requests = [asyncio.create_task(send_many(front, 1)) for _ in range(MAX_RUNNING + 2)]
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    leave.set()  # those that run are awake before the cancelled one
+    requests[MAX_RUNNING].cancel()
+    results = await asyncio.wait_for(asyncio.gather(*requests, return_exceptions=True), 5)
+    assert [one for one in results if one != 0] == [results[MAX_RUNNING]]
+    assert isinstance(results[MAX_RUNNING], asyncio.CancelledError)
+    assert front._lanes == {}
+
+
 async def test_cancelled_requests_leave_their_slots(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running, "MAX_PAUSE_SECONDS", 0.01)
     answers = Answers()

@@ -60,10 +60,10 @@ class _Lane:
         try:
             await turn
         except asyncio.CancelledError:
-            if turn.cancelled():
-                self._queue.remove(turn)
-            else:  # it has the slot already
+            if not turn.cancelled():  # it has the slot already
                 self._leave()
+            elif turn in self._queue:
+                self._queue.remove(turn)
             raise
 
     @property
@@ -77,8 +77,10 @@ class _Lane:
     def _leave(self) -> None:
         self._running -= 1
         while self._queue and self._has_slot:
-            self._queue.popleft().set_result(None)
-            self._running += 1
+            turn = self._queue.popleft()
+            if not turn.done():  # a cancelled one has not left the queue yet
+                turn.set_result(None)
+                self._running += 1
 
 
 class RunningRequests:
@@ -99,5 +101,5 @@ class RunningRequests:
             await lane.run(partial(self._application, scope, receive, send))
         finally:
             learn(scope)
-            if not lane.count:
-                self._lanes.pop(caller, None)
+            if not lane.count and self._lanes.get(caller) is lane:
+                del self._lanes[caller]
