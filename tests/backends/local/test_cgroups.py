@@ -44,6 +44,7 @@ def test_nearest_group_that_delegates_cpu_and_memory_is_the_parent(tmp_path, con
     [
         (0, 0, {"memory.oom.group": "1"}),
         (500, 0, {"memory.oom.group": "1", "cpu.max": "50000 100000"}),
+        (1, 0, {"memory.oom.group": "1", "cpu.max": "1000 100000"}),
         (0, 2**30, {"memory.oom.group": "1", "memory.max": "1073741824", "memory.swap.max": "0"}),
     ],
 )
@@ -121,22 +122,23 @@ def test_pod_with_more_memory_than_it_requests_is_killed(local):
     assert local.ended(local.started(other)).phase == PodPhase.SUCCEEDED
 
 
+def cpu_statistics(local, key):
+    """The kernel's figures of a pod's CPU limit: periods of 100 ms with work, and those in which it was held back."""
+    groups = folder_of(local, key).order()["groups"]
+    (statistics,) = [path for group in groups if (path := Path(group, "cpu.stat")).exists()]
+    return {name: int(value) for name, value in map(str.split, statistics.read_text().splitlines())}
+
+
 def waits_for_cpu(local, index, cpu):
     """How often the kernel held back a pod that computes all the time, in its first periods of CPU time."""
     order = local.order(index, script="while :; do :; done", resources=Resources.parse({"cpu": cpu}))
     key = local.started(order)
     local.until(key, PodPhase.RUNNING)
-    groups = folder_of(local, key).order()["groups"]
-    (statistics,) = [path for group in groups if (path := Path(group, "cpu.stat")).exists()]
-
-    def figures():
-        return {name: int(value) for name, value in map(str.split, statistics.read_text().splitlines())}
-
     give_up_at = time.monotonic() + 30
-    while figures()["nr_periods"] < 20:
+    while cpu_statistics(local, key)["nr_periods"] < 20:
         assert time.monotonic() < give_up_at
         time.sleep(0.05)
-    return figures()["nr_throttled"]
+    return cpu_statistics(local, key)["nr_throttled"]
 
 
 @ENFORCED
@@ -144,3 +146,11 @@ def test_pod_gets_no_more_cpu_than_it_requests(local):
     """Not measured by its CPU time: on a busy machine, each pod gets little."""
     assert waits_for_cpu(local, 0, "50m") > 0
     assert waits_for_cpu(local, 1, "3") == 0
+
+
+@ENFORCED
+@pytest.mark.parametrize("cpu", ["1m", "10m"])
+def test_preparation_of_a_pod_is_not_held_back_by_its_cpu_limit(local, cpu):
+    key = local.started(local.order(command=("sleep", "60"), resources=Resources.parse({"cpu": cpu})))
+    local.until(key, PodPhase.RUNNING)
+    assert cpu_statistics(local, key)["nr_throttled"] < 5

@@ -14,6 +14,9 @@ ROOT = "/sys/fs/cgroup"
 MEMORY, CPU = "memory", "cpu"
 NEEDED = frozenset({MEMORY, CPU})
 CPU_PERIOD_MICROSECONDS = 100_000
+LEAST_QUOTA_MICROSECONDS = 1_000
+"""The kernel refuses a smaller quota, so requests below 10 millicores are limited to 10."""
+_CPU_FILES = "cpu."
 _KILL_ROUNDS = 50
 Parents = Mapping[str, str]
 """The parent groups of all pods, by what they limit: `memory cpu` (version 2), or `memory` and `cpu` (version 1)."""
@@ -41,7 +44,7 @@ _FILES = {MEMORY: "memory.limit_in_bytes", CPU: "cpu.cfs_quota_us"}
 
 def groups_of(parents: Parents, pod: str, cpu: float, memory: float) -> dict[str, dict[str, str]]:
     """The groups of a pod, with the contents of their files. `cpu`: in millicores; `memory`: in bytes; 0: no limit."""
-    quota = int(cpu * CPU_PERIOD_MICROSECONDS / 1000)
+    quota = max(LEAST_QUOTA_MICROSECONDS, int(cpu * CPU_PERIOD_MICROSECONDS / 1000))
     files: dict[str, dict[str, str]] = {
         MEMORY: {"memory.limit_in_bytes": str(int(memory)), "memory.memsw.limit_in_bytes": str(int(memory))},
         CPU: {"cpu.cfs_period_us": str(CPU_PERIOD_MICROSECONDS), "cpu.cfs_quota_us": str(quota)},
@@ -64,12 +67,23 @@ def limited(parents: Parents) -> frozenset[str]:
 
 
 def create(group: str, files: Mapping[str, str]) -> None:
-    """Create one group of a pod, with its limits. Raises OSError."""
+    """Create one group of a pod, with its limits except that of CPU. Raises OSError."""
     os.makedirs(group, exist_ok=True)
     for name, value in files.items():
         if "sw" in name and not os.path.exists(os.path.join(group, name)):
             continue  # kernels without limits of swap lack these files
-        _write(os.path.join(group, name), value)
+        if not name.startswith(_CPU_FILES):
+            _write(os.path.join(group, name), value)
+
+
+def limit_cpu(group: str, files: Mapping[str, str]) -> None:
+    """Put the group's limit of CPU in force. Raises OSError.
+
+    Only once the pod's own program runs: with 10 millicores, preparing its sandbox would take longer than a second.
+    """
+    for name, value in files.items():
+        if name.startswith(_CPU_FILES):
+            _write(os.path.join(group, name), value)
 
 
 def enter(group: str) -> None:

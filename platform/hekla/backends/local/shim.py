@@ -126,6 +126,8 @@ class Shim:
         for group, files in self._order["groups"].items():
             cgroups.create(group, files)
         pid = self._spawn(self._order["command"], self._order["env"], self._order["working_dir"], self._order)
+        for group, files in self._order["groups"].items():
+            cgroups.limit_cpu(group, files)
         process = read_process(pid)
         self._status.update(ShimStatus(pid=pid, pid_started=process.started if process else ""))
         self._publish_when_possible("running")
