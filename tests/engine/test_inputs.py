@@ -217,7 +217,8 @@ def lent(**more: Any) -> ClusterState:
 
 def numa_pair() -> ClusterState:
     cell = NumaCell(Resources.parse({"cpu": "4"}), Resources.parse({"cpu": "4"}))
-    pinned = with_pods(job("one"), annotations={NUMA_POLICY: "single-numa-node"}, limits=Resources.parse({"cpu": "1"}))
+    size = Resources.parse({"cpu": "1", "memory": "1Gi"})
+    pinned = with_pods(job("one"), annotations={NUMA_POLICY: "single-numa-node"}, request=size, limits=size)
     return two_nodes(pinned, numa=Numa("single-numa-node", "static", (cell,)))
 
 
@@ -290,9 +291,9 @@ CASES = [
     Case("data-locality", Input.NODE_ANNOTATIONS, Lack.NOTHING, CACHED),
     Case("data-locality", Input.JOB_ANNOTATIONS, Lack.NOTHING, CACHED),
     Case("colocation", Input.POD_ANNOTATIONS, Lack.NOTHING, state([node("a", "1")], [OFFLINE, job("two")])),
-    Case("numaaware", Input.POD_ANNOTATIONS, Lack.NOTHING, numa_pair()),
-    Case("numaaware", Input.POD_LIMITS, Lack.NOTHING, numa_pair()),
-    Case("numaaware", Input.NUMA_CELLS, Lack.REFUSES_SOME, numa_pair()),
+    Case("numa-aware", Input.POD_ANNOTATIONS, Lack.NOTHING, numa_pair()),
+    Case("numa-aware", Input.POD_LIMITS, Lack.NOTHING, numa_pair()),
+    Case("numa-aware", Input.NUMA_CELLS, Lack.REFUSES_SOME, numa_pair()),
     Case("nodegroup", Input.QUEUE_NODE_GROUPS, Lack.REFUSES_ALL, GROUPED),
     Case("nodegroup", Input.QUEUE_NODE_GROUPS, Lack.FALLBACK, GROUPED, "arguments: {strict: false}"),
     Case("nodegroup", Input.NODE_LABELS, Lack.REFUSES_ALL, GROUPED),
