@@ -28,15 +28,16 @@ class Format:
     """One kind of manifest, identified by `api_version` and `kind`; `word` is its name in commands.
 
     `read` returns the document of a JobSpec; `JobSpec.parse` validates its values. `write` returns the manifest's
-    object, and raises Invalid if the kind cannot hold the job at all. `mounts_files`: whether its pods can mount a
-    ConfigMap with the job's files. `recognise`: identifies manifests that have no `apiVersion` and `kind`.
+    object, and raises Invalid if the kind cannot hold the job at all; None: this kind is only read. `mounts_files`:
+    whether its pods can mount a ConfigMap with the job's files. `recognise`: identifies manifests that have no
+    `apiVersion` and `kind`.
     """
 
     word: str
     api_version: str
     kind: str
     read: Callable[[ManifestReader, Fields], dict[str, Any]]
-    write: Callable[[JobSpec], dict[str, Any]]
+    write: Callable[[JobSpec], dict[str, Any]] | None = None
     mounts_files: bool = True
     recognise: Callable[[Mapping[str, Any]], bool] | None = None
 

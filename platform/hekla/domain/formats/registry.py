@@ -10,6 +10,8 @@ from hekla.domain.formats.mpijob import MPIJOB, MPIJOB_V1
 from hekla.domain.formats.openpai import OPENPAI, OPENPAI_V1
 from hekla.domain.formats.paddlejob import PADDLEJOB
 from hekla.domain.formats.pytorchjob import PYTORCHJOB
+from hekla.domain.formats.raycluster import RAYCLUSTER
+from hekla.domain.formats.rayjob import RAYJOB
 from hekla.domain.formats.tfjob import TFJOB
 from hekla.domain.formats.trainjob import TRAINJOB
 from hekla.domain.formats.volcano import VOLCANO
@@ -25,10 +27,14 @@ FORMATS = (
     XGBOOSTJOB,
     JAXJOB,
     TRAINJOB,
+    RAYCLUSTER,
+    RAYJOB,
     KUBERNETES_JOB,
     OPENPAI,
     OPENPAI_V1,
 )
+WRITABLE = tuple(form for form in FORMATS if form.write)
+"""The kinds that can be written too."""
 
 
 def find(api_version: object, kind: object) -> Format | None:
