@@ -1,11 +1,15 @@
 """The deadlock of Spark: drivers fill a queue, and none of them gets executors. Minimum resources prevent it."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
+import yaml
+from rest_framework.test import APIClient
 from tests.controller.conftest import World
 
+from hekla.apps.accounts import services as accounts
 from hekla.apps.event_log.services import PLATFORM
 from hekla.apps.jobs import services
 from hekla.apps.jobs.models import Job, Pod
@@ -77,3 +81,48 @@ def test_minimum_resources_let_in_as_many_drivers_as_get_their_executors(world: 
 
     world.reconcile_until(all_over)
     assert most == 1, "a second driver would take what the executors of the first need"
+
+
+def application(number: int) -> dict[str, Any]:
+    """A SparkApplication of three pods. Its driver has an end."""
+    driver = {"cores": 1, "memory": "512m", "env": [{"name": "HEKLA_SIM_SECONDS", "value": "5"}]}
+    executor = {
+        "cores": 1,
+        "memory": "512m",
+        "instances": 2,
+        "env": [{"name": "HEKLA_SIM_SECONDS", "value": "1000000"}],
+    }
+    spec = {
+        "type": "Scala",
+        "mode": "cluster",
+        "image": "apache/spark:3.5.1",
+        "mainApplicationFile": "local:///opt/spark/examples/jars/spark-examples.jar",
+        "batchScheduler": "volcano",
+        "batchSchedulerOptions": {"queue": "small"},
+        "driver": driver,
+        "executor": executor,
+    }
+    head = {"apiVersion": "sparkoperator.k8s.io/v1beta2", "kind": "SparkApplication"}
+    return {**head, "metadata": {"name": f"pi-{number}"}, "spec": spec}
+
+
+def test_spark_applications_start_whole_and_all_end(world: World) -> None:
+    token = accounts.create_token(world.alice, name="test", lifetime=timedelta(hours=1), now=clock.now())
+    client = APIClient(HTTP_AUTHORIZATION=f"Bearer {token}")
+    for number in range(APPLICATIONS):
+        text = yaml.safe_dump(application(number))
+        answer = client.post("/api/v1/jobs", text, content_type="application/yaml")
+        assert answer.status_code == 201, answer.content
+    halves = 0
+
+    def all_over() -> bool:
+        nonlocal halves
+        held = Pod.objects.exclude(node="").filter(job__phase=JobPhase.PENDING)
+        halves = max(
+            halves,
+            held.values("job").distinct().count() - held.filter(task="executor").values("job").distinct().count(),
+        )
+        return Job.objects.filter(phase=JobPhase.COMPLETED).count() == APPLICATIONS
+
+    world.reconcile_until(all_over)
+    assert halves == 0, "no driver holds a place without its executors"

@@ -10,12 +10,11 @@ from typing import Any
 
 from hekla.domain import yaml_text
 from hekla.domain.errors import Invalid
-from hekla.domain.formats import pods
+from hekla.domain.formats import pods, run_policy
 from hekla.domain.formats.base import Format
 from hekla.domain.formats.fields import Fields
 from hekla.domain.formats.raycluster import VERSION, read_head, read_tasks
 from hekla.domain.formats.reader import ManifestReader, without_none
-from hekla.domain.formats.run_policy import CLEAN, most_retries
 from hekla.domain.task_spec import MAX_RETRY
 from hekla.domain.translation import gettext_noop, translate
 from hekla.domain.validation import join, quote
@@ -31,7 +30,6 @@ _WAITS = "until ray job list >/dev/null 2>&1; do sleep 2; done"
 _LISTENS = gettext_noop("Use K8sJobMode: the job runs its entrypoint, and does not wait for one of a person.")
 _SELECTOR = gettext_noop("A job runs a cluster of its own. Use rayClusterSpec.")
 _SUBMITS_ONCE = gettext_noop("a submitter that fails ends the job, or restarts it (backoffLimit).")
-_TOGETHER = gettext_noop("restarts of single pods count too.")
 _OPTIONS = {
     "jobId": "submission-id",
     "entrypointNumCpus": "entrypoint-num-cpus",
@@ -47,8 +45,8 @@ def _read(reading: ManifestReader, manifest: Fields) -> Document:
     reading.unless(spec, "suspend", (False,), translate("a submitted job starts as soon as it fits."))
     reading.unless(spec, "managedBy", (), translate("this platform runs the job."))
     for name in ("ttlSecondsAfterFinished", "deletionPolicy", "deletionStrategy"):
-        reading.unless(spec, name, (), translate(CLEAN))
-    reading.unless(spec, "shutdownAfterJobFinishes", (True,), translate(CLEAN))
+        reading.unless(spec, name, (), translate(run_policy.CLEAN))
+    reading.unless(spec, "shutdownAfterJobFinishes", (True,), translate(run_policy.CLEAN))
     _refuse_other_modes(spec)
     document["active_deadline_seconds"] = reading.take(spec, "activeDeadlineSeconds", "active_deadline_seconds")
     document |= read_tasks(reading, spec.fields("rayClusterSpec"), runs_unchanged=runs_unchanged)
@@ -76,12 +74,7 @@ def _retries(reading: ManifestReader, spec: Fields) -> Any:  # noqa: ANN401  (th
     reading.unless(submitter, "backoffLimit", (0,), translate(_SUBMITS_ONCE))
     submitter.close()
     limit = reading.take(spec, "backoffLimit", "max_retry", zero_is_default=True)
-    if isinstance(limit, int) and limit > MAX_RETRY:
-        reading.findings.not_honoured(spec.at("backoffLimit"), most_retries())
-        return MAX_RETRY
-    if limit:
-        reading.findings.remark("max_retry", translate(_TOGETHER))
-    return limit
+    return run_policy.limited(reading, limit)
 
 
 def _submitter(reading: ManifestReader, spec: Fields, tasks: list[Document]) -> Document:

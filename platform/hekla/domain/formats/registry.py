@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hekla.domain.formats.base import Format
+from hekla.domain.formats.flinkdeployment import FLINKDEPLOYMENT
 from hekla.domain.formats.jaxjob import JAXJOB
 from hekla.domain.formats.kubernetes_job import KUBERNETES_JOB
 from hekla.domain.formats.mpijob import MPIJOB, MPIJOB_V1
@@ -12,6 +13,7 @@ from hekla.domain.formats.paddlejob import PADDLEJOB
 from hekla.domain.formats.pytorchjob import PYTORCHJOB
 from hekla.domain.formats.raycluster import RAYCLUSTER
 from hekla.domain.formats.rayjob import RAYJOB
+from hekla.domain.formats.sparkapplication import SPARKAPPLICATION
 from hekla.domain.formats.tfjob import TFJOB
 from hekla.domain.formats.trainjob import TRAINJOB
 from hekla.domain.formats.volcano import VOLCANO
@@ -29,6 +31,8 @@ FORMATS = (
     TRAINJOB,
     RAYCLUSTER,
     RAYJOB,
+    SPARKAPPLICATION,
+    FLINKDEPLOYMENT,
     KUBERNETES_JOB,
     OPENPAI,
     OPENPAI_V1,
