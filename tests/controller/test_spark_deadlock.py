@@ -113,16 +113,16 @@ def test_spark_applications_start_whole_and_all_end(world: World) -> None:
         text = yaml.safe_dump(application(number))
         answer = client.post("/api/v1/jobs", text, content_type="application/yaml")
         assert answer.status_code == 201, answer.content
-    halves = 0
+    lonely: set[int] = set()
 
     def all_over() -> bool:
-        nonlocal halves
-        held = Pod.objects.exclude(node="").filter(job__phase=JobPhase.PENDING)
-        halves = max(
-            halves,
-            held.values("job").distinct().count() - held.filter(task="executor").values("job").distinct().count(),
-        )
+        lonely.update(with_node("driver") - with_node("executor"))
         return Job.objects.filter(phase=JobPhase.COMPLETED).count() == APPLICATIONS
 
     world.reconcile_until(all_over)
-    assert halves == 0, "no driver holds a place without its executors"
+    assert not lonely, "no driver holds a place without its executors"
+
+
+def with_node(task: str) -> set[int]:
+    """The jobs whose pods of this task have nodes."""
+    return set(Pod.objects.filter(task=task).exclude(node="").values_list("job_id", flat=True))

@@ -346,7 +346,9 @@ class ManifestForm(forms.Form):
         required=False,
         strip=False,
         widget=_code(24),
-        help_text=gettext_lazy("A job manifest of Volcano, Kubeflow, Kubernetes or OpenPAI, at most 1 MiB."),
+        help_text=gettext_lazy(
+            "A job manifest of Volcano, Kubeflow, Ray, Spark, Flink, Kubernetes or OpenPAI, at most 1 MiB."
+        ),
     )
     upload = forms.FileField(label=gettext_lazy("Or upload a file"), required=False)
 
@@ -373,8 +375,8 @@ class UploadForm(forms.Form):
         error_messages={"required": gettext_lazy("Choose a file.")},
         widget=forms.ClearableFileInput({"form": "submission"}),
         help_text=gettext_lazy(
-            "YAML or JSON: a job of Volcano, Kubeflow, Kubernetes or OpenPAI, at most 1 MiB. It replaces the "
-            "form. You can undo this."
+            "YAML or JSON: a job of Volcano, Kubeflow, Ray, Spark, Flink, Kubernetes or OpenPAI, at most 1 MiB. It "
+            "replaces the form. You can undo this."
         ),
     )
 
