@@ -26,6 +26,8 @@ FRAMEWORKS = [
     ("horovod", gettext_lazy("Horovod over MPI")),
     ("mxnet", gettext_lazy("MXNet roles (DMLC_ROLE)")),
     ("ray", gettext_lazy("Ray: head and workers (RAY_ADDRESS)")),
+    ("spark", gettext_lazy("Spark: driver and executors (MASTER)")),
+    ("flink", gettext_lazy("Flink: job manager and task managers (JOB_MANAGER_RPC_ADDRESS)")),
     ("mindspore", gettext_lazy("MindSpore roles (MS_ROLE)")),
     ("paddle", gettext_lazy("PaddlePaddle trainers (PADDLE_TRAINER_ID)")),
     ("hcclrank", gettext_lazy("Ascend device ranks (RANK)")),
