@@ -27,7 +27,7 @@ _AMOUNTS = {"cpu": "500m", "memory": "200Mi"}
 _FROM_HEAD = ("image", "environment", "pull_secrets", "security_context", "runtime_class")
 _MODES = ("K8sJobMode", "HTTPMode", "SidecarMode")
 _WAITS = "until ray job list >/dev/null 2>&1; do sleep 2; done"
-_LISTENS = gettext_noop("Use K8sJobMode: the job runs its entrypoint, and does not wait for one of a person.")
+_INTERACTIVE = gettext_noop("Use K8sJobMode. A job runs its entrypoint and accepts no other.")
 _SELECTOR = gettext_noop("A job runs a cluster of its own. Use rayClusterSpec.")
 _SUBMITS_ONCE = gettext_noop("a submitter that fails ends the job, or restarts it (backoffLimit).")
 _OPTIONS = {
@@ -64,7 +64,7 @@ def _read(reading: ManifestReader, manifest: Fields) -> Document:
 def _refuse_other_modes(spec: Fields) -> None:
     mode = spec.take("submissionMode")
     if mode not in (None, "", *_MODES):
-        spec.findings.problem(spec.at("submissionMode"), translate(_LISTENS))
+        spec.findings.problem(spec.at("submissionMode"), translate(_INTERACTIVE))
     if spec.take("clusterSelector"):
         spec.findings.problem(spec.at("clusterSelector"), translate(_SELECTOR))
 

@@ -27,7 +27,7 @@ _RESTARTS = ("Never", "OnFailure", "Always")
 _DRIVER = gettext_noop("the driver runs in a pod of the job.")
 _ALWAYS = gettext_noop("an application that has succeeded does not start again. It restarts after failures.")
 _FIXED = gettext_noop("executors beyond minExecutors start when there is room for them, and are preempted first.")
-_AT_ONCE = gettext_noop("a job restarts without a delay that grows.")
+_DELAY = gettext_noop("Hekla chooses the delay before a restart.")
 
 
 def _read(reading: ManifestReader, manifest: Fields) -> Document:
@@ -81,7 +81,7 @@ def _retries(reading: ManifestReader, policy: Fields) -> Any:  # noqa: ANN401  (
     if kind not in _RESTARTS:
         policy.findings.problem(policy.at("type"), not_one_of(kind, _RESTARTS))
     for name in ("onFailureRetryInterval", "onSubmissionFailureRetries", "onSubmissionFailureRetryInterval"):
-        reading.unless(policy, name, (), translate(_AT_ONCE))
+        reading.unless(policy, name, (), translate(_DELAY))
     if kind == "Always":
         reading.findings.not_honoured(policy.at("type"), translate(_ALWAYS))
     limit = reading.take(policy, "onFailureRetries", "max_retry", zero_is_default=True)
