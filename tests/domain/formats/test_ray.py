@@ -235,5 +235,5 @@ def test_fields_without_effect_are_reported():
 def test_ray_is_only_read():
     form = next(form for form in formats.FORMATS if form.word == "rayjob")
     assert form not in formats.WRITABLE
-    with pytest.raises(Invalid, match="cannot be written as a RayJob"):
+    with pytest.raises(Invalid, match="cannot be written as this kind"):
         formats.write(formats.load(ray_job()).spec, form)

@@ -192,8 +192,6 @@ def dump_whole(spec: JobSpec) -> str:
 def documents(spec: JobSpec, form: Format = VOLCANO) -> list[dict[str, Any]]:
     """The job as the documents of a stream: its files and claims, if it has any, then the job."""
     head = {} if form.recognise else {"apiVersion": form.api_version, "kind": form.kind}
-    if form.write is None:
-        raise _refusal(translate("A job cannot be written as a {kind}.", kind=form.kind))
     job = {**head, **form.write(spec)}
     return [*(companions(spec) if form.mounts_files else []), job]
 

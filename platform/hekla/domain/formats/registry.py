@@ -37,7 +37,7 @@ FORMATS = (
     OPENPAI,
     OPENPAI_V1,
 )
-WRITABLE = tuple(form for form in FORMATS if form.write)
+WRITABLE = tuple(form for form in FORMATS if form.is_writable)
 """The kinds that can be written too."""
 
 
