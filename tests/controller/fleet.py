@@ -33,7 +33,7 @@ from hekla.lib import clock
 
 SETTLED_WITHIN_SECONDS = 480
 KINDS = ("pods", *ATTACHED)
-_ENDS_AT = "hekla.dev/test-ends-at"
+ENDS_AT = "hekla.dev/test-ends-at"
 RESTART = [{"events": ["PodFailed", "PodEvicted"], "action": "RestartJob"}]
 
 
@@ -132,10 +132,10 @@ class Fleet:
 
         Their order names none, or the API server was killed before it was set.
         """
-        change = {"metadata": {"annotations": {_ENDS_AT: clock.now().isoformat()}}}
+        change = {"metadata": {"annotations": {ENDS_AT: clock.now().isoformat()}}}
         for pod in self.pods():
             meta = pod["metadata"]
-            if pod["status"].get("phase") == "Running" and _ENDS_AT not in meta.get("annotations", {}):
+            if pod["status"].get("phase") == "Running" and ENDS_AT not in meta.get("annotations", {}):
                 self._patch(meta["name"], change)
 
     def _patch(self, pod: str, change: dict[str, Any]) -> None:

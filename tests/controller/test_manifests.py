@@ -134,13 +134,72 @@ def test_command_of_an_image_is_refused_where_no_image_runs(world: World, client
     world.reconcile_until(lambda: phase(job) == "completed")
 
 
-def test_command_of_an_image_runs_where_images_run(world: World, client: APIClient) -> None:
+@pytest.fixture
+def images(world: World) -> World:
+    """A simulated cluster, where images run, with the queue `images`."""
     size = {"nodes": [{"name": "n", "allocatable": SIZE}], "seed": 1, "speed": 10}
-    cluster = clusters.create(name="sim", kind="simulated", config=size, actor=PLATFORM, now=clock.now())
-    queues.create(cluster=cluster, name="images", actor=PLATFORM, now=clock.now())
-    world.cluster = cluster
+    world.cluster = clusters.create(name="sim", kind="simulated", config=size, actor=PLATFORM, now=clock.now())
+    queues.create(cluster=world.cluster, name="images", actor=PLATFORM, now=clock.now())
+    return world
+
+
+def test_command_of_an_image_runs_where_images_run(images: World, client: APIClient) -> None:
     manifest = plain_job({**SERVER, "env": [{"name": "HEKLA_SIM_SECONDS", "value": "1"}]})
     manifest["metadata"]["annotations"] = {"scheduling.volcano.sh/queue-name": "images"}
     job = send(client, manifest)
     assert (job.spec["tasks"][0].get("command"), job.spec["tasks"][0]["args"]) == (None, ["--port", "80"])
-    world.reconcile_until(lambda: phase(job) == "completed")
+    images.reconcile_until(lambda: phase(job) == "completed")
+
+
+def simulated_pod(seconds: int) -> dict[str, Any]:
+    """A pod of half a CPU that runs for this long."""
+    env = [{"name": "HEKLA_SIM_SECONDS", "value": str(seconds)}]
+    return {"spec": {"containers": [{"name": "a", "image": "a", "env": env, "resources": {"limits": {"cpu": "500m"}}}]}}
+
+
+def ray_group(**fields: Any) -> dict[str, Any]:
+    return {"rayStartParams": {}, "template": simulated_pod(10**6), **fields}
+
+
+def test_rayjob_ends_with_its_submitter(images: World, client: APIClient) -> None:
+    worker = ray_group(groupName="gpu", replicas=2)
+    spec = {
+        "entrypoint": "python count.py",
+        "rayClusterSpec": {"headGroupSpec": ray_group(), "workerGroupSpecs": [worker]},
+        "submitterPodTemplate": simulated_pod(1),
+    }
+    labels = {"volcano.sh/queue-name": "images"}
+    manifest = {
+        "apiVersion": "ray.io/v1",
+        "kind": "RayJob",
+        "metadata": {"name": "count", "labels": labels},
+        "spec": spec,
+    }
+    job = send(client, manifest)
+    images.reconcile_until(lambda: phase(job) == "completed")
+    ends = {"head-0": "failed", "gpu-0": "failed", "gpu-1": "failed", "submitter-0": "succeeded"}
+    assert pods(job) == ends
+
+
+def test_autoscaled_raycluster_starts_with_its_minimum(images: World, client: APIClient) -> None:
+    """Four CPUs have room for eight pods of a cluster that may have eleven."""
+    worker = ray_group(groupName="gpu", minReplicas=1, maxReplicas=10)
+    spec = {"enableInTreeAutoscaling": True, "headGroupSpec": ray_group(), "workerGroupSpecs": [worker]}
+    labels = {"volcano.sh/queue-name": "images"}
+    head = {"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": {"name": "wide", "labels": labels}}
+    job = send(client, {**head, "spec": spec})
+    images.reconcile_until(lambda: list(pods(job).values()).count("running") == 8)
+    assert (phase(job), pods(job)["head-0"]) == ("running", "running")
+
+
+def test_flinkdeployment_ends_with_its_job_manager(images: World, client: APIClient) -> None:
+    manager = {"resource": {"memory": "1g", "cpu": 1}, "podTemplate": simulated_pod(1)}
+    workers = {"resource": {"memory": "1g", "cpu": 1}, "podTemplate": simulated_pod(10**6)}
+    job_spec = {"jarURI": "local:///opt/flink/usrlib/words.jar", "parallelism": 2}
+    annotations = {"scheduling.volcano.sh/queue-name": "images"}
+    head = {"apiVersion": "flink.apache.org/v1beta1", "kind": "FlinkDeployment"}
+    metadata = {"name": "words", "annotations": annotations}
+    spec = {"image": "flink:1.20", "jobManager": manager, "taskManager": workers, "job": job_spec}
+    job = send(client, {**head, "metadata": metadata, "spec": spec})
+    images.reconcile_until(lambda: phase(job) == "completed")
+    assert pods(job) == {"jobmanager-0": "succeeded", "taskmanager-0": "failed", "taskmanager-1": "failed"}

@@ -48,6 +48,42 @@ spec:
   parallelism: 3
   template: {spec: {restartPolicy: Never, containers: [{name: pi, image: perl, command: [perl]}]}}
 """
+RAYJOB = """
+apiVersion: ray.io/v1
+kind: RayJob
+metadata: {name: rayjob}
+spec:
+  entrypoint: python count.py
+  rayClusterSpec:
+    headGroupSpec:
+      template: {spec: {containers: [{name: head, image: ray, resources: {limits: {cpu: 250m}}}]}}
+    workerGroupSpecs:
+    - groupName: small
+      replicas: 2
+      template: {spec: {containers: [{name: worker, image: ray, resources: {limits: {cpu: 250m}}}]}}
+"""
+SPARKAPPLICATION = """
+apiVersion: sparkoperator.k8s.io/v1beta2
+kind: SparkApplication
+metadata: {name: sparkapplication}
+spec:
+  type: Scala
+  mode: cluster
+  image: spark
+  mainApplicationFile: local:///opt/spark/examples.jar
+  driver: {coreRequest: 250m, memory: 128m}
+  executor: {coreRequest: 250m, memory: 128m, instances: 2}
+"""
+FLINKDEPLOYMENT = """
+apiVersion: flink.apache.org/v1beta1
+kind: FlinkDeployment
+metadata: {name: flinkdeployment}
+spec:
+  image: flink
+  jobManager: {resource: {cpu: 0.25, memory: 512m}}
+  taskManager: {resource: {cpu: 0.25, memory: 512m}}
+  job: {jarURI: "local:///opt/flink/usrlib/words.jar", parallelism: 2}
+"""
 CRONJOB = """
 apiVersion: batch.volcano.sh/v1alpha1
 kind: CronJob
@@ -143,6 +179,9 @@ ENTRY_POINTS = (
     kubeflow("XGBoostJob", "Master", "Worker"),
     kubeflow("JAXJob", "Worker"),
     EntryPoint("TrainJob", text(f"{API}/jobs", TRAINJOB)),
+    EntryPoint("RayJob", text(f"{API}/jobs", RAYJOB)),
+    EntryPoint("SparkApplication", text(f"{API}/jobs", SPARKAPPLICATION)),
+    EntryPoint("FlinkDeployment", text(f"{API}/jobs", FLINKDEPLOYMENT)),
     EntryPoint("Kubernetes Job", text(f"{API}/jobs", KUBERNETES)),
     EntryPoint("JobConfig", text(f"{V2}/jobs", (EXAMPLES / "openpai" / "job.yaml").read_text(), "text/yaml")),
     EntryPoint("JobConfig of version 1",

@@ -38,7 +38,7 @@ def spec(minimum: int = 1, count: int = 2) -> JobSpec:
     roles = ExternalTasks(None)
     task = roles.task_of(POD) or ""
     refs = [PodRef(task, index, 1) for index in range(count)]
-    return build_spec(GROUP, roles, refs, name="train", queue="default", priority=0, minimum=minimum)
+    return build_spec(GROUP, roles, refs, name="train", queue="default", priority=0, minimum=minimum, request={})
 
 
 def facts(phase: PodPhase, index: int = 0, attempt: int = 1, *, stopping: bool = False) -> PodFacts:
@@ -65,7 +65,7 @@ def test_pods_with_other_constraints_are_another_task() -> None:
     picky = replace(POD, node_selector={"zone": "a"})
     assert [roles.task_of(pod) for pod in (POD, tolerant, picky, tolerant)] == ["pod", "pod-v2", "pod-v3", "pod-v2"]
     refs = [PodRef(task, 0, 1) for task in ("pod", "pod-v2", "pod-v3")]
-    made = build_spec(GROUP, roles, refs, name="train", queue="default", priority=0, minimum=1)
+    made = build_spec(GROUP, roles, refs, name="train", queue="default", priority=0, minimum=1, request={})
     assert made.task("pod-v2").tolerations[0].key == "gpu"
     assert [ExternalTasks(made).task_of(pod) for pod in (POD, tolerant, picky)] == ["pod", "pod-v2", "pod-v3"]
 

@@ -11,7 +11,7 @@ from hekla.domain.errors import Invalid
 from hekla.domain.jobspec import JobSpec
 
 _DOCUMENT = "jobspec"
-_KINDS = {form.word: form for form in formats.FORMATS}
+_KINDS = {form.word: form for form in formats.WRITABLE}
 
 
 @click.command()

@@ -42,7 +42,9 @@ def submit(
     as_json: bool,
     **notifying: Any,  # noqa: ANN401
 ) -> None:
-    """Submit the job in FILE: a manifest of Volcano, Kubeflow, Kubernetes or OpenPAI in YAML, or a JobSpec document.
+    """Submit the job in FILE: a manifest in YAML, or a JobSpec document.
+
+    Manifests are those of Volcano, Kubeflow, Ray, Spark, Flink, Kubernetes and OpenPAI.
 
     A Volcano JobFlow is started and its JobTemplates are saved. --queue applies to jobs only. A Volcano CronJob becomes
     a schedule, and operators and platform admins can create Volcano Queues. Several documents in FILE, at most 100, are

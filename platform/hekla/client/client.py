@@ -19,7 +19,7 @@ _PAUSES = (0.2, 0.3, 0.5, 0.8, 1.3, 2.0, 3.0)
 _LONGEST_PAUSE_SECONDS = 5.0
 
 JobSource = Mapping[str, Any] | str | bytes
-"""A JobSpec document, or a manifest of Volcano, Kubeflow, Kubernetes or OpenPAI in YAML."""
+"""A JobSpec document, or a manifest of Volcano, Kubeflow, Ray, Spark, Flink, Kubernetes or OpenPAI in YAML."""
 JobRef = str | Mapping[str, Any]
 """A job: its uid, its name (the newest job of that name), or a document that a method here returned."""
 

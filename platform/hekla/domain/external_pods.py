@@ -207,9 +207,20 @@ def _index(pod: ExternalPod, task: str, last: Mapping[tuple[str, int], RecordedP
 
 
 def build_spec(
-    group: GroupRef, roles: ExternalTasks, refs: Iterable[PodRef], *, name: str, queue: str, priority: int, minimum: int
+    group: GroupRef,
+    roles: ExternalTasks,
+    refs: Iterable[PodRef],
+    *,
+    name: str,
+    queue: str,
+    priority: int,
+    minimum: int,
+    request: Mapping[str, str],
 ) -> JobSpec:
-    """The job spec of these replicas. Raises Invalid if they exceed the limits of a job."""
+    """The job spec of these replicas. `request`: what must be free before the group is admitted; empty: its minimum.
+
+    Raises Invalid if they exceed the limits of a job.
+    """
     replicas: Counter[str] = Counter()
     for ref in refs:
         replicas[ref.task] = max(replicas[ref.task], ref.index + 1)
@@ -220,6 +231,7 @@ def build_spec(
         "queue": queue,
         "priority": max(-MAX_PRIORITY, min(MAX_PRIORITY, priority)),
         "min_available": max(1, min(minimum, MAX_REPLICAS)),
+        "min_resources": dict(request),
         "tasks": roles.documents(replicas, minimum),
     }
     return JobSpec.parse(document)

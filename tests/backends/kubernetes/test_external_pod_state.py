@@ -120,3 +120,29 @@ def test_constraint_that_tasks_cannot_have_is_an_obstacle(spec) -> None:
 def test_pod_group_without_a_minimum_has_a_minimum_of_one() -> None:
     found = parse_pod_group({"metadata": {"name": "g", "namespace": "team-a"}, "spec": {}})
     assert (found.minimum, found.phase, found.is_new) == (1, "", True)
+
+
+def test_pod_group_has_its_least_resources_without_those_of_quotas() -> None:
+    least = {
+        "cpu": "3",
+        "memory": "3Gi",
+        "pods": "2",
+        "count/pods": "2",
+        "requests.cpu": "3",
+        "limits.cpu": "3",
+        "x": "?",
+    }
+    found = parse_pod_group({"metadata": {"name": "g", "namespace": "team-a"}, "spec": {"minResources": least}})
+    assert found.request == {"cpu": "3", "memory": "3Gi"}
+
+
+@pytest.mark.parametrize(
+    ("labels", "role"),
+    [
+        ({"spark-role": "driver", "spark-app-selector": "spark-1"}, "driver"),
+        ({"spark-role": "executor", "spark-exec-id": "1"}, "executor"),
+        ({"app": "word-count", "component": "taskmanager", "type": "flink-native-kubernetes"}, "taskmanager"),
+    ],
+)
+def test_roles_of_spark_and_flink_are_read(labels, role) -> None:
+    assert parse_external_pod(pod(meta={"labels": labels})).role == role

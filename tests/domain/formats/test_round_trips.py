@@ -12,7 +12,7 @@ from hekla.domain import formats
 from hekla.domain.errors import Invalid
 from hekla.domain.jobspec import JobSpec
 
-FORM = {form.word: form for form in formats.FORMATS}
+FORM = {form.word: form for form in formats.WRITABLE}
 RESTARTS = {"events": ["PodFailed"], "action": "RestartPod"}
 ENDS = {"events": ["PodFailed"], "action": "TerminateJob"}
 SIGNALS = [{"exit_code": code, "action": "RestartPod"} for code in (130, 137, 138, 143)]

@@ -124,7 +124,9 @@ class JobListView(ApiView, ListAPIView[Job]):
         },
     )
     def post(self, request: Request) -> Response:
-        """Submit a job: a JobSpec document, or a manifest of Volcano, Kubeflow, Kubernetes or OpenPAI in YAML.
+        """Submit a job: a JobSpec document, or a manifest in YAML.
+
+        Manifests are those of Volcano, Kubeflow, Ray, Spark, Flink, Kubernetes and OpenPAI.
 
         201 for a new job; 200 for `dry_run` and for a repeated idempotency key.
         """

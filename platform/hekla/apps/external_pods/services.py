@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from django.utils.translation import gettext as _
@@ -50,14 +50,16 @@ class ObservedGroup:
     """A group as it is in the cluster now, with all its pods.
 
     `minimum`: how many pods are scheduled together; 0: unknown, because its PodGroup is missing. `queue`: the requested
-    queue. `expects`: the total request of a group whose pods are created after it is admitted.
+    queue. `request`: what must be free before it is admitted, also for pods that do not exist yet (minResources).
+    `expects_pods`: its pods are created after it is admitted.
     """
 
     ref: GroupRef
     pods: tuple[ExternalPod, ...]
     minimum: int = 1
     queue: str = ""
-    expects: Mapping[str, str] | None = None
+    request: Mapping[str, str] = field(default_factory=dict)
+    expects_pods: bool = False
 
     @property
     def maker(self) -> str:
@@ -99,7 +101,7 @@ def follow(cluster: Cluster, epoch: int, group: ObservedGroup, rules: ExternalPo
     with unit_of_work():
         leases.assert_held(cluster.pk, epoch)
         known = _job_of(cluster, group)
-        if known is None and group.expects is None and all(pod.phase.is_final for pod in group.pods):
+        if known is None and not group.expects_pods and all(pod.phase.is_final for pod in group.pods):
             return False
         if known is None and not group.minimum:
             raise Refused(_("PodGroup %(name)s does not exist or is not visible to Hekla.") % {"name": group.ref.name})
@@ -113,14 +115,14 @@ def _job_of(cluster: Cluster, group: ObservedGroup) -> Job | None:
     if found is None:
         return None
     job = Job.objects.select_for_update().get(pk=found.pk)
-    if not job.is_final or (not group.pods and group.expects is None) or (group.maker and group.maker == found.maker):
+    if not job.is_final or not (group.pods or group.expects_pods) or (group.maker and group.maker == found.maker):
         return job
     mine = selectors.pods_of(job)
     return job if group.pods and all(pod.uid in mine for pod in group.pods) else None
 
 
 def _has_news(job: Job | None, group: ObservedGroup) -> bool:
-    return (job is None and group.expects is not None) or bool(_fresh(group, selectors.pods_of(job) if job else {}))
+    return (job is None and group.expects_pods) or bool(_fresh(group, selectors.pods_of(job) if job else {}))
 
 
 def _fresh(group: ObservedGroup, mine: Mapping[str, ExternalPodRow]) -> list[ExternalPod]:
@@ -155,8 +157,8 @@ def _joined(
     """Record new pods as attempts of replicas, in a new job or in the job resized to fit them."""
     spec = spec_of(job) if job else None
     roles = ExternalTasks(spec)
-    if spec is None and group.expects is not None:
-        roles.expect(group.expects, group.minimum)
+    if spec is None and group.expects_pods:
+        roles.expect(group.request, group.minimum)
     names = {one.pk: one.name for one in mine.values()}
     held = [RecordedPod(_ref(pod), names.get(pod.pk, ""), PodPhase(pod.phase)) for pod in pods]
     with_task = [(pod, task) for pod in _fresh(group, mine) if (task := roles.task_of(pod))]
@@ -166,7 +168,10 @@ def _joined(
     priority = max((pod.priority for pod in group.pods), default=0)
     queue = job.queue.name if job else at.queue.name
     minimum = group.minimum or (spec.gang_minimum if spec else 1)
-    new = external_pods.build_spec(group.ref, roles, refs, name=name, queue=queue, priority=priority, minimum=minimum)
+    request = group.request if group.minimum or spec is None else spec.min_resources
+    new = external_pods.build_spec(
+        group.ref, roles, refs, name=name, queue=queue, priority=priority, minimum=minimum, request=request
+    )
     job = _resized(job, new, now) if job else _submitted(cluster, group, at, new, now)
     if job.never_preempts != group.never_preempts:  # unknown while a group has no pods yet
         job.never_preempts = group.never_preempts

@@ -20,7 +20,14 @@ _GROUP = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
 _GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
 _JOB_NAME = "training.kubeflow.org/job-name"
 _QUEUE = "scheduling.volcano.sh/queue-name"
-_ROLES = ("volcano.sh/task-spec", "training.kubeflow.org/replica-type", "role", "app.kubernetes.io/component")
+_ROLES = (
+    "volcano.sh/task-spec",
+    "training.kubeflow.org/replica-type",
+    "spark-role",
+    "role",
+    "app.kubernetes.io/component",
+    "component",
+)
 _CONDITION, _WAITS = "PodScheduled", "Unschedulable"
 MAX_MESSAGE = 500
 _TOLERATED_BY_ALL = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
@@ -190,8 +197,15 @@ def parse_pod_group(group: Json) -> PodGroup:
         minimum=max(1, int(spec.get("minMember") or 1)),
         queue=str(spec.get("queue") or ""),
         phase=str((group.get("status") or {}).get("phase") or ""),
-        request=parse_amounts(spec.get("minResources") or {}).quantities(),
+        request=_of_nodes(spec.get("minResources") or {}),
     )
+
+
+def _of_nodes(amounts: Mapping[str, str]) -> Mapping[str, str]:
+    """The amounts that nodes have. Volcano's controllers add amounts for namespace quotas, such as requests.cpu."""
+    of_quotas = ("requests.", "limits.", "count/")
+    found = parse_amounts({name: text for name, text in amounts.items() if not name.startswith(of_quotas)})
+    return {name: text for name, text in found.quantities().items() if name != "pods"}
 
 
 def _instant(text: str) -> datetime:

@@ -17,10 +17,11 @@ from hekla.domain.formats.manifests import (
 )
 from hekla.domain.formats.merge_patch import apply_patch
 from hekla.domain.formats.queue_manifest import LoadedQueue, dump_queue, holds_queues, load_queue
-from hekla.domain.formats.registry import FORMATS
+from hekla.domain.formats.registry import FORMATS, WRITABLE
 
 __all__ = [
     "FORMATS",
+    "WRITABLE",
     "DumpedManifest",
     "Format",
     "LoadedFlow",

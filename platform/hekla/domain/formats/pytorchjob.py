@@ -12,6 +12,7 @@ from hekla.domain import frameworks
 from hekla.domain.formats.fields import Fields
 from hekla.domain.formats.kubeflow import Document, KubeflowKind
 from hekla.domain.formats.reader import ManifestReader, without_none
+from hekla.domain.formats.replica_range import start_size
 from hekla.domain.jobspec import JobSpec
 from hekla.domain.task_spec import TaskSpec
 from hekla.domain.translation import gettext_noop, translate
@@ -45,7 +46,7 @@ def _elastic(reading: ManifestReader, policy: Fields, document: Document) -> obj
     reading.unless(policy, "rdzvBackend", ("c10d",), translate(_MEETING))
     processes, restarts = policy.take("nProcPerNode"), policy.take("maxRestarts")
     policy.close()
-    size = _start_size(reading, workers.get("replicas"), (least, most), f"tasks.{place}.replicas")
+    size = start_size(reading, workers.get("replicas"), (least, most), f"tasks.{place}.replicas")
     workers |= without_none({"min_available": least, "replicas": size})
     masters = len(document["tasks"]) - 1
     least, most = size if least is None else least, size if most is None else most
@@ -54,20 +55,6 @@ def _elastic(reading: ManifestReader, policy: Fields, document: Document) -> obj
     if processes not in (None, 1):
         document["plugins"]["pytorch"].append(f"--nproc-per-node={processes}")
     return restarts
-
-
-def _start_size(reading: ManifestReader, replicas: object, limits: tuple[object, object], target: str) -> object:
-    """The number of workers at the start: `replicas`, within the limits. A person scales the job later."""
-    size = 1 if replicas is None else replicas
-    least, most = limits
-    if isinstance(size, int) and isinstance(most, int):
-        size = min(size, most)
-    if isinstance(size, int) and isinstance(least, int):
-        size = max(size, least)
-    if replicas not in (None, size):
-        message = translate("the job starts with {size} workers, within minReplicas and maxReplicas.", size=size)
-        reading.findings.remark(target, message)
-    return size
 
 
 def _write(spec: JobSpec, roles: Mapping[str, TaskSpec]) -> Document:

@@ -4,12 +4,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from hekla.domain.formats.base import Format
+from hekla.domain.formats.flinkdeployment import FLINKDEPLOYMENT
 from hekla.domain.formats.jaxjob import JAXJOB
 from hekla.domain.formats.kubernetes_job import KUBERNETES_JOB
 from hekla.domain.formats.mpijob import MPIJOB, MPIJOB_V1
 from hekla.domain.formats.openpai import OPENPAI, OPENPAI_V1
 from hekla.domain.formats.paddlejob import PADDLEJOB
 from hekla.domain.formats.pytorchjob import PYTORCHJOB
+from hekla.domain.formats.raycluster import RAYCLUSTER
+from hekla.domain.formats.rayjob import RAYJOB
+from hekla.domain.formats.sparkapplication import SPARKAPPLICATION
 from hekla.domain.formats.tfjob import TFJOB
 from hekla.domain.formats.trainjob import TRAINJOB
 from hekla.domain.formats.volcano import VOLCANO
@@ -25,10 +29,16 @@ FORMATS = (
     XGBOOSTJOB,
     JAXJOB,
     TRAINJOB,
+    RAYCLUSTER,
+    RAYJOB,
+    SPARKAPPLICATION,
+    FLINKDEPLOYMENT,
     KUBERNETES_JOB,
     OPENPAI,
     OPENPAI_V1,
 )
+WRITABLE = tuple(form for form in FORMATS if form.is_writable)
+"""The kinds that can be written too."""
 
 
 def find(api_version: object, kind: object) -> Format | None:

@@ -10,6 +10,7 @@ from hekla.domain.task_spec import MAX_RETRY
 from hekla.domain.translation import gettext_noop, translate
 
 CLEAN = gettext_noop("running pods stop when the job ends. Finished pods stay on record until the job is deleted.")
+_TOGETHER = gettext_noop("restarts of single pods count too.")
 _WAIT = gettext_noop("a gang waits until it fits.")
 
 
@@ -52,6 +53,16 @@ def read_limits(reading: ManifestReader, owner: Fields) -> tuple[dict[str, Any],
 def most_retries() -> str:
     """The message about the maximum number of restarts."""
     return translate("a job restarts at most {most} times.", most=MAX_RETRY)
+
+
+def limited(reading: ManifestReader, retries: object) -> Any:  # noqa: ANN401  (the spec judges it)
+    """The restarts of a job whose pods restart too, with the messages about their maximum and their count."""
+    if isinstance(retries, int) and retries > MAX_RETRY:
+        reading.findings.remark("max_retry", most_retries())
+        return MAX_RETRY
+    if retries:
+        reading.findings.remark("max_retry", translate(_TOGETHER))
+    return retries
 
 
 def write(spec: JobSpec) -> dict[str, Any]:

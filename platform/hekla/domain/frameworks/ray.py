@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from hekla.domain.task_spec import TaskSpec
 
 _ONE_CONTAINER = gettext_noop("only the first container of a pod runs.")
+STARTS = "ray start"
 _OWN_ADDRESS = "${HEKLA_POD_ADDRESS:+--node-ip-address=$HEKLA_POD_ADDRESS}"
 
 
@@ -37,18 +38,27 @@ def _settings(context: PodContext, options: Options) -> PodSettings:
 
 
 def _commands(options: Options) -> Mapping[str, tuple[str, ...]]:
-    return {
-        str(options["worker"]): _shell(f"exec ray start --block {_OWN_ADDRESS} --address=$RAY_ADDRESS"),
-        str(options["head"]): _shell(
-            f"exec ray start --head --block {_OWN_ADDRESS} --port={options['port']}"
-            f" --dashboard-host=${{HEKLA_POD_ADDRESS:-0.0.0.0}} --dashboard-port={options['dashboardPort']}"
-            f" --ray-client-server-port={options['clientPort']}"
-        ),
-    }
+    return {str(options["worker"]): start_worker(), str(options["head"]): start_head(options)}
 
 
-def _shell(line: str) -> tuple[str, ...]:
-    return "sh", "-c", line
+def start_head(options: Options, *more: str, before: str = "") -> tuple[str, ...]:
+    """The command of the head. `more`: further arguments of `ray start`; `before`: a shell command that runs first."""
+    own = (
+        f"--head --block {_OWN_ADDRESS} --port={options['port']}"
+        f" --dashboard-host=${{HEKLA_POD_ADDRESS:-0.0.0.0}} --dashboard-port={options['dashboardPort']}"
+        f" --ray-client-server-port={options['clientPort']}"
+    )
+    return _start(own, more, before)
+
+
+def start_worker(*more: str, before: str = "") -> tuple[str, ...]:
+    """The command of a worker, with the parameters of `start_head`."""
+    return _start(f"--block {_OWN_ADDRESS} --address=$RAY_ADDRESS", more, before)
+
+
+def _start(own: str, more: Sequence[str], before: str) -> tuple[str, ...]:
+    line = " ".join(("exec", STARTS, own, *more))
+    return "sh", "-c", f"{before} && {line}" if before else line
 
 
 def _problems(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
@@ -63,7 +73,7 @@ def _remarks(tasks: Sequence["TaskSpec"], options: Options) -> list[str]:
     return [
         translate("“{task}” has its own command, which runs instead of ray start.", task=task.name)
         for task in tasks
-        if task.name in commands and task.command != commands[task.name]
+        if task.name in commands and not any(STARTS in word for word in task.command)
     ]
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeGuard
 from hekla.domain.errors import Problem
 from hekla.domain.frameworks.base import Framework, PodContext, PodSettings
 from hekla.domain.frameworks.env import ENV
+from hekla.domain.frameworks.flink import FLINK
 from hekla.domain.frameworks.hcclrank import HCCLRANK
 from hekla.domain.frameworks.horovod import HOROVOD
 from hekla.domain.frameworks.indexed import INDEXED
@@ -19,6 +20,7 @@ from hekla.domain.frameworks.openpai import OPENPAI
 from hekla.domain.frameworks.paddle import PADDLE
 from hekla.domain.frameworks.pytorch import PYTORCH
 from hekla.domain.frameworks.ray import RAY
+from hekla.domain.frameworks.spark import SPARK
 from hekla.domain.frameworks.ssh import SSH
 from hekla.domain.frameworks.svc import SVC
 from hekla.domain.frameworks.tensorflow import TENSORFLOW
@@ -41,6 +43,8 @@ _BUILT_IN = (
     HOROVOD,
     MXNET,
     RAY,
+    SPARK,
+    FLINK,
     MINDSPORE,
     PADDLE,
     HCCLRANK,

@@ -23,7 +23,8 @@ class TemplateForm(ManifestForm):
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
         self.fields["text"].help_text = gettext_lazy(
-            "A Volcano JobTemplate, or a job manifest for Volcano, Kubeflow or Kubernetes. At most 1 MiB."
+            "A Volcano JobTemplate, or a job manifest of Volcano, Kubeflow, Ray, Spark, Flink or Kubernetes. At most "
+            "1 MiB."
         )
 
 

@@ -26,6 +26,8 @@ FRAMEWORKS = [
     ("horovod", gettext_lazy("Horovod over MPI")),
     ("mxnet", gettext_lazy("MXNet roles (DMLC_ROLE)")),
     ("ray", gettext_lazy("Ray: head and workers (RAY_ADDRESS)")),
+    ("spark", gettext_lazy("Spark: driver and executors (MASTER)")),
+    ("flink", gettext_lazy("Flink: job manager and task managers (JOB_MANAGER_RPC_ADDRESS)")),
     ("mindspore", gettext_lazy("MindSpore roles (MS_ROLE)")),
     ("paddle", gettext_lazy("PaddlePaddle trainers (PADDLE_TRAINER_ID)")),
     ("hcclrank", gettext_lazy("Ascend device ranks (RANK)")),
@@ -346,7 +348,9 @@ class ManifestForm(forms.Form):
         required=False,
         strip=False,
         widget=_code(24),
-        help_text=gettext_lazy("A job manifest of Volcano, Kubeflow, Kubernetes or OpenPAI, at most 1 MiB."),
+        help_text=gettext_lazy(
+            "A job manifest of Volcano, Kubeflow, Ray, Spark, Flink, Kubernetes or OpenPAI, at most 1 MiB."
+        ),
     )
     upload = forms.FileField(label=gettext_lazy("Or upload a file"), required=False)
 
@@ -373,8 +377,8 @@ class UploadForm(forms.Form):
         error_messages={"required": gettext_lazy("Choose a file.")},
         widget=forms.ClearableFileInput({"form": "submission"}),
         help_text=gettext_lazy(
-            "YAML or JSON: a job of Volcano, Kubeflow, Kubernetes or OpenPAI, at most 1 MiB. It replaces the "
-            "form. You can undo this."
+            "YAML or JSON: a job of Volcano, Kubeflow, Ray, Spark, Flink, Kubernetes or OpenPAI, at most 1 MiB. It "
+            "replaces the form. You can undo this."
         ),
     )
 

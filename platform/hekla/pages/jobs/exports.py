@@ -22,13 +22,13 @@ class ManifestOption:
 
 def manifest_options(spec: JobSpec) -> list[ManifestOption]:
     """All formats: first those without losses, last those that cannot hold the job."""
-    found = [_offer(spec, form) for form in formats.FORMATS]
+    found = [_offer(spec, form) for form in formats.WRITABLE]
     return sorted(found, key=lambda offer: (bool(offer.refusals), bool(offer.losses)))
 
 
 def text(spec: JobSpec, word: str) -> str:
     """The job's manifest in that format. Raises NotFound for an unknown format, Invalid if it cannot hold the job."""
-    form = next((form for form in formats.FORMATS if form.word == word), None)
+    form = next((form for form in formats.WRITABLE if form.word == word), None)
     if form is None:
         raise NotFound(_("Unknown manifest format."))
     return formats.write(spec, form).text

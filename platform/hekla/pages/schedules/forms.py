@@ -52,7 +52,9 @@ class ScheduleForm(forms.Form):
         label=_("Job"),
         strip=False,
         widget=forms.Textarea(attrs={"rows": 20, "class": "code-input", "spellcheck": "false"}),
-        help_text=_("A job manifest of Volcano, Kubeflow or Kubernetes. The name in the manifest is ignored."),
+        help_text=_(
+            "A job manifest of Volcano, Kubeflow, Ray, Spark, Flink or Kubernetes. The name in the manifest is ignored."
+        ),
     )
 
     def __init__(self, *args: Any, named: str = "", **kwargs: Any) -> None:  # noqa: ANN401
