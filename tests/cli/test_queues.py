@@ -1,12 +1,20 @@
 """Queues, quotas and priority classes on the command line."""
 
 import json
+import re
+from datetime import timedelta
 
 import pytest
+from tests.apps.test_queue_pages import set_running
 
+from hekla.apps.clusters.models import Cluster
 from hekla.apps.event_log.services import PLATFORM
+from hekla.apps.jobs import services as jobs
+from hekla.apps.jobs import spending
+from hekla.apps.jobs.models import Pod
 from hekla.apps.queues import services as queues
 from hekla.apps.queues.models import Queue
+from hekla.domain.jobspec import JobSpec
 from hekla.lib import clock
 
 pytestmark = pytest.mark.parametrize("world", ["simulated"], indirect=True)
@@ -138,6 +146,19 @@ def test_quotas_are_shown(console):
     assert "UNFINISHED JOBS" in console("quota", "show", "lab").output
     assert [row["username"] for row in json.loads(console("quota", "show", "lab", "--json").output)] == [None, "alice"]
     assert console("quota", "show", "nowhere").exit_code == 1
+
+
+def test_hours_of_each_card_are_shown(console, world):
+    bound_at = max(clock.now() - timedelta(hours=2), spending.month_of(clock.now()))
+    for name in ("nvidia.com/gpu", "huawei.com/Ascend910"):
+        task = {"name": "main", "command": ["x"], "resources": {name: "1"}}
+        spec = JobSpec.parse({"name": "cards", "tasks": [task]})
+        job = jobs.submit(spec=spec, tenant=world.tenant, user=world.alice, now=clock.now())
+        set_running(job)
+        Pod.objects.filter(job=job).update(bound_at=bound_at)
+    Cluster.objects.update(kind="local")  # simulated ones do not count
+    output = console("quota", "show", "lab").output
+    assert re.search(r"[\d.]+ \(huawei.com/Ascend910 [\d.]+, nvidia.com/gpu [\d.]+\)", output)
 
 
 def test_quotas_are_set_and_checked_by_a_dry_run(console, manifest, world):

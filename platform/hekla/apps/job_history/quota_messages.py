@@ -3,6 +3,8 @@
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from hekla.domain.cards import NVIDIA
+
 SENTENCES = {
     "anti-affinity of its pods": gettext_lazy("anti-affinity of its own pods"),
     "claimed devices out of reach": gettext_lazy("claimed devices not reachable"),
@@ -55,7 +57,7 @@ def render_reason(reason: str) -> str:
 
 
 def resource(name: str) -> str:
-    """The usual name of a resource."""
+    """The usual name of a resource; cards of other vendors than NVIDIA have the name of their resource."""
     if name == "memory":
         return _("memory")
-    return "GPU" if name.endswith("/gpu") else {"cpu": "CPU"}.get(name, name)
+    return {"cpu": "CPU", NVIDIA: "GPU"}.get(name, name)
