@@ -3,8 +3,9 @@
 Device plugins name what they count: `nvidia.com/gpu`, `nvidia.com/mig-1g.5gb`, `huawei.com/Ascend910`, `amd.com/gpu`,
 `kunlunxin.com/xpu`. Unlike cards are never added up without a word about it.
 
-The model of a node's cards is the label `<resource>.product`, as NVIDIA's GPU feature discovery writes it. Volcano's
-plugin `capacity-card` names a part of a card after the whole one: `NVIDIA-A100/mig-1g.5gb-mixed`.
+The model of a node's cards is the label `<resource>.product`, as NVIDIA's GPU feature discovery writes it, or the label
+of another vendor. Volcano's plugin `capacity-card` names a part of a card after the whole one:
+`NVIDIA-A100/mig-1g.5gb-mixed`.
 """
 
 import re
@@ -14,6 +15,8 @@ from functools import lru_cache
 from hekla.domain.cards import MEMORY, NVIDIA, NodeCard
 from hekla.domain.resources import Resources
 
+CARD_NAME = "volcano.sh/card.name"
+"""Annotation of a pod: the models that it may use, the best first, separated by `|`."""
 _UNIT = 1000
 _CARD = re.compile(
     r"[vs]?gpu|npu|v?xpu|v?tpu|v?dcu|[vs]?mlu|v?gcu|ppu|mig-|ascend|gaudi|neuron|i915$|xe$|[cdst]px_nps", re.IGNORECASE
@@ -22,6 +25,7 @@ _CARD = re.compile(
 _PART = re.compile(r"mem|core|percent|ratio|priority", re.IGNORECASE)
 """Properties of cards that are resources too, for example `volcano.sh/vgpu-cores`."""
 _PRODUCT = ".product"
+_OTHER_LABELS = {"amd.com": "amd.com/gpu.product-name", "huawei.com": "node.kubernetes.io/npu.chip.name"}
 _SHARED, _MIG = "nvidia.com/gpu.shared", "nvidia.com/mig-"
 _VENDOR_OF = {"volcano.sh": "nvidia.com"}
 """Volcano's own resources share cards of this vendor."""
@@ -74,13 +78,13 @@ def model_of(resource: str, labels: Mapping[str, str]) -> str:
 
 
 def _product(resource: str, labels: Mapping[str, str]) -> str:
-    """The label of the resource itself, else the first one of its vendor."""
+    """The label of the resource itself, else the first one of its vendor; empty without one."""
     if own := labels.get(f"{resource}{_PRODUCT}"):
         return own
     vendor = resource.partition("/")[0]
     vendor = _VENDOR_OF.get(vendor, vendor)
     names = (name for name in labels if name.startswith(f"{vendor}/") and name.endswith(_PRODUCT))
-    return labels[name] if (name := min(names, default="")) else ""
+    return labels.get(min(names, default=_OTHER_LABELS.get(vendor, "")), "")
 
 
 def _gigabytes(mebibytes: str) -> int:

@@ -77,6 +77,11 @@ class QueueSerializer(serializers.ModelSerializer[Queue]):
     node_group_limits = serializers.DictField(
         child=AmountsField(), required=False, help_text="the most that its pods may use in each node group"
     )
+    card_quota = serializers.DictField(
+        child=serializers.IntegerField(min_value=0, max_value=queue_settings.MAX_CARDS),
+        required=False,
+        help_text="the most cards of each model that its pods may hold; {}: no limit, a model not named: none",
+    )
     weight = serializers.IntegerField(min_value=1, max_value=1_000_000, required=False)
     is_open = serializers.BooleanField(required=False, help_text="short form of the states open and closed")
     allow_unknown_resources = serializers.BooleanField(

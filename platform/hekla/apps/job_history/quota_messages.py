@@ -26,6 +26,7 @@ SENTENCES = {
     "not schedulable": gettext_lazy("unschedulable"),
     "numa topology cannot be kept": gettext_lazy("NUMA cells have no room"),
     "numa topology policy does not match": gettext_lazy("NUMA policy differs"),
+    "no card of its models": gettext_lazy("no card of the models that it names"),
     "other reasons of the extender": gettext_lazy("other reasons of the policy’s extender"),
     "pod affinity": gettext_lazy("pod affinity not met"),
     "pod anti-affinity": gettext_lazy("pod anti-affinity not met"),
@@ -40,7 +41,13 @@ SENTENCES = {
     "volume not found": gettext_lazy("volume not found"),
     "volume out of reach": gettext_lazy("volume not reachable"),
 }
-_SHORT, _TAINT, _BUSY = "insufficient ", "taint ", " usage is too high"
+_SHORT, _BUSY = "insufficient ", " usage is too high"
+_WITH_NAME = {
+    "taint ": gettext_lazy("untolerated taint %s"),
+    "card quota used up: ": gettext_lazy("limit of its queue on %s reached"),
+    "card quota too small: ": gettext_lazy("limit of its queue on %s too low"),
+}
+"""Phrases that end with a name."""
 
 
 def render_reason(reason: str) -> str:
@@ -49,8 +56,9 @@ def render_reason(reason: str) -> str:
         return str(sentence)
     if reason.startswith(_SHORT):
         return _("not enough %s") % resource(reason.removeprefix(_SHORT))
-    if reason.startswith(_TAINT):
-        return _("untolerated taint %s") % reason.removeprefix(_TAINT)
+    for start, sentence in _WITH_NAME.items():
+        if reason.startswith(start):
+            return sentence % reason.removeprefix(start)
     if reason.endswith(_BUSY):
         return _("too busy: %s") % resource(reason.removesuffix(_BUSY))
     return reason

@@ -143,6 +143,8 @@ def settings(queue: Queue) -> list[tuple[str, str]]:
     if queue.node_group_limits:
         limits = (f"{group}: {format_amounts(amounts)}" for group, amounts in queue.node_group_limits.items())
         found.append((str(_("Limits in node groups")), "; ".join(limits)))
+    if queue.card_quota:
+        found.append((str(_("Card limits by model")), format_amounts(queue.card_quota)))
     if queue.hierarchy:
         weights = f" ({queue.hierarchy_weights})" if queue.hierarchy_weights else ""
         found.append((str(_("Hierarchy")), queue.hierarchy + weights))
