@@ -1,6 +1,7 @@
 """Queues, quotas and priority classes on the command line."""
 
 import json
+import re
 
 import pytest
 
@@ -120,6 +121,8 @@ def test_queue_is_edited_by_fields(console, world):
     assert queue.capability == {"cpu": "2"}
     assert queue.card_quota == {"NVIDIA-A100/mig-1g.5gb-mixed": 4}
     assert queue.node_group_limits == {"a": {"nvidia.com/gpu": "4"}, "b": {"cpu": "1"}}
+    cards = console("queue", "show", "default").output.partition("CARD MODEL")[2]
+    assert re.search(r"NVIDIA-A100/mig-1g.5gb-mixed +0 +4", cards)
     assert console(*edit).exit_code == 2
     assert console(*edit, "weight.x=3").exit_code == 2
 

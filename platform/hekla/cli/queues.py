@@ -93,6 +93,10 @@ def show(choice: ServerOptions, name: str, as_json: bool) -> None:
         click.echo("The scheduler ignores this queue: its settings are invalid, or the policy fails.")
     else:
         output.table(("SHARE", "AMOUNT"), [(head, output.amounts(shares[part])) for part, head in _SHARES.items()], "")
+    if found["cards"]:
+        click.echo()
+        cards = [(one["model"], f"{one['held']:g}", one["most"]) for one in found["cards"]]
+        output.table(("CARD MODEL", "ALLOCATED", "LIMIT"), cards, "")
     click.echo(f"\nThe queue is {found['state']}: {found['waiting']} jobs pending, {found['inside']} fully scheduled.")
     rows = [(job["place"], job["name"], job["uid"]) for job in found["in_line"]]
     output.table(("POSITION", "JOB", "UID"), rows, "No pending jobs.")

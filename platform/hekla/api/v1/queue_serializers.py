@@ -15,6 +15,7 @@ from hekla.apps.tenancy import selectors as tenancy
 from hekla.domain import formats, queue_settings
 from hekla.domain.resources import InvalidQuantity, Resources
 from hekla.engine.queue_shares import QueueShares
+from hekla.scheduling.card_use import CardUse
 from hekla.simulation import queue_descriptions
 from hekla.simulation.queue_shares import PodLoss, ShareForecast
 
@@ -171,6 +172,14 @@ class QueuePositionSerializer(serializers.Serializer[dict[str, Any]]):
     place = serializers.IntegerField()
 
 
+class CardUseSerializer(serializers.Serializer[CardUse]):
+    """The cards of one model that a queue limits."""
+
+    model = serializers.CharField()
+    held = serializers.FloatField(help_text="held by pods of the queue and of its child queues")
+    most = serializers.IntegerField(help_text="limit of the queue")
+
+
 class QueueStatusSerializer(serializers.Serializer[dict[str, Any]]):
     """The present state of a queue. `shares` is null if the engine does not use the queue."""
 
@@ -179,6 +188,7 @@ class QueueStatusSerializer(serializers.Serializer[dict[str, Any]]):
     waiting = serializers.IntegerField(help_text="number of pending jobs, including other tenants")
     inside = serializers.IntegerField(help_text="number of jobs with all pods placed")
     shares = SharesSerializer(allow_null=True)
+    cards = CardUseSerializer(many=True, help_text="by model; empty without limits on cards")
     in_line = QueuePositionSerializer(many=True)
 
 

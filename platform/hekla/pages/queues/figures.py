@@ -20,6 +20,7 @@ from hekla.domain.card_resources import is_card, of_cards
 from hekla.domain.resources import Resources
 from hekla.engine.queue_shares import QueueShares
 from hekla.pages.queues.node_cards import CardView, cards_of
+from hekla.scheduling.card_use import CardUse
 from hekla.scheduling.occupancy import Occupancy, QueueUsage
 
 _NOTHING = Resources()
@@ -121,6 +122,15 @@ def _scaled(name: str, amount: float) -> int:
 def share_bars(shares: QueueShares) -> list[UsageBar]:
     """A bar for each resource that the queue may use."""
     return [_share_bar(shares, name) for name in _names(shares.limit) if shares.limit.amount(name)]
+
+
+def card_bars(uses: Iterable[CardUse]) -> list[UsageBar]:
+    """A bar for each model of cards that the queue limits."""
+    return [UsageBar(use.model, round(use.held), max(use.most, 1), _card_words(use)) for use in uses]
+
+
+def _card_words(use: CardUse) -> str:
+    return _("%(used)s of %(capacity)s") % {"used": f"{use.held:g}", "capacity": f"{use.most} {use.model}"}
 
 
 def _share_bar(shares: QueueShares, name: str) -> UsageBar:
