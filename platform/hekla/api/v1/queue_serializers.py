@@ -15,7 +15,7 @@ from hekla.apps.tenancy import selectors as tenancy
 from hekla.domain import formats, queue_settings
 from hekla.domain.resources import InvalidQuantity, Resources
 from hekla.engine.queue_shares import QueueShares
-from hekla.scheduling.card_use import CardUse
+from hekla.scheduling.card_model_usage import CardModelUsage
 from hekla.simulation import queue_descriptions
 from hekla.simulation.queue_shares import PodLoss, ShareForecast
 
@@ -172,7 +172,7 @@ class QueuePositionSerializer(serializers.Serializer[dict[str, Any]]):
     place = serializers.IntegerField()
 
 
-class CardUseSerializer(serializers.Serializer[CardUse]):
+class CardModelUsageSerializer(serializers.Serializer[CardModelUsage]):
     """The cards of one model that a queue limits."""
 
     model = serializers.CharField()
@@ -188,7 +188,7 @@ class QueueStatusSerializer(serializers.Serializer[dict[str, Any]]):
     waiting = serializers.IntegerField(help_text="number of pending jobs, including other tenants")
     inside = serializers.IntegerField(help_text="number of jobs with all pods placed")
     shares = SharesSerializer(allow_null=True)
-    cards = CardUseSerializer(many=True, help_text="by model; empty without limits on cards")
+    cards = CardModelUsageSerializer(many=True, help_text="by model; empty without limits on cards")
     in_line = QueuePositionSerializer(many=True)
 
 

@@ -20,7 +20,7 @@ from hekla.domain.card_resources import is_card, of_cards
 from hekla.domain.resources import Resources
 from hekla.engine.queue_shares import QueueShares
 from hekla.pages.queues.node_cards import CardView, cards_of
-from hekla.scheduling.card_use import CardUse
+from hekla.scheduling.card_model_usage import CardModelUsage
 from hekla.scheduling.occupancy import Occupancy, QueueUsage
 
 _NOTHING = Resources()
@@ -124,12 +124,12 @@ def share_bars(shares: QueueShares) -> list[UsageBar]:
     return [_share_bar(shares, name) for name in _names(shares.limit) if shares.limit.amount(name)]
 
 
-def card_bars(uses: Iterable[CardUse]) -> list[UsageBar]:
+def card_bars(uses: Iterable[CardModelUsage]) -> list[UsageBar]:
     """A bar for each model of cards that the queue limits."""
     return [UsageBar(use.model, round(use.held), max(use.most, 1), _card_words(use)) for use in uses]
 
 
-def _card_words(use: CardUse) -> str:
+def _card_words(use: CardModelUsage) -> str:
     return _("%(used)s of %(capacity)s") % {"used": f"{use.held:g}", "capacity": f"{use.most} {use.model}"}
 
 

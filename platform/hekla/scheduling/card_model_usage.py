@@ -11,7 +11,7 @@ from hekla.engine.model import ClusterState, QueueSpec
 
 
 @dataclass(frozen=True, slots=True)
-class CardUse:
+class CardModelUsage:
     """The cards of one model: `held` by pods of the queue and of its child queues, and `most`, its limit."""
 
     model: str
@@ -19,7 +19,7 @@ class CardUse:
     most: int
 
 
-def card_use(state: ClusterState, queue: Queue) -> list[CardUse]:
+def card_model_usage(state: ClusterState, queue: Queue) -> list[CardModelUsage]:
     """The use of each model that the queue limits or holds; empty if it has no limits."""
     if not queue.card_quota:
         return []
@@ -31,7 +31,7 @@ def card_use(state: ClusterState, queue: Queue) -> list[CardUse]:
                 for resource, count in card_counts(pod.request).items():
                     held[model_of(resource, labels[pod.node])] += count
     models = sorted({*queue.card_quota, *held})
-    return [CardUse(model, held[model], queue.card_quota.get(model, 0)) for model in models]
+    return [CardModelUsage(model, held[model], queue.card_quota.get(model, 0)) for model in models]
 
 
 def _with_children(name: str, queues: Mapping[str, QueueSpec]) -> set[str]:
