@@ -76,6 +76,7 @@ _OF_QUEUE: dict[str, Any] = {
     **{f"{how}_node_groups": ["a"] for how in ("required", "preferred", "avoided")},
     "excluded_node_groups": ["b"],
     "node_group_limits": {"a": {"cpu": "1"}},
+    "card_quota": {"A100": 1},
     "hierarchy": "",
     "hierarchy_weights": "",
 }

@@ -237,6 +237,14 @@ def virtual_cards() -> ClusterState:
     return state([NodeSpec("a", amounts, annotations=notes)], [with_pods(job("one"), request=request)])
 
 
+def limited_cards(quota: str) -> ClusterState:
+    """A node with a card of a known model, and a queue with these limits."""
+    request = Resources.parse({"cpu": "1", "nvidia.com/gpu": "1"})
+    server = NodeSpec("a", Resources.parse({**CARDS, "nvidia.com/gpu": "1"}), labels={"nvidia.com/gpu.product": "A100"})
+    queue = QueueSpec("q", annotations={"volcano.sh/card.quota": quota})
+    return state([server], [with_pods(job("one"), request=request)], [queue])
+
+
 GROUPED = two_nodes(
     job("one"), QueueSpec("q", affinity=NodeGroupAffinity(required=("g",))), labels={"volcano.sh/nodegroup-name": "g"}
 )
@@ -297,6 +305,8 @@ CASES = [
     Case("nodegroup", Input.QUEUE_NODE_GROUPS, Lack.REFUSES_ALL, GROUPED),
     Case("nodegroup", Input.QUEUE_NODE_GROUPS, Lack.FALLBACK, GROUPED, "arguments: {strict: false}"),
     Case("nodegroup", Input.NODE_LABELS, Lack.REFUSES_ALL, GROUPED),
+    Case("capacity-card", Input.QUEUE_ANNOTATIONS, Lack.NOTHING, limited_cards('{"H100": 1}')),
+    Case("capacity-card", Input.NODE_LABELS, Lack.REFUSES_SOME, limited_cards('{"A100": 1}')),
     Case("tdm", Input.JOB_ANNOTATIONS, Lack.FALLBACK, lent(), NIGHT, "allocate, shuffle", now=NOON),
     Case("tdm", Input.SHUFFLE_TIME, Lack.WRONG, lent(last_shuffle_at=NOON - 10), NIGHT, "allocate, shuffle", now=NOON),
     Case("rescheduling", Input.SHUFFLE_TIME, Lack.WRONG, uneven(last_shuffle_at=NOW - 10), EVEN, "allocate, shuffle"),
