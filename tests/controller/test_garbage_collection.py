@@ -122,6 +122,7 @@ def age(days: float) -> None:
         Job.objects.filter(pk=job.pk).update(deleted_at=job.deleted_at - timedelta(days=days))
 
 
+@pytest.mark.every_kind
 def test_deletion_survives_a_crash_at_every_step(world: World, crashes: Crashes) -> None:
     def delete_and_collect(job: Job) -> None:
         if row(job).deleted_at is None:
@@ -146,6 +147,7 @@ def test_deletion_survives_a_crash_at_every_step(world: World, crashes: Crashes)
     auditor.audit()
 
 
+@pytest.mark.every_kind
 def test_purging_survives_a_crash_at_every_step(world: World, crashes: Crashes) -> None:
     """Logs are purged first, then the history. Each purge is logged once."""
     Tenant.objects.update(log_days=0, history_days=1)

@@ -91,15 +91,21 @@ def _running(programs: Path) -> Iterator[ControlPlane]:
 
 
 @pytest.fixture
-def namespace(control_plane: ControlPlane) -> Iterator[str]:
-    """A new namespace in which pods can be created."""
+def namespace(control_plane: ControlPlane, request: pytest.FixtureRequest) -> Iterator[str]:
+    """A new namespace in which pods can be created.
+
+    It stays, without its pods: to delete it, the controllers list the objects of every kind, which costs more than most
+    tests. Volcano would replace deleted pods, so it is deleted with Volcano's jobs.
+    """
     body = {"metadata": {"generateName": "test-"}}
     name = control_plane.request("POST", "/api/v1/namespaces", body)["metadata"]["name"]
     accounts = f"/api/v1/namespaces/{name}/serviceaccounts"
     # Pods need a service account.
     control_plane.wait_until(lambda: bool(control_plane.request("GET", accounts)["items"]))
     yield name
-    control_plane.request("DELETE", f"/api/v1/namespaces/{name}")
+    path = f"/api/v1/namespaces/{name}"
+    is_for_volcano = "volcano" in request.fixturenames
+    control_plane.request("DELETE", path if is_for_volcano else f"{path}/pods?gracePeriodSeconds=0")
 
 
 @pytest.fixture(scope="session")
