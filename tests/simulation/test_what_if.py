@@ -5,6 +5,7 @@ import random
 import pytest
 from tests.controller.conftest import World
 from tests.simulation.conftest import POLICY, WorldFactory, abort_and_settle, has_started, settle, spec, submit
+from tests.support.examples import EVERY
 
 from hekla.apps.accounts import services as accounts
 from hekla.apps.clusters import services as clusters
@@ -86,7 +87,7 @@ def test_offers_include_other_queues_of_the_same_cluster_kind(found: WorldFactor
     assert "queue=real-queue" not in offered
 
 
-@pytest.fixture(params=range(10))
+@pytest.fixture(params=range(10 if EVERY == 1 else 3))
 def dice(request: pytest.FixtureRequest) -> random.Random:
     return random.Random(request.param)
 
