@@ -1,7 +1,7 @@
 """Events in jobs that are restarting, ending or over, with every action: one simulated job for each pair.
 
-The expected results are in tables (`late_cells.py`). By default each phase tries a ninth of its pairs, other ones than the
-phase before; `HEKLA_EXAMPLES=1` tries all. Pods take hours to end, so the test moves the clock forward.
+The expected results are in tables (`late_cells.py`). By default each phase tries a ninth of its pairs, other ones than
+the phase before; `HEKLA_EXAMPLES=1` tries all. Pods take hours to end, so the test moves the clock forward.
 """
 
 from collections.abc import Callable, Sequence
