@@ -93,7 +93,7 @@ def evicted(played: Play) -> list[list[str]]:
 
 
 BY_DEFAULT = ("elastic-other-queue", "racks")
-"""Those that also run without their policy by default."""
+"""Those that run also without their policy by default: one without an action, one without a plugin."""
 MODES = [
     pytest.param(one, without, marks=pytest.mark.thorough if without and one.name not in BY_DEFAULT else ())
     for one in DEMONSTRATIONS

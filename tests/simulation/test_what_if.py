@@ -175,8 +175,15 @@ def test_jobs_of_other_tenants_are_counted_but_not_named(found: WorldFactory) ->
     assert (after.known, after.unknown) == ((), 1)
 
 
-@pytest.mark.parametrize("lever", ["replicas", "min_available"])
-@pytest.mark.parametrize("busy", [3, 4])
+@pytest.mark.parametrize(
+    ("lever", "busy"),
+    [
+        ("replicas", 3),
+        ("min_available", 4),
+        pytest.param("replicas", 4, marks=pytest.mark.thorough),
+        pytest.param("min_available", 3, marks=pytest.mark.thorough),
+    ],
+)
 def test_offered_size_starts_the_waiting_job(found: WorldFactory, busy: int, lever: str) -> None:
     """Both for a job that waits for admission and for one whose pods wait for nodes."""
     world = found({"cpu": "5"})
