@@ -77,9 +77,9 @@ def control_plane(programs: Path, request: pytest.FixtureRequest) -> Iterator[Co
         yield plane
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def disposable_control_plane(programs: Path) -> Iterator[ControlPlane]:
-    """A separate control plane that a test may kill: after a crash, watches reconnect with delays."""
+    """A separate control plane that the tests of a module may kill: after a crash, watches reconnect with delays."""
     yield from _running(programs)
 
 
@@ -91,15 +91,22 @@ def _running(programs: Path) -> Iterator[ControlPlane]:
 
 
 @pytest.fixture
-def namespace(control_plane: ControlPlane) -> Iterator[str]:
-    """A new namespace in which pods can be created."""
+def namespace(control_plane: ControlPlane, request: pytest.FixtureRequest) -> Iterator[str]:
+    """A new namespace in which pods can be created.
+
+    It stays, without its pods: to delete it, the controllers would list the objects of every kind. Volcano's jobs go
+    before their pods, which it would replace.
+    """
     body = {"metadata": {"generateName": "test-"}}
     name = control_plane.request("POST", "/api/v1/namespaces", body)["metadata"]["name"]
     accounts = f"/api/v1/namespaces/{name}/serviceaccounts"
     # Pods need a service account.
     control_plane.wait_until(lambda: bool(control_plane.request("GET", accounts)["items"]))
     yield name
-    control_plane.request("DELETE", f"/api/v1/namespaces/{name}")
+    path = f"/api/v1/namespaces/{name}"
+    if "volcano" in request.fixturenames:
+        control_plane.request("DELETE", f"/apis/batch.volcano.sh/v1alpha1/namespaces/{name}/jobs")
+    control_plane.request("DELETE", f"{path}/pods?gracePeriodSeconds=0")
 
 
 @pytest.fixture(scope="session")
