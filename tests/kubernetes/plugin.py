@@ -1,6 +1,7 @@
 """A pytest plugin: Helm, one Kubernetes control plane per run, and one namespace per test."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -93,13 +94,20 @@ def _running(programs: Path) -> Iterator[ControlPlane]:
 @pytest.fixture
 def namespace(control_plane: ControlPlane) -> Iterator[str]:
     """A new namespace in which pods can be created."""
-    body = {"metadata": {"generateName": "test-"}}
-    name = control_plane.request("POST", "/api/v1/namespaces", body)["metadata"]["name"]
+    with new_namespace(control_plane) as name:
+        yield name
+
+
+@contextmanager
+def new_namespace(plane: ControlPlane, labels: Mapping[str, str] | None = None) -> Iterator[str]:
+    """A namespace with these labels in which pods can be created. It is deleted afterwards."""
+    body = {"metadata": {"generateName": "test-", "labels": labels or {}}}
+    name = plane.request("POST", "/api/v1/namespaces", body)["metadata"]["name"]
     accounts = f"/api/v1/namespaces/{name}/serviceaccounts"
     # Pods need a service account.
-    control_plane.wait_until(lambda: bool(control_plane.request("GET", accounts)["items"]))
+    plane.wait_until(lambda: bool(plane.request("GET", accounts)["items"]))
     yield name
-    control_plane.request("DELETE", f"/api/v1/namespaces/{name}")
+    plane.request("DELETE", f"/api/v1/namespaces/{name}")
 
 
 @pytest.fixture(scope="session")
