@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from hekla.launcher.bootstrap.installer import compile_code
 from hekla.launcher.browser import find_or_install
 from hekla.launcher.terminal import say
 from hekla.lib.checkout import CHECKOUT
@@ -94,7 +93,6 @@ def _pytest(arguments: Sequence[str]) -> int:
     """Run pytest. It keeps bytecode, also where others do not: all workers and consoles load the same code."""
     environment = {**os.environ, "PYTHONPATH": str(CHECKOUT / "platform")}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    compile_code(Path(sys.executable), CHECKOUT / "platform" / "hekla")
     return subprocess.run([sys.executable, "-m", "pytest", *arguments], env=environment, check=False).returncode
 
 

@@ -70,7 +70,7 @@ def _settings() -> dict[str, Any]:
 @cache
 def document(_language: str | None) -> dict[str, Any]:
     """The document in the active language. It is the same for all people, and takes a second to generate."""
-    found: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)
+    found: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
     return found
 
 
@@ -86,5 +86,5 @@ class SchemaView(SpectacularJSONAPIView):
         self.custom_settings = _settings()
 
     def _get_schema_response(self, request: Request) -> Response:
-        name = self._get_filename(request, version=None)
+        name = self._get_filename(request, version=None)  # type: ignore[no-untyped-call]
         return Response(document(get_language()), headers={"Content-Disposition": f'inline; filename="{name}"'})
