@@ -1,6 +1,7 @@
 """A pytest plugin: Helm, one Kubernetes control plane per run, and one namespace per test."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -90,23 +91,27 @@ def _running(programs: Path) -> Iterator[ControlPlane]:
     plane.stop()
 
 
-@pytest.fixture
-def namespace(control_plane: ControlPlane, request: pytest.FixtureRequest) -> Iterator[str]:
+@contextmanager
+def new_namespace(plane: ControlPlane, prefix: str) -> Iterator[str]:
     """A new namespace in which pods can be created.
 
-    It stays, without its pods: to delete it, the controllers would list the objects of every kind. Volcano's jobs go
-    before their pods, which it would replace.
+    It stays, without its pods: to delete it, the controllers would list the objects of every kind.
     """
-    body = {"metadata": {"generateName": "test-"}}
-    name = control_plane.request("POST", "/api/v1/namespaces", body)["metadata"]["name"]
+    name = plane.request("POST", "/api/v1/namespaces", {"metadata": {"generateName": prefix}})["metadata"]["name"]
     accounts = f"/api/v1/namespaces/{name}/serviceaccounts"
     # Pods need a service account.
-    control_plane.wait_until(lambda: bool(control_plane.request("GET", accounts)["items"]))
+    plane.wait_until(lambda: bool(plane.request("GET", accounts)["items"]), 60.0)
     yield name
-    path = f"/api/v1/namespaces/{name}"
-    if "volcano" in request.fixturenames:
-        control_plane.request("DELETE", f"/apis/batch.volcano.sh/v1alpha1/namespaces/{name}/jobs")
-    control_plane.request("DELETE", f"{path}/pods?gracePeriodSeconds=0")
+    plane.request("DELETE", f"/api/v1/namespaces/{name}/pods?gracePeriodSeconds=0")
+
+
+@pytest.fixture
+def namespace(control_plane: ControlPlane, request: pytest.FixtureRequest) -> Iterator[str]:
+    """A namespace of this test. Volcano's jobs go before their pods, which it would replace."""
+    with new_namespace(control_plane, "test-") as name:
+        yield name
+        if "volcano" in request.fixturenames:
+            control_plane.request("DELETE", f"/apis/batch.volcano.sh/v1alpha1/namespaces/{name}/jobs")
 
 
 @pytest.fixture(scope="session")
