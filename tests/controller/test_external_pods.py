@@ -9,7 +9,7 @@ import pytest
 from tests.controller import conftest
 from tests.controller.conftest import SIZE, World
 from tests.kubernetes.control_plane import ControlPlane, RequestRefused
-from tests.kubernetes.plugin import grant_in_namespace
+from tests.kubernetes.plugin import grant_in_namespace, new_namespace
 
 from hekla.apps.clusters import services as clusters
 from hekla.apps.event_log.models import LoggedEvent
@@ -41,26 +41,16 @@ def long_patience(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def external_namespace(small_cluster: ControlPlane) -> Iterator[str]:
     """A foreign namespace in which Hekla may only place pods."""
-    name = _new_namespace(small_cluster)
-    grant_in_namespace(small_cluster, "rights-adopted.yaml", name)
-    yield name
-    small_cluster.request("DELETE", f"/api/v1/namespaces/{name}")
+    with new_namespace(small_cluster, "others-") as name:
+        grant_in_namespace(small_cluster, "rights-adopted.yaml", name)
+        yield name
 
 
 @pytest.fixture
 def unlisted_namespace(small_cluster: ControlPlane) -> Iterator[str]:
     """A namespace that the cluster's configuration does not name."""
-    name = _new_namespace(small_cluster)
-    yield name
-    small_cluster.request("DELETE", f"/api/v1/namespaces/{name}")
-
-
-def _new_namespace(plane: ControlPlane) -> str:
-    body = {"metadata": {"generateName": "others-"}}
-    name = str(plane.request("POST", "/api/v1/namespaces", body)["metadata"]["name"])
-    accounts = f"/api/v1/namespaces/{name}/serviceaccounts"
-    plane.wait_until(lambda: bool(plane.request("GET", accounts)["items"]), 60.0)
-    return name
+    with new_namespace(small_cluster, "others-") as name:
+        yield name
 
 
 @pytest.fixture

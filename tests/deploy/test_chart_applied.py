@@ -107,7 +107,7 @@ class Installed:
 @pytest.fixture
 def restricted_namespace(control_plane: ControlPlane) -> Iterator[str]:
     """A namespace with the Pod Security level `restricted`."""
-    with new_namespace(control_plane, _RESTRICTED) as name:
+    with new_namespace(control_plane, labels=_RESTRICTED) as name:
         yield name
 
 
@@ -137,7 +137,7 @@ def with_ports(helm: Path, control_plane: ControlPlane) -> Iterator[Installed]:
 @contextmanager
 def release(helm: Path, plane: ControlPlane, values: Mapping[str, Any]) -> Iterator[Installed]:
     """The objects of the chart in a new namespace."""
-    with new_namespace(plane, _RESTRICTED) as namespace:
+    with new_namespace(plane, labels=_RESTRICTED) as namespace:
         jobs = {**values.get("jobs", {}), "namespace": f"{namespace}-jobs"}
         objects = render(helm, {**values, "jobs": jobs}, *OF_FILES, namespace=namespace)
         prometheus_kinds = ("PodMonitor", "PrometheusRule")  # their operator is not installed

@@ -91,28 +91,30 @@ def _running(programs: Path) -> Iterator[ControlPlane]:
     plane.stop()
 
 
+@contextmanager
+def new_namespace(
+    plane: ControlPlane, prefix: str = "test-", labels: Mapping[str, str] | None = None
+) -> Iterator[str]:
+    """A new namespace with these labels in which pods can be created.
+
+    It stays, without its pods: to delete it, the controllers would list the objects of every kind.
+    """
+    body = {"metadata": {"generateName": prefix, "labels": labels or {}}}
+    name = plane.request("POST", "/api/v1/namespaces", body)["metadata"]["name"]
+    accounts = f"/api/v1/namespaces/{name}/serviceaccounts"
+    # Pods need a service account.
+    plane.wait_until(lambda: bool(plane.request("GET", accounts)["items"]), 60.0)
+    yield name
+    plane.request("DELETE", f"/api/v1/namespaces/{name}/pods?gracePeriodSeconds=0")
+
+
 @pytest.fixture
 def namespace(control_plane: ControlPlane, request: pytest.FixtureRequest) -> Iterator[str]:
-    """A new namespace in which pods can be created. Volcano's jobs go before their pods, which it would replace."""
+    """A namespace of this test. Volcano's jobs go before their pods, which it would replace."""
     with new_namespace(control_plane) as name:
         yield name
         if "volcano" in request.fixturenames:
             control_plane.request("DELETE", f"/apis/batch.volcano.sh/v1alpha1/namespaces/{name}/jobs")
-
-
-@contextmanager
-def new_namespace(plane: ControlPlane, labels: Mapping[str, str] | None = None) -> Iterator[str]:
-    """A namespace with these labels in which pods can be created.
-
-    It stays, without its pods: to delete it, the controllers would list the objects of every kind.
-    """
-    body = {"metadata": {"generateName": "test-", "labels": labels or {}}}
-    name = plane.request("POST", "/api/v1/namespaces", body)["metadata"]["name"]
-    accounts = f"/api/v1/namespaces/{name}/serviceaccounts"
-    # Pods need a service account.
-    plane.wait_until(lambda: bool(plane.request("GET", accounts)["items"]))
-    yield name
-    plane.request("DELETE", f"/api/v1/namespaces/{name}/pods?gracePeriodSeconds=0")
 
 
 @pytest.fixture(scope="session")

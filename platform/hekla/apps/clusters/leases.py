@@ -61,8 +61,8 @@ def _renewed(cluster_id: int, holder: str) -> int | None:
     """Renew the lease of its holder in one statement, as nearly every reconcile does. Returns its epoch, or None."""
     with connection.cursor() as cursor:
         cursor.execute(_RENEW, {"cluster": cluster_id, "holder": holder, "lifetime": LIFETIME})
-        row = cursor.fetchone()
-    return None if row is None else row[0]
+        found: tuple[int] | None = cursor.fetchone()
+    return found[0] if found else None
 
 
 def release(holder: str) -> None:

@@ -18,7 +18,8 @@ def last_number() -> int:
     """The number of the newest event; 0 if there is none."""
     with connection.cursor() as cursor:
         cursor.execute(_LAST)
-        return cursor.fetchone()[0] or 0
+        found: tuple[int | None] = cursor.fetchone()
+    return found[0] or 0
 
 
 def after(number: int, *, limit: int) -> Sequence[LoggedEvent]:
