@@ -14,6 +14,7 @@ from django.urls import reverse
 from tests.apps.conftest import People, make_people
 
 from hekla.apps.accounts import services as accounts
+from hekla.apps.accounts.access import ROLES, Verdicts
 from hekla.apps.accounts.models import ApiToken, User
 from hekla.apps.batches import services as batches
 from hekla.apps.clusters import services as clusters
@@ -322,6 +323,12 @@ _WITHOUT_BATCH = {"batches:list", "batches:sweep", "batches:file", "api:v1:batch
 _WITHOUT_SCHEDULE = {"schedules:list", "schedules:create", "schedules:create_yaml", "api:v1:schedules"}
 _WITHOUT_JOB = {"jobs:list", "jobs:submit", "jobs:submit_yaml", "api:v1:jobs", "jobs:list_file", "jobs:act_on_all"}
 _WITHOUT_JOB |= {"api:v1:jobs_bulk", "api:v1:job_groups", "jobs:arrange", "jobs:save_view"}
+
+
+def at_the_limits(verdicts: Verdicts) -> list[str]:
+    """All roles that are not admitted, and of those that are admitted the first and the last."""
+    admitted = [role for role in ROLES if verdicts[role] == "ok"]
+    return [role for role in ROLES if role not in admitted[1:-1]]
 
 
 def verdict_for(world: World, name: str, method: str, role: str) -> str:

@@ -12,8 +12,9 @@ from django.core.management import call_command
 from django.db import transaction
 from django.test import Client
 from django.urls import reverse
-from tests.apps.access_world import MANIFEST, World, impersonate, respond, verdict, verdict_for
+from tests.apps.access_world import MANIFEST, World, at_the_limits, impersonate, respond, verdict, verdict_for
 from tests.apps.shared_world import db, shared_world
+from tests.support.examples import EVERY
 
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.access import ROLES, VERBS
@@ -50,10 +51,12 @@ def test_every_route_is_declared() -> None:
 
 @pytest.mark.parametrize("part", sorted({_part(name) for name in ROUTES}))
 def test_each_role_has_its_declared_verdict(world: World, part: str) -> None:
-    for name in (name for name in ROUTES if _part(name) == part):
+    for number, name in enumerate(name for name in ROUTES if _part(name) == part):
         declared = dict(ROUTES[name].by_verb())
         for verb, verdicts in declared.items():
-            assert {role: verdict_for(world, name, verb, role) for role in ROLES} == verdicts, f"{verb} {name}"
+            roles = list(ROLES) if number % EVERY == 0 else at_the_limits(verdicts)
+            found = {role: verdict_for(world, name, verb, role) for role in roles}
+            assert found == {role: verdicts[role] for role in roles}, f"{verb} {name}"
         for verb in set(VERBS) - set(declared):
             assert verdict_for(world, name, verb, "platform_admin") != "ok", f"{verb} {name}"
 
@@ -61,16 +64,25 @@ def test_each_role_has_its_declared_verdict(world: World, part: str) -> None:
 @pytest.mark.parametrize("role", ["tenant_admin", "platform_admin"])
 @pytest.mark.parametrize("held", Scope)
 def test_token_is_limited_by_owner_and_scope(world: World, held: Scope, role: str) -> None:
-    """Every route that takes tokens, with every verb. A missing scope is why it is refused, also to the admin."""
+    """Every route that takes tokens, with every verb. A missing scope is why it is refused, also to the admin.
+
+    A scope beyond the one that is needed gets the same verdict, so by default a part of the routes is enough for it.
+    """
     owner, now = world.roles[role], clock.now()
     secret = accounts.create_token(owner, name="t", lifetime=timedelta(days=1), scopes=[held], now=now)
     expected = {
         (name, verb): _expected(name, verb, held, role)
-        for name in TAKE_TOKENS
+        for number, name in enumerate(TAKE_TOKENS)
         for verb, _verdicts in ROUTES[name].by_verb()
+        if number % EVERY == 0 or not _exceeds(held, access.scope_for(ANSWERS[name], verb))
     }
     asked = {of: word for of, word in expected.items() if word != "lacks" or role == "platform_admin"}
     assert {(name, verb): _with_token(world, name, verb, secret) for name, verb in asked} == asked
+
+
+def _exceeds(held: Scope, needed: Scope | None) -> bool:
+    """Whether a token with this scope may do more than the route needs."""
+    return needed is not None and held is not needed and allows([held], needed)
 
 
 def _with_token(world: World, name: str, verb: str, secret: str) -> str:

@@ -16,6 +16,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from tests.apps.conftest import People
+from tests.apps.shared_people import db, people, shared_people
 
 from hekla.apps.accounts.models import User
 from hekla.apps.clusters.models import Cluster
@@ -29,6 +30,8 @@ from hekla.domain.errors import Forbidden, Invalid, Refused
 from hekla.lib import clock
 from hekla.pages.jobs import context as job_context
 from hekla.pages.jobs import list_context, table_file
+
+__all__ = ["db", "people", "shared_people"]
 
 As = Callable[[User], Client]
 LIST = "jobs:list"

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.test import Client
 from django.urls import reverse
 from tests.apps.conftest import People
+from tests.apps.shared_people import db, people, shared_people
 
 from hekla.apps.accounts import services as accounts
 from hekla.apps.accounts.models import User
@@ -23,6 +24,8 @@ from hekla.domain.resources import Resources
 from hekla.engine.decisions import Cause, Exclusion, PendingReason, VictimCounts
 from hekla.lib import clock
 from hekla.scheduling.reasons import as_data
+
+__all__ = ["db", "people", "shared_people"]
 
 As = Callable[[User], Client]
 MOST_QUERIES = {"jobs:list": 12, "home": 12, "queues:list": 12, "clusters:nodes": 12}

@@ -147,7 +147,7 @@ def _rest(jobs: Sequence[Job]) -> Iterator[tuple[str, Sequence[str]]]:
 
 def _timed(what: str, who: str, addresses: Sequence[str], get: Ask, repeat: int) -> Timing:
     turns = cycle(addresses)
-    for address in islice(turns, _WARM):  # the first request fills the caches of the process
+    for address in islice(turns, min(_WARM, repeat)):  # the first request fills the caches of the process
         get(address)
     queries = max(_queries(address, get) for address in islice(turns, min(_COUNTED, repeat)))
     gc.collect()

@@ -6,6 +6,7 @@ Plotly is not included, because pages load it with their first plot.
 import gzip
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from posixpath import dirname, join, normpath
 
@@ -41,7 +42,13 @@ def _weight(page: bytes) -> int:
     files: set[str] = set()
     for name in named:
         files |= set(_with_what_it_loads(name, files))
-    return len(gzip.compress(page)) + sum(len(gzip.compress(_read(name))) for name in files)
+    return len(gzip.compress(page)) + sum(_compressed(name) for name in files)
+
+
+@cache
+def _compressed(name: str) -> int:
+    """The compressed size of a file. Most pages load the same files."""
+    return len(gzip.compress(_read(name)))
 
 
 def _with_what_it_loads(name: str, known: set[str]) -> Iterator[str]:
